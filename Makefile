@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# make help       lists the targets
+# O=DIR           build somewhere else than build/
+# DEBUG=1         no optimisation
+# SAN=LIST        sanitizers, as in SAN=address,undefined or SAN=thread
+# CC=clang        another compiler
+# WERROR=1        warnings are errors (CI sets it)
+# V=1             print the commands
+
+VERSION := 0.1.0
+O ?= build
+CC = gcc
+CLANG ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
+PREFIX ?= /usr/local
+DESTDIR ?=
+ARCH := $(shell uname -m)
+BPF_ARCH := $(if $(filter aarch64,$(ARCH)),arm64,x86)
+
+MAKEFLAGS += --no-builtin-rules
+ifneq ($(V),1)
+Q := @
+endif
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+# ---- flags ------------------------------------------------------------------
+
+WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes -Wformat=2
+CPPFLAGS += -D_GNU_SOURCE -DCAIRN_VERSION='"$(VERSION)"' -I. -I$(O)/gen
+CFLAGS_ALL := -std=gnu17 $(WARNINGS) -g -fPIE -fvisibility=hidden -fno-omit-frame-pointer -pthread \
+	-ffile-prefix-map=$(CURDIR)/=
+LDFLAGS_ALL := -pie -pthread
+ifeq ($(WERROR),1)
+CFLAGS_ALL += -Werror
+endif
+ifneq ($(SAN),)
+CFLAGS_ALL += -O1 -fsanitize=$(SAN) -fno-sanitize-recover=all
+LDFLAGS_ALL += -fsanitize=$(SAN)
+else ifeq ($(DEBUG),1)
+CFLAGS_ALL += -O0
+else
+CFLAGS_ALL += -O2 -fstack-protector-strong -D_FORTIFY_SOURCE=2
+LDFLAGS_ALL += -Wl,-z,relro,-z,now
+endif
+CFLAGS_ALL += $(CFLAGS)
+LDFLAGS_ALL += $(LDFLAGS)
+BANNED := -include common/banned.h
+
+# ---- modules: a folder is a library -----------------------------------------
+
+MODULES := common sandbox http elf-image profile-formats unwind-tables agent uploader debuginfo-store \
+	symbolizer parquet profile-store query server cli
+MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c),$(m)))
+
+# A folder's main.c is a program's entry, not a part of the library.
+lib_sources = $(filter-out $(1)/main.c,$(wildcard $(1)/*.c))
+lib_objects = $(patsubst %.c,$(O)/%.o,$(call lib_sources,$(1)))
+lib = $(O)/lib/lib$(1).a
+
+PROTOS := $(wildcard profile-formats/*.proto)
+PROTO_SOURCES := $(PROTOS:%.proto=$(O)/gen/%.pb-c.c)
+PROTO_HEADERS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.h)
+PROTO_OBJECTS := $(PROTO_SOURCES:.c=.o)
+BPF_SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/gen/bpf/%.skel.h,$(wildcard bpf/*.bpf.c))
+
+SYSTEM_LIBS := -ldw -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -lxxhash -ljson-c \
+	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
+LIBS_cairn := common sandbox http elf-image profile-formats debuginfo-store symbolizer parquet profile-store \
+	query server cli
+SYSTEM_cairn := -ldw -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -lxxhash -ljson-c \
+	-liberty -lseccomp -lcrypto -lm
+LIBS_cairn-agent := common http elf-image profile-formats unwind-tables agent
+SYSTEM_cairn-agent := -lbpf -lelf -lprotobuf-c -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
+LIBS_cairn-upload := common http elf-image uploader
+SYSTEM_cairn-upload := -lelf -lcurl -lzstd -lz -lxxhash -ljson-c -lcrypto -lm
+MAIN_cairn := cli/main.c
+MAIN_cairn-agent := agent/main.c
+MAIN_cairn-upload := uploader/main.c
+PROGRAMS := $(foreach p,cairn cairn-agent cairn-upload,$(if $(wildcard $(MAIN_$(p))),$(p)))
+
+UNIT_TESTS := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_*.c))
+FUZZ_REPLAYS := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCHES := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c))
+
+all: programs fuzz-replays ## build the programs, and the fuzz targets' replayers so that they cannot rot
+programs: $(PROGRAMS:%=$(O)/%)
+fuzz-replays: $(FUZZ_REPLAYS)
+tests-built: programs $(UNIT_TESTS) $(FUZZ_REPLAYS)
+
+# ---- rules --------------------------------------------------------------------
+
+$(O)/%.o: %.c | generated
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  CC     $<")
+	$(Q)$(CC) $(CPPFLAGS) $(BANNED) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+$(O)/gen/%.pb-c.o: $(O)/gen/%.pb-c.c
+	$(if $(Q),@echo "  CC     $<")
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -c $< -o $@
+
+$(O)/gen/%.pb-c.c $(O)/gen/%.pb-c.h &: %.proto
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  PROTO  $<")
+	$(Q)protoc-c --c_out=$(O)/gen $<
+
+$(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h unwind-tables/row.h)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  BPF    $<")
+	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -O2 -g -Wall -Wextra -I. -I/usr/include/$(ARCH)-linux-gnu \
+		-c $< -o $@
+
+$(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+generated: $(PROTO_HEADERS) $(BPF_SKELETONS)
+
+define module_rule
+$(call lib,$(1)): $(call lib_objects,$(1)) $(if $(filter profile-formats,$(1)),$(PROTO_OBJECTS))
+	@mkdir -p $$(@D)
+	$(if $(Q),@echo "  AR     $$@")
+	$(Q)rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach m,$(MODULES),$(eval $(call module_rule,$(m))))
+
+define program_rule
+$(O)/$(1): $(O)/$(MAIN_$(1):.c=.o) $(foreach m,$(filter $(LIBS_$(1)),$(MODULES)),$(call lib,$(m)))
+	$(if $(Q),@echo "  LINK   $$@")
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $$@ $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -Wl,--as-needed $(SYSTEM_$(1))
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call program_rule,$(p))))
+
+ALL_LIBS := $(foreach m,$(MODULES),$(call lib,$(m)))
+link_test = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ALL_LIBS) -Wl,--end-group \
+	-Wl,--as-needed $(SYSTEM_LIBS)
+
+TEST_SUPPORT := $(patsubst %.c,$(O)/%.o,$(wildcard tests/support/*.c))
+
+$(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT) $(ALL_LIBS)
+	$(if $(Q),@echo "  LINK   $@")
+	$(Q)$(link_test) -Wl,--no-as-needed -lcheck -lsubunit -lrt -lm
+
+$(FUZZ_REPLAYS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/driver.o $(ALL_LIBS)
+	$(if $(Q),@echo "  LINK   $@")
+	$(Q)$(link_test)
+
+$(BENCHES): $(O)/tests/bench/%: $(O)/tests/bench/%.o $(TEST_SUPPORT) $(ALL_LIBS)
+	$(if $(Q),@echo "  LINK   $@")
+	$(Q)$(link_test)
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)
+
+# ---- tests --------------------------------------------------------------------
+
+JOBS ?= $(shell nproc)
+TESTS ?=
+
+check: ## build with address and undefined sanitizers and run every test (TESTS="tests/e2e/x.t" for some)
+	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) tests-built
+	$(Q)$(MAKE) --no-print-directory O=build -j$(JOBS) programs
+	$(Q)$(MAKE) --no-print-directory O=build/tsan SAN=thread -j$(JOBS) tsan-built
+	$(Q)CAIRN_BUILD=$(CURDIR)/build CAIRN_SAN=$(CURDIR)/build/san CAIRN_TSAN=$(CURDIR)/build/tsan \
+		tests/run $(TESTS)
+
+check-unit: ## only the unit tests and the fuzz corpora, under the sanitizers
+	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) $(patsubst $(O)/%,build/san/%,$(UNIT_TESTS) $(FUZZ_REPLAYS))
+	$(Q)CAIRN_BUILD=$(CURDIR)/build CAIRN_SAN=$(CURDIR)/build/san CAIRN_TSAN=$(CURDIR)/build/tsan tests/run --unit $(TESTS)
+
+# The tests of whatever has threads, once more under the thread sanitizer.
+TSAN_TESTS := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_threads_*.c))
+tsan-built: $(TSAN_TESTS)
+
+.PHONY: all programs fuzz-replays tests-built generated check check-unit tsan-built
+
+include scripts/targets.mk

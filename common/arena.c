@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/arena.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define CHUNK_BYTES (64u << 10)
+
+struct arena_chunk {
+        struct arena_chunk *next;
+        size_t used;
+        size_t size;
+        _Alignas(16) uint8_t data[];
+};
+
+void arena_init(struct arena *a, size_t max)
+{
+        *a = (struct arena){ .max = max };
+}
+
+void arena_deinit(struct arena *a)
+{
+        while (a->chunks) {
+                struct arena_chunk *next = a->chunks->next;
+
+                free(a->chunks);
+                a->chunks = next;
+        }
+        a->used = 0;
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+        struct arena_chunk *c = a->chunks;
+        void *ret;
+
+        if (n > SIZE_MAX - 64)
+                return NULL;
+        n = (n + 15) & ~(size_t)15;
+        if (n > a->max - a->used)
+                return NULL;
+        if (!c || n > c->size - c->used) {
+                size_t size = n > CHUNK_BYTES / 4 ? n : CHUNK_BYTES;
+
+                c = calloc(1, sizeof *c + size);
+                if (!c)
+                        return NULL;
+                c->size = size;
+                if (a->chunks && size == n) { /* keep filling the current chunk */
+                        c->next = a->chunks->next;
+                        a->chunks->next = c;
+                } else {
+                        c->next = a->chunks;
+                        a->chunks = c;
+                }
+        }
+        ret = c->data + c->used;
+        c->used += n;
+        a->used += n;
+        return ret;
+}
+
+void *arena_alloc_array(struct arena *a, size_t count, size_t size)
+{
+        size_t n;
+
+        if (__builtin_mul_overflow(count, size, &n))
+                return NULL;
+        return arena_alloc(a, n);
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+        char *copy = n == SIZE_MAX ? NULL : arena_alloc(a, n + 1);
+
+        if (copy && n)
+                memcpy(copy, s, n);
+        return copy;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/buf.h"
+
+#include <endian.h>
+#include <string.h>
+
+void buf_init(struct buf *b, size_t max)
+{
+        *b = (struct buf){ .max = max };
+}
+
+void buf_deinit(struct buf *b)
+{
+        free(b->data);
+        *b = (struct buf){ .max = b->max };
+}
+
+void buf_clear(struct buf *b)
+{
+        b->size = 0;
+        b->failed = ST_OK;
+}
+
+enum status buf_status(const struct buf *b, struct error *err, const char *what)
+{
+        if (b->failed == ST_TOO_BIG)
+                return error_set(err, ST_TOO_BIG, "%s is larger than %zu bytes", what, b->max);
+        if (b->failed)
+                return error_no_memory(err);
+        return ST_OK;
+}
+
+void *buf_reserve(struct buf *b, size_t n)
+{
+        size_t capacity;
+        void *data;
+
+        if (b->failed)
+                return NULL;
+        if (n > b->max - b->size) {
+                b->failed = ST_TOO_BIG;
+                return NULL;
+        }
+        if (b->data && n <= b->capacity - b->size)
+                return b->data + b->size;
+        capacity = b->capacity ? b->capacity * 2 : 256;
+        if (capacity < b->size + n)
+                capacity = b->size + n;
+        if (capacity > b->max)
+                capacity = b->max;
+        data = realloc(b->data, capacity ? capacity : 1);
+        if (!data) {
+                b->failed = ST_NO_MEMORY;
+                return NULL;
+        }
+        b->data = data;
+        b->capacity = capacity;
+        return b->data + b->size;
+}
+
+void buf_commit(struct buf *b, size_t n)
+{
+        b->size += n;
+}
+
+enum status buf_append(struct buf *b, const void *data, size_t n)
+{
+        void *to;
+
+        if (n == 0)
+                return b->failed;
+        to = buf_reserve(b, n);
+        if (!to)
+                return b->failed;
+        memcpy(to, data, n);
+        b->size += n;
+        return ST_OK;
+}
+
+enum status buf_append_str(struct buf *b, const char *s)
+{
+        return buf_append(b, s, strlen(s));
+}
+
+enum status buf_append_u8(struct buf *b, uint8_t v)
+{
+        return buf_append(b, &v, 1);
+}
+
+enum status buf_append_u16(struct buf *b, uint16_t v)
+{
+        v = htole16(v);
+        return buf_append(b, &v, sizeof v);
+}
+
+enum status buf_append_u32(struct buf *b, uint32_t v)
+{
+        v = htole32(v);
+        return buf_append(b, &v, sizeof v);
+}
+
+enum status buf_append_u64(struct buf *b, uint64_t v)
+{
+        v = htole64(v);
+        return buf_append(b, &v, sizeof v);
+}
+
+enum status buf_append_uleb128(struct buf *b, uint64_t v)
+{
+        uint8_t out[10];
+        size_t n = 0;
+
+        do {
+                out[n] = v & 0x7f;
+                v >>= 7;
+                if (v)
+                        out[n] |= 0x80;
+                n++;
+        } while (v);
+        return buf_append(b, out, n);
+}
+
+enum status buf_append_sleb128(struct buf *b, int64_t v)
+{
+        uint8_t out[10];
+        size_t n = 0;
+
+        for (;;) {
+                uint8_t byte = v & 0x7f;
+
+                v >>= 7;
+                if ((v == 0 && !(byte & 0x40)) || (v == -1 && (byte & 0x40))) {
+                        out[n++] = byte;
+                        return buf_append(b, out, n);
+                }
+                out[n++] = byte | 0x80;
+        }
+}
+
+enum status buf_printf(struct buf *b, const char *fmt, ...)
+{
+        va_list args;
+        int need;
+        char *to;
+
+        va_start(args, fmt);
+        need = vsnprintf(NULL, 0, fmt, args);
+        va_end(args);
+        if (need < 0)
+                return b->failed = ST_BAD_DATA;
+        to = buf_reserve(b, (size_t)need + 1);
+        if (!to)
+                return b->failed;
+        va_start(args, fmt);
+        vsnprintf(to, (size_t)need + 1, fmt, args);
+        va_end(args);
+        b->size += (size_t)need;
+        return ST_OK;
+}
+
+const char *buf_cstr(struct buf *b)
+{
+        char *nul = buf_reserve(b, 1);
+
+        if (!nul)
+                return NULL;
+        *nul = 0;
+        return (const char *)b->data;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_BUF_H
+#define CAIRN_COMMON_BUF_H
+
+/**
+ * @file
+ * A growable byte buffer that cannot be made without a maximum.
+ *
+ * A failed append leaves the content as it was, marks the buffer as failed and
+ * every later append fails too, so a long run of appends needs one test at its
+ * end: buf_status().
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "common/error.h"
+
+struct buf {
+        uint8_t *data; /* owned; NULL while empty */
+        size_t size;
+        size_t capacity;
+        size_t max;    /* size never passes it */
+        enum status failed;
+};
+
+void buf_init(struct buf *b, size_t max);
+void buf_deinit(struct buf *b);
+#define _cleanup_buf_ _cleanup_(buf_deinit)
+
+/** Forget the content and the failure, keep the memory. */
+void buf_clear(struct buf *b);
+
+/** ST_OK, or the first failure (ST_TOO_BIG, ST_NO_MEMORY). */
+enum status buf_status(const struct buf *b, struct error *err, const char *what);
+
+/** Make room for n more bytes and return where they go; NULL on failure. buf_commit() counts them in. */
+void *buf_reserve(struct buf *b, size_t n);
+void buf_commit(struct buf *b, size_t n);
+
+enum status buf_append(struct buf *b, const void *data, size_t n);
+enum status buf_append_str(struct buf *b, const char *s);
+enum status buf_append_u8(struct buf *b, uint8_t v);
+enum status buf_append_u16(struct buf *b, uint16_t v); /* little-endian */
+enum status buf_append_u32(struct buf *b, uint32_t v); /* little-endian */
+enum status buf_append_u64(struct buf *b, uint64_t v); /* little-endian */
+enum status buf_append_uleb128(struct buf *b, uint64_t v);
+enum status buf_append_sleb128(struct buf *b, int64_t v);
+enum status buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+
+/** Append a NUL that does not count in size and return the text, borrowed until the next call; NULL on failure. */
+const char *buf_cstr(struct buf *b);
+
+#endif

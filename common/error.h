@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_ERROR_H
+#define CAIRN_COMMON_ERROR_H
+
+/**
+ * @file
+ * The result of every fallible call.
+ *
+ * The status says what to do, the optional struct error says what happened and
+ * at which byte. Nothing is allocated to report a failure. Texts are lower
+ * case, without a full stop, failure first, subject quoted:
+ * "cannot read 'FILE': section .eh_frame ends at 0x1f20".
+ *
+ * Threads: a struct error belongs to one thread.
+ */
+#include <stdarg.h>
+#include <stdint.h>
+
+enum status {
+        ST_OK = 0,
+        ST_NOT_FOUND = -1,   /* a valid question whose answer is "none" */
+        ST_BAD_DATA = -2,    /* the input breaks its format; do not retry */
+        ST_TOO_BIG = -3,     /* a named limit (common/limits.h) was hit */
+        ST_UNSUPPORTED = -4, /* valid, but not something we handle */
+        ST_NO_MEMORY = -5,
+        ST_OS = -6,          /* os_errno says which */
+        ST_BUSY = -7,        /* try again later */
+        ST_USAGE = -8,       /* the caller's or the user's request is wrong */
+};
+
+struct error {
+        enum status code;
+        int os_errno;
+        uint64_t offset; /* byte of the input where it was noticed, 0 when it has none */
+        char text[240];
+};
+
+#define MUST_CHECK __attribute__((warn_unused_result))
+#define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+
+/** Fill err (NULL is allowed) and return code. */
+enum status error_set(struct error *err, enum status code, const char *fmt, ...) PRINTF(3, 4);
+
+/** As error_set(), with the byte offset of the input that was wrong. */
+enum status error_at(struct error *err, enum status code, uint64_t offset, const char *fmt, ...) PRINTF(4, 5);
+
+/** Fill err with a system error; the text gets ": " and strerror(os_errno) appended. Returns ST_OS, or ST_NO_MEMORY for ENOMEM. */
+enum status error_os(struct error *err, int os_errno, const char *fmt, ...) PRINTF(3, 4);
+
+/** Put "context: " in front of err's text; the code stays. Returns the code. */
+enum status error_prefix(struct error *err, enum status code, const char *fmt, ...) PRINTF(3, 4);
+
+/** ST_NO_MEMORY with a fixed text. */
+enum status error_no_memory(struct error *err);
+
+/** A short stable name of a status: "bad data", "too big", ... */
+const char *status_name(enum status code);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_FILE_H
+#define CAIRN_COMMON_FILE_H
+
+/**
+ * @file
+ * Whole-file reads with a limit, and writes that survive power loss.
+ *
+ * A durable file is written under a temporary name in its own directory,
+ * fdatasync()ed, renamed, and the directory is fsync()ed. When the call has
+ * returned ST_OK the new content is there after a power cut; before, the old
+ * one is. Temporary names begin with ".tmp-" and may be removed at start-up.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+
+/** Read a whole file into buf (its max is the limit): ST_NOT_FOUND when absent, ST_TOO_BIG, ST_OS. */
+enum status file_read(const char *path, struct buf *ret, struct error *err) MUST_CHECK;
+
+/** Write all n bytes, through short writes and EINTR. */
+enum status file_write_all(int fd, const void *data, size_t n, const char *path, struct error *err) MUST_CHECK;
+
+/** Replace path durably. */
+enum status file_write_durable(const char *path, const void *data, size_t n, struct error *err) MUST_CHECK;
+
+/** Open a temporary file beside path; its name is stored in tmp_ret (owned). Close and rename with file_publish(). */
+enum status file_create_temporary(const char *path, char **tmp_ret, int *fd_ret, struct error *err) MUST_CHECK;
+
+/** Sync fd (taken, closed also on failure), rename tmp to path, sync the directory. On failure tmp is unlinked. */
+enum status file_publish(int fd, const char *tmp, const char *path, struct error *err) MUST_CHECK;
+
+/** As file_publish(), but ST_BUSY when path exists already (and tmp is unlinked). */
+enum status file_publish_new(int fd, const char *tmp, const char *path, struct error *err) MUST_CHECK;
+
+/** fsync() the directory that holds path. */
+enum status file_sync_parent(const char *path, struct error *err) MUST_CHECK;
+
+/** mkdir -p with mode 0755, each new directory synced into its parent. */
+enum status file_make_dirs(const char *path, struct error *err) MUST_CHECK;
+
+/** Remove a file or a directory tree; absent is ST_OK. */
+enum status file_remove_tree(const char *path, struct error *err) MUST_CHECK;
+
+/** "a/b" from "a" and "b", owned; NULL without memory. */
+char *path_join(const char *dir, const char *name);
+
+/** The text after the last slash, borrowed. */
+const char *path_base(const char *path);
+
+/** A private read-only mapping of a regular file; an empty file has data NULL. */
+struct file_map {
+        const void *data;
+        size_t size;
+};
+enum status file_map_fd(int fd, size_t max, const char *name, struct file_map *ret, struct error *err) MUST_CHECK;
+enum status file_map_open(const char *path, size_t max, struct file_map *ret, struct error *err) MUST_CHECK;
+void file_map_close(struct file_map *m);
+#define _cleanup_file_map_ _cleanup_(file_map_close)
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/json_out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/utf8.h"
+
+void json_quote(struct buf *buf, const char *s, size_t n)
+{
+        buf_append_u8(buf, '"');
+        for (size_t i = 0; i < n;) {
+                unsigned char c = (unsigned char)s[i];
+                size_t len = utf8_sequence(s + i, n - i);
+
+                if (len == 0) {
+                        buf_append_str(buf, "\xef\xbf\xbd");
+                        i++;
+                        continue;
+                }
+                if (c == '"' || c == '\\')
+                        buf_printf(buf, "\\%c", c);
+                else if (c < 0x20 || c == 0x7f)
+                        buf_printf(buf, "\\u%04x", c);
+                else
+                        buf_append(buf, s + i, len);
+                i += len;
+        }
+        buf_append_u8(buf, '"');
+}
+
+void json_out_init(struct json_out *j, struct buf *buf)
+{
+        *j = (struct json_out){ .buf = buf };
+}
+
+static void begin(struct json_out *j, const char *key)
+{
+        if (j->comma)
+                buf_append_u8(j->buf, ',');
+        if (key) {
+                json_quote(j->buf, key, strlen(key));
+                buf_append_u8(j->buf, ':');
+        }
+        j->comma = true;
+}
+
+static void open_scope(struct json_out *j, const char *key, char c)
+{
+        begin(j, key);
+        buf_append_u8(j->buf, (uint8_t)c);
+        j->comma = false;
+}
+
+static void close_scope(struct json_out *j, char c)
+{
+        buf_append_u8(j->buf, (uint8_t)c);
+        j->comma = true;
+}
+
+void json_object(struct json_out *j, const char *key)
+{
+        open_scope(j, key, '{');
+}
+
+void json_object_end(struct json_out *j)
+{
+        close_scope(j, '}');
+}
+
+void json_array(struct json_out *j, const char *key)
+{
+        open_scope(j, key, '[');
+}
+
+void json_array_end(struct json_out *j)
+{
+        close_scope(j, ']');
+}
+
+void json_strn(struct json_out *j, const char *key, const char *value, size_t n)
+{
+        begin(j, key);
+        json_quote(j->buf, value, n);
+}
+
+void json_str(struct json_out *j, const char *key, const char *value)
+{
+        if (value) {
+                json_strn(j, key, value, strlen(value));
+                return;
+        }
+        begin(j, key);
+        buf_append_str(j->buf, "null");
+}
+
+void json_int(struct json_out *j, const char *key, int64_t value)
+{
+        begin(j, key);
+        buf_printf(j->buf, "%" PRId64, value);
+}
+
+void json_uint(struct json_out *j, const char *key, uint64_t value)
+{
+        begin(j, key);
+        buf_printf(j->buf, "%" PRIu64, value);
+}
+
+void json_double(struct json_out *j, const char *key, double value)
+{
+        begin(j, key);
+        if (isfinite(value))
+                buf_printf(j->buf, "%.17g", value);
+        else
+                buf_append_str(j->buf, "null");
+}
+
+void json_bool(struct json_out *j, const char *key, bool value)
+{
+        begin(j, key);
+        buf_append_str(j->buf, value ? "true" : "false");
+}

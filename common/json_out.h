@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_JSON_OUT_H
+#define CAIRN_COMMON_JSON_OUT_H
+
+/**
+ * @file
+ * Writes JSON into a buf; commas and escapes are its business.
+ *
+ * Keys go with their value; inside an array pass NULL as key. Text that is not
+ * valid UTF-8 gets U+FFFD in place of each bad byte, so the output always
+ * parses. Failures stay in the buf (buf_status()).
+ * Source: RFC 8259.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+
+struct json_out {
+        struct buf *buf;
+        bool comma;
+};
+
+void json_out_init(struct json_out *j, struct buf *buf);
+void json_object(struct json_out *j, const char *key);
+void json_object_end(struct json_out *j);
+void json_array(struct json_out *j, const char *key);
+void json_array_end(struct json_out *j);
+void json_str(struct json_out *j, const char *key, const char *value); /* NULL writes null */
+void json_strn(struct json_out *j, const char *key, const char *value, size_t n);
+void json_int(struct json_out *j, const char *key, int64_t value);
+void json_uint(struct json_out *j, const char *key, uint64_t value);
+void json_double(struct json_out *j, const char *key, double value);
+void json_bool(struct json_out *j, const char *key, bool value);
+
+/** A quoted, escaped string alone. */
+void json_quote(struct buf *buf, const char *s, size_t n);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_LIMITS_H
+#define CAIRN_COMMON_LIMITS_H
+
+/*
+ * Every growth that an outsider can cause is bounded by a name of this page.
+ * Sizes are bytes unless the name says otherwise.
+ */
+#define KiB(n) ((size_t)(n) << 10)
+#define MiB(n) ((size_t)(n) << 20)
+#define GiB(n) ((size_t)(n) << 30)
+
+/* HTTP */
+#define LIMIT_HTTP_BODY_BYTES MiB(64)          /* a request body, as sent and after unpacking (OTLP 1.11.0) */
+#define LIMIT_HTTP_JSON_BYTES MiB(8)           /* a JSON request body */
+#define LIMIT_HTTP_HEADER_BYTES KiB(32)
+#define LIMIT_HTTP_CONNECTIONS 512
+#define LIMIT_HTTP_IDLE_S 30                   /* a connection that moves no byte */
+#define LIMIT_RESPONSE_BYTES MiB(256)          /* a response that is built in memory */
+
+/* Debuginfo */
+#define LIMIT_OBJECT_BYTES GiB(4)              /* one unpacked ELF file */
+#define LIMIT_SECTION_UNPACKED_BYTES GiB(4)    /* one compressed section, unpacked */
+#define LIMIT_ELF_SECTIONS 65536
+#define LIMIT_ELF_SEGMENTS 1024
+#define LIMIT_SYMBOLS 16000000                 /* entries of one symbol table */
+#define LIMIT_WANT_FILES 10000                 /* files in one "do you want these" */
+#define LIMIT_PATH_BYTES 4096
+#define LIMIT_NAME_BYTES KiB(64)               /* one linkage name or file path in an index */
+#define LIMIT_DEMANGLED_BYTES KiB(16)
+
+/* DWARF */
+#define LIMIT_DIE_DEPTH 512
+#define LIMIT_INLINE_DEPTH 256
+#define LIMIT_RANGES_PER_OBJECT 64000000
+
+/* Worker process */
+#define LIMIT_WORKER_MEMORY_BYTES GiB(8)
+#define LIMIT_WORKER_CPU_S 600
+
+/* Profiles */
+#define LIMIT_PROFILE_MEMORY_BYTES MiB(512)    /* one decoded request */
+#define LIMIT_STRINGS 4000000
+#define LIMIT_LOCATIONS 4000000
+#define LIMIT_STACK_FRAMES 2048                /* locations of one stack; longer ones are cut at the root end */
+#define LIMIT_LINES_PER_LOCATION 256
+#define LIMIT_SAMPLES 4000000
+#define LIMIT_LABELS_PER_SAMPLE 128
+#define LIMIT_LABEL_BYTES KiB(4)               /* one label key or value */
+#define LIMIT_LABEL_COLUMNS 256                /* label keys with a column of their own */
+#define LIMIT_SYMBOLIZE_KEYS 4000000           /* keys of one symbolize request */
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_METRICS_H
+#define CAIRN_COMMON_METRICS_H
+
+/**
+ * @file
+ * Counters and gauges in the Prometheus text format.
+ *
+ * A metric is a static object that registers itself on first use:
+ *
+ *     static struct metric flushes = METRIC_COUNTER("cairn_flushes_total", "Flushes done.", "");
+ *     metric_add(&flushes, 1);
+ *
+ * One family with several label values is several objects of one name, the
+ * last argument being the label text, as in reason="too_big".
+ *
+ * Threads: any.
+ */
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+
+struct metric {
+        const char *name, *help, *type, *labels;
+        _Atomic int64_t value;
+        _Atomic int registered;
+        struct metric *next;
+};
+
+#define METRIC_COUNTER(n, h, l) { .name = (n), .help = (h), .type = "counter", .labels = (l) }
+#define METRIC_GAUGE(n, h, l) { .name = (n), .help = (h), .type = "gauge", .labels = (l) }
+
+void metric_add(struct metric *m, int64_t n);
+void metric_set(struct metric *m, int64_t v);
+int64_t metric_get(struct metric *m);
+
+/** Make a metric appear with value 0 before its first event. */
+void metric_register(struct metric *m);
+
+/** All registered metrics, families together, into out. */
+void metrics_write(struct buf *out);
+
+#endif

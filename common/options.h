@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_OPTIONS_H
+#define CAIRN_COMMON_OPTIONS_H
+
+/**
+ * @file
+ * Command lines from a table: long options, a few short ones, and a --help
+ * that is made of the same table.
+ *
+ *     struct command_options o = {...};
+ *     const struct option_spec specs[] = {
+ *             OPTION_STRING("server", 0, "URL", &o.server, "where Cairn listens"),
+ *             OPTION_FLAG("json", 0, &o.json, "print JSON"),
+ *             OPTION_END,
+ *     };
+ *     st = options_parse(&usage, specs, &argc, &argv, &err);
+ *
+ * Both "--name VALUE" and "--name=VALUE" work; "--" ends options; other
+ * arguments keep their order. Numbers take 0x and must be whole.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+enum option_kind { OPTION_KIND_END, OPTION_KIND_FLAG, OPTION_KIND_STRING, OPTION_KIND_UINT, OPTION_KIND_LIST };
+
+struct option_list { /* values of a repeated option, in order; items borrowed from argv */
+        const char **items; /* owned by the process, freed with options_list_deinit() */
+        size_t count;
+};
+
+struct option_spec {
+        enum option_kind kind;
+        const char *name;
+        char short_name; /* 0: none */
+        const char *value_name;
+        void *target;
+        const char *help;
+};
+
+#define OPTION_FLAG(n, s, t, h) { OPTION_KIND_FLAG, n, s, NULL, (bool *){ t }, h }
+#define OPTION_STRING(n, s, v, t, h) { OPTION_KIND_STRING, n, s, v, (const char **){ t }, h }
+#define OPTION_UINT(n, s, v, t, h) { OPTION_KIND_UINT, n, s, v, (uint64_t *){ t }, h }
+#define OPTION_LIST(n, s, v, t, h) { OPTION_KIND_LIST, n, s, v, (struct option_list *){ t }, h }
+#define OPTION_END { OPTION_KIND_END, NULL, 0, NULL, NULL, NULL }
+
+struct usage {
+        const char *synopsis; /* "cairn symbolize -e FILE [ADDRESS...]" */
+        const char *about;    /* a paragraph */
+        const char *examples; /* lines, or NULL */
+};
+
+/**
+ * Parse and take the options out of argv; what remains are the arguments
+ * (argv[0] excluded). --help prints the page on stdout and exits the process
+ * with 0: the one place of common/ that does.
+ * @return ST_OK, or ST_USAGE with one line that names the option.
+ */
+enum status options_parse(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
+                          struct error *err) MUST_CHECK;
+
+void options_list_deinit(struct option_list *list);
+
+/** A whole unsigned number in text: decimal or 0x. */
+bool parse_uint(const char *text, uint64_t *ret);
+
+/** Hexadecimal with or without 0x. */
+bool parse_hex(const char *text, uint64_t *ret);
+
+/* Exit codes of every program (EXIT STATUS in the manual pages). */
+enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_DATA = 2, EXIT_USAGE = 64 };
+
+/** The exit code that says what a status said. */
+int exit_code_of(enum status st);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/utf8.h"
+
+size_t utf8_sequence(const char *s, size_t n)
+{
+        const unsigned char *u = (const unsigned char *)s;
+        size_t len;
+        unsigned min_second = 0x80, max_second = 0xbf;
+
+        if (n == 0)
+                return 0;
+        if (u[0] < 0x80)
+                return 1;
+        if (u[0] < 0xc2 || u[0] > 0xf4)
+                return 0;
+        len = u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+        if (len > n)
+                return 0;
+        if (u[0] == 0xe0)
+                min_second = 0xa0; /* no overlong forms */
+        else if (u[0] == 0xed)
+                max_second = 0x9f; /* no surrogates */
+        else if (u[0] == 0xf0)
+                min_second = 0x90;
+        else if (u[0] == 0xf4)
+                max_second = 0x8f; /* up to U+10FFFF */
+        if (u[1] < min_second || u[1] > max_second)
+                return 0;
+        for (size_t i = 2; i < len; i++)
+                if ((u[i] & 0xc0) != 0x80)
+                        return 0;
+        return len;
+}
+
+bool utf8_valid(const char *s, size_t n)
+{
+        while (n) {
+                size_t len = utf8_sequence(s, n);
+
+                if (len == 0)
+                        return false;
+                s += len;
+                n -= len;
+        }
+        return true;
+}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# Targets that are not about building or testing.
+
+deps: ## install the Debian packages that building, running and testing need
+	$(Q)scripts/deps.sh all
+
+bench: ## measure against peers and print the ratios (BENCH=name for one)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs bench-built
+	$(Q)tests/bench/run $(BENCH)
+
+bench-built: $(BENCHES)
+
+FUZZ_SECONDS ?= 60
+fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60) under libFuzzer (FUZZ=name for one)
+	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ)
+
+C_FILES = $(shell git ls-files '*.c' '*.h')
+format: ## run clang-format over the files changed against HEAD
+	$(Q)git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | xargs -r clang-format -i
+
+lint: ## static checks: cppcheck, shellcheck, manual pages, banned words
+	$(Q)scripts/lint.sh
+
+install: programs ## install programs, manual pages and units under DESTDIR$(PREFIX)
+	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
+	$(Q)install -m 0755 $(PROGRAMS:%=$(O)/%) $(DESTDIR)$(PREFIX)/bin
+	$(Q)for page in $(wildcard docs/man/*.1); do install -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man1; done
+	$(Q)for page in $(wildcard docs/man/*.8); do install -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man8; done
+
+uninstall: ## remove what install put there
+	$(Q)rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
+	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/man/*.1))
+	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man8/%,$(wildcard docs/man/*.8))
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## this list
+	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
+
+.PHONY: deps bench bench-built fuzz format lint install uninstall clean help

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/suite.h"
+
+#include <stdlib.h>
+
+int suite_run(const char *name, const TTest *const *tests, size_t count)
+{
+        Suite *suite = suite_create(name);
+        TCase *tcase = tcase_create(name);
+        SRunner *runner;
+        int failed;
+
+        for (size_t i = 0; i < count; i++)
+                tcase_add_test(tcase, tests[i]);
+        tcase_set_timeout(tcase, 120);
+        suite_add_tcase(suite, tcase);
+        runner = srunner_create(suite);
+        srunner_run_all(runner, CK_ENV);
+        failed = srunner_ntests_failed(runner);
+        srunner_free(runner);
+        return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/buf.h"
+#include "common/build_id.h"
+#include "common/file.h"
+#include "common/json_out.h"
+#include "common/limits.h"
+#include "common/metrics.h"
+#include "common/options.h"
+#include "common/reader.h"
+#include "common/utf8.h"
+#include "tests/support/suite.h"
+
+START_TEST(reader_does_not_move_past_the_end)
+{
+        struct reader r;
+        uint32_t v = 7;
+        struct error err;
+
+        reader_init(&r, "abc", 3);
+        ck_assert(!reader_u32(&r, &v));
+        ck_assert_uint_eq(v, 7);
+        ck_assert_uint_eq(reader_left(&r), 3);
+        ck_assert_int_eq(reader_error(&r, &err, "CIE"), ST_BAD_DATA);
+        ck_assert_str_eq(err.text, "CIE is cut off or malformed at 0x0");
+}
+END_TEST
+
+START_TEST(uleb128_over_64_bits_fails)
+{
+        static const uint8_t wide[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02 };
+        static const uint8_t top[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01 };
+        struct reader r;
+        uint64_t v = 0;
+
+        reader_init(&r, wide, sizeof wide);
+        ck_assert(!reader_uleb128(&r, &v));
+        reader_init(&r, top, sizeof top);
+        ck_assert(reader_uleb128(&r, &v));
+        ck_assert_uint_eq(v, UINT64_MAX);
+}
+END_TEST
+
+START_TEST(leb128_round_trips)
+{
+        static const int64_t values[] = { 0, 1, -1, 63, 64, -64, -65, 127, 128, INT32_MAX, INT64_MAX, INT64_MIN };
+        _cleanup_buf_ struct buf b;
+        struct reader r;
+
+        buf_init(&b, 4096);
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+                buf_append_sleb128(&b, values[i]);
+                buf_append_uleb128(&b, (uint64_t)values[i]);
+        }
+        reader_init(&r, b.data, b.size);
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+                int64_t s;
+                uint64_t u;
+
+                ck_assert(reader_sleb128(&r, &s) && reader_uleb128(&r, &u));
+                ck_assert_int_eq(s, values[i]);
+                ck_assert_uint_eq(u, (uint64_t)values[i]);
+        }
+        ck_assert_uint_eq(reader_left(&r), 0);
+}
+END_TEST
+
+START_TEST(buf_over_its_maximum_keeps_its_content)
+{
+        _cleanup_buf_ struct buf b;
+        struct error err;
+
+        buf_init(&b, 4);
+        ck_assert_int_eq(buf_append(&b, "abc", 3), ST_OK);
+        ck_assert_int_eq(buf_append(&b, "de", 2), ST_TOO_BIG);
+        ck_assert_int_eq(buf_append(&b, "f", 1), ST_TOO_BIG);
+        ck_assert_mem_eq(b.data, "abc", 3);
+        ck_assert_int_eq(buf_status(&b, &err, "answer"), ST_TOO_BIG);
+        ck_assert_str_eq(err.text, "answer is larger than 4 bytes");
+}
+END_TEST
+
+START_TEST(arena_refuses_past_its_maximum)
+{
+        _cleanup_arena_ struct arena a;
+
+        arena_init(&a, 1024);
+        ck_assert_ptr_nonnull(arena_alloc(&a, 1000));
+        ck_assert_ptr_null(arena_alloc(&a, 100));
+        ck_assert_ptr_null(arena_alloc_array(&a, SIZE_MAX / 2, 4));
+}
+END_TEST
+
+START_TEST(build_id_hex_round_trips_and_folds_case)
+{
+        struct build_id id;
+        char hex[BUILD_ID_HEX_MAX];
+
+        ck_assert(build_id_from_hex(&id, "00AbfF", 6));
+        ck_assert_str_eq(build_id_hex(&id, hex), "00abff");
+        ck_assert(!build_id_from_hex(&id, "abc", 3));
+        ck_assert(!build_id_from_hex(&id, "zz", 2));
+        ck_assert(!build_id_from_hex(&id, "", 0));
+}
+END_TEST
+
+START_TEST(json_text_is_escaped_and_always_utf8)
+{
+        _cleanup_buf_ struct buf b;
+        struct json_out j;
+
+        buf_init(&b, 4096);
+        json_out_init(&j, &b);
+        json_object(&j, NULL);
+        json_str(&j, "a", "x\"\n\xff");
+        json_array(&j, "b");
+        json_int(&j, NULL, -1);
+        json_uint(&j, NULL, UINT64_MAX);
+        json_array_end(&j);
+        json_str(&j, "c", NULL);
+        json_object_end(&j);
+        ck_assert_str_eq(buf_cstr(&b),
+                         "{\"a\":\"x\\\"\\u000a\xef\xbf\xbd\",\"b\":[-1,18446744073709551615],\"c\":null}");
+}
+END_TEST
+
+START_TEST(utf8_refuses_overlong_forms_and_surrogates)
+{
+        ck_assert(utf8_valid("h\xc3\xa9 \xe2\x82\xac \xf0\x9f\xaa\xa8", 12));
+        ck_assert(!utf8_valid("\xc0\xaf", 2));
+        ck_assert(!utf8_valid("\xed\xa0\x80", 3));
+        ck_assert(!utf8_valid("\xe2\x82", 2));
+}
+END_TEST
+
+START_TEST(file_limit_is_exact)
+{
+        char path[] = "/tmp/cairn-test-XXXXXX";
+        int fd = mkstemp(path);
+        _cleanup_buf_ struct buf b;
+        struct error err;
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(write(fd, "12345", 5), 5);
+        close(fd);
+        buf_init(&b, 5);
+        ck_assert_int_eq(file_read(path, &b, &err), ST_OK);
+        ck_assert_uint_eq(b.size, 5);
+        buf_deinit(&b);
+        buf_init(&b, 4);
+        ck_assert_int_eq(file_read(path, &b, &err), ST_TOO_BIG);
+        unlink(path);
+}
+END_TEST
+
+START_TEST(options_are_taken_out_of_the_arguments)
+{
+        char *args[] = { "x", "one", "--n=0x10", "-j", "two", "--l", "a", "--l=b", "--", "--n", NULL };
+        char **argv = args;
+        int argc = 10;
+        uint64_t n = 0;
+        bool j = false;
+        struct option_list l = { 0 };
+        const struct usage usage = { "x", "y", NULL };
+        const struct option_spec specs[] = {
+                OPTION_UINT("n", 0, "N", &n, ""),
+                OPTION_FLAG("json", 'j', &j, ""),
+                OPTION_LIST("l", 0, "L", &l, ""),
+                OPTION_END,
+        };
+        struct error err;
+
+        ck_assert_int_eq(options_parse(&usage, specs, &argc, &argv, &err), ST_OK);
+        ck_assert_int_eq(argc, 3);
+        ck_assert_str_eq(argv[0], "one");
+        ck_assert_str_eq(argv[2], "--n");
+        ck_assert_uint_eq(n, 16);
+        ck_assert(j);
+        ck_assert_uint_eq(l.count, 2);
+        options_list_deinit(&l);
+}
+END_TEST
+
+START_TEST(unknown_option_is_a_usage_error_that_names_it)
+{
+        char *args[] = { "x", "--nope", NULL };
+        char **argv = args;
+        int argc = 2;
+        const struct usage usage = { "x", "y", NULL };
+        const struct option_spec specs[] = { OPTION_END };
+        struct error err;
+
+        ck_assert_int_eq(options_parse(&usage, specs, &argc, &argv, &err), ST_USAGE);
+        ck_assert_ptr_nonnull(strstr(err.text, "--nope"));
+}
+END_TEST
+
+START_TEST(metrics_of_one_family_share_a_header)
+{
+        static struct metric a = METRIC_COUNTER("cairn_test_total", "T.", "kind=\"a\"");
+        static struct metric b = METRIC_COUNTER("cairn_test_total", "T.", "kind=\"b\"");
+        _cleanup_buf_ struct buf out;
+        const char *text;
+
+        metric_add(&a, 2);
+        metric_register(&b);
+        buf_init(&out, 65536);
+        metrics_write(&out);
+        text = buf_cstr(&out);
+        ck_assert_ptr_nonnull(strstr(text, "# TYPE cairn_test_total counter\n"));
+        ck_assert_ptr_nonnull(strstr(text, "cairn_test_total{kind=\"a\"} 2\n"));
+        ck_assert_ptr_nonnull(strstr(text, "cairn_test_total{kind=\"b\"} 0\n"));
+        ck_assert_ptr_null(strstr(strstr(text, "# TYPE cairn_test_total") + 1, "# TYPE cairn_test_total"));
+}
+END_TEST
+
+TEST_SUITE("common", reader_does_not_move_past_the_end, uleb128_over_64_bits_fails, leb128_round_trips,
+           buf_over_its_maximum_keeps_its_content, arena_refuses_past_its_maximum,
+           build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
+           utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact, options_are_taken_out_of_the_arguments,
+           unknown_option_is_a_usage_error_that_names_it, metrics_of_one_family_share_a_header)
