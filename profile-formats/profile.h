@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_FORMATS_PROFILE_H
+#define CAIRN_PROFILE_FORMATS_PROFILE_H
+
+/**
+ * @file
+ * The one in-memory form of a batch of samples, whatever format it came in.
+ *
+ * Tables refer to each other by index. Index 0 of `strings` is the empty
+ * string; every other table starts with a real entry, and PROFILE_NONE means
+ * "no entry". A decoder guarantees that every index is inside its table, that
+ * strings are valid UTF-8 without NUL, that stacks are leaf first, that
+ * lines of a location are innermost first, and that return addresses
+ * have already been taken back by one.
+ *
+ * Memory: everything lives in the profile's arena and goes with
+ * profile_deinit(). Threads: one writer, or any number of readers.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/build_id.h"
+#include "common/error.h"
+
+#define PROFILE_NONE UINT32_MAX
+
+/** What a location's address is relative to. */
+enum profile_address_kind {
+        ADDRESS_OBJECT = 0,      /* the object's own virtual address (ELF p_vaddr space) */
+        ADDRESS_FILE_OFFSET = 1, /* an offset into the ELF file: the sender's mapping gave no segment addresses */
+        ADDRESS_NONE = 2,        /* no address: the frame is known by name only (interpreters, folded stacks) */
+};
+
+struct profile_mapping {
+        struct build_id build_id; /* size 0: unknown */
+        uint32_t file;            /* string: path or base name */
+};
+
+struct profile_line {
+        uint32_t function;        /* string: readable name */
+        uint32_t linkage_name;    /* string, 0 when the same or unknown */
+        uint32_t file;            /* string, 0 when unknown */
+        int64_t line;             /* 0 when unknown */
+};
+
+struct profile_location {
+        uint32_t mapping;         /* PROFILE_NONE when unknown */
+        uint32_t first_line;      /* lines the sender resolved itself; line_count 0: not symbolized */
+        uint32_t line_count;
+        enum profile_address_kind kind;
+        uint64_t address;
+        bool is_kernel;
+};
+
+struct profile_stack {
+        uint32_t first_location;  /* into stack_locations */
+        uint32_t location_count;  /* leaf first; root end cut at LIMIT_STACK_FRAMES */
+        bool truncated;
+};
+
+struct profile_label {
+        uint32_t key;             /* string */
+        uint32_t value;           /* string; numbers are written in decimal */
+};
+
+struct profile_type {
+        /* "name:sample_type:sample_unit:period_type:period_unit" as in
+         * "process_cpu:cpu:nanoseconds:cpu:nanoseconds" */
+        uint32_t id;              /* string */
+        uint32_t unit;            /* string: unit of values */
+        int64_t period;           /* in period_unit, 0 when unknown */
+};
+
+struct profile_sample {
+        uint32_t stack;
+        uint32_t type;
+        uint32_t first_label;     /* into labels; resource, scope and sample labels merged, keys unique */
+        uint32_t label_count;
+        int64_t time_unix_ns;
+        int64_t duration_ns;      /* 0 when unknown */
+        int64_t value;
+        uint8_t trace_id[16];     /* all zero: none */
+        uint8_t span_id[8];
+};
+
+/* A table that grows inside the profile's arena. */
+#define PROFILE_TABLE(type) \
+        struct {            \
+                type *items; \
+                uint32_t count, capacity; \
+        }
+
+struct profile_string {
+        const char *text; /* NUL-terminated */
+        uint32_t size;
+};
+
+struct profile {
+        struct arena arena;
+        PROFILE_TABLE(struct profile_string) strings;
+        PROFILE_TABLE(struct profile_mapping) mappings;
+        PROFILE_TABLE(struct profile_line) lines;
+        PROFILE_TABLE(struct profile_location) locations;
+        PROFILE_TABLE(uint32_t) stack_locations;
+        PROFILE_TABLE(struct profile_stack) stacks;
+        PROFILE_TABLE(struct profile_type) types;
+        PROFILE_TABLE(struct profile_label) labels;
+        PROFILE_TABLE(struct profile_sample) samples;
+        struct profile_intern *intern; /* string table in use while building; private */
+        uint64_t rejected_samples;     /* refused by the decoder one by one, with the first reason below */
+        char rejected_reason[160];
+};
+
+/** Start an empty profile whose memory stays under max_bytes (LIMIT_PROFILE_MEMORY_BYTES). */
+enum status profile_init(struct profile *p, size_t max_bytes, struct error *err) MUST_CHECK;
+void profile_deinit(struct profile *p);
+#define _cleanup_profile_ _cleanup_(profile_deinit)
+
+/*
+ * Building. Each returns the new (or, for strings, the one and only) index.
+ * ST_TOO_BIG names the limit, ST_NO_MEMORY; the profile stays valid.
+ */
+enum status profile_add_string(struct profile *p, const char *text, size_t n, uint32_t *ret, struct error *err) MUST_CHECK;
+enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret, struct error *err) MUST_CHECK;
+enum status profile_add_line(struct profile *p, const struct profile_line *l, uint32_t *ret, struct error *err) MUST_CHECK;
+enum status profile_add_location(struct profile *p, const struct profile_location *l, uint32_t *ret, struct error *err) MUST_CHECK;
+enum status profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t count, uint32_t *ret, struct error *err) MUST_CHECK;
+enum status profile_add_type(struct profile *p, const struct profile_type *t, uint32_t *ret, struct error *err) MUST_CHECK;
+enum status profile_add_label(struct profile *p, const struct profile_label *l, uint32_t *ret, struct error *err) MUST_CHECK;
+enum status profile_add_sample(struct profile *p, const struct profile_sample *s, uint32_t *ret, struct error *err) MUST_CHECK;
+
+/** Borrowed text of string i. */
+static inline const char *profile_text(const struct profile *p, uint32_t i)
+{
+        return p->strings.items[i].text;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SANDBOX_WORKER_H
+#define CAIRN_SANDBOX_WORKER_H
+
+/**
+ * @file
+ * Running a job on hostile input in a process of its own.
+ *
+ * The parent re-executes its own program as `PROGRAM worker NAME ARGS...` with
+ * only the given descriptors open (3, 4, ... in order), limits on memory, CPU
+ * and files set, stdin and stdout on /dev/null, and stderr a pipe of which the
+ * last line becomes the reason of a failure. The child calls worker_confine()
+ * before it reads a byte: no new files, no network, no exec.
+ *
+ * A crash, a hang or a bomb costs one worker and is reported as ST_BAD_DATA
+ * with the reason ("killed by signal 11", "took more than 600 s", ...).
+ *
+ * Threads: worker_run() may be called from any thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct worker_job {
+        const char *const *args;  /* NULL-terminated: worker name and its arguments */
+        const int *fds;           /* become 3, 4, ...; -1 leaves that number closed */
+        size_t fd_count;
+        uint64_t memory_bytes;    /* RLIMIT_AS; 0: LIMIT_WORKER_MEMORY_BYTES */
+        uint64_t cpu_s;           /* 0: LIMIT_WORKER_CPU_S */
+        uint64_t wall_s;          /* 0: twice cpu_s */
+        const bool *cancel;       /* polled; true kills the worker and gives ST_BUSY. NULL: never */
+};
+
+/** Run and wait. ST_OK on exit 0; exit code 2 is ST_BAD_DATA and the text is the worker's own last line. */
+enum status worker_run(const struct worker_job *job, struct error *err) MUST_CHECK;
+
+/** The program that workers are started from; /proc/self/exe unless set (tests set it). */
+void worker_set_program(const char *path);
+
+enum worker_needs {
+        WORKER_NEEDS_NOTHING = 0,
+        WORKER_NEEDS_NETWORK = 1, /* sockets and name resolution (federation), still no exec */
+};
+
+/** In the child: shut the doors. From here on only read, write, mmap, threads and exit work. */
+enum status worker_confine(enum worker_needs needs, struct error *err) MUST_CHECK;
+
+#endif

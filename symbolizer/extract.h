@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_EXTRACT_H
+#define CAIRN_SYMBOLIZER_EXTRACT_H
+
+/**
+ * @file
+ * From ELF files to a symbol table: DWARF with inlined calls, then whatever
+ * symbol tables cover what DWARF misses.
+ *
+ * The caller is a confined worker or a command-line program; the input is
+ * hostile. Only descriptors are used, no paths.
+ */
+#include "symbolizer/symbol_table.h"
+
+struct extract_inputs {
+        int debuginfo_fd;   /* ELF with the best symbols; -1 none */
+        int executable_fd;  /* the stripped or whole executable, for what the other lacks; -1 none */
+        int altlink_fd;     /* dwz supplementary file; -1 none */
+        const char *name;   /* for messages */
+};
+
+/** @param ret owned, symbol_table_deinit(). ST_BAD_DATA when it is no ELF or broken beyond use. */
+enum status symbol_table_extract(const struct extract_inputs *in, struct symbol_table *ret, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_LOOKUP_H
+#define CAIRN_SYMBOLIZER_LOOKUP_H
+
+/**
+ * @file
+ * The lookup contract: huge batches of (build-id, address) keys in, frames out.
+ *
+ * The flusher, re-symbolization, the HTTP API and the command line all use
+ * this and nothing else of the index. A view is one LMDB read transaction:
+ * everything borrowed from it is valid until symbol_view_end(), and a batch
+ * sees one consistent index. Keep a view short: never across a socket write.
+ *
+ * Threads: an index may be shared; a view belongs to one thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/build_id.h"
+#include "common/error.h"
+
+struct symbol_index;
+struct symbol_view;
+
+/** Where an object's symbols come from, worst first: a greater value replaces a smaller one. */
+enum symbol_quality {
+        QUALITY_NONE = 0,
+        QUALITY_DYNSYM = 1,
+        QUALITY_MINIDEBUGINFO = 2,
+        QUALITY_SYMTAB = 3,
+        QUALITY_GO_PCLNTAB = 4,
+        QUALITY_LINES = 5,  /* DWARF line tables only */
+        QUALITY_DWARF = 6,  /* full DWARF */
+};
+const char *symbol_quality_name(enum symbol_quality q); /* "none", "dynsym", ..., "dwarf" */
+bool symbol_quality_parse(const char *name, enum symbol_quality *ret);
+
+/** Why a key has no frames; SYMBOL_RESOLVED when it has. The names are public (tables, metrics, JSON). */
+enum symbol_state {
+        SYMBOL_RESOLVED = 0,       /* "resolved" */
+        SYMBOL_NO_BUILD_ID,        /* "no_build_id": the mapping was not identified */
+        SYMBOL_NO_DEBUGINFO,       /* "no_debuginfo": nobody uploaded this object and no upstream had it (yet) */
+        SYMBOL_PENDING,            /* "pending": stored, waiting for the indexer */
+        SYMBOL_FAILED,             /* "failed": its debuginfo could not be read; the objects record says why */
+        SYMBOL_OUTSIDE,            /* "outside": the object is indexed, but no range covers the address */
+        SYMBOL_SENDER,             /* "sender": frames were sent with the sample */
+        SYMBOL_STATE_COUNT,
+};
+const char *symbol_state_name(enum symbol_state s);
+
+struct symbol_key {
+        const struct build_id *build_id; /* borrowed; equal pointers need not mean equal ids */
+        uint64_t address;
+        bool is_file_offset;             /* address is an offset into the ELF file; translated by its segments */
+};
+
+struct symbol_frame {
+        uint32_t function; /* number of a function in this index, 0 unknown */
+        uint32_t file;     /* number of a file in this index, 0 unknown */
+        uint32_t line;     /* 0 unknown */
+        bool inlined;      /* this frame was inlined into the next one */
+};
+
+struct symbol_result {
+        enum symbol_state state;
+        enum symbol_quality quality;
+        uint64_t generation;   /* of the object's symbols; 0 when the object is unknown. Grows with each indexing. */
+        uint64_t address;      /* the object address that was looked up (after translation of a file offset) */
+        uint32_t first_frame;  /* into symbol_batch.frames, innermost first */
+        uint32_t frame_count;
+};
+
+/** Results of one batch, in the order of the keys. Owned by the caller, reusable. */
+struct symbol_batch {
+        struct symbol_result *results;
+        size_t result_count, result_capacity;
+        struct symbol_frame *frames;
+        size_t frame_count, frame_capacity;
+};
+void symbol_batch_deinit(struct symbol_batch *b);
+
+/**
+ * Open (and create unless read_only) the index environment in dir.
+ * One process writes; others may open it read-only.
+ */
+enum status symbol_index_open(const char *dir, bool read_only, struct symbol_index **ret, struct error *err) MUST_CHECK;
+void symbol_index_close(struct symbol_index *index);
+
+enum status symbol_view_begin(struct symbol_index *index, struct symbol_view **ret, struct error *err) MUST_CHECK;
+void symbol_view_end(struct symbol_view *view);
+
+/**
+ * Look up all keys. An unresolved key is no error: its result says why.
+ * @param batch filled; frames are numbers, no text is touched.
+ */
+enum status symbol_view_lookup(struct symbol_view *view, const struct symbol_key *keys, size_t count,
+                               struct symbol_batch *batch, struct error *err) MUST_CHECK;
+
+/** Borrowed texts of a function number; both "" for 0. The name is the readable (demangled) one, cached by number. */
+enum status symbol_view_function(struct symbol_view *view, uint32_t function, const char **name_ret,
+                                 const char **linkage_name_ret, struct error *err) MUST_CHECK;
+
+/** Borrowed path of a file number; "" for 0. */
+enum status symbol_view_file(struct symbol_view *view, uint32_t file, const char **path_ret, struct error *err) MUST_CHECK;
+
+/** What is known of one object. */
+enum symbol_object_state { OBJECT_ABSENT, OBJECT_PENDING, OBJECT_INDEXED, OBJECT_FAILED };
+const char *symbol_object_state_name(enum symbol_object_state s);
+struct symbol_object {
+        enum symbol_object_state state;
+        enum symbol_quality quality;
+        uint64_t generation;
+        uint64_t range_count, function_count, file_count;
+        uint64_t index_bytes;  /* every page of its blocks, and its share of strings */
+        int64_t indexed_unix_s;
+        char reason[160];      /* of OBJECT_FAILED */
+};
+/** ST_OK also for an object never heard of: state OBJECT_ABSENT. */
+enum status symbol_view_object(struct symbol_view *view, const struct build_id *id, struct symbol_object *ret,
+                               struct error *err) MUST_CHECK;
+
+#endif

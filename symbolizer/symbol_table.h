@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_SYMBOL_TABLE_H
+#define CAIRN_SYMBOLIZER_SYMBOL_TABLE_H
+
+/**
+ * @file
+ * The symbol table of one object: sorted address ranges, each with its whole
+ * chain of frames. It is what the confined worker makes of an ELF file and
+ * what the index loads. In memory it is the arrays below; as a file it is
+ * these arrays one after the other behind a checksummed header
+ * (docs/formats/symbol-table.md).
+ *
+ * Invariants, checked by symbol_table_check() on every table that was read:
+ *  1. ranges are sorted by start, do not overlap, start < end; addresses in
+ *     gaps are not covered by anything.
+ *  2. a range's chain is a run of frames, innermost first, at least one; only
+ *     the last frame of a chain is not inlined.
+ *  3. every string offset is inside `strings` and its string ends there.
+ *  4. strings[0] is NUL: offset 0 is the empty string, "unknown".
+ *
+ * Threads: immutable once made.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/build_id.h"
+#include "common/error.h"
+#include "symbolizer/lookup.h"
+
+struct symbol_segment { /* PT_LOAD: translates file offsets */
+        uint64_t file_offset, file_size, address;
+};
+
+struct symbol_range {
+        uint64_t start, end;     /* object addresses, half-open */
+        uint32_t chain;          /* into chains */
+};
+
+/* Chains are shared: two ranges with the same frames have the same chain. */
+struct symbol_chain {
+        uint32_t first_frame;    /* into frames */
+        uint32_t frame_count;    /* at least 1 */
+};
+
+struct symbol_table_frame {
+        uint32_t function;       /* into functions, UINT32_MAX unknown */
+        uint32_t file;           /* string offset of the path */
+        uint32_t line;
+};
+
+struct symbol_function {
+        uint32_t linkage_name;   /* string offset; as in the object, mangled */
+        uint32_t name;           /* string offset; a plain name where no linkage name exists (then linkage_name is 0) */
+};
+
+struct symbol_table {
+        struct build_id build_id;
+        enum symbol_quality quality;
+        struct symbol_segment *segments;
+        uint32_t segment_count;
+        struct symbol_range *ranges;
+        uint32_t range_count;
+        struct symbol_chain *chains;
+        uint32_t chain_count;
+        struct symbol_table_frame *frames;
+        uint32_t frame_count;
+        struct symbol_function *functions;
+        uint32_t function_count;
+        char *strings;
+        uint32_t string_bytes;
+};
+
+/** Frees the arrays. */
+void symbol_table_deinit(struct symbol_table *t);
+
+/** Write the table to fd as a symbol table file. */
+enum status symbol_table_write(const struct symbol_table *t, int fd, struct error *err) MUST_CHECK;
+
+/** Read one back from a file that may hold anything: header, checksum and invariants are verified. */
+enum status symbol_table_read(int fd, const char *name, struct symbol_table *ret, struct error *err) MUST_CHECK;
+
+/** The invariants above. */
+enum status symbol_table_check(const struct symbol_table *t, struct error *err) MUST_CHECK;
+
+/** The range that covers address, or NULL. */
+const struct symbol_range *symbol_table_find(const struct symbol_table *t, uint64_t address);
+
+#endif
