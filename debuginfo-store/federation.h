@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DEBUGINFO_STORE_FEDERATION_H
+#define CAIRN_DEBUGINFO_STORE_FEDERATION_H
+
+/**
+ * @file
+ * Looking for build-ids at upstream debuginfod servers, in the background.
+ *
+ * Each fetch is one libdebuginfod call in a worker process of its own, with a
+ * private cache, one upstream and one build-id; the file then goes through
+ * the same verification as an upload. Misses are remembered: long for "not
+ * found", short for errors. Equal requests in flight are one.
+ *
+ * Threads: any.
+ */
+#include "debuginfo-store/store.h"
+
+struct federation;
+
+struct federation_options {
+        size_t size;
+        const char *const *urls;          /* copied; the order is the order of asking */
+        size_t url_count;
+        uint64_t timeout_s;               /* 0: 90 */
+        uint64_t miss_s;                  /* 0: 600; how long "not found" is remembered */
+        uint64_t error_s;                 /* 0: 30 */
+        unsigned threads;                 /* 0: 2 */
+        /* Told of each object that arrived; on a federation thread, no lock held. */
+        void (*arrived)(void *context, const struct stored_object *object);
+        void *context;
+};
+
+enum status federation_start(struct debuginfo_store *store, const struct federation_options *options,
+                             struct federation **ret, struct error *err) MUST_CHECK;
+void federation_stop(struct federation *f);
+
+/** Queue build-ids; returns at once. Those known, in flight or remembered as missing are left out. */
+void federation_want(struct federation *f, const struct build_id *ids, size_t count, enum object_kind kind);
+
+/** Wait for one object on behalf of a client: ST_OK it is in the store, ST_NOT_FOUND, ST_BUSY (transient failure). */
+enum status federation_fetch(struct federation *f, const struct build_id *id, enum object_kind kind,
+                             const bool *cancel, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DEBUGINFO_STORE_STORE_H
+#define CAIRN_DEBUGINFO_STORE_STORE_H
+
+/**
+ * @file
+ * Objects by build-id, on disk and durable.
+ *
+ * DIR/objects/ab/cdef.../{debuginfo,executable}  seekable zstd, one file an object
+ * DIR/meta/                                      LMDB: what is known of each (docs/formats/debuginfo-store.md)
+ *
+ * A stored object was verified before: it is ELF, its build-id is the claimed
+ * one, its content has the claimed hash. It is written to a temporary file,
+ * synced and renamed, then its record is committed; a crash leaves the old
+ * object, the new one, or nothing.
+ *
+ * Threads: any, except open and close.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/build_id.h"
+#include "common/error.h"
+#include "symbolizer/lookup.h"
+
+struct debuginfo_store;
+
+enum object_kind { OBJECT_DEBUGINFO, OBJECT_EXECUTABLE, OBJECT_KIND_COUNT };
+const char *object_kind_name(enum object_kind k);
+bool object_kind_parse(const char *name, enum object_kind *ret);
+
+enum object_source { SOURCE_UPLOAD, SOURCE_UPSTREAM };
+
+struct stored_object {
+        struct build_id build_id;
+        enum object_kind kind;
+        enum object_source source;
+        enum symbol_quality quality;
+        uint64_t size_bytes;         /* unpacked */
+        uint64_t stored_bytes;
+        uint8_t sha256[32];
+        int64_t stored_unix_s;
+        char name[128];              /* file name as the uploader knew it; "" unknown */
+};
+
+enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret, struct error *err) MUST_CHECK;
+void debuginfo_store_close(struct debuginfo_store *store);
+
+/** ST_NOT_FOUND when there is none. */
+enum status debuginfo_store_stat(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                 struct stored_object *ret, struct error *err) MUST_CHECK;
+
+/** Would an object of this quality be an improvement? reason_ret is a static text for the uploader. */
+enum status debuginfo_store_wants(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                  enum symbol_quality quality, bool *ret, const char **reason_ret, struct error *err) MUST_CHECK;
+
+/* ---- receiving one object, as a stream ---- */
+
+struct object_upload; /* one thread; at most one per connection */
+
+struct object_claim {
+        struct build_id build_id;
+        enum object_kind kind;
+        enum object_source source;
+        uint64_t size_bytes;         /* unpacked; 0 not claimed */
+        uint8_t sha256[32];          /* of the unpacked content; all zero not claimed */
+        const char *name;            /* may be NULL; copied */
+        bool is_zstd;                /* what is appended is compressed */
+        bool force;                  /* replace an object that is as good or better */
+};
+
+/** Why an upload was refused; the names are part of the protocol. */
+enum refusal { REFUSED_NOT, REFUSED_NOT_ELF, REFUSED_TRUNCATED, REFUSED_BUILD_ID, REFUSED_HASH, REFUSED_SIZE,
+               REFUSED_TOO_BIG, REFUSED_ENCODING, REFUSED_NO_SYMBOLS, REFUSED_NOT_BETTER };
+const char *refusal_name(enum refusal r); /* "not_elf", "truncated", "build_id_mismatch", ... */
+
+enum status object_upload_begin(struct debuginfo_store *store, const struct object_claim *claim,
+                                struct object_upload **ret, struct error *err) MUST_CHECK;
+enum status object_upload_append(struct object_upload *u, const void *data, size_t n, enum refusal *why, struct error *err) MUST_CHECK;
+
+/**
+ * Verify (in a confined worker), store, sync. Takes u in every case.
+ * @param same_ret the same content was there already.
+ */
+enum status object_upload_finish(struct object_upload *u, struct stored_object *ret, bool *same_ret, enum refusal *why,
+                                 struct error *err) MUST_CHECK;
+void object_upload_abort(struct object_upload *u);
+
+/* ---- reading ---- */
+
+struct object_reader; /* one thread */
+
+enum status object_reader_open(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                               struct object_reader **ret, struct stored_object *object_ret, struct error *err) MUST_CHECK;
+/** Unpacked bytes [offset, offset + n), fewer only at the end. */
+ssize_t object_reader_pread(struct object_reader *r, void *to, size_t n, uint64_t offset, struct error *err) MUST_CHECK;
+void object_reader_close(struct object_reader *r);
+
+/** The whole unpacked object in an unlinked temporary file, ready to be mapped or handed to a worker. */
+enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                   int *fd_ret, struct error *err) MUST_CHECK;
+
+/** Every object, in build-id order; return a status from each to stop. */
+typedef enum status debuginfo_store_each(void *context, const struct stored_object *object);
+enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_each *each, void *context, struct error *err) MUST_CHECK;
+
+enum status debuginfo_store_remove(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                   struct error *err) MUST_CHECK;
+
+#endif

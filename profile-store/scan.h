@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_SCAN_H
+#define CAIRN_PROFILE_STORE_SCAN_H
+
+/**
+ * @file
+ * Reading side of the store: parts and head together, as one consistent
+ * snapshot. What was acknowledged before scan_begin() is in it.
+ *
+ * Threads: one scan belongs to one thread; any number of scans at once.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "profile-store/store.h"
+
+struct store_scan;
+
+enum label_match { LABEL_EQUAL, LABEL_NOT_EQUAL, LABEL_REGEX, LABEL_NOT_REGEX };
+
+struct label_matcher {
+        const char *key;    /* as sent, "service.name", or the column spelling "service_name"; both find it */
+        enum label_match op;
+        const char *value;  /* a missing label matches like the empty string (Prometheus) */
+        /* For regex operators: whole-string match of value; borrowed from the caller. */
+        bool (*match)(void *context, const char *text, size_t n);
+        void *context;
+};
+
+struct scan_filter {
+        int64_t from_unix_ns, to_unix_ns;   /* half-open */
+        const char *type;                   /* profile type id, or NULL for any */
+        const struct label_matcher *matchers;
+        size_t matcher_count;
+};
+
+/** Begin: takes a snapshot of the tables and the head. */
+enum status store_scan_begin(struct profile_store *store, struct store_scan **ret, struct error *err) MUST_CHECK;
+void store_scan_end(struct store_scan *scan);
+
+typedef uint8_t stack_id[16];
+
+/** Sum of the values of all matching samples, one entry per stack. */
+struct stack_sum {
+        stack_id id;
+        int64_t value;
+        uint64_t samples;
+};
+
+struct stack_sums {
+        struct stack_sum *items;   /* owned by the caller, free() */
+        size_t count;
+        char unit[32];             /* of value; "" when nothing matched; ST_USAGE when units differ */
+        char type[256];
+};
+
+enum status store_scan_sum(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
+                           struct error *err) MUST_CHECK;
+
+/** Called for each matching sample; return a status to stop. For series and exports. */
+typedef enum status store_scan_sample(void *context, int64_t time_unix_ns, int64_t value, const stack_id id);
+enum status store_scan_each(struct store_scan *scan, const struct scan_filter *filter, store_scan_sample *each,
+                            void *context, struct error *err) MUST_CHECK;
+
+/* One resolved location; texts are borrowed from the scan. */
+struct scan_frame {
+        const char *function;      /* readable; "" unknown */
+        const char *linkage_name;
+        const char *file;          /* "" unknown */
+        int64_t line;              /* 0 unknown */
+        bool inlined;
+};
+struct scan_location {
+        uint64_t location_id;
+        struct build_id build_id;  /* size 0 unknown */
+        uint64_t address;
+        const char *mapping;       /* path of the object, "" unknown */
+        const char *state;         /* symbol_state_name() */
+        bool is_kernel;
+        const struct scan_frame *frames; /* innermost first */
+        uint32_t frame_count;
+};
+
+/**
+ * The stacks of a sum and their locations.
+ * @param stacks_ret[i] for sums->items[i]: indexes into locations, leaf first.
+ */
+struct scan_stacks {
+        struct scan_location *locations;
+        size_t location_count;
+        uint32_t *indexes;         /* all stacks' indexes, one after the other */
+        size_t *first;             /* count + 1 entries: stack i is indexes[first[i] .. first[i+1]) */
+        size_t count;
+};
+/** Owned by the scan, valid until store_scan_end(). */
+enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums, const struct scan_stacks **ret,
+                               struct error *err) MUST_CHECK;
+
+/** Lists, sorted, owned by the scan. Only what occurs within the time range. */
+struct scan_names {
+        const char *const *items;
+        size_t count;
+};
+enum status store_scan_types(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret, struct error *err) MUST_CHECK;
+enum status store_scan_label_names(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret, struct error *err) MUST_CHECK;
+enum status store_scan_label_values(struct store_scan *scan, const char *key, const struct scan_filter *filter,
+                                    struct scan_names *ret, struct error *err) MUST_CHECK;
+
+/** Unresolved locations per object: how many samples each missing build-id would resolve. */
+struct scan_missing {
+        struct build_id build_id;
+        const char *mapping;
+        const char *state;
+        uint64_t locations;
+        int64_t samples;
+};
+enum status store_scan_missing(struct store_scan *scan, const struct scan_filter *filter, struct scan_missing **ret,
+                               size_t *count_ret, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_STORE_H
+#define CAIRN_PROFILE_STORE_STORE_H
+
+/**
+ * @file
+ * Acknowledged samples: the raw queue, the head, the three tables and their
+ * healing.
+ *
+ * DIR/queue/     raw queue segments (docs/formats/raw-queue.md)
+ * DIR/tables/samples, stacks, locations   Delta tables (docs/formats/tables.md)
+ *
+ * Threads: every call may come from any thread, except open and close.
+ * One process writes a directory (it holds a lock file); others open it
+ * read-only.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/build_id.h"
+#include "common/error.h"
+#include "common/hash.h"
+#include "profile-formats/profile.h"
+#include "symbolizer/lookup.h"
+
+struct profile_store;
+
+struct profile_store_options {
+        size_t size;                    /* sizeof this struct */
+        bool read_only;
+        uint64_t flush_bytes;           /* queued bytes that trigger a flush before its time; 0: default */
+        uint64_t flush_interval_ms;     /* 0: default 10 s; UINT64_MAX: only profile_store_flush() */
+        uint64_t max_queued_bytes;      /* acknowledged and not yet flushed; past it append is ST_BUSY. 0: default */
+        struct symbol_index *symbols;   /* borrowed; NULL leaves every location unresolved */
+        /* Told after a flush which build-ids had no debuginfo, so that federation can look for them. May be NULL.
+         * Called on the flush thread, with no lock held. */
+        void (*wanted)(void *context, const struct build_id *ids, size_t count);
+        void *wanted_context;
+};
+
+enum status profile_store_open(const char *dir, const struct profile_store_options *options,
+                               struct profile_store **ret, struct error *err) MUST_CHECK;
+
+/** Stops the threads; what is queued stays queued (it is durable). */
+void profile_store_close(struct profile_store *store);
+
+/**
+ * Take a batch. When this returns ST_OK the samples survive kill -9 and power
+ * loss, and queries see them.
+ * @param batch_id identity of the batch: a second one with the same id is
+ *        ST_OK and counts nothing (duplicate_ret true).
+ * @return ST_BUSY when the queue is full: answer 429, retry later.
+ */
+enum status profile_store_append(struct profile_store *store, const struct profile *profile,
+                                 struct hash128 batch_id, bool *duplicate_ret, struct error *err) MUST_CHECK;
+
+/** Flush all that is queued now, and wait. */
+enum status profile_store_flush(struct profile_store *store, struct error *err) MUST_CHECK;
+
+/** Progress of a re-symbolization, or NULL. Called on the calling thread. */
+typedef void profile_store_progress(void *context, uint64_t done_locations, uint64_t all_locations);
+
+struct resymbolize_result {
+        uint64_t locations_seen, locations_changed, files_rewritten;
+};
+
+/**
+ * Look the locations of these objects (count 0: of all objects) up again and
+ * rewrite the rows whose answer improved or changed, in one atomic commit.
+ * Samples and stacks are not touched; queries go on meanwhile.
+ */
+enum status profile_store_resymbolize(struct profile_store *store, const struct build_id *ids, size_t count,
+                                      profile_store_progress *progress, void *context,
+                                      struct resymbolize_result *ret, struct error *err) MUST_CHECK;
+
+struct profile_store_stat {
+        uint64_t queued_bytes, queued_batches;
+        uint64_t sample_rows, stack_rows, location_rows; /* in parts */
+        uint64_t sample_files, stack_files, location_files, bytes;
+        uint64_t unresolved_locations;
+        int64_t oldest_unix_ns, newest_unix_ns;
+};
+enum status profile_store_stat(struct profile_store *store, struct profile_store_stat *ret, struct error *err) MUST_CHECK;
+
+#endif
