@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "cli/command.h"
+
+int command_fail(const char *name, enum status st, const struct error *err)
+{
+        fprintf(stderr, "cairn %s: %s\n", name, err->text);
+        return exit_code_of(st);
+}
+
+int worker_fail(enum status st, const struct error *err)
+{
+        fprintf(stderr, "%s\n", err->text);
+        return exit_code_of(st);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The `cairn` program: finds the subcommand and hands over.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+struct command {
+        const char *name;
+        int (*run)(int argc, char **argv);
+        const char *help;
+};
+
+static const struct command commands[] = {
+        { NULL, NULL, NULL },
+};
+
+static const struct command workers[] = {
+        { NULL, NULL, NULL },
+};
+
+static const struct command *find(const struct command *table, const char *name)
+{
+        for (; table->name; table++)
+                if (strcmp(table->name, name) == 0)
+                        return table;
+        return NULL;
+}
+
+static void print_help(FILE *out)
+{
+        fprintf(out, "Usage: cairn COMMAND [OPTION]... [ARGUMENT]...\n\n"
+                     "Symbolization and debuginfo for continuous profiling.\n\nCommands:\n");
+        for (const struct command *c = commands; c->name; c++)
+                fprintf(out, "  %-14s  %s\n", c->name, c->help);
+        fprintf(out, "\n'cairn COMMAND --help' describes one command; 'cairn --version' prints the version.\n");
+}
+
+static int run_worker(int argc, char **argv)
+{
+        const struct command *worker = argc > 1 ? find(workers, argv[1]) : NULL;
+
+        if (!worker) {
+                fprintf(stderr, "cairn worker: workers are started by other commands, not by hand\n");
+                return EXIT_USAGE;
+        }
+        return worker->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+        const struct command *command;
+
+        if (argc < 2) {
+                print_help(stderr);
+                return EXIT_USAGE;
+        }
+        if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+                print_help(stdout);
+                return EXIT_DONE;
+        }
+        if (strcmp(argv[1], "--version") == 0) {
+                printf("cairn %s\n", CAIRN_VERSION);
+                return EXIT_DONE;
+        }
+        if (strcmp(argv[1], "worker") == 0)
+                return run_worker(argc - 1, argv + 1);
+        command = find(commands, argv[1]);
+        if (!command) {
+                fprintf(stderr, "cairn: unknown command '%s' (try 'cairn --help')\n", argv[1]);
+                return EXIT_USAGE;
+        }
+        return command->run(argc - 1, argv + 1);
+}
