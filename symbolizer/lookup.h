@@ -19,22 +19,10 @@
 
 #include "common/build_id.h"
 #include "common/error.h"
+#include "elf-image/quality.h"
 
 struct symbol_index;
 struct symbol_view;
-
-/** Where an object's symbols come from, worst first: a greater value replaces a smaller one. */
-enum symbol_quality {
-        QUALITY_NONE = 0,
-        QUALITY_DYNSYM = 1,
-        QUALITY_MINIDEBUGINFO = 2,
-        QUALITY_SYMTAB = 3,
-        QUALITY_GO_PCLNTAB = 4,
-        QUALITY_LINES = 5,  /* DWARF line tables only */
-        QUALITY_DWARF = 6,  /* full DWARF */
-};
-const char *symbol_quality_name(enum symbol_quality q); /* "none", "dynsym", ..., "dwarf" */
-bool symbol_quality_parse(const char *name, enum symbol_quality *ret);
 
 /** Why a key has no frames; SYMBOL_RESOLVED when it has. The names are public (tables, metrics, JSON). */
 enum symbol_state {

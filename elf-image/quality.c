@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elf-image/quality.h"
+
+#include <string.h>
+
+static const char *const names[] = {
+        [QUALITY_NONE] = "none",
+        [QUALITY_DYNSYM] = "dynsym",
+        [QUALITY_MINIDEBUGINFO] = "minidebuginfo",
+        [QUALITY_SYMTAB] = "symtab",
+        [QUALITY_GO_PCLNTAB] = "go_pclntab",
+        [QUALITY_LINES] = "lines",
+        [QUALITY_DWARF] = "dwarf",
+};
+#define NAME_COUNT (sizeof names / sizeof *names)
+
+const char *symbol_quality_name(enum symbol_quality q)
+{
+        return (unsigned)q < NAME_COUNT ? names[q] : "none";
+}
+
+bool symbol_quality_parse(const char *name, enum symbol_quality *ret)
+{
+        for (unsigned i = 0; i < NAME_COUNT; i++) {
+                if (strcmp(name, names[i]) == 0) {
+                        *ret = (enum symbol_quality)i;
+                        return true;
+                }
+        }
+        return false;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_ELF_IMAGE_QUALITY_H
+#define CAIRN_ELF_IMAGE_QUALITY_H
+
+/**
+ * @file
+ * Where an object's symbols come from: the one scale by which uploads,
+ * the store and the index decide what is better.
+ */
+#include <stdbool.h>
+
+/** Worst first: a greater value replaces a smaller one. */
+enum symbol_quality {
+        QUALITY_NONE = 0,
+        QUALITY_DYNSYM = 1,
+        QUALITY_MINIDEBUGINFO = 2,
+        QUALITY_SYMTAB = 3,
+        QUALITY_GO_PCLNTAB = 4,
+        QUALITY_LINES = 5,  /* DWARF line tables only */
+        QUALITY_DWARF = 6,  /* full DWARF */
+};
+
+/** "none", "dynsym", "minidebuginfo", "symtab", "go_pclntab", "lines", "dwarf": public in URLs, JSON and tables. */
+const char *symbol_quality_name(enum symbol_quality q);
+
+/** False, and *ret untouched, for any other text. */
+bool symbol_quality_parse(const char *name, enum symbol_quality *ret);
+
+#endif
