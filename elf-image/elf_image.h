@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_ELF_IMAGE_ELF_IMAGE_H
+#define CAIRN_ELF_IMAGE_ELF_IMAGE_H
+
+/**
+ * @file
+ * A read-only view of one ELF file that may hold anything: both classes, both
+ * byte orders, whole or split or stripped of its section headers.
+ *
+ * Opening reads the header and copies the tables of segments and sections;
+ * nothing else is touched until it is asked for. Every byte handed out was
+ * checked to lie inside the file. A section may claim bytes past the end of a
+ * cut-off file: such an image opens, elf_image_check_complete() and the
+ * section's own accessors say so.
+ *
+ * Everything borrowed from an image is valid until elf_image_close().
+ * A mapped file that somebody cuts off while it is open raises SIGBUS; who
+ * reads files of strangers that are still being written copies them first.
+ *
+ * Threads: any number of readers on one image.
+ * Source: System V gABI, chapters 4 and 5; gABI draft, section compression.
+ */
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/build_id.h"
+#include "common/cleanup.h"
+#include "common/error.h"
+#include "common/file.h"
+#include "elf-image/quality.h"
+
+struct elf_segment {
+        uint32_t type;         /* PT_LOAD, PT_NOTE, ... */
+        uint32_t flags;        /* PF_X | PF_W | PF_R */
+        uint64_t offset;       /* in the file */
+        uint64_t address;      /* p_vaddr: an object address */
+        uint64_t file_size;
+        uint64_t memory_size;
+};
+
+struct elf_section {
+        const char *name;      /* borrowed, "" when it has none or a broken one */
+        uint32_t index;
+        uint32_t type;         /* SHT_PROGBITS, SHT_NOBITS, ... */
+        uint64_t flags;        /* SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED, ... */
+        uint64_t address;
+        uint64_t offset;       /* in the file */
+        uint64_t size;         /* in the file, unless NOBITS */
+        uint32_t link, info;
+        uint64_t entry_size;
+        uint64_t alignment;
+};
+
+enum elf_build_id_kind {
+        ELF_BUILD_ID_NONE,
+        ELF_BUILD_ID_GNU,      /* NT_GNU_BUILD_ID */
+        ELF_BUILD_ID_GO,       /* Go note type 4, through build_id_from_go() */
+};
+
+/** What a file is good for; a set of bits. */
+enum elf_image_kind {
+        ELF_KIND_NEITHER = 0,
+        ELF_KIND_DEBUGINFO = 1,  /* DWARF; or, without code, anything that names addresses */
+        ELF_KIND_EXECUTABLE = 2, /* machine code is in the file */
+        ELF_KIND_BOTH = 3,
+};
+
+/** Read its fields, change none. */
+struct elf_image {
+        const uint8_t *data;
+        size_t size;
+        char *name;            /* for messages */
+        bool is_64, big_endian;
+        uint16_t type;         /* ET_EXEC, ET_DYN, ET_REL, ... */
+        uint16_t machine;      /* EM_X86_64, ... */
+        uint64_t entry;
+        struct elf_segment *segments;
+        size_t segment_count;
+        struct elf_section *sections; /* [0] is the null section; NULL when there are no headers */
+        size_t section_count;
+        struct build_id build_id;     /* size 0 when it has none */
+        enum elf_build_id_kind build_id_kind;
+        struct file_map map;
+};
+
+/**
+ * View bytes in memory, borrowed until elf_image_close().
+ * @param name for messages; copied.
+ * @param ret  untouched on failure.
+ * @return ST_BAD_DATA for what is not ELF or whose headers are cut off or malformed,
+ *         ST_UNSUPPORTED for an unknown class or byte order, ST_TOO_BIG past
+ *         LIMIT_ELF_SECTIONS or LIMIT_ELF_SEGMENTS.
+ */
+enum status elf_image_from_memory(const void *data, size_t size, const char *name, struct elf_image *ret,
+                                  struct error *err) MUST_CHECK;
+
+/** Map and view a regular file of up to LIMIT_OBJECT_BYTES; fd stays the caller's and may be closed at once. */
+enum status elf_image_from_fd(int fd, const char *name, struct elf_image *ret, struct error *err) MUST_CHECK;
+enum status elf_image_open(const char *path, struct elf_image *ret, struct error *err) MUST_CHECK;
+
+/** Also fine on a zeroed image. */
+void elf_image_close(struct elf_image *img);
+#define _cleanup_elf_image_ _cleanup_(elf_image_close)
+
+/** Does the file begin with the ELF magic? For walkers: reads four bytes at 0, keeps the position. */
+bool elf_magic_at_fd(int fd);
+
+/** ST_BAD_DATA "cut off: ..." when a section, or without section headers a segment, ends past the file. */
+enum status elf_image_check_complete(const struct elf_image *img, struct error *err) MUST_CHECK;
+
+enum elf_image_kind elf_image_kind(const struct elf_image *img);
+
+/** The best symbols this very file holds. */
+enum symbol_quality elf_image_quality(const struct elf_image *img);
+
+/* ---- addresses ---- */
+
+/** Object address <-> file offset through the PT_LOAD segments, file-backed part only. False: not covered. */
+bool elf_image_address_to_offset(const struct elf_image *img, uint64_t address, uint64_t *ret);
+bool elf_image_offset_to_address(const struct elf_image *img, uint64_t offset, uint64_t *ret);
+
+/** n bytes at an object address, borrowed, from one segment; false when they are not all in the file. */
+bool elf_image_bytes_at(const struct elf_image *img, uint64_t address, uint64_t n, const uint8_t **ret);
+
+/* ---- sections ---- */
+
+/** The first section of that name, or NULL. */
+const struct elf_section *elf_image_section(const struct elf_image *img, const char *name);
+
+/** The section of that index, or NULL. */
+const struct elf_section *elf_image_section_at(const struct elf_image *img, uint64_t index);
+
+/** The first section of that type, or NULL. */
+const struct elf_section *elf_image_section_of_type(const struct elf_image *img, uint32_t type);
+
+/** Has the section bytes in this file (not NOBITS, not empty)? */
+bool elf_section_has_content(const struct elf_section *s);
+
+/** SHF_COMPRESSED, or the older .zdebug_ spelling. */
+bool elf_section_is_compressed(const struct elf_section *s);
+
+/** The bytes as they are in the file, borrowed; none for NOBITS. ST_BAD_DATA when cut off. */
+enum status elf_section_raw(const struct elf_image *img, const struct elf_section *s, const uint8_t **ret,
+                            size_t *size_ret, struct error *err) MUST_CHECK;
+
+struct elf_section_data {
+        const uint8_t *bytes;  /* NULL when empty */
+        size_t size;
+        void *owned;           /* not NULL when the bytes were unpacked */
+};
+
+/**
+ * The content of a section, unpacked when it is compressed (zlib, zstd).
+ * @param max an unpacked size past it is ST_TOO_BIG, found before anything is
+ *            unpacked; LIMIT_SECTION_UNPACKED_BYTES is the usual value.
+ * @param ret free with elf_section_data_free(), before the image is closed.
+ */
+enum status elf_section_data(const struct elf_image *img, const struct elf_section *s, size_t max,
+                             struct elf_section_data *ret, struct error *err) MUST_CHECK;
+void elf_section_data_free(struct elf_section_data *d);
+#define _cleanup_elf_section_data_ _cleanup_(elf_section_data_free)
+
+/* ---- notes ---- */
+
+struct elf_note {
+        uint32_t type;
+        const char *name;      /* borrowed, name_size bytes with the NUL; "" when empty */
+        size_t name_size;
+        const uint8_t *desc;   /* borrowed */
+        size_t desc_size;
+};
+
+struct elf_note_cursor {
+        const uint8_t *data;
+        size_t size, pos, alignment;
+        bool big_endian;
+};
+
+/** Walk notes in bytes (a section, a segment, /sys/kernel/notes); alignment is 4 unless it is 8. */
+void elf_notes_begin(struct elf_note_cursor *c, const void *data, size_t size, uint64_t alignment, bool big_endian);
+/** False at the end and at the first broken note. */
+bool elf_notes_next(struct elf_note_cursor *c, struct elf_note *ret);
+
+/** The build-id among notes; false when there is none. A GNU one wins over a Go one. */
+bool elf_notes_build_id(struct elf_note_cursor *c, struct build_id *ret, enum elf_build_id_kind *kind_ret);
+
+/* ---- symbols ---- */
+
+struct elf_symbol {
+        const char *name;      /* borrowed, "" when it has none or a broken one */
+        uint64_t value;        /* as in the file: bit 0 marks Thumb code on EM_ARM */
+        uint64_t size;
+        uint32_t section;      /* SHN_XINDEX resolved; SHN_UNDEF for undefined, SHN_ABS, ... as they are */
+        uint8_t type;          /* STT_FUNC, ... */
+        uint8_t binding;       /* STB_GLOBAL, ... */
+        uint8_t visibility;    /* STV_DEFAULT, ... */
+};
+
+struct elf_symbol_cursor {
+        const struct elf_image *img;
+        const uint8_t *entries, *strings, *sections; /* sections: SHT_SYMTAB_SHNDX words or NULL */
+        size_t count, index, entry_size, string_size, section_words;
+};
+
+/**
+ * Walk a SHT_SYMTAB or SHT_DYNSYM section.
+ * @return ST_BAD_DATA for another kind of section or one that is cut off, ST_TOO_BIG past LIMIT_SYMBOLS.
+ */
+enum status elf_symbols_begin(const struct elf_image *img, const struct elf_section *s, struct elf_symbol_cursor *ret,
+                              struct error *err) MUST_CHECK;
+bool elf_symbols_next(struct elf_symbol_cursor *c, struct elf_symbol *ret);
+
+/** A function or an indirect function that this object defines. */
+bool elf_symbol_is_function(const struct elf_symbol *sym);
+
+/* ---- links to other files ---- */
+
+/** .gnu_debuglink: the debug file's name and its CRC-32. ST_NOT_FOUND without one. */
+enum status elf_image_debuglink(const struct elf_image *img, const char **name_ret, uint32_t *crc_ret,
+                                struct error *err) MUST_CHECK;
+
+/** The dwz supplementary file (.gnu_debugaltlink, or .debug_sup of DWARF 5). ST_NOT_FOUND without one. */
+enum status elf_image_altlink(const struct elf_image *img, const char **path_ret, struct build_id *id_ret,
+                              struct error *err) MUST_CHECK;
+
+#endif
