@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/sha256.h"
+
+#include <assert.h>
+#include <openssl/evp.h>
+#include <string.h>
+
+#include "common/build_id.h"
+
+enum status sha256_init(struct sha256 *s, struct error *err)
+{
+        EVP_MD_CTX *context = EVP_MD_CTX_new();
+
+        if (!context)
+                return error_no_memory(err);
+        if (EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1) {
+                EVP_MD_CTX_free(context);
+                return error_set(err, ST_UNSUPPORTED, "libcrypto has no SHA-256");
+        }
+        s->context = context;
+        return ST_OK;
+}
+
+void sha256_deinit(struct sha256 *s)
+{
+        EVP_MD_CTX_free(s->context);
+        s->context = NULL;
+}
+
+void sha256_update(struct sha256 *s, const void *data, size_t n)
+{
+        int ok = EVP_DigestUpdate(s->context, data, n);
+
+        assert(ok == 1);
+        (void)ok;
+}
+
+void sha256_final(struct sha256 *s, uint8_t ret[static SHA256_BYTES])
+{
+        int ok = EVP_DigestFinal_ex(s->context, ret, NULL);
+
+        assert(ok == 1);
+        (void)ok;
+        sha256_deinit(s);
+}
+
+const char *sha256_hex(const uint8_t digest[static SHA256_BYTES], char out[static SHA256_HEX_MAX])
+{
+        static const char digits[] = "0123456789abcdef";
+
+        for (size_t i = 0; i < SHA256_BYTES; i++) {
+                out[2 * i] = digits[digest[i] >> 4];
+                out[2 * i + 1] = digits[digest[i] & 15];
+        }
+        out[2 * SHA256_BYTES] = 0;
+        return out;
+}
+
+bool sha256_parse(const char *hex, uint8_t ret[static SHA256_BYTES])
+{
+        struct build_id id;
+
+        if (strlen(hex) != 2 * SHA256_BYTES || !build_id_from_hex(&id, hex, 2 * SHA256_BYTES))
+                return false;
+        memcpy(ret, id.bytes, SHA256_BYTES);
+        return true;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_SHA256_H
+#define CAIRN_COMMON_SHA256_H
+
+/**
+ * @file
+ * SHA-256 for content that others made and that must be verified.
+ *
+ * Threads: one state belongs to one thread.
+ * Source: FIPS 180-4, through libcrypto.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "common/error.h"
+
+#define SHA256_BYTES 32
+#define SHA256_HEX_MAX (2 * SHA256_BYTES + 1)
+
+struct sha256 {
+        void *context; /* owned */
+};
+
+enum status sha256_init(struct sha256 *s, struct error *err) MUST_CHECK;
+void sha256_deinit(struct sha256 *s); /* also fine on a zeroed one */
+#define _cleanup_sha256_ _cleanup_(sha256_deinit)
+
+void sha256_update(struct sha256 *s, const void *data, size_t n);
+
+/** The digest of all updates; the state then takes no more until sha256_init(). */
+void sha256_final(struct sha256 *s, uint8_t ret[static SHA256_BYTES]);
+
+/** Lower-case hex; returns out. */
+const char *sha256_hex(const uint8_t digest[static SHA256_BYTES], char out[static SHA256_HEX_MAX]);
+
+/** 64 hex digits of either case. */
+bool sha256_parse(const char *hex, uint8_t ret[static SHA256_BYTES]);
+
+#endif
