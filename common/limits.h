@@ -48,6 +48,11 @@
 #define LIMIT_LABELS_PER_SAMPLE 128
 #define LIMIT_LABEL_BYTES KiB(4)               /* one label key or value */
 #define LIMIT_LABEL_COLUMNS 256                /* label keys with a column of their own */
+#define LIMIT_QUEUE_SEGMENT_BYTES MiB(16)      /* a raw queue segment is ended once it is this long */
+#define LIMIT_QUEUE_RECORD_BYTES MiB(256)      /* one packed batch in the raw queue */
+#define LIMIT_BATCH_IDS 8000000                /* batch ids that are remembered */
+#define LIMIT_BATCH_ID_AGE_S 172800            /* and for how long: longer than any agent's spool */
+#define LIMIT_BATCH_DATES 400                  /* days that the samples of one batch may span */
 #define LIMIT_SYMBOLIZE_KEYS 4000000           /* keys of one symbolize request */
 
 #endif

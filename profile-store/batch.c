@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/batch.h"
+
+#include <string.h>
+
+#include "common/limits.h"
+#include "profile-store/key_map.h"
+
+#define US_PER_DAY INT64_C(86400000000)
+
+struct reduction {
+        const struct profile *p;
+        struct batch *b;
+        struct buf scratch;
+        const char **strings;      /* by the profile's string number; copied on first use */
+        uint64_t *location_ids;    /* by the profile's location number */
+        uint32_t *stacks;          /* by the profile's stack number: number in the batch */
+        struct build_id **build_ids; /* by the profile's mapping number */
+};
+
+int64_t day_of_us(int64_t time_us)
+{
+        return time_us / US_PER_DAY - (time_us % US_PER_DAY < 0);
+}
+
+static int64_t floor_us(int64_t ns)
+{
+        return ns / 1000 - (ns % 1000 < 0);
+}
+
+static const char *text(struct reduction *r, uint32_t string)
+{
+        if (!r->strings[string]) {
+                const struct profile_string *s = &r->p->strings.items[string];
+
+                r->strings[string] = arena_strndup(&r->b->arena, s->text, s->size);
+        }
+        return r->strings[string];
+}
+
+static enum status full(struct error *err)
+{
+        return error_set(err, ST_TOO_BIG, "a batch needs more than %zu bytes in memory; send smaller ones",
+                         (size_t)LIMIT_PROFILE_MEMORY_BYTES);
+}
+
+static enum status reduce_location(struct reduction *r, uint32_t number, struct batch_location *ret, struct error *err)
+{
+        const struct profile_location *from = &r->p->locations.items[number];
+        struct sent_frame *frames = arena_alloc_array(&r->b->arena, from->line_count, sizeof *frames);
+        struct location_identity *l = &ret->what;
+
+        *l = (struct location_identity){ .mapping = "", .kind = from->kind, .address = from->address,
+                                         .is_kernel = from->is_kernel, .frames = frames,
+                                         .frame_count = from->line_count };
+        if (from->mapping != PROFILE_NONE) {
+                struct build_id **id = &r->build_ids[from->mapping];
+
+                if (!*id && (*id = arena_alloc(&r->b->arena, sizeof **id)))
+                        **id = r->p->mappings.items[from->mapping].build_id;
+                l->build_id = *id;
+                l->mapping = text(r, r->p->mappings.items[from->mapping].file);
+                if (!*id || !l->mapping)
+                        return full(err);
+        }
+        for (uint32_t i = 0; i < from->line_count; i++) {
+                const struct profile_line *line = &r->p->lines.items[from->first_line + i];
+
+                if (!frames)
+                        return full(err);
+                frames[i] = (struct sent_frame){ .function = text(r, line->function),
+                                                 .linkage_name = text(r, line->linkage_name),
+                                                 .file = text(r, line->file), .line = line->line };
+                if (!frames[i].function || !frames[i].linkage_name || !frames[i].file)
+                        return full(err);
+        }
+        location_identity_normalise(l);
+        return location_identity_hash(l, &r->scratch, &ret->id, err);
+}
+
+static enum status reduce_locations(struct reduction *r, struct error *err)
+{
+        struct batch *b = r->b;
+        _cleanup_key_map_ struct key_map seen = { 0 };
+
+        b->locations = arena_alloc_array(&b->arena, r->p->locations.count, sizeof *b->locations);
+        if (!b->locations && r->p->locations.count)
+                return full(err);
+        for (uint32_t i = 0; i < r->p->locations.count; i++) {
+                struct batch_location l;
+                struct hash128 key;
+                bool added;
+                enum status st = reduce_location(r, i, &l, err);
+
+                if (st)
+                        return st;
+                key = key_of_u64(l.id);
+                st = key_map_put(&seen, &key, 0, &added, NULL, err);
+                if (st)
+                        return st;
+                r->location_ids[i] = l.id;
+                if (added)
+                        b->locations[b->location_count++] = l;
+        }
+        return ST_OK;
+}
+
+static enum status reduce_stacks(struct reduction *r, struct error *err)
+{
+        struct batch *b = r->b;
+        _cleanup_key_map_ struct key_map seen = { 0 };
+
+        b->stacks = arena_alloc_array(&b->arena, r->p->stacks.count, sizeof *b->stacks);
+        if (!b->stacks && r->p->stacks.count)
+                return full(err);
+        for (uint32_t i = 0; i < r->p->stacks.count; i++) {
+                const struct profile_stack *from = &r->p->stacks.items[i];
+                uint64_t *ids = arena_alloc_array(&b->arena, from->location_count, sizeof *ids);
+                struct batch_stack s = { .location_ids = ids, .location_count = from->location_count };
+                bool added;
+                uint64_t *number;
+                enum status st;
+
+                if (!ids && from->location_count)
+                        return full(err);
+                for (uint32_t k = 0; k < from->location_count; k++)
+                        ids[k] = r->location_ids[r->p->stack_locations.items[from->first_location + k]];
+                s.id = stack_identity(ids, from->location_count);
+                st = key_map_put(&seen, &s.id, b->stack_count, &added, &number, err);
+                if (st)
+                        return st;
+                r->stacks[i] = (uint32_t)*number;
+                if (added)
+                        b->stacks[b->stack_count++] = s;
+        }
+        return ST_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+        const struct batch_label *x = a, *y = b;
+
+        return strcmp(x->name, y->name);
+}
+
+/* Keys that share a column spelling become one label: the value of the key that is first in byte order. */
+static enum status reduce_label_set(struct reduction *r, const struct profile_sample *from,
+                                    struct batch_label_set *ret, struct error *err)
+{
+        struct batch_label *labels = arena_alloc_array(&r->b->arena, from->label_count, sizeof *labels);
+        const char **keys = arena_alloc_array(&r->b->arena, from->label_count, sizeof *keys);
+        uint32_t count = 0;
+
+        if (from->label_count && (!labels || !keys))
+                return full(err);
+        for (uint32_t i = 0; i < from->label_count; i++) {
+                const struct profile_label *l = &r->p->labels.items[from->first_label + i];
+                const char *key = profile_text(r->p, l->key);
+                const char *value = text(r, l->value);
+                char *name = arena_strndup(&r->b->arena, key, strlen(key));
+                uint32_t at;
+
+                if (!name || !value)
+                        return full(err);
+                label_column_name(key, name);
+                if (!*value)
+                        continue;
+                for (at = 0; at < count && strcmp(labels[at].name, name) != 0; at++)
+                        ;
+                if (at < count && strcmp(keys[at], key) <= 0)
+                        continue;
+                labels[at] = (struct batch_label){ .name = name, .value = value };
+                keys[at] = key;
+                count += at == count;
+        }
+        if (count)
+                qsort(labels, count, sizeof *labels, by_name);
+        *ret = (struct batch_label_set){ .labels = labels, .count = count };
+        return ST_OK;
+}
+
+/* Samples of one sender share few label sets, and a set is known by the labels it is made of. */
+static enum status label_set_of(struct reduction *r, struct key_map *seen, const struct profile_sample *from,
+                                uint32_t *ret, struct error *err)
+{
+        struct hash128 key = hash128(&r->p->labels.items[from->first_label],
+                                     from->label_count * sizeof *r->p->labels.items);
+        uint64_t *number;
+        bool added;
+        enum status st = key_map_put(seen, &key, r->b->label_set_count, &added, &number, err);
+
+        if (!st && added)
+                st = reduce_label_set(r, from, &r->b->label_sets[r->b->label_set_count++], err);
+        if (!st)
+                *ret = (uint32_t)*number;
+        return st;
+}
+
+static bool any(const uint8_t *bytes, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (bytes[i])
+                        return true;
+        }
+        return false;
+}
+
+static enum status reduce_samples(struct reduction *r, struct error *err)
+{
+        struct batch *b = r->b;
+        _cleanup_key_map_ struct key_map sets = { 0 }, days = { 0 };
+
+        b->samples = arena_alloc_array(&b->arena, r->p->samples.count, sizeof *b->samples);
+        b->label_sets = arena_alloc_array(&b->arena, r->p->samples.count, sizeof *b->label_sets);
+        b->types = arena_alloc_array(&b->arena, r->p->types.count, sizeof *b->types);
+        if ((r->p->samples.count && (!b->samples || !b->label_sets)) || (r->p->types.count && !b->types))
+                return full(err);
+        for (uint32_t i = 0; i < r->p->types.count; i++) {
+                const struct profile_type *t = &r->p->types.items[i];
+
+                b->types[i] = (struct batch_type){ .id = text(r, t->id), .unit = text(r, t->unit), .period = t->period };
+                if (!b->types[i].id || !b->types[i].unit)
+                        return full(err);
+        }
+        b->type_count = r->p->types.count;
+        for (uint32_t i = 0; i < r->p->samples.count; i++) {
+                const struct profile_sample *from = &r->p->samples.items[i];
+                struct batch_sample *s = &b->samples[b->sample_count++];
+                struct hash128 day;
+                enum status st;
+
+                *s = (struct batch_sample){ .time_us = floor_us(from->time_unix_ns), .duration_ns = from->duration_ns,
+                                            .value = from->value, .type = from->type, .stack = r->stacks[from->stack],
+                                            .has_trace = any(from->trace_id, sizeof from->trace_id),
+                                            .has_span = any(from->span_id, sizeof from->span_id) };
+                memcpy(s->trace_id, from->trace_id, sizeof s->trace_id);
+                memcpy(s->span_id, from->span_id, sizeof s->span_id);
+                st = label_set_of(r, &sets, from, &s->label_set, err);
+                day = key_of_u64((uint64_t)day_of_us(s->time_us));
+                if (!st)
+                        st = key_map_put(&days, &day, 0, NULL, NULL, err);
+                if (st)
+                        return st;
+                b->oldest_us = s->time_us < b->oldest_us ? s->time_us : b->oldest_us;
+                b->newest_us = s->time_us > b->newest_us ? s->time_us : b->newest_us;
+        }
+        if (days.count > LIMIT_BATCH_DATES)
+                return error_set(err, ST_TOO_BIG, "the samples of a batch span %zu days, more than %d", days.count,
+                                 LIMIT_BATCH_DATES);
+        return ST_OK;
+}
+
+static void reduction_deinit(struct reduction *r)
+{
+        buf_deinit(&r->scratch);
+        free(r->strings);
+        free(r->location_ids);
+        free(r->stacks);
+        free(r->build_ids);
+}
+
+enum status batch_create(const struct profile *p, struct batch **ret, struct error *err)
+{
+        _cleanup_(reduction_deinit) struct reduction r = { .p = p };
+        struct batch *b = calloc(1, sizeof *b);
+        enum status st = ST_OK;
+
+        if (!b)
+                return error_no_memory(err);
+        atomic_init(&b->references, 1);
+        arena_init(&b->arena, LIMIT_PROFILE_MEMORY_BYTES);
+        b->oldest_us = INT64_MAX;
+        b->newest_us = INT64_MIN;
+        r.b = b;
+        buf_init(&r.scratch, LIMIT_PROFILE_MEMORY_BYTES);
+        r.strings = calloc(p->strings.count + 1, sizeof *r.strings);
+        r.location_ids = calloc(p->locations.count + 1, sizeof *r.location_ids);
+        r.stacks = calloc(p->stacks.count + 1, sizeof *r.stacks);
+        r.build_ids = calloc(p->mappings.count + 1, sizeof *r.build_ids);
+        if (!r.strings || !r.location_ids || !r.stacks || !r.build_ids)
+                st = error_no_memory(err);
+        if (!st)
+                st = reduce_locations(&r, err);
+        if (!st)
+                st = reduce_stacks(&r, err);
+        if (!st)
+                st = reduce_samples(&r, err);
+        if (st) {
+                batch_unref(b);
+                return st;
+        }
+        *ret = b;
+        return ST_OK;
+}
+
+struct batch *batch_ref(struct batch *b)
+{
+        atomic_fetch_add(&b->references, 1);
+        return b;
+}
+
+void batch_unref(struct batch *b)
+{
+        if (!b || atomic_fetch_sub(&b->references, 1) != 1)
+                return;
+        arena_deinit(&b->arena);
+        free(b);
+}
+
+const char *batch_label_value(const struct batch_label_set *set, const char *name)
+{
+        for (uint32_t i = 0; i < set->count; i++) {
+                if (strcmp(set->labels[i].name, name) == 0)
+                        return set->labels[i].value;
+        }
+        return "";
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_BATCH_H
+#define CAIRN_PROFILE_STORE_BATCH_H
+
+/**
+ * @file
+ * A batch as the head holds it: reduced to distinct locations, stacks and
+ * label sets with their final identities, times as the tables have them.
+ * Scans and the flush both read this, so a sample has the same face before
+ * and after it is in a part.
+ *
+ * Memory: one arena, under LIMIT_PROFILE_MEMORY_BYTES.
+ * Threads: immutable once made; the reference count is atomic.
+ */
+#include <stdatomic.h>
+
+#include "common/arena.h"
+#include "profile-store/identity.h"
+
+struct batch_location {
+        uint64_t id;
+        struct location_identity what;
+};
+
+struct batch_stack {
+        struct hash128 id;
+        const uint64_t *location_ids; /* leaf first */
+        uint32_t location_count;
+};
+
+struct batch_label {
+        const char *name, *value;     /* name in column spelling */
+};
+
+struct batch_label_set {
+        const struct batch_label *labels; /* sorted by name, names unique */
+        uint32_t count;
+};
+
+struct batch_type {
+        const char *id, *unit;
+        int64_t period;
+};
+
+struct batch_sample {
+        int64_t time_us, duration_ns, value;
+        uint32_t type, label_set, stack;
+        bool has_trace, has_span;
+        uint8_t trace_id[16], span_id[8];
+};
+
+struct batch {
+        struct arena arena;
+        atomic_uint references;
+        uint64_t position;            /* in the raw queue */
+        struct hash128 batch_id;
+        struct batch_location *locations;
+        struct batch_stack *stacks;
+        struct batch_label_set *label_sets;
+        struct batch_type *types;
+        struct batch_sample *samples;
+        uint32_t location_count, stack_count, label_set_count, type_count, sample_count;
+        int64_t oldest_us, newest_us; /* of samples; oldest > newest without any */
+};
+
+/** Reduce a profile; nothing is borrowed from it. ST_TOO_BIG past LIMIT_BATCH_DATES days or the arena. */
+enum status batch_create(const struct profile *p, struct batch **ret, struct error *err) MUST_CHECK;
+
+struct batch *batch_ref(struct batch *b);
+void batch_unref(struct batch *b); /* NULL is allowed */
+
+/** The value of a label in column spelling, or "". */
+const char *batch_label_value(const struct batch_label_set *set, const char *name);
+
+/** Days since 1970 of a time, also before it. */
+int64_t day_of_us(int64_t time_us);
+
+#endif

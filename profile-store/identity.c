@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/identity.h"
+
+#include <endian.h>
+#include <string.h>
+
+void location_identity_normalise(struct location_identity *l)
+{
+        bool known_object = l->build_id && l->build_id->size;
+
+        if (!known_object && l->frame_count)
+                l->kind = ADDRESS_NONE;
+        if (l->kind == ADDRESS_NONE)
+                l->address = 0;
+}
+
+static void put_text(struct buf *b, const char *s)
+{
+        buf_append(b, s, strlen(s) + 1);
+}
+
+enum status location_identity_hash(const struct location_identity *l, struct buf *scratch, uint64_t *ret,
+                                   struct error *err)
+{
+        bool known_object = l->build_id && l->build_id->size;
+        enum status st;
+
+        buf_clear(scratch);
+        buf_append_u8(scratch, (uint8_t)l->kind);
+        buf_append_u8(scratch, l->is_kernel);
+        buf_append_u64(scratch, l->address);
+        buf_append_u8(scratch, known_object ? l->build_id->size : 0);
+        if (known_object)
+                buf_append(scratch, l->build_id->bytes, l->build_id->size);
+        else
+                put_text(scratch, l->mapping);
+        for (uint32_t i = 0; i < l->frame_count; i++) {
+                put_text(scratch, l->frames[i].function);
+                put_text(scratch, l->frames[i].linkage_name);
+                put_text(scratch, l->frames[i].file);
+                buf_append_u64(scratch, (uint64_t)l->frames[i].line);
+        }
+        st = buf_status(scratch, err, "a location's identity");
+        if (!st)
+                *ret = hash64(scratch->data, scratch->size);
+        return st;
+}
+
+struct hash128 stack_identity(const uint64_t *location_ids, size_t count)
+{
+        _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "location ids are hashed in little-endian order");
+
+        return hash128(location_ids, count * sizeof *location_ids);
+}
+
+void label_column_name(const char *key, char *out)
+{
+        for (; *key; key++, out++) {
+                char c = *key;
+
+                if (c >= 'A' && c <= 'Z')
+                        c = (char)(c - 'A' + 'a');
+                *out = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
+        }
+        *out = 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_IDENTITY_H
+#define CAIRN_PROFILE_STORE_IDENTITY_H
+
+/**
+ * @file
+ * What makes two locations, stacks or label keys the same, for ever: these
+ * hashes and spellings are in the tables (docs/formats/tables.md, 3 and 4).
+ *
+ * Threads: no shared state.
+ */
+#include "common/buf.h"
+#include "common/hash.h"
+#include "profile-formats/profile.h"
+
+struct sent_frame {             /* a frame that the sender resolved */
+        const char *function, *linkage_name, *file;
+        int64_t line;
+};
+
+struct location_identity {
+        const struct build_id *build_id; /* NULL or size 0: unknown */
+        const char *mapping;             /* counts only without a build-id */
+        enum profile_address_kind kind;
+        uint64_t address;
+        bool is_kernel;
+        const struct sent_frame *frames;
+        uint32_t frame_count;
+};
+
+/**
+ * Bring a location to its one spelling: sent frames without a build-id are
+ * known by their text alone, since the address of JIT code or an interpreter
+ * means nothing to another process.
+ */
+void location_identity_normalise(struct location_identity *l);
+
+/** The 64-bit id of a normalised location; scratch is overwritten. */
+enum status location_identity_hash(const struct location_identity *l, struct buf *scratch, uint64_t *ret,
+                                   struct error *err) MUST_CHECK;
+
+/** The 128-bit id of a stack: XXH3 of its location ids, little-endian, leaf first. */
+struct hash128 stack_identity(const uint64_t *location_ids, size_t count);
+
+/** Column spelling of a label key: lower case, everything outside [a-z0-9_] becomes '_'. out holds strlen(key) + 1. */
+void label_column_name(const char *key, char *out);
+
+#endif

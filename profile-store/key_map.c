@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/key_map.h"
+
+#include <string.h>
+#include <sys/random.h>
+#include <xxhash.h>
+
+static uint64_t seed;
+
+__attribute__((constructor)) static void choose_seed(void)
+{
+        if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
+                seed = (uint64_t)(uintptr_t)&seed;
+}
+
+static size_t slot_of(const struct key_map *m, const struct hash128 *key)
+{
+        size_t i = XXH3_64bits_withSeed(key->bytes, sizeof key->bytes, seed) & (m->capacity - 1);
+
+        while (m->used[i] && !hash128_equal(&m->slots[i].key, key))
+                i = (i + 1) & (m->capacity - 1);
+        return i;
+}
+
+void key_map_deinit(struct key_map *m)
+{
+        free(m->slots);
+        free(m->used);
+        *m = (struct key_map){ 0 };
+}
+
+uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key)
+{
+        size_t i;
+
+        if (!m->count)
+                return NULL;
+        i = slot_of(m, key);
+        return m->used[i] ? &m->slots[i].value : NULL;
+}
+
+static enum status grow(struct key_map *m, struct error *err)
+{
+        struct key_map bigger = { .count = m->count, .capacity = m->capacity ? m->capacity * 2 : 64 };
+
+        bigger.slots = reallocarray(NULL, bigger.capacity, sizeof *bigger.slots);
+        bigger.used = calloc(bigger.capacity, 1);
+        if (!bigger.slots || !bigger.used) {
+                key_map_deinit(&bigger);
+                return error_no_memory(err);
+        }
+        for (size_t i = 0; i < m->capacity; i++) {
+                if (m->used[i]) {
+                        size_t to = slot_of(&bigger, &m->slots[i].key);
+
+                        bigger.slots[to] = m->slots[i];
+                        bigger.used[to] = 1;
+                }
+        }
+        key_map_deinit(m);
+        *m = bigger;
+        return ST_OK;
+}
+
+enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t value, bool *added_ret,
+                        uint64_t **value_ret, struct error *err)
+{
+        bool added;
+        size_t i;
+
+        if (m->count >= m->capacity / 8 * 7) {
+                enum status st = grow(m, err);
+
+                if (st)
+                        return st;
+        }
+        i = slot_of(m, key);
+        added = !m->used[i];
+        if (added) {
+                m->slots[i] = (struct key_map_slot){ .key = *key, .value = value };
+                m->used[i] = 1;
+                m->count++;
+        }
+        if (added_ret)
+                *added_ret = added;
+        if (value_ret)
+                *value_ret = &m->slots[i].value;
+        return ST_OK;
+}
+
+struct hash128 key_of_u64(uint64_t id)
+{
+        struct hash128 key = { 0 };
+
+        memcpy(key.bytes, &id, sizeof id);
+        return key;
+}

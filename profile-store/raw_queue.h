@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_RAW_QUEUE_H
+#define CAIRN_PROFILE_STORE_RAW_QUEUE_H
+
+/**
+ * @file
+ * The raw queue: what was acknowledged and is not yet in the tables.
+ *
+ * Records get consecutive positions and are appended to segments named by
+ * their first position. What is synced when:
+ *  1. A new segment is written with its header under a temporary name,
+ *     synced, renamed, and its directory synced, before a record goes in.
+ *  2. raw_queue_write() only writes. raw_queue_sync(position) returns when one
+ *     fdatasync() that began after that write has ended; callers that wait at
+ *     the same time share it.
+ *  3. Before a new segment is begun the old one is synced: only the last
+ *     segment can have a torn tail.
+ *  4. raw_queue_release(position) unlinks whole segments. Nothing is synced:
+ *     a segment that comes back after a power cut is known by its positions
+ *     to be flushed, and dropped again.
+ * Positions up to raw_queue_synced() are durable; those above it were never
+ * acknowledged to anyone.
+ *
+ * A failed sync leaves the kernel's idea of the file unknown, so the queue
+ * then refuses every write until it is opened again.
+ *
+ * Threads: any, except open and close.
+ */
+#include "profile-store/raw_segment.h"
+
+struct raw_queue;
+
+/** Called at open for every record, oldest first. */
+typedef enum status raw_queue_replay(void *context, const struct raw_record *record, struct error *err);
+
+struct raw_queue_report {
+        uint64_t torn_bytes;       /* cut off the last segment */
+        uint64_t damaged_segments; /* set aside as NAME.damaged: a disk lost what it had confirmed */
+};
+
+/**
+ * Open, replay and (unless read_only) cut the torn tail.
+ * @param flushed  positions up to here are in the tables: new ones start after it.
+ */
+enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, raw_queue_replay *replay, void *context,
+                           struct raw_queue **ret, struct raw_queue_report *report_ret, struct error *err) MUST_CHECK;
+void raw_queue_close(struct raw_queue *q);
+
+/** Append; record->position is chosen here. Not durable yet. ST_OS when the disk is full: the queue is as before. */
+enum status raw_queue_write(struct raw_queue *q, struct raw_record *record, struct error *err) MUST_CHECK;
+
+/** Wait until position is durable. */
+enum status raw_queue_sync(struct raw_queue *q, uint64_t position, struct error *err) MUST_CHECK;
+
+/** The last durable position. */
+uint64_t raw_queue_synced(struct raw_queue *q);
+
+/** Sync and end the current segment, so that it can be released; the last position in it or before. */
+enum status raw_queue_seal(struct raw_queue *q, uint64_t *position_ret, struct error *err) MUST_CHECK;
+
+/** Unlink the sealed segments whose records are all at or before position. */
+enum status raw_queue_release(struct raw_queue *q, uint64_t position, struct error *err) MUST_CHECK;
+
+/** Bytes of all segments. */
+uint64_t raw_queue_bytes(struct raw_queue *q);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "profile-store/batch_ids.h"
+#include "profile-store/raw_queue.h"
+#include "tests/support/suite.h"
+
+struct replayed {
+        uint64_t positions[64];
+        char texts[64][16];
+        size_t count;
+};
+
+static enum status keep(void *context, const struct raw_record *record, struct error *err)
+{
+        struct replayed *r = context;
+
+        (void)err;
+        r->positions[r->count] = record->position;
+        snprintf(r->texts[r->count], sizeof r->texts[0], "%.*s", (int)record->payload_size,
+                 (const char *)record->payload);
+        r->count++;
+        return ST_OK;
+}
+
+static char dir[64];
+
+static const char *new_dir(void)
+{
+        snprintf(dir, sizeof dir, "/tmp/cairn-queue-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        return dir;
+}
+
+static void remove_dir(void)
+{
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static struct raw_queue *open_queue(uint64_t flushed, struct replayed *replayed, struct raw_queue_report *report)
+{
+        struct raw_queue *q = NULL;
+        struct raw_queue_report ignored;
+        struct error err;
+
+        *replayed = (struct replayed){ 0 };
+        ck_assert_msg(raw_queue_open(dir, false, flushed, keep, replayed, &q, report ? report : &ignored, &err) == ST_OK,
+                      "%s", err.text);
+        return q;
+}
+
+static uint64_t put(struct raw_queue *q, const char *text)
+{
+        struct raw_record r = { .payload = (const uint8_t *)text, .payload_size = (uint32_t)strlen(text) };
+        struct error err;
+
+        ck_assert_msg(raw_queue_write(q, &r, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(raw_queue_sync(q, r.position, &err) == ST_OK, "%s", err.text);
+        return r.position;
+}
+
+static char *segment(uint64_t first)
+{
+        char *path;
+
+        ck_assert_int_gt(asprintf(&path, "%s/%020llu.queue", dir, (unsigned long long)first), 0);
+        return path;
+}
+
+START_TEST(what_was_synced_is_replayed_in_order)
+{
+        struct replayed r;
+        struct raw_queue *q;
+
+        new_dir();
+        q = open_queue(0, &r, NULL);
+        ck_assert_uint_eq(put(q, "one"), 1);
+        ck_assert_uint_eq(put(q, "two"), 2);
+        raw_queue_close(q);
+        q = open_queue(0, &r, NULL);
+        ck_assert_uint_eq(r.count, 2);
+        ck_assert_str_eq(r.texts[0], "one");
+        ck_assert_str_eq(r.texts[1], "two");
+        ck_assert_uint_eq(put(q, "three"), 3);
+        raw_queue_close(q);
+        q = open_queue(0, &r, NULL);
+        ck_assert_uint_eq(r.count, 3);
+        ck_assert_uint_eq(r.positions[2], 3);
+        raw_queue_close(q);
+        remove_dir();
+}
+END_TEST
+
+START_TEST(every_torn_tail_is_cut_to_whole_records)
+{
+        struct replayed r;
+        struct raw_queue *q;
+        _cleanup_free_ char *path = NULL;
+        _cleanup_buf_ struct buf whole;
+        const size_t first_end = RAW_SEGMENT_HEADER_BYTES + RAW_RECORD_HEADER_BYTES + 3;
+        struct stat st;
+
+        new_dir();
+        q = open_queue(0, &r, NULL);
+        put(q, "one");
+        put(q, "two");
+        raw_queue_close(q);
+        path = segment(1);
+        buf_init(&whole, 4096);
+        ck_assert_int_eq(file_read(path, &whole, NULL), ST_OK);
+        for (size_t size = first_end; size < whole.size; size++) {
+                struct raw_queue_report report;
+
+                ck_assert_int_eq(file_write_durable(path, whole.data, size, NULL), ST_OK);
+                q = open_queue(0, &r, &report);
+                ck_assert_uint_eq(r.count, 1);
+                ck_assert_uint_eq(report.damaged_segments, 0);
+                ck_assert_uint_eq(report.torn_bytes, size - first_end);
+                raw_queue_close(q);
+                ck_assert_int_eq(stat(path, &st), 0);
+                ck_assert_uint_eq(st.st_size, first_end);
+        }
+        q = open_queue(0, &r, NULL);
+        ck_assert_uint_eq(put(q, "two again"), 2);
+        raw_queue_close(q);
+        q = open_queue(0, &r, NULL);
+        ck_assert_str_eq(r.texts[1], "two again");
+        raw_queue_close(q);
+        remove_dir();
+}
+END_TEST
+
+START_TEST(a_flipped_bit_ends_the_segment_before_its_record)
+{
+        struct replayed r;
+        struct raw_queue_report report;
+        struct raw_queue *q;
+        _cleanup_free_ char *path = NULL, *aside = NULL;
+        _cleanup_buf_ struct buf bytes;
+        uint64_t sealed;
+
+        new_dir();
+        q = open_queue(0, &r, NULL);
+        put(q, "one");
+        put(q, "two");
+        ck_assert_int_eq(raw_queue_seal(q, &sealed, NULL), ST_OK);
+        ck_assert_uint_eq(sealed, 2);
+        put(q, "three");
+        raw_queue_close(q);
+        path = segment(1);
+        buf_init(&bytes, 4096);
+        ck_assert_int_eq(file_read(path, &bytes, NULL), ST_OK);
+        bytes.data[bytes.size - 1] ^= 4;
+        ck_assert_int_eq(file_write_durable(path, bytes.data, bytes.size, NULL), ST_OK);
+        q = open_queue(0, &r, &report);
+        ck_assert_uint_eq(r.count, 2);
+        ck_assert_str_eq(r.texts[0], "one");
+        ck_assert_str_eq(r.texts[1], "three");
+        ck_assert_uint_eq(report.damaged_segments, 1);
+        ck_assert_int_gt(asprintf(&aside, "%s.damaged", path), 0);
+        ck_assert_int_eq(access(aside, F_OK), 0);
+        raw_queue_close(q);
+        remove_dir();
+}
+END_TEST
+
+START_TEST(released_segments_are_gone_and_positions_go_on)
+{
+        struct replayed r;
+        struct raw_queue *q;
+        _cleanup_free_ char *first = NULL;
+        uint64_t sealed;
+
+        new_dir();
+        q = open_queue(0, &r, NULL);
+        put(q, "one");
+        ck_assert_int_eq(raw_queue_seal(q, &sealed, NULL), ST_OK);
+        put(q, "two");
+        ck_assert_int_eq(raw_queue_release(q, sealed, NULL), ST_OK);
+        first = segment(1);
+        ck_assert_int_ne(access(first, F_OK), 0);
+        ck_assert_int_eq(raw_queue_seal(q, &sealed, NULL), ST_OK);
+        ck_assert_int_eq(raw_queue_release(q, sealed, NULL), ST_OK);
+        ck_assert_uint_eq(raw_queue_bytes(q), 0);
+        raw_queue_close(q);
+        q = open_queue(2, &r, NULL);
+        ck_assert_uint_eq(r.count, 0);
+        ck_assert_uint_eq(put(q, "three"), 3);
+        raw_queue_close(q);
+        remove_dir();
+}
+END_TEST
+
+START_TEST(batch_ids_are_known_after_reopening_and_until_they_are_old)
+{
+        struct batch_ids *ids;
+        struct hash128 a = hash128("a", 1), b = hash128("b", 1), c = hash128("c", 1);
+
+        new_dir();
+        ck_assert_int_eq(batch_ids_open(dir, &ids, NULL), ST_OK);
+        ck_assert(!batch_ids_has(ids, &a));
+        ck_assert_int_eq(batch_ids_add(ids, &a, 1, 1000, NULL), ST_OK);
+        ck_assert_int_eq(batch_ids_add(ids, &a, 1, 1000, NULL), ST_OK);
+        ck_assert_int_eq(batch_ids_add(ids, &b, 1, 1000 + 86400, NULL), ST_OK);
+        batch_ids_close(ids);
+        ck_assert_int_eq(batch_ids_open(dir, &ids, NULL), ST_OK);
+        ck_assert(batch_ids_has(ids, &a));
+        ck_assert(batch_ids_has(ids, &b));
+        ck_assert_int_eq(batch_ids_add(ids, &c, 1, 1000 + 86400 * 5 / 2, NULL), ST_OK);
+        ck_assert(!batch_ids_has(ids, &a));
+        ck_assert(batch_ids_has(ids, &b));
+        batch_ids_close(ids);
+        ck_assert_int_eq(batch_ids_open(dir, &ids, NULL), ST_OK);
+        ck_assert(!batch_ids_has(ids, &a));
+        ck_assert(batch_ids_has(ids, &b));
+        ck_assert(batch_ids_has(ids, &c));
+        batch_ids_close(ids);
+        remove_dir();
+}
+END_TEST
+
+TEST_SUITE("raw queue", what_was_synced_is_replayed_in_order, every_torn_tail_is_cut_to_whole_records,
+           a_flipped_bit_ends_the_segment_before_its_record, released_segments_are_gone_and_positions_go_on,
+           batch_ids_are_known_after_reopening_and_until_they_are_old)
