@@ -86,6 +86,7 @@ BENCHES := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c))
 
 all: programs fuzz-replays ## build the programs, and the fuzz targets' replayers so that they cannot rot
 programs: $(PROGRAMS:%=$(O)/%)
+modules: $(foreach m,$(MODULES),$(O)/lib/lib$(m).a)
 fuzz-replays: $(FUZZ_REPLAYS)
 tests-built: programs $(UNIT_TESTS) $(FUZZ_REPLAYS)
 
@@ -145,6 +146,12 @@ $(FUZZ_REPLAYS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/driver.o
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(link_test)
 
+# A target under libFuzzer; scripts/fuzz.sh passes the compiler and flags.
+$(O)/fuzzer/%: $(O)/tests/fuzz/fuzz_%.o $(ALL_LIBS)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  LINK   $@")
+	$(Q)$(link_test) -fsanitize=fuzzer
+
 $(BENCHES): $(O)/tests/bench/%: $(O)/tests/bench/%.o $(TEST_SUPPORT) $(ALL_LIBS)
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(link_test)
@@ -171,6 +178,6 @@ check-unit: ## only the unit tests and the fuzz corpora, under the sanitizers
 TSAN_TESTS := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_threads_*.c))
 tsan-built: $(TSAN_TESTS)
 
-.PHONY: all programs fuzz-replays tests-built generated check check-unit tsan-built
+.PHONY: all programs modules fuzz-replays tests-built generated check check-unit tsan-built
 
 include scripts/targets.mk

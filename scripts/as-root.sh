@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# as_root COMMAND...: as it is for root, through sudo for others.
+as_root() {
+        if [ "$(id -u)" -eq 0 ]; then
+                "$@"
+        elif command -v sudo >/dev/null 2>&1; then
+                sudo "$@"
+        else
+                echo "this needs root or sudo: $*" >&2
+                exit 1
+        fi
+}

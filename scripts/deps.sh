@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs the Debian 12 packages Cairn needs.
+#   scripts/deps.sh build   what building and running takes
+#   scripts/deps.sh all     that, and what tests and benchmarks take
+# Without root it says what it would do.
+set -eu
+
+build="gcc libc6-dev make pkg-config clang llvm libbpf-dev bpftool binutils ca-certificates
+libelf-dev libdw-dev libdebuginfod-dev liblmdb-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
+libmicrohttpd-dev libzstd-dev zlib1g-dev liblzma-dev libcurl4-openssl-dev libssl-dev libiberty-dev libseccomp-dev
+libxxhash-dev libjson-c-dev libcap-dev"
+
+tests="check libsubunit-dev perl git curl python3 python3-venv jq xz-utils zstd
+elfutils debuginfod gdb lld libclang-rt-14-dev cppcheck shellcheck mandoc clang-format
+python3.11 libpython3.11-stdlib python3.11-dbg libc6-dbg"
+
+case "${1:-all}" in
+build) want=$build ;;
+all) want="$build $tests" ;;
+*)
+        echo "usage: scripts/deps.sh [build|all]" >&2
+        exit 64
+        ;;
+esac
+
+missing=
+for p in $want; do
+        dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $p"
+done
+if [ -z "$missing" ]; then
+        echo "deps: everything is installed"
+        exit 0
+fi
+if [ "$(id -u)" -ne 0 ]; then
+        echo "deps: these packages are missing; as root, run:" >&2
+        echo "  apt-get update && apt-get install -y --no-install-recommends$missing" >&2
+        exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+# shellcheck disable=SC2086  # a list of words on purpose
+apt-get install -y -qq --no-install-recommends $missing

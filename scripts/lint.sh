@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Static checks. Every check that can't run says so and fails the target.
+set -u
+cd "$(dirname "$0")/.."
+bad=0
+
+need() {
+        command -v "$1" >/dev/null 2>&1 && return 0
+        echo "lint: $1 is missing (make deps installs it)" >&2
+        bad=1
+        return 1
+}
+
+if need cppcheck; then
+        cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 -D_GNU_SOURCE \
+                -I. --suppress=missingIncludeSystem --suppress=unknownMacro \
+                $(git ls-files '*.c' | grep -vE '^(bpf|tests)/') || bad=1
+fi
+if need shellcheck; then
+        git ls-files '*.sh' '*.t' tests/run tests/run-one .ci/run | xargs shellcheck -S warning -s sh || bad=1
+fi
+if need mandoc; then
+        for page in docs/man/*.[158]; do
+                mandoc -Tlint -W warning "$page" || bad=1
+        done
+fi
+# Each source file says its licence.
+for f in $(git ls-files '*.c' '*.h' '*.sh' '*.t' '*.proto' Makefile '*.mk'); do
+        head -n 3 "$f" | grep -q SPDX-License-Identifier || {
+                echo "lint: $f has no SPDX line" >&2
+                bad=1
+        }
+done
+[ "$bad" -eq 0 ] && echo "lint: clean"
+exit "$bad"
