@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Targets that are not about building or testing.
 
+SECONDS ?=
+DEMO ?= 1
+PORT ?= 7700
+DATA ?= cairn-data
+run: programs $(if $(filter-out 0,$(DEMO)),demo) ## profile this machine (SECONDS=30 stops by itself, DEMO=0, PORT=7700, DATA=DIR)
+	$(Q)RUN_SECONDS='$(SECONDS)' RUN_DEMO='$(DEMO)' RUN_PORT='$(PORT)' RUN_DATA='$(DATA)' scripts/quickstart.sh
+
 deps: ## install the Debian packages that building, running and testing need
 	$(Q)scripts/deps.sh all
 
@@ -38,4 +45,4 @@ clean: ## remove build/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: deps bench bench-built fuzz format lint install uninstall clean help
+.PHONY: run deps bench bench-built fuzz format lint install uninstall clean help

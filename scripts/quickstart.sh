@@ -1,0 +1,104 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# What `make run` does: starts the service and the agent on this machine,
+# uploads the debuginfo it finds, keeps a stripped demo program busy whose
+# debuginfo arrives late, and prints where to look. Ctrl-C, or the end of
+# RUN_SECONDS, stops everything; nothing acknowledged is lost.
+# Settings come from the environment: RUN_SECONDS, RUN_DEMO, RUN_PORT, RUN_DATA.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/as-root.sh
+seconds=${RUN_SECONDS:-}
+demo=${RUN_DEMO:-1}
+port=${RUN_PORT:-7700}
+data=${RUN_DATA:-cairn-data}
+url=http://127.0.0.1:$port
+logs=build/run
+mkdir -p "$logs"
+
+server_pid= agent_pid= demo_pid= stopping=
+say() {
+        printf '\n== %s\n' "$*"
+}
+
+# The agent goes first, so that its last samples still find the service.
+stop() {
+        [ -z "$stopping" ] || return 0
+        stopping=1
+        [ -z "$demo_pid" ] || kill "$demo_pid" 2>/dev/null || true
+        if [ -n "$agent_pid" ]; then
+                as_root kill -TERM "$agent_pid" 2>/dev/null || true
+                wait "$agent_pid" 2>/dev/null || true
+        fi
+        if [ -n "$server_pid" ]; then
+                [ -z "$seconds" ] || report || true
+                kill -TERM "$server_pid" 2>/dev/null || true
+                wait "$server_pid" 2>/dev/null || true
+        fi
+        echo
+        echo "stopped; what was recorded stays in $data/ (look again with: build/cairn top --data $data)"
+}
+report() {
+        say "Where this machine spent its time (self, cumulative)"
+        build/cairn top --server "$url" --limit 25
+}
+trap 'stop; exit 0' INT TERM
+trap stop EXIT
+
+say "Service: $url (data in $data/, log in $logs/serve.log)"
+rm -f "$logs/port"
+build/cairn serve --data "$data" --listen "127.0.0.1:$port" --flush-interval 5 --port-file "$logs/port" \
+        2>"$logs/serve.log" &
+server_pid=$!
+tries=0
+until [ -s "$logs/port" ]; do
+        kill -0 "$server_pid" 2>/dev/null || { cat "$logs/serve.log" >&2; server_pid=; exit 1; }
+        tries=$((tries + 1))
+        [ "$tries" -lt 200 ] || { echo "the service did not start in 20 s; see $logs/serve.log" >&2; exit 1; }
+        sleep 0.1
+done
+
+if [ "$demo" != 0 ]; then
+        say "Demo: a stripped program works; its debuginfo is kept back for some seconds"
+        build/demo/demo &
+        demo_pid=$!
+fi
+
+say "Agent: sampling every process"
+if as_root build/cairn-agent --doctor; then
+        as_root build/cairn-agent --server "$url" --interval 5 2>"$logs/agent.log" &
+        agent_pid=$!
+else
+        echo "The agent can't sample here (see above). The service runs all the same:"
+        echo "send it profiles with OTLP or pprof, or: build/cairn import --server $url FILE"
+fi
+
+say "Debuginfo: what this machine has"
+for dir in /usr/lib/debug build/cairn build/cairn-agent; do
+        [ ! -e "$dir" ] || build/cairn-upload --server "$url" "$dir" || true
+done
+
+if [ "$demo" != 0 ]; then
+        wait_for=$((${seconds:-30} / 3))
+        [ "$wait_for" -le 10 ] || wait_for=10
+        sleep "$wait_for"
+        say "Before its debuginfo: the demo's frames are addresses"
+        build/cairn top --server "$url" --limit 5 '{service_name="demo"}' || true
+        build/cairn-upload --server "$url" build/demo/demo.debug
+        sleep 3
+        say "After: the same past samples, now with functions, files and lines"
+        build/cairn top --server "$url" --limit 5 '{service_name="demo"}' || true
+fi
+
+say "Look here"
+echo "  flame graph in a browser   $url/"
+echo "  on the command line        build/cairn top --server $url"
+echo "  files for DuckDB           $data/profiles/tables/"
+if [ -n "$seconds" ]; then
+        rest=$((seconds - ${wait_for:-0} - 3))
+        [ "$rest" -le 0 ] || sleep "$rest"
+        exit 0
+fi
+echo "  Ctrl-C stops everything"
+wait "$server_pid"
