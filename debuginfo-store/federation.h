@@ -13,6 +13,8 @@
  *
  * Threads: any.
  */
+#include <stdatomic.h>
+
 #include "debuginfo-store/store.h"
 
 struct federation;
@@ -39,6 +41,6 @@ void federation_want(struct federation *f, const struct build_id *ids, size_t co
 
 /** Wait for one object on behalf of a client: ST_OK it is in the store, ST_NOT_FOUND, ST_BUSY (transient failure). */
 enum status federation_fetch(struct federation *f, const struct build_id *id, enum object_kind kind,
-                             const bool *cancel, struct error *err) MUST_CHECK;
+                             const atomic_bool *cancel, struct error *err) MUST_CHECK;
 
 #endif

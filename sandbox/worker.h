@@ -17,6 +17,7 @@
  *
  * Threads: worker_run() may be called from any thread.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +31,7 @@ struct worker_job {
         uint64_t memory_bytes;    /* RLIMIT_AS; 0: LIMIT_WORKER_MEMORY_BYTES */
         uint64_t cpu_s;           /* 0: LIMIT_WORKER_CPU_S */
         uint64_t wall_s;          /* 0: twice cpu_s */
-        const bool *cancel;       /* polled; true kills the worker and gives ST_BUSY. NULL: never */
+        const atomic_bool *cancel; /* polled; true kills the worker and gives ST_BUSY. NULL: never */
 };
 
 /** Run and wait. ST_OK on exit 0; exit code 2 is ST_BAD_DATA and the text is the worker's own last line. */
@@ -41,7 +42,7 @@ void worker_set_program(const char *path);
 
 enum worker_needs {
         WORKER_NEEDS_NOTHING = 0,
-        WORKER_NEEDS_NETWORK = 1, /* sockets and name resolution (federation), still no exec */
+        WORKER_NEEDS_NETWORK = 1, /* sockets, name resolution and files of its own (federation), still no exec */
 };
 
 /** In the child: shut the doors. From here on only read, write, mmap, threads and exit work. */
