@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DEBUGINFO_STORE_META_H
+#define CAIRN_DEBUGINFO_STORE_META_H
+
+/**
+ * @file
+ * The records of stored objects: an LMDB environment in DIR/meta, one record
+ * per (build-id, kind). docs/formats/debuginfo-store.md has the layout.
+ *
+ * Threads: any; LMDB serializes writers.
+ */
+#include "debuginfo-store/store.h"
+
+struct meta;
+
+enum status meta_open(const char *dir, bool read_only, struct meta **ret, struct error *err) MUST_CHECK;
+void meta_close(struct meta *m);
+
+enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind kind, struct stored_object *ret,
+                     struct error *err) MUST_CHECK;
+/** Durable when it returns. */
+enum status meta_put(struct meta *m, const struct stored_object *object, struct error *err) MUST_CHECK;
+enum status meta_remove(struct meta *m, const struct build_id *id, enum object_kind kind, struct error *err) MUST_CHECK;
+
+/** Records with a key greater than (after, kind), at most n; for listing without a long read transaction. */
+enum status meta_next(struct meta *m, const struct stored_object *after, struct stored_object *ret, size_t n,
+                      size_t *count_ret, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "debuginfo-store/seekable.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <zstd.h>
+
+#include "common/buf.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/reader.h"
+
+#define SKIPPABLE_MAGIC 0x184D2A5Eu
+#define SEEKABLE_MAGIC 0x8F92EAB1u
+#define FOOTER_BYTES 9
+#define LEVEL 3
+#define MAX_FRAMES (LIMIT_OBJECT_BYTES / SEEKABLE_FRAME_BYTES + 1)
+
+static void cleanup_cctx(ZSTD_CCtx **c)
+{
+        ZSTD_freeCCtx(*c);
+}
+
+static ssize_t pread_full(int fd, void *to, size_t n, uint64_t offset)
+{
+        size_t done = 0;
+
+        while (done < n) {
+                ssize_t got = pread(fd, (char *)to + done, n - done, (off_t)(offset + done));
+
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got < 0)
+                        return -1;
+                if (got == 0)
+                        break;
+                done += (size_t)got;
+        }
+        return (ssize_t)done;
+}
+
+enum status seekable_compress(int in_fd, uint64_t size, int out_fd, const char *name, uint64_t *stored_ret,
+                              struct error *err)
+{
+        _cleanup_(cleanup_cctx) ZSTD_CCtx *ctx = ZSTD_createCCtx();
+        size_t bound = ZSTD_compressBound(SEEKABLE_FRAME_BYTES);
+        _cleanup_free_ void *in = malloc(SEEKABLE_FRAME_BYTES);
+        _cleanup_free_ void *out = malloc(bound);
+        _cleanup_buf_ struct buf table;
+        uint32_t frames = 0;
+        uint64_t stored = 0;
+        enum status st;
+
+        buf_init(&table, 8 * MAX_FRAMES + 64);
+        if (!ctx || !in || !out)
+                return error_no_memory(err);
+        for (uint64_t at = 0; at < size; at += SEEKABLE_FRAME_BYTES) {
+                size_t want = size - at < SEEKABLE_FRAME_BYTES ? size - at : SEEKABLE_FRAME_BYTES;
+                ssize_t got = pread_full(in_fd, in, want, at);
+                size_t packed;
+
+                if (got < 0)
+                        return error_os(err, errno, "cannot read back '%s'", name);
+                if ((size_t)got != want)
+                        return error_set(err, ST_BAD_DATA, "'%s' became shorter while it was stored", name);
+                packed = ZSTD_compressCCtx(ctx, out, bound, in, want, LEVEL);
+                if (ZSTD_isError(packed))
+                        return error_set(err, ST_OS, "cannot compress '%s': %s", name, ZSTD_getErrorName(packed));
+                st = file_write_all(out_fd, out, packed, name, err);
+                if (st)
+                        return st;
+                buf_append_u32(&table, (uint32_t)packed);
+                buf_append_u32(&table, (uint32_t)want);
+                stored += packed;
+                frames++;
+        }
+        if (buf_status(&table, err, name))
+                return table.failed;
+        {
+                _cleanup_buf_ struct buf head;
+
+                buf_init(&head, 16);
+                buf_append_u32(&head, SKIPPABLE_MAGIC);
+                buf_append_u32(&head, (uint32_t)(table.size + FOOTER_BYTES));
+                st = file_write_all(out_fd, head.data, head.size, name, err);
+                if (st)
+                        return st;
+        }
+        buf_append_u32(&table, frames);
+        buf_append_u8(&table, 0);
+        buf_append_u32(&table, SEEKABLE_MAGIC);
+        st = buf_status(&table, err, name);
+        if (!st)
+                st = file_write_all(out_fd, table.data, table.size, name, err);
+        if (st)
+                return st;
+        *stored_ret = stored + 8 + table.size;
+        return ST_OK;
+}
+
+struct seekable_reader {
+        int fd;
+        char *name;
+        uint32_t frame_count;
+        uint64_t *packed_at;   /* frame_count + 1 entries */
+        uint64_t *unpacked_at; /* frame_count + 1 entries */
+        ZSTD_DCtx *ctx;
+        uint8_t *packed, *unpacked;
+        uint32_t cached; /* frame in unpacked, UINT32_MAX none */
+};
+
+void seekable_close(struct seekable_reader *r)
+{
+        if (!r)
+                return;
+        if (r->fd >= 0)
+                close(r->fd);
+        free(r->name);
+        free(r->packed_at);
+        free(r->unpacked_at);
+        free(r->packed);
+        free(r->unpacked);
+        ZSTD_freeDCtx(r->ctx);
+        free(r);
+}
+
+static void cleanup_reader(struct seekable_reader **r)
+{
+        seekable_close(*r);
+}
+
+/* Invariant: packed frames lie one after the other from 0 and end where the table begins. */
+static enum status read_table(struct seekable_reader *r, uint64_t file_size, struct error *err)
+{
+        uint8_t footer[FOOTER_BYTES];
+        _cleanup_free_ uint8_t *table = NULL;
+        struct reader in;
+        uint32_t frames, magic, skip_magic, skip_size;
+        uint8_t descriptor;
+        uint64_t table_bytes, table_at;
+
+        if (file_size < FOOTER_BYTES + 8 ||
+            pread_full(r->fd, footer, sizeof footer, file_size - FOOTER_BYTES) != FOOTER_BYTES)
+                return error_set(err, ST_BAD_DATA, "'%s' is too short for a seek table", r->name);
+        reader_init(&in, footer, sizeof footer);
+        if (!reader_u32(&in, &frames) || !reader_u8(&in, &descriptor) || !reader_u32(&in, &magic) ||
+            magic != SEEKABLE_MAGIC || descriptor != 0)
+                return error_set(err, ST_BAD_DATA, "'%s' has no seek table", r->name);
+        if (frames > MAX_FRAMES)
+                return error_set(err, ST_TOO_BIG, "'%s' has %u frames, more than %zu", r->name, frames,
+                                 (size_t)MAX_FRAMES);
+        table_bytes = 8 + 8 * (uint64_t)frames;
+        if (table_bytes + FOOTER_BYTES > file_size)
+                return error_set(err, ST_BAD_DATA, "'%s' is shorter than its seek table", r->name);
+        table_at = file_size - FOOTER_BYTES - table_bytes;
+        table = malloc(table_bytes);
+        r->packed_at = calloc((size_t)frames + 1, sizeof *r->packed_at);
+        r->unpacked_at = calloc((size_t)frames + 1, sizeof *r->unpacked_at);
+        if (!table || !r->packed_at || !r->unpacked_at)
+                return error_no_memory(err);
+        if (pread_full(r->fd, table, table_bytes, table_at) != (ssize_t)table_bytes)
+                return error_os(err, errno, "cannot read '%s'", r->name);
+        reader_init(&in, table, table_bytes);
+        if (!reader_u32(&in, &skip_magic) || !reader_u32(&in, &skip_size) || skip_magic != SKIPPABLE_MAGIC ||
+            skip_size != table_bytes - 8 + FOOTER_BYTES)
+                return error_set(err, ST_BAD_DATA, "'%s' has a damaged seek table", r->name);
+        for (uint32_t i = 0; i < frames; i++) {
+                uint32_t packed, unpacked;
+
+                if (!reader_u32(&in, &packed) || !reader_u32(&in, &unpacked))
+                        return reader_error(&in, err, "seek table");
+                if (packed == 0 || packed > ZSTD_compressBound(SEEKABLE_FRAME_BYTES) || unpacked == 0 ||
+                    unpacked > SEEKABLE_FRAME_BYTES)
+                        return error_set(err, ST_BAD_DATA, "'%s' has a damaged seek table entry %u", r->name, i);
+                r->packed_at[i + 1] = r->packed_at[i] + packed;
+                r->unpacked_at[i + 1] = r->unpacked_at[i] + unpacked;
+        }
+        if (r->packed_at[frames] != table_at)
+                return error_set(err, ST_BAD_DATA, "'%s' has frames up to 0x%llx, its seek table is at 0x%llx",
+                                 r->name, (unsigned long long)r->packed_at[frames], (unsigned long long)table_at);
+        r->frame_count = frames;
+        return ST_OK;
+}
+
+enum status seekable_open(int fd, const char *name, struct seekable_reader **ret, struct error *err)
+{
+        _cleanup_(cleanup_reader) struct seekable_reader *r = calloc(1, sizeof *r);
+        struct stat file;
+        enum status st;
+
+        if (!r) {
+                close(fd);
+                return error_no_memory(err);
+        }
+        r->fd = fd;
+        r->cached = UINT32_MAX;
+        r->name = strdup(name);
+        r->ctx = ZSTD_createDCtx();
+        r->packed = malloc(ZSTD_compressBound(SEEKABLE_FRAME_BYTES));
+        r->unpacked = malloc(SEEKABLE_FRAME_BYTES);
+        if (!r->name || !r->ctx || !r->packed || !r->unpacked)
+                return error_no_memory(err);
+        if (fstat(fd, &file) < 0)
+                return error_os(err, errno, "cannot stat '%s'", name);
+        st = read_table(r, (uint64_t)file.st_size, err);
+        if (st)
+                return st;
+        *ret = steal_ptr(r);
+        return ST_OK;
+}
+
+uint64_t seekable_size(const struct seekable_reader *r)
+{
+        return r->unpacked_at[r->frame_count];
+}
+
+static uint32_t frame_of(const struct seekable_reader *r, uint64_t offset)
+{
+        uint32_t lo = 0, hi = r->frame_count; /* unpacked_at[lo] <= offset < unpacked_at[hi] */
+
+        while (hi - lo > 1) {
+                uint32_t mid = lo + (hi - lo) / 2;
+
+                if (r->unpacked_at[mid] <= offset)
+                        lo = mid;
+                else
+                        hi = mid;
+        }
+        return lo;
+}
+
+static enum status load_frame(struct seekable_reader *r, uint32_t frame, struct error *err)
+{
+        size_t packed = r->packed_at[frame + 1] - r->packed_at[frame];
+        size_t unpacked = r->unpacked_at[frame + 1] - r->unpacked_at[frame];
+        size_t got;
+
+        if (r->cached == frame)
+                return ST_OK;
+        r->cached = UINT32_MAX;
+        if (pread_full(r->fd, r->packed, packed, r->packed_at[frame]) != (ssize_t)packed)
+                return error_os(err, errno, "cannot read frame %u of '%s'", frame, r->name);
+        got = ZSTD_decompressDCtx(r->ctx, r->unpacked, SEEKABLE_FRAME_BYTES, r->packed, packed);
+        if (ZSTD_isError(got) || got != unpacked)
+                return error_set(err, ST_BAD_DATA, "frame %u of '%s' is damaged: %s", frame, r->name,
+                                 ZSTD_isError(got) ? ZSTD_getErrorName(got) : "wrong size");
+        r->cached = frame;
+        return ST_OK;
+}
+
+ssize_t seekable_pread(struct seekable_reader *r, void *to, size_t n, uint64_t offset, struct error *err)
+{
+        size_t done = 0;
+
+        if (n > SSIZE_MAX)
+                n = SSIZE_MAX;
+        while (done < n && offset < seekable_size(r)) {
+                uint32_t frame = frame_of(r, offset);
+                size_t skip = offset - r->unpacked_at[frame];
+                size_t have = r->unpacked_at[frame + 1] - offset;
+                size_t take = have < n - done ? have : n - done;
+
+                if (load_frame(r, frame, err))
+                        return -1;
+                memcpy((char *)to + done, r->unpacked + skip, take);
+                done += take;
+                offset += take;
+        }
+        return (ssize_t)done;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "debuginfo-store/store.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "debuginfo-store/seekable.h"
+#include "debuginfo-store/store_internal.h"
+
+#define LIST_SLICE 64
+
+char *object_path(const struct debuginfo_store *store, const struct stored_object *object)
+{
+        char hex[BUILD_ID_HEX_MAX];
+        char *ret;
+
+        build_id_hex(&object->build_id, hex);
+        if (asprintf(&ret, "%s/objects/%.2s/%s/%s-%02x%02x%02x%02x%02x%02x%02x%02x.zst", store->dir, hex, hex + 2,
+                     object_kind_name(object->kind), object->sha256[0], object->sha256[1], object->sha256[2],
+                     object->sha256[3], object->sha256[4], object->sha256[5], object->sha256[6],
+                     object->sha256[7]) < 0)
+                return NULL;
+        return ret;
+}
+
+int object_scratch(const struct debuginfo_store *store, struct error *err)
+{
+        _cleanup_free_ char *dir = path_join(store->dir, "incoming");
+        int fd;
+
+        if (!dir) {
+                error_no_memory(err);
+                return -1;
+        }
+        fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (fd < 0)
+                error_os(err, errno, "cannot create a temporary file in '%s'", dir);
+        return fd;
+}
+
+static void cleanup_store(struct debuginfo_store **s)
+{
+        debuginfo_store_close(*s);
+}
+
+enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret, struct error *err)
+{
+        _cleanup_(cleanup_store) struct debuginfo_store *s = calloc(1, sizeof *s);
+        _cleanup_free_ char *meta_dir = path_join(dir, "meta");
+        _cleanup_free_ char *incoming = path_join(dir, "incoming");
+        _cleanup_free_ char *objects = path_join(dir, "objects");
+        enum status st;
+
+        if (!s)
+                return error_no_memory(err);
+        pthread_mutex_init(&s->publish, NULL);
+        s->dir = strdup(dir);
+        if (!s->dir || !meta_dir || !incoming || !objects)
+                return error_no_memory(err);
+        if (!read_only) {
+                st = file_make_dirs(objects, err);
+                if (!st)
+                        st = file_remove_tree(incoming, err); /* what a crash left half */
+                if (!st)
+                        st = file_make_dirs(incoming, err);
+                if (st)
+                        return st;
+        }
+        st = meta_open(meta_dir, read_only, &s->meta, err);
+        if (st)
+                return st;
+        *ret = steal_ptr(s);
+        return ST_OK;
+}
+
+void debuginfo_store_close(struct debuginfo_store *store)
+{
+        if (!store)
+                return;
+        meta_close(store->meta);
+        pthread_mutex_destroy(&store->publish);
+        free(store->dir);
+        free(store);
+}
+
+enum status debuginfo_store_stat(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                 struct stored_object *ret, struct error *err)
+{
+        enum status st = meta_get(store->meta, id, kind, ret, err);
+        char hex[BUILD_ID_HEX_MAX];
+
+        if (st == ST_NOT_FOUND)
+                return error_set(err, st, "no %s is stored for build-id %s", object_kind_name(kind),
+                                 build_id_hex(id, hex));
+        return st;
+}
+
+enum status debuginfo_store_wants(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                  enum symbol_quality quality, bool *ret, const char **reason_ret, struct error *err)
+{
+        struct stored_object have;
+        enum status st = meta_get(store->meta, id, kind, &have, err);
+
+        if (st && st != ST_NOT_FOUND)
+                return st;
+        if (st == ST_NOT_FOUND) {
+                *ret = true;
+                *reason_ret = "unknown";
+        } else if (quality > have.quality) {
+                *ret = true;
+                *reason_ret = "better";
+        } else {
+                *ret = false;
+                *reason_ret = "same_or_better";
+        }
+        return ST_OK;
+}
+
+/* ---- reading ---- */
+
+struct object_reader {
+        struct seekable_reader *seekable;
+};
+
+enum status object_reader_open(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                               struct object_reader **ret, struct stored_object *object_ret, struct error *err)
+{
+        _cleanup_free_ struct object_reader *r = calloc(1, sizeof *r);
+        struct stored_object object;
+        enum status st;
+
+        if (!r)
+                return error_no_memory(err);
+        /* A better upload may replace the object between the two steps; then its record names the new file. */
+        for (unsigned tries = 0;; tries++) {
+                _cleanup_free_ char *path = NULL;
+                int fd;
+
+                st = debuginfo_store_stat(store, id, kind, &object, err);
+                if (st)
+                        return st;
+                path = object_path(store, &object);
+                if (!path)
+                        return error_no_memory(err);
+                fd = open(path, O_RDONLY | O_CLOEXEC);
+                if (fd < 0 && errno == ENOENT && tries < 3)
+                        continue;
+                if (fd < 0)
+                        return error_os(err, errno, "cannot open stored object '%s'", path);
+                st = seekable_open(fd, path, &r->seekable, err);
+                if (st)
+                        return st;
+                break;
+        }
+        if (seekable_size(r->seekable) != object.size_bytes) {
+                seekable_close(r->seekable);
+                return error_set(err, ST_BAD_DATA, "stored object '%s' has another size than its record", object.name);
+        }
+        if (object_ret)
+                *object_ret = object;
+        *ret = steal_ptr(r);
+        return ST_OK;
+}
+
+ssize_t object_reader_pread(struct object_reader *r, void *to, size_t n, uint64_t offset, struct error *err)
+{
+        return seekable_pread(r->seekable, to, n, offset, err);
+}
+
+void object_reader_close(struct object_reader *r)
+{
+        if (!r)
+                return;
+        seekable_close(r->seekable);
+        free(r);
+}
+
+static void cleanup_object_reader(struct object_reader **r)
+{
+        object_reader_close(*r);
+}
+
+enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                   int *fd_ret, struct error *err)
+{
+        _cleanup_(cleanup_object_reader) struct object_reader *r = NULL;
+        _cleanup_close_ int fd = -1;
+        _cleanup_free_ void *bytes = malloc(SEEKABLE_FRAME_BYTES);
+        enum status st = object_reader_open(store, id, kind, &r, NULL, err);
+
+        if (st)
+                return st;
+        fd = object_scratch(store, err);
+        if (fd < 0)
+                return ST_OS;
+        if (!bytes)
+                return error_no_memory(err);
+        for (uint64_t at = 0; at < seekable_size(r->seekable);) {
+                ssize_t n = object_reader_pread(r, bytes, SEEKABLE_FRAME_BYTES, at, err);
+
+                if (n <= 0)
+                        return n < 0 ? ST_BAD_DATA : error_set(err, ST_BAD_DATA, "a stored object is cut off");
+                st = file_write_all(fd, bytes, (size_t)n, "unpacked object", err);
+                if (st)
+                        return st;
+                at += (uint64_t)n;
+        }
+        *fd_ret = steal_fd(&fd);
+        return ST_OK;
+}
+
+/* ---- listing and removing ---- */
+
+enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_each *each, void *context,
+                                 struct error *err)
+{
+        _cleanup_free_ struct stored_object *slice = calloc(LIST_SLICE, sizeof *slice);
+        struct stored_object last;
+        const struct stored_object *after = NULL;
+
+        if (!slice)
+                return error_no_memory(err);
+        for (;;) {
+                size_t n;
+                enum status st = meta_next(store->meta, after, slice, LIST_SLICE, &n, err);
+
+                if (st)
+                        return st;
+                if (n == 0)
+                        return ST_OK;
+                for (size_t i = 0; i < n; i++) {
+                        st = each(context, &slice[i]);
+                        if (st)
+                                return st;
+                }
+                last = slice[n - 1];
+                after = &last;
+        }
+}
+
+enum status debuginfo_store_remove(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                   struct error *err)
+{
+        _cleanup_free_ char *path = NULL;
+        struct stored_object object;
+        enum status st;
+
+        pthread_mutex_lock(&store->publish);
+        st = debuginfo_store_stat(store, id, kind, &object, err);
+        if (!st)
+                st = meta_remove(store->meta, id, kind, err);
+        pthread_mutex_unlock(&store->publish);
+        if (st)
+                return st;
+        path = object_path(store, &object);
+        if (!path)
+                return error_no_memory(err);
+        return unlink(path) < 0 && errno != ENOENT ? error_os(err, errno, "cannot remove '%s'", path) : ST_OK;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DEBUGINFO_STORE_INTERNAL_H
+#define CAIRN_DEBUGINFO_STORE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "debuginfo-store/meta.h"
+#include "debuginfo-store/store.h"
+
+struct debuginfo_store {
+        char *dir;
+        struct meta *meta;
+        pthread_mutex_t publish; /* one object at a time takes its place */
+};
+
+/** Where an object with this content lies: DIR/objects/ab/cdef/debuginfo-0123456789abcdef.zst. Owned; NULL without memory. */
+char *object_path(const struct debuginfo_store *store, const struct stored_object *object);
+
+/** An unlinked temporary file in DIR/incoming; -1 and err on failure. */
+int object_scratch(const struct debuginfo_store *store, struct error *err);
+
+/** Append the whole of a file, from its start. */
+enum status object_upload_append_file(struct object_upload *u, int fd, enum refusal *why, struct error *err) MUST_CHECK;
+
+#endif

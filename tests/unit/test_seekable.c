@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/file.h"
+#include "debuginfo-store/seekable.h"
+#include "tests/support/suite.h"
+
+#define SIZE (3 * SEEKABLE_FRAME_BYTES + 12345)
+
+static uint8_t content[SIZE];
+
+static int packed_file(uint64_t *stored)
+{
+        int in = memfd_create("in", 0), out = memfd_create("out", 0);
+        struct error err;
+
+        for (size_t i = 0; i < SIZE; i++)
+                content[i] = (uint8_t)(i * 2654435761u >> (i % 13));
+        ck_assert_int_eq(file_write_all(in, content, SIZE, "in", &err), ST_OK);
+        ck_assert_int_eq(seekable_compress(in, SIZE, out, "out", stored, &err), ST_OK);
+        close(in);
+        return out;
+}
+
+START_TEST(ranges_across_frames_equal_the_original)
+{
+        static const struct { uint64_t at; size_t n; } ranges[] = {
+                { 0, 1 }, { 0, SIZE }, { SEEKABLE_FRAME_BYTES - 1, 2 }, { 2 * SEEKABLE_FRAME_BYTES, 100 },
+                { SIZE - 1, 10 }, { 5, 2 * SEEKABLE_FRAME_BYTES },
+        };
+        struct seekable_reader *r;
+        struct error err;
+        uint64_t stored;
+        int fd = packed_file(&stored);
+        uint8_t *got = malloc(SIZE + 10);
+
+        ck_assert_int_eq(seekable_open(fd, "out", &r, &err), ST_OK);
+        ck_assert_uint_eq(seekable_size(r), SIZE);
+        for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+                size_t left = SIZE - ranges[i].at, want = ranges[i].n < left ? ranges[i].n : left;
+
+                ck_assert_int_eq(seekable_pread(r, got, ranges[i].n, ranges[i].at, &err), (ssize_t)want);
+                ck_assert(memcmp(got, content + ranges[i].at, want) == 0);
+        }
+        ck_assert_int_eq(seekable_pread(r, got, 10, SIZE, &err), 0);
+        free(got);
+        seekable_close(r);
+}
+END_TEST
+
+START_TEST(every_cut_and_every_flipped_table_byte_is_an_error_or_the_same_bytes)
+{
+        struct error err;
+        uint64_t stored;
+        int whole = packed_file(&stored);
+        uint8_t *bytes = malloc(stored), *got = malloc(SIZE);
+
+        ck_assert_int_eq(pread(whole, bytes, stored, 0), (ssize_t)stored);
+        close(whole);
+        for (uint64_t cut = stored - 60; cut < stored; cut++) {
+                struct seekable_reader *r;
+                int fd = memfd_create("cut", 0);
+
+                ck_assert_int_eq(file_write_all(fd, bytes, cut, "cut", &err), ST_OK);
+                ck_assert_int_ne(seekable_open(fd, "cut", &r, &err), ST_OK);
+        }
+        for (uint64_t at = stored - 60; at < stored; at++) {
+                struct seekable_reader *r;
+                int fd = memfd_create("flip", 0);
+
+                bytes[at] ^= 0x41;
+                ck_assert_int_eq(file_write_all(fd, bytes, stored, "flip", &err), ST_OK);
+                bytes[at] ^= 0x41;
+                if (seekable_open(fd, "flip", &r, &err))
+                        continue;
+                if (seekable_pread(r, got, SIZE, 0, &err) == SIZE)
+                        ck_assert(memcmp(got, content, SIZE) == 0);
+                seekable_close(r);
+        }
+        free(bytes);
+        free(got);
+}
+END_TEST
+
+TEST_SUITE("seekable", ranges_across_frames_equal_the_original,
+           every_cut_and_every_flipped_table_byte_is_an_error_or_the_same_bytes)
