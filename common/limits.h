@@ -28,6 +28,7 @@
 #define LIMIT_PATH_BYTES 4096
 #define LIMIT_NAME_BYTES KiB(64)               /* one linkage name or file path in an index */
 #define LIMIT_DEMANGLED_BYTES KiB(16)
+#define LIMIT_SYMBOL_TABLE_BYTES GiB(3)        /* a symbol table file */
 
 /* DWARF */
 #define LIMIT_DIE_DEPTH 512

@@ -43,10 +43,12 @@ struct symbol_chain {
         uint32_t frame_count;    /* at least 1 */
 };
 
+#define SYMBOL_NO_FUNCTION UINT32_MAX
+
 struct symbol_table_frame {
-        uint32_t function;       /* into functions, UINT32_MAX unknown */
+        uint32_t function;       /* into functions, SYMBOL_NO_FUNCTION unknown */
         uint32_t file;           /* string offset of the path */
-        uint32_t line;
+        uint32_t line;           /* 0 unknown */
 };
 
 struct symbol_function {
@@ -74,10 +76,15 @@ struct symbol_table {
 /** Frees the arrays. */
 void symbol_table_deinit(struct symbol_table *t);
 
-/** Write the table to fd as a symbol table file. */
+/** Write the table at the end of fd (a pipe will do) as a symbol table file. */
 enum status symbol_table_write(const struct symbol_table *t, int fd, struct error *err) MUST_CHECK;
 
-/** Read one back from a file that may hold anything: header, checksum and invariants are verified. */
+/**
+ * Read one back from a regular file or memfd that may hold anything, from its
+ * start: header, checksums and invariants are verified.
+ * @param name for messages.  @param ret owned, symbol_table_deinit().
+ * @return ST_BAD_DATA; ST_UNSUPPORTED for another version; ST_TOO_BIG; ST_OS.
+ */
 enum status symbol_table_read(int fd, const char *name, struct symbol_table *ret, struct error *err) MUST_CHECK;
 
 /** The invariants above. */

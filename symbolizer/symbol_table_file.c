@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The symbol table as a file (docs/formats/symbol-table.md): a header of 128
+ * bytes with the counts and two checksums, then the arrays, every number
+ * little-endian and nothing padded.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/file.h"
+#include "common/hash.h"
+#include "common/limits.h"
+#include "common/reader.h"
+#include "symbolizer/symbol_table.h"
+
+#define MAGIC "cairnsym"
+#define VERSION 1
+#define HEADER_BYTES 128
+#define HEADER_HASHED 120
+
+#define SEGMENT_BYTES 24
+#define RANGE_BYTES 20
+#define CHAIN_BYTES 8
+#define FRAME_BYTES 12
+#define FUNCTION_BYTES 8
+
+/* Bytes behind the header; the counts are 32 bits wide, so it cannot wrap. */
+static uint64_t body_bytes(const struct symbol_table *t)
+{
+        return (uint64_t)t->segment_count * SEGMENT_BYTES + (uint64_t)t->range_count * RANGE_BYTES +
+               (uint64_t)t->chain_count * CHAIN_BYTES + (uint64_t)t->frame_count * FRAME_BYTES +
+               (uint64_t)t->function_count * FUNCTION_BYTES + t->string_bytes;
+}
+
+static void append_body(const struct symbol_table *t, struct buf *b)
+{
+        for (uint32_t i = 0; i < t->segment_count; i++) {
+                buf_append_u64(b, t->segments[i].file_offset);
+                buf_append_u64(b, t->segments[i].file_size);
+                buf_append_u64(b, t->segments[i].address);
+        }
+        for (uint32_t i = 0; i < t->range_count; i++) {
+                buf_append_u64(b, t->ranges[i].start);
+                buf_append_u64(b, t->ranges[i].end);
+                buf_append_u32(b, t->ranges[i].chain);
+        }
+        for (uint32_t i = 0; i < t->chain_count; i++) {
+                buf_append_u32(b, t->chains[i].first_frame);
+                buf_append_u32(b, t->chains[i].frame_count);
+        }
+        for (uint32_t i = 0; i < t->frame_count; i++) {
+                buf_append_u32(b, t->frames[i].function);
+                buf_append_u32(b, t->frames[i].file);
+                buf_append_u32(b, t->frames[i].line);
+        }
+        for (uint32_t i = 0; i < t->function_count; i++) {
+                buf_append_u32(b, t->functions[i].linkage_name);
+                buf_append_u32(b, t->functions[i].name);
+        }
+        buf_append(b, t->strings, t->string_bytes);
+}
+
+static void append_header(const struct symbol_table *t, uint64_t body_hash, struct buf *b)
+{
+        static const uint8_t zeros[7];
+
+        buf_append(b, MAGIC, 8);
+        buf_append_u32(b, VERSION);
+        buf_append_u32(b, (uint32_t)t->quality);
+        buf_append_u32(b, t->segment_count);
+        buf_append_u32(b, t->range_count);
+        buf_append_u32(b, t->chain_count);
+        buf_append_u32(b, t->frame_count);
+        buf_append_u32(b, t->function_count);
+        buf_append_u32(b, t->string_bytes);
+        buf_append_u8(b, t->build_id.size);
+        buf_append(b, zeros, sizeof zeros);
+        buf_append(b, t->build_id.bytes, BUILD_ID_MAX);
+        buf_append_u64(b, body_hash);
+        buf_append_u64(b, hash64(b->data, b->size));
+}
+
+enum status symbol_table_write(const struct symbol_table *t, int fd, struct error *err)
+{
+        _cleanup_buf_ struct buf header = { 0 }, body = { 0 };
+        enum status st;
+
+        buf_init(&header, HEADER_BYTES);
+        buf_init(&body, LIMIT_SYMBOL_TABLE_BYTES);
+        if (!buf_reserve(&body, body_bytes(t)))
+                return buf_status(&body, err, "symbol table");
+        append_body(t, &body);
+        append_header(t, hash64(body.data, body.size), &header);
+        st = buf_status(&header, err, "symbol table header");
+        if (!st)
+                st = file_write_all(fd, header.data, header.size, "symbol table", err);
+        if (!st)
+                st = file_write_all(fd, body.data, body.size, "symbol table", err);
+        return st;
+}
+
+static bool read_header(struct reader *r, struct symbol_table *t, uint64_t *body_hash_ret)
+{
+        uint32_t quality;
+        const uint8_t *id;
+
+        if (!reader_u32(r, &quality) || !reader_u32(r, &t->segment_count) || !reader_u32(r, &t->range_count) ||
+            !reader_u32(r, &t->chain_count) || !reader_u32(r, &t->frame_count) ||
+            !reader_u32(r, &t->function_count) || !reader_u32(r, &t->string_bytes) ||
+            !reader_u8(r, &t->build_id.size) || !reader_skip(r, 7) || !reader_bytes(r, BUILD_ID_MAX, &id) ||
+            !reader_u64(r, body_hash_ret))
+                return false;
+        if (quality > QUALITY_DWARF || t->build_id.size > BUILD_ID_MAX)
+                return false;
+        t->quality = (enum symbol_quality)quality;
+        memcpy(t->build_id.bytes, id, BUILD_ID_MAX);
+        return true;
+}
+
+static bool allocate(struct symbol_table *t)
+{
+        t->segments = calloc(t->segment_count + 1ul, sizeof *t->segments);
+        t->ranges = calloc(t->range_count + 1ul, sizeof *t->ranges);
+        t->chains = calloc(t->chain_count + 1ul, sizeof *t->chains);
+        t->frames = calloc(t->frame_count + 1ul, sizeof *t->frames);
+        t->functions = calloc(t->function_count + 1ul, sizeof *t->functions);
+        t->strings = malloc(t->string_bytes + 1ul);
+        return t->segments && t->ranges && t->chains && t->frames && t->functions && t->strings;
+}
+
+static bool read_body(struct reader *r, struct symbol_table *t)
+{
+        const uint8_t *strings;
+        bool ok = true;
+
+        for (uint32_t i = 0; ok && i < t->segment_count; i++)
+                ok = reader_u64(r, &t->segments[i].file_offset) && reader_u64(r, &t->segments[i].file_size) &&
+                     reader_u64(r, &t->segments[i].address);
+        for (uint32_t i = 0; ok && i < t->range_count; i++)
+                ok = reader_u64(r, &t->ranges[i].start) && reader_u64(r, &t->ranges[i].end) &&
+                     reader_u32(r, &t->ranges[i].chain);
+        for (uint32_t i = 0; ok && i < t->chain_count; i++)
+                ok = reader_u32(r, &t->chains[i].first_frame) && reader_u32(r, &t->chains[i].frame_count);
+        for (uint32_t i = 0; ok && i < t->frame_count; i++)
+                ok = reader_u32(r, &t->frames[i].function) && reader_u32(r, &t->frames[i].file) &&
+                     reader_u32(r, &t->frames[i].line);
+        for (uint32_t i = 0; ok && i < t->function_count; i++)
+                ok = reader_u32(r, &t->functions[i].linkage_name) && reader_u32(r, &t->functions[i].name);
+        if (!ok || !reader_bytes(r, t->string_bytes, &strings))
+                return false;
+        memcpy(t->strings, strings, t->string_bytes);
+        return true;
+}
+
+static enum status parse(const uint8_t *data, size_t size, struct symbol_table *t, struct error *err)
+{
+        struct reader r;
+        const uint8_t *magic;
+        uint32_t version;
+        uint64_t body_hash, header_hash;
+
+        reader_init(&r, data, size);
+        if (!reader_bytes(&r, 8, &magic) || memcmp(magic, MAGIC, 8) != 0)
+                return error_set(err, ST_BAD_DATA, "not a symbol table file");
+        if (!reader_u32(&r, &version))
+                return reader_error(&r, err, "symbol table header");
+        if (version != VERSION)
+                return error_set(err, ST_UNSUPPORTED, "symbol table of version %u, not %u", version, VERSION);
+        if (!read_header(&r, t, &body_hash) || !reader_u64(&r, &header_hash))
+                return error_at(err, ST_BAD_DATA, r.pos, "symbol table header is cut off or malformed");
+        if (header_hash != hash64(data, HEADER_HASHED))
+                return error_at(err, ST_BAD_DATA, HEADER_HASHED, "symbol table header has a wrong checksum");
+        if (body_bytes(t) != reader_left(&r))
+                return error_at(err, ST_BAD_DATA, r.pos, "symbol table has %zu bytes behind its header, not %llu",
+                                reader_left(&r), (unsigned long long)body_bytes(t));
+        if (body_hash != hash64(data + r.pos, reader_left(&r)))
+                return error_at(err, ST_BAD_DATA, r.pos, "symbol table has a wrong checksum");
+        if (!allocate(t))
+                return error_no_memory(err);
+        if (!read_body(&r, t))
+                return reader_error(&r, err, "symbol table");
+        return symbol_table_check(t, err);
+}
+
+/* A copy rather than a mapping: whoever holds the file open cannot change it under the checks. */
+static enum status read_all(int fd, uint8_t **data_ret, size_t *size_ret, struct error *err)
+{
+        _cleanup_free_ uint8_t *data = NULL;
+        struct stat stat;
+        size_t have = 0;
+
+        if (fstat(fd, &stat))
+                return error_os(err, errno, "cannot stat the symbol table");
+        if (stat.st_size < 0 || (uint64_t)stat.st_size > LIMIT_SYMBOL_TABLE_BYTES)
+                return error_set(err, ST_TOO_BIG, "symbol table of %lld bytes is over the limit",
+                                 (long long)stat.st_size);
+        data = malloc((size_t)stat.st_size + 1);
+        if (!data)
+                return error_no_memory(err);
+        while (have < (size_t)stat.st_size) {
+                ssize_t n = pread(fd, data + have, (size_t)stat.st_size - have, (off_t)have);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return error_os(err, errno, "cannot read the symbol table");
+                if (n == 0)
+                        break;
+                have += (size_t)n;
+        }
+        *data_ret = steal_ptr(data);
+        *size_ret = have;
+        return ST_OK;
+}
+
+enum status symbol_table_read(int fd, const char *name, struct symbol_table *ret, struct error *err)
+{
+        _cleanup_free_ uint8_t *data = NULL;
+        struct symbol_table t = { 0 };
+        enum status st;
+        size_t size;
+
+        st = read_all(fd, &data, &size, err);
+        if (!st)
+                st = parse(data, size, &t, err);
+        if (st) {
+                symbol_table_deinit(&t);
+                return error_prefix(err, st, "cannot read '%s'", name);
+        }
+        *ret = t;
+        return ST_OK;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A symbol table file with right checksums and anything else wrong. A table
+ * that reads is walked whole, written, and must read again.
+ */
+#include <assert.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/hash.h"
+#include "symbolizer/symbol_table.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static volatile size_t sink;
+
+static void walk(const struct symbol_table *t)
+{
+        for (uint32_t i = 0; i < t->range_count; i++) {
+                const struct symbol_range *r = symbol_table_find(t, t->ranges[i].end - 1);
+                const struct symbol_chain *c = &t->chains[r->chain];
+
+                assert(r == &t->ranges[i]);
+                for (uint32_t n = 0; n < c->frame_count && n < 64; n++) {
+                        const struct symbol_table_frame *f = &t->frames[c->first_frame + n];
+
+                        sink += strlen(t->strings + f->file);
+                        if (f->function != SYMBOL_NO_FUNCTION)
+                                sink += strlen(t->strings + t->functions[f->function].linkage_name) +
+                                        strlen(t->strings + t->functions[f->function].name);
+                }
+        }
+}
+
+static int file_of(const void *data, size_t size)
+{
+        int fd = memfd_create("symbol-table", MFD_CLOEXEC);
+
+        assert(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+        return fd;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        _cleanup_free_ uint8_t *copy = malloc(size + 1);
+        struct symbol_table t, again;
+        _cleanup_close_ int fd = -1, out = -1;
+
+        if (size)
+                memcpy(copy, data, size);
+        if (size >= 128) {
+                uint64_t hash = hash64(copy + 128, size - 128);
+
+                memcpy(copy + 112, &hash, 8);
+                hash = hash64(copy, 120);
+                memcpy(copy + 120, &hash, 8);
+        }
+        fd = file_of(copy, size);
+        if (symbol_table_read(fd, "fuzz", &t, NULL))
+                return 0;
+        walk(&t);
+        out = file_of("", 0);
+        if (symbol_table_write(&t, out, NULL) || symbol_table_read(out, "again", &again, NULL))
+                abort();
+        symbol_table_deinit(&again);
+        symbol_table_deinit(&t);
+        return 0;
+}
