@@ -222,7 +222,7 @@ enum status symbol_table_read(int fd, const char *name, struct symbol_table *ret
         _cleanup_free_ uint8_t *data = NULL;
         struct symbol_table t = { 0 };
         enum status st;
-        size_t size;
+        size_t size = 0;
 
         st = read_all(fd, &data, &size, err);
         if (!st)
