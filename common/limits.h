@@ -13,6 +13,9 @@
 /* HTTP */
 #define LIMIT_HTTP_BODY_BYTES MiB(64)          /* a request body, as sent and after unpacking (OTLP 1.11.0) */
 #define LIMIT_HTTP_JSON_BYTES MiB(8)           /* a JSON request body */
+#define LIMIT_HTTP_BODIES_BYTES MiB(512)       /* all request bodies in memory at one time; past it 429 */
+#define LIMIT_HTTP_DISCARD_BYTES MiB(128)      /* of a refused body, read so that the client gets its answer */
+#define LIMIT_HTTP_QUERY_PARAMETERS 64
 #define LIMIT_HTTP_HEADER_BYTES KiB(32)
 #define LIMIT_HTTP_CONNECTIONS 512
 #define LIMIT_HTTP_IDLE_S 30                   /* a connection that moves no byte */

@@ -9,10 +9,20 @@
  *
  * A route either takes its body whole (decompressed, under a limit) or as a
  * stream. Unknown paths are 404, known paths with another method 405 with
- * Allow, errors are JSON {"error": "..."} with the next step in the text.
+ * Allow, errors are JSON {"error": "...", "reason": "..."} with the next step
+ * in the text.
  *
- * Threads: handlers run on a pool of threads, several at a time; a request
- * belongs to one of them.
+ * An answer that is known before the body has arrived (too large, no token)
+ * is given at once to a client that waits for "100 Continue"; otherwise what
+ * it sends is read and thrown away, up to LIMIT_HTTP_DISCARD_BYTES, so that it
+ * gets to read the answer; then the connection is closed.
+ *
+ * Threads: a few threads move bytes; they also call a stream's begin, chunk
+ * and abandon, and read a stream's answer, so these must not wait. `handle`
+ * runs on a pool of other threads, several at a time. A request belongs to one
+ * thread at any moment. Routes that wait for somebody else (an upstream, a
+ * worker process) say `slow` and have a pool of their own, so that they never
+ * stand in the way of the others.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,9 +38,14 @@ struct http_request;
 /** Rights a token may carry; a route needs exactly one. */
 enum http_scope { SCOPE_NONE, SCOPE_READ, SCOPE_INGEST, SCOPE_UPLOAD, SCOPE_ADMIN };
 
+enum http_access { ACCESS_GRANTED, ACCESS_UNKNOWN /* 401: no token, or not one of ours */, ACCESS_DENIED /* 403 */ };
+
 typedef void http_handler(struct http_request *req, void *context);
 
-/** Body as it arrives (as sent, not decompressed). A non-OK status ends the request with http_fail() of it. */
+/**
+ * Body as it arrives (as sent, not decompressed). A non-OK status ends the request: with the answer that was given
+ * in the call, else with http_fail() of the status. abandon is called then.
+ */
 typedef enum status http_body_chunk(struct http_request *req, void *context, const void *data, size_t n);
 
 struct http_route {
@@ -41,7 +56,8 @@ struct http_route {
         http_handler *handle;         /* the whole body is there (or the stream has ended) */
         http_handler *begin;          /* streams only: headers are there, no byte yet; may already answer */
         http_body_chunk *chunk;       /* streams only */
-        http_handler *abandon;        /* streams only: the client went away; free what begin made */
+        http_handler *abandon;        /* streams only: handle will not be called; free what begin made */
+        bool slow;                    /* handle may wait for long */
 };
 
 struct http_options {
@@ -49,16 +65,19 @@ struct http_options {
         const char *host;             /* "127.0.0.1", "::1", "0.0.0.0" */
         uint16_t port;                /* 0: any free one */
         unsigned threads;             /* 0: one per core, at least 4 */
-        /* Returns whether token (NULL: none sent) carries scope. NULL: everything is allowed. */
-        bool (*authorize)(void *context, const char *token, enum http_scope scope);
+        unsigned slow_threads;        /* 0: 16 */
+        /* Whether token (NULL: none sent) carries scope; not asked for SCOPE_NONE. NULL: everything is allowed. */
+        enum http_access (*authorize)(void *context, const char *token, enum http_scope scope);
         void *context;
 };
 
 enum status http_server_start(const struct http_options *options, const struct http_route *routes, size_t route_count,
                               void *context, struct http_server **ret, struct error *err) MUST_CHECK;
 uint16_t http_server_port(const struct http_server *s);
-/** Finish what runs, refuse what comes. */
+/** Finish what runs, refuse what comes: handlers are waited for, slow senders are not. NULL is allowed. */
 void http_server_stop(struct http_server *s);
+/** Becomes true when the server stops; for handlers that wait. */
+const bool *http_server_stopping(const struct http_request *req);
 
 /* ---- the request ---- */
 const char *http_method(const struct http_request *req);
@@ -71,6 +90,10 @@ const char *http_query(const struct http_request *req, const char *name);
 const char *http_header(const struct http_request *req, const char *name);
 /** The unpacked body of a whole-body route. */
 const uint8_t *http_body(const struct http_request *req, size_t *size_ret);
+/** The token that was sent, or NULL. */
+const char *http_token(const struct http_request *req);
+/** Numeric address of the client, "" unknown. */
+const char *http_peer(const struct http_request *req);
 /** Something a stream's begin made, for its chunk, handle and abandon. */
 void http_set_state(struct http_request *req, void *state);
 void *http_state(struct http_request *req);
@@ -79,14 +102,18 @@ void *http_state(struct http_request *req);
 void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body, size_t n); /* copied */
 void http_respond_buf(struct http_request *req, unsigned code, const char *content_type, struct buf *body); /* takes body's bytes */
 /** JSON error; the code follows from the status: BAD_DATA/USAGE 400, NOT_FOUND 404, TOO_BIG 413, UNSUPPORTED 415,
- *  BUSY 429 with Retry-After, others 500. */
+ *  BUSY 429 with Retry-After, others 500. err may be NULL. */
 void http_fail(struct http_request *req, enum status st, const struct error *err);
 void http_fail_code(struct http_request *req, unsigned code, const char *reason, const char *fmt, ...) PRINTF(4, 5);
 /** Extra response header; before the answer. */
 void http_set_header(struct http_request *req, const char *name, const char *value);
-/** A part of an open file (taken), with Range, ETag and Last-Modified. */
+/** An open regular file (taken), with Range, Last-Modified, and ETag when etag (without quotes) is not NULL. */
 void http_respond_file(struct http_request *req, const char *content_type, int fd, const char *etag);
-/** A body made by a callback (pread-like: bytes at offset, 0 at the end, -1 on failure), of known size, with Range. */
+/**
+ * A body made by a callback (pread-like: bytes at offset, 0 at the end, -1 on failure), of known size, with Range and
+ * ETag. A failure in the middle resets the connection, so that nobody takes half a body for a whole one.
+ * @param state taken; close is called with it in every case, also when read never was.
+ */
 typedef ssize_t http_read_body(void *state, void *to, size_t n, uint64_t offset);
 void http_respond_stream(struct http_request *req, const char *content_type, uint64_t size, const char *etag,
                          http_read_body *read, void (*close)(void *state), void *state);

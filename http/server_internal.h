@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_HTTP_SERVER_INTERNAL_H
+#define CAIRN_HTTP_SERVER_INTERNAL_H
+
+/*
+ * The life of a request, and which thread has it:
+ *
+ *   NEW      byte thread   headers are there: find the route, ask for the token, test the length, call begin
+ *   BODY     byte thread   collect the body, or hand it to chunk
+ *   DISCARD  byte thread   an answer is ready, the client still sends: throw it away, then ANSWER
+ *   HANDLE   pool thread   the connection is suspended while handle runs; resuming it gives the request back
+ *   ANSWER   byte thread   libmicrohttpd sends; nothing of ours is called but a stream's read
+ *
+ * A response may only be queued before the first body byte was read or after
+ * the last one, which is why DISCARD exists.
+ */
+#include <assert.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "common/limits.h"
+#include "http/server.h"
+
+#define MAX_PATH_PARTS 8
+#define MAX_ANSWER_HEADERS 16
+
+struct path_part {
+        const char *name; /* borrowed from the route's path, name_size bytes */
+        size_t name_size;
+        char *text;       /* owned, decoded */
+};
+
+struct query_parameter {
+        char *name, *value; /* owned, decoded */
+};
+
+struct answer_header {
+        const char *name; /* borrowed: literals */
+        char *value;      /* owned */
+};
+
+enum request_phase { PHASE_NEW, PHASE_BODY, PHASE_DISCARD, PHASE_HANDLE, PHASE_ANSWER };
+
+struct http_request {
+        struct http_server *server;
+        struct MHD_Connection *connection;
+        STAILQ_ENTRY(http_request) next; /* in a pool's queue */
+        enum request_phase phase;
+        const struct http_route *route;
+
+        char *uri;                       /* owned, as sent */
+        char *path;                      /* owned, decoded as a whole; for messages */
+        const char *method;              /* borrowed from the connection */
+        struct path_part parts[MAX_PATH_PARTS];
+        size_t part_count;
+        struct query_parameter query[LIMIT_HTTP_QUERY_PARAMETERS];
+        size_t query_count;
+        char peer[46];
+        char *token;
+
+        struct buf body;                 /* whole bodies, as sent, then unpacked */
+        size_t budgeted_bytes;           /* taken from the server's budget for it */
+        uint64_t discarded_bytes;
+        int64_t discard_until_ns;
+        bool stream_open;                /* begin was called; handle or abandon must follow */
+        void *state;
+
+        struct answer_header headers[MAX_ANSWER_HEADERS];
+        size_t header_count;
+        struct MHD_Response *response;   /* the answer, once there is one */
+        unsigned code;
+        struct buf error_body;           /* copy of an error answer, for a client that never stops sending */
+        bool reset;                      /* the answer is a reset */
+        bool answered;
+};
+
+STAILQ_HEAD(request_queue, http_request);
+
+/* Threads that run `handle`. */
+struct handler_pool {
+        pthread_mutex_t lock;
+        pthread_cond_t work;
+        struct request_queue queue;
+        pthread_t *threads;
+        unsigned thread_count;
+        bool stop;
+};
+
+enum status handler_pool_start(struct handler_pool *p, unsigned threads, const char *name, struct error *err) MUST_CHECK;
+/* Takes the (suspended) request until its connection is resumed; false when the pool has stopped. */
+bool handler_pool_push(struct handler_pool *p, struct http_request *req) MUST_CHECK;
+/* Runs what is queued to its end, then joins. */
+void handler_pool_stop(struct handler_pool *p);
+void handler_pool_deinit(struct handler_pool *p);
+
+struct http_server {
+        struct MHD_Daemon *daemon;
+        const struct http_route *routes;
+        size_t route_count;
+        void *context;
+        struct http_options options;
+        uint16_t port;
+        struct handler_pool fast, slow;
+        _Atomic size_t body_bytes;       /* of all requests, against LIMIT_HTTP_BODIES_BYTES */
+        bool stopping;                   /* read by handlers through __atomic */
+        pthread_mutex_t lock;
+        pthread_cond_t idle;
+        size_t active;                   /* requests that began and did not end; under lock */
+};
+
+/* server_path.c */
+
+/** Split uri into the request's path, and query parameters. ST_BAD_DATA when an escape is malformed or holds NUL. */
+enum status request_parse_uri(struct http_request *req, const char *uri, struct error *err) MUST_CHECK;
+/** Whether the request's path is the route's; fills the parts when it is. */
+bool route_matches(const struct http_route *route, struct http_request *req);
+void request_forget_parts(struct http_request *req);
+
+/* server_request.c */
+struct http_request *request_create(struct http_server *s, struct MHD_Connection *connection, const char *uri);
+void request_destroy(struct http_request *req);
+/** Sent with a body, as far as the headers say. */
+bool request_has_body(const struct http_request *req);
+/** Take n more bytes of the server's budget: ST_BUSY when it is used up. */
+enum status request_budget(struct http_request *req, size_t n, struct error *err) MUST_CHECK;
+/** Undo Content-Encoding. */
+enum status request_unpack_body(struct http_request *req, struct error *err) MUST_CHECK;
+
+/* server_answer.c */
+
+/** Give the answer to libmicrohttpd; MHD_NO closes the connection. */
+enum MHD_Result answer_queue(struct http_request *req, bool close_after);
+/** Write the answer to the socket past libmicrohttpd, which allows none while a body arrives. The caller closes. */
+void answer_write_raw(struct http_request *req);
+/** Make the next close of the connection a TCP reset. */
+void connection_reset(struct MHD_Connection *connection);
+
+/* server_range.c */
+
+struct byte_range {
+        uint64_t start, end; /* half-open */
+};
+
+enum range_kind { RANGE_NONE /* answer 200 */, RANGE_ONE /* 206 */, RANGE_BAD /* 416 */ };
+
+/** Read a Range header against a body of size bytes. Several ranges in one header are answered as none. RFC 9110, 14. */
+enum range_kind range_parse(const char *header, uint64_t size, struct byte_range *ret);
+/** Whether an If-None-Match list names etag (without quotes). */
+bool etag_listed(const char *header, const char *etag);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/server_internal.h"
+
+static int hex_digit(char c)
+{
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        c |= 0x20;
+        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Percent-decode n bytes; NULL when malformed, when a NUL would result, or without memory. */
+static char *decode(const char *text, size_t n, bool plus_is_space)
+{
+        _cleanup_free_ char *ret = malloc(n + 1);
+        char *to = ret;
+
+        if (!ret)
+                return NULL;
+        for (size_t i = 0; i < n; i++) {
+                char c = text[i];
+
+                if (c == '%') {
+                        int high, low;
+
+                        if (n - i < 3)
+                                return NULL;
+                        high = hex_digit(text[i + 1]);
+                        low = hex_digit(text[i + 2]);
+                        if (high < 0 || low < 0 || (high | low) == 0)
+                                return NULL;
+                        c = (char)(high << 4 | low);
+                        i += 2;
+                } else if (c == '+' && plus_is_space) {
+                        c = ' ';
+                }
+                *to++ = c;
+        }
+        *to = 0;
+        return steal_ptr(ret);
+}
+
+static enum status parse_parameter(struct http_request *req, const char *text, size_t n, struct error *err)
+{
+        const char *equals = memchr(text, '=', n);
+        size_t name_size = equals ? (size_t)(equals - text) : n;
+        _cleanup_free_ char *name = NULL, *value = NULL;
+
+        if (req->query_count == LIMIT_HTTP_QUERY_PARAMETERS)
+                return error_set(err, ST_BAD_DATA, "more than %d query parameters", LIMIT_HTTP_QUERY_PARAMETERS);
+        name = decode(text, name_size, true);
+        value = equals ? decode(equals + 1, n - name_size - 1, true) : strdup("");
+        if (!name || !value)
+                return error_set(err, ST_BAD_DATA, "query parameter '%.*s' has a malformed %% escape", (int)(n < 80 ? n : 80),
+                                 text);
+        req->query[req->query_count++] = (struct query_parameter){ steal_ptr(name), steal_ptr(value) };
+        return ST_OK;
+}
+
+enum status request_parse_uri(struct http_request *req, const char *uri, struct error *err)
+{
+        const char *question = strchr(uri, '?');
+        size_t path_size = question ? (size_t)(question - uri) : strlen(uri);
+
+        if (uri[0] != '/')
+                return error_set(err, ST_BAD_DATA, "the path must begin with a slash");
+        req->path = decode(uri, path_size, false);
+        if (!req->path)
+                return error_set(err, ST_BAD_DATA, "the path has a malformed %% escape");
+        if (!question)
+                return ST_OK;
+        for (const char *p = question + 1; *p;) {
+                size_t n = strcspn(p, "&");
+                enum status st = n ? parse_parameter(req, p, n, err) : ST_OK;
+
+                if (st)
+                        return st;
+                p += n + (p[n] == '&');
+        }
+        return ST_OK;
+}
+
+void request_forget_parts(struct http_request *req)
+{
+        for (size_t i = 0; i < req->part_count; i++)
+                free(req->parts[i].text);
+        req->part_count = 0;
+}
+
+/* Matching works on the path as sent, so that an escaped slash stays inside its part. */
+bool route_matches(const struct http_route *route, struct http_request *req)
+{
+        const char *want = route->path, *have = req->uri;
+        const char *end = have + strcspn(have, "?");
+
+        request_forget_parts(req);
+        while (*want && have <= end) {
+                const char *close;
+                size_t name_size, n;
+                bool rest;
+
+                if (*want != '{') {
+                        if (have == end || *want++ != *have++)
+                                return false;
+                        continue;
+                }
+                close = strchr(want, '}');
+                name_size = (size_t)(close - want) - 1;
+                rest = name_size > 3 && memcmp(close - 3, "...", 3) == 0;
+                n = rest ? (size_t)(end - have) : strcspn(have, "/?");
+                if (n == 0 || req->part_count == MAX_PATH_PARTS)
+                        return false;
+                req->parts[req->part_count].name = want + 1;
+                req->parts[req->part_count].name_size = rest ? name_size - 3 : name_size;
+                req->parts[req->part_count].text = decode(have, n, false);
+                if (!req->parts[req->part_count].text)
+                        return false;
+                req->part_count++;
+                have += n;
+                want = close + 1;
+        }
+        return !*want && have == end;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/server_internal.h"
+
+#include <netdb.h>
+
+static void note_peer(struct http_request *req)
+{
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        socklen_t n;
+
+        if (!info || !info->client_addr)
+                return;
+        n = info->client_addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+        if (getnameinfo(info->client_addr, n, req->peer, sizeof req->peer, NULL, 0, NI_NUMERICHOST))
+                req->peer[0] = 0;
+}
+
+struct http_request *request_create(struct http_server *s, struct MHD_Connection *connection, const char *uri)
+{
+        struct http_request *req = calloc(1, sizeof *req);
+
+        if (!req)
+                return NULL;
+        req->server = s;
+        req->connection = connection;
+        req->uri = strdup(uri);
+        if (!req->uri) {
+                free(req);
+                return NULL;
+        }
+        buf_init(&req->body, 0);
+        buf_init(&req->error_body, KiB(4));
+        note_peer(req);
+        pthread_mutex_lock(&s->lock);
+        s->active++;
+        pthread_mutex_unlock(&s->lock);
+        return req;
+}
+
+void request_destroy(struct http_request *req)
+{
+        struct http_server *s = req->server;
+
+        if (req->stream_open && req->route->abandon)
+                req->route->abandon(req, s->context);
+        request_forget_parts(req);
+        for (size_t i = 0; i < req->query_count; i++) {
+                free(req->query[i].name);
+                free(req->query[i].value);
+        }
+        for (size_t i = 0; i < req->header_count; i++)
+                free(req->headers[i].value);
+        if (req->response)
+                MHD_destroy_response(req->response);
+        buf_deinit(&req->body);
+        buf_deinit(&req->error_body);
+        atomic_fetch_sub(&s->body_bytes, req->budgeted_bytes);
+        free(req->token);
+        free(req->path);
+        free(req->uri);
+        free(req);
+        pthread_mutex_lock(&s->lock);
+        if (--s->active == 0)
+                pthread_cond_broadcast(&s->idle);
+        pthread_mutex_unlock(&s->lock);
+}
+
+bool request_has_body(const struct http_request *req)
+{
+        const char *length = http_header(req, "Content-Length");
+
+        return http_header(req, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
+}
+
+enum status request_budget(struct http_request *req, size_t n, struct error *err)
+{
+        struct http_server *s = req->server;
+
+        if (atomic_fetch_add(&s->body_bytes, n) > LIMIT_HTTP_BODIES_BYTES - n) {
+                atomic_fetch_sub(&s->body_bytes, n);
+                return error_set(err, ST_BUSY, "request bodies in flight fill %zu bytes; retry later",
+                                 (size_t)LIMIT_HTTP_BODIES_BYTES);
+        }
+        req->budgeted_bytes += n;
+        return ST_OK;
+}
+
+const char *http_method(const struct http_request *req)
+{
+        return req->method;
+}
+
+const char *http_path(const struct http_request *req)
+{
+        return req->path ? req->path : req->uri;
+}
+
+const char *http_path_part(const struct http_request *req, const char *name)
+{
+        size_t n = strlen(name);
+
+        for (size_t i = 0; i < req->part_count; i++)
+                if (req->parts[i].name_size == n && memcmp(req->parts[i].name, name, n) == 0)
+                        return req->parts[i].text;
+        return "";
+}
+
+const char *http_query(const struct http_request *req, const char *name)
+{
+        for (size_t i = 0; i < req->query_count; i++)
+                if (strcmp(req->query[i].name, name) == 0)
+                        return req->query[i].value;
+        return NULL;
+}
+
+const char *http_header(const struct http_request *req, const char *name)
+{
+        return MHD_lookup_connection_value(req->connection, MHD_HEADER_KIND, name);
+}
+
+const uint8_t *http_body(const struct http_request *req, size_t *size_ret)
+{
+        *size_ret = req->body.size;
+        return req->body.data;
+}
+
+const char *http_token(const struct http_request *req)
+{
+        return req->token;
+}
+
+const char *http_peer(const struct http_request *req)
+{
+        return req->peer;
+}
+
+void http_set_state(struct http_request *req, void *state)
+{
+        req->state = state;
+}
+
+void *http_state(struct http_request *req)
+{
+        return req->state;
+}
+
+const bool *http_server_stopping(const struct http_request *req)
+{
+        return &req->server->stopping;
+}
