@@ -51,6 +51,7 @@
 #define LIMIT_LINES_PER_LOCATION 256
 #define LIMIT_SAMPLES 4000000
 #define LIMIT_LABELS_PER_SAMPLE 128
+#define LIMIT_PROFILE_TYPES 256                /* sample types in one request */
 #define LIMIT_LABEL_BYTES KiB(4)               /* one label key or value */
 #define LIMIT_LABEL_COLUMNS 256                /* label keys with a column of their own */
 #define LIMIT_QUEUE_SEGMENT_BYTES MiB(16)      /* a raw queue segment is ended once it is this long */

@@ -77,7 +77,7 @@ struct profile_sample {
         uint32_t type;
         uint32_t first_label;     /* into labels; resource, scope and sample labels merged, keys unique */
         uint32_t label_count;
-        int64_t time_unix_ns;
+        int64_t time_unix_ns;     /* 0 when the sender told none: profile_default_time() */
         int64_t duration_ns;      /* 0 when unknown */
         int64_t value;
         uint8_t trace_id[16];     /* all zero: none */
@@ -118,8 +118,10 @@ void profile_deinit(struct profile *p);
 #define _cleanup_profile_ _cleanup_(profile_deinit)
 
 /*
- * Building. Each returns the new (or, for strings, the one and only) index.
- * ST_TOO_BIG names the limit, ST_NO_MEMORY; the profile stays valid.
+ * Building. Each returns the new index; equal strings, stacks and types get the
+ * one they have.
+ * ST_TOO_BIG names the limit; the profile stays valid. Bytes of a string that
+ * are no UTF-8, and NUL, become U+FFFD.
  */
 enum status profile_add_string(struct profile *p, const char *text, size_t n, uint32_t *ret, struct error *err) MUST_CHECK;
 enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret, struct error *err) MUST_CHECK;
@@ -128,7 +130,20 @@ enum status profile_add_location(struct profile *p, const struct profile_locatio
 enum status profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t count, uint32_t *ret, struct error *err) MUST_CHECK;
 enum status profile_add_type(struct profile *p, const struct profile_type *t, uint32_t *ret, struct error *err) MUST_CHECK;
 enum status profile_add_label(struct profile *p, const struct profile_label *l, uint32_t *ret, struct error *err) MUST_CHECK;
+
+/**
+ * The range of labels that holds exactly these (keys unique, at most LIMIT_LABELS_PER_SAMPLE). They are sorted in place
+ * by key number; equal sets share one range, so that equal first_label and label_count mean equal labels.
+ */
+enum status profile_add_label_set(struct profile *p, struct profile_label *labels, uint32_t count, uint32_t *first_ret,
+                                  struct error *err) MUST_CHECK;
 enum status profile_add_sample(struct profile *p, const struct profile_sample *s, uint32_t *ret, struct error *err) MUST_CHECK;
+
+/** Count a sample that a decoder refuses while it keeps the rest; the first reason stays. */
+void profile_reject_sample(struct profile *p, const char *reason);
+
+/** Give samples whose sender told no time (time_unix_ns 0) the time they arrived. */
+void profile_default_time(struct profile *p, int64_t now_unix_ns);
 
 /** Borrowed text of string i. */
 static inline const char *profile_text(const struct profile *p, uint32_t i)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_FORMATS_NUMBER_MAP_H
+#define CAIRN_PROFILE_FORMATS_NUMBER_MAP_H
+
+/**
+ * @file
+ * Numbers distinct keys 0, 1, 2, ... in the order they are first met: how encoders build dictionaries.
+ * Keys are up to 192 bits wide; unused parts are 0.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct number_key {
+        uint32_t parts[6];
+};
+
+struct number_map {
+        struct number_key *keys; /* by number; owned */
+        uint32_t *slots;         /* owned */
+        uint32_t count, slot_count;
+};
+
+void number_map_deinit(struct number_map *m);
+#define _cleanup_number_map_ _cleanup_(number_map_deinit)
+
+/** The key's number; *fresh_ret (may be NULL) says whether it is new. */
+enum status number_map_get(struct number_map *m, const struct number_key *key, uint32_t *ret, bool *fresh_ret,
+                           struct error *err) MUST_CHECK;
+
+#endif

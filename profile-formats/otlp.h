@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_FORMATS_OTLP_H
+#define CAIRN_PROFILE_FORMATS_OTLP_H
+
+/**
+ * @file
+ * OTLP profiles (opentelemetry.proto.profiles.v1development, 1.8.0 and later): requests to and from struct profile,
+ * and the bodies that answer them.
+ *
+ * What becomes of a request:
+ * - Attributes of resource, scope, profile and sample are merged into labels, the later one wins; their names stay
+ *   (`service.name`). Strings, booleans and numbers become text; arrays, maps and bytes are left out.
+ * - A mapping's identity is the first it has of process.executable.build_id.gnu, .go, .htlhash (or .profiling).
+ * - Index 0 of every table means "not set"; an entry 0 with content is refused, since its users would vanish.
+ * - A sample with timestamps becomes one sample per timestamp with its value, or 1; without them its values are
+ *   summed at the profile's time. A sample with neither, or with unequal counts, is rejected alone.
+ * - The type's id is the attribute `cairn.profile.type` of the profile, else made of its sample and period types.
+ * - Location.address is taken as an object address with return addresses already taken back
+ *   (profile-formats/return_address.h); the location attribute `cairn.address.kind` says otherwise
+ *   ("file_offset", "none"). `profile.frame.type` = "kernel" marks kernel frames.
+ *
+ * Threads: no shared state.
+ * Source: opentelemetry-proto 1.11.0; semantic conventions 1.44.0.
+ */
+#include "common/buf.h"
+#include "profile-formats/profile.h"
+
+/**
+ * Decode an ExportProfilesServiceRequest. An empty one is a profile without samples.
+ * @param ret initialised here; profile_deinit() it on success only.
+ * @return ST_BAD_DATA: malformed, an index outside its table, or a sender older than 1.8.0 (the text says which);
+ *         ST_TOO_BIG: a limit of common/limits.h.
+ */
+enum status otlp_decode(const void *data, size_t n, struct profile *ret, struct error *err) MUST_CHECK;
+
+/**
+ * Append an ExportProfilesServiceRequest that any OTLP receiver takes. otlp_decode() gives the same profile back, up
+ * to the order and numbering of its entries. Labels that all samples share become resource attributes.
+ */
+enum status otlp_encode(const struct profile *p, struct buf *ret, struct error *err) MUST_CHECK;
+
+/** Append an ExportProfilesServiceResponse; with rejected 0 and message NULL it is the empty body of full success. */
+void otlp_put_response(struct buf *ret, uint64_t rejected, const char *message);
+
+/** Append a google.rpc.Status, the body of every error. code is a gRPC code: 3 invalid argument, 8 exhausted, ... */
+void otlp_put_status(struct buf *ret, uint32_t code, const char *message);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-formats/profile_type.h"
+
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/limits.h"
+
+const char *profile_type_part(const char *id, enum profile_type_part part, size_t *n_ret)
+{
+        for (unsigned i = 0; i < (unsigned)part; i++) {
+                id = strchr(id, ':');
+                if (!id) {
+                        *n_ret = 0;
+                        return "";
+                }
+                id++;
+        }
+        *n_ret = part == TYPE_PERIOD_UNIT ? strlen(id) : strcspn(id, ":");
+        return id;
+}
+
+static const char *usual_name(const char *sample_type, const char *sample_unit, const char *period_type)
+{
+        static const char *const usual[][2] = {
+                { "cpu", "process_cpu" },         { "samples", "process_cpu" },     { "alloc_space", "memory" },
+                { "alloc_objects", "memory" },    { "inuse_space", "memory" },      { "inuse_objects", "memory" },
+                { "goroutine", "goroutine" },     { "goroutines", "goroutine" },    { "contentions", "block" },
+                { "delay", "block" },             { "wall", "wall" },               { "off_cpu", "off_cpu" },
+        };
+
+        if (strcmp(period_type, "cpu") == 0)
+                return "process_cpu";
+        if (strcmp(sample_type, "events") == 0 && strcmp(sample_unit, "nanoseconds") == 0)
+                return "off_cpu"; /* the OpenTelemetry eBPF profiler's name for it */
+        for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+                if (strcmp(sample_type, usual[i][0]) == 0)
+                        return usual[i][1];
+        return sample_type;
+}
+
+static void append_part(struct buf *b, const char *part, bool last)
+{
+        for (; *part; part++)
+                buf_append_u8(b, *part == ':' ? '_' : (uint8_t)*part);
+        if (!last)
+                buf_append_u8(b, ':');
+}
+
+enum status profile_type_add(struct profile *p, const char *name, const char *sample_type, const char *sample_unit,
+                             const char *period_type, const char *period_unit, int64_t period, uint32_t *ret,
+                             struct error *err)
+{
+        struct profile_type t = { .period = period };
+        _cleanup_buf_ struct buf id;
+        enum status st;
+
+        buf_init(&id, LIMIT_LABEL_BYTES);
+        append_part(&id, name && *name ? name : usual_name(sample_type, sample_unit, period_type), false);
+        append_part(&id, sample_type, false);
+        append_part(&id, sample_unit, false);
+        append_part(&id, period_type, false);
+        append_part(&id, period_unit, true);
+        st = buf_status(&id, err, "profile type");
+        if (!st)
+                st = profile_add_string(p, (const char *)id.data, id.size, &t.id, err);
+        if (!st)
+                st = profile_add_string(p, sample_unit, strlen(sample_unit), &t.unit, err);
+        if (!st)
+                st = profile_add_type(p, &t, ret, err);
+        return st;
+}
