@@ -61,4 +61,20 @@
 #define LIMIT_BATCH_DATES 400                  /* days that the samples of one batch may span */
 #define LIMIT_SYMBOLIZE_KEYS 4000000           /* keys of one symbolize request */
 
+/* Parquet files (docs/formats/parquet.md) and table logs */
+#define LIMIT_PARQUET_FILE_BYTES GiB(64)
+#define LIMIT_PARQUET_FOOTER_BYTES MiB(64)
+#define LIMIT_PARQUET_METADATA_BYTES MiB(512)  /* a footer, decoded */
+#define LIMIT_PARQUET_DEPTH 12                 /* nested groups of a schema, the root counted */
+#define LIMIT_PARQUET_NODES 16384              /* groups and columns of a schema */
+#define LIMIT_PARQUET_ROW_GROUPS 1000000
+#define LIMIT_PARQUET_PAGE_BYTES MiB(256)      /* one page, unpacked */
+#define LIMIT_PARQUET_PAGE_HEADER_BYTES KiB(64)
+#define LIMIT_PARQUET_CHUNK_BYTES GiB(1)       /* the pages of one column of one row group, unpacked */
+#define LIMIT_PARQUET_CHUNK_VALUES (1 << 24)   /* values, nulls and empty lists of one column of one row group */
+#define LIMIT_PARQUET_VALUE_BYTES MiB(16)      /* one string that is written */
+#define LIMIT_DELTA_COMMIT_BYTES MiB(256)      /* one JSON commit of a table's log */
+#define LIMIT_DELTA_LINE_BYTES MiB(16)         /* one action of it */
+#define LIMIT_DELTA_FILES 4000000              /* live files of a table */
+
 #endif
