@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PARQUET_BYTE_DICT_H
+#define CAIRN_PARQUET_BYTE_DICT_H
+
+/**
+ * @file
+ * Distinct byte strings, numbered in order of arrival.
+ */
+#include <stdint.h>
+
+#include "common/buf.h"
+
+struct byte_dict_entry {
+        uint64_t offset; /* into bytes */
+        uint32_t size;
+        uint32_t hash;
+};
+
+struct byte_dict {
+        struct buf bytes;
+        struct buf entries; /* struct byte_dict_entry */
+        uint32_t *slots;    /* entry number + 1, 0 is free */
+        uint32_t slot_count; /* a power of two, or 0 */
+        uint32_t count;
+};
+
+void byte_dict_init(struct byte_dict *d, size_t max_bytes);
+void byte_dict_deinit(struct byte_dict *d);
+void byte_dict_clear(struct byte_dict *d);
+
+/** The number of data, added when it is new. ST_TOO_BIG, ST_NO_MEMORY. */
+enum status byte_dict_add(struct byte_dict *d, const void *data, uint32_t n, uint32_t *ret) MUST_CHECK;
+
+static inline const struct byte_dict_entry *byte_dict_entry(const struct byte_dict *d, uint32_t i)
+{
+        return (const struct byte_dict_entry *)d->entries.data + i;
+}
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "parquet/chunk_write.h"
+
+#include <endian.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/limits.h"
+#include "parquet/encode.h"
+#include "parquet/format.h"
+#include "parquet/int_dict.h"
+#include "parquet/page_index.h"
+#include "parquet/thrift_write.h"
+
+#define DICTIONARY_BYTES MiB(2) /* a larger dictionary page is not worth reading whole for a few values */
+
+/* What the pages of a chunk are made from. */
+struct chunk_source {
+        const struct column_builder *column;
+        const uint32_t *codes;    /* RLE_DICTIONARY: one a value */
+        uint32_t dictionary_count;
+        unsigned code_width;
+        uint8_t encoding;
+        struct int_dict int_dict;
+        struct buf dictionary;    /* the dictionary page's payload */
+};
+
+enum status chunk_writer_init(struct chunk_writer *w, struct error *err)
+{
+        buf_init(&w->pages, LIMIT_PARQUET_CHUNK_BYTES);
+        buf_init(&w->payload, LIMIT_PARQUET_PAGE_BYTES);
+        buf_init(&w->scratch, LIMIT_PARQUET_CHUNK_BYTES);
+        buf_init(&w->locations, LIMIT_PARQUET_METADATA_BYTES);
+        buf_init(&w->column_indexes, LIMIT_PARQUET_METADATA_BYTES);
+        buf_init(&w->offset_indexes, LIMIT_PARQUET_METADATA_BYTES);
+        w->zstd = ZSTD_createCCtx();
+        return w->zstd ? ST_OK : error_no_memory(err);
+}
+
+void chunk_writer_deinit(struct chunk_writer *w)
+{
+        buf_deinit(&w->pages);
+        buf_deinit(&w->payload);
+        buf_deinit(&w->scratch);
+        buf_deinit(&w->locations);
+        buf_deinit(&w->column_indexes);
+        buf_deinit(&w->offset_indexes);
+        ZSTD_freeCCtx(w->zstd);
+}
+
+static void append_plain_number(struct buf *out, uint8_t physical, int64_t v)
+{
+        if (physical == PHYSICAL_INT32)
+                buf_append_u32(out, (uint32_t)v);
+        else
+                buf_append_u64(out, (uint64_t)v);
+}
+
+static void append_plain_bytes(struct buf *out, const struct byte_dict *d, uint32_t code)
+{
+        const struct byte_dict_entry *e = byte_dict_entry(d, code);
+
+        buf_append_u32(out, e->size);
+        buf_append(out, d->bytes.data + e->offset, e->size);
+}
+
+static void use_dictionary(struct chunk_source *s, const uint32_t *codes, uint32_t count)
+{
+        s->encoding = ENCODING_RLE_DICTIONARY;
+        s->codes = codes;
+        s->dictionary_count = count;
+        s->code_width = bits_for(count - 1) ? bits_for(count - 1) : 1;
+}
+
+static void choose_for_bytes(struct chunk_source *s)
+{
+        const struct column_builder *c = s->column;
+        const struct byte_dict *d = &c->dict;
+        const uint32_t *codes = (const uint32_t *)c->codes.data;
+        uint64_t dictionary_bytes = d->bytes.size + 4 * (uint64_t)d->count;
+        size_t count = column_value_count(c);
+
+        if (!count || dictionary_bytes > DICTIONARY_BYTES ||
+            dictionary_bytes + encode_hybrid_size(codes, count, bits_for(d->count - 1)) >= c->plain_bytes)
+                return;
+        use_dictionary(s, codes, d->count);
+        for (uint32_t i = 0; i < d->count; i++)
+                append_plain_bytes(&s->dictionary, d, i);
+}
+
+static enum status choose_for_numbers(struct chunk_source *s, struct buf *scratch)
+{
+        const struct column_builder *c = s->column;
+        const int64_t *values = (const int64_t *)c->ints.data;
+        size_t count = column_value_count(c);
+        size_t width = c->node->physical == PHYSICAL_INT32 ? 4 : 8;
+        size_t best = count * width;
+
+        if (!count || c->node->physical == PHYSICAL_BOOLEAN)
+                return ST_OK;
+        if (c->node->physical == PHYSICAL_INT64) {
+                buf_clear(scratch);
+                encode_delta(scratch, values, count);
+                if (scratch->failed)
+                        return scratch->failed;
+                if (scratch->size < best) {
+                        best = scratch->size;
+                        s->encoding = ENCODING_DELTA_BINARY_PACKED;
+                }
+        }
+        if (!int_dict_fill(&s->int_dict, values, count, DICTIONARY_BYTES / 8))
+                return s->int_dict.failed;
+        if (s->int_dict.count * width +
+            encode_hybrid_size(s->int_dict.codes, count, bits_for(s->int_dict.count - 1)) >= best)
+                return ST_OK;
+        use_dictionary(s, s->int_dict.codes, s->int_dict.count);
+        for (uint32_t i = 0; i < s->int_dict.count; i++)
+                append_plain_number(&s->dictionary, c->node->physical, s->int_dict.values[i]);
+        return s->dictionary.failed;
+}
+
+/* v1 levels: the length of the runs, then the runs. */
+static void append_levels(struct chunk_writer *w, const struct buf *levels, size_t start, size_t count, uint8_t max)
+{
+        size_t at = w->payload.size;
+        uint32_t *wide;
+
+        if (!max)
+                return;
+        buf_clear(&w->scratch);
+        wide = buf_reserve(&w->scratch, count * sizeof *wide);
+        if (!wide) {
+                w->payload.failed = w->scratch.failed;
+                return;
+        }
+        for (size_t i = 0; i < count; i++)
+                wide[i] = levels->data[start + i];
+        buf_append_u32(&w->payload, 0);
+        encode_hybrid(&w->payload, wide, count, bits_for(max));
+        if (!w->payload.failed) {
+                uint32_t size = htole32((uint32_t)(w->payload.size - at - 4));
+
+                memcpy(w->payload.data + at, &size, sizeof size);
+        }
+}
+
+static void append_values(struct chunk_writer *w, const struct chunk_source *s, size_t start, size_t count)
+{
+        const struct column_builder *c = s->column;
+        const int64_t *ints = (const int64_t *)c->ints.data;
+        const uint32_t *codes = (const uint32_t *)c->codes.data;
+
+        if (s->encoding == ENCODING_RLE_DICTIONARY) {
+                buf_append_u8(&w->payload, (uint8_t)s->code_width);
+                encode_hybrid(&w->payload, s->codes + start, count, s->code_width);
+        } else if (s->encoding == ENCODING_DELTA_BINARY_PACKED) {
+                encode_delta(&w->payload, count ? ints + start : NULL, count);
+        } else if (!count) {
+                return;
+        } else if (column_is_bytes(c)) {
+                for (size_t i = start; i < start + count; i++)
+                        append_plain_bytes(&w->payload, &c->dict, codes[i]);
+        } else if (c->node->physical == PHYSICAL_BOOLEAN) {
+                encode_bools(&w->payload, ints + start, count);
+        } else {
+                for (size_t i = start; i < start + count; i++)
+                        append_plain_number(&w->payload, c->node->physical, ints[i]);
+        }
+}
+
+/* Compress payload and append page header and content to w->pages. */
+static enum status append_page(struct chunk_writer *w, struct buf *payload, enum parquet_page type, uint32_t value_count,
+                               uint8_t encoding, struct chunk_meta *m)
+{
+        size_t bound = ZSTD_compressBound(payload->size);
+        struct thrift_writer t;
+        size_t packed, header;
+        uint8_t *to;
+
+        if (payload->failed)
+                return payload->failed;
+        buf_clear(&w->scratch);
+        to = buf_reserve(&w->scratch, bound);
+        if (!to)
+                return w->scratch.failed;
+        ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, w->zstd_level);
+        packed = ZSTD_compress2(w->zstd, to, bound, payload->data, payload->size);
+        if (ZSTD_isError(packed))
+                return ST_NO_MEMORY; /* with room for the bound nothing else fails */
+
+        header = w->pages.size;
+        thrift_writer_init(&t, &w->pages);
+        thrift_struct(&t, 0);
+        thrift_i32(&t, 1, type);
+        thrift_i32(&t, 2, (int32_t)payload->size);
+        thrift_i32(&t, 3, (int32_t)packed);
+        thrift_i32(&t, 4, (int32_t)crc32(crc32(0, NULL, 0), to, (uInt)packed));
+        thrift_struct(&t, type == PAGE_DICTIONARY ? 7 : 5);
+        thrift_i32(&t, 1, (int32_t)value_count);
+        thrift_i32(&t, 2, encoding);
+        if (type == PAGE_DATA) {
+                thrift_i32(&t, 3, ENCODING_RLE);
+                thrift_i32(&t, 4, ENCODING_RLE);
+        }
+        thrift_struct_end(&t);
+        thrift_struct_end(&t);
+        header = w->pages.size - header;
+        buf_append(&w->pages, to, packed);
+        m->total_bytes += header + packed;
+        m->total_unpacked_bytes += header + payload->size;
+        return w->pages.failed;
+}
+
+struct page_range {
+        size_t slot, slot_end;
+        size_t value, value_end;
+        uint64_t row, row_end;
+};
+
+/* Move p to the next page: whole rows, until page_bytes or page_rows is reached. */
+static void next_page(const struct chunk_writer *w, const struct chunk_source *s, struct page_range *p)
+{
+        const struct column_builder *c = s->column;
+        const uint32_t *codes = (const uint32_t *)c->codes.data;
+        bool plain_bytes = column_is_bytes(c) && s->encoding == ENCODING_PLAIN;
+        size_t bytes = 0;
+
+        p->slot = p->slot_end;
+        p->value = p->value_end;
+        p->row = p->row_end;
+        while (p->slot_end < c->slots) {
+                bool row_start = !c->node->max_rep || c->reps.data[p->slot_end] == 0;
+
+                if (row_start) {
+                        if (p->slot_end > p->slot && (bytes >= w->page_bytes || p->row_end - p->row >= w->page_rows))
+                                return;
+                        p->row_end++;
+                }
+                if (!c->node->max_def || c->defs.data[p->slot_end] == c->node->max_def) {
+                        bytes += plain_bytes ? 4 + (size_t)byte_dict_entry(&c->dict, codes[p->value_end])->size
+                                             : s->encoding == ENCODING_PLAIN ? 8 : 3;
+                        p->value_end++;
+                }
+                p->slot_end++;
+        }
+}
+
+static enum status write_data_page(struct chunk_writer *w, const struct chunk_source *s, const struct page_range *p,
+                                   uint64_t file_offset, struct chunk_meta *m)
+{
+        const struct column_builder *c = s->column;
+        struct page_location at = { .offset = file_offset + w->pages.size, .first_row = p->row };
+        size_t count = p->slot_end - p->slot;
+        enum status st;
+
+        buf_clear(&w->payload);
+        append_levels(w, &c->reps, p->slot, count, c->node->max_rep);
+        append_levels(w, &c->defs, p->slot, count, c->node->max_def);
+        append_values(w, s, p->value, p->value_end - p->value);
+        st = append_page(w, &w->payload, PAGE_DATA, (uint32_t)count, s->encoding, m);
+        if (st)
+                return st;
+        m->data_page_count++;
+        at.size = (uint32_t)(file_offset + w->pages.size - at.offset);
+        value_stats_of(c, p->value, p->value_end, count - (p->value_end - p->value), &at.stats);
+        value_stats_merge(c->node, &m->stats, &at.stats);
+        return buf_append(&w->locations, &at, sizeof at);
+}
+
+static enum status write_pages(struct chunk_writer *w, struct chunk_source *s, uint64_t file_offset,
+                               struct chunk_meta *m)
+{
+        struct page_range p = { 0 };
+        enum status st = ST_OK;
+
+        s->encoding = ENCODING_PLAIN;
+        if (column_is_bytes(s->column))
+                choose_for_bytes(s);
+        else
+                st = choose_for_numbers(s, &w->scratch);
+        if (!st && s->encoding == ENCODING_RLE_DICTIONARY) {
+                m->dictionary_offset = file_offset;
+                st = append_page(w, &s->dictionary, PAGE_DICTIONARY, s->dictionary_count, ENCODING_PLAIN, m);
+        }
+        m->encoding = s->encoding;
+        m->data_offset = file_offset + w->pages.size;
+        while (!st && p.slot_end < s->column->slots) {
+                next_page(w, s, &p);
+                st = write_data_page(w, s, &p, file_offset, m);
+        }
+        return st;
+}
+
+enum status chunk_write(struct chunk_writer *w, const struct column_builder *c, uint64_t file_offset,
+                        struct chunk_meta *ret, struct error *err)
+{
+        struct chunk_meta m = { .value_count = c->slots };
+        struct chunk_source s = { .column = c };
+        enum status st;
+
+        buf_init(&s.dictionary, 2 * DICTIONARY_BYTES);
+        buf_clear(&w->pages);
+        buf_clear(&w->locations);
+        st = write_pages(w, &s, file_offset, &m);
+        buf_deinit(&s.dictionary);
+        int_dict_deinit(&s.int_dict);
+        if (!st)
+                st = page_index_append(w, c->node, &m);
+        if (st)
+                return error_set(err, st, "column '%s' cannot be written: its pages are too large or memory ran out",
+                                 c->node->name);
+        *ret = m;
+        return ST_OK;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PARQUET_WRITER_H
+#define CAIRN_PARQUET_WRITER_H
+
+/**
+ * @file
+ * Writes one Parquet file, column by column.
+ *
+ *      parquet_writer_create(fd, path, fields, n, NULL, &w, err);
+ *      time = parquet_writer_node(w, "time");
+ *      frames = parquet_writer_node(w, "frames");
+ *      line = parquet_writer_node(w, "frames.list.element.line");
+ *      parquet_put_int(w, time, 1700000000000000);    a row with two frames:
+ *      parquet_put_list(w, frames, 2);
+ *      parquet_put_int(w, line, 10);
+ *      parquet_put_null(w, line);
+ *      parquet_writer_end_rows(w, 1, err);
+ *      parquet_writer_finish(w, err);
+ *
+ * Between two parquet_writer_end_rows(w, n) each column gets exactly n rows, in
+ * any order of columns, one at a time or in bulk. A row of a column below a
+ * list or map is parquet_put_list(count) on the list's or map's node followed
+ * by count values for each column below it; a row or element of a group that
+ * is null is parquet_put_null() on the group. The puts never fail visibly: the
+ * first failure is kept and reported by the next end_rows or finish.
+ *
+ * Memory: the values of one row group (8 bytes a number, 4 a string plus each
+ * distinct string once, 1 or 2 of levels where the column is optional or
+ * repeated) plus the pages of one column. A row group is cut after
+ * row_group_rows rows or row_group_bytes of values, whichever comes first, but
+ * only in end_rows, so a caller that ends many rows at once adds them to it.
+ *
+ * The file is written front to back; nothing is synced. It is a Parquet file
+ * only after parquet_writer_finish(): write to a temporary name and publish
+ * with file_publish() of common/file.h.
+ *
+ * Threads: a writer belongs to one thread.
+ * Source: docs/formats/parquet.md, parquet-format README.md and Encodings.md.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "parquet/schema.h"
+
+struct parquet_writer;
+
+struct parquet_key_value {
+        const char *key;
+        const char *value;
+};
+
+struct parquet_sort {
+        const char *path; /* of a leaf */
+        bool descending;
+        bool nulls_first;
+};
+
+struct parquet_writer_options {
+        size_t size;             /* sizeof(struct parquet_writer_options) */
+        int zstd_level;          /* default 3 */
+        uint64_t row_group_rows; /* default 128 Ki */
+        uint64_t row_group_bytes; /* default 64 MiB */
+        size_t page_bytes;       /* default 1 MiB */
+        uint64_t page_rows;      /* default 20000: what the page index can skip by */
+        const struct parquet_sort *sort; /* the order that the caller keeps the rows in; recorded, not checked */
+        size_t sort_count;
+        const struct parquet_key_value *metadata;
+        size_t metadata_count;
+};
+
+/** The defaults; zero fields of a caller's options mean them too. */
+#define PARQUET_WRITER_OPTIONS { .size = sizeof(struct parquet_writer_options) }
+
+/**
+ * Begin a file.
+ *
+ * @param fd     borrowed until finish or destroy; written at its position, which must be the file's start.
+ * @param name   for messages; copied.
+ * @param fields copied.
+ * @return ST_OK; ST_USAGE for a schema or sort column that cannot be; ST_OS; ST_NO_MEMORY.
+ */
+enum status parquet_writer_create(int fd, const char *name, const struct parquet_field *fields, size_t field_count,
+                                  const struct parquet_writer_options *options, struct parquet_writer **ret,
+                                  struct error *err) MUST_CHECK;
+
+/** NULL is allowed. A file that was not finished stays half-written. */
+void parquet_writer_destroy(struct parquet_writer *w);
+
+/** The node of a path; a path that the schema does not have is a broken promise (assert). */
+uint32_t parquet_writer_node(const struct parquet_writer *w, const char *path);
+
+/** The schema as it is in the file, borrowed until destroy. */
+const struct parquet_schema *parquet_writer_schema(const struct parquet_writer *w);
+
+/** One value of a BOOL (0 or 1), INT32, DATE, INT64 or TIMESTAMP column; a value past 32 bits is kept as ST_USAGE. */
+void parquet_put_int(struct parquet_writer *w, uint32_t node, int64_t value);
+void parquet_put_double(struct parquet_writer *w, uint32_t node, double value);
+
+/** One value of a STRING or BINARY column; copied. In a STRING each byte that is not UTF-8 becomes U+FFFD. */
+void parquet_put_bytes(struct parquet_writer *w, uint32_t node, const void *data, size_t n);
+void parquet_put_str(struct parquet_writer *w, uint32_t node, const char *s);
+
+/** count values; those with valid[i] == 0 are null (valid NULL: none is). */
+void parquet_put_ints(struct parquet_writer *w, uint32_t node, const int64_t *values, const uint8_t *valid,
+                      size_t count);
+
+/** A null of an optional leaf, list, map or struct, in all columns below it. */
+void parquet_put_null(struct parquet_writer *w, uint32_t node);
+
+/** A list or map with count elements, which follow; 0 is the empty one. */
+void parquet_put_list(struct parquet_writer *w, uint32_t node, uint64_t count);
+
+/** A whole row of a list of numbers. */
+void parquet_put_int_list(struct parquet_writer *w, uint32_t node, const int64_t *values, size_t count);
+
+/**
+ * count rows are complete in every column. May write a row group.
+ *
+ * @return ST_OK; ST_USAGE when a column has another number of rows or a list
+ *         another number of elements than announced; ST_TOO_BIG; ST_OS; ST_NO_MEMORY.
+ *         After a failure the writer can only be destroyed.
+ */
+enum status parquet_writer_end_rows(struct parquet_writer *w, uint64_t count, struct error *err) MUST_CHECK;
+
+/** Write the last row group and the footer. The writer can only be destroyed afterwards. */
+enum status parquet_writer_finish(struct parquet_writer *w, struct error *err) MUST_CHECK;
+
+/** Rows ended so far, and bytes written (the file's size after finish). */
+uint64_t parquet_writer_rows(const struct parquet_writer *w);
+uint64_t parquet_writer_bytes(const struct parquet_writer *w);
+
+/**
+ * What the file's statistics say of a leaf, over all row groups; for a table's
+ * log. Valid after finish. Bounds of strings are cut to 64 bytes and then still
+ * bounds. Bytes are borrowed until destroy.
+ */
+struct parquet_column_summary {
+        bool has_min_max;    /* false without any value, with a NaN, or for a string that has no short bound */
+        uint64_t null_count; /* slots without a value: of use outside lists */
+        int64_t min_int, max_int;
+        double min_double, max_double;
+        const uint8_t *min_bytes, *max_bytes;
+        size_t min_size, max_size;
+};
+void parquet_writer_summary(const struct parquet_writer *w, uint32_t node, struct parquet_column_summary *ret);
+
+#endif
