@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "sandbox/worker.h"
 
 int command_fail(const char *name, enum status st, const struct error *err)
 {
@@ -12,5 +13,5 @@ int command_fail(const char *name, enum status st, const struct error *err)
 int worker_fail(enum status st, const struct error *err)
 {
         fprintf(stderr, "%s\n", err->text);
-        return exit_code_of(st);
+        return worker_exit_code(st);
 }

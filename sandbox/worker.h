@@ -28,14 +28,22 @@ struct worker_job {
         const char *const *args;  /* NULL-terminated: worker name and its arguments */
         const int *fds;           /* become 3, 4, ...; -1 leaves that number closed */
         size_t fd_count;
-        uint64_t memory_bytes;    /* RLIMIT_AS; 0: LIMIT_WORKER_MEMORY_BYTES */
+        uint64_t memory_bytes;    /* of address space; 0: LIMIT_WORKER_MEMORY_BYTES. None in a sanitizer's build */
         uint64_t cpu_s;           /* 0: LIMIT_WORKER_CPU_S */
         uint64_t wall_s;          /* 0: twice cpu_s */
         const atomic_bool *cancel; /* polled; true kills the worker and gives ST_BUSY. NULL: never */
 };
 
-/** Run and wait. ST_OK on exit 0; exit code 2 is ST_BAD_DATA and the text is the worker's own last line. */
+/**
+ * Run and wait. ST_OK when the worker exits with 0. A worker that reports a
+ * failure itself, worker_exit_code() and a line on stderr, hands its status and
+ * that line on; memory it cannot get within its limit is ST_TOO_BIG. Whatever
+ * kills it is ST_BAD_DATA. ST_OS when no process can be started.
+ */
 enum status worker_run(const struct worker_job *job, struct error *err) MUST_CHECK;
+
+/** In the child: the exit code that worker_run() turns back into this status. */
+int worker_exit_code(enum status st);
 
 /** The program that workers are started from; /proc/self/exe unless set (tests set it). */
 void worker_set_program(const char *path);
@@ -45,7 +53,11 @@ enum worker_needs {
         WORKER_NEEDS_NETWORK = 1, /* sockets, name resolution and files of its own (federation), still no exec */
 };
 
-/** In the child: shut the doors. From here on only read, write, mmap, threads and exit work. */
+/**
+ * In the child: shut the doors. From here on only read, write, mmap without
+ * code, threads and exit work: opening a file fails with EPERM, a socket or a
+ * program to start kills the process. Cannot be undone.
+ */
 enum status worker_confine(enum worker_needs needs, struct error *err) MUST_CHECK;
 
 #endif

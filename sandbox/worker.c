@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/limits.h"
+#include "common/options.h"
+#include "sandbox/sanitizers.h"
+
+#define FIRST_FD 3
+#define FDS_MAX 16
+#define ARGS_MAX 32
+#define OPEN_FILES_MAX 256
+#define POLL_MS 100           /* how soon a cancel is noticed */
+#define EXIT_CODE_BASE 100
+#define EXIT_NOT_STARTED 127
+
+static const char *program = "/proc/self/exe";
+
+void worker_set_program(const char *path)
+{
+        program = path;
+}
+
+int worker_exit_code(enum status st)
+{
+        return st ? EXIT_CODE_BASE - (int)st : EXIT_DONE;
+}
+
+/* What the child needs between fork and exec, made beforehand: only async-signal-safe calls are allowed there. */
+struct launch {
+        char *argv[ARGS_MAX + 3];
+        int fds[FDS_MAX];
+        size_t fd_count;
+        int null_fd, stderr_fd;
+        pid_t parent;
+        struct rlimit memory, cpu;
+};
+
+/* The last bytes of the worker's stderr. */
+struct tail {
+        char text[4096];
+        size_t size;
+};
+
+static void limit(int which, rlim_t soft, rlim_t hard)
+{
+        struct rlimit l = { soft, hard };
+
+        setrlimit(which, &l);
+}
+
+/* Sources may sit on target numbers, so they are first copied out of the way. */
+static bool place_fds(const struct launch *l)
+{
+        int high[FDS_MAX + 2];
+        size_t n = l->fd_count;
+        int past = FIRST_FD + FDS_MAX;
+
+        for (size_t i = 0; i < n; i++) {
+                high[i] = l->fds[i] < 0 ? -1 : fcntl(l->fds[i], F_DUPFD, past);
+                if (l->fds[i] >= 0 && high[i] < 0)
+                        return false;
+        }
+        high[n] = fcntl(l->null_fd, F_DUPFD, past);
+        high[n + 1] = fcntl(l->stderr_fd, F_DUPFD, past);
+        if (high[n] < 0 || high[n + 1] < 0 || dup2(high[n], 0) < 0 || dup2(high[n], 1) < 0 || dup2(high[n + 1], 2) < 0)
+                return false;
+        for (size_t i = 0; i < n; i++) {
+                if (high[i] < 0)
+                        close(FIRST_FD + (int)i);
+                else if (dup2(high[i], FIRST_FD + (int)i) < 0)
+                        return false;
+        }
+        return syscall(SYS_close_range, FIRST_FD + (unsigned)n, ~0u, 0) == 0;
+}
+
+static _Noreturn void child(const struct launch *l)
+{
+        struct sigaction default_action = { .sa_handler = SIG_DFL };
+        sigset_t none;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != l->parent) /* died before the line above */
+                _exit(EXIT_NOT_STARTED);
+        setsid(); /* the terminal's Ctrl-C is for the parent to decide on */
+        for (int s = 1; s < NSIG; s++)
+                sigaction(s, &default_action, NULL);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        if (!place_fds(l))
+                _exit(EXIT_NOT_STARTED);
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        if (!BUILT_WITH_SANITIZER)
+                setrlimit(RLIMIT_AS, &l->memory);
+        setrlimit(RLIMIT_CPU, &l->cpu);
+        limit(RLIMIT_CORE, 0, 0);
+        limit(RLIMIT_FSIZE, LIMIT_OBJECT_BYTES, LIMIT_OBJECT_BYTES);
+        limit(RLIMIT_NOFILE, OPEN_FILES_MAX, OPEN_FILES_MAX);
+        execv(program, l->argv);
+        _exit(EXIT_NOT_STARTED);
+}
+
+static void tail_append(struct tail *t, const char *text, size_t n)
+{
+        size_t room = sizeof t->text - 1;
+
+        if (n > room) {
+                text += n - room;
+                n = room;
+        }
+        if (t->size + n > room) {
+                size_t drop = t->size + n - room;
+
+                memmove(t->text, t->text + drop, t->size - drop);
+                t->size -= drop;
+        }
+        memcpy(t->text + t->size, text, n);
+        t->size += n;
+}
+
+/* Read what is there; false at the end of the pipe. */
+static bool tail_read(struct tail *t, int fd)
+{
+        for (;;) {
+                char chunk[1024];
+                ssize_t n = read(fd, chunk, sizeof chunk);
+
+                if (n > 0)
+                        tail_append(t, chunk, (size_t)n);
+                else if (n == 0)
+                        return false;
+                else if (errno != EINTR)
+                        return errno == EAGAIN;
+        }
+}
+
+/* The last line that is not empty; "" when there is none. */
+static const char *tail_line(struct tail *t)
+{
+        char *line;
+
+        while (t->size > 0 && (unsigned char)t->text[t->size - 1] <= ' ')
+                t->size--;
+        t->text[t->size] = 0;
+        line = strrchr(t->text, '\n');
+        return line ? line + 1 : t->text;
+}
+
+static uint64_t now_ms(void)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+enum outcome { ENDED, CANCELLED, TOO_LATE };
+
+/* Follow the worker to its end; when it must not go on it is killed, and is reaped in each case. */
+static enum outcome watch(const struct worker_job *job, pid_t pid, int pid_fd, int stderr_fd, uint64_t wall_s,
+                          struct tail *tail, int *status_ret)
+{
+        uint64_t deadline = now_ms() + wall_s * 1000;
+        enum outcome outcome = ENDED;
+
+        for (;;) {
+                struct pollfd polled[] = { { .fd = pid_fd, .events = POLLIN }, { .fd = stderr_fd, .events = POLLIN } };
+
+                poll(polled, 2, POLL_MS);
+                if (polled[1].revents && !tail_read(tail, stderr_fd))
+                        stderr_fd = -1;
+                if (polled[0].revents)
+                        break;
+                if (job->cancel && atomic_load(job->cancel))
+                        outcome = CANCELLED;
+                else if (now_ms() >= deadline)
+                        outcome = TOO_LATE;
+                if (outcome != ENDED) {
+                        kill(pid, SIGKILL);
+                        break;
+                }
+        }
+        while (waitpid(pid, status_ret, 0) < 0 && errno == EINTR)
+                ;
+        if (stderr_fd >= 0)
+                tail_read(tail, stderr_fd);
+        return outcome;
+}
+
+static enum status report_signal(int sig, uint64_t cpu_s, const char *name, struct error *err)
+{
+        switch (sig) {
+        case SIGXCPU:
+                return error_set(err, ST_BAD_DATA, "worker '%s' took more than %llu s of processor time", name,
+                                 (unsigned long long)cpu_s);
+        case SIGXFSZ:
+                return error_set(err, ST_BAD_DATA, "worker '%s' wrote more than %zu bytes", name, LIMIT_OBJECT_BYTES);
+        case SIGSYS:
+                return error_set(err, ST_BAD_DATA, "worker '%s' made a forbidden system call (signal %d)", name, sig);
+        default:
+                return error_set(err, ST_BAD_DATA, "worker '%s' was killed by signal %d (%s)", name, sig,
+                                 sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
+        }
+}
+
+static enum status report_exit(int code, uint64_t memory_bytes, const char *name, const char *line, struct error *err)
+{
+        enum status st = (enum status)(EXIT_CODE_BASE - code);
+
+        if (code == EXIT_DONE)
+                return ST_OK;
+        if (code == EXIT_NOT_STARTED)
+                return error_set(err, ST_OS, "cannot start worker '%s' from '%s'", name, program);
+        if (st == ST_NO_MEMORY)
+                return error_set(err, ST_TOO_BIG, "worker '%s' needs more than %llu MiB of memory", name,
+                                 (unsigned long long)memory_bytes >> 20);
+        if (st > ST_NOT_FOUND || st < ST_USAGE)
+                st = ST_BAD_DATA;
+        if (!line[0])
+                return error_set(err, st, "worker '%s' ended with exit code %d and gave no reason", name, code);
+        return error_set(err, st, "%.200s", line);
+}
+
+static enum status fill_launch(const struct worker_job *job, struct launch *l, struct error *err)
+{
+        size_t n = 0;
+
+        if (job->fd_count > FDS_MAX)
+                return error_set(err, ST_USAGE, "a worker takes at most %d descriptors", FDS_MAX);
+        l->argv[n++] = (char *)"cairn";
+        l->argv[n++] = (char *)"worker";
+        for (const char *const *arg = job->args; *arg; arg++) {
+                if (n > ARGS_MAX)
+                        return error_set(err, ST_USAGE, "a worker takes at most %d arguments", ARGS_MAX);
+                l->argv[n++] = (char *)*arg;
+        }
+        for (size_t i = 0; i < job->fd_count; i++)
+                l->fds[i] = job->fds[i];
+        l->fd_count = job->fd_count;
+        l->parent = getpid();
+        return ST_OK;
+}
+
+enum status worker_run(const struct worker_job *job, struct error *err)
+{
+        uint64_t memory = job->memory_bytes ? job->memory_bytes : LIMIT_WORKER_MEMORY_BYTES;
+        uint64_t cpu_s = job->cpu_s ? job->cpu_s : LIMIT_WORKER_CPU_S;
+        uint64_t wall_s = job->wall_s ? job->wall_s : 2 * cpu_s;
+        struct launch launch = { .memory = { memory, memory }, .cpu = { cpu_s, cpu_s + 1 } };
+        _cleanup_close_ int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        _cleanup_close_ int read_fd = -1, write_fd = -1, pid_fd = -1;
+        struct tail tail = { .size = 0 };
+        enum outcome outcome;
+        int pipe_fds[2], status = 0;
+        enum status st;
+        pid_t pid;
+
+        if (null_fd < 0 || pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK))
+                return error_os(err, errno, "cannot start worker '%s'", job->args[0]);
+        read_fd = pipe_fds[0];
+        write_fd = pipe_fds[1];
+        st = fill_launch(job, &launch, err);
+        if (st)
+                return st;
+        launch.null_fd = null_fd;
+        launch.stderr_fd = write_fd;
+        pid = fork();
+        if (pid < 0)
+                return error_os(err, errno, "cannot start worker '%s'", job->args[0]);
+        if (pid == 0)
+                child(&launch);
+        close(steal_fd(&write_fd));
+        pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        if (pid_fd < 0) {
+                int saved = errno;
+
+                kill(pid, SIGKILL);
+                waitpid(pid, NULL, 0);
+                return error_os(err, saved, "cannot watch worker '%s'", job->args[0]);
+        }
+        outcome = watch(job, pid, pid_fd, read_fd, wall_s, &tail, &status);
+        if (outcome == CANCELLED)
+                return error_set(err, ST_BUSY, "worker '%s' was stopped", job->args[0]);
+        if (outcome == TOO_LATE)
+                return error_set(err, ST_BAD_DATA, "worker '%s' took more than %llu s", job->args[0],
+                                 (unsigned long long)wall_s);
+        if (WIFSIGNALED(status))
+                return report_signal(WTERMSIG(status), cpu_s, job->args[0], err);
+        return report_exit(WEXITSTATUS(status), memory, job->args[0], tail_line(&tail), err);
+}

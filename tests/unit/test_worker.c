@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This program is its own worker: main() runs a job when it is started as one. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/limits.h"
+#include "common/options.h"
+#include "sandbox/sanitizers.h"
+#include "sandbox/worker.h"
+#include "tests/support/suite.h"
+
+static enum status run(const char *job, struct error *err)
+{
+        const char *const args[] = { job, NULL };
+
+        return worker_run(&(struct worker_job){ .args = args, .cpu_s = 20, .memory_bytes = MiB(256) }, err);
+}
+
+static void assert_fails(const char *job, enum status st, const char *text)
+{
+        struct error err = { .text = "" };
+
+        ck_assert_int_eq(run(job, &err), st);
+        ck_assert_msg(strstr(err.text, text), "%s", err.text);
+}
+
+START_TEST(a_good_worker_is_ok)
+{
+        ck_assert_int_eq(run("good", NULL), ST_OK);
+}
+END_TEST
+
+START_TEST(descriptors_arrive_as_3_4_and_on_and_others_are_closed)
+{
+        const char *const args[] = { "copy", NULL };
+        char text[16] = "";
+        int in = memfd_create("in", 0), other = memfd_create("other", 0), out = memfd_create("out", 0);
+        int fds[3];
+
+        ck_assert_int_ge(other, 0);
+        ck_assert_int_eq(write(in, "hello", 5), 5);
+        fds[0] = in; /* 3 for the worker, whatever it is here */
+        fds[1] = -1;
+        fds[2] = out;
+        ck_assert_int_eq(worker_run(&(struct worker_job){ .args = args, .fds = fds, .fd_count = 3 }, NULL), ST_OK);
+        ck_assert_int_eq(pread(out, text, sizeof text, 0), 5);
+        ck_assert_str_eq(text, "hello");
+}
+END_TEST
+
+START_TEST(a_workers_status_and_last_line_are_handed_on)
+{
+        assert_fails("refuses", ST_UNSUPPORTED, "this cannot be read");
+}
+END_TEST
+
+START_TEST(a_crash_is_bad_data)
+{
+        assert_fails("crash", ST_BAD_DATA, "worker 'crash' was killed by signal 6 (ABRT)");
+}
+END_TEST
+
+START_TEST(a_loop_ends_at_the_processor_limit)
+{
+        const char *const args[] = { "loop", NULL };
+        struct error err;
+
+        ck_assert_int_eq(worker_run(&(struct worker_job){ .args = args, .cpu_s = 1, .wall_s = 60 }, &err), ST_BAD_DATA);
+        ck_assert_msg(strstr(err.text, "1 s of processor time"), "%s", err.text);
+}
+END_TEST
+
+START_TEST(a_hang_ends_at_the_wall_limit)
+{
+        const char *const args[] = { "hang", NULL };
+        struct error err;
+
+        ck_assert_int_eq(worker_run(&(struct worker_job){ .args = args, .wall_s = 1 }, &err), ST_BAD_DATA);
+        ck_assert_msg(strstr(err.text, "took more than 1 s"), "%s", err.text);
+}
+END_TEST
+
+START_TEST(a_cancelled_worker_is_busy)
+{
+        const char *const args[] = { "hang", NULL };
+        atomic_bool cancel = true;
+
+        ck_assert_int_eq(worker_run(&(struct worker_job){ .args = args, .cancel = &cancel }, NULL), ST_BUSY);
+}
+END_TEST
+
+START_TEST(memory_over_the_limit_is_too_big)
+{
+        if (BUILT_WITH_SANITIZER)
+                return; /* no limit there */
+        assert_fails("hoard", ST_TOO_BIG, "more than 256 MiB");
+}
+END_TEST
+
+START_TEST(a_confined_worker_opens_no_file)
+{
+        assert_fails(BUILT_WITH_SANITIZER ? "exec" : "open", ST_BAD_DATA,
+                     BUILT_WITH_SANITIZER ? "forbidden system call" : "cannot open: Operation not permitted");
+}
+END_TEST
+
+START_TEST(a_confined_worker_that_makes_a_socket_is_killed)
+{
+        assert_fails("socket", ST_BAD_DATA, "forbidden system call");
+}
+END_TEST
+
+START_TEST(a_confined_worker_that_starts_a_program_is_killed)
+{
+        assert_fails("exec", ST_BAD_DATA, "forbidden system call");
+}
+END_TEST
+
+START_TEST(a_worker_with_network_still_starts_no_program)
+{
+        assert_fails("network-exec", ST_BAD_DATA, "forbidden system call");
+}
+END_TEST
+
+START_TEST(a_confined_worker_may_start_threads)
+{
+        ck_assert_int_eq(run("threads", NULL), ST_OK);
+}
+END_TEST
+
+START_TEST(a_missing_program_is_a_system_error)
+{
+        worker_set_program("/nonexistent");
+        assert_fails("good", ST_OS, "cannot start worker 'good'");
+}
+END_TEST
+
+static int give_up(enum status st, const char *text)
+{
+        fprintf(stderr, "first line\n%s\n\n", text);
+        return worker_exit_code(st);
+}
+
+static int copy_3_to_5(void)
+{
+        char text[16];
+        ssize_t n = pread(3, text, sizeof text, 0);
+
+        for (int fd = 6; fd < 64; fd++)
+                if (fcntl(fd, F_GETFD) >= 0)
+                        return give_up(ST_BAD_DATA, "a descriptor came along");
+        if (fcntl(4, F_GETFD) >= 0)
+                return give_up(ST_BAD_DATA, "4 is open");
+        return n > 0 && write(5, text, (size_t)n) == n ? 0 : give_up(ST_OS, "cannot copy");
+}
+
+static int hoard(void)
+{
+        for (size_t i = 0; i < 1024; i++) {
+                char *p = malloc(MiB(1));
+
+                if (!p)
+                        return give_up(ST_NO_MEMORY, "out of memory");
+                memset(p, 1, MiB(1));
+        }
+        return 0;
+}
+
+static void *nothing(void *arg)
+{
+        return arg;
+}
+
+static int confined(const char *job)
+{
+        bool network = strncmp(job, "network-", 8) == 0;
+        struct error err;
+
+        if (worker_confine(network ? WORKER_NEEDS_NETWORK : WORKER_NEEDS_NOTHING, &err))
+                return give_up(ST_OS, err.text);
+        if (strcmp(job, "open") == 0) {
+                int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+                char text[64];
+
+                if (fd >= 0)
+                        return give_up(ST_OS, "opened");
+                snprintf(text, sizeof text, "cannot open: %s", strerror(errno));
+                return give_up(ST_BAD_DATA, text);
+        }
+        if (strcmp(job, "socket") == 0)
+                return socket(AF_INET, SOCK_STREAM, 0) < 0 ? give_up(ST_OS, "socket failed") : 0;
+        if (strcmp(job, "threads") == 0) {
+                pthread_t thread;
+
+                return pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL) ?
+                               give_up(ST_OS, "no thread") :
+                               0;
+        }
+        execl("/bin/true", "true", NULL);
+        return give_up(ST_OS, "exec failed");
+}
+
+static int work(const char *job)
+{
+        if (strcmp(job, "good") == 0)
+                return 0;
+        if (strcmp(job, "copy") == 0)
+                return copy_3_to_5();
+        if (strcmp(job, "refuses") == 0)
+                return give_up(ST_UNSUPPORTED, "this cannot be read");
+        if (strcmp(job, "crash") == 0)
+                abort();
+        if (strcmp(job, "loop") == 0)
+                for (volatile unsigned i = 0;; i++)
+                        ;
+        if (strcmp(job, "hang") == 0) {
+                pause();
+                return 0;
+        }
+        if (strcmp(job, "hoard") == 0)
+                return hoard();
+        return confined(job);
+}
+
+int main(int argc, char **argv)
+{
+        const TTest *const tests[] = {
+                a_good_worker_is_ok,
+                descriptors_arrive_as_3_4_and_on_and_others_are_closed,
+                a_workers_status_and_last_line_are_handed_on,
+                a_crash_is_bad_data,
+                a_loop_ends_at_the_processor_limit,
+                a_hang_ends_at_the_wall_limit,
+                a_cancelled_worker_is_busy,
+                memory_over_the_limit_is_too_big,
+                a_confined_worker_opens_no_file,
+                a_confined_worker_that_makes_a_socket_is_killed,
+                a_confined_worker_that_starts_a_program_is_killed,
+                a_worker_with_network_still_starts_no_program,
+                a_confined_worker_may_start_threads,
+                a_missing_program_is_a_system_error,
+        };
+
+        if (argc > 2 && strcmp(argv[1], "worker") == 0)
+                return work(argv[2]);
+        return suite_run("worker", tests, sizeof tests / sizeof *tests);
+}
