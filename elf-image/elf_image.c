@@ -30,7 +30,7 @@ static enum status read_header(struct elf_image *img, struct header *h, struct e
 {
         const uint8_t *ident;
         uint16_t ehsize;
-        uint32_t version, flags;
+        uint32_t version;
         struct reader r;
 
         reader_init(&r, img->data, img->size);
@@ -48,7 +48,7 @@ static enum status read_header(struct elf_image *img, struct header *h, struct e
         img->big_endian = r.big_endian = ident[EI_DATA] == ELFDATA2MSB;
         if (reader_u16(&r, &img->type) && reader_u16(&r, &img->machine) && reader_u32(&r, &version) &&
             read_word(&r, img->is_64, &img->entry) && read_word(&r, img->is_64, &h->phoff) &&
-            read_word(&r, img->is_64, &h->shoff) && reader_u32(&r, &flags) && reader_u16(&r, &ehsize) &&
+            read_word(&r, img->is_64, &h->shoff) && reader_u32(&r, &img->header_flags) && reader_u16(&r, &ehsize) &&
             reader_u16(&r, &h->phentsize) && reader_u16(&r, &h->phnum) && reader_u16(&r, &h->shentsize) &&
             reader_u16(&r, &h->shnum) && reader_u16(&r, &h->shstrndx))
                 return ST_OK;
@@ -166,6 +166,7 @@ static enum status read_sections(struct elf_image *img, const struct header *h, 
                 st = elf_section_raw(img, &img->sections[shstrndx], &strings, &string_size, err);
                 if (st)
                         return st;
+                img->name_section = shstrndx;
         }
         for (size_t i = 0; i < count; i++)
                 img->sections[i].name = string_at(strings, string_size, names[i]);
@@ -191,7 +192,6 @@ static enum status read_segments(struct elf_image *img, const struct header *h, 
                 return error_no_memory(err);
         for (size_t i = 0; i < count; i++) {
                 struct elf_segment *s = &img->segments[i];
-                uint64_t physical;
                 struct reader e;
                 bool ok;
 
@@ -199,8 +199,9 @@ static enum status read_segments(struct elf_image *img, const struct header *h, 
                         return reader_error(&r, err, "program header");
                 ok = reader_u32(&e, &s->type) && (!img->is_64 || reader_u32(&e, &s->flags)) &&
                      read_word(&e, img->is_64, &s->offset) && read_word(&e, img->is_64, &s->address) &&
-                     read_word(&e, img->is_64, &physical) && read_word(&e, img->is_64, &s->file_size) &&
-                     read_word(&e, img->is_64, &s->memory_size) && (img->is_64 || reader_u32(&e, &s->flags));
+                     read_word(&e, img->is_64, &s->physical) && read_word(&e, img->is_64, &s->file_size) &&
+                     read_word(&e, img->is_64, &s->memory_size) && (img->is_64 || reader_u32(&e, &s->flags)) &&
+                     read_word(&e, img->is_64, &s->alignment);
                 if (!ok)
                         return reader_error(&e, err, "program header");
         }

@@ -36,8 +36,10 @@ struct elf_segment {
         uint32_t flags;        /* PF_X | PF_W | PF_R */
         uint64_t offset;       /* in the file */
         uint64_t address;      /* p_vaddr: an object address */
+        uint64_t physical;     /* p_paddr */
         uint64_t file_size;
         uint64_t memory_size;
+        uint64_t alignment;
 };
 
 struct elf_section {
@@ -76,6 +78,8 @@ struct elf_image {
         uint16_t type;         /* ET_EXEC, ET_DYN, ET_REL, ... */
         uint16_t machine;      /* EM_X86_64, ... */
         uint64_t entry;
+        uint32_t header_flags; /* e_flags */
+        uint32_t name_section; /* index of the section of section names, 0 none */
         struct elf_segment *segments;
         size_t segment_count;
         struct elf_section *sections; /* [0] is the null section; NULL when there are no headers */

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libelf writes the skeleton: ELF header, program headers and section headers
+ * in the file's own class and byte order. It is given no section contents;
+ * those are copied straight from the mapped input to the places the headers
+ * name, and never pass through libelf's buffers.
+ */
+#include "uploader/split.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/limits.h"
+
+#ifndef SHT_GNU_SFRAME
+#define SHT_GNU_SFRAME 0x6ffffff4
+#endif
+
+#define COPY_SLICE_BYTES MiB(8)
+
+static bool begins_with(const char *s, const char *prefix)
+{
+        return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* Loaded sections that name or unwind code. */
+static bool is_useful_when_loaded(const struct elf_section *s)
+{
+        static const char *const names[] = {
+                ".eh_frame", ".eh_frame_hdr", ".gosymtab", ".gopclntab", ".data.rel.ro.gosymtab",
+                ".data.rel.ro.gopclntab", ".go.buildinfo", ".go.module", ".gnu_debugdata", ".gnu_debuglink",
+                ".gnu_debugaltlink",
+        };
+
+        switch (s->type) {
+        case SHT_NOTE:
+        case SHT_DYNSYM:
+        case SHT_STRTAB:
+        case SHT_REL:
+        case SHT_RELA:
+        case SHT_GNU_versym:
+        case SHT_GNU_verneed:
+        case SHT_GNU_verdef:
+        case SHT_GNU_SFRAME:
+                return true;
+        }
+        if (begins_with(s->name, ".plt") || strcmp(s->name, ".iplt") == 0)
+                return true;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                if (strcmp(s->name, names[i]) == 0)
+                        return true;
+        }
+        return false;
+}
+
+bool split_keeps_section(const struct elf_image *img, const struct elf_section *s)
+{
+        const struct elf_section *target;
+
+        if (!elf_section_has_content(s))
+                return false;
+        if (s->flags & SHF_ALLOC)
+                return is_useful_when_loaded(s);
+        if (s->type != SHT_REL && s->type != SHT_RELA)
+                return true;
+        /* Relocations of a .ko or of --emit-relocs: useless once what they change is gone. */
+        target = elf_image_section_at(img, s->info);
+        return !target || target->index == 0 ||
+               (elf_section_has_content(target) && (!(target->flags & SHF_ALLOC) || is_useful_when_loaded(target)));
+}
+
+bool split_is_needed(const struct elf_image *img)
+{
+        return elf_image_kind(img) & ELF_KIND_EXECUTABLE;
+}
+
+static enum status elf_failed(const struct elf_image *img, struct error *err, const char *what)
+{
+        return error_set(err, ST_BAD_DATA, "cannot split '%s': %s: %s", img->name, what, elf_errmsg(-1));
+}
+
+static uint64_t align_up(uint64_t v, uint64_t alignment)
+{
+        /* Alignments are the input's word: only sane ones are followed. */
+        if (alignment < 2 || alignment > 4096 || (alignment & (alignment - 1)))
+                return v;
+        return (v + alignment - 1) & ~(alignment - 1);
+}
+
+struct layout {
+        uint64_t *offsets; /* of each section in the new file */
+        uint64_t section_headers;
+};
+
+/* Contents keep the order of the section table, each behind the other. */
+static enum status lay_out(const struct elf_image *img, struct layout *l, struct error *err)
+{
+        uint64_t at = img->is_64 ? sizeof(Elf64_Ehdr) + img->segment_count * sizeof(Elf64_Phdr)
+                                 : sizeof(Elf32_Ehdr) + img->segment_count * sizeof(Elf32_Phdr);
+
+        l->offsets = calloc(img->section_count, sizeof *l->offsets);
+        if (!l->offsets)
+                return error_no_memory(err);
+        for (size_t i = 1; i < img->section_count; i++) {
+                const struct elf_section *s = &img->sections[i];
+
+                if (split_keeps_section(img, s))
+                        at = align_up(at, s->alignment);
+                l->offsets[i] = at;
+                /* Sections were checked to end inside the input, but may overlap: the sum is bounded apart. */
+                if (split_keeps_section(img, s))
+                        at += s->size;
+                if (at > LIMIT_OBJECT_BYTES || (!img->is_64 && at > UINT32_MAX))
+                        return error_set(err, ST_TOO_BIG, "cannot split '%s': its sections overlap, together they are over 0x%" PRIx64
+                                         " bytes", img->name, at);
+        }
+        l->section_headers = align_up(at, 8);
+        return ST_OK;
+}
+
+static bool write_header(const struct elf_image *img, Elf *elf, const struct layout *l, size_t names)
+{
+        GElf_Ehdr h;
+
+        if (!gelf_newehdr(elf, img->is_64 ? ELFCLASS64 : ELFCLASS32) || !gelf_getehdr(elf, &h))
+                return false;
+        memcpy(h.e_ident, img->data, EI_NIDENT);
+        h.e_type = img->type;
+        h.e_machine = img->machine;
+        h.e_version = EV_CURRENT;
+        h.e_entry = img->entry;
+        h.e_flags = img->header_flags;
+        h.e_phoff = img->segment_count ? (img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr)) : 0;
+        h.e_shoff = l->section_headers;
+        h.e_shstrndx = names < SHN_LORESERVE ? (uint16_t)names : SHN_XINDEX;
+        return gelf_update_ehdr(elf, &h);
+}
+
+static bool write_segments(const struct elf_image *img, Elf *elf)
+{
+        if (!img->segment_count)
+                return true;
+        if (!gelf_newphdr(elf, img->segment_count))
+                return false;
+        for (size_t i = 0; i < img->segment_count; i++) {
+                const struct elf_segment *s = &img->segments[i];
+                GElf_Phdr p = { .p_type = s->type, .p_flags = s->flags, .p_offset = s->offset, .p_vaddr = s->address,
+                                .p_paddr = s->physical, .p_filesz = s->file_size, .p_memsz = s->memory_size,
+                                .p_align = s->alignment };
+
+                if (!gelf_update_phdr(elf, (int)i, &p))
+                        return false;
+        }
+        return true;
+}
+
+static bool write_section(const struct elf_image *img, Elf *elf, const struct layout *l, const struct elf_section *s,
+                          const uint8_t *names)
+{
+        Elf_Scn *scn = elf_newscn(elf);
+        GElf_Shdr h = { .sh_flags = s->flags, .sh_addr = s->address, .sh_offset = l->offsets[s->index], .sh_size = s->size,
+                        .sh_link = s->link, .sh_info = s->info, .sh_addralign = s->alignment, .sh_entsize = s->entry_size };
+
+        h.sh_name = *s->name ? (uint32_t)((const uint8_t *)s->name - names) : 0;
+        h.sh_type = s->type == SHT_NULL || split_keeps_section(img, s) ? s->type : SHT_NOBITS;
+        if (h.sh_type == SHT_NOBITS)
+                h.sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
+        return scn && gelf_update_shdr(scn, &h);
+}
+
+static bool write_sections(const struct elf_image *img, Elf *elf, const struct layout *l, size_t names)
+{
+        const uint8_t *bytes = NULL;
+        size_t size;
+
+        if (elf_section_raw(img, &img->sections[names], &bytes, &size, NULL))
+                return false;
+        for (size_t i = 1; i < img->section_count; i++) {
+                if (!write_section(img, elf, l, &img->sections[i], bytes))
+                        return false;
+        }
+        if (names >= SHN_LORESERVE) {
+                Elf_Scn *zero = elf_getscn(elf, 0);
+                GElf_Shdr h;
+
+                if (!gelf_getshdr(zero, &h))
+                        return false;
+                h.sh_link = (uint32_t)names;
+                return gelf_update_shdr(zero, &h);
+        }
+        return true;
+}
+
+static enum status write_skeleton(const struct elf_image *img, int fd, const struct layout *l, struct error *err)
+{
+        size_t names = img->name_section;
+        enum status st = ST_OK;
+        Elf *elf;
+
+        elf_version(EV_CURRENT);
+        elf = elf_begin(fd, ELF_C_WRITE, NULL);
+        if (!elf)
+                return elf_failed(img, err, "libelf cannot write");
+        elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT);
+        if (!write_header(img, elf, l, names) || !write_segments(img, elf) || !write_sections(img, elf, l, names) ||
+            elf_update(elf, ELF_C_WRITE) < 0)
+                st = elf_failed(img, err, "libelf cannot write the headers");
+        elf_end(elf);
+        return st;
+}
+
+/* The page-aligned inside of what was copied need not stay in memory. */
+static void give_back(const struct elf_image *img, const uint8_t *bytes, size_t n)
+{
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+        uintptr_t from = ((uintptr_t)bytes + page - 1) & ~(page - 1);
+        uintptr_t to = ((uintptr_t)bytes + n) & ~(page - 1);
+
+        if (img->map.data && from < to)
+                madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+static enum status copy_content(const struct elf_image *img, const struct elf_section *s, int fd, uint64_t offset,
+                                struct error *err)
+{
+        const uint8_t *bytes;
+        size_t size;
+        enum status st = elf_section_raw(img, s, &bytes, &size, err);
+
+        while (!st && size) {
+                size_t want = size < COPY_SLICE_BYTES ? size : COPY_SLICE_BYTES;
+                ssize_t n = pwrite(fd, bytes, want, (off_t)offset);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return error_os(err, errno, "cannot split '%s': cannot write the temporary file", img->name);
+                give_back(img, bytes, (size_t)n);
+                bytes += n;
+                offset += (uint64_t)n;
+                size -= (size_t)n;
+        }
+        return st;
+}
+
+static enum status copy_contents(const struct elf_image *img, int fd, const struct layout *l, struct error *err)
+{
+        for (size_t i = 1; i < img->section_count; i++) {
+                const struct elf_section *s = &img->sections[i];
+                enum status st = split_keeps_section(img, s) ? copy_content(img, s, fd, l->offsets[i], err) : ST_OK;
+
+                if (st)
+                        return st;
+        }
+        return ST_OK;
+}
+
+enum status split_write(const struct elf_image *img, int fd, uint64_t *size_ret, struct error *err)
+{
+        struct layout l = { 0 };
+        off_t size;
+        enum status st;
+
+        if (img->section_count < 2)
+                return error_set(err, ST_UNSUPPORTED, "cannot split '%s': it has no section headers", img->name);
+        st = elf_image_check_complete(img, err);
+        if (!st)
+                st = lay_out(img, &l, err);
+        if (!st)
+                st = write_skeleton(img, fd, &l, err);
+        if (!st)
+                st = copy_contents(img, fd, &l, err);
+        free(l.offsets);
+        if (st)
+                return st;
+        size = lseek(fd, 0, SEEK_END);
+        if (size < 0)
+                return error_os(err, errno, "cannot split '%s'", img->name);
+        *size_ret = (uint64_t)size;
+        return ST_OK;
+}
+
+enum status split_temporary(int *fd_ret, struct error *err)
+{
+        const char *dirs[] = { getenv("TMPDIR"), "/var/tmp", "/tmp" };
+        int saved = ENOENT;
+
+        for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+                _cleanup_free_ char *name = NULL;
+                int fd;
+
+                if (!dirs[i] || !*dirs[i])
+                        continue;
+                name = path_join(dirs[i], "cairn-split-XXXXXX");
+                if (!name)
+                        return error_no_memory(err);
+                fd = mkostemp(name, O_CLOEXEC);
+                if (fd >= 0) {
+                        unlink(name);
+                        *fd_ret = fd;
+                        return ST_OK;
+                }
+                saved = errno;
+        }
+        return error_os(err, saved, "cannot create a temporary file in $TMPDIR, /var/tmp or /tmp");
+}
