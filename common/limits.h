@@ -77,4 +77,16 @@
 #define LIMIT_DELTA_LINE_BYTES MiB(16)         /* one action of it */
 #define LIMIT_DELTA_FILES 4000000              /* live files of a table */
 
+/* Agent */
+#define LIMIT_AGENT_KEYS 131072                /* distinct samples of one interval */
+#define LIMIT_AGENT_STACKS 65536               /* distinct stacks of one interval: 68 MB a half */
+#define LIMIT_AGENT_PROCESSES 8192             /* processes whose mappings are remembered */
+#define LIMIT_AGENT_MAPS_BYTES MiB(16)         /* one /proc/PID/maps */
+#define LIMIT_AGENT_MAPPINGS 65536             /* executable mappings of one process */
+#define LIMIT_AGENT_OBJECTS 16384              /* ELF files whose build-id is remembered */
+#define LIMIT_AGENT_KALLSYMS_BYTES MiB(128)
+#define LIMIT_AGENT_PERF_MAP_BYTES MiB(256)    /* read from one perf-PID.map, all in all */
+#define LIMIT_AGENT_PERF_MAP_SYMBOLS 1000000   /* kept of it */
+#define LIMIT_AGENT_QUEUE_BYTES MiB(64)        /* batches that wait for a server that is away */
+
 #endif
