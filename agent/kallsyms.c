@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/kallsyms.h"
+
+#include "agent/text_line.h"
+#include "common/limits.h"
+
+#define SYMBOL_SPAN_MAX MiB(1) /* past the last symbol of a region there is no code that has its name */
+#define MODULES_MAX UINT16_MAX
+
+static uint16_t underscores(struct text_line name)
+{
+        uint16_t n = 0;
+
+        while (n < 15 && name.at + n < name.end && name.at[n] == '_')
+                n++;
+        return n;
+}
+
+/* Higher is better; 0 is kept for symbols that are no code. */
+static uint16_t rank_of(char type, struct text_line name)
+{
+        size_t size = text_size(&name) < 255 ? text_size(&name) : 255;
+        unsigned kind;
+
+        switch (type) {
+        case 'T':
+                kind = 3;
+                break;
+        case 't':
+                kind = 2;
+                break;
+        case 'W':
+        case 'w':
+                kind = 1;
+                break;
+        default:
+                return 0;
+        }
+        return (uint16_t)(kind << 12 | (15u - underscores(name)) << 8 | size);
+}
+
+static bool add_text(struct buf *names, struct text_line text, uint32_t *ret)
+{
+        *ret = (uint32_t)names->size;
+        buf_append(names, text.at, text_size(&text));
+        return buf_append_u8(names, 0) == ST_OK;
+}
+
+/* Symbols of a module follow each other, so the last module is nearly always the right one. */
+static bool module_index(struct kallsyms *k, struct text_line name, uint16_t *ret)
+{
+        uint32_t *grown;
+
+        for (size_t i = k->module_count; i > 0; i--) {
+                const char *have = (const char *)k->names.data + k->modules[i - 1];
+
+                if (strlen(have) == text_size(&name) && memcmp(have, name.at, text_size(&name)) == 0) {
+                        *ret = (uint16_t)(i - 1);
+                        return true;
+                }
+        }
+        if (k->module_count == MODULES_MAX)
+                return false;
+        grown = reallocarray(k->modules, k->module_count + 1, sizeof *grown);
+        if (!grown)
+                return false;
+        k->modules = grown;
+        if (!add_text(&k->names, name, &k->modules[k->module_count]))
+                return false;
+        *ret = (uint16_t)k->module_count++;
+        return true;
+}
+
+static enum status add_line(struct kallsyms *k, size_t *capacity, struct text_line line, struct error *err)
+{
+        struct text_line type, name, module;
+        struct kallsyms_entry e = { 0 };
+
+        if (!text_number(&line, 16, &e.addr) || !text_field(&line, &type) || text_size(&type) != 1 ||
+            !text_field(&line, &name))
+                return ST_OK;
+        if (!e.addr || type.at[0] == 'A' || type.at[0] == 'a') /* hidden, or an offset that is no address */
+                return ST_OK;
+        if (text_size(&name) == 5 && memcmp(name.at, "_text", 5) == 0)
+                k->text_addr = e.addr;
+        e.rank = rank_of(type.at[0], name);
+        if (e.rank) {
+                if (text_field(&line, &module) && text_size(&module) > 2 && module.at[0] == '[') {
+                        module.at++;
+                        module.end--;
+                        if (!module_index(k, module, &e.module))
+                                return error_no_memory(err);
+                }
+                if (!add_text(&k->names, name, &e.name))
+                        return error_set(err, ST_TOO_BIG, "the kernel's symbol names take more than %zu bytes", k->names.max);
+        }
+        if (k->count == *capacity) {
+                size_t grown = *capacity ? 2 * *capacity : 1 << 16;
+                struct kallsyms_entry *entries = reallocarray(k->entries, grown, sizeof *entries);
+
+                if (!entries)
+                        return error_no_memory(err);
+                k->entries = entries;
+                *capacity = grown;
+        }
+        k->entries[k->count++] = e;
+        return ST_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+        const struct kallsyms_entry *x = a, *y = b;
+
+        if (x->addr != y->addr)
+                return x->addr < y->addr ? -1 : 1;
+        if (x->rank != y->rank)
+                return x->rank > y->rank ? -1 : 1;
+        return x->name < y->name ? -1 : x->name > y->name;
+}
+
+/* Sort, keep the best name of an address, and one end for a run of symbols that are no code. */
+static void settle(struct kallsyms *k)
+{
+        size_t kept = 0;
+
+        if (k->count)
+                qsort(k->entries, k->count, sizeof *k->entries, compare);
+        for (size_t i = 0; i < k->count; i++) {
+                if (kept && k->entries[kept - 1].addr == k->entries[i].addr)
+                        continue;
+                if (kept && !k->entries[kept - 1].name && !k->entries[i].name)
+                        continue;
+                k->entries[kept++] = k->entries[i];
+        }
+        k->count = kept;
+}
+
+enum status kallsyms_parse(const char *text, size_t n, struct kallsyms *ret, struct error *err)
+{
+        _cleanup_kallsyms_ struct kallsyms k = { 0 };
+        struct text_line left = { text, text + n }, line;
+        size_t capacity = 0;
+        uint16_t kernel;
+
+        buf_init(&k.names, LIMIT_AGENT_KALLSYMS_BYTES);
+        if (!module_index(&k, (struct text_line){ text, text }, &kernel))
+                return error_no_memory(err);
+        while (text_next_line(&left, &line)) {
+                enum status st = add_line(&k, &capacity, line, err);
+
+                if (st)
+                        return st;
+        }
+        if (k.count == 0)
+                return error_set(err, ST_NOT_FOUND,
+                                 "the kernel shows no symbol addresses (kptr_restrict, or CAP_SYSLOG is missing)");
+        settle(&k);
+        *ret = k;
+        k = (struct kallsyms){ 0 };
+        return ST_OK;
+}
+
+void kallsyms_deinit(struct kallsyms *k)
+{
+        free(k->entries);
+        free(k->modules);
+        buf_deinit(&k->names);
+        *k = (struct kallsyms){ 0 };
+}
+
+enum status kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kernel_symbol *ret)
+{
+        size_t low = 0, high = k->count;
+        const struct kallsyms_entry *e;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (k->entries[middle].addr <= addr)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        if (low == 0)
+                return ST_NOT_FOUND;
+        e = &k->entries[low - 1];
+        if (!e->name || addr - e->addr > SYMBOL_SPAN_MAX)
+                return ST_NOT_FOUND;
+        *ret = (struct kernel_symbol){
+                .name = (const char *)k->names.data + e->name,
+                .module = (const char *)k->names.data + k->modules[e->module],
+                .addr = e->addr,
+        };
+        return ST_OK;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CAIRN_BPF_KERNEL_TYPES_H
+#define CAIRN_BPF_KERNEL_TYPES_H
+
+/*
+ * The few kernel fields that we read, declared by ourselves. libbpf replaces
+ * the offsets by those of the running kernel (its BTF), so the layout here
+ * means nothing and building needs no kernel's headers or BTF.
+ */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct mm_struct;
+
+struct task_struct {
+        struct task_struct *group_leader;
+        struct mm_struct *mm;
+        __u64 start_boottime;
+        __u64 self_exec_id;
+        char comm[16];
+};
+
+/* Both architectures' names; only the one that exists is ever read (arch.h). */
+struct pt_regs {
+        unsigned long orig_ax; /* x86-64: system call number, -1 after interrupts and exceptions */
+        int syscallno;         /* aarch64: the same, 32 bits wide */
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Runs at every tick of the CPU clock of every CPU: takes both halves of the
+ * stack that was interrupted and counts it.
+ *
+ * Double buffer. Each of `counts` and `stacks` holds two maps. The program
+ * reads `active` once and works in that half only. The agent turns `active`
+ * over, then replaces an entry of a map in a map, which returns only after
+ * every program that ran before has ended (maybe_wait_bpf_programs() in
+ * kernel/bpf/syscall.c); from then on nobody writes the old half and it is
+ * drained at leisure. Nothing is lost or counted twice in between.
+ *
+ * The per-CPU scratch needs no lock: the kernel runs no second program of a
+ * perf event on a CPU while one is running there (bpf_prog_active).
+ */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/arch.h"
+#include "bpf/sample.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile __u64 hash_seed = 1;
+const volatile __u32 filter_tgids = 0; /* when set, only the processes of `wanted` */
+__u32 active = 0;
+
+/* Both are sized by the agent before loading. */
+struct counts_map {
+        __uint(type, BPF_MAP_TYPE_HASH);
+        __uint(max_entries, 1024);
+        __uint(key_size, sizeof(struct sample_key));
+        __uint(value_size, sizeof(__u64));
+};
+
+struct stacks_map {
+        __uint(type, BPF_MAP_TYPE_HASH);
+        __uint(max_entries, 1024);
+        __uint(key_size, sizeof(__u64));
+        __uint(value_size, sizeof(struct sample_stack));
+};
+
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+        __uint(max_entries, 2);
+        __type(key, __u32);
+        __array(values, struct counts_map);
+} counts SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+        __uint(max_entries, 2);
+        __type(key, __u32);
+        __array(values, struct stacks_map);
+} stacks SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+        __uint(max_entries, 1);
+        __type(key, __u32);
+        __type(value, struct sample_stack);
+} scratch SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+        __uint(max_entries, STAT_COUNT);
+        __type(key, __u32);
+        __type(value, __u64);
+} sample_stats SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_HASH);
+        __uint(max_entries, 1024);
+        __type(key, __u32);
+        __type(value, __u32);
+} wanted SEC(".maps");
+
+/* The last life of each process that the agent has been told of. */
+struct {
+        __uint(type, BPF_MAP_TYPE_LRU_HASH);
+        __uint(max_entries, 16384);
+        __type(key, __u32);
+        __type(value, struct sample_process);
+} known SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_RINGBUF);
+        __uint(max_entries, 256 * 1024);
+} notices SEC(".maps");
+
+static __always_inline void count(__u32 stat)
+{
+        __u64 *n = bpf_map_lookup_elem(&sample_stats, &stat);
+
+        if (n)
+                *n += 1;
+}
+
+static __always_inline __u64 stack_hash(const struct sample_stack *s)
+{
+        __u64 h = hash_seed ^ s->frame_count;
+
+        for (__u32 i = 0; i < SAMPLE_STACK_MAX; i++) {
+                if (i >= s->frame_count)
+                        break;
+                h = (h ^ s->frames[i]) * 0x9e3779b97f4a7c15ull;
+                h ^= h >> 29;
+        }
+        return h ? h : 1;
+}
+
+/* 0: stored, *hash_ret 0 when there is no such half; -1: no room. */
+static __always_inline int store_half(void *ctx, void *map, struct sample_stack *s, __u64 flags, __u64 *hash_ret)
+{
+        long n = bpf_get_stack(ctx, s->frames, sizeof s->frames, flags);
+        __u64 hash;
+
+        *hash_ret = 0;
+        if (n <= 0)
+                return 0;
+        s->frame_count = (__u32)n / sizeof s->frames[0];
+        s->walk = SAMPLE_WALK_FRAME_POINTERS;
+        if (s->frame_count >= SAMPLE_STACK_MAX)
+                count(STAT_TRUNCATED);
+        hash = stack_hash(s);
+        if (!bpf_map_lookup_elem(map, &hash) && bpf_map_update_elem(map, &hash, s, BPF_ANY) < 0)
+                return -1;
+        *hash_ret = hash;
+        return 0;
+}
+
+static __always_inline void notify(const struct sample_process *process, struct task_struct *leader)
+{
+        struct sample_process *last = bpf_map_lookup_elem(&known, &process->tgid);
+        struct sample_notice notice = {};
+
+        if (last && last->exec_id == process->exec_id && last->start_boot_ns == process->start_boot_ns)
+                return;
+        notice.process = *process;
+        bpf_core_read_str(notice.leader_comm, sizeof notice.leader_comm, &leader->comm);
+        if (bpf_ringbuf_output(&notices, &notice, sizeof notice, 0) < 0) {
+                count(STAT_NOTICES_LOST);
+                return;
+        }
+        bpf_map_update_elem(&known, &process->tgid, process, BPF_ANY);
+}
+
+SEC("perf_event")
+int sample_cpu(void *ctx)
+{
+        __u64 pid_tgid = bpf_get_current_pid_tgid();
+        __u32 half = *(volatile __u32 *)&active & 1;
+        __u32 zero = 0;
+        struct sample_key key = {};
+        struct sample_stack *s;
+        struct task_struct *task, *leader;
+        void *counts_half, *stacks_half;
+        __u64 *n, one = 1;
+
+        if (pid_tgid == 0)
+                return 0;
+        key.process.tgid = pid_tgid >> 32;
+        if (filter_tgids && !bpf_map_lookup_elem(&wanted, &key.process.tgid))
+                return 0;
+        s = bpf_map_lookup_elem(&scratch, &zero);
+        counts_half = bpf_map_lookup_elem(&counts, &half);
+        stacks_half = bpf_map_lookup_elem(&stacks, &half);
+        if (!s || !counts_half || !stacks_half) {
+                count(STAT_LOST_NO_BUFFER);
+                return 0;
+        }
+        task = bpf_get_current_task_btf();
+        leader = BPF_CORE_READ(task, group_leader);
+        key.process.exec_id = (__u32)BPF_CORE_READ(leader, self_exec_id);
+        key.process.start_boot_ns = BPF_CORE_READ(leader, start_boottime);
+        bpf_get_current_comm(key.comm, sizeof key.comm);
+        notify(&key.process, leader);
+
+        if (store_half(ctx, stacks_half, s, 0, &key.kernel_stack) < 0) {
+                count(STAT_LOST_STACKS_FULL);
+                return 0;
+        }
+        if (!BPF_CORE_READ(task, mm)) {
+                key.flags |= SAMPLE_KERNEL_THREAD;
+        } else {
+                if (store_half(ctx, stacks_half, s, BPF_F_USER_STACK, &key.user_stack) < 0) {
+                        count(STAT_LOST_STACKS_FULL);
+                        return 0;
+                }
+                if (!key.user_stack)
+                        count(STAT_NO_USER_STACK);
+                if (key.kernel_stack && arch_in_syscall((struct pt_regs *)bpf_task_pt_regs(task)))
+                        key.flags |= SAMPLE_IN_SYSCALL;
+        }
+
+        n = bpf_map_lookup_elem(counts_half, &key);
+        if (n) {
+                __sync_fetch_and_add(n, 1);
+        } else if (bpf_map_update_elem(counts_half, &key, &one, BPF_NOEXIST) < 0) {
+                /* Another CPU came first, or the map is full. */
+                n = bpf_map_lookup_elem(counts_half, &key);
+                if (!n) {
+                        count(STAT_LOST_COUNTS_FULL);
+                        return 0;
+                }
+                __sync_fetch_and_add(n, 1);
+        }
+        count(STAT_SAMPLES);
+        return 0;
+}
