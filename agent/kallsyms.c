@@ -189,6 +189,7 @@ enum status kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kernel
         *ret = (struct kernel_symbol){
                 .name = (const char *)k->names.data + e->name,
                 .module = (const char *)k->names.data + k->modules[e->module],
+                .module_index = e->module,
                 .addr = e->addr,
         };
         return ST_OK;

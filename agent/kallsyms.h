@@ -37,6 +37,7 @@ struct kallsyms {
 struct kernel_symbol {
         const char *name;   /* borrowed from the table */
         const char *module; /* "" for the kernel itself */
+        uint16_t module_index; /* below module_count; 0 for the kernel itself */
         uint64_t addr;
 };
 

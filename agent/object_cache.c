@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/object_cache.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/beneath.h"
+#include "common/file.h"
+#include "common/limits.h"
+
+/* No padding: the bytes are the key. */
+struct file_key {
+        uint64_t device, inode, size;
+        int64_t changed_s, changed_ns;
+};
+
+void object_cache_forget(struct object_cache *c)
+{
+        for (size_t i = 0; i < c->count; i++) {
+                if (c->objects[i])
+                        object_deinit(c->objects[i]);
+                free(c->objects[i]);
+        }
+        id_table_deinit(&c->by_file);
+        c->count = 0;
+}
+
+void object_cache_deinit(struct object_cache *c)
+{
+        object_cache_forget(c);
+        if (c->vdso)
+                object_deinit(c->vdso);
+        free(c->vdso);
+        free(c->objects);
+        *c = (struct object_cache){ 0 };
+}
+
+bool object_cache_is_full(const struct object_cache *c)
+{
+        return c->count >= LIMIT_AGENT_OBJECTS;
+}
+
+/* A descriptor that allows no reading yet: opening a device or a pipe for reading could do something. */
+static int find_file(int proc_fd, const struct proc_mapping *mapping)
+{
+        char name[64];
+        _cleanup_close_ int root = -1;
+        struct stat st;
+        int fd;
+
+        snprintf(name, sizeof name, "map_files/%" PRIx64 "-%" PRIx64, mapping->start, mapping->end);
+        fd = openat(proc_fd, name, O_PATH | O_CLOEXEC);
+        if (fd >= 0 || mapping->deleted || mapping->path[0] != '/')
+                return fd;
+        root = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        fd = root < 0 ? -1 : open_beneath(root, mapping->path, O_PATH);
+        if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_ino != mapping->inode)) {
+                close(fd);
+                fd = -1;
+        }
+        return fd;
+}
+
+static struct object *read_file(int path_fd)
+{
+        char name[48];
+        _cleanup_close_ int fd = -1;
+        _cleanup_free_ struct object *o = calloc(1, sizeof *o);
+
+        snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
+        fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (!o || fd < 0 || object_read_fd(fd, o, NULL))
+                return NULL;
+        return steal_ptr(o);
+}
+
+/* The kernel made this image; the program header says how much of it there is. */
+static const struct object *vdso_object(struct object_cache *c, const struct proc_mapping *mapping)
+{
+        const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+        _cleanup_buf_ struct buf text;
+        struct proc_maps own;
+
+        if (mapping->start <= UINT32_MAX) /* that of a 32-bit process is another */
+                return NULL;
+        if (c->vdso_tried || !image)
+                return c->vdso;
+        c->vdso_tried = true;
+        buf_init(&text, LIMIT_AGENT_MAPS_BYTES);
+        if (file_read("/proc/self/maps", &text, NULL) || proc_maps_parse((char *)text.data, text.size, &own, NULL))
+                return NULL;
+        for (size_t i = 0; i < own.count; i++) {
+                const struct proc_mapping *m = &own.items[i];
+
+                if (m->start != (uintptr_t)image)
+                        continue;
+                c->vdso = calloc(1, sizeof *c->vdso);
+                if (c->vdso && object_read_memory(image, m->end - m->start, c->vdso, NULL)) {
+                        free(c->vdso);
+                        c->vdso = NULL;
+                }
+        }
+        proc_maps_deinit(&own);
+        return c->vdso;
+}
+
+const struct object *object_cache_get(struct object_cache *c, int proc_fd, const struct proc_mapping *mapping)
+{
+        _cleanup_close_ int fd = -1;
+        struct file_key key;
+        struct stat st;
+        uint32_t id;
+
+        if (strcmp(mapping->path, "[vdso]") == 0)
+                return vdso_object(c, mapping);
+        if (!mapping->inode || object_cache_is_full(c))
+                return NULL;
+        fd = find_file(proc_fd, mapping);
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                return NULL;
+        key = (struct file_key){ st.st_dev, st.st_ino, (uint64_t)st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec };
+        if (id_table_find(&c->by_file, &key, sizeof key, &id))
+                return c->objects[id];
+        if (c->count == c->capacity) {
+                size_t grown = c->capacity ? 2 * c->capacity : 64;
+                struct object **objects = reallocarray(c->objects, grown, sizeof *objects);
+
+                if (!objects)
+                        return NULL;
+                c->objects = objects;
+                c->capacity = grown;
+        }
+        if (!id_table_put(&c->by_file, &key, sizeof key, (uint32_t)c->count))
+                return NULL;
+        c->objects[c->count] = read_file(fd);
+        return c->objects[c->count++];
+}

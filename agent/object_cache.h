@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_OBJECT_CACHE_H
+#define CAIRN_AGENT_OBJECT_CACHE_H
+
+/**
+ * @file
+ * ELF files that processes have mapped, each read once for all processes.
+ *
+ * A file is known by device, inode, size and time of last change, so one that
+ * was overwritten is read again. Past LIMIT_AGENT_OBJECTS all are forgotten
+ * between two intervals and read anew as they are met.
+ * Threads: one thread at a time.
+ */
+#include <sys/types.h>
+
+#include "agent/id_table.h"
+#include "agent/object.h"
+#include "agent/proc_maps.h"
+
+struct object_cache {
+        struct id_table by_file;
+        struct object **objects; /* owned; never moved until object_cache_forget() */
+        size_t count, capacity;
+        struct object *vdso;     /* owned; the one all 64-bit processes share */
+        bool vdso_tried;
+};
+
+void object_cache_deinit(struct object_cache *c);
+
+/**
+ * The object behind a mapping of a process.
+ *
+ * The very file that is mapped is opened through /proc/PID/map_files, also when
+ * its name is gone or another file has it; without the right to that, by its
+ * path inside the process's root when the inode agrees. The vDSO is read from
+ * the agent's own memory.
+ * @param proc_fd  directory /proc/PID of the process.
+ * @return borrowed until object_cache_forget(); NULL when it is no ELF file or
+ *         cannot be read any more.
+ */
+const struct object *object_cache_get(struct object_cache *c, int proc_fd, const struct proc_mapping *mapping);
+
+/** Too many objects? Then the caller drops what it borrowed and calls object_cache_forget(). */
+bool object_cache_is_full(const struct object_cache *c);
+void object_cache_forget(struct object_cache *c);
+
+#endif

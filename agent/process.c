@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/process.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/process_read.h"
+#include "common/clock.h"
+#include "common/limits.h"
+
+#define MAPS_AGE_MAX_NS (30 * (int64_t)1000000000)
+#define UNUSED_DRAINS_MAX 6
+
+void process_table_init(struct process_table *t)
+{
+        *t = (struct process_table){ 0 };
+}
+
+static void process_destroy(struct process *p)
+{
+        if (!p)
+                return;
+        proc_maps_deinit(&p->maps);
+        perf_map_deinit(&p->jit);
+        free(p->objects);
+        free(p);
+}
+
+void process_table_deinit(struct process_table *t)
+{
+        for (size_t i = 0; i < t->count; i++)
+                process_destroy(t->items[i]);
+        free(t->items);
+        id_table_deinit(&t->by_id);
+        object_cache_deinit(&t->objects);
+        *t = (struct process_table){ 0 };
+}
+
+/* ---- reading ------------------------------------------------------------------- */
+
+static void read_maps(struct process_table *t, struct process *p, int proc_fd)
+{
+        struct proc_maps maps;
+        const struct object **objects;
+
+        if (process_read_maps(proc_fd, &maps, NULL))
+                return;
+        objects = calloc(maps.count ? maps.count : 1, sizeof(struct object *));
+        if (!objects) {
+                proc_maps_deinit(&maps);
+                return;
+        }
+        for (size_t i = 0; i < maps.count; i++)
+                objects[i] = object_cache_get(&t->objects, proc_fd, &maps.items[i]);
+        /* An ending process has no mappings any more: what was read before says more. */
+        if (maps.count == 0 && p->maps.count > 0) {
+                proc_maps_deinit(&maps);
+                free(objects);
+                return;
+        }
+        proc_maps_deinit(&p->maps);
+        free(p->objects);
+        p->maps = maps;
+        p->objects = objects;
+        p->has_maps = true;
+}
+
+static void read_process(struct process_table *t, struct process *p)
+{
+        _cleanup_close_ int proc_fd = process_open(&p->id);
+        bool first = p->read_at_ns == 0;
+
+        p->read_in = t->drain;
+        p->read_at_ns = monotonic_ns();
+        if (proc_fd < 0)
+                return;
+        read_maps(t, p, proc_fd);
+        if ((!first || !p->name[0]) && !process_read_name(proc_fd, p->name))
+                return;
+        if (first && !process_read_cgroup(proc_fd, &p->cgroup))
+                return;
+}
+
+static void read_jit(struct process_table *t, struct process *p)
+{
+        _cleanup_close_ int proc_fd = process_open(&p->id);
+        _cleanup_close_ int root = -1;
+        uid_t uid;
+        pid_t ns_pid;
+
+        p->jit_read_in = t->drain;
+        if (proc_fd < 0 || !process_read_identity(proc_fd, &uid, &ns_pid))
+                return;
+        root = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        /* What was read before a failure stays and is used. */
+        if (root >= 0 && perf_map_refresh(&p->jit, root, ns_pid, uid, NULL))
+                return;
+}
+
+/* ---- the table ------------------------------------------------------------------- */
+
+static struct process *add(struct process_table *t, const struct sample_process *id, const char *name)
+{
+        struct process *p;
+        struct process **items = reallocarray(t->items, t->count + 1, sizeof(struct process *));
+
+        if (!items)
+                return NULL;
+        t->items = items;
+        p = calloc(1, sizeof *p);
+        if (!p || !id_table_put(&t->by_id, id, sizeof *id, (uint32_t)t->count)) {
+                free(p);
+                return NULL;
+        }
+        t->items[t->count++] = p;
+        p->id = *id;
+        perf_map_init(&p->jit);
+        if (name)
+                memcpy(p->name, name, SAMPLE_COMM_SIZE - 1);
+        p->used_in = t->drain;
+        read_process(t, p);
+        if (!p->has_maps)
+                t->unreadable++;
+        return p;
+}
+
+static struct process *find(struct process_table *t, const struct sample_process *id)
+{
+        uint32_t i;
+
+        return id_table_find(&t->by_id, id, sizeof *id, &i) ? t->items[i] : NULL;
+}
+
+void process_table_notice(struct process_table *t, const struct sample_notice *notice)
+{
+        if (!find(t, &notice->process))
+                (void)add(t, &notice->process, notice->leader_comm);
+}
+
+struct process *process_table_get(struct process_table *t, const struct sample_process *id, const char *comm)
+{
+        struct process *p = find(t, id);
+
+        if (!p)
+                p = add(t, id, NULL);
+        if (!p)
+                return NULL;
+        if (!p->name[0])
+                memcpy(p->name, comm, SAMPLE_COMM_SIZE - 1);
+        p->used_in = t->drain;
+        if (p->read_in != t->drain && monotonic_ns() - p->read_at_ns > MAPS_AGE_MAX_NS)
+                read_process(t, p);
+        return p;
+}
+
+void process_table_begin_drain(struct process_table *t)
+{
+        t->drain++;
+}
+
+static int last_used_first(const void *a, const void *b)
+{
+        const struct process *const *x = a, *const *y = b;
+
+        return (*x)->used_in > (*y)->used_in ? -1 : (*x)->used_in < (*y)->used_in;
+}
+
+void process_table_end_drain(struct process_table *t)
+{
+        bool forget_objects = object_cache_is_full(&t->objects);
+        size_t kept = 0;
+
+        if (t->count > LIMIT_AGENT_PROCESSES)
+                qsort(t->items, t->count, sizeof *t->items, last_used_first);
+        id_table_deinit(&t->by_id);
+        for (size_t i = 0; i < t->count; i++) {
+                struct process *p = t->items[i];
+
+                if (forget_objects || kept == LIMIT_AGENT_PROCESSES ||
+                    t->drain - p->used_in > UNUSED_DRAINS_MAX ||
+                    !id_table_put(&t->by_id, &p->id, sizeof p->id, (uint32_t)kept))
+                        process_destroy(p);
+                else
+                        t->items[kept++] = p;
+        }
+        t->count = kept;
+        if (forget_objects)
+                object_cache_forget(&t->objects);
+}
+
+/* ---- addresses ------------------------------------------------------------------- */
+
+static struct place place_in(struct process_table *t, struct process *p, const struct proc_mapping *m, uint64_t addr)
+{
+        const struct object *object = p->objects[m - p->maps.items];
+        struct place ret = { .mapping = m, .address = addr - m->start + m->file_offset };
+
+        if (object && object_address(object, ret.address, &ret.address)) {
+                ret.kind = PLACE_OBJECT;
+                ret.object = object;
+                return ret;
+        }
+        ret.name = perf_map_find(&p->jit, addr);
+        if (!ret.name && !object && p->jit_read_in != t->drain) {
+                read_jit(t, p);
+                ret.name = perf_map_find(&p->jit, addr);
+        }
+        if (ret.name)
+                ret.kind = PLACE_NAMED;
+        else if (m->inode && m->path[0] == '/')
+                ret.kind = PLACE_FILE_OFFSET;
+        else
+                ret.kind = PLACE_ANONYMOUS;
+        return ret;
+}
+
+struct place process_locate(struct process_table *t, struct process *p, uint64_t addr)
+{
+        const struct proc_mapping *m = proc_maps_find(&p->maps, addr);
+
+        if (!m && p->read_in != t->drain) {
+                read_process(t, p);
+                m = proc_maps_find(&p->maps, addr);
+        }
+        if (m)
+                return place_in(t, p, m, addr);
+        return (struct place){ .kind = p->has_maps ? PLACE_NOWHERE : PLACE_GONE, .address = addr };
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_PROCESS_H
+#define CAIRN_AGENT_PROCESS_H
+
+/**
+ * @file
+ * The processes that were sampled: their name, container and mappings, and
+ * what an address of theirs means on every host.
+ *
+ * Mappings are read when a process is first noticed, because many do not live
+ * until the interval ends, and again, once a drain at most, when an address
+ * lies in none of them (a library was loaded since) or when they are older than
+ * half a minute. A process is one life: a reused pid or an exec is another one.
+ * One that was not sampled for some intervals is forgotten, and so are the
+ * longest unused ones past LIMIT_AGENT_PROCESSES.
+ *
+ * Threads: one thread at a time.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/cgroup.h"
+#include "agent/object_cache.h"
+#include "agent/perf_map.h"
+#include "agent/proc_maps.h"
+#include "bpf/sample.h"
+
+struct process {
+        struct sample_process id;
+        char name[SAMPLE_COMM_SIZE]; /* of the thread group's leader */
+        struct cgroup_names cgroup;
+        struct proc_maps maps;
+        const struct object **objects; /* one for each mapping, NULL when it has none; owned array */
+        bool has_maps;                 /* they could be read at least once */
+        struct perf_map jit;
+        int64_t read_at_ns;            /* monotonic */
+        uint64_t read_in, jit_read_in, used_in; /* numbers of drains */
+};
+
+struct process_table {
+        struct id_table by_id;
+        struct process **items; /* owned */
+        size_t count;
+        uint64_t drain;         /* number of the last drain that began */
+        struct object_cache objects;
+        uint64_t unreadable;    /* processes that ended before their mappings were read */
+};
+
+void process_table_init(struct process_table *t);
+void process_table_deinit(struct process_table *t);
+
+/** A process was sampled for the first time: read what will be gone when it ends. */
+void process_table_notice(struct process_table *t, const struct sample_notice *notice);
+
+/**
+ * The process of a sample; made and read now when it was never noticed.
+ * @param comm  name to use when the process is gone.
+ * @return borrowed until process_table_end_drain(); NULL without memory.
+ */
+struct process *process_table_get(struct process_table *t, const struct sample_process *id, const char *comm);
+
+/** The samples of an interval are about to be looked at. */
+void process_table_begin_drain(struct process_table *t);
+
+/** Forget who was not sampled of late, and objects when there are too many. */
+void process_table_end_drain(struct process_table *t);
+
+enum place_kind {
+        PLACE_OBJECT,      /* address is an ELF virtual address of mapping's object */
+        PLACE_FILE_OFFSET, /* address is an offset in mapping's file, whose segments are unknown */
+        PLACE_NAMED,       /* name tells all: code made at run time */
+        PLACE_ANONYMOUS,   /* code that no file and no perf map knows */
+        PLACE_NOWHERE,     /* in no executable mapping: no code, so no frame */
+        PLACE_GONE,        /* the process ended before its mappings could be read */
+};
+
+struct place {
+        enum place_kind kind;
+        uint64_t address;
+        const struct proc_mapping *mapping; /* borrowed until the process is used again */
+        const struct object *object;        /* NULL unless PLACE_OBJECT */
+        const char *name;                   /* as mapping */
+};
+
+/** What addr of the process is. */
+struct place process_locate(struct process_table *t, struct process *p, uint64_t addr);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/process_read.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "agent/text_line.h"
+#include "common/buf.h"
+#include "common/limits.h"
+
+/* The kernel makes these texts as they are read, so their size is known only at the end. */
+static enum status read_at(int proc_fd, const char *name, struct buf *ret, struct error *err)
+{
+        _cleanup_close_ int fd = openat(proc_fd, name, O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0)
+                return error_os(err, errno, "cannot open '%s' of a process", name);
+        for (;;) {
+                size_t room = ret->max - ret->size < KiB(16) ? ret->max - ret->size : KiB(16);
+                void *to = room ? buf_reserve(ret, room) : NULL;
+                ssize_t n;
+
+                if (!to)
+                        return error_set(err, ST_TOO_BIG, "'%s' of a process is larger than %zu bytes", name, ret->max);
+                n = read(fd, to, room);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return error_os(err, errno, "cannot read '%s' of a process", name);
+                if (n == 0)
+                        return ST_OK;
+                buf_commit(ret, (size_t)n);
+        }
+}
+
+bool process_parse_start(const char *text, size_t n, uint64_t *ret)
+{
+        /* "PID (COMM) STATE ...": the name may hold blanks and parentheses, so count from the last one. */
+        const char *paren = n ? memrchr(text, ')', n) : NULL;
+        struct text_line line = { paren ? paren + 1 : text, text + n }, field;
+
+        if (!paren)
+                return false;
+        for (int i = 3; i < 22; i++)
+                if (!text_field(&line, &field))
+                        return false;
+        return text_field(&line, &field) && text_number(&field, 10, ret);
+}
+
+int process_open(const struct sample_process *id)
+{
+        char path[32];
+        _cleanup_close_ int fd = -1;
+        _cleanup_buf_ struct buf stat;
+        uint64_t ticks, per_s = (uint64_t)sysconf(_SC_CLK_TCK);
+
+        buf_init(&stat, KiB(64));
+        snprintf(path, sizeof path, "/proc/%u", id->tgid);
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 || read_at(fd, "stat", &stat, NULL) ||
+            !process_parse_start((const char *)stat.data, stat.size, &ticks) ||
+            ticks != id->start_boot_ns / (1000000000 / per_s))
+                return -1;
+        return steal_fd(&fd);
+}
+
+enum status process_read_maps(int proc_fd, struct proc_maps *ret, struct error *err)
+{
+        _cleanup_buf_ struct buf text;
+        enum status st;
+
+        buf_init(&text, LIMIT_AGENT_MAPS_BYTES);
+        st = read_at(proc_fd, "maps", &text, err);
+        return st ? st : proc_maps_parse((const char *)text.data, text.size, ret, err);
+}
+
+bool process_read_name(int proc_fd, char ret[static SAMPLE_COMM_SIZE])
+{
+        _cleanup_buf_ struct buf text;
+        struct text_line left, line;
+        size_t n;
+
+        buf_init(&text, KiB(4));
+        if (read_at(proc_fd, "comm", &text, NULL))
+                return false;
+        left = (struct text_line){ (const char *)text.data, (const char *)text.data + text.size };
+        if (!text.size || !text_next_line(&left, &line))
+                return false;
+        n = text_size(&line) < SAMPLE_COMM_SIZE ? text_size(&line) : SAMPLE_COMM_SIZE - 1;
+        memcpy(ret, line.at, n);
+        memset(ret + n, 0, SAMPLE_COMM_SIZE - n);
+        return true;
+}
+
+bool process_read_cgroup(int proc_fd, struct cgroup_names *ret)
+{
+        _cleanup_buf_ struct buf text;
+
+        buf_init(&text, KiB(64));
+        if (read_at(proc_fd, "cgroup", &text, NULL))
+                return false;
+        cgroup_parse((const char *)text.data, text.size, ret);
+        return true;
+}
+
+bool process_read_identity(int proc_fd, uid_t *uid_ret, pid_t *ns_pid_ret)
+{
+        _cleanup_buf_ struct buf text;
+        struct text_line left, line, key;
+        uint64_t uid = 0, number = 0;
+        bool has_uid = false, has_pid = false;
+
+        buf_init(&text, KiB(64));
+        if (read_at(proc_fd, "status", &text, NULL))
+                return false;
+        left = (struct text_line){ (const char *)text.data, (const char *)text.data + text.size };
+        while (text.size && text_next_line(&left, &line)) {
+                if (!text_field(&line, &key))
+                        continue;
+                if (text_size(&key) == 4 && memcmp(key.at, "Uid:", 4) == 0) { /* real, effective, ... */
+                        text_skip_blanks(&line);
+                        has_uid = text_number(&line, 10, &number);
+                        text_skip_blanks(&line);
+                        has_uid = has_uid && text_number(&line, 10, &uid);
+                } else if (text_size(&key) == 6 && memcmp(key.at, "NSpid:", 6) == 0) { /* outermost first */
+                        while (text_skip_blanks(&line), text_number(&line, 10, &number))
+                                has_pid = true;
+                        *ns_pid_ret = (pid_t)number;
+                }
+        }
+        *uid_ret = (uid_t)uid;
+        return has_uid && has_pid;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_PROCESS_READ_H
+#define CAIRN_AGENT_PROCESS_READ_H
+
+/**
+ * @file
+ * Reading the files of one process under /proc.
+ *
+ * A directory of /proc stays with its process: once opened and found to be the
+ * right life, no other process can get in between.
+ * Source: proc(5).
+ */
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/cgroup.h"
+#include "agent/proc_maps.h"
+#include "bpf/sample.h"
+
+/** Open /proc/PID of that life; -1 when it has ended. The descriptor is the caller's. */
+int process_open(const struct sample_process *id);
+
+enum status process_read_maps(int proc_fd, struct proc_maps *ret, struct error *err) MUST_CHECK;
+
+/** False, ret untouched, when it cannot be read. */
+bool process_read_name(int proc_fd, char ret[static SAMPLE_COMM_SIZE]) MUST_CHECK;
+bool process_read_cgroup(int proc_fd, struct cgroup_names *ret) MUST_CHECK;
+
+/** The effective user and the process's number in its innermost pid namespace. */
+bool process_read_identity(int proc_fd, uid_t *uid_ret, pid_t *ns_pid_ret) MUST_CHECK;
+
+/** Start in clock ticks since boot: field 22 of the text of /proc/PID/stat. For tests. */
+bool process_parse_start(const char *text, size_t n, uint64_t *ret) MUST_CHECK;
+
+#endif
