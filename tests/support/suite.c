@@ -5,11 +5,19 @@
 
 int suite_run(const char *name, const TTest *const *tests, size_t count)
 {
+        return suite_run_with(name, NULL, NULL, tests, count);
+}
+
+int suite_run_with(const char *name, void (*setup)(void), void (*teardown)(void), const TTest *const *tests,
+                   size_t count)
+{
         Suite *suite = suite_create(name);
         TCase *tcase = tcase_create(name);
         SRunner *runner;
         int failed;
 
+        if (setup)
+                tcase_add_checked_fixture(tcase, setup, teardown);
         for (size_t i = 0; i < count; i++)
                 tcase_add_test(tcase, tests[i]);
         tcase_set_timeout(tcase, 120);

@@ -11,6 +11,10 @@
 
 int suite_run(const char *name, const TTest *const *tests, size_t count);
 
+/** The same with something made before and removed after each test (in the test's own process). */
+int suite_run_with(const char *name, void (*setup)(void), void (*teardown)(void), const TTest *const *tests,
+                   size_t count);
+
 #define TEST_SUITE(name, ...)                                                                  \
         int main(void)                                                                         \
         {                                                                                      \

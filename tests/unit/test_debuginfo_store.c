@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zstd.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/sha256.h"
+#include "debuginfo-store/store.h"
+#include "elf-image/elf_image.h"
+#include "sandbox/worker.h"
+#include "tests/support/suite.h"
+
+/* The object of these tests is the test program itself: whole ELF with a build-id and DWARF. */
+static struct file_map self;
+static struct build_id self_id;
+static uint8_t self_sha[32];
+static char dir[] = "/tmp/cairn-store-XXXXXX";
+static struct debuginfo_store *store;
+
+static void setup(void)
+{
+        struct error err;
+        struct elf_image img;
+        struct sha256 sha;
+        const char *build = getenv("CAIRN_SAN");
+        char *program = path_join(build ? build : "build/san", "cairn");
+
+        worker_set_program(program); /* kept for the process's life */
+        ck_assert_int_eq(file_map_open("/proc/self/exe", LIMIT_OBJECT_BYTES, &self, &err), ST_OK);
+        ck_assert_int_eq(elf_image_from_memory(self.data, self.size, "self", &img, &err), ST_OK);
+        self_id = img.build_id;
+        elf_image_close(&img);
+        ck_assert_uint_gt(self_id.size, 0);
+        ck_assert_int_eq(sha256_init(&sha, &err), ST_OK);
+        sha256_update(&sha, self.data, self.size);
+        sha256_final(&sha, self_sha);
+        sha256_deinit(&sha);
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
+}
+
+static void teardown(void)
+{
+        debuginfo_store_close(store);
+        file_map_close(&self);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static struct object_claim claim_self(void)
+{
+        struct object_claim c = { .build_id = self_id, .kind = OBJECT_DEBUGINFO, .size_bytes = self.size,
+                                  .name = "dir/self" };
+
+        memcpy(c.sha256, self_sha, 32);
+        return c;
+}
+
+static enum status send(const struct object_claim *claim, const void *data, size_t n, struct stored_object *ret,
+                        bool *same, enum refusal *why, struct error *err)
+{
+        struct object_upload *u;
+        enum status st;
+
+        ck_assert_int_eq(object_upload_begin(store, claim, &u, err), ST_OK);
+        for (size_t at = 0; at < n; at += 65521) {
+                st = object_upload_append(u, (const char *)data + at, n - at < 65521 ? n - at : 65521, why, err);
+                if (st) {
+                        object_upload_abort(u);
+                        return st;
+                }
+        }
+        return object_upload_finish(u, ret, same, why, err);
+}
+
+static void store_self(void)
+{
+        struct object_claim claim = claim_self();
+        struct stored_object object;
+        enum refusal why;
+        bool same;
+        struct error err = { 0 };
+        enum status st = send(&claim, self.data, self.size, &object, &same, &why, &err);
+
+        ck_assert_msg(st == ST_OK, "%s", err.text);
+}
+
+static void nothing_is_stored(void)
+{
+        struct stored_object object;
+
+        ck_assert_int_eq(debuginfo_store_stat(store, &self_id, OBJECT_DEBUGINFO, &object, NULL), ST_NOT_FOUND);
+}
+
+START_TEST(stored_object_reads_back_byte_for_byte_after_reopening)
+{
+        struct object_reader *r;
+        struct stored_object object;
+        struct error err;
+        uint8_t *got = malloc(self.size);
+
+        store_self();
+        debuginfo_store_close(store);
+        ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
+        ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, &object, &err), ST_OK);
+        ck_assert_uint_eq(object.size_bytes, self.size);
+        ck_assert_str_eq(object.name, "self");
+        ck_assert_int_eq(object.quality, QUALITY_DWARF);
+        ck_assert_int_eq(object_reader_pread(r, got, self.size, 0, &err), (ssize_t)self.size);
+        ck_assert(memcmp(got, self.data, self.size) == 0);
+        object_reader_close(r);
+        free(got);
+}
+END_TEST
+
+START_TEST(zstd_upload_equals_a_plain_one)
+{
+        struct object_claim claim = claim_self();
+        size_t bound = ZSTD_compressBound(self.size);
+        void *packed = malloc(bound);
+        size_t n = ZSTD_compress(packed, bound, self.data, self.size, 1);
+        struct stored_object object;
+        enum refusal why;
+        bool same;
+        struct error err = { 0 };
+
+        claim.is_zstd = true;
+        ck_assert_msg(send(&claim, packed, n, &object, &same, &why, &err) == ST_OK, "%s", err.text);
+        ck_assert(!same);
+        ck_assert(memcmp(object.sha256, self_sha, 32) == 0);
+        claim.is_zstd = false;
+        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &why, &err), ST_OK);
+        ck_assert(same);
+        free(packed);
+}
+END_TEST
+
+START_TEST(cut_zstd_stream_is_refused_and_leaves_nothing)
+{
+        struct object_claim claim = claim_self();
+        size_t bound = ZSTD_compressBound(self.size);
+        void *packed = malloc(bound);
+        size_t n = ZSTD_compress(packed, bound, self.data, self.size, 1);
+        struct stored_object object;
+        enum refusal why;
+        bool same;
+        struct error err;
+
+        claim.is_zstd = true;
+        claim.size_bytes = 0;
+        ck_assert_int_eq(send(&claim, packed, n / 2, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(why, REFUSED_TRUNCATED);
+        nothing_is_stored();
+        free(packed);
+}
+END_TEST
+
+START_TEST(other_build_id_is_refused)
+{
+        struct object_claim claim = claim_self();
+        struct stored_object object;
+        enum refusal why;
+        bool same;
+        struct error err;
+
+        claim.build_id.bytes[0] ^= 1;
+        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(why, REFUSED_BUILD_ID);
+        ck_assert_ptr_nonnull(strstr(err.text, "not the claimed"));
+        nothing_is_stored();
+}
+END_TEST
+
+START_TEST(other_hash_is_refused)
+{
+        struct object_claim claim = claim_self();
+        struct stored_object object;
+        enum refusal why;
+        bool same;
+        struct error err;
+
+        claim.sha256[5] ^= 1;
+        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(why, REFUSED_HASH);
+        nothing_is_stored();
+}
+END_TEST
+
+START_TEST(what_is_not_elf_is_refused)
+{
+        struct object_claim claim = { .build_id = self_id, .kind = OBJECT_DEBUGINFO };
+        struct stored_object object;
+        enum refusal why;
+        bool same;
+        struct error err;
+
+        ck_assert_int_eq(send(&claim, "#!/bin/sh\n", 10, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(why, REFUSED_NOT_ELF);
+        ck_assert_int_eq(send(&claim, self.data, self.size / 2, &object, &same, &why, &err), ST_BAD_DATA);
+        nothing_is_stored();
+}
+END_TEST
+
+START_TEST(bytes_past_the_announced_size_are_refused_at_once)
+{
+        struct object_claim claim = claim_self();
+        struct stored_object object;
+        enum refusal why;
+        bool same;
+        struct error err;
+
+        claim.size_bytes = 1000;
+        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(why, REFUSED_SIZE);
+        nothing_is_stored();
+}
+END_TEST
+
+START_TEST(same_quality_is_not_wanted_again_and_better_is)
+{
+        const char *reason;
+        bool wants;
+        struct error err;
+
+        ck_assert_int_eq(debuginfo_store_wants(store, &self_id, OBJECT_DEBUGINFO, QUALITY_SYMTAB, &wants, &reason, &err),
+                         ST_OK);
+        ck_assert(wants);
+        ck_assert_str_eq(reason, "unknown");
+        store_self();
+        ck_assert_int_eq(debuginfo_store_wants(store, &self_id, OBJECT_DEBUGINFO, QUALITY_DWARF, &wants, &reason, &err),
+                         ST_OK);
+        ck_assert(!wants);
+        ck_assert_int_eq(debuginfo_store_wants(store, &self_id, OBJECT_EXECUTABLE, QUALITY_NONE, &wants, &reason, &err),
+                         ST_OK);
+        ck_assert(wants);
+}
+END_TEST
+
+START_TEST(removed_object_is_gone_from_disk)
+{
+        struct error err;
+
+        store_self();
+        ck_assert_int_eq(debuginfo_store_remove(store, &self_id, OBJECT_DEBUGINFO, &err), ST_OK);
+        nothing_is_stored();
+        ck_assert_int_eq(debuginfo_store_remove(store, &self_id, OBJECT_DEBUGINFO, &err), ST_NOT_FOUND);
+}
+END_TEST
+
+static enum status count_one(void *context, const struct stored_object *object)
+{
+        ck_assert(build_id_equal(&object->build_id, &self_id));
+        ++*(int *)context;
+        return ST_OK;
+}
+
+START_TEST(list_names_each_kind_once)
+{
+        struct object_claim claim = claim_self();
+        struct stored_object object;
+        enum refusal why;
+        bool same;
+        struct error err;
+        int count = 0;
+
+        store_self();
+        claim.kind = OBJECT_EXECUTABLE;
+        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &why, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_list(store, count_one, &count, &err), ST_OK);
+        ck_assert_int_eq(count, 2);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = {
+                stored_object_reads_back_byte_for_byte_after_reopening, zstd_upload_equals_a_plain_one,
+                cut_zstd_stream_is_refused_and_leaves_nothing, other_build_id_is_refused, other_hash_is_refused,
+                what_is_not_elf_is_refused, bytes_past_the_announced_size_are_refused_at_once,
+                same_quality_is_not_wanted_again_and_better_is, removed_object_is_gone_from_disk,
+                list_names_each_kind_once,
+        };
+
+        return suite_run_with("debuginfo store", setup, teardown, tests, sizeof tests / sizeof *tests);
+}
