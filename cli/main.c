@@ -18,6 +18,8 @@ static const struct command commands[] = {
 };
 
 static const struct command workers[] = {
+        { "verify", worker_verify, "say what an uploaded file is" },
+        { "fetch", worker_fetch, "get one object from one upstream" },
         { NULL, NULL, NULL },
 };
 
