@@ -55,6 +55,7 @@ static enum status answer_with(int answer, char code, const char *text, struct e
         return file_write_all(answer, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1, "answer", err);
 }
 
+/* libdebuginfod leaves the position wherever its download ended, so it is not used. */
 static enum status copy_out(int from, int out, struct error *err)
 {
         _cleanup_free_ char *bytes = malloc(MiB(1));
@@ -63,7 +64,7 @@ static enum status copy_out(int from, int out, struct error *err)
         if (!bytes)
                 return error_no_memory(err);
         for (;;) {
-                ssize_t n = read(from, bytes, MiB(1));
+                ssize_t n = pread(from, bytes, MiB(1), (off_t)size);
                 enum status st;
 
                 if (n < 0 && errno == EINTR)
