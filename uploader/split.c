@@ -41,9 +41,6 @@ static bool is_useful_when_loaded(const struct elf_section *s)
         case SHT_STRTAB:
         case SHT_REL:
         case SHT_RELA:
-        case SHT_GNU_versym:
-        case SHT_GNU_verneed:
-        case SHT_GNU_verdef:
         case SHT_GNU_SFRAME:
                 return true;
         }
@@ -139,7 +136,40 @@ static bool write_header(const struct elf_image *img, Elf *elf, const struct lay
         return gelf_update_ehdr(elf, &h);
 }
 
-static bool write_segments(const struct elf_image *img, Elf *elf)
+/* Where one byte of the original is in the new file; false when it is left out. */
+static bool moved_offset(const struct elf_image *img, const struct layout *l, uint64_t offset, uint64_t *ret)
+{
+        for (size_t i = 1; i < img->section_count; i++) {
+                const struct elf_section *s = &img->sections[i];
+
+                if (offset >= s->offset && offset - s->offset < s->size && split_keeps_section(img, s)) {
+                        *ret = l->offsets[i] + (offset - s->offset);
+                        return true;
+                }
+        }
+        return false;
+}
+
+/*
+ * PT_LOAD stays as it was: it translates file offsets of the original. Other
+ * segments (notes, .eh_frame_hdr) follow their bytes, or become empty.
+ */
+static void move_segment(const struct elf_image *img, const struct layout *l, GElf_Phdr *p)
+{
+        uint64_t first, last;
+
+        if (p->p_type == PT_LOAD || p->p_filesz == 0)
+                return;
+        if (p->p_type == PT_PHDR)
+                p->p_offset = img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+        else if (moved_offset(img, l, p->p_offset, &first) && moved_offset(img, l, p->p_offset + p->p_filesz - 1, &last) &&
+                 last - first == p->p_filesz - 1)
+                p->p_offset = first;
+        else
+                p->p_filesz = 0;
+}
+
+static bool write_segments(const struct elf_image *img, Elf *elf, const struct layout *l)
 {
         if (!img->segment_count)
                 return true;
@@ -151,6 +181,7 @@ static bool write_segments(const struct elf_image *img, Elf *elf)
                                 .p_paddr = s->physical, .p_filesz = s->file_size, .p_memsz = s->memory_size,
                                 .p_align = s->alignment };
 
+                move_segment(img, l, &p);
                 if (!gelf_update_phdr(elf, (int)i, &p))
                         return false;
         }
@@ -205,7 +236,7 @@ static enum status write_skeleton(const struct elf_image *img, int fd, const str
         if (!elf)
                 return elf_failed(img, err, "libelf cannot write");
         elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT);
-        if (!write_header(img, elf, l, names) || !write_segments(img, elf) || !write_sections(img, elf, l, names) ||
+        if (!write_header(img, elf, l, names) || !write_segments(img, elf, l) || !write_sections(img, elf, l, names) ||
             elf_update(elf, ELF_C_WRITE) < 0)
                 st = elf_failed(img, err, "libelf cannot write the headers");
         elf_end(elf);

@@ -9,7 +9,7 @@
  *
  * The result has the sections of the original in the same order, with the same
  * names, addresses and sizes; those without use to a symbolizer are NOBITS. The
- * program headers are the original's, so that file offsets of the original
+ * PT_LOAD headers are the original's, so that file offsets of the original
  * still translate to addresses. Packed sections stay packed. It is what
  * objcopy --only-keep-debug makes, plus the sections that section 4 of
  * docs/formats/upload.md lists.
