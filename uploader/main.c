@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cairn-upload: hand debuginfo to a Cairn service.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "common/options.h"
+#include "http/client.h"
+#include "uploader/find_files.h"
+#include "uploader/report.h"
+#include "uploader/send_all.h"
+#include "uploader/upload_list.h"
+#include "uploader/want.h"
+
+#define DEFAULT_SERVER "http://127.0.0.1:7700"
+#define VERIFY_TIMEOUT_S 900 /* the service answers after it has read the whole object in a worker */
+
+static const struct usage usage = {
+        .synopsis = "cairn-upload [--server URL] [OPTION]... PATH...",
+        .about = "Find ELF files with a build-id under each PATH, ask the service which debuginfo it\n"
+                 "wants, and send only that. Code and data are left out of what is sent; names, lines,\n"
+                 "inlined calls and unwind tables stay. Directories are walked. A second run over the\n"
+                 "same files sends nothing.",
+        .examples = "  cairn-upload build/\n"
+                    "      send what the service lacks of everything under build/, from before strip\n"
+                    "  cairn-upload --server https://cairn.example --token-file ~/.cairn-token build/bin/server\n"
+                    "  cairn-upload /usr/lib/debug\n"
+                    "      everything that Debian's -dbgsym and -dbg packages installed\n"
+                    "  cairn-upload --dry-run --json build/ | jq -r '.files[] | select(.state == \"would_send\") | .path'\n",
+};
+
+struct command_options {
+        const char *server, *token_file;
+        bool json, dry_run, force, executables;
+        uint64_t jobs;
+};
+
+struct finding {
+        struct upload_list list;
+        struct report report;
+        uint64_t elf_files;
+};
+
+static atomic_bool stop;
+
+static void on_signal(int number)
+{
+        (void)number;
+        atomic_store(&stop, true);
+}
+
+static void on_note(void *context, const char *path, const char *text)
+{
+        struct finding *f = context;
+
+        report_note(&f->report, path, text);
+}
+
+static void on_problem(void *context, const char *path, const struct error *why)
+{
+        struct finding *f = context;
+
+        (void)path;
+        report_problem(&f->report, why);
+}
+
+static enum status on_file(void *context, const char *path, struct error *err)
+{
+        struct finding *f = context;
+        struct error why;
+        enum status st;
+
+        if (atomic_load(&stop))
+                return error_set(err, ST_BUSY, "stopped while looking for files; nothing was sent");
+        f->elf_files++;
+        st = upload_list_add(&f->list, path, on_note, f, &why);
+        if (st == ST_NO_MEMORY)
+                return error_no_memory(err);
+        if (st) {
+                f->list.skips.broken++;
+                report_problem(&f->report, &why);
+        }
+        return ST_OK;
+}
+
+static enum status find_all(struct finding *f, char **paths, int count, struct error *err)
+{
+        static const struct find_files_callbacks callbacks = { .file = on_file, .problem = on_problem };
+        enum status st = ST_OK;
+
+        for (int i = 0; i < count && !st; i++)
+                st = find_files(paths[i], &callbacks, f, err);
+        if (st)
+                return st;
+        upload_list_settle(&f->list);
+        if (!f->elf_files && !f->report.problems)
+                return error_set(err, ST_NOT_FOUND, "no ELF files under '%s'%s", paths[0], count > 1 ? " and the other paths" : "");
+        return ST_OK;
+}
+
+static enum status ask(const struct http_client_options *http, struct upload_list *list, struct error *err)
+{
+        _cleanup_http_client_ struct http_client *client = NULL;
+        enum status st = http_client_create(http, &client, err);
+
+        return st ? st : want_ask(client, list, err);
+}
+
+static enum status run(const struct command_options *o, struct finding *f, char **paths, int count, struct error *err)
+{
+        _cleanup_free_ char *token = NULL;
+        struct http_client_options http = { .size = sizeof http, .base_url = o->server, .idle_timeout_s = VERIFY_TIMEOUT_S,
+                                            .user_agent = "cairn-upload/" CAIRN_VERSION, .stop = &stop };
+        enum status st = o->token_file ? http_client_read_token(o->token_file, &token, err) : ST_OK;
+
+        if (st)
+                return st;
+        http.token = token;
+        f->list.executables = o->executables;
+        st = find_all(f, paths, count, err);
+        if (!st && !o->force && f->list.count)
+                st = ask(&http, &f->list, err);
+        for (size_t i = 0; !st && o->force && i < f->list.count; i++)
+                f->list.items[i].state = UPLOAD_WANTED;
+        if (!st && !o->dry_run)
+                st = send_all(&http, &f->list, (unsigned)o->jobs, o->force, &f->report, err);
+        if (st)
+                return st;
+        if (o->json)
+                report_json(&f->report, &f->list, o->server, o->dry_run);
+        else
+                report_summary(&f->report, &f->list, o->dry_run);
+        return atomic_load(&stop) ? error_set(err, ST_BUSY, "stopped; run the same command again to send the rest") : ST_OK;
+}
+
+static enum status parse(struct command_options *o, int *argc, char ***argv, struct error *err)
+{
+        const struct option_spec specs[] = {
+                OPTION_STRING("server", 0, "URL", &o->server, "the service (default " DEFAULT_SERVER ")"),
+                OPTION_STRING("token-file", 0, "FILE", &o->token_file, "file with a token of scope upload"),
+                OPTION_FLAG("executables", 0, &o->executables, "send whole executables too, for gdb and debuginfod clients"),
+                OPTION_FLAG("dry-run", 'n', &o->dry_run, "ask the service, send nothing"),
+                OPTION_FLAG("force", 0, &o->force, "send without asking, and replace what is there"),
+                OPTION_UINT("jobs", 'j', "N", &o->jobs, "files in flight at a time (default 4)"),
+                OPTION_FLAG("json", 0, &o->json, "print the result as JSON on stdout"),
+                OPTION_END,
+        };
+        enum status st = options_parse(&usage, specs, argc, argv, err);
+
+        if (st)
+                return st;
+        if (*argc == 0)
+                return error_set(err, ST_USAGE, "no PATH given (try 'cairn-upload --help')");
+        if (o->jobs == 0 || o->jobs > SEND_JOBS_MAX)
+                return error_set(err, ST_USAGE, "--jobs is 1 to %d", SEND_JOBS_MAX);
+        return ST_OK;
+}
+
+int main(int argc, char **argv)
+{
+        struct command_options o = { .server = DEFAULT_SERVER, .jobs = 4 };
+        const struct sigaction action = { .sa_handler = on_signal };
+        struct finding f = { 0 };
+        struct error err = { 0 };
+        enum status st;
+
+        if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+                printf("cairn-upload %s\n", CAIRN_VERSION);
+                return EXIT_DONE;
+        }
+        sigaction(SIGINT, &action, NULL);
+        sigaction(SIGTERM, &action, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        report_init(&f.report);
+        st = parse(&o, &argc, &argv, &err);
+        if (!st)
+                st = run(&o, &f, argv, argc, &err);
+        if (st)
+                fprintf(stderr, "cairn-upload: %s\n", err.text);
+        else
+                st = f.report.first_failure;
+        upload_list_deinit(&f.list);
+        return exit_code_of(st);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "uploader/report.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "common/json_out.h"
+#include "common/limits.h"
+
+#define SIZE_TEXT_MAX 32
+
+static const char *size_text(uint64_t bytes, char out[static SIZE_TEXT_MAX])
+{
+        static const char *const units[] = { "bytes", "KiB", "MiB", "GiB" };
+        double v = (double)bytes;
+        size_t unit = 0;
+
+        while (v >= 1024 && unit < 3) {
+                v /= 1024;
+                unit++;
+        }
+        snprintf(out, SIZE_TEXT_MAX, unit ? "%.1f %s" : "%.0f %s", v, units[unit]);
+        return out;
+}
+
+void report_init(struct report *r)
+{
+        *r = (struct report){ .is_terminal = isatty(STDERR_FILENO) };
+        pthread_mutex_init(&r->lock, NULL);
+}
+
+static void wipe_progress(struct report *r)
+{
+        if (r->progress_shown)
+                fputs("\r\033[K", stderr);
+        r->progress_shown = false;
+}
+
+static void count_problem(struct report *r, enum status code)
+{
+        if (!r->problems++)
+                r->first_failure = code;
+}
+
+void report_problem(struct report *r, const struct error *why)
+{
+        pthread_mutex_lock(&r->lock);
+        wipe_progress(r);
+        count_problem(r, why->code);
+        fprintf(stderr, "cairn-upload: %s\n", why->text);
+        pthread_mutex_unlock(&r->lock);
+}
+
+void report_note(struct report *r, const char *path, const char *text)
+{
+        pthread_mutex_lock(&r->lock);
+        wipe_progress(r);
+        fprintf(stderr, "cairn-upload: '%s': %s\n", path, text);
+        pthread_mutex_unlock(&r->lock);
+}
+
+static void print_item(const struct upload_item *item)
+{
+        char hex[BUILD_ID_HEX_MAX], unpacked[SIZE_TEXT_MAX], packed[SIZE_TEXT_MAX];
+        const char *name = path_base(item->path);
+
+        build_id_hex(&item->build_id, hex);
+        if (item->state == UPLOAD_SENT)
+                fprintf(stderr, "sent %s (%s, %s, %s as %s) %s\n", name, upload_kind_name(item->kind),
+                        symbol_quality_name(item->quality), size_text(item->size_bytes, unpacked),
+                        size_text(item->sent_bytes, packed), hex);
+        else if (item->state == UPLOAD_THERE)
+                fprintf(stderr, "already there: %s (%s) %s\n", name, upload_kind_name(item->kind), hex);
+        else
+                fprintf(stderr, "cairn-upload: %s\n", item->reason);
+}
+
+void report_item(struct report *r, const struct upload_item *item)
+{
+        pthread_mutex_lock(&r->lock);
+        r->done++;
+        if (item->state == UPLOAD_FAILED)
+                count_problem(r, item->failure);
+        if (!r->is_terminal || item->state == UPLOAD_FAILED) {
+                wipe_progress(r);
+                print_item(item);
+        }
+        pthread_mutex_unlock(&r->lock);
+}
+
+void report_progress(struct report *r)
+{
+        char moved[SIZE_TEXT_MAX], total[SIZE_TEXT_MAX];
+
+        if (!r->is_terminal)
+                return;
+        pthread_mutex_lock(&r->lock);
+        fprintf(stderr, "\r\033[Ksending: %zu of %zu files, %s of at most %s", r->done, r->total,
+                size_text(atomic_load(&r->moved), moved), size_text(r->total_bytes, total));
+        fflush(stderr);
+        r->progress_shown = true;
+        pthread_mutex_unlock(&r->lock);
+}
+
+struct totals {
+        uint64_t sent, there, refused, failed, wanted;
+        uint64_t sent_bytes, unpacked_bytes;
+        const char *refused_why;
+};
+
+static struct totals count_states(const struct upload_list *list)
+{
+        struct totals t = { 0 };
+
+        for (size_t i = 0; i < list->count; i++) {
+                const struct upload_item *item = &list->items[i];
+
+                t.sent += item->state == UPLOAD_SENT;
+                t.there += item->state == UPLOAD_THERE;
+                t.refused += item->state == UPLOAD_REFUSED;
+                t.failed += item->state == UPLOAD_FAILED;
+                t.wanted += item->state == UPLOAD_WANTED;
+                if (item->state == UPLOAD_SENT) {
+                        t.sent_bytes += item->sent_bytes;
+                        t.unpacked_bytes += item->size_bytes;
+                } else if (item->state == UPLOAD_REFUSED && !t.refused_why) {
+                        t.refused_why = item->reason;
+                }
+        }
+        return t;
+}
+
+static void print_skips(const struct upload_skips *s, const struct totals *t)
+{
+        const struct {
+                uint64_t count;
+                const char *why;
+        } parts[] = {
+                { s->no_build_id, "without a build-id" },  { s->no_symbols, "without symbols" },
+                { s->duplicate, "duplicate" },             { s->core_dump, "core dump" },
+                { s->broken, "not readable as ELF" },      { t->refused, t->refused_why },
+        };
+        uint64_t sum = 0;
+        const char *separator = "";
+
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+                sum += parts[i].count;
+        printf(", %" PRIu64 " skipped", sum);
+        if (!sum)
+                return;
+        fputs(" (", stdout);
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+                if (!parts[i].count)
+                        continue;
+                printf("%s%" PRIu64 " %s", separator, parts[i].count, parts[i].why);
+                separator = ", ";
+        }
+        fputs(")", stdout);
+}
+
+void report_summary(struct report *r, const struct upload_list *list, bool dry_run)
+{
+        struct totals t = count_states(list);
+        char unpacked[SIZE_TEXT_MAX], packed[SIZE_TEXT_MAX];
+
+        pthread_mutex_lock(&r->lock);
+        wipe_progress(r);
+        if (dry_run)
+                printf("%" PRIu64 " would be sent", t.wanted);
+        else if (!t.sent && !t.failed && !t.wanted)
+                fputs("nothing to send: 0 sent", stdout);
+        else
+                printf("%" PRIu64 " sent", t.sent);
+        if (t.sent)
+                printf(" (%s as %s)", size_text(t.unpacked_bytes, unpacked), size_text(t.sent_bytes, packed));
+        printf(", %" PRIu64 " already there", t.there);
+        print_skips(&list->skips, &t);
+        if (t.failed)
+                printf(", %" PRIu64 " failed", t.failed);
+        if (t.wanted && !dry_run)
+                printf(", %" PRIu64 " not tried", t.wanted);
+        putchar('\n');
+        fflush(stdout);
+        pthread_mutex_unlock(&r->lock);
+}
+
+static const char *state_name(enum upload_state state, bool dry_run)
+{
+        switch (state) {
+        case UPLOAD_THERE:
+                return "already_there";
+        case UPLOAD_REFUSED:
+                return "refused";
+        case UPLOAD_SENT:
+                return "sent";
+        case UPLOAD_FAILED:
+                return "failed";
+        default:
+                return dry_run ? "would_send" : "not_tried";
+        }
+}
+
+static void write_item(struct json_out *j, const struct upload_item *item, bool dry_run)
+{
+        char hex[BUILD_ID_HEX_MAX];
+
+        json_object(j, NULL);
+        json_str(j, "path", item->path);
+        json_str(j, "build_id", build_id_hex(&item->build_id, hex));
+        json_str(j, "kind", upload_kind_name(item->kind));
+        json_str(j, "quality", symbol_quality_name(item->quality));
+        json_str(j, "state", state_name(item->state, dry_run));
+        json_str(j, "reason", item->reason);
+        if (item->state == UPLOAD_SENT) {
+                json_uint(j, "size_bytes", item->size_bytes);
+                json_uint(j, "sent_bytes", item->sent_bytes);
+        }
+        json_object_end(j);
+}
+
+void report_json(struct report *r, const struct upload_list *list, const char *server, bool dry_run)
+{
+        struct totals t = count_states(list);
+        _cleanup_buf_ struct buf b;
+        struct json_out j;
+
+        buf_init(&b, GiB(1));
+        json_out_init(&j, &b);
+        json_object(&j, NULL);
+        json_str(&j, "server", server);
+        json_uint(&j, "sent", t.sent);
+        json_uint(&j, "already_there", t.there);
+        json_uint(&j, "refused", t.refused);
+        json_uint(&j, "failed", t.failed);
+        json_uint(&j, dry_run ? "would_send" : "not_tried", t.wanted);
+        json_uint(&j, "sent_bytes", t.sent_bytes);
+        json_object(&j, "skipped");
+        json_uint(&j, "no_build_id", list->skips.no_build_id);
+        json_uint(&j, "no_symbols", list->skips.no_symbols);
+        json_uint(&j, "duplicate", list->skips.duplicate);
+        json_uint(&j, "core_dump", list->skips.core_dump);
+        json_uint(&j, "broken", list->skips.broken);
+        json_object_end(&j);
+        json_array(&j, "files");
+        for (size_t i = 0; i < list->count; i++)
+                write_item(&j, &list->items[i], dry_run);
+        json_array_end(&j);
+        json_object_end(&j);
+        pthread_mutex_lock(&r->lock);
+        wipe_progress(r);
+        puts(buf_cstr(&b) ? buf_cstr(&b) : "{}");
+        fflush(stdout);
+        pthread_mutex_unlock(&r->lock);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "uploader/send.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zstd.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/sha256.h"
+#include "elf-image/elf_image.h"
+#include "uploader/split.h"
+
+#define SLICE_BYTES KiB(256)
+#define COMPRESSION_LEVEL 3
+
+/* A file that is read from its start, compressed on the way. */
+struct packer {
+        int fd;
+        uint64_t size, offset;
+        ZSTD_CCtx *zstd;
+        uint8_t *slice;
+        ZSTD_inBuffer in;
+        bool done;
+        bool failed;            /* reading failed or the file has become shorter */
+        uint64_t packed;
+        _Atomic uint64_t *moved;
+};
+
+static ssize_t read_slice(int fd, void *to, size_t n, uint64_t offset)
+{
+        ssize_t got;
+
+        do {
+                got = pread(fd, to, n, (off_t)offset);
+        } while (got < 0 && errno == EINTR);
+        return got;
+}
+
+static bool packer_refill(struct packer *p)
+{
+        uint64_t left = p->size - p->offset;
+        size_t want = left < SLICE_BYTES ? (size_t)left : SLICE_BYTES;
+        ssize_t got = read_slice(p->fd, p->slice, want, p->offset);
+
+        if (got <= 0)
+                return false;
+        p->offset += (uint64_t)got;
+        p->in = (ZSTD_inBuffer){ .src = p->slice, .size = (size_t)got };
+        if (p->moved)
+                atomic_fetch_add(p->moved, (uint64_t)got);
+        return true;
+}
+
+static ssize_t packer_read(void *context, void *to, size_t n)
+{
+        struct packer *p = context;
+        ZSTD_outBuffer out = { .dst = to, .size = n };
+
+        while (!p->done && out.pos == 0) {
+                bool last;
+                size_t left;
+
+                if (p->in.pos == p->in.size && p->offset < p->size && !packer_refill(p)) {
+                        p->failed = true;
+                        return -1;
+                }
+                last = p->offset == p->size;
+                left = ZSTD_compressStream2(p->zstd, &out, &p->in, last ? ZSTD_e_end : ZSTD_e_continue);
+                if (ZSTD_isError(left)) {
+                        p->failed = true;
+                        return -1;
+                }
+                p->done = last && left == 0;
+        }
+        p->packed += out.pos;
+        return (ssize_t)out.pos;
+}
+
+static bool packer_rewind(void *context)
+{
+        struct packer *p = context;
+
+        if (p->moved)
+                atomic_fetch_sub(p->moved, p->offset);
+        p->offset = p->packed = 0;
+        p->in = (ZSTD_inBuffer){ 0 };
+        p->done = p->failed = false;
+        return !ZSTD_isError(ZSTD_CCtx_reset(p->zstd, ZSTD_reset_session_only)) &&
+               !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(p->zstd, p->size));
+}
+
+static void packer_deinit(struct packer *p)
+{
+        ZSTD_freeCCtx(p->zstd);
+        free(p->slice);
+}
+
+static enum status packer_init(struct packer *p, int fd, uint64_t size, _Atomic uint64_t *moved, struct error *err)
+{
+        *p = (struct packer){ .fd = fd, .size = size, .moved = moved, .zstd = ZSTD_createCCtx(), .slice = malloc(SLICE_BYTES) };
+        if (p->zstd && p->slice && !ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, COMPRESSION_LEVEL)) &&
+            !ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_checksumFlag, 1)) &&
+            !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(p->zstd, size)))
+                return ST_OK;
+        packer_deinit(p);
+        return error_no_memory(err);
+}
+
+static enum status hash_file(int fd, uint64_t size, const char *path, const atomic_bool *stop,
+                             uint8_t ret[static SHA256_BYTES], struct error *err)
+{
+        _cleanup_sha256_ struct sha256 hash = { 0 };
+        _cleanup_free_ uint8_t *slice = malloc(SLICE_BYTES);
+        enum status st = slice ? sha256_init(&hash, err) : error_no_memory(err);
+
+        for (uint64_t offset = 0; !st && offset < size;) {
+                uint64_t left = size - offset;
+                ssize_t got = read_slice(fd, slice, left < SLICE_BYTES ? (size_t)left : SLICE_BYTES, offset);
+
+                if (got < 0)
+                        return error_os(err, errno, "cannot read '%s'", path);
+                if (got == 0)
+                        return error_set(err, ST_NOT_FOUND, "'%s' became shorter while it was read; upload it again", path);
+                if (stop && atomic_load(stop))
+                        return error_set(err, ST_BUSY, "stopped before '%s' was sent", path);
+                sha256_update(&hash, slice, (size_t)got);
+                offset += (uint64_t)got;
+        }
+        if (!st)
+                sha256_final(&hash, ret);
+        return st;
+}
+
+/* The bytes to send, as an open file: the split, or the file itself. The build-id must still be the one asked about. */
+static enum status open_content(const struct upload_item *item, int *fd_ret, uint64_t *size_ret, struct error *err)
+{
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        _cleanup_close_ int fd = open(item->path, O_RDONLY | O_CLOEXEC);
+        _cleanup_close_ int tmp = -1;
+        enum status st;
+
+        if (fd < 0)
+                return error_os(err, errno, "cannot open '%s'", item->path);
+        st = elf_image_from_fd(fd, item->path, &img, err);
+        if (st)
+                return st;
+        if (!build_id_equal(&img.build_id, &item->build_id))
+                return error_set(err, ST_NOT_FOUND, "'%s' was replaced while the server was asked; upload it again", item->path);
+        if (!item->split) {
+                *size_ret = img.size;
+                *fd_ret = steal_fd(&fd);
+                return ST_OK;
+        }
+        st = split_temporary(&tmp, err);
+        if (!st)
+                st = split_write(&img, tmp, size_ret, err);
+        if (!st)
+                *fd_ret = steal_fd(&tmp);
+        return st;
+}
+
+static enum status make_path(const struct upload_item *item, bool force, struct buf *to, struct error *err)
+{
+        char hex[BUILD_ID_HEX_MAX];
+
+        buf_printf(to, "/api/v1/debuginfo/%s/%s?quality=%s&name=", build_id_hex(&item->build_id, hex),
+                   upload_kind_name(item->kind), symbol_quality_name(item->quality));
+        http_client_escape(to, path_base(item->path));
+        if (force)
+                buf_append_str(to, "&force=1");
+        return buf_cstr(to) ? ST_OK : buf_status(to, err, "file name");
+}
+
+static enum status put(struct http_client *client, struct upload_item *item, bool force, struct packer *p,
+                       const uint8_t digest[static SHA256_BYTES], struct error *err)
+{
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        _cleanup_buf_ struct buf path;
+        char size_header[48], hash_header[96], hex[SHA256_HEX_MAX], reason[64];
+        const char *const headers[] = { "Content-Type: application/octet-stream", "Content-Encoding: zstd", size_header,
+                                        hash_header, NULL };
+        struct http_client_request q = { .method = "PUT", .headers = headers, .read = packer_read, .rewind = packer_rewind,
+                                         .context = p };
+        enum status st;
+
+        buf_init(&path, KiB(8));
+        st = make_path(item, force, &path, err);
+        if (st)
+                return st;
+        q.path = buf_cstr(&path);
+        snprintf(size_header, sizeof size_header, "X-Cairn-Size: %" PRIu64, p->size);
+        snprintf(hash_header, sizeof hash_header, "X-Cairn-SHA256: %s", sha256_hex(digest, hex));
+        st = http_client_send(client, &q, &response, err);
+        item->sent_bytes = p->packed;
+        http_client_error_member(&response, "reason", reason, sizeof reason);
+        if (response.code == 409 && strcmp(reason, "not_better") == 0) {
+                item->state = UPLOAD_THERE;
+                return ST_OK;
+        }
+        if (p->failed)
+                return error_set(err, ST_NOT_FOUND, "'%s' changed while it was sent; upload it again", item->path);
+        if (!st)
+                item->state = response.code == 200 ? UPLOAD_THERE : UPLOAD_SENT;
+        return st;
+}
+
+enum status send_item(struct http_client *client, struct upload_item *item, bool force, _Atomic uint64_t *moved,
+                      const atomic_bool *stop, struct error *err)
+{
+        _cleanup_close_ int fd = -1;
+        uint8_t digest[SHA256_BYTES];
+        struct packer packer;
+        uint64_t size;
+        enum status st = open_content(item, &fd, &size, err);
+
+        if (!st)
+                st = hash_file(fd, size, item->path, stop, digest, err);
+        if (!st)
+                st = packer_init(&packer, fd, size, moved, err);
+        if (!st) {
+                item->size_bytes = size;
+                st = put(client, item, force, &packer, digest, err);
+                packer_deinit(&packer);
+        }
+        return st;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_UPLOADER_SEND_H
+#define CAIRN_UPLOADER_SEND_H
+
+/**
+ * @file
+ * Split, hash, compress and send one file. Source: docs/formats/upload.md, 3.
+ *
+ * Everything streams: memory is a slice of the file and the compressor's window.
+ */
+#include <stdatomic.h>
+
+#include "http/client.h"
+#include "uploader/upload_list.h"
+
+/**
+ * Send one item and set its state, sizes and reason.
+ * @param moved counts unpacked bytes as they go, for progress; may be NULL.
+ * @param stop  once true, the work before the request ends too; may be NULL.
+ */
+enum status send_item(struct http_client *client, struct upload_item *item, bool force, _Atomic uint64_t *moved,
+                      const atomic_bool *stop, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_UPLOADER_UPLOAD_LIST_H
+#define CAIRN_UPLOADER_UPLOAD_LIST_H
+
+/**
+ * @file
+ * What could be uploaded, one entry per build-id and kind: the best file of each.
+ *
+ * Threads: filled by one; afterwards each item belongs to whoever works on it.
+ */
+#include "common/build_id.h"
+#include "common/error.h"
+#include "elf-image/quality.h"
+
+enum upload_kind { UPLOAD_DEBUGINFO, UPLOAD_EXECUTABLE };
+const char *upload_kind_name(enum upload_kind kind); /* "debuginfo", "executable": docs/formats/upload.md */
+
+enum upload_state {
+        UPLOAD_UNASKED,
+        UPLOAD_WANTED,        /* the server wants it; also the state of a dry run's "would send" */
+        UPLOAD_THERE,         /* the server has as good or better */
+        UPLOAD_REFUSED,       /* the server wants it for another reason not; reason says */
+        UPLOAD_SENT,
+        UPLOAD_FAILED,        /* reason says */
+};
+
+struct upload_item {
+        char *path;
+        struct build_id build_id;
+        enum upload_kind kind;
+        enum symbol_quality quality;
+        bool split;                 /* code is left out before it is sent */
+        uint64_t size_bytes;        /* of the file; after sending, of what was sent, unpacked */
+        uint64_t sent_bytes;        /* packed */
+        enum upload_state state;
+        enum status failure;        /* of UPLOAD_FAILED */
+        char reason[240];
+        size_t order;
+};
+
+/** Files that are no candidates, counted by why. */
+struct upload_skips {
+        uint64_t no_build_id, no_symbols, core_dump, duplicate, broken;
+};
+
+struct upload_list {
+        struct upload_item *items;
+        size_t count, capacity;
+        struct upload_skips skips;
+        bool executables;           /* whole executables are wanted too */
+};
+
+void upload_list_deinit(struct upload_list *list);
+
+/** A thing worth a line to the user, that stops nothing. */
+typedef void upload_note(void *context, const char *path, const char *text);
+
+/**
+ * Look at one ELF file and add what it is good for: nothing, its debuginfo,
+ * itself, and the dwz supplementary file that it links to.
+ * @return ST_BAD_DATA and the like count as a broken file for the caller to report.
+ */
+enum status upload_list_add(struct upload_list *list, const char *path, upload_note *note, void *context,
+                            struct error *err) MUST_CHECK;
+
+/** Keep the best of each build-id and kind (the first of equals), in the order they were found. */
+void upload_list_settle(struct upload_list *list);
+
+#endif
