@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes Parquet files that hold every shape of column, and beside each the
- * same rows as JSON lines made without Parquet. tests/e2e/parquet-readers.t
- * compares the two through other readers: PARQUET_SAMPLES names the directory
- * to leave them in.
+ * same rows as JSON lines made without Parquet; our reader must give back the
+ * same lines. tests/e2e/parquet-readers.t does the same with other readers:
+ * PARQUET_SAMPLES names the directory to leave the files in, and
+ * PARQUET_FOREIGN one whose *.parquet files are to be read into *.ours.jsonl.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "parquet/writer.h"
+#include "tests/support/parquet_json.h"
 #include "tests/support/suite.h"
 
 struct sample {
@@ -65,6 +67,7 @@ static void sample_row_end(struct sample *s)
 static void sample_close(struct sample *s)
 {
         _cleanup_free_ char *json_path = NULL;
+        _cleanup_buf_ struct buf read;
         struct error err = { 0 };
         off_t size;
 
@@ -73,6 +76,10 @@ static void sample_close(struct sample *s)
         ck_assert_uint_eq((uint64_t)size, parquet_writer_bytes(s->w));
         parquet_writer_destroy(s->w);
         close(s->fd);
+        buf_init(&read, MiB(512));
+        ck_assert_msg(!parquet_json_lines(s->path, &read, &err), "%s", err.text);
+        ck_assert_uint_eq(read.size, s->json.size);
+        ck_assert(!read.size || memcmp(read.data, s->json.data, read.size) == 0);
         ck_assert_int_gt(asprintf(&json_path, "%.*s.jsonl", (int)(strlen(s->path) - strlen(".parquet")), s->path), 0);
         ck_assert(!buf_status(&s->json, &err, "json"));
         ck_assert_msg(!file_write_durable(json_path, s->json.data, s->json.size, &err), "%s", err.text);
@@ -285,7 +292,7 @@ START_TEST(nested_columns_with_nulls_and_empty_lists)
                                 text(&s, "linkage_name", linkage, f % 5 ? words[f / 8 % WORDS] : NULL);
                                 text(&s, "file", file, f % 7 ? "src/main.c" : NULL);
                                 number(&s, "line", line, f % 4 == 0, (int64_t)(f % 3000));
-                                boolean(&s, "inlined", inlined, f % 6 == 0, k > 0);
+                                boolean(&s, "inlined", inlined, f % 6 == 1, k > 0);
                                 json_object_end(&s.out);
                         }
                         json_array_end(&s.out);
@@ -378,5 +385,28 @@ START_TEST(file_without_rows)
 }
 END_TEST
 
-TEST_SUITE("parquet_samples", flat_columns_of_every_type_in_several_row_groups,
+START_TEST(files_of_other_writers_are_read)
+{
+        const char *dir = getenv("PARQUET_FOREIGN");
+        _cleanup_closedir_ DIR *d = dir ? opendir(dir) : NULL;
+        struct dirent *entry;
+
+        while (d && (entry = readdir(d))) {
+                _cleanup_free_ char *path = path_join(dir, entry->d_name);
+                _cleanup_free_ char *out = NULL;
+                _cleanup_buf_ struct buf lines;
+                struct error err = { 0 };
+                size_t n = strlen(path);
+
+                buf_init(&lines, MiB(512));
+                if (n < 8 || strcmp(path + n - 8, ".parquet") != 0)
+                        continue;
+                ck_assert_msg(!parquet_json_lines(path, &lines, &err), "%s", err.text);
+                ck_assert_int_gt(asprintf(&out, "%.*s.ours.jsonl", (int)n - 8, path), 0);
+                ck_assert_msg(!file_write_durable(out, lines.data, lines.size, &err), "%s", err.text);
+        }
+}
+END_TEST
+
+TEST_SUITE("parquet_samples", files_of_other_writers_are_read, flat_columns_of_every_type_in_several_row_groups,
            nested_columns_with_nulls_and_empty_lists, dictionary_that_grows_too_large_is_left, file_without_rows)

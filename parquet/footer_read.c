@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "parquet/footer_read.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "common/reader.h"
+#include "parquet/format.h"
+#include "parquet/schema_read.h"
+#include "parquet/thrift_read.h"
+
+struct parse {
+        struct reader r;
+        struct arena *arena;
+        struct error *err;
+        struct read_footer *footer;
+        uint64_t pages_end; /* where the footer begins */
+};
+
+/* What a chunk says before it is checked. */
+struct raw_chunk {
+        struct read_chunk chunk;
+        int32_t physical;
+        uint64_t data_offset;
+        uint64_t dictionary_offset;
+        bool has_meta;
+        bool elsewhere;
+};
+
+static void read_statistics(struct reader *r, uint8_t type, struct read_chunk *c)
+{
+        struct thrift_fields s = { 0 };
+
+        if (type != THRIFT_STRUCT)
+                thrift_fail(r);
+        while (thrift_field(r, &s)) {
+                switch (s.id) {
+                case 3:
+                        thrift_read_size(r, s.type, &c->null_count);
+                        c->has_null_count = true;
+                        break;
+                case 5:
+                        thrift_read_binary(r, s.type, &c->max.data, &c->max.size);
+                        break;
+                case 6:
+                        thrift_read_binary(r, s.type, &c->min.data, &c->min.size);
+                        break;
+                case 7:
+                        thrift_read_bool(r, s.type, &c->max.exact);
+                        break;
+                case 8:
+                        thrift_read_bool(r, s.type, &c->min.exact);
+                        break;
+                default:
+                        thrift_skip(r, s.type);
+                }
+        }
+}
+
+static void read_column_meta(struct reader *r, uint8_t type, struct raw_chunk *raw)
+{
+        struct thrift_fields s = { 0 };
+
+        if (type != THRIFT_STRUCT)
+                thrift_fail(r);
+        while (thrift_field(r, &s)) {
+                switch (s.id) {
+                case 1:
+                        thrift_read_i32(r, s.type, &raw->physical);
+                        break;
+                case 4:
+                        thrift_read_i32(r, s.type, &raw->chunk.codec);
+                        break;
+                case 5:
+                        thrift_read_size(r, s.type, &raw->chunk.value_count);
+                        break;
+                case 7:
+                        thrift_read_size(r, s.type, &raw->chunk.size);
+                        break;
+                case 9:
+                        thrift_read_size(r, s.type, &raw->data_offset);
+                        break;
+                case 11:
+                        thrift_read_size(r, s.type, &raw->dictionary_offset);
+                        break;
+                case 12:
+                        read_statistics(r, s.type, &raw->chunk);
+                        break;
+                default:
+                        thrift_skip(r, s.type);
+                }
+        }
+        raw->has_meta = true;
+}
+
+static void read_raw_chunk(struct reader *r, struct raw_chunk *raw)
+{
+        struct thrift_fields s = { 0 };
+
+        while (thrift_field(r, &s)) {
+                if (s.id == 3) {
+                        read_column_meta(r, s.type, raw);
+                } else {
+                        raw->elsewhere |= s.id == 1 || s.id == 8 || s.id == 9;
+                        thrift_skip(r, s.type);
+                }
+        }
+}
+
+static enum status read_chunk(struct parse *p, uint32_t column, struct read_chunk *ret)
+{
+        const struct parquet_node *n = &p->footer->schema.nodes[p->footer->schema.columns[column]];
+        struct raw_chunk raw = { .physical = -1 };
+        struct read_chunk *c = &raw.chunk;
+
+        read_raw_chunk(&p->r, &raw);
+        if (p->r.failed)
+                return reader_error(&p->r, p->err, "a column chunk's metadata");
+        if (raw.elsewhere)
+                return error_set(p->err, ST_UNSUPPORTED, "column '%s' is encrypted or in another file", n->name);
+        c->start = raw.data_offset;
+        if (raw.dictionary_offset && raw.dictionary_offset < raw.data_offset)
+                c->start = raw.dictionary_offset;
+        if (!raw.has_meta || raw.physical != n->physical || c->start < PARQUET_MAGIC_BYTES || c->start > p->pages_end ||
+            c->size > p->pages_end - c->start)
+                return error_at(p->err, ST_BAD_DATA, p->r.base + p->r.pos,
+                                "a chunk of column '%s' is outside the file or of another type", n->name);
+        *ret = *c;
+        return ST_OK;
+}
+
+static enum status read_chunks(struct parse *p, uint8_t type, struct read_group *g)
+{
+        uint32_t column_count = p->footer->schema.column_count;
+        size_t count = 0;
+
+        thrift_read_struct_list(&p->r, type, &count);
+        if (p->r.failed)
+                return reader_error(&p->r, p->err, "a row group's metadata");
+        if (count != column_count)
+                return error_at(p->err, ST_BAD_DATA, p->r.base + p->r.pos, "a row group has %zu columns, the schema %u",
+                                count, column_count);
+        g->chunks = arena_alloc_array(p->arena, count, sizeof *g->chunks);
+        if (!g->chunks)
+                return error_set(p->err, ST_TOO_BIG, "the footer unpacks to more than %zu bytes",
+                                 LIMIT_PARQUET_METADATA_BYTES);
+        for (uint32_t i = 0; i < count; i++) {
+                enum status st = read_chunk(p, i, &g->chunks[i]);
+
+                if (st)
+                        return st;
+        }
+        return ST_OK;
+}
+
+static enum status read_group(struct parse *p, struct read_group *g)
+{
+        struct thrift_fields s = { 0 };
+        enum status st;
+
+        while (thrift_field(&p->r, &s)) {
+                if (s.id == 1) {
+                        st = read_chunks(p, s.type, g);
+                        if (st)
+                                return st;
+                } else if (s.id == 3) {
+                        thrift_read_size(&p->r, s.type, &g->rows);
+                } else {
+                        thrift_skip(&p->r, s.type);
+                }
+        }
+        if (p->r.failed || !g->chunks) {
+                thrift_fail(&p->r);
+                return reader_error(&p->r, p->err, "a row group's metadata");
+        }
+        return ST_OK;
+}
+
+static enum status read_groups(struct parse *p, uint8_t type)
+{
+        struct read_footer *f = p->footer;
+
+        thrift_read_struct_list(&p->r, type, &f->group_count);
+        if (!f->schema.nodes)
+                thrift_fail(&p->r); /* fields are in ascending order: a schema comes first */
+        if (p->r.failed)
+                return reader_error(&p->r, p->err, "the list of row groups");
+        if (f->group_count > LIMIT_PARQUET_ROW_GROUPS)
+                return error_set(p->err, ST_TOO_BIG, "more than %d row groups", LIMIT_PARQUET_ROW_GROUPS);
+        f->groups = arena_alloc_array(p->arena, f->group_count, sizeof *f->groups);
+        if (!f->groups)
+                return error_no_memory(p->err);
+        for (size_t i = 0; i < f->group_count; i++) {
+                enum status st = read_group(p, &f->groups[i]);
+
+                if (st)
+                        return st;
+        }
+        return ST_OK;
+}
+
+static enum status read_metadata(struct parse *p, uint8_t type)
+{
+        struct read_footer *f = p->footer;
+        size_t count = 0;
+
+        thrift_read_struct_list(&p->r, type, &count);
+        if (p->r.failed)
+                return reader_error(&p->r, p->err, "the key-value metadata");
+        f->metadata = arena_alloc_array(p->arena, count, sizeof *f->metadata);
+        for (size_t i = 0; f->metadata && i < count && !p->r.failed; i++) {
+                const uint8_t *key = NULL, *value = NULL;
+                size_t key_size = 0, value_size = 0;
+                struct thrift_fields s = { 0 };
+
+                while (thrift_field(&p->r, &s)) {
+                        if (s.id == 1)
+                                thrift_read_binary(&p->r, s.type, &key, &key_size);
+                        else if (s.id == 2)
+                                thrift_read_binary(&p->r, s.type, &value, &value_size);
+                        else
+                                thrift_skip(&p->r, s.type);
+                }
+                f->metadata[i].key = arena_strndup(p->arena, (const char *)key, key_size);
+                f->metadata[i].value = arena_strndup(p->arena, (const char *)value, value_size);
+                if (!f->metadata[i].key || !f->metadata[i].value)
+                        return error_no_memory(p->err);
+        }
+        f->metadata_count = f->metadata ? count : 0;
+        return f->metadata ? ST_OK : error_no_memory(p->err);
+}
+
+static enum status check_rows(const struct parse *p)
+{
+        const struct read_footer *f = p->footer;
+        uint64_t rows = 0;
+
+        for (size_t i = 0; i < f->group_count; i++) {
+                if (f->groups[i].rows > INT64_MAX - rows)
+                        return error_set(p->err, ST_BAD_DATA, "the row groups' rows overflow");
+                rows += f->groups[i].rows;
+        }
+        if (rows != f->rows)
+                return error_set(p->err, ST_BAD_DATA, "the row groups have %ju rows, the file says %ju", (uintmax_t)rows,
+                                 (uintmax_t)f->rows);
+        return ST_OK;
+}
+
+static enum status read_file_metadata(struct parse *p)
+{
+        struct thrift_fields s = { 0 };
+        enum status st = ST_OK;
+
+        while (!st && thrift_field(&p->r, &s)) {
+                switch (s.id) {
+                case 2:
+                        st = schema_read(&p->r, s.type, p->arena, &p->footer->schema, p->err);
+                        break;
+                case 3:
+                        thrift_read_size(&p->r, s.type, &p->footer->rows);
+                        break;
+                case 4:
+                        st = read_groups(p, s.type);
+                        break;
+                case 5:
+                        st = read_metadata(p, s.type);
+                        break;
+                default:
+                        thrift_skip(&p->r, s.type);
+                }
+        }
+        if (st)
+                return st;
+        if (!p->footer->schema.nodes)
+                thrift_fail(&p->r);
+        if (p->r.failed)
+                return reader_error(&p->r, p->err, "the footer");
+        return check_rows(p);
+}
+
+enum status footer_read(const uint8_t *data, size_t size, struct arena *a, struct read_footer *ret, struct error *err)
+{
+        struct read_footer footer = { 0 };
+        struct parse p = { .arena = a, .err = err, .footer = &footer };
+        uint32_t footer_size;
+        enum status st;
+
+        if (size < PARQUET_MAGIC_BYTES + PARQUET_TAIL_BYTES || memcmp(data, PARQUET_MAGIC, PARQUET_MAGIC_BYTES) != 0)
+                return error_set(err, ST_BAD_DATA, "not a Parquet file");
+        if (memcmp(data + size - PARQUET_MAGIC_BYTES, "PARE", PARQUET_MAGIC_BYTES) == 0)
+                return error_set(err, ST_UNSUPPORTED, "an encrypted Parquet file");
+        if (memcmp(data + size - PARQUET_MAGIC_BYTES, PARQUET_MAGIC, PARQUET_MAGIC_BYTES) != 0)
+                return error_at(err, ST_BAD_DATA, size, "a Parquet file that is cut off: its end has no magic");
+        memcpy(&footer_size, data + size - PARQUET_TAIL_BYTES, sizeof footer_size);
+        footer_size = le32toh(footer_size);
+        if (footer_size > size - PARQUET_MAGIC_BYTES - PARQUET_TAIL_BYTES)
+                return error_at(err, ST_BAD_DATA, size - PARQUET_TAIL_BYTES, "a footer of %u bytes is larger than the file",
+                                footer_size);
+        if (footer_size > LIMIT_PARQUET_FOOTER_BYTES)
+                return error_set(err, ST_TOO_BIG, "a footer of %u bytes", footer_size);
+        p.pages_end = size - PARQUET_TAIL_BYTES - footer_size;
+        reader_init(&p.r, data + p.pages_end, footer_size);
+        p.r.base = p.pages_end;
+        st = read_file_metadata(&p);
+        if (!st)
+                *ret = footer;
+        return st;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PARQUET_FOOTER_READ_H
+#define CAIRN_PARQUET_FOOTER_READ_H
+
+/**
+ * @file
+ * A file's metadata, checked: every chunk lies inside the file before its
+ * footer, has the type that the schema says, and the row groups' rows add up.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "parquet/schema.h"
+
+/* A min or max as the file has it: PLAIN, without a byte array's length. */
+struct raw_bound {
+        const uint8_t *data; /* NULL: none */
+        size_t size;
+        bool exact;
+};
+
+struct read_chunk {
+        int32_t codec;
+        bool has_null_count;
+        uint64_t value_count;
+        uint64_t start;      /* of its first page in the file */
+        uint64_t size;       /* of all its pages */
+        uint64_t null_count;
+        struct raw_bound min, max;
+};
+
+struct read_group {
+        uint64_t rows;
+        struct read_chunk *chunks; /* one a column */
+};
+
+struct footer_metadata {
+        const char *key;
+        const char *value;
+};
+
+struct read_footer {
+        struct parquet_schema schema;
+        uint64_t rows;
+        struct read_group *groups;
+        size_t group_count;
+        struct footer_metadata *metadata;
+        size_t metadata_count;
+};
+
+/**
+ * @param data the whole file; bounds stay borrowed from it.
+ * @param a    holds the rest.
+ */
+enum status footer_read(const uint8_t *data, size_t size, struct arena *a, struct read_footer *ret,
+                        struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_TESTS_SUPPORT_PARQUET_JSON_H
+#define CAIRN_TESTS_SUPPORT_PARQUET_JSON_H
+
+/*
+ * A Parquet file as JSON lines, one object a row: binary in hexadecimal,
+ * timestamps as they are, maps as objects, a struct whose leaves are all null
+ * as null.
+ */
+#include "common/buf.h"
+
+enum status parquet_json_lines(const char *path, struct buf *ret, struct error *err);
+
+#endif
