@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_COMPRESS_H
+#define CAIRN_COMMON_COMPRESS_H
+
+/**
+ * @file
+ * gzip and zstd over whole buffers, with a bound on what comes out.
+ *
+ * Unpacking appends to ret and never lets it pass its max, whatever the input
+ * claims: that many bytes and one is ST_TOO_BIG. On failure ret is cut back to
+ * what it held. A cut-off or damaged input is ST_BAD_DATA.
+ *
+ * Threads: no shared state.
+ * Source: RFC 1952 (several members in a row are one text), RFC 1950, RFC 8878.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+
+/** Whether data begins with the magic of a gzip member / of a zstd frame. */
+bool gzip_detect(const void *data, size_t n);
+bool zstd_detect(const void *data, size_t n);
+
+/** gzip, or zlib ("deflate" of HTTP). */
+enum status gzip_unpack(const void *data, size_t n, struct buf *ret, struct error *err) MUST_CHECK;
+enum status gzip_pack(const void *data, size_t n, int level, struct buf *ret, struct error *err) MUST_CHECK;
+
+/** The window is bounded too (128 MiB), so that a frame header cannot ask for memory. */
+enum status zstd_unpack(const void *data, size_t n, struct buf *ret, struct error *err) MUST_CHECK;
+enum status zstd_pack(const void *data, size_t n, int level, struct buf *ret, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <string.h>
+
+#include "common/compress.h"
+#include "common/limits.h"
+#include "tests/support/suite.h"
+
+typedef enum status pack_fn(const void *, size_t, int, struct buf *, struct error *);
+typedef enum status unpack_fn(const void *, size_t, struct buf *, struct error *);
+
+static pack_fn *const packs[] = { gzip_pack, zstd_pack };
+static unpack_fn *const unpacks[] = { gzip_unpack, zstd_unpack };
+
+/* 1 MiB that packs well, but not to nothing. */
+static uint8_t *make_text(void)
+{
+        uint8_t *text = malloc(MiB(1));
+        uint32_t seed = 1;
+
+        for (size_t i = 0; i < MiB(1); i++) {
+                seed = seed * 1103515245 + 12345;
+                text[i] = "abcdefgh"[seed >> 29];
+        }
+        return text;
+}
+
+START_TEST(packed_text_comes_back)
+{
+        _cleanup_free_ uint8_t *text = make_text();
+
+        for (int i = 0; i < 2; i++) {
+                _cleanup_buf_ struct buf packed, back;
+
+                buf_init(&packed, MiB(2));
+                buf_init(&back, MiB(1));
+                ck_assert_int_eq(packs[i](text, MiB(1), 3, &packed, NULL), ST_OK);
+                ck_assert_uint_lt(packed.size, MiB(1) / 2);
+                buf_init(&back, MiB(1)); /* exactly as much as comes out is enough */
+                ck_assert_int_eq(unpacks[i](packed.data, packed.size, &back, NULL), ST_OK);
+                ck_assert_uint_eq(back.size, MiB(1));
+                ck_assert_mem_eq(back.data, text, MiB(1));
+                ck_assert(gzip_detect(packed.data, packed.size) == (i == 0));
+                ck_assert(zstd_detect(packed.data, packed.size) == (i == 1));
+        }
+}
+END_TEST
+
+START_TEST(a_bomb_stops_at_the_maximum)
+{
+        for (int i = 0; i < 2; i++) {
+                _cleanup_free_ uint8_t *zeros = calloc(1, MiB(32));
+                _cleanup_buf_ struct buf packed, back;
+                struct error err;
+
+                buf_init(&packed, MiB(40));
+                ck_assert_int_eq(packs[i](zeros, MiB(32), 3, &packed, NULL), ST_OK);
+                ck_assert_uint_lt(packed.size, KiB(256));
+                buf_init(&back, MiB(1));
+                buf_append_str(&back, "before");
+                ck_assert_int_eq(unpacks[i](packed.data, packed.size, &back, &err), ST_TOO_BIG);
+                ck_assert_ptr_nonnull(strstr(err.text, "unpacks to more than 1048576 bytes"));
+                ck_assert_uint_eq(back.size, 6);
+                ck_assert_uint_le(back.capacity, MiB(1));
+        }
+}
+END_TEST
+
+START_TEST(every_cut_is_bad_data)
+{
+        static const char text[] = "a text that is long enough to have a stream of its own, is it not, is it not";
+
+        for (int i = 0; i < 2; i++) {
+                _cleanup_buf_ struct buf packed, back;
+
+                buf_init(&packed, KiB(4));
+                buf_init(&back, KiB(4));
+                ck_assert_int_eq(packs[i](text, sizeof text, 3, &packed, NULL), ST_OK);
+                for (size_t n = 0; n < packed.size; n++) {
+                        _cleanup_free_ uint8_t *copy = malloc(n + 1);
+
+                        memcpy(copy, packed.data, n);
+                        ck_assert_int_eq(unpacks[i](copy, n, &back, NULL), ST_BAD_DATA);
+                        ck_assert_uint_eq(back.size, 0);
+                }
+        }
+}
+END_TEST
+
+START_TEST(gzip_members_in_a_row_are_one_text)
+{
+        _cleanup_buf_ struct buf packed, back;
+
+        buf_init(&packed, KiB(4));
+        buf_init(&back, KiB(4));
+        ck_assert_int_eq(gzip_pack("one ", 4, 6, &packed, NULL), ST_OK);
+        ck_assert_int_eq(gzip_pack("two", 3, 6, &packed, NULL), ST_OK);
+        ck_assert_int_eq(gzip_unpack(packed.data, packed.size, &back, NULL), ST_OK);
+        ck_assert_uint_eq(back.size, 7);
+        ck_assert_mem_eq(back.data, "one two", 7);
+        buf_append_str(&packed, "trailing bytes that are no member");
+        ck_assert_int_eq(gzip_unpack(packed.data, packed.size, &back, NULL), ST_BAD_DATA);
+}
+END_TEST
+
+TEST_SUITE("compress", packed_text_comes_back, a_bomb_stops_at_the_maximum, every_cut_is_bad_data,
+           gzip_members_in_a_row_are_one_text)
