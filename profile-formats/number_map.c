@@ -68,3 +68,16 @@ enum status number_map_get(struct number_map *m, const struct number_key *key, u
         *ret = m->slots[at] - 1;
         return ST_OK;
 }
+
+bool number_map_find(const struct number_map *m, const struct number_key *key, uint32_t *ret)
+{
+        uint32_t at;
+
+        if (m->count == 0)
+                return false;
+        at = slot_of(m, key);
+        if (!m->slots[at])
+                return false;
+        *ret = m->slots[at] - 1;
+        return true;
+}

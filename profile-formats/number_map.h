@@ -29,4 +29,7 @@ void number_map_deinit(struct number_map *m);
 enum status number_map_get(struct number_map *m, const struct number_key *key, uint32_t *ret, bool *fresh_ret,
                            struct error *err) MUST_CHECK;
 
+/** False when the key has no number. */
+bool number_map_find(const struct number_map *m, const struct number_key *key, uint32_t *ret) MUST_CHECK;
+
 #endif

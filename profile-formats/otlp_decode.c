@@ -5,13 +5,9 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "profile-formats/label_list.h"
 #include "profile-formats/otlp_dictionary.h"
 #include "profile-formats/profile_type.h"
-
-struct labels {
-        struct profile_label items[LIMIT_LABELS_PER_SAMPLE];
-        uint32_t count;
-};
 
 struct decoder {
         struct otlp_dictionary dictionary;
@@ -24,31 +20,20 @@ struct decoder {
 
 /* What the samples of one Profile message have in common. */
 struct context {
-        struct labels labels;
+        struct label_list labels;
         uint32_t type;
         int64_t time_unix_ns, duration_ns;
 };
 
 static const char too_old[] = "its sender speaks OTLP profiles older than 1.8.0, update the sender";
 
-static enum status labels_set(struct labels *l, const struct otlp_attribute *a, struct error *err)
+static enum status add_attribute(struct label_list *l, const struct otlp_attribute *a, struct error *err)
 {
-        if (!a->usable || a->key == 0)
-                return ST_OK;
-        for (uint32_t i = 0; i < l->count; i++) {
-                if (l->items[i].key == a->key) {
-                        l->items[i].value = a->value;
-                        return ST_OK;
-                }
-        }
-        if (l->count == LIMIT_LABELS_PER_SAMPLE)
-                return error_set(err, ST_TOO_BIG, "OTLP sample has more than %d labels", LIMIT_LABELS_PER_SAMPLE);
-        l->items[l->count++] = (struct profile_label){ a->key, a->value };
-        return ST_OK;
+        return a->usable && a->key ? label_list_set(l, a->key, a->value, err) : ST_OK;
 }
 
 /* Resource and InstrumentationScope differ in the number of their attributes field. */
-static enum status add_key_values(struct decoder *d, struct reader r, uint32_t field, struct labels *l, struct error *err)
+static enum status add_key_values(struct decoder *d, struct reader r, uint32_t field, struct label_list *l, struct error *err)
 {
         struct wire_field f;
         enum status st = ST_OK;
@@ -60,14 +45,14 @@ static enum status add_key_values(struct decoder *d, struct reader r, uint32_t f
                         continue;
                 st = otlp_key_value(&d->dictionary, f.bytes, &a, err);
                 if (!st)
-                        st = labels_set(l, &a, err);
+                        st = add_attribute(l, &a, err);
         }
         if (!st && r.failed)
                 st = reader_error(&r, err, "OTLP resource or scope");
         return st;
 }
 
-static enum status add_indexed(struct decoder *d, struct wire_field *f, const struct reader *at, struct labels *l,
+static enum status add_indexed(struct decoder *d, struct wire_field *f, const struct reader *at, struct label_list *l,
                                bool *truncated, struct error *err)
 {
         uint64_t index;
@@ -83,7 +68,7 @@ static enum status add_indexed(struct decoder *d, struct wire_field *f, const st
                 if (truncated && a->key == d->dictionary.truncated_key)
                         *truncated = true;
                 else
-                        st = labels_set(l, a, err);
+                        st = add_attribute(l, a, err);
         }
         if (!st && f->bytes.failed)
                 st = reader_error(&f->bytes, err, "OTLP attribute indices");
@@ -119,7 +104,7 @@ static enum status sample_labels(struct decoder *d, const struct context *c, con
                                  const struct reader *attributes, struct profile_sample *s, bool *truncated,
                                  struct error *err)
 {
-        struct labels own;
+        struct label_list own;
         struct wire_field f = { .type = WIRE_BYTES, .bytes = *attributes };
         enum status st;
 
@@ -281,7 +266,7 @@ static enum status read_value_type(struct decoder *d, struct reader r, struct va
 }
 
 /* Take the attribute that names the type out of the labels; 0 when it is not there. */
-static uint32_t take_type_label(const struct profile *p, struct labels *l)
+static uint32_t take_type_label(const struct profile *p, struct label_list *l)
 {
         for (uint32_t i = 0; i < l->count; i++) {
                 uint32_t value = l->items[i].value;
@@ -307,7 +292,7 @@ static enum status add_type(struct decoder *d, const struct value_type *sample, 
                                 &c->type, err);
 }
 
-static enum status read_profile(struct decoder *d, struct reader r, const struct labels *outer, struct error *err)
+static enum status read_profile(struct decoder *d, struct reader r, const struct label_list *outer, struct error *err)
 {
         const struct reader message = r;
         struct context c = { .labels = *outer };
@@ -373,10 +358,10 @@ static enum status read_profile(struct decoder *d, struct reader r, const struct
 /*
  * A wrapper (ResourceProfiles, ScopeProfiles) may hold its attributes after what they describe, so it is walked twice.
  */
-static enum status read_scope_profiles(struct decoder *d, struct reader r, const struct labels *outer, struct error *err)
+static enum status read_scope_profiles(struct decoder *d, struct reader r, const struct label_list *outer, struct error *err)
 {
         const struct reader message = r;
-        struct labels l = *outer;
+        struct label_list l = *outer;
         struct wire_field f;
         enum status st = ST_OK;
 
@@ -395,7 +380,7 @@ static enum status read_scope_profiles(struct decoder *d, struct reader r, const
 static enum status read_resource_profiles(struct decoder *d, struct reader r, struct error *err)
 {
         const struct reader message = r;
-        struct labels l = { .count = 0 };
+        struct label_list l = { .count = 0 };
         struct wire_field f;
         enum status st = ST_OK;
 

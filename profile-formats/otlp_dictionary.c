@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "profile-formats/label_list.h"
 #include "profile-formats/return_address.h"
 
 struct otlp_function {
@@ -49,16 +50,6 @@ enum status otlp_check_index(const struct otlp_dictionary *d, unsigned table, ui
                         tables[table].name, (int64_t)index, d->counts[table]);
 }
 
-/* The greatest n that does not split a UTF-8 sequence. */
-static size_t cut(const uint8_t *text, size_t n, size_t max)
-{
-        if (n <= max)
-                return n;
-        for (n = max; n > max - 4 && (text[n] & 0xc0) == 0x80; n--)
-                ;
-        return n;
-}
-
 enum status otlp_string(struct otlp_dictionary *d, uint64_t index, const struct reader *at, uint32_t *ret,
                         struct error *err)
 {
@@ -75,7 +66,7 @@ enum status otlp_string(struct otlp_dictionary *d, uint64_t index, const struct 
                 uint32_t number;
 
                 e = &d->tables[DICTIONARY_STRINGS][index];
-                st = profile_add_string(d->p, (const char *)e->data, cut(e->data, e->size, LIMIT_NAME_BYTES), &number,
+                st = profile_add_string(d->p, (const char *)e->data, text_cut(e->data, e->size, LIMIT_NAME_BYTES), &number,
                                         err);
                 if (st)
                         return st;
@@ -142,7 +133,7 @@ static enum status any_value(struct otlp_dictionary *d, struct reader r, struct 
         if (!text)
                 return ST_OK;
         ret->usable = true;
-        return profile_add_string(d->p, (const char *)text, cut(text, n, LIMIT_LABEL_BYTES), &ret->value, err);
+        return profile_add_string(d->p, (const char *)text, text_cut(text, n, LIMIT_LABEL_BYTES), &ret->value, err);
 }
 
 enum status otlp_key_value(struct otlp_dictionary *d, struct reader r, struct otlp_attribute *ret, struct error *err)
@@ -154,7 +145,7 @@ enum status otlp_key_value(struct otlp_dictionary *d, struct reader r, struct ot
         while (!st && wire_next(&r, &f)) {
                 if (f.number == KEY_VALUE_KEY && f.type == WIRE_BYTES && f.bytes.size)
                         st = profile_add_string(d->p, (const char *)f.bytes.data,
-                                                cut(f.bytes.data, f.bytes.size, LIMIT_LABEL_BYTES), &a.key, err);
+                                                text_cut(f.bytes.data, f.bytes.size, LIMIT_LABEL_BYTES), &a.key, err);
                 else if (f.number == KEY_VALUE_KEY_STRINDEX && f.type == WIRE_VARINT && f.value)
                         st = otlp_string(d, f.value, &r, &a.key, err);
                 else if (f.number == KEY_VALUE_VALUE && f.type == WIRE_BYTES)

@@ -6,6 +6,7 @@
 #include "common/hash.h"
 #include "common/limits.h"
 #include "common/utf8.h"
+#include "profile-formats/label_list.h"
 
 /* Open addressing over the numbers of a table's entries; 0 means empty, so number i is kept as i + 1. */
 struct intern_table {
@@ -333,6 +334,41 @@ void profile_reject_sample(struct profile *p, const char *reason)
 {
         if (p->rejected_samples++ == 0)
                 snprintf(p->rejected_reason, sizeof p->rejected_reason, "%s", reason);
+}
+
+enum status profile_label_all(struct profile *p, const char *key, const char *value, struct error *err)
+{
+        struct label_list l;
+        uint32_t last_first = PROFILE_NONE, last_count = 0; /* samples in a row share their set */
+        struct profile_sample *last = NULL;
+        uint32_t key_number;
+        enum status st = profile_add_string(p, key, strlen(key), &key_number, err);
+
+        for (uint32_t i = 0; !st && i < p->samples.count; i++) {
+                struct profile_sample *s = &p->samples.items[i];
+                bool has = false;
+
+                if (last && s->first_label == last_first && s->label_count == last_count) {
+                        s->first_label = last->first_label;
+                        s->label_count = last->label_count;
+                        continue;
+                }
+                last = s;
+                last_first = s->first_label;
+                last_count = s->label_count;
+                l.count = s->label_count;
+                for (uint32_t j = 0; j < l.count; j++) {
+                        l.items[j] = p->labels.items[s->first_label + j];
+                        has |= l.items[j].key == key_number;
+                }
+                if (has)
+                        continue;
+                st = label_list_set_text(&l, p, key, value, strlen(value), err);
+                if (!st)
+                        st = profile_add_label_set(p, l.items, l.count, &s->first_label, err);
+                s->label_count = l.count;
+        }
+        return st;
 }
 
 void profile_default_time(struct profile *p, int64_t now_unix_ns)

@@ -142,6 +142,9 @@ enum status profile_add_sample(struct profile *p, const struct profile_sample *s
 /** Count a sample that a decoder refuses while it keeps the rest; the first reason stays. */
 void profile_reject_sample(struct profile *p, const char *reason);
 
+/** Give every sample that does not have the label yet this one (of a request's parameters, say). */
+enum status profile_label_all(struct profile *p, const char *key, const char *value, struct error *err) MUST_CHECK;
+
 /** Give samples whose sender told no time (time_unix_ns 0) the time they arrived. */
 void profile_default_time(struct profile *p, int64_t now_unix_ns);
 

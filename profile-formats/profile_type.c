@@ -70,3 +70,16 @@ enum status profile_type_add(struct profile *p, const char *name, const char *sa
                 st = profile_add_type(p, &t, ret, err);
         return st;
 }
+
+enum status profile_type_add_id(struct profile *p, const char *id, int64_t period, uint32_t *ret, struct error *err)
+{
+        struct profile_type t = { .period = period };
+        const char *unit;
+        size_t n;
+        enum status st = profile_add_string(p, id, strlen(id), &t.id, err);
+
+        unit = profile_type_part(id, TYPE_SAMPLE_UNIT, &n);
+        if (!st)
+                st = profile_add_string(p, unit, n, &t.unit, err);
+        return st ? st : profile_add_type(p, &t, ret, err);
+}

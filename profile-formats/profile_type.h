@@ -23,4 +23,8 @@ enum status profile_type_add(struct profile *p, const char *name, const char *sa
                              const char *period_type, const char *period_unit, int64_t period, uint32_t *ret,
                              struct error *err) MUST_CHECK;
 
+/** Add the type that an id of five parts names; the unit is its third part. */
+enum status profile_type_add_id(struct profile *p, const char *id, int64_t period, uint32_t *ret, struct error *err)
+        MUST_CHECK;
+
 #endif

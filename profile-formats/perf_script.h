@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_FORMATS_PERF_SCRIPT_H
+#define CAIRN_PROFILE_FORMATS_PERF_SCRIPT_H
+
+/**
+ * @file
+ * The text that `perf script` prints, with or without call chains.
+ *
+ * Chains are as the CPU left them, so callers are taken back by one here
+ * (profile_caller_address()), except above a switch from kernel to user code.
+ * With --show-mmap-events and a recording made with --buildid-mmap, addresses
+ * become (build-id, file offset) and can be resolved like any other sample's;
+ * without, the names that perf printed are all there is.
+ *
+ * Clocks (cpu-clock, task-clock) become the type process_cpu, other events
+ * perf:EVENT:count. Labels: comm and pid.
+ *
+ * Threads: no shared state.
+ * Source: linux tools/perf/builtin-script.c, tools/perf/util/evsel_fprintf.c.
+ */
+#include "profile-formats/profile.h"
+
+/**
+ * @param end_unix_ns  when the last sample was taken, since perf prints no wall clock; 0 leaves all times at 0.
+ * @return ST_BAD_DATA with the line's number: a stack without a header, a line that is neither.
+ */
+enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret, struct error *err)
+        MUST_CHECK;
+
+#endif

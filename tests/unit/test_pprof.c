@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <string.h>
+
+#include "common/compress.h"
+#include "common/limits.h"
+#include "profile-formats/folded.h"
+#include "profile-formats/perf_script.h"
+#include "profile-formats/pprof.h"
+#include "profile-formats/pprof_fields.h"
+#include "profile-formats/wire.h"
+#include "tests/support/profile_text.h"
+#include "tests/support/suite.h"
+
+/* A file with two sample types, one mapping, two locations; what differs from a good one is in the struct. */
+struct file {
+        uint64_t location_in_sample, function_in_line, mapping_in_location, string_in_function, second_location_id;
+        int values;
+        bool no_types;
+};
+
+static const struct file good_file = { .location_in_sample = 900, .function_in_line = 50, .mapping_in_location = 7,
+                                       .string_in_function = 5, .second_location_id = 901, .values = 2 };
+
+static void put_file(struct buf *b, const struct file *q)
+{
+        static const char *const strings[] = { "", "samples", "count", "cpu", "nanoseconds", "work", "/bin/app",
+                                               "0123456789abcdef0123456789abcdef01234567", "thread", "bytes" };
+        size_t m, l;
+
+        for (int i = 0; i < 2 && !q->no_types; i++) {
+                m = wire_begin(b, PPROF_SAMPLE_TYPE);
+                wire_put_varint(b, PPROF_VALUE_TYPE_TYPE, i ? 3 : 1);
+                wire_put_varint(b, PPROF_VALUE_TYPE_UNIT, i ? 4 : 2);
+                wire_end(b, m);
+        }
+        m = wire_begin(b, PPROF_SAMPLE);
+        wire_put_varint(b, PPROF_SAMPLE_LOCATION_ID, q->location_in_sample);
+        wire_put_varint(b, PPROF_SAMPLE_LOCATION_ID, q->second_location_id);
+        for (int i = 0; i < q->values; i++)
+                wire_put_varint(b, PPROF_SAMPLE_VALUE, i ? 30000000 : 3);
+        l = wire_begin(b, PPROF_SAMPLE_LABEL);
+        wire_put_varint(b, PPROF_LABEL_KEY, 8);
+        wire_put_varint(b, PPROF_LABEL_STR, 5);
+        wire_end(b, l);
+        l = wire_begin(b, PPROF_SAMPLE_LABEL);
+        wire_put_varint(b, PPROF_LABEL_KEY, 9);
+        wire_put_varint(b, PPROF_LABEL_NUM, (uint64_t)-5);
+        wire_end(b, l);
+        wire_end(b, m);
+        m = wire_begin(b, PPROF_MAPPING);
+        wire_put_varint(b, PPROF_ID, 7);
+        wire_put_varint(b, PPROF_MAPPING_START, 0x55b87a6bc000);
+        wire_put_varint(b, PPROF_MAPPING_LIMIT, 0x55b87a6bd000);
+        wire_put_varint(b, PPROF_MAPPING_FILE_OFFSET, 0x1000);
+        wire_put_varint(b, PPROF_MAPPING_FILENAME, 6);
+        wire_put_varint(b, PPROF_MAPPING_BUILD_ID, 7);
+        wire_end(b, m);
+        m = wire_begin(b, PPROF_LOCATION);
+        wire_put_varint(b, PPROF_ID, 900);
+        wire_put_varint(b, PPROF_LOCATION_MAPPING_ID, q->mapping_in_location);
+        wire_put_varint(b, PPROF_LOCATION_ADDRESS, 0x55b87a6bc15a);
+        wire_end(b, m);
+        m = wire_begin(b, PPROF_LOCATION);
+        wire_put_varint(b, PPROF_ID, q->second_location_id);
+        wire_put_varint(b, PPROF_LOCATION_ADDRESS, 0x55b87a6bc1b3);
+        l = wire_begin(b, PPROF_LOCATION_LINE);
+        wire_put_varint(b, PPROF_LINE_FUNCTION_ID, q->function_in_line);
+        wire_put_varint(b, PPROF_LINE_LINE, 12);
+        wire_end(b, l);
+        wire_end(b, m);
+        m = wire_begin(b, PPROF_FUNCTION);
+        wire_put_varint(b, PPROF_ID, 50);
+        wire_put_varint(b, PPROF_FUNCTION_NAME, q->string_in_function);
+        wire_end(b, m);
+        for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+                wire_put_bytes(b, PPROF_STRING_TABLE, strings[i], strlen(strings[i]));
+        wire_put_varint(b, PPROF_TIME_NANOS, 1700000000000000000);
+        wire_put_varint(b, PPROF_DURATION_NANOS, 10000000000);
+        m = wire_begin(b, PPROF_PERIOD_TYPE);
+        wire_put_varint(b, PPROF_VALUE_TYPE_TYPE, 3);
+        wire_put_varint(b, PPROF_VALUE_TYPE_UNIT, 4);
+        wire_end(b, m);
+        wire_put_varint(b, PPROF_PERIOD, 10000000);
+}
+
+static enum status decode_file(const struct file *q, struct profile *ret, struct error *err)
+{
+        _cleanup_buf_ struct buf b;
+
+        *err = (struct error){ 0 };
+        buf_init(&b, MiB(1));
+        put_file(&b, q);
+        return pprof_decode(b.data, b.size, NULL, ret, err);
+}
+
+START_TEST(process_addresses_become_file_offsets_of_the_build_id)
+{
+        _cleanup_profile_ struct profile p;
+        _cleanup_free_ char *text = NULL;
+        struct error err;
+
+        ck_assert_msg(decode_file(&good_file, &p, &err) == ST_OK, "%s", err.text);
+        text = profile_to_text(&p);
+        ck_assert_str_eq(text,
+                         "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 10000000 t=1700000000000000000 "
+                         "d=10000000000 v=30000000 000000000000000000000000000000000000000000000000 {bytes=-5} "
+                         "{thread=work} [1 0x115a /bin/app@0123456789abcdef0123456789abcdef01234567] "
+                         "[0 0x55b87a6bc1b3 work||:12]\n"
+                         "process_cpu:samples:count:cpu:nanoseconds count 10000000 t=1700000000000000000 "
+                         "d=10000000000 v=3 000000000000000000000000000000000000000000000000 {bytes=-5} "
+                         "{thread=work} [1 0x115a /bin/app@0123456789abcdef0123456789abcdef01234567] "
+                         "[0 0x55b87a6bc1b3 work||:12]\n");
+}
+END_TEST
+
+START_TEST(what_is_encoded_decodes_to_the_same)
+{
+        _cleanup_profile_ struct profile p, q;
+        _cleanup_free_ char *before = NULL, *after = NULL;
+        _cleanup_buf_ struct buf b;
+        struct error err;
+
+        ck_assert_int_eq(decode_file(&good_file, &p, &err), ST_OK);
+        buf_init(&b, MiB(1));
+        ck_assert_int_eq(pprof_encode(&p, &b, &err), ST_OK);
+        ck_assert(gzip_detect(b.data, b.size));
+        ck_assert_msg(pprof_decode(b.data, b.size, NULL, &q, &err) == ST_OK, "%s", err.text);
+        before = profile_to_text(&p);
+        after = profile_to_text(&q);
+        ck_assert_str_eq(before, after);
+}
+END_TEST
+
+START_TEST(references_to_nothing_are_refused)
+{
+        static const struct {
+                size_t member;
+                uint64_t value;
+                const char *text;
+        } cases[] = {
+                { offsetof(struct file, location_in_sample), 5, "refers to location 5" },
+                { offsetof(struct file, location_in_sample), 0, "refers to location 0" },
+                { offsetof(struct file, function_in_line), 51, "refers to function 51" },
+                { offsetof(struct file, mapping_in_location), UINT64_MAX, "refers to mapping 18446744073709551615" },
+                { offsetof(struct file, string_in_function), 10, "string index 10 is outside the table of 10" },
+                { offsetof(struct file, string_in_function), (uint64_t)-1, "string index -1 is outside" },
+                { offsetof(struct file, second_location_id), 900, "location 900 twice" },
+                { offsetof(struct file, second_location_id), 0, "location 1 has no id" },
+        };
+        struct error err;
+        struct profile p;
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct file q = good_file;
+
+                memcpy((char *)&q + cases[i].member, &cases[i].value, sizeof cases[i].value);
+                ck_assert_msg(decode_file(&q, &p, &err) == ST_BAD_DATA, "case %zu", i);
+                ck_assert_msg(strstr(err.text, cases[i].text), "case %zu: %s", i, err.text);
+        }
+}
+END_TEST
+
+START_TEST(a_sample_has_one_value_per_type)
+{
+        struct file q = good_file;
+        struct error err;
+        struct profile p;
+
+        q.values = 1;
+        ck_assert_int_eq(decode_file(&q, &p, &err), ST_BAD_DATA);
+        q.values = 300; /* more than may be */
+        ck_assert_int_eq(decode_file(&q, &p, &err), ST_BAD_DATA);
+        q = good_file;
+        q.no_types = true;
+        ck_assert_int_eq(decode_file(&q, &p, &err), ST_BAD_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, "no sample type"));
+}
+END_TEST
+
+START_TEST(every_cut_of_a_file_fails_or_decodes_cleanly)
+{
+        _cleanup_buf_ struct buf b;
+
+        buf_init(&b, MiB(1));
+        put_file(&b, &good_file);
+        for (size_t n = 0; n < b.size; n++) {
+                _cleanup_free_ uint8_t *copy = malloc(n + 1);
+                struct profile p;
+
+                memcpy(copy, b.data, n);
+                if (pprof_decode(copy, n, NULL, &p, NULL) == ST_OK)
+                        profile_deinit(&p);
+        }
+}
+END_TEST
+
+START_TEST(a_gzip_bomb_is_too_big)
+{
+        _cleanup_free_ uint8_t *zeros = calloc(1, LIMIT_HTTP_BODY_BYTES + 1);
+        _cleanup_buf_ struct buf b;
+        struct profile p;
+        struct error err;
+
+        buf_init(&b, MiB(1));
+        ck_assert_int_eq(gzip_pack(zeros, LIMIT_HTTP_BODY_BYTES + 1, 9, &b, NULL), ST_OK);
+        ck_assert_int_eq(pprof_decode(b.data, b.size, NULL, &p, &err), ST_TOO_BIG);
+        ck_assert_str_eq(err.text, "pprof file: gzip data unpacks to more than 67108864 bytes");
+}
+END_TEST
+
+START_TEST(folded_lines_are_root_first)
+{
+        static const char text[] = "main;work;do_syscall_64_[k] 7\n\n# comment\r\nmain;a name with blanks 3\r\nmain;work 1";
+        _cleanup_profile_ struct profile p;
+        _cleanup_free_ char *got = NULL;
+        struct error err;
+
+        ck_assert_msg(folded_decode(text, strlen(text), NULL, &p, &err) == ST_OK, "%s", err.text);
+        got = profile_to_text(&p);
+        ck_assert_str_eq(got, "samples:samples:count:: count 0 t=0 d=0 v=1 "
+                              "000000000000000000000000000000000000000000000000 [2 0x0 work||:0] [2 0x0 main||:0]\n"
+                              "samples:samples:count:: count 0 t=0 d=0 v=3 "
+                              "000000000000000000000000000000000000000000000000 [2 0x0 a name with blanks||:0] "
+                              "[2 0x0 main||:0]\n"
+                              "samples:samples:count:: count 0 t=0 d=0 v=7 "
+                              "000000000000000000000000000000000000000000000000 [2k 0x0 do_syscall_64||:0] "
+                              "[2 0x0 work||:0] [2 0x0 main||:0]\n");
+        ck_assert_uint_eq(p.locations.count, 4); /* equal frames are one location */
+        {
+                struct profile q;
+
+                ck_assert_int_eq(folded_decode("a;b 1\nc;d\n", 10, NULL, &q, &err), ST_BAD_DATA);
+                ck_assert_str_eq(err.text, "line 2 of folded stacks: no count at its end");
+                ck_assert_int_eq(folded_decode("a 99999999999999999999\n", 23, NULL, &q, &err), ST_BAD_DATA);
+        }
+}
+END_TEST
+
+static const char perf_text[] =
+        "swapper     0     0.000000: PERF_RECORD_MMAP2 -1/0: [0xffffffff81000000(0x120bb08) @ 0xffffffff81000000 "
+        "<4a5a9b0affb66c437abcd455d2738af879985fa9>]: ---p [kernel.kallsyms]_text\n"
+        "my prog 1.5: x 28419  2847.589551: PERF_RECORD_MMAP2 28419/28419: [0x55b87a6bc000(0x1000) @ 0x1000 "
+        "<5bd3ec2711b6971f6d2a611a719c73b36910dd78>]: r-xp /tmp/busy\n"
+        "my prog 1.5: x 28419 [001]  2847.599673:   10101010 cpu-clock:pppH: \n"
+        "\tffffffff81000123 do_syscall_64+0x3 ([kernel.kallsyms])\n"
+        "\t            1161 inner(int, char)+0x21 (/tmp/busy)\n"
+        "\t    55b87a6bc185 folded_in (inlined)\n"
+        "\t    55b87a6bc185 outer+0x1f (/tmp/busy)\n"
+        "\t           2724a [unknown] (/lib/libc.so.6)\n"
+        "\n"
+        "other    17/18 2848.599673: 1 cycles:u:  40115a main+0x1 (/bin/other)\n";
+
+START_TEST(perf_script_callers_are_taken_back_by_one)
+{
+        _cleanup_profile_ struct profile p;
+        _cleanup_free_ char *got = NULL;
+        struct error err;
+
+        ck_assert_msg(perf_script_decode(perf_text, strlen(perf_text), 5000000000000, &p, &err) == ST_OK, "%s", err.text);
+        got = profile_to_text(&p);
+        ck_assert_str_eq(
+                got,
+                "perf:cycles:count:: count 0 t=5000000000000 d=0 v=1 "
+                "000000000000000000000000000000000000000000000000 {comm=other} {pid=17} "
+                "[1 0x40115a /bin/other@ main||:0]\n"
+                "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 0 t=4999000000000 d=0 v=10101010 "
+                "000000000000000000000000000000000000000000000000 {comm=my prog 1.5: x} {pid=28419} "
+                "[0k 0xffffffff81000123 [kernel.kallsyms]@4a5a9b0affb66c437abcd455d2738af879985fa9 do_syscall_64||:0] "
+                "[1 0x1161 /tmp/busy@5bd3ec2711b6971f6d2a611a719c73b36910dd78 inner(int, char)||:0] "
+                "[1 0x1184 /tmp/busy@5bd3ec2711b6971f6d2a611a719c73b36910dd78 folded_in||:0 outer||:0] "
+                "[1 0x27249 /lib/libc.so.6@]\n");
+}
+END_TEST
+
+START_TEST(perf_script_that_is_none_names_the_line)
+{
+        struct profile p;
+        struct error err;
+
+        ck_assert_int_eq(perf_script_decode("hello world\n", 12, 0, &p, &err), ST_BAD_DATA);
+        ck_assert_str_eq(err.text, "line 1 of perf script output: neither a header nor a frame of one");
+}
+END_TEST
+
+TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, what_is_encoded_decodes_to_the_same,
+           references_to_nothing_are_refused, a_sample_has_one_value_per_type,
+           every_cut_of_a_file_fails_or_decodes_cleanly, a_gzip_bomb_is_too_big, folded_lines_are_root_first,
+           perf_script_callers_are_taken_back_by_one, perf_script_that_is_none_names_the_line)

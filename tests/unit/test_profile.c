@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "profile-formats/profile.h"
+#include "profile-formats/profile_type.h"
+#include "profile-formats/return_address.h"
+#include "profile-formats/wire.h"
+#include "tests/support/suite.h"
+
+START_TEST(equal_strings_stacks_and_label_sets_get_one_number)
+{
+        _cleanup_profile_ struct profile p;
+        struct profile_label ab[2], ba[2];
+        uint32_t a, b, again, first, second;
+
+        ck_assert_int_eq(profile_init(&p, MiB(4), NULL), ST_OK);
+        ck_assert_int_eq(profile_add_string(&p, "", 0, &a, NULL), ST_OK);
+        ck_assert_uint_eq(a, 0);
+        for (int i = 0; i < 5000; i++) { /* through several growths of the hash */
+                char text[16];
+                int n = snprintf(text, sizeof text, "s%d", i);
+
+                ck_assert_int_eq(profile_add_string(&p, text, (size_t)n, &a, NULL), ST_OK);
+                ck_assert_uint_eq(a, (uint32_t)i + 1);
+        }
+        ck_assert_int_eq(profile_add_string(&p, "s17", 3, &again, NULL), ST_OK);
+        ck_assert_uint_eq(again, 18);
+
+        ck_assert_int_eq(profile_add_stack(&p, (uint32_t[]){ 1, 2 }, 2, &a, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_stack(&p, (uint32_t[]){ 2, 1 }, 2, &b, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_stack(&p, (uint32_t[]){ 1, 2 }, 2, &again, NULL), ST_OK);
+        ck_assert_uint_ne(a, b);
+        ck_assert_uint_eq(a, again);
+
+        ab[0] = ba[1] = (struct profile_label){ 1, 2 };
+        ab[1] = ba[0] = (struct profile_label){ 3, 4 };
+        ck_assert_int_eq(profile_add_label_set(&p, ab, 2, &first, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_label_set(&p, ba, 2, &second, NULL), ST_OK);
+        ck_assert_uint_eq(first, second);
+        ck_assert_uint_eq(p.labels.count, 2);
+}
+END_TEST
+
+START_TEST(a_string_that_is_no_text_is_repaired)
+{
+        _cleanup_profile_ struct profile p;
+        uint32_t a;
+
+        ck_assert_int_eq(profile_init(&p, MiB(4), NULL), ST_OK);
+        ck_assert_int_eq(profile_add_string(&p, "a\xff\0é", 5, &a, NULL), ST_OK);
+        ck_assert_str_eq(profile_text(&p, a), "a\xef\xbf\xbd\xef\xbf\xbdé");
+        ck_assert_uint_eq(p.strings.items[a].size, 9);
+}
+END_TEST
+
+START_TEST(a_stack_over_the_limit_is_cut_at_its_root)
+{
+        static uint32_t frames[LIMIT_STACK_FRAMES + 5];
+        _cleanup_profile_ struct profile p;
+        uint32_t s;
+
+        for (uint32_t i = 0; i < LIMIT_STACK_FRAMES + 5; i++)
+                frames[i] = i;
+        ck_assert_int_eq(profile_init(&p, MiB(4), NULL), ST_OK);
+        ck_assert_int_eq(profile_add_stack(&p, frames, LIMIT_STACK_FRAMES + 5, &s, NULL), ST_OK);
+        ck_assert(p.stacks.items[s].truncated);
+        ck_assert_uint_eq(p.stacks.items[s].location_count, LIMIT_STACK_FRAMES);
+        ck_assert_uint_eq(p.stack_locations.items[0], 0);
+}
+END_TEST
+
+START_TEST(memory_ends_at_the_maximum_and_the_profile_stays_valid)
+{
+        _cleanup_profile_ struct profile p;
+        enum status st = ST_OK;
+        struct error err;
+        uint32_t a, count = 0;
+
+        ck_assert_int_eq(profile_init(&p, KiB(256), NULL), ST_OK);
+        for (int i = 0; !st; i++) {
+                char text[32];
+                int n = snprintf(text, sizeof text, "some string %d", i);
+
+                count = p.strings.count;
+                st = profile_add_string(&p, text, (size_t)n, &a, &err);
+        }
+        ck_assert_int_eq(st, ST_TOO_BIG);
+        ck_assert_uint_le(p.arena.used, KiB(256));
+        ck_assert_uint_eq(p.strings.count, count);
+        ck_assert_int_eq(profile_add_string(&p, "some string 1", 13, &a, NULL), ST_OK);
+}
+END_TEST
+
+START_TEST(only_raw_chains_take_callers_back_by_one)
+{
+        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0x1000, 0, false), 0x1000);
+        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0x1000, 1, false), 0xfff);
+        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0x1000, 1, true), 0x1000);
+        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0, 3, false), 0);
+        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_OTLP, 0x1000, 1, false), 0x1000);
+        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_PPROF, 0x1000, 1, false), 0x1000);
+}
+END_TEST
+
+START_TEST(load_addresses_come_off_by_the_sender)
+{
+        const struct address_mapping exec = { 0x401000, 0x402000, 0x1000, "/bin/a" };
+        const struct address_mapping pie = { 0x55b87a6bc000, 0x55b87a6bd000, 0x1000, "/bin/a" };
+        const struct address_mapping linked = { 0x2000, 0x3000, 0x1000, "a" }; /* p_vaddr 0x2000 at offset 0x1000 */
+        const struct address_mapping kernel = { 0xffffffff81000000, UINT64_MAX, 0xffffffff81000000, "[kernel.kallsyms]_text" };
+        const struct address_mapping none = { 0, 0, 0, "" };
+        bool is_kernel;
+        uint64_t a;
+
+        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_PPROF, &pie, 0x55b87a6bc15a, &a, &is_kernel),
+                         ADDRESS_FILE_OFFSET);
+        ck_assert_uint_eq(a, 0x115a);
+        ck_assert(!is_kernel);
+        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_PPROF, &exec, 0x40115a, &a, &is_kernel),
+                         ADDRESS_FILE_OFFSET);
+        ck_assert_uint_eq(a, 0x115a);
+        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_OTLP, &linked, 0x2010, &a, &is_kernel), ADDRESS_OBJECT);
+        ck_assert_uint_eq(a, 0x2010);
+        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_OTLP, &pie, 0x55b87a6bc15a, &a, &is_kernel),
+                         ADDRESS_FILE_OFFSET); /* pprof in OTLP's clothes */
+        ck_assert_uint_eq(a, 0x115a);
+        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_PPROF, &kernel, 0xffffffff81000123, &a, &is_kernel),
+                         ADDRESS_OBJECT);
+        ck_assert_uint_eq(a, 0xffffffff81000123);
+        ck_assert(is_kernel);
+        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_PPROF, &none, 0x1234, &a, &is_kernel), ADDRESS_OBJECT);
+        ck_assert_uint_eq(a, 0x1234);
+}
+END_TEST
+
+START_TEST(type_ids_are_made_of_five_parts)
+{
+        _cleanup_profile_ struct profile p;
+        uint32_t t;
+        size_t n;
+
+        ck_assert_int_eq(profile_init(&p, MiB(1), NULL), ST_OK);
+        ck_assert_int_eq(profile_type_add(&p, NULL, "inuse_space", "bytes", "space", "bytes", 512, &t, NULL), ST_OK);
+        ck_assert_str_eq(profile_text(&p, p.types.items[t].id), "memory:inuse_space:bytes:space:bytes");
+        ck_assert_str_eq(profile_text(&p, p.types.items[t].unit), "bytes");
+        ck_assert_int_eq(profile_type_add(&p, NULL, "a:b", "u", "", "", 0, &t, NULL), ST_OK);
+        ck_assert_str_eq(profile_text(&p, p.types.items[t].id), "a_b:a_b:u::");
+        ck_assert_mem_eq(profile_type_part("a:b:c:d:e", TYPE_SAMPLE_UNIT, &n), "c", 1);
+        ck_assert_uint_eq(n, 1);
+        profile_type_part("a:b", TYPE_PERIOD_UNIT, &n);
+        ck_assert_uint_eq(n, 0);
+}
+END_TEST
+
+START_TEST(labels_for_all_leave_a_samples_own)
+{
+        _cleanup_profile_ struct profile p;
+        struct profile_label own[1];
+        struct profile_sample s = { 0 };
+        uint32_t stack, n;
+
+        ck_assert_int_eq(profile_init(&p, MiB(1), NULL), ST_OK);
+        ck_assert_int_eq(profile_add_stack(&p, NULL, 0, &stack, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_string(&p, "service_name", 12, &own[0].key, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_string(&p, "mine", 4, &own[0].value, NULL), ST_OK);
+        for (int i = 0; i < 4; i++) {
+                s.label_count = i < 2;
+                ck_assert_int_eq(profile_add_label_set(&p, own, s.label_count, &s.first_label, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_sample(&p, &s, &n, NULL), ST_OK);
+        }
+        ck_assert_int_eq(profile_label_all(&p, "service_name", "theirs", NULL), ST_OK);
+        for (uint32_t i = 0; i < 4; i++) {
+                ck_assert_uint_eq(p.samples.items[i].label_count, 1);
+                ck_assert_str_eq(profile_text(&p, p.labels.items[p.samples.items[i].first_label].value),
+                                 i < 2 ? "mine" : "theirs");
+        }
+}
+END_TEST
+
+START_TEST(nested_messages_get_lengths_of_any_size)
+{
+        _cleanup_buf_ struct buf b;
+        struct reader r;
+        struct wire_field f;
+        static const size_t sizes[] = { 0, 1, 127, 128, 300, 16383, 16384, 70000 };
+
+        buf_init(&b, MiB(1));
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+                size_t mark = wire_begin(&b, 7);
+
+                for (size_t j = 0; j < sizes[i]; j++)
+                        buf_append_u8(&b, (uint8_t)(i + 1));
+                wire_end(&b, mark);
+        }
+        reader_init(&r, b.data, b.size);
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+                ck_assert(wire_next(&r, &f));
+                ck_assert_uint_eq(f.bytes.size, sizes[i]);
+                if (sizes[i])
+                        ck_assert_uint_eq(f.bytes.data[sizes[i] - 1], i + 1);
+        }
+        ck_assert(!wire_next(&r, &f));
+        ck_assert(!r.failed);
+}
+END_TEST
+
+TEST_SUITE("profile", equal_strings_stacks_and_label_sets_get_one_number, a_string_that_is_no_text_is_repaired,
+           a_stack_over_the_limit_is_cut_at_its_root, memory_ends_at_the_maximum_and_the_profile_stays_valid,
+           only_raw_chains_take_callers_back_by_one, load_addresses_come_off_by_the_sender,
+           type_ids_are_made_of_five_parts, labels_for_all_leave_a_samples_own, nested_messages_get_lengths_of_any_size)
