@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/doctor.h"
+#include "agent/run.h"
+#include "common/cleanup.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "common/options.h"
+#include "http/client.h"
+
+#define DEFAULT_SERVER "http://127.0.0.1:7700"
+
+static const struct usage USAGE = {
+        .synopsis = "cairn-agent [--server URL] [--duration SECONDS] [--frequency HZ] [--label K=V]... [--pid PID]...\n"
+                    "       cairn-agent --output FILE [--duration SECONDS]\n"
+                    "       cairn-agent --doctor [--json]",
+        .about = "Samples what every CPU of this host is doing, kernel and user stacks, and sends the stacks to a\n"
+                 "Cairn service as (build-id, address) pairs. Needs root, or CAP_BPF and CAP_PERFMON.",
+        .examples = "  cairn-agent --server http://cairn:7700 --label env=prod\n"
+                    "  cairn-agent --duration 10 --output profile.otlp\n"
+                    "  cairn-agent --doctor",
+};
+
+struct command_line {
+        struct run_options run;
+        const char *token_file, *log_level;
+        struct option_list pids;
+        bool doctor, json, once, version;
+};
+
+static enum status check_number(const char *name, uint64_t v, uint64_t low, uint64_t high, struct error *err)
+{
+        if (v >= low && v <= high)
+                return ST_OK;
+        return error_set(err, ST_USAGE, "option '--%s' takes %llu to %llu, not %llu", name, (unsigned long long)low,
+                         (unsigned long long)high, (unsigned long long)v);
+}
+
+static enum status check(struct command_line *c, int argc, char **argv, struct error *err)
+{
+        struct run_options *o = &c->run;
+        enum log_level level;
+        enum status st;
+
+        if (argc)
+                return error_set(err, ST_USAGE, "unexpected argument '%s' (try --help)", argv[0]);
+        if (c->log_level) {
+                if (log_level_parse(c->log_level, &level))
+                        return error_set(err, ST_USAGE, "option '--log-level' takes debug, info, warn or error, not '%s'",
+                                         c->log_level);
+                log_set_level(level);
+        }
+        if (c->once && !o->output)
+                return error_set(err, ST_USAGE, "option '--once' goes with '--output FILE'");
+        if (o->output) { /* one request holds one interval: the whole run */
+                o->duration_s = o->duration_s ? o->duration_s : o->interval_s;
+                st = check_number("duration", o->duration_s, 1, 600, err);
+                if (st)
+                        return st;
+                o->interval_s = o->duration_s;
+        }
+        st = check_number("frequency", o->frequency_hz, 1, 1000, err);
+        if (!st)
+                st = check_number("interval", o->interval_s, 1, 600, err);
+        if (!st)
+                st = check_number("duration", o->duration_s, 0, 1000000000, err);
+        for (size_t i = 0; i < o->labels.count && !st; i++) {
+                const char *equals = strchr(o->labels.items[i], '=');
+
+                if (!equals || equals == o->labels.items[i] || !equals[1] ||
+                    strlen(o->labels.items[i]) > LIMIT_LABEL_BYTES)
+                        st = error_set(err, ST_USAGE, "option '--label' takes KEY=VALUE, not '%.100s'",
+                                       o->labels.items[i]);
+        }
+        return st;
+}
+
+static enum status take_pids(struct command_line *c, uint32_t **ret, struct error *err)
+{
+        uint32_t *pids = calloc(c->pids.count ? c->pids.count : 1, sizeof *pids);
+
+        if (!pids)
+                return error_no_memory(err);
+        *ret = pids; /* also on failure: the caller frees it */
+        for (size_t i = 0; i < c->pids.count; i++) {
+                uint64_t pid;
+
+                if (!parse_uint(c->pids.items[i], &pid) || pid == 0 || pid > INT32_MAX)
+                        return error_set(err, ST_USAGE, "option '--pid' takes a process id, not '%s'", c->pids.items[i]);
+                pids[i] = (uint32_t)pid;
+        }
+        c->run.pids = pids;
+        c->run.pid_count = c->pids.count;
+        return ST_OK;
+}
+
+static int examine(bool json)
+{
+        _cleanup_buf_ struct buf out;
+        struct doctor d;
+
+        buf_init(&out, MiB(1));
+        doctor_examine(&d);
+        doctor_write(&d, json, &out);
+        fwrite(out.data, 1, out.size, stdout);
+        return doctor_can_profile(&d) ? EXIT_DONE : EXIT_FAILED;
+}
+
+static enum status run(struct command_line *c, struct error *err)
+{
+        _cleanup_free_ uint32_t *pids = NULL;
+        _cleanup_free_ char *token = NULL;
+        enum status st = take_pids(c, &pids, err);
+
+        if (!st && c->token_file)
+                st = http_client_read_token(c->token_file, &token, err);
+        c->run.token = token;
+        return st ? st : agent_run(&c->run, err);
+}
+
+int main(int argc, char **argv)
+{
+        struct command_line c = { .run = { .server = DEFAULT_SERVER, .frequency_hz = 19, .interval_s = 10 } };
+        const struct option_spec specs[] = {
+                OPTION_STRING("server", 's', "URL", &c.run.server, "the service, default " DEFAULT_SERVER),
+                OPTION_STRING("token-file", 0, "FILE", &c.token_file, "first line is the token that the service asks for"),
+                OPTION_UINT("frequency", 'F', "HZ", &c.run.frequency_hz, "samples a second on each CPU, default 19"),
+                OPTION_UINT("interval", 0, "SECONDS", &c.run.interval_s, "between two sendings, default 10"),
+                OPTION_UINT("duration", 'd', "SECONDS", &c.run.duration_s, "stop after so long; default: at a signal"),
+                OPTION_LIST("pid", 'p', "PID", &c.pids, "sample this process only"),
+                OPTION_LIST("label", 'l', "KEY=VALUE", &c.run.labels, "put this label on every sample"),
+                OPTION_STRING("service-name", 0, "NAME", &c.run.service_name,
+                              "label service.name, default: the executable's name"),
+                OPTION_FLAG("pid-label", 0, &c.run.pid_label, "put the label process.pid on every sample"),
+                OPTION_STRING("output", 'o', "FILE", &c.run.output,
+                              "write one OTLP request of the whole run to FILE, send nothing"),
+                OPTION_FLAG("once", 0, &c.once, "one interval only; --output implies it"),
+                OPTION_STRING("metrics-file", 0, "FILE", &c.run.metrics_file,
+                              "write counters as Prometheus text after each interval"),
+                OPTION_FLAG("doctor", 0, &c.doctor, "say what this kernel and these rights allow, and stop"),
+                OPTION_FLAG("json", 0, &c.json, "with --doctor: print JSON"),
+                OPTION_STRING("log-level", 0, "LEVEL", &c.log_level, "debug, info (default), warn or error"),
+                OPTION_FLAG("version", 'V', &c.version, "print the version"),
+                OPTION_END,
+        };
+        struct error err = { 0 };
+        enum status st = options_parse(&USAGE, specs, &argc, &argv, &err);
+        int code = EXIT_DONE;
+
+        if (!st)
+                st = check(&c, argc, argv, &err);
+        if (!st && c.version) {
+                puts("cairn-agent " CAIRN_VERSION);
+        } else if (!st && c.doctor) {
+                code = examine(c.json);
+        } else if (!st) {
+                st = run(&c, &err);
+        }
+        if (st)
+                fprintf(stderr, "cairn-agent: %s\n", err.text);
+        options_list_deinit(&c.run.labels);
+        options_list_deinit(&c.pids);
+        return st ? exit_code_of(st) : code;
+}

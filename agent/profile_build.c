@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/profile_build.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/id_table.h"
+#include "common/limits.h"
+#include "profile-formats/return_address.h"
+
+#define TYPE_ID "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1)
+
+struct build {
+        const struct profile_context *c;
+        struct profile *p;
+        struct profile_build_stats *stats;
+        struct error *err;
+        struct id_table mappings, locations, stacks, label_sets;
+        uint32_t type;
+};
+
+/* ---- tables without duplicates ------------------------------------------------------- */
+
+static enum status string(struct build *b, const char *text, uint32_t *ret)
+{
+        return profile_add_string(b->p, text, strlen(text), ret, b->err);
+}
+
+static enum status mapping(struct build *b, const struct build_id *id, const char *file, uint32_t *ret)
+{
+        struct profile_mapping m;
+        enum status st;
+
+        memset(&m, 0, sizeof m); /* the bytes are the key */
+        if (id) {
+                m.build_id.size = id->size;
+                memcpy(m.build_id.bytes, id->bytes, id->size);
+        }
+        st = string(b, file, &m.file);
+        if (st || id_table_find(&b->mappings, &m, sizeof m, ret))
+                return st;
+        st = profile_add_mapping(b->p, &m, ret, b->err);
+        if (!st && !id_table_put(&b->mappings, &m, sizeof m, *ret))
+                st = error_no_memory(b->err);
+        return st;
+}
+
+/* name: NULL when the service is to find it. */
+static enum status location(struct build *b, struct profile_location l, const char *name, uint32_t *ret)
+{
+        struct profile_line line = { 0 };
+        struct {
+                uint64_t address;
+                uint32_t mapping, kind, name, kernel;
+        } key = { .address = l.address, .mapping = l.mapping, .kind = l.kind, .kernel = l.is_kernel };
+        enum status st = name ? string(b, name, &line.function) : ST_OK;
+
+        key.name = line.function;
+        if (st || id_table_find(&b->locations, &key, sizeof key, ret))
+                return st;
+        if (name) {
+                l.line_count = 1;
+                st = profile_add_line(b->p, &line, &l.first_line, b->err);
+        }
+        if (!st)
+                st = profile_add_location(b->p, &l, ret, b->err);
+        if (!st && !id_table_put(&b->locations, &key, sizeof key, *ret))
+                st = error_no_memory(b->err);
+        return st;
+}
+
+static enum status name_only(struct build *b, const char *name, bool is_kernel, uint32_t *ret)
+{
+        struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .is_kernel = is_kernel };
+
+        return location(b, l, name, ret);
+}
+
+/* ---- frames --------------------------------------------------------------------------- */
+
+static enum status kernel_frame(struct build *b, uint64_t addr, uint32_t *ret)
+{
+        struct kernel_place place = kernel_locate(b->c->kernel, addr);
+        struct profile_location l = { .kind = ADDRESS_OBJECT, .address = place.address, .is_kernel = true };
+        enum status st;
+
+        if (!place.module) {
+                b->stats->kernel_name_only++;
+                return name_only(b, place.name ? place.name : "[kernel]", true, ret);
+        }
+        st = mapping(b, place.build_id, place.module, &l.mapping);
+        return st ? st : location(b, l, place.name, ret);
+}
+
+/* *end_ret: nothing after this one is a frame. *count_ret: 0 when this one is none either. */
+static enum status user_frame(struct build *b, struct process *process, uint64_t addr, bool leaf, uint32_t *ret,
+                              bool *is_frame_ret, bool *end_ret)
+{
+        struct place place = process_locate(b->c->processes, process, addr);
+        struct profile_location l = { .kind = ADDRESS_OBJECT, .address = place.address };
+        enum status st;
+
+        *is_frame_ret = true;
+        *end_ret = false;
+        switch (place.kind) {
+        case PLACE_NAMED:
+                return name_only(b, place.name, false, ret);
+        case PLACE_GONE:
+                b->stats->exited++;
+                *end_ret = true;
+                return name_only(b, "[exited]", false, ret);
+        case PLACE_NOWHERE:
+                b->stats->no_code_frames++;
+                *end_ret = true;
+                *is_frame_ret = leaf;
+                return leaf ? name_only(b, "[unmapped]", false, ret) : ST_OK;
+        case PLACE_ANONYMOUS:
+                if (place.mapping->path[0] == '[') /* "[vsyscall]", "[anon:...]" */
+                        return name_only(b, place.mapping->path, false, ret);
+                b->stats->jit_frames++;
+                return name_only(b, "[jit]", false, ret);
+        case PLACE_FILE_OFFSET:
+                l.kind = ADDRESS_FILE_OFFSET;
+                break;
+        case PLACE_OBJECT:
+                break;
+        }
+        if (!place.object || !place.object->build_id.size)
+                b->stats->no_build_id++;
+        st = mapping(b, place.object ? &place.object->build_id : NULL, place.mapping->path, &l.mapping);
+        return st ? st : location(b, l, NULL, ret);
+}
+
+static enum status kernel_frames(struct build *b, const struct sample_stack *s, uint32_t *to, uint32_t *count)
+{
+        for (uint32_t depth = 0; s && depth < s->frame_count && depth < SAMPLE_STACK_MAX; depth++) {
+                uint64_t addr = profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s->frames[depth], depth, false);
+                enum status st = addr ? kernel_frame(b, addr, &to[*count]) : ST_OK;
+
+                if (st)
+                        return st;
+                *count += addr != 0;
+        }
+        return ST_OK;
+}
+
+static enum status user_frames(struct build *b, struct process *process, const struct sample_stack *s, bool in_syscall,
+                               uint32_t *to, uint32_t *count)
+{
+        bool end = false;
+
+        b->stats->stacks += s != NULL;
+        for (uint32_t i = 0; s && i < s->frame_count && i < SAMPLE_STACK_MAX && !end; i++) {
+                /* A system call is a call: the instruction that made it lies before the saved pc. */
+                uint32_t depth = i + in_syscall;
+                uint64_t addr = profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s->frames[i], depth, false);
+                bool is_frame;
+                enum status st;
+
+                if (!addr)
+                        break;
+                st = user_frame(b, process, addr, i == 0, &to[*count], &is_frame, &end);
+                if (st)
+                        return st;
+                *count += is_frame;
+        }
+        return ST_OK;
+}
+
+static enum status stack(struct build *b, const struct sample_batch *batch, const struct sample_key *key,
+                         struct process *process, uint32_t *ret)
+{
+        const struct sample_stack *kernel = sample_batch_stack(batch, key->kernel_stack);
+        const struct sample_stack *user = sample_batch_stack(batch, key->user_stack);
+        uint32_t frames[FRAMES_MAX], count = 0;
+        enum status st = kernel_frames(b, kernel, frames, &count);
+
+        if (!st)
+                st = user_frames(b, process, user, key->flags & SAMPLE_IN_SYSCALL, frames, &count);
+        if (!st && !count)
+                st = name_only(b, "[no stack]", false, &frames[count++]);
+        if (st || id_table_find(&b->stacks, frames, count * sizeof *frames, ret))
+                return st;
+        st = profile_add_stack(b->p, frames, count, ret, b->err);
+        if (st)
+                return st;
+        b->p->stacks.items[*ret].truncated = (kernel && kernel->frame_count >= SAMPLE_STACK_MAX) ||
+                                             (user && user->frame_count >= SAMPLE_STACK_MAX);
+        return id_table_put(&b->stacks, frames, count * sizeof *frames, *ret) ? ST_OK : error_no_memory(b->err);
+}
+
+/* ---- labels ----------------------------------------------------------------------------- */
+
+static enum status label(struct build *b, const char *key, size_t key_size, const char *value, struct profile_label *to,
+                         uint32_t *count)
+{
+        enum status st = profile_add_string(b->p, key, key_size, &to[*count].key, b->err);
+
+        if (!st)
+                st = string(b, value, &to[*count].value);
+        for (uint32_t i = 0; !st && i < *count; i++) {
+                if (to[i].key == to[*count].key) { /* what the user says wins */
+                        to[i].value = to[*count].value;
+                        return ST_OK;
+                }
+        }
+        *count += !st;
+        return st;
+}
+
+/* Kernel threads are told apart by a number or a CPU: "kworker/3:1-events" belongs to "kworker". */
+static void executable_name(const struct process *process, const struct sample_key *key, char ret[SAMPLE_COMM_SIZE])
+{
+        memcpy(ret, process->name, SAMPLE_COMM_SIZE);
+        ret[SAMPLE_COMM_SIZE - 1] = 0;
+        if (key->flags & SAMPLE_KERNEL_THREAD)
+                ret[strcspn(ret, "/:")] = 0;
+}
+
+static enum status labels(struct build *b, const struct sample_key *key, const struct process *process,
+                          uint32_t *first_ret, uint32_t *count_ret)
+{
+        struct profile_label set[LIMIT_LABELS_PER_SAMPLE];
+        char name[SAMPLE_COMM_SIZE], thread[SAMPLE_COMM_SIZE + 1] = { 0 }, pid[16];
+        const char *const fixed[][2] = {
+                { "host.name", b->c->host_name },
+                { "process.executable.name", name },
+                { "service.name", b->c->service_name ? b->c->service_name : name },
+                { "thread.name", thread },
+                { "container.id", process->cgroup.container },
+                { "systemd.unit", process->cgroup.unit },
+                { "process.pid", b->c->pid_label ? pid : "" },
+        };
+        uint32_t count = 0;
+        enum status st = ST_OK;
+
+        executable_name(process, key, name);
+        memcpy(thread, key->comm, SAMPLE_COMM_SIZE);
+        snprintf(pid, sizeof pid, "%" PRIu32, key->process.tgid);
+        for (size_t i = 0; i < sizeof fixed / sizeof *fixed && !st; i++)
+                if (fixed[i][1][0])
+                        st = label(b, fixed[i][0], strlen(fixed[i][0]), fixed[i][1], set, &count);
+        for (size_t i = 0; i < b->c->labels->count && count < LIMIT_LABELS_PER_SAMPLE && !st; i++) {
+                const char *text = b->c->labels->items[i], *equals = strchr(text, '=');
+
+                st = label(b, text, (size_t)(equals - text), equals + 1, set, &count);
+        }
+        *count_ret = count;
+        if (st || id_table_find(&b->label_sets, set, count * sizeof *set, first_ret))
+                return st;
+        for (uint32_t i = 0; i < count && !st; i++) {
+                uint32_t at;
+
+                st = profile_add_label(b->p, &set[i], &at, b->err);
+                if (i == 0)
+                        *first_ret = at;
+        }
+        if (!st && !id_table_put(&b->label_sets, set, count * sizeof *set, *first_ret))
+                st = error_no_memory(b->err);
+        return st;
+}
+
+/* ---- samples ------------------------------------------------------------------------------ */
+
+static enum status sample(struct build *b, const struct sample_batch *batch, const struct sample_count *s)
+{
+        struct profile_sample out = {
+                .type = b->type,
+                .time_unix_ns = b->c->time_unix_ns,
+                .duration_ns = b->c->duration_ns,
+                .value = (int64_t)s->count * b->c->period_ns,
+        };
+        struct process *process = process_table_get(b->c->processes, &s->key.process, s->key.comm);
+        uint32_t ignored;
+        enum status st;
+
+        if (!process)
+                return error_no_memory(b->err);
+        st = stack(b, batch, &s->key, process, &out.stack);
+        if (!st)
+                st = labels(b, &s->key, process, &out.first_label, &out.label_count);
+        return st ? st : profile_add_sample(b->p, &out, &ignored, b->err);
+}
+
+static enum status build_all(struct build *b, const struct sample_batch *batch)
+{
+        struct profile_type type = { .period = b->c->period_ns };
+        enum status st = string(b, TYPE_ID, &type.id);
+
+        if (!st)
+                st = string(b, "nanoseconds", &type.unit);
+        if (!st)
+                st = profile_add_type(b->p, &type, &b->type, b->err);
+        process_table_begin_drain(b->c->processes);
+        for (size_t i = 0; i < batch->count_count && !st; i++)
+                st = sample(b, batch, &batch->counts[i]);
+        process_table_end_drain(b->c->processes);
+        return st;
+}
+
+enum status profile_build(const struct profile_context *c, const struct sample_batch *batch, struct profile *ret,
+                          struct profile_build_stats *stats_ret, struct error *err)
+{
+        struct build b = { .c = c, .p = ret, .stats = stats_ret, .err = err };
+        enum status st = profile_init(ret, LIMIT_PROFILE_MEMORY_BYTES, err);
+
+        if (st)
+                return st;
+        st = build_all(&b, batch);
+        id_table_deinit(&b.mappings);
+        id_table_deinit(&b.locations);
+        id_table_deinit(&b.stacks);
+        id_table_deinit(&b.label_sets);
+        if (st)
+                profile_deinit(ret);
+        return st;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/report.h"
+
+#include <inttypes.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "common/metrics.h"
+
+static struct metric bpf[STAT_COUNT] = {
+        [STAT_SAMPLES] = METRIC_COUNTER("cairn_agent_samples_total", "Samples counted.", ""),
+        [STAT_LOST_COUNTS_FULL] =
+                METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"counts_full\""),
+        [STAT_LOST_STACKS_FULL] =
+                METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"stacks_full\""),
+        [STAT_LOST_NO_BUFFER] =
+                METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"no_buffer\""),
+        [STAT_NO_USER_STACK] = METRIC_COUNTER("cairn_agent_user_stacks_missing_total",
+                                              "Samples of user threads without a user stack.", ""),
+        [STAT_TRUNCATED] = METRIC_COUNTER("cairn_agent_stacks_truncated_total", "Stacks cut at their depth limit.", ""),
+        [STAT_NOTICES_LOST] = METRIC_COUNTER("cairn_agent_process_notices_lost_total",
+                                             "New processes that were not told of in time.", ""),
+};
+static struct metric stacks = METRIC_COUNTER("cairn_agent_user_stacks_total", "User stacks, once an interval.", "");
+static struct metric ends[] = {
+        METRIC_COUNTER("cairn_agent_user_stacks_cut_total", "User stacks that ended early.", "reason=\"not_code\""),
+        METRIC_COUNTER("cairn_agent_user_stacks_cut_total", "User stacks that ended early.", "reason=\"exited\""),
+};
+static struct metric frames[] = {
+        METRIC_COUNTER("cairn_agent_frames_unidentified_total", "Frames without an object and address.",
+                       "reason=\"jit\""),
+        METRIC_COUNTER("cairn_agent_frames_unidentified_total", "Frames without an object and address.",
+                       "reason=\"no_build_id\""),
+        METRIC_COUNTER("cairn_agent_frames_unidentified_total", "Frames without an object and address.",
+                       "reason=\"kernel_name_only\""),
+};
+static struct metric batches[] = {
+        METRIC_COUNTER("cairn_agent_batches_total", "Batches by what became of them.", "result=\"sent\""),
+        METRIC_COUNTER("cairn_agent_batches_total", "Batches by what became of them.", "result=\"refused\""),
+        METRIC_COUNTER("cairn_agent_batches_total", "Batches by what became of them.", "result=\"dropped\""),
+};
+static struct metric retries = METRIC_COUNTER("cairn_agent_retries_total", "Sendings that failed for a while.", "");
+static struct metric queued = METRIC_GAUGE("cairn_agent_queued_bytes", "Packed batches that wait.", "");
+static struct metric unreadable =
+        METRIC_COUNTER("cairn_agent_processes_unreadable_total", "Processes that ended before they were read.", "");
+static struct metric shift = METRIC_GAUGE("cairn_agent_kernel_shift_known",
+                                          "1 when kernel frames carry link-time addresses, 0 when only names.", "");
+
+static void set(struct metric *m, uint64_t v)
+{
+        metric_set(m, (int64_t)v);
+}
+
+void report_update(const struct report *r)
+{
+        for (size_t i = 0; i < STAT_COUNT; i++)
+                set(&bpf[i], r->bpf[i]);
+        set(&stacks, r->build.stacks);
+        set(&ends[0], r->build.no_code_frames);
+        set(&ends[1], r->build.exited);
+        set(&frames[0], r->build.jit_frames);
+        set(&frames[1], r->build.no_build_id);
+        set(&frames[2], r->build.kernel_name_only);
+        set(&batches[0], r->sender.sent);
+        set(&batches[1], r->sender.refused);
+        set(&batches[2], r->sender.dropped);
+        set(&retries, r->sender.retried);
+        set(&queued, r->sender.queued_bytes);
+        set(&unreadable, r->unreadable_processes);
+        set(&shift, r->kernel_shift_known);
+}
+
+enum status report_write(const char *path, struct error *err)
+{
+        _cleanup_buf_ struct buf text;
+        enum status st;
+
+        buf_init(&text, MiB(1));
+        metrics_write(&text);
+        st = buf_status(&text, err, "metrics");
+        return st ? st : file_write_durable(path, text.data, text.size, err);
+}
+
+void report_log(bool with_sender)
+{
+        int64_t lost = metric_get(&bpf[STAT_LOST_COUNTS_FULL]) + metric_get(&bpf[STAT_LOST_STACKS_FULL]) +
+                       metric_get(&bpf[STAT_LOST_NO_BUFFER]);
+
+        log_info("agent", "%" PRId64 " samples, %" PRId64 " lost; %" PRId64 " user stacks, %" PRId64 " cut early",
+                 metric_get(&bpf[STAT_SAMPLES]), lost, metric_get(&stacks), metric_get(&ends[0]));
+        if (with_sender)
+                log_info("agent", "batches: %" PRId64 " sent, %" PRId64 " refused, %" PRId64 " dropped",
+                         metric_get(&batches[0]), metric_get(&batches[1]), metric_get(&batches[2]));
+}

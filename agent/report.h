@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_REPORT_H
+#define CAIRN_AGENT_REPORT_H
+
+/**
+ * @file
+ * The agent's own counters: as metrics, one for each way to lose something.
+ * Threads: one thread at a time.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/profile_build.h"
+#include "agent/sender.h"
+#include "bpf/sample.h"
+
+struct report {
+        uint64_t bpf[STAT_COUNT]; /* totals, as the rest */
+        struct profile_build_stats build;
+        struct sender_stats sender;
+        uint64_t unreadable_processes;
+        bool kernel_shift_known;
+};
+
+void report_update(const struct report *r);
+
+/** Replace path with all metrics in the Prometheus text format. */
+enum status report_write(const char *path, struct error *err) MUST_CHECK;
+
+/** One line of what was counted, lost and sent. */
+void report_log(bool with_sender);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_RUN_H
+#define CAIRN_AGENT_RUN_H
+
+/**
+ * @file
+ * The agent's life: set up, give up rights, then drain, build and send until
+ * the time is over or a signal comes; then once more, and end.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/options.h"
+
+struct run_options {
+        const char *server;         /* unless output is set */
+        const char *token;          /* NULL: none */
+        const char *output;         /* one OTLP request of the whole run goes to this file; NULL: to the server */
+        const char *metrics_file;   /* Prometheus text, replaced after each drain; NULL: none */
+        const char *service_name;   /* NULL: the executable's name */
+        uint64_t frequency_hz;
+        uint64_t interval_s;        /* between drains */
+        uint64_t duration_s;        /* 0: until a signal */
+        const uint32_t *pids;
+        size_t pid_count;
+        struct option_list labels;  /* "KEY=VALUE", checked */
+        bool pid_label;
+};
+
+/** ST_OK after a clean end; ST_BUSY when batches could not be delivered. */
+enum status agent_run(const struct run_options *o, struct error *err) MUST_CHECK;
+
+#endif
