@@ -75,7 +75,7 @@ static void capabilities(struct doctor *d)
 
 static void first_line_of(const char *path, char *ret, size_t size)
 {
-        _cleanup_buf_ struct buf b;
+        _cleanup_buf_ struct buf b = { 0 };
         struct error err;
 
         buf_init(&b, KiB(4));

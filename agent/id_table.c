@@ -53,9 +53,12 @@ bool id_table_put(struct id_table *t, const void *key, size_t n, uint32_t id)
 {
         struct hash128 hash = hash128(key, n);
 
+        struct id_table_slot *s;
+
         if (3 * (t->count + 1) > 2 * t->capacity && !grow(t))
                 return false;
-        *slot_of(t, &hash) = (struct id_table_slot){ .hash = hash, .id = id, .used = true };
-        t->count++;
+        s = slot_of(t, &hash);
+        t->count += !s->used;
+        *s = (struct id_table_slot){ .hash = hash, .id = id, .used = true };
         return true;
 }

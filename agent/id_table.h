@@ -32,7 +32,7 @@ void id_table_deinit(struct id_table *t);
 /** False when the key has no number. */
 bool id_table_find(const struct id_table *t, const void *key, size_t n, uint32_t *ret);
 
-/** Give a key that has none its number; false without memory. */
+/** Give a key its number, in place of one it may have; false without memory. */
 bool id_table_put(struct id_table *t, const void *key, size_t n, uint32_t id);
 
 #endif

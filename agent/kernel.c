@@ -25,7 +25,7 @@
 
 static bool read_build_id(const char *path, struct build_id *ret)
 {
-        _cleanup_buf_ struct buf notes;
+        _cleanup_buf_ struct buf notes = { 0 };
         struct elf_note_cursor cursor;
         enum elf_build_id_kind kind;
 
@@ -98,7 +98,7 @@ static void find_shift(struct kernel *k)
 
 static enum status read_symbols(struct kernel *k, struct error *err)
 {
-        _cleanup_buf_ struct buf text;
+        _cleanup_buf_ struct buf text = { 0 };
         struct kallsyms symbols;
         struct kernel_module *modules;
         enum status st;
@@ -154,7 +154,7 @@ void kernel_refresh(struct kernel *k)
 static const struct kernel_module *module_of(struct kernel *k, const char *name, size_t index)
 {
         struct kernel_module *m = &k->modules[index];
-        _cleanup_buf_ struct buf text;
+        _cleanup_buf_ struct buf text = { 0 };
         char path[160];
 
         if (m->tried)

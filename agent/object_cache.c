@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "agent/beneath.h"
@@ -27,6 +28,7 @@ void object_cache_forget(struct object_cache *c)
                 free(c->objects[i]);
         }
         id_table_deinit(&c->by_file);
+        id_table_deinit(&c->by_mapping);
         c->count = 0;
 }
 
@@ -45,12 +47,38 @@ bool object_cache_is_full(const struct object_cache *c)
         return c->count >= LIMIT_AGENT_OBJECTS;
 }
 
-/* A descriptor that allows no reading yet: opening a device or a pipe for reading could do something. */
+/* No padding: the bytes are the key. */
+struct mapping_key {
+        uint64_t device, inode, path;
+};
+
+static struct mapping_key mapping_key(const struct proc_mapping *m)
+{
+        return (struct mapping_key){ makedev(m->device_major, m->device_minor), m->inode,
+                                     hash64(m->path, strlen(m->path)) };
+}
+
+static int keep_if(int fd, const struct proc_mapping *mapping, bool same_device)
+{
+        struct stat st;
+
+        if (fd < 0)
+                return -1;
+        if (fstat(fd, &st) == 0 && st.st_ino == mapping->inode &&
+            (!same_device || st.st_dev == makedev(mapping->device_major, mapping->device_minor)))
+                return fd;
+        close(fd);
+        return -1;
+}
+
+/*
+ * The descriptors allow no reading yet: opening a device or a pipe for reading
+ * could do something.
+ */
 static int find_file(int proc_fd, const struct proc_mapping *mapping)
 {
         char name[64];
         _cleanup_close_ int root = -1;
-        struct stat st;
         int fd;
 
         snprintf(name, sizeof name, "map_files/%" PRIx64 "-%" PRIx64, mapping->start, mapping->end);
@@ -58,12 +86,14 @@ static int find_file(int proc_fd, const struct proc_mapping *mapping)
         if (fd >= 0 || mapping->deleted || mapping->path[0] != '/')
                 return fd;
         root = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        fd = root < 0 ? -1 : open_beneath(root, mapping->path, O_PATH);
-        if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_ino != mapping->inode)) {
-                close(fd);
-                fd = -1;
-        }
-        return fd;
+        return root < 0 ? -1 : keep_if(open_beneath(root, mapping->path, O_PATH), mapping, false);
+}
+
+static int find_own_file(const struct proc_mapping *mapping)
+{
+        if (mapping->deleted || mapping->path[0] != '/')
+                return -1;
+        return keep_if(open(mapping->path, O_PATH | O_CLOEXEC), mapping, true);
 }
 
 static struct object *read_file(int path_fd)
@@ -83,7 +113,7 @@ static struct object *read_file(int path_fd)
 static const struct object *vdso_object(struct object_cache *c, const struct proc_mapping *mapping)
 {
         const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
-        _cleanup_buf_ struct buf text;
+        _cleanup_buf_ struct buf text = { 0 };
         struct proc_maps own;
 
         if (mapping->start <= UINT32_MAX) /* that of a 32-bit process is another */
@@ -109,34 +139,53 @@ static const struct object *vdso_object(struct object_cache *c, const struct pro
         return c->vdso;
 }
 
-const struct object *object_cache_get(struct object_cache *c, int proc_fd, const struct proc_mapping *mapping)
+static bool number_of_file(struct object_cache *c, int fd, uint32_t *ret)
 {
-        _cleanup_close_ int fd = -1;
         struct file_key key;
         struct stat st;
-        uint32_t id;
 
-        if (strcmp(mapping->path, "[vdso]") == 0)
-                return vdso_object(c, mapping);
-        if (!mapping->inode || object_cache_is_full(c))
-                return NULL;
-        fd = find_file(proc_fd, mapping);
-        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-                return NULL;
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                return false;
         key = (struct file_key){ st.st_dev, st.st_ino, (uint64_t)st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec };
-        if (id_table_find(&c->by_file, &key, sizeof key, &id))
-                return c->objects[id];
+        if (id_table_find(&c->by_file, &key, sizeof key, ret))
+                return true;
         if (c->count == c->capacity) {
                 size_t grown = c->capacity ? 2 * c->capacity : 64;
                 struct object **objects = reallocarray(c->objects, grown, sizeof *objects);
 
                 if (!objects)
-                        return NULL;
+                        return false;
                 c->objects = objects;
                 c->capacity = grown;
         }
-        if (!id_table_put(&c->by_file, &key, sizeof key, (uint32_t)c->count))
+        *ret = (uint32_t)c->count;
+        if (!id_table_put(&c->by_file, &key, sizeof key, *ret))
+                return false;
+        c->objects[c->count++] = read_file(fd);
+        return true;
+}
+
+const struct object *object_cache_get(struct object_cache *c, int proc_fd, const struct proc_mapping *mapping)
+{
+        struct mapping_key key;
+        _cleanup_close_ int fd = -1;
+        uint32_t number, before;
+        bool met;
+
+        if (strcmp(mapping->path, "[vdso]") == 0)
+                return vdso_object(c, mapping);
+        if (!mapping->inode || object_cache_is_full(c))
                 return NULL;
-        c->objects[c->count] = read_file(fd);
-        return c->objects[c->count++];
+        key = mapping_key(mapping);
+        met = id_table_find(&c->by_mapping, &key, sizeof key, &before);
+        fd = find_file(proc_fd, mapping);
+        if (fd < 0 && !met)
+                fd = find_own_file(mapping);
+        if (fd < 0)
+                return met ? c->objects[before] : NULL;
+        if (!number_of_file(c, fd, &number))
+                return NULL;
+        if (!met || number != before)
+                (void)id_table_put(&c->by_mapping, &key, sizeof key, number); /* only for processes that end */
+        return c->objects[number];
 }

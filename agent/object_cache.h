@@ -18,7 +18,8 @@
 #include "agent/proc_maps.h"
 
 struct object_cache {
-        struct id_table by_file;
+        struct id_table by_file;    /* the file itself */
+        struct id_table by_mapping; /* what /proc/PID/maps says of it, for processes that end meanwhile */
         struct object **objects; /* owned; never moved until object_cache_forget() */
         size_t count, capacity;
         struct object *vdso;     /* owned; the one all 64-bit processes share */
@@ -32,8 +33,10 @@ void object_cache_deinit(struct object_cache *c);
  *
  * The very file that is mapped is opened through /proc/PID/map_files, also when
  * its name is gone or another file has it; without the right to that, by its
- * path inside the process's root when the inode agrees. The vDSO is read from
- * the agent's own memory.
+ * path inside the process's root when the inode agrees. When the process has
+ * ended meanwhile, what another process's mapping of the same device, inode and
+ * path was serves, or the agent's own file of that path, device and inode. The
+ * vDSO is read from the agent's own memory.
  * @param proc_fd  directory /proc/PID of the process.
  * @return borrowed until object_cache_forget(); NULL when it is no ELF file or
  *         cannot be read any more.

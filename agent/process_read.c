@@ -51,7 +51,7 @@ int process_open(const struct sample_process *id)
 {
         char path[32];
         _cleanup_close_ int fd = -1;
-        _cleanup_buf_ struct buf stat;
+        _cleanup_buf_ struct buf stat = { 0 };
         uint64_t ticks, per_s = (uint64_t)sysconf(_SC_CLK_TCK);
 
         buf_init(&stat, KiB(64));
@@ -66,7 +66,7 @@ int process_open(const struct sample_process *id)
 
 enum status process_read_maps(int proc_fd, struct proc_maps *ret, struct error *err)
 {
-        _cleanup_buf_ struct buf text;
+        _cleanup_buf_ struct buf text = { 0 };
         enum status st;
 
         buf_init(&text, LIMIT_AGENT_MAPS_BYTES);
@@ -76,7 +76,7 @@ enum status process_read_maps(int proc_fd, struct proc_maps *ret, struct error *
 
 bool process_read_name(int proc_fd, char ret[static SAMPLE_COMM_SIZE])
 {
-        _cleanup_buf_ struct buf text;
+        _cleanup_buf_ struct buf text = { 0 };
         struct text_line left, line;
         size_t n;
 
@@ -94,7 +94,7 @@ bool process_read_name(int proc_fd, char ret[static SAMPLE_COMM_SIZE])
 
 bool process_read_cgroup(int proc_fd, struct cgroup_names *ret)
 {
-        _cleanup_buf_ struct buf text;
+        _cleanup_buf_ struct buf text = { 0 };
 
         buf_init(&text, KiB(64));
         if (read_at(proc_fd, "cgroup", &text, NULL))
@@ -105,7 +105,7 @@ bool process_read_cgroup(int proc_fd, struct cgroup_names *ret)
 
 bool process_read_identity(int proc_fd, uid_t *uid_ret, pid_t *ns_pid_ret)
 {
-        _cleanup_buf_ struct buf text;
+        _cleanup_buf_ struct buf text = { 0 };
         struct text_line left, line, key;
         uint64_t uid = 0, number = 0;
         bool has_uid = false, has_pid = false;

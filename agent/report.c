@@ -73,7 +73,7 @@ void report_update(const struct report *r)
 
 enum status report_write(const char *path, struct error *err)
 {
-        _cleanup_buf_ struct buf text;
+        _cleanup_buf_ struct buf text = { 0 };
         enum status st;
 
         buf_init(&text, MiB(1));

@@ -103,7 +103,7 @@ static enum status set_up(struct run *r, struct error *err)
 
 static enum status deliver(struct run *r, const struct profile *p, struct error *err)
 {
-        _cleanup_buf_ struct buf body;
+        _cleanup_buf_ struct buf body = { 0 };
         enum status st;
 
         buf_init(&body, LIMIT_HTTP_BODY_BYTES);
