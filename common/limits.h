@@ -60,6 +60,7 @@
 #define LIMIT_BATCH_ID_AGE_S 172800            /* and for how long: longer than any agent's spool */
 #define LIMIT_BATCH_DATES 400                  /* days that the samples of one batch may span */
 #define LIMIT_SYMBOLIZE_KEYS 4000000           /* keys of one symbolize request */
+#define LIMIT_VIEW_TEXT_BYTES GiB(1)           /* names and paths that one view of the index hands out */
 
 /* Parquet files (docs/formats/parquet.md) and table logs */
 #define LIMIT_PARQUET_FILE_BYTES GiB(64)

@@ -59,18 +59,24 @@ struct symbol_result {
         uint32_t frame_count;
 };
 
-/** Results of one batch, in the order of the keys. Owned by the caller, reusable. */
+/** Results of one batch, in the order of the keys. Owned by the caller, zeroed before its first use, reusable. */
 struct symbol_batch {
         struct symbol_result *results;
         size_t result_count, result_capacity;
-        struct symbol_frame *frames;
+        struct symbol_frame *frames; /* results whose addresses lie in one range share their frames */
         size_t frame_count, frame_capacity;
+        size_t damaged_count;        /* keys whose record or block in the index is damaged; their state is failed */
+        void *scratch;               /* of the lookup, kept for the next one */
+        size_t scratch_bytes;
 };
 void symbol_batch_deinit(struct symbol_batch *b);
 
 /**
  * Open (and create unless read_only) the index environment in dir.
- * One process writes; others may open it read-only.
+ * One process writes; others may open it read-only. A process must not open
+ * the same directory twice at a time (LMDB's locks do not bear it).
+ * @return ST_OK; ST_NOT_FOUND when read_only and there is no index; ST_BUSY when another process writes it;
+ *         ST_UNSUPPORTED for another format; ST_BAD_DATA, ST_OS.
  */
 enum status symbol_index_open(const char *dir, bool read_only, struct symbol_index **ret, struct error *err) MUST_CHECK;
 void symbol_index_close(struct symbol_index *index);
@@ -79,13 +85,19 @@ enum status symbol_view_begin(struct symbol_index *index, struct symbol_view **r
 void symbol_view_end(struct symbol_view *view);
 
 /**
- * Look up all keys. An unresolved key is no error: its result says why.
+ * Look up all keys. An unresolved key is no error: its result says why. Nor is
+ * a damaged block or record: it costs its keys alone (batch->damaged_count).
  * @param batch filled; frames are numbers, no text is touched.
+ * @return ST_OK; ST_TOO_BIG over UINT32_MAX keys or frames; ST_NO_MEMORY; ST_OS.
  */
 enum status symbol_view_lookup(struct symbol_view *view, const struct symbol_key *keys, size_t count,
                                struct symbol_batch *batch, struct error *err) MUST_CHECK;
 
-/** Borrowed texts of a function number; both "" for 0. The name is the readable (demangled) one, cached by number. */
+/**
+ * Borrowed texts of a function number; both "" for 0. The name is the readable
+ * (demangled) one, cached by number; the linkage name is the name as the object
+ * has it, so the two are equal, as pointers too, where nothing was mangled.
+ */
 enum status symbol_view_function(struct symbol_view *view, uint32_t function, const char **name_ret,
                                  const char **linkage_name_ret, struct error *err) MUST_CHECK;
 
@@ -100,7 +112,10 @@ struct symbol_object {
         enum symbol_quality quality;
         uint64_t generation;
         uint64_t range_count, function_count, file_count;
-        uint64_t index_bytes;  /* every page of its blocks, and its share of strings */
+        uint64_t chain_count;
+        uint64_t index_bytes;  /* block_bytes + string_bytes */
+        uint64_t block_bytes;  /* every page of its blocks */
+        uint64_t string_bytes; /* pages that the index grew by for texts it did not have before this object */
         int64_t indexed_unix_s;
         char reason[160];      /* of OBJECT_FAILED */
 };

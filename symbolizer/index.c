@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "symbolizer/block.h"
+#include "symbolizer/index_internal.h"
+#include "symbolizer/lookup_cache.h"
+
+#define MAP_BYTES ((size_t)1 << 40)
+#define MAP_BYTES_LEAST ((size_t)1 << 30)
+#define READERS_MAX 1024
+#define DATABASES_MAX 16
+
+enum status index_error(struct error *err, const struct symbol_index *index, int rc, const char *what)
+{
+        const char *dir = index ? index->dir : "index";
+
+        switch (rc) {
+        case MDB_SUCCESS:
+                return ST_OK;
+        case MDB_NOTFOUND:
+                return error_set(err, ST_NOT_FOUND, "%s ('%s'): there is none", what, dir);
+        case MDB_MAP_FULL:
+        case MDB_TXN_FULL:
+                return error_set(err, ST_TOO_BIG, "%s ('%s'): %s", what, dir, mdb_strerror(rc));
+        case MDB_READERS_FULL:
+                return error_set(err, ST_BUSY, "%s ('%s'): %s", what, dir, mdb_strerror(rc));
+        case MDB_CORRUPTED:
+        case MDB_PAGE_NOTFOUND:
+        case MDB_INVALID:
+        case MDB_VERSION_MISMATCH:
+        case MDB_INCOMPATIBLE:
+                return error_set(err, ST_BAD_DATA, "%s ('%s'): %s", what, dir, mdb_strerror(rc));
+        default:
+                if (rc > 0)
+                        return error_os(err, rc, "%s ('%s')", what, dir);
+                return error_set(err, ST_OS, "%s ('%s'): %s", what, dir, mdb_strerror(rc));
+        }
+}
+
+static int open_databases(struct symbol_index *index, MDB_txn *txn, bool create)
+{
+        unsigned flags = create ? MDB_CREATE : 0;
+        int rc = mdb_dbi_open(txn, "meta", flags, &index->meta);
+
+        if (!rc)
+                rc = mdb_dbi_open(txn, "objects", flags, &index->objects);
+        if (!rc)
+                rc = mdb_dbi_open(txn, "ranges", flags, &index->ranges);
+        if (!rc)
+                rc = mdb_dbi_open(txn, "garbage", flags, &index->garbage);
+        if (!rc)
+                rc = strings_open(&index->functions, txn, "function", create);
+        if (!rc)
+                rc = strings_open(&index->files, txn, "file", create);
+        return rc;
+}
+
+static enum status check_format(struct symbol_index *index, MDB_txn *txn, struct error *err)
+{
+        MDB_val key = { 6, (void *)"format" }, value;
+        uint32_t format;
+        int rc = mdb_get(txn, index->meta, &key, &value);
+
+        if (rc)
+                return index_error(err, index, rc, "cannot read the index's format");
+        if (value.mv_size != sizeof format)
+                return error_set(err, ST_BAD_DATA, "index '%s' has a damaged format record", index->dir);
+        memcpy(&format, value.mv_data, sizeof format);
+        format = le32toh(format);
+        if (format != INDEX_FORMAT)
+                return error_set(err, ST_UNSUPPORTED, "index '%s' has format %u, this program reads %d", index->dir,
+                                 format, INDEX_FORMAT);
+        return ST_OK;
+}
+
+static int put_format(struct symbol_index *index, MDB_txn *txn)
+{
+        uint32_t format = htole32(INDEX_FORMAT);
+        MDB_val key = { 6, (void *)"format" }, value = { sizeof format, &format };
+        int rc = mdb_put(txn, index->meta, &key, &value, MDB_NOOVERWRITE);
+
+        return rc == MDB_KEYEXIST ? 0 : rc;
+}
+
+static enum status set_up_databases(struct symbol_index *index, struct error *err)
+{
+        MDB_txn *txn = NULL;
+        enum status st;
+        int rc = mdb_txn_begin(index->env, NULL, index->read_only ? MDB_RDONLY : 0, &txn);
+
+        if (rc)
+                return index_error(err, index, rc, "cannot open the index");
+        rc = open_databases(index, txn, !index->read_only);
+        if (!rc && !index->read_only)
+                rc = put_format(index, txn);
+        st = rc ? index_error(err, index, rc, "cannot open the index") : check_format(index, txn, err);
+        if (st) {
+                mdb_txn_abort(txn);
+                return st;
+        }
+        /* A commit also of a read-only transaction: it keeps the database handles. */
+        return index_error(err, index, mdb_txn_commit(txn), "cannot open the index");
+}
+
+/* The environment with as large a map as the address space allows. */
+static int open_env(struct symbol_index *index, unsigned flags)
+{
+        int rc = ENOMEM;
+
+        for (size_t map = MAP_BYTES; rc == ENOMEM && map >= MAP_BYTES_LEAST; map /= 4) {
+                rc = mdb_env_create(&index->env);
+                if (rc)
+                        break;
+                rc = mdb_env_set_maxdbs(index->env, DATABASES_MAX);
+                if (!rc)
+                        rc = mdb_env_set_maxreaders(index->env, READERS_MAX);
+                if (!rc && !index->read_only)
+                        rc = mdb_env_set_mapsize(index->env, map);
+                if (!rc)
+                        rc = mdb_env_open(index->env, index->dir, flags | MDB_NOTLS, 0644);
+                if (rc) {
+                        mdb_env_close(index->env);
+                        index->env = NULL;
+                }
+        }
+        return rc;
+}
+
+static enum status lock_for_writing(struct symbol_index *index, struct error *err)
+{
+        _cleanup_free_ char *path = path_join(index->dir, "writer.lock");
+
+        if (!path)
+                return error_no_memory(err);
+        index->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (index->lock_fd < 0)
+                return error_os(err, errno, "cannot open '%s'", path);
+        if (flock(index->lock_fd, LOCK_EX | LOCK_NB) == 0)
+                return ST_OK;
+        if (errno == EWOULDBLOCK)
+                return error_set(err, ST_BUSY, "index '%s' is being written by another process", index->dir);
+        return error_os(err, errno, "cannot lock '%s'", path);
+}
+
+static enum status open_for_writing(struct symbol_index *index, struct error *err)
+{
+        enum status st = file_make_dirs(index->dir, err);
+        int dead;
+
+        if (!st)
+                st = lock_for_writing(index, err);
+        if (!st)
+                st = index_error(err, index, open_env(index, 0), "cannot open the index");
+        if (st)
+                return st;
+        mdb_reader_check(index->env, &dead);
+        st = set_up_databases(index, err);
+        return st ? st : index_garbage_sweep(index, err);
+}
+
+static enum status open_for_reading(struct symbol_index *index, struct error *err)
+{
+        int rc = open_env(index, MDB_RDONLY);
+
+        /* No lock file can be made or written: read without the reader table. */
+        if (rc == EACCES || rc == EPERM || rc == EROFS)
+                rc = open_env(index, MDB_RDONLY | MDB_NOLOCK);
+        if (rc == ENOENT)
+                return error_set(err, ST_NOT_FOUND, "there is no index in '%s'", index->dir);
+        return rc ? index_error(err, index, rc, "cannot open the index") : set_up_databases(index, err);
+}
+
+enum status symbol_index_open(const char *dir, bool read_only, struct symbol_index **ret, struct error *err)
+{
+        struct symbol_index *index = calloc(1, sizeof *index);
+        enum status st;
+
+        if (!index)
+                return error_no_memory(err);
+        index->lock_fd = -1;
+        index->read_only = read_only;
+        index->block_bytes = BLOCK_BYTES;
+        index->write_bytes = INDEX_WRITE_BYTES;
+        pthread_mutex_init(&index->write_lock, NULL);
+        index->dir = strdup(dir);
+        index->names = name_cache_create();
+        if (!index->dir || !index->names)
+                st = error_no_memory(err);
+        else
+                st = read_only ? open_for_reading(index, err) : open_for_writing(index, err);
+        if (st) {
+                symbol_index_close(index);
+                return st;
+        }
+        *ret = index;
+        return ST_OK;
+}
+
+void symbol_index_close(struct symbol_index *index)
+{
+        if (!index)
+                return;
+        if (index->env)
+                mdb_env_close(index->env);
+        cleanup_close(&index->lock_fd);
+        name_cache_destroy(index->names);
+        pthread_mutex_destroy(&index->write_lock);
+        free(index->dir);
+        free(index);
+}

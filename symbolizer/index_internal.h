@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_INDEX_INTERNAL_H
+#define CAIRN_SYMBOLIZER_INDEX_INTERNAL_H
+
+/*
+ * The open index, shared by its reading and writing sides
+ * (docs/formats/index.md). LMDB calls return rc; index_error() makes it ours.
+ */
+#include <lmdb.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "symbolizer/lookup.h"
+#include "symbolizer/strings.h"
+
+#define INDEX_FORMAT 1
+
+struct symbol_index {
+        MDB_env *env;
+        MDB_dbi meta, objects, ranges, garbage;
+        struct strings functions, files;
+        struct name_cache *names;
+        bool read_only;
+        int lock_fd;                /* flock()ed by the one writing process; -1 when read-only */
+        pthread_mutex_t write_lock; /* one load or mark at a time */
+        size_t block_bytes;         /* BLOCK_BYTES but for measurements */
+        size_t write_bytes;         /* INDEX_WRITE_BYTES but for tests */
+        char *dir;
+};
+
+/** Turn an LMDB result into ours; rc 0 is ST_OK. what begins the message. */
+enum status index_error(struct error *err, const struct symbol_index *index, int rc, const char *what);
+
+/* ---- writing: one transaction after another, none larger than INDEX_WRITE_BYTES */
+
+#define INDEX_WRITE_BYTES MiB(32)
+
+struct index_write {
+        struct symbol_index *index;
+        MDB_txn *txn;   /* NULL when none is open */
+        size_t bytes;   /* put since it began */
+};
+
+enum status index_write_begin(struct index_write *w, struct symbol_index *index, struct error *err) MUST_CHECK;
+enum status index_write_commit(struct index_write *w, struct error *err) MUST_CHECK;
+void index_write_abort(struct index_write *w);
+
+/** Whether what was put is enough for one transaction: commit and begin again. */
+bool index_write_full(const struct index_write *w);
+enum status index_write_renew(struct index_write *w, struct error *err) MUST_CHECK;
+
+/** mdb_put() that counts. flags as there. */
+enum status index_write_put(struct index_write *w, MDB_dbi dbi, const void *key, size_t key_size, const void *value,
+                            size_t value_size, unsigned flags, struct error *err) MUST_CHECK;
+
+/* ---- garbage: numbers of objects whose blocks are to be deleted */
+
+enum status index_garbage_add(struct index_write *w, uint32_t object, struct error *err) MUST_CHECK;
+enum status index_garbage_remove(struct index_write *w, uint32_t object, struct error *err) MUST_CHECK;
+
+/** Delete the blocks of all garbage, a slice a transaction. What a crash leaves is swept by the next call. */
+enum status index_garbage_sweep(struct symbol_index *index, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads a symbol table: number its texts, append its blocks under a new object
+ * number, switch the build-id to that number.
+ *
+ * Crash safety: the new number is garbage from the first transaction until the
+ * last one, which also writes the object's record; so at every commit either
+ * the old symbols are in use and the new ones are garbage, or the other way
+ * round. Most objects need one transaction.
+ */
+#include "symbolizer/index_load.h"
+
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/limits.h"
+#include "symbolizer/block.h"
+#include "symbolizer/index_object.h"
+
+struct load {
+        const struct symbol_table *table;
+        struct index_write w;
+        struct index_object old, now;
+        uint32_t *functions;  /* number of each function of the table */
+        uint32_t *files;      /* number of each frame's file */
+        struct block_builder *builder;
+        struct buf block;
+        struct block_frame frames[BLOCK_FRAMES_MAX];
+        uint64_t node_bytes;  /* keys and values of its blocks with LMDB's heads */
+};
+
+#define NODE_HEAD_BYTES 10 /* LMDB's node header and pointer */
+
+/* Every function's number; an unnamed one has 0. */
+static enum status intern_functions(struct load *l, struct error *err)
+{
+        const struct symbol_table *t = l->table;
+        _cleanup_free_ struct strings_item *items = calloc((size_t)t->function_count + 1, sizeof *items);
+        enum status st;
+
+        l->functions = calloc((size_t)t->function_count + 1, sizeof *l->functions);
+        if (!items || !l->functions)
+                return error_no_memory(err);
+        for (uint32_t i = 0; i < t->function_count; i++) {
+                const struct symbol_function *f = &t->functions[i];
+
+                items[i].text = t->strings + (f->linkage_name ? f->linkage_name : f->name);
+                items[i].size = (uint32_t)strnlen(items[i].text, LIMIT_NAME_BYTES);
+        }
+        st = strings_intern(&l->w.index->functions, &l->w, items, t->function_count, err);
+        for (uint32_t i = 0; i < t->function_count && !st; i++) {
+                l->functions[i] = items[i].number;
+                l->now.function_count += items[i].number != 0;
+        }
+        return st;
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* Frames name their file by string offset: number the distinct offsets. */
+static enum status intern_files(struct load *l, struct error *err)
+{
+        const struct symbol_table *t = l->table;
+        _cleanup_free_ uint32_t *offsets = calloc((size_t)t->frame_count + 1, sizeof *offsets);
+        _cleanup_free_ struct strings_item *items = NULL;
+        size_t count = 0;
+        enum status st;
+
+        l->files = calloc((size_t)t->frame_count + 1, sizeof *l->files);
+        if (!offsets || !l->files)
+                return error_no_memory(err);
+        for (uint32_t i = 0; i < t->frame_count; i++)
+                offsets[i] = t->frames[i].file;
+        qsort(offsets, t->frame_count, sizeof *offsets, compare_u32);
+        for (uint32_t i = 0; i < t->frame_count; i++)
+                if (i == 0 || offsets[i] != offsets[count - 1])
+                        offsets[count++] = offsets[i];
+        items = calloc(count + 1, sizeof *items);
+        if (!items)
+                return error_no_memory(err);
+        for (size_t i = 0; i < count; i++) {
+                items[i].text = t->strings + offsets[i];
+                items[i].size = (uint32_t)strnlen(items[i].text, LIMIT_NAME_BYTES);
+        }
+        st = strings_intern(&l->w.index->files, &l->w, items, count, err);
+        if (st)
+                return st;
+        for (uint32_t i = 0; i < t->frame_count; i++) {
+                const uint32_t *at = bsearch(&t->frames[i].file, offsets, count, sizeof *offsets, compare_u32);
+
+                l->files[i] = items[at - offsets].number;
+        }
+        for (size_t i = 0; i < count; i++)
+                l->now.file_count += items[i].number != 0;
+        return ST_OK;
+}
+
+static enum status write_block(struct load *l, struct error *err)
+{
+        struct block_key key;
+        enum status st;
+
+        if (block_builder_empty(l->builder))
+                return ST_OK;
+        st = block_builder_finish(l->builder, l->now.number, &key, &l->block, err);
+        if (!st)
+                st = index_write_put(&l->w, l->w.index->ranges, key.bytes, sizeof key.bytes, l->block.data,
+                                     l->block.size, MDB_APPEND, err);
+        l->node_bytes += sizeof key.bytes + l->block.size + NODE_HEAD_BYTES;
+        if (!st && index_write_full(&l->w))
+                st = index_write_renew(&l->w, err);
+        return st;
+}
+
+static enum status write_range(struct load *l, const struct symbol_range *range, struct error *err)
+{
+        const struct symbol_table *t = l->table;
+        const struct symbol_chain *chain = &t->chains[range->chain];
+        uint32_t count = chain->frame_count < BLOCK_FRAMES_MAX ? chain->frame_count : BLOCK_FRAMES_MAX;
+        enum status st;
+
+        for (uint32_t i = 0; i < count; i++) {
+                const struct symbol_table_frame *f = &t->frames[chain->first_frame + i];
+
+                l->frames[i].function = f->function == UINT32_MAX ? 0 : l->functions[f->function];
+                l->frames[i].file = l->files[chain->first_frame + i];
+                l->frames[i].line = f->line;
+        }
+        st = block_builder_add(l->builder, range->start, range->end, l->frames, count, err);
+        if (st != ST_BUSY)
+                return st;
+        st = write_block(l, err);
+        return st ? st : block_builder_add(l->builder, range->start, range->end, l->frames, count, err);
+}
+
+static enum status write_ranges(struct load *l, struct error *err)
+{
+        for (uint32_t i = 0; i < l->table->range_count; i++) {
+                enum status st = write_range(l, &l->table->ranges[i], err);
+
+                if (st)
+                        return st;
+        }
+        return write_block(l, err);
+}
+
+/* Take the next object number; it is garbage until the load ends. */
+static enum status take_number(struct load *l, struct error *err)
+{
+        struct symbol_index *index = l->w.index;
+        MDB_val key = { 11, (void *)"next_object" }, value;
+        uint32_t next = 1;
+        enum status st;
+        int rc = mdb_get(l->w.txn, index->meta, &key, &value);
+
+        if (rc == 0 && value.mv_size == sizeof next) {
+                memcpy(&next, value.mv_data, sizeof next);
+                next = le32toh(next);
+        } else if (rc != MDB_NOTFOUND) {
+                return rc ? index_error(err, index, rc, "cannot read the index's meta record")
+                          : error_set(err, ST_BAD_DATA, "index '%s' has a damaged next_object record", index->dir);
+        }
+        if (next == UINT32_MAX)
+                return error_set(err, ST_TOO_BIG, "index '%s' has no object number left", index->dir);
+        l->now.number = next;
+        next = htole32(next + 1);
+        st = index_write_put(&l->w, index->meta, "next_object", 11, &next, sizeof next, 0, err);
+        return st ? st : index_garbage_add(&l->w, l->now.number, err);
+}
+
+static size_t range_pages(struct load *l)
+{
+        MDB_stat s;
+
+        return mdb_stat(l->w.txn, l->w.index->ranges, &s) ? 0 : s.ms_branch_pages + s.ms_leaf_pages +
+                                                                         s.ms_overflow_pages;
+}
+
+static enum status switch_over(struct load *l, struct error *err)
+{
+        const struct symbol_table *t = l->table;
+        enum status st;
+
+        l->now.state = OBJECT_INDEXED;
+        l->now.quality = t->quality;
+        l->now.range_count = t->range_count;
+        l->now.chain_count = t->chain_count;
+        l->now.indexed_unix_s = wall_clock_ns() / 1000000000;
+        st = index_object_put(&l->w, &t->build_id, &l->now, t->segments, t->segment_count, err);
+        if (!st)
+                st = index_garbage_remove(&l->w, l->now.number, err);
+        if (!st && l->old.number)
+                st = index_garbage_add(&l->w, l->old.number, err);
+        return st ? st : index_write_commit(&l->w, err);
+}
+
+static enum status load_new(struct load *l, struct error *err)
+{
+        struct symbol_index *index = l->w.index;
+        size_t pages = range_pages(l), page_bytes, texts;
+        MDB_stat env;
+        enum status st;
+
+        mdb_env_stat(index->env, &env);
+        page_bytes = env.ms_psize;
+        texts = strings_pages(&index->functions, l->w.txn) + strings_pages(&index->files, l->w.txn);
+        st = take_number(l, err);
+        if (!st)
+                st = intern_functions(l, err);
+        if (!st)
+                st = intern_files(l, err);
+        if (!st)
+                st = block_builder_create(index->block_bytes, &l->builder, err);
+        if (!st)
+                st = write_ranges(l, err);
+        if (st)
+                return st;
+        texts = strings_pages(&index->functions, l->w.txn) + strings_pages(&index->files, l->w.txn) - texts;
+        l->now.string_bytes = l->old.string_bytes + texts * page_bytes;
+        l->now.block_bytes = (range_pages(l) - pages) * page_bytes;
+        if (l->now.block_bytes < l->node_bytes)
+                l->now.block_bytes = l->node_bytes;
+        return switch_over(l, err);
+}
+
+/* Better symbols are in use already: at most the mark goes back to "indexed". */
+static enum status keep_old(struct load *l, struct error *err)
+{
+        enum status st;
+
+        if (l->old.state == OBJECT_INDEXED)
+                return ST_OK;
+        l->old.state = OBJECT_INDEXED;
+        memset(l->old.reason, 0, sizeof l->old.reason);
+        st = index_object_put(&l->w, &l->table->build_id, &l->old, NULL, 0, err);
+        return st ? st : index_write_commit(&l->w, err);
+}
+
+static enum status load(struct load *l, struct symbol_index *index, bool *replaced_ret, uint64_t *generation_ret,
+                        struct error *err)
+{
+        enum status st = index_write_begin(&l->w, index, err);
+        bool keep;
+
+        if (st)
+                return st;
+        /* A damaged record has nothing worth keeping. */
+        if (index_object_get(index, l->w.txn, &l->table->build_id, &l->old, NULL))
+                l->old = (struct index_object){ 0 };
+        keep = l->old.number && l->old.quality > l->table->quality;
+        st = keep ? keep_old(l, err) : load_new(l, err);
+        index_write_abort(&l->w);
+        if (st) {
+                /* What was committed is garbage. */
+                (void)!index_garbage_sweep(index, NULL);
+                return st;
+        }
+        /* The load stands. If the replaced blocks can't be deleted now, the next load or open does it. */
+        *replaced_ret = !keep;
+        *generation_ret = keep ? l->old.number : l->now.number;
+        if (!keep && l->old.number)
+                (void)!index_garbage_sweep(index, NULL);
+        return ST_OK;
+}
+
+enum status symbol_index_load(struct symbol_index *index, const struct symbol_table *table, bool *replaced_ret,
+                              uint64_t *generation_ret, struct error *err)
+{
+        struct load *l;
+        enum status st;
+
+        if (index->read_only)
+                return error_set(err, ST_USAGE, "index '%s' is open for reading only", index->dir);
+        if (table->build_id.size == 0)
+                return error_set(err, ST_BAD_DATA, "a symbol table without a build-id cannot be indexed");
+        if (table->segment_count > LIMIT_ELF_SEGMENTS)
+                return error_set(err, ST_TOO_BIG, "a symbol table has %u segments, more than %d", table->segment_count,
+                                 LIMIT_ELF_SEGMENTS);
+        st = symbol_table_check(table, err);
+        if (st)
+                return st;
+        l = calloc(1, sizeof *l);
+        if (!l)
+                return error_no_memory(err);
+        l->table = table;
+        buf_init(&l->block, MiB(1));
+        pthread_mutex_lock(&index->write_lock);
+        st = load(l, index, replaced_ret, generation_ret, err);
+        pthread_mutex_unlock(&index->write_lock);
+        block_builder_destroy(l->builder);
+        buf_deinit(&l->block);
+        free(l->functions);
+        free(l->files);
+        free(l);
+        return st;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "common/limits.h"
+#include "symbolizer/block.h"
+#include "symbolizer/index_internal.h"
+
+#define SLICE_BLOCKS 4096 /* blocks deleted in one transaction */
+
+enum status index_write_begin(struct index_write *w, struct symbol_index *index, struct error *err)
+{
+        *w = (struct index_write){ .index = index };
+        return index_error(err, index, mdb_txn_begin(index->env, NULL, 0, &w->txn), "cannot write the index");
+}
+
+enum status index_write_commit(struct index_write *w, struct error *err)
+{
+        MDB_txn *txn = w->txn;
+
+        w->txn = NULL;
+        return index_error(err, w->index, mdb_txn_commit(txn), "cannot write the index");
+}
+
+void index_write_abort(struct index_write *w)
+{
+        if (w->txn)
+                mdb_txn_abort(w->txn);
+        w->txn = NULL;
+}
+
+bool index_write_full(const struct index_write *w)
+{
+        return w->bytes >= w->index->write_bytes;
+}
+
+enum status index_write_renew(struct index_write *w, struct error *err)
+{
+        enum status st = index_write_commit(w, err);
+
+        return st ? st : index_write_begin(w, w->index, err);
+}
+
+enum status index_write_put(struct index_write *w, MDB_dbi dbi, const void *key, size_t key_size, const void *value,
+                            size_t value_size, unsigned flags, struct error *err)
+{
+        MDB_val k = { key_size, (void *)key }, v = { value_size, (void *)value };
+
+        w->bytes += key_size + value_size;
+        return index_error(err, w->index, mdb_put(w->txn, dbi, &k, &v, flags), "cannot write the index");
+}
+
+enum status index_garbage_add(struct index_write *w, uint32_t object, struct error *err)
+{
+        struct block_key key = block_key_make(object, 0);
+
+        return index_write_put(w, w->index->garbage, key.bytes, 4, "", 0, 0, err);
+}
+
+enum status index_garbage_remove(struct index_write *w, uint32_t object, struct error *err)
+{
+        struct block_key key = block_key_make(object, 0);
+        MDB_val k = { 4, key.bytes };
+        int rc = mdb_del(w->txn, w->index->garbage, &k, NULL);
+
+        return rc == MDB_NOTFOUND ? ST_OK : index_error(err, w->index, rc, "cannot write the index");
+}
+
+/* Delete up to SLICE_BLOCKS blocks of an object; *done when none is left. */
+static int delete_slice(struct index_write *w, uint32_t object, bool *done)
+{
+        struct block_key first = block_key_make(object, 0);
+        MDB_cursor *cursor;
+        MDB_val value;
+        int rc = mdb_cursor_open(w->txn, w->index->ranges, &cursor);
+
+        if (rc)
+                return rc;
+        for (unsigned n = 0; rc == 0 && n < SLICE_BLOCKS; n++) {
+                MDB_val key = { sizeof first.bytes, first.bytes };
+
+                rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+                if (rc == 0 && (key.mv_size != BLOCK_KEY_BYTES || block_key_object(key.mv_data) != object))
+                        rc = MDB_NOTFOUND;
+                if (rc == 0)
+                        rc = mdb_cursor_del(cursor, 0);
+        }
+        *done = rc == MDB_NOTFOUND;
+        mdb_cursor_close(cursor);
+        return *done ? 0 : rc;
+}
+
+/* The first object of the garbage, or 0. */
+static int first_garbage(struct index_write *w, uint32_t *ret)
+{
+        MDB_cursor *cursor;
+        MDB_val key, value;
+        int rc = mdb_cursor_open(w->txn, w->index->garbage, &cursor);
+
+        if (rc)
+                return rc;
+        *ret = 0;
+        rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
+        if (rc == 0 && key.mv_size == 4)
+                *ret = block_key_object(key.mv_data);
+        mdb_cursor_close(cursor);
+        return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+enum status index_garbage_sweep(struct symbol_index *index, struct error *err)
+{
+        for (;;) {
+                struct index_write w;
+                uint32_t object = 0;
+                bool done = false;
+                enum status st = index_write_begin(&w, index, err);
+                int rc;
+
+                if (st)
+                        return st;
+                rc = first_garbage(&w, &object);
+                if (!rc && object)
+                        rc = delete_slice(&w, object, &done);
+                st = index_error(err, index, rc, "cannot delete replaced symbols from the index");
+                if (!st && done)
+                        st = index_garbage_remove(&w, object, err);
+                if (st || !object) {
+                        index_write_abort(&w);
+                        return st;
+                }
+                st = index_write_commit(&w, err);
+                if (st)
+                        return st;
+        }
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Radix sort, least digit first, over the bits that differ at all: the code of
+ * one object spans some 20 to 28 bits, so two or three passes sort it.
+ */
+#include <string.h>
+
+#include "symbolizer/lookup_internal.h"
+
+#define INSERTION_MAX 32
+#define WIDE_FROM 8192 /* from here on, clearing 2048 counters a pass is cheap */
+
+static void insertion_sort(uint64_t *e, size_t count)
+{
+        for (size_t i = 1; i < count; i++) {
+                uint64_t v = e[i];
+                size_t at = i;
+
+                for (; at > 0 && e[at - 1] > v; at--)
+                        e[at] = e[at - 1];
+                e[at] = v;
+        }
+}
+
+static void sort_pass(const uint64_t *from, uint64_t *to, size_t count, unsigned shift, unsigned bits)
+{
+        uint32_t places[2048] = { 0 }, mask = (1u << bits) - 1, sum = 0;
+
+        for (size_t i = 0; i < count; i++)
+                places[from[i] >> shift & mask]++;
+        for (uint32_t d = 0; d <= mask; d++) {
+                uint32_t n = places[d];
+
+                places[d] = sum;
+                sum += n;
+        }
+        for (size_t i = 0; i < count; i++)
+                to[places[from[i] >> shift & mask]++] = from[i];
+}
+
+void lookup_sort(uint64_t *elements, uint64_t *tmp, size_t count)
+{
+        unsigned digit = count < WIDE_FROM ? 8 : 11, shift, end;
+        uint64_t *from = elements, *to = tmp, differ = 0;
+
+        if (count <= INSERTION_MAX) {
+                insertion_sort(elements, count);
+                return;
+        }
+        for (size_t i = 1; i < count; i++)
+                differ |= elements[i] ^ elements[0];
+        differ >>= 32;
+        if (!differ)
+                return;
+        shift = 32 + (unsigned)__builtin_ctzll(differ);
+        end = 96 - (unsigned)__builtin_clzll(differ);
+        while (shift < end) {
+                unsigned bits = end - shift < digit ? end - shift : digit;
+                uint64_t *swap = from;
+
+                sort_pass(from, to, count, shift, bits);
+                from = to;
+                to = swap;
+                shift += bits;
+        }
+        if (from != elements)
+                memcpy(elements, from, count * sizeof *elements);
+}

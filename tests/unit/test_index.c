@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The index's writing side: what a load, a mark and a crash leave. */
+#include <check.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/file.h"
+#include "symbolizer/block.h"
+#include "symbolizer/index_internal.h"
+#include "symbolizer/index_load.h"
+#include "tests/support/random_table.h"
+#include "tests/support/suite.h"
+
+static char dir[32]; /* of this test; empty until it is made */
+
+static void make_dir(void)
+{
+        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+}
+
+/* Steps until this process is killed, one before and one after each commit; 0 never. */
+static unsigned steps_to_live;
+
+static void step(void)
+{
+        if (steps_to_live && --steps_to_live == 0)
+                raise(SIGKILL);
+}
+
+/* Stands before LMDB's own, so that a test can die around it. */
+int mdb_txn_commit(MDB_txn *txn)
+{
+        int (*commit)(MDB_txn *) = (int (*)(MDB_txn *))dlsym(RTLD_NEXT, "mdb_txn_commit");
+        int rc;
+
+        step();
+        rc = commit(txn);
+        step();
+        return rc;
+}
+
+static struct symbol_index *open_index(bool read_only)
+{
+        struct symbol_index *index = NULL;
+        struct error err = { 0 };
+
+        if (!dir[0])
+                make_dir();
+        ck_assert_msg(symbol_index_open(dir, read_only, &index, &err) == ST_OK, "%s", err.text);
+        return index;
+}
+
+static void finish(struct symbol_index *index)
+{
+        symbol_index_close(index);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        dir[0] = 0;
+}
+
+static struct symbol_table table_of(uint32_t ranges, uint32_t version, enum symbol_quality quality)
+{
+        return random_table(&(struct random_table_spec){
+                .seed = 7, .range_count = ranges, .function_count = 200, .file_count = 20, .base = 0x1000,
+                .version = version, .quality = quality });
+}
+
+static uint64_t load(struct symbol_index *index, const struct symbol_table *t, bool expect_replaced)
+{
+        struct error err = { 0 };
+        uint64_t generation = 0;
+        bool replaced = !expect_replaced;
+
+        ck_assert_msg(symbol_index_load(index, t, &replaced, &generation, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(replaced, expect_replaced);
+        return generation;
+}
+
+static struct symbol_object object_of(struct symbol_index *index, const struct build_id *id)
+{
+        struct symbol_view *view;
+        struct symbol_object o;
+
+        ck_assert_int_eq(symbol_view_begin(index, &view, NULL), ST_OK);
+        ck_assert_int_eq(symbol_view_object(view, id, &o, NULL), ST_OK);
+        symbol_view_end(view);
+        return o;
+}
+
+/* The line of the outermost frame at the table's first address; -1 and the state when it is not resolved. */
+static int64_t first_line(struct symbol_index *index, const struct symbol_table *t, enum symbol_state *state_ret)
+{
+        struct symbol_key key = { .build_id = &t->build_id, .address = t->ranges[0].start };
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        int64_t line = -1;
+
+        ck_assert_int_eq(symbol_view_begin(index, &view, NULL), ST_OK);
+        ck_assert_int_eq(symbol_view_lookup(view, &key, 1, &batch, NULL), ST_OK);
+        symbol_view_end(view);
+        if (batch.results[0].state == SYMBOL_RESOLVED)
+                line = batch.frames[batch.results[0].first_frame + batch.results[0].frame_count - 1].line;
+        *state_ret = batch.results[0].state;
+        symbol_batch_deinit(&batch);
+        return line;
+}
+
+static size_t entries(struct symbol_index *index, MDB_dbi dbi)
+{
+        MDB_txn *txn;
+        MDB_stat s;
+
+        ck_assert_int_eq(mdb_txn_begin(index->env, NULL, MDB_RDONLY, &txn), 0);
+        ck_assert_int_eq(mdb_stat(txn, dbi, &s), 0);
+        mdb_txn_abort(txn);
+        return s.ms_entries;
+}
+
+START_TEST(unknown_object_is_absent)
+{
+        struct symbol_index *index = open_index(false);
+        struct build_id id = random_build_id(1);
+        struct symbol_object o = object_of(index, &id);
+
+        ck_assert_int_eq(o.state, OBJECT_ABSENT);
+        ck_assert_uint_eq(o.generation, 0);
+        finish(index);
+}
+END_TEST
+
+START_TEST(each_load_takes_a_greater_generation_and_deletes_the_old_blocks)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(20000, 1, QUALITY_DWARF);
+        uint64_t first = load(index, &t, true), second;
+        size_t blocks = entries(index, index->ranges);
+
+        ck_assert_uint_gt(blocks, 10);
+        second = load(index, &t, true);
+        ck_assert_uint_gt(second, first);
+        ck_assert_uint_eq(entries(index, index->ranges), blocks);
+        ck_assert_uint_eq(entries(index, index->garbage), 0);
+        ck_assert_uint_eq(object_of(index, &t.build_id).generation, second);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(worse_symbols_never_replace_better_ones)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table good = table_of(100, 1, QUALITY_DWARF), bad = table_of(100, 2, QUALITY_SYMTAB);
+        enum symbol_state state;
+        uint64_t generation;
+
+        generation = load(index, &bad, true);
+        ck_assert_uint_gt(load(index, &good, true), generation);
+        generation = object_of(index, &good.build_id).generation;
+        ck_assert_uint_eq(load(index, &bad, false), generation);
+        ck_assert_int_eq(first_line(index, &good, &state) / 100000, 1);
+        symbol_table_deinit(&good);
+        symbol_table_deinit(&bad);
+        finish(index);
+}
+END_TEST
+
+START_TEST(marks_keep_the_symbols_in_use)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(100, 1, QUALITY_DWARF), worse = table_of(100, 2, QUALITY_DYNSYM);
+        uint64_t generation = load(index, &t, true);
+        enum symbol_state state;
+
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL), ST_OK);
+        ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_PENDING);
+        ck_assert_int_eq(first_line(index, &t, &state) / 100000, 1);
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_FAILED, "out of luck", NULL), ST_OK);
+        ck_assert_str_eq(object_of(index, &t.build_id).reason, "out of luck");
+        ck_assert_int_eq(first_line(index, &t, &state) / 100000, 1);
+        ck_assert_uint_eq(load(index, &worse, false), generation);
+        ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_INDEXED);
+        ck_assert_str_eq(object_of(index, &t.build_id).reason, "");
+        symbol_table_deinit(&t);
+        symbol_table_deinit(&worse);
+        finish(index);
+}
+END_TEST
+
+START_TEST(marks_of_an_object_without_symbols_are_its_state)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(10, 1, QUALITY_DWARF);
+        enum symbol_state state;
+
+        first_line(index, &t, &state);
+        ck_assert_int_eq(state, SYMBOL_NO_DEBUGINFO);
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL), ST_OK);
+        first_line(index, &t, &state);
+        ck_assert_int_eq(state, SYMBOL_PENDING);
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_FAILED, "x", NULL), ST_OK);
+        first_line(index, &t, &state);
+        ck_assert_int_eq(state, SYMBOL_FAILED);
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_ABSENT, NULL, NULL), ST_OK);
+        first_line(index, &t, &state);
+        ck_assert_int_eq(state, SYMBOL_NO_DEBUGINFO);
+        ck_assert_uint_eq(entries(index, index->objects), 0);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(texts_of_a_second_build_cost_nothing)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(3000, 1, QUALITY_DWARF);
+        size_t names, files;
+
+        load(index, &t, true);
+        names = entries(index, index->functions.ids);
+        files = entries(index, index->files.ids);
+        ck_assert_uint_eq(names, 200);
+        ck_assert_uint_eq(files, 20);
+        t.build_id = random_build_id(99);
+        load(index, &t, true);
+        ck_assert_uint_eq(entries(index, index->functions.ids), names);
+        ck_assert_uint_eq(entries(index, index->files.ids), files);
+        ck_assert_uint_eq(object_of(index, &t.build_id).string_bytes, 0);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(content_is_there_after_closing)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(100, 3, QUALITY_LINES);
+        uint64_t generation = load(index, &t, true);
+        struct symbol_object o;
+        enum symbol_state state;
+
+        symbol_index_close(index);
+        index = open_index(true);
+        o = object_of(index, &t.build_id);
+        ck_assert_uint_eq(o.generation, generation);
+        ck_assert_int_eq(o.quality, QUALITY_LINES);
+        ck_assert_uint_eq(o.range_count, 100);
+        ck_assert_int_eq(first_line(index, &t, &state) / 100000, 3);
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL), ST_USAGE);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(second_writer_is_refused)
+{
+        struct symbol_index *index = open_index(false), *second = NULL;
+        struct error err;
+        int status;
+        pid_t pid = fork();
+
+        if (pid == 0)
+                _exit(symbol_index_open(dir, false, &second, &err) == ST_BUSY && strstr(err.text, dir) ? 0 : 1);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        finish(index);
+}
+END_TEST
+
+START_TEST(reading_without_an_index_is_not_found)
+{
+        struct symbol_index *index = NULL;
+        struct error err;
+
+        make_dir();
+        ck_assert_int_eq(symbol_index_open(dir, true, &index, &err), ST_NOT_FOUND);
+        ck_assert_ptr_null(index);
+        ck_assert_ptr_nonnull(strstr(err.text, dir));
+        finish(NULL);
+}
+END_TEST
+
+START_TEST(another_format_is_refused)
+{
+        struct symbol_index *index = open_index(false), *again = NULL;
+        struct index_write w;
+        struct error err;
+        uint32_t format = 77;
+
+        ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
+        ck_assert_int_eq(index_write_put(&w, index->meta, "format", 6, &format, 4, 0, NULL), ST_OK);
+        ck_assert_int_eq(index_write_commit(&w, NULL), ST_OK);
+        symbol_index_close(index);
+        ck_assert_int_eq(symbol_index_open(dir, false, &again, &err), ST_UNSUPPORTED);
+        ck_assert_ptr_nonnull(strstr(err.text, "77"));
+        finish(NULL);
+}
+END_TEST
+
+/* A process reads while this one writes; each view is of one generation. */
+START_TEST(reader_process_beside_the_writer_sees_whole_generations)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(500, 1, QUALITY_DWARF);
+        struct symbol_index *reader;
+        int status, ready[2];
+        enum symbol_state state;
+        char c;
+        pid_t pid;
+
+        load(index, &t, true);
+        ck_assert_int_eq(pipe(ready), 0);
+        pid = fork();
+        if (pid == 0) {
+                if (symbol_index_open(dir, true, &reader, NULL))
+                        _exit(2);
+                while (object_of(reader, &t.build_id).generation < 20) {
+                        if (first_line(reader, &t, &state) / 100000 != 1)
+                                _exit(3);
+                        (void)!write(ready[1], "x", 1);
+                }
+                _exit(0);
+        }
+        close(ready[1]);
+        ck_assert_int_eq(read(ready[0], &c, 1), 1);
+        while (load(index, &t, true) < 20)
+                ;
+        while (read(ready[0], &c, 1) > 0)
+                ;
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        close(ready[0]);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+/*
+ * A child replaces version 1 by version 2 in many small transactions and is
+ * killed after a number of them; afterwards one of the two is whole.
+ */
+static bool killed_load_leaves_one_version(unsigned steps)
+{
+        struct symbol_table one = table_of(30000, 1, QUALITY_DWARF), two = table_of(30000, 2, QUALITY_DWARF);
+        struct symbol_index *index = open_index(false);
+        size_t blocks;
+        enum symbol_state state;
+        int64_t line;
+        int status;
+        bool finished;
+        pid_t pid;
+
+        load(index, &one, true);
+        blocks = entries(index, index->ranges);
+        symbol_index_close(index);
+        pid = fork();
+        if (pid == 0) {
+                index = open_index(false);
+                index->write_bytes = 16384;
+                steps_to_live = steps;
+                load(index, &two, true);
+                _exit(0);
+        }
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        finished = WIFEXITED(status);
+        ck_assert(finished || WTERMSIG(status) == SIGKILL);
+        index = open_index(false);
+        line = first_line(index, &one, &state);
+        ck_assert_int_eq(state, SYMBOL_RESOLVED);
+        ck_assert(line / 100000 == 1 || line / 100000 == 2);
+        /* Version 2 differs in its lines alone, which may change a few blocks' sizes. */
+        ck_assert_uint_ge(entries(index, index->ranges) + 5, blocks);
+        ck_assert_uint_le(entries(index, index->ranges), blocks + 5);
+        ck_assert_uint_eq(entries(index, index->garbage), 0);
+        load(index, &two, true);
+        ck_assert_int_eq(first_line(index, &one, &state) / 100000, 2);
+        symbol_table_deinit(&one);
+        symbol_table_deinit(&two);
+        finish(index);
+        return finished;
+}
+
+START_TEST(load_killed_at_any_commit_leaves_the_old_symbols_or_the_new)
+{
+        unsigned steps = 1;
+
+        while (!killed_load_leaves_one_version(steps))
+                steps++;
+        ck_assert_uint_gt(steps, 20);
+}
+END_TEST
+
+TEST_SUITE("index", unknown_object_is_absent, each_load_takes_a_greater_generation_and_deletes_the_old_blocks,
+           worse_symbols_never_replace_better_ones, marks_keep_the_symbols_in_use,
+           marks_of_an_object_without_symbols_are_its_state, texts_of_a_second_build_cost_nothing,
+           content_is_there_after_closing, second_writer_is_refused, reading_without_an_index_is_not_found,
+           another_format_is_refused, reader_process_beside_the_writer_sees_whole_generations,
+           load_killed_at_any_commit_leaves_the_old_symbols_or_the_new)
