@@ -130,7 +130,8 @@ enum status upload_list_add(struct upload_list *list, const char *path, upload_n
         }
         if (!st && !added)
                 list->skips.no_symbols++;
-        return st ? st : add_supplementary(list, &img, note, context, err);
+        /* Stripped files may still carry the link; only DWARF needs it. */
+        return st || elf_image_quality(&img) < QUALITY_LINES ? st : add_supplementary(list, &img, note, context, err);
 }
 
 static int by_identity(const void *pa, const void *pb)
