@@ -7,13 +7,14 @@
 #include "profile-formats/number_map.h"
 #include "profile-formats/otlp_fields.h"
 #include "profile-formats/profile_type.h"
+#include "profile-formats/string_list.h"
 #include "profile-formats/wire.h"
 
 /*
  * Every table of the output starts with an empty entry 0, so entry i of the
  * profile is entry i + 1 there; strings share their numbers, as entry 0 of the
- * profile's own table is the empty string. Strings that only OTLP needs follow
- * the profile's.
+ * profile's own table is the empty string. Strings that the profile does not
+ * have follow its own.
  */
 enum extra_string {
         EXTRA_BUILD_ID,
@@ -48,15 +49,15 @@ struct encoder {
         struct error *err;
         enum status failed; /* of a map; buffers keep their own */
         struct number_map attributes, functions, links;
-        struct buf more_strings; /* dictionary entries after the extra ones */
-        uint32_t more_string_count;
+        struct string_list more; /* strings that the profile does not have */
+        uint32_t extras[EXTRA_COUNT];
         const struct profile_label *common; /* labels that every sample has */
         uint32_t common_count;
 };
 
 static uint32_t extra(const struct encoder *e, enum extra_string s)
 {
-        return e->p->strings.count + (uint32_t)s;
+        return e->extras[s];
 }
 
 /* The entry's number in the output's table, where 0 is the empty one. */
@@ -75,13 +76,13 @@ static uint32_t attribute(struct encoder *e, uint32_t key, uint32_t value)
         return numbered(e, &e->attributes, (struct number_key){ { key, value } });
 }
 
-/* A string that the profile does not have, by its text. */
-static uint32_t further_string(struct encoder *e, const char *text, size_t n)
+static uint32_t string(struct encoder *e, const char *text, size_t n)
 {
-        if (n == 0)
-                return 0;
-        wire_put_bytes(&e->more_strings, DICTIONARY_STRINGS, text, n);
-        return extra(e, EXTRA_COUNT) + e->more_string_count++;
+        uint32_t number = 0;
+
+        if (!e->failed)
+                e->failed = string_list_get(&e->more, text, n, &number, e->err);
+        return number;
 }
 
 static void put_empty(struct buf *b, uint32_t table)
@@ -101,7 +102,7 @@ static void put_mappings(struct encoder *e)
                 wire_put_uint(e->out, MAPPING_FILENAME, m->file);
                 if (m->build_id.size) {
                         const char *text = build_id_hex(&m->build_id, hex);
-                        uint32_t value = further_string(e, text, strlen(text));
+                        uint32_t value = string(e, text, strlen(text));
 
                         wire_put_varint(e->out, MAPPING_ATTRIBUTES, attribute(e, extra(e, EXTRA_BUILD_ID), value));
                 }
@@ -195,9 +196,7 @@ static void put_strings_and_attributes(struct encoder *e)
 {
         for (uint32_t i = 0; i < e->p->strings.count; i++)
                 wire_put_bytes(e->out, DICTIONARY_STRINGS, e->p->strings.items[i].text, e->p->strings.items[i].size);
-        for (unsigned i = 0; i < EXTRA_COUNT; i++)
-                wire_put_bytes(e->out, DICTIONARY_STRINGS, extra_texts[i], strlen(extra_texts[i]));
-        buf_append(e->out, e->more_strings.data, e->more_strings.size);
+        buf_append(e->out, e->more.fields.data, e->more.fields.size);
         put_empty(e->out, DICTIONARY_ATTRIBUTES);
         for (uint32_t i = 0; i < e->attributes.count; i++) {
                 const uint32_t *parts = e->attributes.keys[i].parts;
@@ -305,8 +304,8 @@ static void put_value_type(struct encoder *e, uint32_t field, const char *id, en
         const char *type_text = profile_type_part(id, type, &type_size);
         const char *unit_text = profile_type_part(id, unit, &unit_size);
 
-        wire_put_uint(e->out, VALUE_TYPE_TYPE, further_string(e, type_text, type_size));
-        wire_put_uint(e->out, VALUE_TYPE_UNIT, further_string(e, unit_text, unit_size));
+        wire_put_uint(e->out, VALUE_TYPE_TYPE, string(e, type_text, type_size));
+        wire_put_uint(e->out, VALUE_TYPE_UNIT, string(e, unit_text, unit_size));
         wire_end(e->out, mark);
 }
 
@@ -419,6 +418,8 @@ static enum status encode(struct encoder *e, struct ordered *items, struct profi
         const struct profile *p = e->p;
         size_t dictionary;
 
+        for (unsigned i = 0; i < EXTRA_COUNT; i++)
+                e->extras[i] = string(e, extra_texts[i], strlen(extra_texts[i]));
         for (uint32_t i = 0; i < p->samples.count; i++)
                 items[i].s = &p->samples.items[i];
         qsort(items, p->samples.count, sizeof *items, compare_samples);
@@ -435,8 +436,6 @@ static enum status encode(struct encoder *e, struct ordered *items, struct profi
         wire_end(e->out, dictionary);
         if (e->failed)
                 return e->failed;
-        if (e->more_strings.failed)
-                return buf_status(&e->more_strings, e->err, "OTLP string table");
         return buf_status(e->out, e->err, "OTLP request");
 }
 
@@ -453,9 +452,9 @@ enum status otlp_encode(const struct profile *p, struct buf *ret, struct error *
         common = calloc(p->samples.items[0].label_count + 1u, sizeof *common);
         if (!items || !common)
                 return error_no_memory(err);
-        buf_init(&e.more_strings, ret->max);
+        string_list_init(&e.more, p, DICTIONARY_STRINGS);
         st = encode(&e, items, common);
-        buf_deinit(&e.more_strings);
+        string_list_deinit(&e.more);
         number_map_deinit(&e.attributes);
         number_map_deinit(&e.functions);
         number_map_deinit(&e.links);

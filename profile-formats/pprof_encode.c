@@ -8,6 +8,7 @@
 #include "profile-formats/number_map.h"
 #include "profile-formats/pprof_fields.h"
 #include "profile-formats/profile_type.h"
+#include "profile-formats/string_list.h"
 #include "profile-formats/wire.h"
 
 /* Where a mapping whose addresses are file offsets pretends to be loaded. */
@@ -25,8 +26,7 @@ struct encoder {
         enum status failed;
         struct number_map mappings;  /* (mapping, kind) */
         struct number_map functions; /* (name, linkage name, file) */
-        struct buf more_strings;
-        uint32_t more_string_count;
+        struct string_list more;     /* strings that the profile does not have */
 };
 
 static uint64_t id_of(struct encoder *e, struct number_map *m, struct number_key key)
@@ -38,12 +38,13 @@ static uint64_t id_of(struct encoder *e, struct number_map *m, struct number_key
         return number + UINT64_C(1);
 }
 
-static uint32_t further_string(struct encoder *e, const char *text, size_t n)
+static uint32_t string(struct encoder *e, const char *text, size_t n)
 {
-        if (n == 0)
-                return 0;
-        wire_put_bytes(&e->more_strings, PPROF_STRING_TABLE, text, n);
-        return e->p->strings.count + e->more_string_count++;
+        uint32_t number = 0;
+
+        if (!e->failed)
+                e->failed = string_list_get(&e->more, text, n, &number, e->err);
+        return number;
 }
 
 static void put_value_type(struct encoder *e, uint32_t field, const char *id, enum profile_type_part type,
@@ -53,8 +54,8 @@ static void put_value_type(struct encoder *e, uint32_t field, const char *id, en
         const char *type_text = profile_type_part(id, type, &type_size);
         const char *unit_text = profile_type_part(id, unit, &unit_size);
 
-        wire_put_uint(e->out, PPROF_VALUE_TYPE_TYPE, further_string(e, type_text, type_size));
-        wire_put_uint(e->out, PPROF_VALUE_TYPE_UNIT, further_string(e, unit_text, unit_size));
+        wire_put_uint(e->out, PPROF_VALUE_TYPE_TYPE, string(e, type_text, type_size));
+        wire_put_uint(e->out, PPROF_VALUE_TYPE_UNIT, string(e, unit_text, unit_size));
         wire_end(e->out, mark);
 }
 
@@ -103,7 +104,7 @@ static void put_mappings(struct encoder *e)
                 if (m->build_id.size) {
                         const char *text = build_id_hex(&m->build_id, hex);
 
-                        wire_put_uint(e->out, PPROF_MAPPING_BUILD_ID, further_string(e, text, strlen(text)));
+                        wire_put_uint(e->out, PPROF_MAPPING_BUILD_ID, string(e, text, strlen(text)));
                 }
                 /* Readers do not look for symbols themselves: they would not find better ones. */
                 wire_put_uint(e->out, PPROF_MAPPING_HAS_FUNCTIONS, 1);
@@ -216,11 +217,9 @@ static enum status encode(struct encoder *e)
         put_functions(e);
         for (uint32_t i = 0; i < p->strings.count; i++)
                 wire_put_bytes(e->out, PPROF_STRING_TABLE, p->strings.items[i].text, p->strings.items[i].size);
-        buf_append(e->out, e->more_strings.data, e->more_strings.size);
+        buf_append(e->out, e->more.fields.data, e->more.fields.size);
         if (e->failed)
                 return e->failed;
-        if (e->more_strings.failed)
-                return buf_status(&e->more_strings, e->err, "pprof string table");
         return buf_status(e->out, e->err, "pprof file");
 }
 
@@ -231,9 +230,9 @@ enum status pprof_encode(const struct profile *p, struct buf *ret, struct error 
         enum status st;
 
         buf_init(&plain, LIMIT_RESPONSE_BYTES);
-        buf_init(&e.more_strings, LIMIT_RESPONSE_BYTES);
+        string_list_init(&e.more, p, PPROF_STRING_TABLE);
         st = encode(&e);
-        buf_deinit(&e.more_strings);
+        string_list_deinit(&e.more);
         number_map_deinit(&e.mappings);
         number_map_deinit(&e.functions);
         return st ? st : gzip_pack(plain.data, plain.size, 6, ret, err);

@@ -207,6 +207,17 @@ enum status profile_add_string(struct profile *p, const char *text, size_t n, ui
         return st;
 }
 
+bool profile_find_string(const struct profile *p, const char *text, size_t n, uint32_t *ret)
+{
+        const struct intern_table *in = &p->intern->strings;
+        uint32_t at = intern_slot(p, in, (uint32_t)hash64(text, n), same_string, text, n);
+
+        if (!in->slots[at])
+                return false;
+        *ret = in->slots[at] - 1;
+        return true;
+}
+
 enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret, struct error *err)
 {
         return APPEND(p, mappings, m, LIMIT_LOCATIONS, "mappings", ret, err);

@@ -139,6 +139,9 @@ enum status profile_add_label_set(struct profile *p, struct profile_label *label
                                   struct error *err) MUST_CHECK;
 enum status profile_add_sample(struct profile *p, const struct profile_sample *s, uint32_t *ret, struct error *err) MUST_CHECK;
 
+/** The number of a string that the profile has; false when it has not. */
+bool profile_find_string(const struct profile *p, const char *text, size_t n, uint32_t *ret) MUST_CHECK;
+
 /** Count a sample that a decoder refuses while it keeps the rest; the first reason stays. */
 void profile_reject_sample(struct profile *p, const char *reason);
 
