@@ -93,7 +93,7 @@ static void begin_request(struct http_request *req)
                 http_fail(req, st, &err);
                 return;
         }
-        if (__atomic_load_n(&req->server->stopping, __ATOMIC_RELAXED)) {
+        if (atomic_load(&req->server->stopping)) {
                 http_fail_code(req, 503, "stopping", "the service is stopping; retry later");
                 return;
         }
@@ -362,7 +362,7 @@ void http_server_stop(struct http_server *s)
 {
         if (!s)
                 return;
-        __atomic_store_n(&s->stopping, true, __ATOMIC_RELAXED);
+        atomic_store(&s->stopping, true);
         if (s->daemon) {
                 int listener = MHD_quiesce_daemon(s->daemon);
 

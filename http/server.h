@@ -24,6 +24,7 @@
  * worker process) say `slow` and have a pool of their own, so that they never
  * stand in the way of the others.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -77,11 +78,13 @@ uint16_t http_server_port(const struct http_server *s);
 /** Finish what runs, refuse what comes: handlers are waited for, slow senders are not. NULL is allowed. */
 void http_server_stop(struct http_server *s);
 /** Becomes true when the server stops; for handlers that wait. */
-const bool *http_server_stopping(const struct http_request *req);
+const atomic_bool *http_server_stopping(const struct http_request *req);
 
 /* ---- the request ---- */
 const char *http_method(const struct http_request *req);
 const char *http_path(const struct http_request *req);
+/** Path and query as they were sent. */
+const char *http_uri(const struct http_request *req);
 /** The text of a {name} of the path, percent-decoded; "" when absent. Borrowed. */
 const char *http_path_part(const struct http_request *req, const char *name);
 /** A query parameter, decoded, or NULL. */
@@ -97,6 +100,8 @@ const char *http_peer(const struct http_request *req);
 /** Something a stream's begin made, for its chunk, handle and abandon. */
 void http_set_state(struct http_request *req, void *state);
 void *http_state(struct http_request *req);
+/** Whether an answer was given already. */
+bool http_answered(const struct http_request *req);
 
 /* ---- the answer: exactly one of these per request ---- */
 void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body, size_t n); /* copied */

@@ -104,7 +104,7 @@ struct http_server {
         uint16_t port;
         struct handler_pool fast, slow;
         _Atomic size_t body_bytes;       /* of all requests, against LIMIT_HTTP_BODIES_BYTES */
-        bool stopping;                   /* read by handlers through __atomic */
+        atomic_bool stopping;
         pthread_mutex_t lock;
         pthread_cond_t idle;
         size_t active;                   /* requests that began and did not end; under lock */

@@ -95,6 +95,11 @@ const char *http_path(const struct http_request *req)
         return req->path ? req->path : req->uri;
 }
 
+const char *http_uri(const struct http_request *req)
+{
+        return req->uri;
+}
+
 const char *http_path_part(const struct http_request *req, const char *name)
 {
         size_t n = strlen(name);
@@ -144,7 +149,12 @@ void *http_state(struct http_request *req)
         return req->state;
 }
 
-const bool *http_server_stopping(const struct http_request *req)
+bool http_answered(const struct http_request *req)
+{
+        return req->answered;
+}
+
+const atomic_bool *http_server_stopping(const struct http_request *req)
 {
         return &req->server->stopping;
 }

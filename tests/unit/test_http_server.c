@@ -328,9 +328,8 @@ START_TEST(an_endless_body_is_answered_and_cut)
         for (;;) {
                 ssize_t n = send(fd, block, sizeof block, MSG_NOSIGNAL);
 
-                if (n < 0)
+                if (n < (ssize_t)sizeof block) /* the server has closed */
                         break;
-                ck_assert_int_eq(n, sizeof block);
                 sent += (uint64_t)n;
                 ck_assert_uint_le(sent, (uint64_t)LIMIT_HTTP_DISCARD_BYTES + MiB(64));
         }

@@ -29,7 +29,7 @@ static void wait_for_end(struct http_request *req, void *context)
 {
         (void)context;
         atomic_fetch_add(&waiting, 1);
-        while (!__atomic_load_n(http_server_stopping(req), __ATOMIC_RELAXED))
+        while (!atomic_load(http_server_stopping(req)))
                 usleep(1000);
         http_reset(req);
 }
