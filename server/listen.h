@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_LISTEN_H
+#define CAIRN_SERVER_LISTEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct listen_address {
+        char host[256];
+        uint16_t port;    /* 0: any free one */
+        bool is_loopback; /* every address the host stands for is one of this machine alone */
+};
+
+/** "HOST:PORT", "[V6]:PORT", ":PORT" (every address) or "HOST" (port 7700). ST_USAGE. */
+enum status listen_parse(const char *text, struct listen_address *ret, struct error *err) MUST_CHECK;
+
+#endif
