@@ -19,6 +19,7 @@ static const struct command commands[] = {
 
 static const struct command workers[] = {
         { "verify", worker_verify, "say what an uploaded file is" },
+        { "elf", worker_elf, "answer a small question about an ELF file" },
         { "fetch", worker_fetch, "get one object from one upstream" },
         { NULL, NULL, NULL },
 };

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/debuginfo_list.h"
+
+#include <stdlib.h>
+
+#include "common/json_out.h"
+#include "common/sha256.h"
+#include "profile-store/scan.h"
+
+struct lister {
+        struct symbol_index *symbols;
+        struct json_out j;
+        struct buf *out;
+        struct error *err;
+};
+
+static void put_index(struct json_out *j, const struct symbol_object *o)
+{
+        json_object(j, "index");
+        json_str(j, "state", symbol_object_state_name(o->state));
+        if (o->state == OBJECT_INDEXED) {
+                json_str(j, "quality", symbol_quality_name(o->quality));
+                json_uint(j, "generation", o->generation);
+                json_uint(j, "ranges", o->range_count);
+                json_uint(j, "functions", o->function_count);
+                json_uint(j, "files", o->file_count);
+                json_uint(j, "index_bytes", o->index_bytes);
+        }
+        if (o->state == OBJECT_FAILED)
+                json_str(j, "error", o->reason);
+        json_object_end(j);
+}
+
+static enum status put_object(void *context, const struct stored_object *object)
+{
+        struct lister *l = context;
+        struct symbol_object symbols = { 0 };
+        struct symbol_view *view;
+        char id[BUILD_ID_HEX_MAX], sha[SHA256_HEX_MAX];
+        enum status st = symbol_view_begin(l->symbols, &view, l->err);
+
+        if (!st) {
+                st = symbol_view_object(view, &object->build_id, &symbols, l->err);
+                symbol_view_end(view);
+        }
+        if (st)
+                return st;
+        json_object(&l->j, NULL);
+        json_str(&l->j, "build_id", build_id_hex(&object->build_id, id));
+        json_str(&l->j, "kind", object_kind_name(object->kind));
+        json_str(&l->j, "name", object->name);
+        json_str(&l->j, "source", object->source == SOURCE_UPLOAD ? "upload" : "upstream");
+        json_str(&l->j, "quality", symbol_quality_name(object->quality));
+        json_uint(&l->j, "size", object->size_bytes);
+        json_uint(&l->j, "stored_bytes", object->stored_bytes);
+        json_str(&l->j, "sha256", sha256_hex(object->sha256, sha));
+        json_int(&l->j, "stored_unix_s", object->stored_unix_s);
+        put_index(&l->j, &symbols);
+        json_object_end(&l->j);
+        return buf_status(l->out, l->err, "list of objects");
+}
+
+enum status debuginfo_list_json(struct debuginfo_store *objects, struct symbol_index *symbols, struct buf *ret,
+                                struct error *err)
+{
+        struct lister l = { .symbols = symbols, .out = ret, .err = err };
+        enum status st;
+
+        json_out_init(&l.j, ret);
+        json_object(&l.j, NULL);
+        json_array(&l.j, "objects");
+        st = debuginfo_store_list(objects, put_object, &l, err);
+        json_array_end(&l.j);
+        json_object_end(&l.j);
+        return st ? st : buf_status(ret, err, "list of objects");
+}
+
+static int by_samples(const void *a, const void *b)
+{
+        const struct scan_missing *x = a, *y = b;
+
+        if (x->samples != y->samples)
+                return x->samples < y->samples ? 1 : -1;
+        return build_id_compare(&x->build_id, &y->build_id);
+}
+
+static void put_missing(struct json_out *j, const struct scan_missing *m)
+{
+        char id[BUILD_ID_HEX_MAX];
+
+        json_object(j, NULL);
+        json_str(j, "build_id", m->build_id.size ? build_id_hex(&m->build_id, id) : "");
+        json_str(j, "mapping", m->mapping);
+        json_str(j, "state", m->state);
+        json_uint(j, "locations", m->locations);
+        json_int(j, "samples", m->samples);
+        json_object_end(j);
+}
+
+enum status debuginfo_missing_json(struct profile_store *profiles, int64_t from_unix_ns, int64_t to_unix_ns, struct buf *ret,
+                                   struct error *err)
+{
+        const struct scan_filter filter = { .from_unix_ns = from_unix_ns, .to_unix_ns = to_unix_ns };
+        struct scan_missing *missing = NULL;
+        struct store_scan *scan;
+        struct json_out j;
+        size_t count = 0;
+        enum status st = store_scan_begin(profiles, &scan, err);
+
+        if (st)
+                return st;
+        st = store_scan_missing(scan, &filter, &missing, &count, err);
+        if (!st) {
+                qsort(missing, count, sizeof *missing, by_samples);
+                json_out_init(&j, ret);
+                json_object(&j, NULL);
+                json_array(&j, "missing");
+                for (size_t i = 0; i < count; i++)
+                        put_missing(&j, &missing[i]);
+                json_array_end(&j);
+                json_object_end(&j);
+                st = buf_status(ret, err, "list of missing objects");
+        }
+        store_scan_end(scan);
+        return st;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/elf_job.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "elf-image/elf_image.h"
+#include "sandbox/worker.h"
+
+#define JOB_CPU_S 60
+
+static enum status ask(const char *const *args, int fd, const char *dir, const atomic_bool *cancel, int *out_ret,
+                       struct error *err)
+{
+        _cleanup_close_ int out = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        const int fds[] = { fd, out };
+        struct worker_job job = { .args = args, .fds = fds, .fd_count = 2, .cpu_s = JOB_CPU_S, .cancel = cancel };
+        enum status st;
+
+        if (out < 0)
+                return error_os(err, errno, "cannot create a temporary file in '%s'", dir);
+        st = worker_run(&job, err);
+        if (st)
+                return st;
+        *out_ret = steal_fd(&out);
+        return ST_OK;
+}
+
+enum status elf_job_altlink(int fd, const char *dir, const atomic_bool *cancel, struct build_id *ret, struct error *err)
+{
+        static const char *const args[] = { "elf", "altlink", NULL };
+        _cleanup_close_ int out = -1;
+        uint8_t bytes[BUILD_ID_MAX];
+        ssize_t n;
+        enum status st = ask(args, fd, dir, cancel, &out, err);
+
+        if (st)
+                return st;
+        n = pread(out, bytes, sizeof bytes, 0);
+        if (n <= 0 || !build_id_from_bytes(ret, bytes, (size_t)n))
+                return error_set(err, ST_NOT_FOUND, "the file names no supplementary file");
+        return ST_OK;
+}
+
+enum status elf_job_section(int fd, const char *section, const char *dir, const atomic_bool *cancel, int *fd_ret,
+                            struct error *err)
+{
+        const char *const args[] = { "elf", "section", section, NULL };
+        _cleanup_close_ int out = -1;
+        struct stat st_out;
+        enum status st = ask(args, fd, dir, cancel, &out, err);
+
+        if (st)
+                return st;
+        if (fstat(out, &st_out) < 0)
+                return error_os(err, errno, "cannot stat the section's file");
+        if (st_out.st_size == 0)
+                return error_set(err, ST_NOT_FOUND, "the file has no section '%s'", section);
+        *fd_ret = steal_fd(&out);
+        return ST_OK;
+}
+
+/* ---- in the worker ---- */
+
+static enum status write_altlink(const struct elf_image *img, int out, struct error *err)
+{
+        struct build_id id;
+        const char *path;
+        enum status st = elf_image_altlink(img, &path, &id, err);
+
+        if (st)
+                return st == ST_NOT_FOUND ? ST_OK : st;
+        return file_write_all(out, id.bytes, id.size, "answer", err);
+}
+
+static enum status write_section(const struct elf_image *img, const char *name, int out, struct error *err)
+{
+        const struct elf_section *s = elf_image_section(img, name);
+        const uint8_t *bytes;
+        size_t n;
+        enum status st;
+
+        if (!s || !elf_section_has_content(s))
+                return ST_OK;
+        st = elf_section_raw(img, s, &bytes, &n, err);
+        return st ? st : file_write_all(out, bytes, n, "answer", err);
+}
+
+enum status elf_job_worker(int argc, char **argv, int in, int out, struct error *err)
+{
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        enum status st = elf_image_from_fd(in, "object", &img, err);
+
+        if (st)
+                return st;
+        if (argc == 2 && strcmp(argv[1], "altlink") == 0)
+                return write_altlink(&img, out, err);
+        if (argc == 3 && strcmp(argv[1], "section") == 0)
+                return write_section(&img, argv[2], out, err);
+        return error_set(err, ST_USAGE, "elf takes altlink, or section and a name");
+}

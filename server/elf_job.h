@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_ELF_JOB_H
+#define CAIRN_SERVER_ELF_JOB_H
+
+/**
+ * @file
+ * Small questions about a stored ELF file, answered by a confined worker
+ * (`cairn worker elf`), since the service's own process reads nobody's ELF.
+ */
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "common/build_id.h"
+#include "common/error.h"
+
+/** Build-id of the dwz supplementary file that fd names. ST_NOT_FOUND when it names none. dir takes temporary files. */
+enum status elf_job_altlink(int fd, const char *dir, const atomic_bool *cancel, struct build_id *ret,
+                            struct error *err) MUST_CHECK;
+
+/**
+ * The bytes of a section, as they are in the file, in a new unlinked file of dir.
+ * @return ST_NOT_FOUND when the file has no such section or only its header.
+ */
+enum status elf_job_section(int fd, const char *section, const char *dir, const atomic_bool *cancel, int *fd_ret,
+                            struct error *err) MUST_CHECK;
+
+/** The worker's side: args "altlink" or "section" NAME; the answer goes to descriptor out, nothing for "none". */
+enum status elf_job_worker(int argc, char **argv, int in, int out, struct error *err) MUST_CHECK;
+
+#endif

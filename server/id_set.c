@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/id_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void id_set_deinit(struct id_set *s)
+{
+        free(s->items);
+        *s = (struct id_set){ 0 };
+}
+
+static size_t find(const struct id_set *s, const struct build_id *id)
+{
+        size_t i = 0;
+
+        while (i < s->count && !build_id_equal(&s->items[i], id))
+                i++;
+        return i;
+}
+
+bool id_set_has(const struct id_set *s, const struct build_id *id)
+{
+        return find(s, id) < s->count;
+}
+
+enum status id_set_add(struct id_set *s, const struct build_id *id)
+{
+        if (id_set_has(s, id))
+                return ST_OK;
+        if (s->count == s->capacity) {
+                size_t capacity = s->capacity ? 2 * s->capacity : 16;
+                struct build_id *items = reallocarray(s->items, capacity, sizeof *items);
+
+                if (!items)
+                        return ST_NO_MEMORY;
+                s->items = items;
+                s->capacity = capacity;
+        }
+        s->items[s->count++] = *id;
+        return ST_OK;
+}
+
+static void remove_at(struct id_set *s, size_t i)
+{
+        memmove(&s->items[i], &s->items[i + 1], (s->count - i - 1) * sizeof *s->items);
+        s->count--;
+}
+
+void id_set_remove(struct id_set *s, const struct build_id *id)
+{
+        size_t i = find(s, id);
+
+        if (i < s->count)
+                remove_at(s, i);
+}
+
+bool id_set_pop(struct id_set *s, struct build_id *ret)
+{
+        if (!s->count)
+                return false;
+        *ret = s->items[0];
+        remove_at(s, 0);
+        return true;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/indexer.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "common/metrics.h"
+#include "sandbox/worker.h"
+#include "server/elf_job.h"
+#include "server/id_set.h"
+#include "symbolizer/index_load.h"
+
+#define MAX_THREADS 4
+
+static struct metric indexed = METRIC_COUNTER("cairn_objects_indexed_total", "Objects whose symbols were put in the index.", "");
+static struct metric kept = METRIC_COUNTER("cairn_objects_kept_total", "Objects whose symbols were no better than those in the index.", "");
+static struct metric failed = METRIC_COUNTER("cairn_objects_failed_total", "Objects that could not be indexed.", "");
+static struct metric waiting = METRIC_GAUGE("cairn_index_queue", "Objects that wait to be indexed or are being indexed.", "");
+
+/* Objects that would be better with a supplementary file that is not stored. */
+struct need {
+        struct build_id object, altlink;
+};
+
+struct indexer {
+        struct indexer_options options;
+        char *scratch_dir;
+        pthread_mutex_t lock;
+        pthread_cond_t work;
+        struct id_set queue, running; /* an object that is added while it runs is queued again, and waits for its end */
+        struct need *needs;
+        size_t need_count;
+        pthread_mutex_t write;        /* the index has one writer at a time */
+        atomic_bool stop;
+        pthread_t threads[MAX_THREADS];
+        unsigned thread_count;
+};
+
+/* What one job works on; descriptors are -1 where there is nothing. */
+struct job {
+        struct build_id id;
+        char name[BUILD_ID_HEX_MAX];
+        int debuginfo, executable, altlink, table;
+};
+
+static void job_close(struct job *j)
+{
+        const int fds[] = { j->debuginfo, j->executable, j->altlink, j->table };
+
+        for (size_t i = 0; i < 4; i++)
+                if (fds[i] >= 0)
+                        close(fds[i]);
+}
+
+static enum status unpack(struct indexer *ix, const struct build_id *id, enum object_kind kind, int *ret, struct error *err)
+{
+        enum status st = debuginfo_store_unpack(ix->options.objects, id, kind, ret, err);
+
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+static void remember_need(struct indexer *ix, const struct build_id *object, const struct build_id *altlink)
+{
+        struct need *needs;
+
+        pthread_mutex_lock(&ix->lock);
+        for (size_t i = 0; i < ix->need_count; i++) {
+                if (build_id_equal(&ix->needs[i].object, object) && build_id_equal(&ix->needs[i].altlink, altlink)) {
+                        pthread_mutex_unlock(&ix->lock);
+                        return;
+                }
+        }
+        needs = reallocarray(ix->needs, ix->need_count + 1, sizeof *needs);
+        if (needs) {
+                ix->needs = needs;
+                needs[ix->need_count++] = (struct need){ *object, *altlink };
+        }
+        pthread_mutex_unlock(&ix->lock);
+}
+
+static enum status find_altlink(struct indexer *ix, struct job *j, struct error *err)
+{
+        struct build_id id;
+        enum status st;
+
+        if (j->debuginfo < 0)
+                return ST_OK;
+        st = elf_job_altlink(j->debuginfo, ix->scratch_dir, &ix->stop, &id, err);
+        if (st)
+                return st == ST_NOT_FOUND ? ST_OK : st;
+        st = unpack(ix, &id, OBJECT_DEBUGINFO, &j->altlink, err);
+        if (!st && j->altlink < 0) {
+                remember_need(ix, &j->id, &id);
+                if (ix->options.wanted)
+                        ix->options.wanted(ix->options.context, &id);
+        }
+        return st;
+}
+
+static enum status make_table(struct indexer *ix, struct job *j, struct error *err)
+{
+        const char *const args[] = { "symbols", j->name, NULL };
+        int fds[4];
+        struct worker_job work = { .args = args, .fds = fds, .fd_count = 4, .cancel = &ix->stop };
+
+        j->table = open(ix->scratch_dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (j->table < 0)
+                return error_os(err, errno, "cannot create a temporary file in '%s'", ix->scratch_dir);
+        fds[0] = j->debuginfo;
+        fds[1] = j->executable;
+        fds[2] = j->altlink;
+        fds[3] = j->table;
+        return worker_run(&work, err);
+}
+
+/* The index changes between expect and changed, so a crash at any point heals later. */
+static enum status load_table(struct indexer *ix, struct job *j, bool *replaced_ret, struct error *err)
+{
+        struct symbol_table table;
+        uint64_t generation;
+        enum status st = symbol_table_read(j->table, j->name, &table, err);
+
+        if (st)
+                return st;
+        table.build_id = j->id; /* what was verified when it was stored; a Go or hash id may be spelled otherwise inside */
+        st = healer_expect(ix->options.healer, &j->id, err);
+        if (!st) {
+                pthread_mutex_lock(&ix->write);
+                st = symbol_index_load(ix->options.symbols, &table, replaced_ret, &generation, err);
+                pthread_mutex_unlock(&ix->write);
+                healer_changed(ix->options.healer, &j->id, !st && *replaced_ret);
+        }
+        symbol_table_deinit(&table);
+        return st;
+}
+
+static enum status index_object(struct indexer *ix, struct job *j, bool *replaced_ret, struct error *err)
+{
+        enum status st = unpack(ix, &j->id, OBJECT_DEBUGINFO, &j->debuginfo, err);
+
+        if (!st)
+                st = unpack(ix, &j->id, OBJECT_EXECUTABLE, &j->executable, err);
+        if (!st && j->debuginfo < 0 && j->executable < 0)
+                return error_set(err, ST_NOT_FOUND, "nothing is stored of it");
+        if (!st)
+                st = find_altlink(ix, j, err);
+        if (!st)
+                st = make_table(ix, j, err);
+        return st ? st : load_table(ix, j, replaced_ret, err);
+}
+
+static void mark(struct indexer *ix, const struct build_id *id, enum symbol_object_state state, const char *reason)
+{
+        struct error err;
+
+        pthread_mutex_lock(&ix->write);
+        if (symbol_index_mark(ix->options.symbols, id, state, reason, &err))
+                log_warn("index", "%s", err.text);
+        pthread_mutex_unlock(&ix->write);
+}
+
+static void run_job(struct indexer *ix, const struct build_id *id)
+{
+        struct job j = { .id = *id, .debuginfo = -1, .executable = -1, .altlink = -1, .table = -1 };
+        int64_t start = monotonic_ns();
+        bool replaced = false;
+        struct error err;
+        enum status st;
+
+        build_id_hex(id, j.name);
+        st = index_object(ix, &j, &replaced, &err);
+        job_close(&j);
+        if (st && atomic_load(&ix->stop))
+                return;
+        if (st == ST_NOT_FOUND) {
+                log_info("index", "%s: %s, ignoring", j.name, err.text);
+        } else if (st) {
+                log_warn("index", "%s: %s", j.name, err.text);
+                mark(ix, id, OBJECT_FAILED, err.text);
+                metric_add(&failed, 1);
+        } else {
+                log_info("index", "%s: %s in %" PRId64 " ms", j.name, replaced ? "indexed" : "what is indexed is as good",
+                         (monotonic_ns() - start) / 1000000);
+                metric_add(replaced ? &indexed : &kept, 1);
+        }
+}
+
+/* The next object that no other thread works on. Called with the lock held. */
+static bool take(struct indexer *ix, struct build_id *ret)
+{
+        for (size_t i = 0; i < ix->queue.count; i++) {
+                *ret = ix->queue.items[i];
+                if (id_set_has(&ix->running, ret) || id_set_add(&ix->running, ret))
+                        continue;
+                id_set_remove(&ix->queue, ret);
+                return true;
+        }
+        return false;
+}
+
+static void *run(void *arg)
+{
+        struct indexer *ix = arg;
+        struct build_id id;
+
+        pthread_mutex_lock(&ix->lock);
+        while (!atomic_load(&ix->stop)) {
+                if (!take(ix, &id)) {
+                        pthread_cond_wait(&ix->work, &ix->lock);
+                        continue;
+                }
+                pthread_mutex_unlock(&ix->lock);
+                run_job(ix, &id);
+                pthread_mutex_lock(&ix->lock);
+                id_set_remove(&ix->running, &id);
+                metric_set(&waiting, (int64_t)(ix->queue.count + ix->running.count));
+                pthread_cond_broadcast(&ix->work);
+        }
+        pthread_mutex_unlock(&ix->lock);
+        return NULL;
+}
+
+/* Called with the lock held. */
+static void enqueue(struct indexer *ix, const struct build_id *id)
+{
+        if (id_set_add(&ix->queue, id))
+                log_warn("index", "no memory to queue an object; it is indexed at the next start");
+        metric_set(&waiting, (int64_t)(ix->queue.count + ix->running.count));
+        pthread_cond_signal(&ix->work);
+}
+
+static enum symbol_object_state state_of(struct indexer *ix, const struct build_id *id, struct symbol_object *object)
+{
+        struct symbol_view *view;
+        enum status st = symbol_view_begin(ix->options.symbols, &view, NULL);
+
+        if (st)
+                return OBJECT_ABSENT;
+        if (symbol_view_object(view, id, object, NULL))
+                object->state = OBJECT_ABSENT;
+        symbol_view_end(view);
+        return object->state;
+}
+
+void indexer_add(struct indexer *ix, const struct build_id *id)
+{
+        struct symbol_object object;
+
+        if (state_of(ix, id, &object) != OBJECT_INDEXED)
+                mark(ix, id, OBJECT_PENDING, "");
+        pthread_mutex_lock(&ix->lock);
+        enqueue(ix, id);
+        for (size_t i = 0; i < ix->need_count;) {
+                if (build_id_equal(&ix->needs[i].altlink, id)) {
+                        enqueue(ix, &ix->needs[i].object);
+                        ix->needs[i] = ix->needs[--ix->need_count];
+                } else {
+                        i++;
+                }
+        }
+        pthread_mutex_unlock(&ix->lock);
+}
+
+/* Objects that were stored and not indexed, or indexed before what is stored now. */
+static enum status queue_stale(void *context, const struct stored_object *stored)
+{
+        struct indexer *ix = context;
+        struct symbol_object object = { 0 };
+        enum symbol_object_state state = state_of(ix, &stored->build_id, &object);
+
+        if (state == OBJECT_ABSENT || state == OBJECT_PENDING ||
+            (state == OBJECT_INDEXED && object.indexed_unix_s < stored->stored_unix_s))
+                enqueue(ix, &stored->build_id);
+        return ST_OK;
+}
+
+enum status indexer_start(const struct indexer_options *options, struct indexer **ret, struct error *err)
+{
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        unsigned want = cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (unsigned)cores;
+        struct indexer *ix = calloc(1, sizeof *ix);
+        enum status st;
+
+        if (!ix)
+                return error_no_memory(err);
+        metric_register(&indexed);
+        metric_register(&kept);
+        metric_register(&failed);
+        metric_register(&waiting);
+        ix->options = *options;
+        ix->scratch_dir = strdup(options->scratch_dir);
+        pthread_mutex_init(&ix->lock, NULL);
+        pthread_mutex_init(&ix->write, NULL);
+        pthread_cond_init(&ix->work, NULL);
+        st = ix->scratch_dir ? debuginfo_store_list(options->objects, queue_stale, ix, err) : error_no_memory(err);
+        if (!st && ix->queue.count)
+                log_info("index", "%zu stored objects are not indexed yet", ix->queue.count);
+        for (; !st && ix->thread_count < want; ix->thread_count++) {
+                int refused = pthread_create(&ix->threads[ix->thread_count], NULL, run, ix);
+
+                if (refused) {
+                        st = error_os(err, refused, "cannot start a thread");
+                        break;
+                }
+                pthread_setname_np(ix->threads[ix->thread_count], "index");
+        }
+        if (st) {
+                indexer_stop(ix);
+                return st;
+        }
+        *ret = ix;
+        return ST_OK;
+}
+
+void indexer_stop(struct indexer *ix)
+{
+        if (!ix)
+                return;
+        pthread_mutex_lock(&ix->lock);
+        atomic_store(&ix->stop, true);
+        pthread_cond_broadcast(&ix->work);
+        pthread_mutex_unlock(&ix->lock);
+        for (unsigned i = 0; i < ix->thread_count; i++)
+                pthread_join(ix->threads[i], NULL);
+        pthread_cond_destroy(&ix->work);
+        pthread_mutex_destroy(&ix->write);
+        pthread_mutex_destroy(&ix->lock);
+        id_set_deinit(&ix->queue);
+        id_set_deinit(&ix->running);
+        free(ix->needs);
+        free(ix->scratch_dir);
+        free(ix);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_INDEXER_H
+#define CAIRN_SERVER_INDEXER_H
+
+/**
+ * @file
+ * From a stored object to symbols in the index: unpack what is stored of its
+ * build-id, have a confined worker make the symbol table, check and load it,
+ * tell the healer. An object waits for its dwz supplementary file only in so
+ * far as it is indexed again when that arrives.
+ *
+ * Threads: any, except start and stop.
+ */
+#include "debuginfo-store/federation.h"
+#include "server/healer.h"
+
+struct indexer;
+
+struct indexer_options {
+        struct debuginfo_store *objects; /* all borrowed */
+        struct symbol_index *symbols;
+        struct healer *healer;
+        const char *scratch_dir;         /* for temporary files */
+        /* An object is missing that another one needs. May be NULL. */
+        void (*wanted)(void *context, const struct build_id *id);
+        void *context;
+};
+
+/** Queues what is stored and not indexed. */
+enum status indexer_start(const struct indexer_options *options, struct indexer **ret, struct error *err) MUST_CHECK;
+/** Kills what runs; it is done again at the next start. NULL is allowed. */
+void indexer_stop(struct indexer *ix);
+
+/** Something is stored under this build-id: index it. */
+void indexer_add(struct indexer *ix, const struct build_id *id);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/ingest.h"
+
+#include <string.h>
+
+#include "common/metrics.h"
+
+static struct metric batches = METRIC_COUNTER("cairn_ingest_batches_total", "Batches acknowledged.", "");
+static struct metric duplicates = METRIC_COUNTER("cairn_ingest_duplicate_batches_total", "Batches that were sent again and counted once.", "");
+static struct metric samples = METRIC_COUNTER("cairn_ingest_samples_total", "Samples acknowledged.", "");
+static struct metric rejected = METRIC_COUNTER("cairn_ingest_rejected_samples_total", "Samples refused one by one in batches that were taken.", "");
+#define FAILURES(reason) METRIC_COUNTER("cairn_ingest_failures_total", "Batches refused.", reason)
+static struct metric bad_data = FAILURES("reason=\"bad_data\"");
+static struct metric too_big = FAILURES("reason=\"too_big\"");
+static struct metric busy = FAILURES("reason=\"busy\"");
+static struct metric unsupported = FAILURES("reason=\"unsupported\"");
+static struct metric internal = FAILURES("reason=\"internal\"");
+
+static bool parse_batch_id(const char *hex, struct hash128 *ret)
+{
+        struct build_id bytes; /* the same reader of hexadecimal */
+
+        if (!build_id_from_hex(&bytes, hex, strlen(hex)) || bytes.size != sizeof ret->bytes)
+                return false;
+        memcpy(ret->bytes, bytes.bytes, sizeof ret->bytes);
+        return true;
+}
+
+enum status ingest_batch_id(const struct http_request *req, struct hash128 *ret, struct error *err)
+{
+        const char *header = http_header(req, "X-Cairn-Batch");
+        const char *token = http_token(req);
+        _cleanup_buf_ struct buf seed;
+        struct hash128 body_hash;
+        const uint8_t *body;
+        size_t n;
+
+        if (header)
+                return parse_batch_id(header, ret) ? ST_OK
+                                                   : error_set(err, ST_USAGE, "X-Cairn-Batch takes 32 hexadecimal digits");
+        body = http_body(req, &n);
+        body_hash = hash128(n ? (const void *)body : "", n);
+        buf_init(&seed, MiB(1));
+        buf_append(&seed, body_hash.bytes, sizeof body_hash.bytes);
+        buf_printf(&seed, "%s\n%s", http_uri(req), token ? token : "");
+        if (buf_status(&seed, err, "batch id"))
+                return seed.failed;
+        *ret = hash128(seed.data, seed.size);
+        return ST_OK;
+}
+
+enum status ingest_append(struct server *s, const struct profile *profile, struct hash128 batch_id, struct error *err)
+{
+        bool duplicate = false;
+        enum status st = profile->samples.count ? profile_store_append(s->profiles, profile, batch_id, &duplicate, err) : ST_OK;
+
+        if (st)
+                return st;
+        metric_add(&batches, 1);
+        metric_add(&rejected, (int64_t)profile->rejected_samples);
+        if (duplicate)
+                metric_add(&duplicates, 1);
+        else
+                metric_add(&samples, profile->samples.count);
+        return ST_OK;
+}
+
+void ingest_count_failure(enum status st)
+{
+        switch (st) {
+        case ST_BAD_DATA:
+        case ST_USAGE:
+                metric_add(&bad_data, 1);
+                break;
+        case ST_TOO_BIG:
+                metric_add(&too_big, 1);
+                break;
+        case ST_BUSY:
+                metric_add(&busy, 1);
+                break;
+        case ST_UNSUPPORTED:
+                metric_add(&unsupported, 1);
+                break;
+        default:
+                metric_add(&internal, 1);
+        }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/server_internal.h"
+
+#include <string.h>
+
+static const struct route_table *const tables[] = {
+        &status_routes, &ingest_routes, &pprof_routes, &upload_routes, &debuginfod_routes, &debuginfo_routes, &table_routes,
+};
+
+static void refuse_change(struct http_request *req, void *context)
+{
+        (void)context;
+        http_fail_code(req, 403, "read_only", "this service is read-only; send it to the one that writes the directory");
+}
+
+static enum status refuse_chunk(struct http_request *req, void *context, const void *data, size_t n)
+{
+        (void)req;
+        (void)context;
+        (void)data;
+        (void)n;
+        return ST_USAGE; /* not reached: begin has answered */
+}
+
+static bool changes_something(const struct http_route *r)
+{
+        return r->scope == SCOPE_INGEST || r->scope == SCOPE_UPLOAD || r->scope == SCOPE_ADMIN;
+}
+
+enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err)
+{
+        size_t count = 0;
+        struct http_route *routes;
+
+        for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+                count += tables[i]->count;
+        routes = calloc(count, sizeof *routes);
+        if (!routes)
+                return error_no_memory(err);
+        count = 0;
+        for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+                for (size_t k = 0; k < tables[i]->count; k++) {
+                        struct http_route *r = &routes[count++];
+
+                        *r = tables[i]->routes[k];
+                        if (read_only && changes_something(r))
+                                *r = (struct http_route){ .method = r->method, .path = r->path, .scope = SCOPE_NONE,
+                                                          .begin = refuse_change, .chunk = refuse_chunk,
+                                                          .handle = refuse_change };
+                }
+        }
+        *ret = routes;
+        *count_ret = count;
+        return ST_OK;
+}
+
+bool route_build_id(struct http_request *req, struct build_id *ret)
+{
+        const char *hex = http_path_part(req, "id");
+
+        if (build_id_from_hex(ret, hex, strlen(hex)))
+                return true;
+        http_fail_code(req, 400, "build_id", "'%.130s' is no build-id: it takes 2 to 128 hexadecimal digits, an even number",
+                       hex);
+        return false;
+}
+
+void respond_json(struct http_request *req, struct buf *body)
+{
+        buf_append_str(body, "\n");
+        http_respond_buf(req, 200, "application/json", body);
+}

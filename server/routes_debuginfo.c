@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is stored, what is missing, and looking everything up again. */
+#include <string.h>
+
+#include "common/json_out.h"
+#include "server/debuginfo_list.h"
+#include "server/id_set.h"
+#include "server/json_in.h"
+#include "server/server_internal.h"
+
+#define MAX_RESYMBOLIZE_IDS 100000
+
+static void finish(struct http_request *req, enum status st, struct buf *body, const struct error *err)
+{
+        if (!st) {
+                respond_json(req, body);
+                return;
+        }
+        buf_deinit(body);
+        http_fail(req, st, err);
+}
+
+static void list(struct http_request *req, void *context)
+{
+        struct server *s = context;
+        struct buf body;
+        struct error err;
+
+        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        finish(req, debuginfo_list_json(s->objects, s->symbols, &body, &err), &body, &err);
+}
+
+static void missing(struct http_request *req, void *context)
+{
+        struct server *s = context;
+        struct buf body;
+        struct error err;
+
+        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        finish(req, debuginfo_missing_json(s->profiles, INT64_MIN, INT64_MAX, &body, &err), &body, &err);
+}
+
+/* An empty body, or {"build_ids": [...]}: none means all. */
+static enum status read_ids(struct http_request *req, struct id_set *ret, struct error *err)
+{
+        struct json_object *request, *ids;
+        const uint8_t *data;
+        size_t n;
+        enum status st;
+
+        data = http_body(req, &n);
+        if (n == 0)
+                return ST_OK;
+        st = json_in_parse(data, n, &request, err);
+        if (st)
+                return st;
+        ids = json_in_array(request, "build_ids");
+        if (ids && json_in_array_size(ids) > MAX_RESYMBOLIZE_IDS)
+                st = error_set(err, ST_TOO_BIG, "'build_ids' has more than %d entries", MAX_RESYMBOLIZE_IDS);
+        for (size_t i = 0; !st && ids && i < json_in_array_size(ids); i++) {
+                const char *hex = json_in_array_str(ids, i);
+                struct build_id id;
+
+                if (!hex || !build_id_from_hex(&id, hex, strlen(hex)))
+                        st = error_set(err, ST_BAD_DATA, "'build_ids' holds something that is no build-id");
+                else if (id_set_add(ret, &id))
+                        st = error_no_memory(err);
+        }
+        json_in_free(request);
+        return st;
+}
+
+static void resymbolize(struct http_request *req, void *context)
+{
+        struct server *s = context;
+        struct resymbolize_result result = { 0 };
+        struct id_set ids = { 0 };
+        struct json_out j;
+        struct buf body;
+        struct error err;
+        enum status st = read_ids(req, &ids, &err);
+
+        if (!st)
+                st = profile_store_resymbolize(s->profiles, ids.items, ids.count, NULL, NULL, &result, &err);
+        id_set_deinit(&ids);
+        buf_init(&body, KiB(4));
+        json_out_init(&j, &body);
+        json_object(&j, NULL);
+        json_uint(&j, "locations_seen", result.locations_seen);
+        json_uint(&j, "locations_changed", result.locations_changed);
+        json_uint(&j, "files_rewritten", result.files_rewritten);
+        json_object_end(&j);
+        finish(req, st, &body, &err);
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/api/v1/debuginfo", .scope = SCOPE_READ, .handle = list },
+        { .method = "GET", .path = "/api/v1/debuginfo/missing", .scope = SCOPE_READ, .handle = missing },
+        { .method = "POST", .path = "/api/v1/resymbolize", .scope = SCOPE_ADMIN, .max_body = LIMIT_HTTP_JSON_BYTES,
+          .handle = resymbolize, .slow = true },
+};
+const struct route_table debuginfo_routes = ROUTE_TABLE(routes);

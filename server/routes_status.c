@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /healthz, /readyz, /metrics */
+#include <inttypes.h>
+
+#include "common/metrics.h"
+#include "server/server_internal.h"
+
+static void health(struct http_request *req, void *context)
+{
+        (void)context;
+        http_respond(req, 200, "text/plain; charset=utf-8", "ok\n", 3);
+}
+
+static void ready(struct http_request *req, void *context)
+{
+        struct server *s = context;
+
+        if (atomic_load(&s->ready))
+                http_respond(req, 200, "text/plain; charset=utf-8", "ready\n", 6);
+        else
+                http_fail_code(req, 503, "starting", "the service is starting");
+}
+
+static struct metric queued_bytes = METRIC_GAUGE("cairn_queue_bytes", "Bytes acknowledged and not yet in a part.", "");
+static struct metric queued_batches = METRIC_GAUGE("cairn_queue_batches", "Batches acknowledged and not yet in a part.", "");
+static struct metric rows[] = {
+        METRIC_GAUGE("cairn_table_rows", "Rows in parts.", "table=\"samples\""),
+        METRIC_GAUGE("cairn_table_rows", "Rows in parts.", "table=\"stacks\""),
+        METRIC_GAUGE("cairn_table_rows", "Rows in parts.", "table=\"locations\""),
+};
+static struct metric files[] = {
+        METRIC_GAUGE("cairn_table_files", "Live parts.", "table=\"samples\""),
+        METRIC_GAUGE("cairn_table_files", "Live parts.", "table=\"stacks\""),
+        METRIC_GAUGE("cairn_table_files", "Live parts.", "table=\"locations\""),
+};
+static struct metric table_bytes = METRIC_GAUGE("cairn_table_bytes", "Bytes of all live parts.", "");
+static struct metric unresolved = METRIC_GAUGE("cairn_unresolved_locations", "Locations without symbols.", "");
+
+static void gather(struct server *s)
+{
+        struct profile_store_stat stat;
+
+        if (profile_store_stat(s->profiles, &stat, NULL))
+                return;
+        metric_set(&queued_bytes, (int64_t)stat.queued_bytes);
+        metric_set(&queued_batches, (int64_t)stat.queued_batches);
+        metric_set(&rows[0], (int64_t)stat.sample_rows);
+        metric_set(&rows[1], (int64_t)stat.stack_rows);
+        metric_set(&rows[2], (int64_t)stat.location_rows);
+        metric_set(&files[0], (int64_t)stat.sample_files);
+        metric_set(&files[1], (int64_t)stat.stack_files);
+        metric_set(&files[2], (int64_t)stat.location_files);
+        metric_set(&table_bytes, (int64_t)stat.bytes);
+        metric_set(&unresolved, (int64_t)stat.unresolved_locations);
+}
+
+static void metrics(struct http_request *req, void *context)
+{
+        struct buf text;
+
+        gather(context);
+        buf_init(&text, MiB(16));
+        metrics_write(&text);
+        http_respond_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/healthz", .handle = health },
+        { .method = "GET", .path = "/readyz", .handle = ready },
+        { .method = "GET", .path = "/metrics", .scope = SCOPE_READ, .handle = metrics },
+};
+const struct route_table status_routes = ROUTE_TABLE(routes);

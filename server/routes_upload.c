@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking debuginfo: ask, then send. docs/formats/upload.md */
+#include <string.h>
+
+#include "common/json_out.h"
+#include "common/metrics.h"
+#include "common/options.h"
+#include "common/sha256.h"
+#include "server/json_in.h"
+#include "server/server_internal.h"
+
+static struct metric stored_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"stored\"");
+static struct metric same_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"same\"");
+static struct metric refused_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"refused\"");
+static struct metric broken_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"broken_off\"");
+
+/* ---- ask ---- */
+
+static enum status want_file(struct server *s, struct json_object *file, struct json_out *out, struct error *err)
+{
+        const char *id_text = json_in_str(file, "build_id"), *kind_text = json_in_str(file, "kind");
+        const char *quality_text = json_in_str(file, "quality"), *reason = "unsupported_kind";
+        uint64_t size = json_in_uint(file, "size", 0);
+        struct build_id id;
+        enum symbol_quality quality;
+        enum object_kind kind;
+        bool wanted = false;
+
+        if (!id_text || !kind_text || !quality_text || size == UINT64_MAX)
+                return error_set(err, ST_BAD_DATA, "each of 'files' needs build_id, kind and quality as text, and size as a number");
+        if (!build_id_from_hex(&id, id_text, strlen(id_text)))
+                return error_set(err, ST_BAD_DATA, "'%.130s' is no build-id", id_text);
+        if (!symbol_quality_parse(quality_text, &quality))
+                return error_set(err, ST_BAD_DATA, "'%.40s' is no quality", quality_text);
+        if (size > LIMIT_OBJECT_BYTES) {
+                reason = "too_big";
+        } else if (object_kind_parse(kind_text, &kind)) {
+                enum status st = debuginfo_store_wants(s->objects, &id, kind, quality, &wanted, &reason, err);
+
+                if (st)
+                        return st;
+        }
+        json_object(out, NULL);
+        json_str(out, "build_id", id_text);
+        json_str(out, "kind", kind_text);
+        json_bool(out, "want", wanted);
+        json_str(out, "reason", reason);
+        json_object_end(out);
+        return ST_OK;
+}
+
+static enum status want_files(struct server *s, struct json_object *request, struct buf *body, struct error *err)
+{
+        struct json_object *files = json_in_array(request, "files");
+        struct json_out out;
+        enum status st = ST_OK;
+
+        if (!files)
+                return error_set(err, ST_BAD_DATA, "the body has no array 'files'");
+        if (json_in_array_size(files) > LIMIT_WANT_FILES)
+                return error_set(err, ST_TOO_BIG, "'files' has more than %d entries; ask in several requests", LIMIT_WANT_FILES);
+        json_out_init(&out, body);
+        json_object(&out, NULL);
+        json_array(&out, "files");
+        for (size_t i = 0; !st && i < json_in_array_size(files); i++) {
+                struct json_object *file = json_in_array_object(files, i);
+
+                st = file ? want_file(s, file, &out, err)
+                          : error_set(err, ST_BAD_DATA, "'files' holds something that is no object");
+        }
+        json_array_end(&out);
+        json_object_end(&out);
+        return st;
+}
+
+static void want(struct http_request *req, void *context)
+{
+        struct json_object *request;
+        struct buf body;
+        struct error err;
+        const uint8_t *data;
+        size_t n;
+        enum status st;
+
+        data = http_body(req, &n);
+        st = json_in_parse(data, n, &request, &err);
+        if (st) {
+                http_fail(req, st, &err);
+                return;
+        }
+        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        st = want_files(context, request, &body, &err);
+        json_in_free(request);
+        if (!st) {
+                respond_json(req, &body);
+                return;
+        }
+        buf_deinit(&body);
+        http_fail(req, st, &err);
+}
+
+/* ---- send ---- */
+
+static unsigned refusal_code(enum refusal why)
+{
+        switch (why) {
+        case REFUSED_BUILD_ID:
+        case REFUSED_NOT_BETTER:
+                return 409;
+        case REFUSED_TOO_BIG:
+                return 413;
+        default:
+                return 400;
+        }
+}
+
+static void refuse(struct http_request *req, enum status st, enum refusal why, const struct error *err)
+{
+        if (why != REFUSED_NOT) {
+                metric_add(&refused_objects, 1);
+                http_fail_code(req, refusal_code(why), refusal_name(why), "%s", err->text);
+                return;
+        }
+        metric_add(&broken_objects, 1);
+        if (st == ST_OS || st == ST_NO_MEMORY)
+                log_error("upload", "%s: %s", http_path(req), err->text);
+        http_fail(req, st, err);
+}
+
+/* What the path and the headers claim; answers and returns false when they are malformed. */
+static bool read_claim(struct http_request *req, struct object_claim *claim)
+{
+        const char *size = http_header(req, "X-Cairn-Size"), *sha = http_header(req, "X-Cairn-SHA256");
+        const char *encoding = http_header(req, "Content-Encoding"), *force = http_query(req, "force");
+        const char *kind = http_path_part(req, "kind");
+
+        *claim = (struct object_claim){ .source = SOURCE_UPLOAD, .name = http_query(req, "name") };
+        if (!route_build_id(req, &claim->build_id))
+                return false;
+        if (!object_kind_parse(kind, &claim->kind)) {
+                http_fail_code(req, 400, "unsupported_kind", "'%.40s' is not taken here; send debuginfo or executable", kind);
+                return false;
+        }
+        if (!size || !parse_uint(size, &claim->size_bytes) || claim->size_bytes == 0 || !sha || !sha256_parse(sha, claim->sha256)) {
+                http_fail_code(req, 400, "usage",
+                               "the headers X-Cairn-Size (bytes) and X-Cairn-SHA256 (64 hexadecimal digits) of the unpacked file are needed");
+                return false;
+        }
+        if (claim->size_bytes > LIMIT_OBJECT_BYTES) {
+                http_fail_code(req, 413, "too_big", "the object has more than %zu bytes", (size_t)LIMIT_OBJECT_BYTES);
+                return false;
+        }
+        claim->is_zstd = encoding && strcasecmp(encoding, "zstd") == 0;
+        if (encoding && !claim->is_zstd && strcasecmp(encoding, "identity") != 0) {
+                http_fail_code(req, 415, "encoding", "Content-Encoding '%.40s' is not taken here; send zstd", encoding);
+                return false;
+        }
+        claim->force = force && strcmp(force, "1") == 0;
+        return true;
+}
+
+static void send_begin(struct http_request *req, void *context)
+{
+        struct server *s = context;
+        struct object_upload *u;
+        struct object_claim claim;
+        struct error err;
+        enum status st;
+
+        if (!read_claim(req, &claim))
+                return;
+        st = object_upload_begin(s->objects, &claim, &u, &err);
+        if (st)
+                refuse(req, st, REFUSED_NOT, &err);
+        else
+                http_set_state(req, u);
+}
+
+static enum status send_chunk(struct http_request *req, void *context, const void *data, size_t n)
+{
+        struct error err;
+        enum refusal why;
+        enum status st = object_upload_append(http_state(req), data, n, &why, &err);
+
+        (void)context;
+        if (st)
+                refuse(req, st, why, &err);
+        return st;
+}
+
+static void send_abandon(struct http_request *req, void *context)
+{
+        (void)context;
+        if (http_state(req) && !http_answered(req))
+                metric_add(&broken_objects, 1);
+        object_upload_abort(http_state(req));
+        http_set_state(req, NULL);
+}
+
+static void send_end(struct http_request *req, void *context)
+{
+        static const char stored_text[] = "{\"state\":\"stored\"}\n", same_text[] = "{\"state\":\"same\"}\n";
+        struct server *s = context;
+        struct object_upload *u = http_state(req);
+        struct stored_object object;
+        struct error err;
+        enum refusal why;
+        bool same;
+        enum status st;
+
+        http_set_state(req, NULL);
+        st = object_upload_finish(u, &object, &same, &why, &err);
+        if (st) {
+                refuse(req, st, why, &err);
+                return;
+        }
+        metric_add(same ? &same_objects : &stored_objects, 1);
+        if (same) {
+                http_respond(req, 200, "application/json", same_text, sizeof same_text - 1);
+                return;
+        }
+        log_info("upload", "%s: %s of %llu bytes stored, %s", http_path_part(req, "id"), object_kind_name(object.kind),
+                 (unsigned long long)object.size_bytes, symbol_quality_name(object.quality));
+        indexer_add(s->indexer, &object.build_id);
+        http_respond(req, 201, "application/json", stored_text, sizeof stored_text - 1);
+}
+
+static const struct http_route routes[] = {
+        { .method = "POST", .path = "/api/v1/debuginfo/want", .scope = SCOPE_UPLOAD, .max_body = LIMIT_HTTP_JSON_BYTES,
+          .handle = want },
+        { .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_UPLOAD, .begin = send_begin,
+          .chunk = send_chunk, .handle = send_end, .abandon = send_abandon, .slow = true },
+};
+const struct route_table upload_routes = ROUTE_TABLE(routes);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "server/listen.h"
+#include "server/server_internal.h"
+
+/* ---- what the parts tell each other ---- */
+
+static enum http_access authorize(void *context, const char *token, enum http_scope scope)
+{
+        const struct server *s = context;
+
+        return tokens_check(s->tokens, token, scope);
+}
+
+/* The flush met objects that nobody has. */
+static void samples_want(void *context, const struct build_id *ids, size_t count)
+{
+        struct server *s = context;
+
+        pthread_mutex_lock(&s->federation_lock);
+        if (s->federation)
+                federation_want(s->federation, ids, count, OBJECT_DEBUGINFO);
+        pthread_mutex_unlock(&s->federation_lock);
+}
+
+static void indexing_wants(void *context, const struct build_id *id)
+{
+        samples_want(context, id, 1);
+}
+
+static void object_arrived(void *context, const struct stored_object *object)
+{
+        struct server *s = context;
+        char hex[BUILD_ID_HEX_MAX];
+
+        log_info("federation", "%s: %s of %llu bytes came from an upstream", build_id_hex(&object->build_id, hex),
+                 object_kind_name(object->kind), (unsigned long long)object->size_bytes);
+        if (s->indexer)
+                indexer_add(s->indexer, &object->build_id);
+}
+
+/* ---- opening ---- */
+
+static enum status lock_dir(struct server *s, const char *path, struct error *err)
+{
+        s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (s->lock_fd < 0)
+                return error_os(err, errno, "cannot open '%s'", path);
+        if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+                return error_set(err, ST_BUSY, "another service has '%s' open; use --read-only beside it, or another --data",
+                                 s->options->dir);
+        return ST_OK;
+}
+
+static enum status open_profiles(struct server *s, const char *dir, struct error *err)
+{
+        const struct profile_store_options o = {
+                .size = sizeof o,
+                .read_only = s->options->read_only,
+                .flush_interval_ms = s->options->flush_interval_ms,
+                .symbols = s->symbols,
+                .wanted = samples_want,
+                .wanted_context = s,
+        };
+
+        return profile_store_open(dir, &o, &s->profiles, err);
+}
+
+static enum status open_stores(struct server *s, struct error *err)
+{
+        const char *dir = s->options->dir;
+        bool read_only = s->options->read_only;
+        _cleanup_free_ char *lock = path_join(dir, "lock"), *index = path_join(dir, "index");
+        _cleanup_free_ char *objects = path_join(dir, "debuginfo"), *profiles = path_join(dir, "profiles");
+        enum status st = ST_OK;
+
+        s->scratch_dir = path_join(dir, "tmp");
+        s->tables_dir = path_join(dir, "profiles/tables");
+        if (!lock || !index || !objects || !profiles || !s->scratch_dir || !s->tables_dir)
+                return error_no_memory(err);
+        if (!read_only) {
+                st = file_make_dirs(s->scratch_dir, err);
+                if (!st)
+                        st = lock_dir(s, lock, err);
+        }
+        if (!st)
+                st = symbol_index_open(index, read_only, &s->symbols, err);
+        if (!st)
+                st = debuginfo_store_open(objects, read_only, &s->objects, err);
+        return st ? st : open_profiles(s, profiles, err);
+}
+
+static enum status start_pipeline(struct server *s, struct error *err)
+{
+        struct indexer_options o = { .objects = s->objects, .symbols = s->symbols, .scratch_dir = s->scratch_dir,
+                                     .wanted = indexing_wants, .context = s };
+        _cleanup_free_ char *queue = path_join(s->options->dir, "heal-queue");
+        enum status st = queue ? healer_start(s->profiles, queue, &s->healer, err) : error_no_memory(err);
+
+        o.healer = s->healer;
+        return st ? st : indexer_start(&o, &s->indexer, err);
+}
+
+static enum status start_federation(struct server *s, struct error *err)
+{
+        const struct federation_options o = { .size = sizeof o, .urls = s->options->upstreams,
+                                              .url_count = s->options->upstream_count, .arrived = object_arrived,
+                                              .context = s };
+
+        if (!o.url_count || s->options->read_only)
+                return ST_OK;
+        for (size_t i = 0; i < o.url_count; i++)
+                log_info("federation", "upstream %s", o.urls[i]);
+        return federation_start(s->objects, &o, &s->federation, err);
+}
+
+static enum status start_http(struct server *s, const struct listen_address *listen, struct error *err)
+{
+        const struct http_options o = { .size = sizeof o, .host = listen->host, .port = listen->port,
+                                        .authorize = s->tokens ? authorize : NULL, .context = s };
+        size_t count;
+        enum status st = routes_join(s->options->read_only, &s->routes, &count, err);
+
+        return st ? st : http_server_start(&o, s->routes, count, s, &s->http, err);
+}
+
+/* ---- running ---- */
+
+/* Everything that waits is told first, so that nothing is waited for in vain. */
+static void close_all(struct server *s)
+{
+        struct federation *federation;
+        struct error err;
+
+        atomic_store(&s->ready, false);
+        http_server_stop(s->http);
+        pthread_mutex_lock(&s->federation_lock);
+        federation = s->federation;
+        s->federation = NULL;
+        pthread_mutex_unlock(&s->federation_lock);
+        if (federation)
+                federation_stop(federation);
+        indexer_stop(s->indexer);
+        healer_stop(s->healer);
+        if (s->profiles && !s->options->read_only && profile_store_flush(s->profiles, &err))
+                log_error("serve", "%s; what is queued stays queued", err.text);
+        if (s->profiles)
+                profile_store_close(s->profiles);
+        if (s->objects)
+                debuginfo_store_close(s->objects);
+        if (s->symbols)
+                symbol_index_close(s->symbols);
+        tokens_destroy(s->tokens);
+        free(s->routes);
+        free(s->scratch_dir);
+        free(s->tables_dir);
+        if (s->lock_fd >= 0)
+                close(s->lock_fd);
+}
+
+static enum status announce(struct server *s, const struct listen_address *listen, struct error *err)
+{
+        bool v6 = strchr(listen->host, ':') != NULL;
+        unsigned number = http_server_port(s->http);
+        char port[8];
+
+        log_info("serve", "listening on http://%s%s%s:%u, data in %s%s%s", v6 ? "[" : "", listen->host, v6 ? "]" : "", number,
+                 s->options->dir, s->options->read_only ? ", read-only" : "",
+                 s->tokens ? "" : ", no tokens");
+        atomic_store(&s->ready, true);
+        if (!s->options->port_file)
+                return ST_OK;
+        snprintf(port, sizeof port, "%u\n", number);
+        return file_write_durable(s->options->port_file, port, strlen(port), err);
+}
+
+static enum status check_access_rule(const struct server_options *o, const struct listen_address *listen, struct error *err)
+{
+        if (listen->is_loopback || o->token_file)
+                return ST_OK;
+        return error_set(err, ST_USAGE,
+                         "refusing to listen on %s without tokens: everybody who reaches it could read and write; "
+                         "give --token-file FILE, or listen on 127.0.0.1", listen->host);
+}
+
+static enum status start(struct server *s, const struct listen_address *listen, struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (s->options->token_file)
+                st = tokens_load(s->options->token_file, &s->tokens, err);
+        pthread_mutex_lock(&s->federation_lock); /* a flush that wants something at once waits for who gets it */
+        if (!st)
+                st = open_stores(s, err);
+        if (!st && !s->options->read_only)
+                st = start_pipeline(s, err);
+        if (!st)
+                st = start_federation(s, err);
+        pthread_mutex_unlock(&s->federation_lock);
+        if (!st)
+                st = start_http(s, listen, err);
+        return st ? st : announce(s, listen, err);
+}
+
+enum status server_run(const struct server_options *options, struct error *err)
+{
+        struct server s = { .options = options, .lock_fd = -1, .federation_lock = PTHREAD_MUTEX_INITIALIZER };
+        struct listen_address listen;
+        sigset_t signals;
+        int got = 0;
+        enum status st = listen_parse(options->listen, &listen, err);
+
+        if (!st)
+                st = check_access_rule(options, &listen, err);
+        if (st)
+                return st;
+        /* Blocked before any thread exists, so that all threads leave them to sigwait(). */
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGTERM);
+        pthread_sigmask(SIG_BLOCK, &signals, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        st = start(&s, &listen, err);
+        if (!st) {
+                sigwait(&signals, &got);
+                log_info("serve", "%s: stopping", strsignal(got));
+        }
+        close_all(&s);
+        if (!st)
+                log_info("serve", "stopped");
+        return st;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_SERVER_H
+#define CAIRN_SERVER_SERVER_H
+
+/**
+ * @file
+ * The service: the stores of one data directory behind HTTP, the pipeline from
+ * a stored object to a healed past, and the federation.
+ *
+ * DIR/index, DIR/debuginfo, DIR/profiles; DIR/lock is held by the one service
+ * that writes; DIR/heal-queue holds build-ids whose symbols changed and whose
+ * locations were not rewritten yet.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct server_options {
+        const char *dir;
+        const char *listen;            /* listen_parse() */
+        const char *token_file;        /* NULL: none */
+        const char *port_file;         /* NULL: none; gets "PORT\n" when the service answers */
+        const char *const *upstreams;  /* URLs of debuginfod servers */
+        size_t upstream_count;
+        uint64_t flush_interval_ms;    /* 0: default */
+        bool read_only;
+};
+
+/** Run until SIGINT or SIGTERM, then flush and close. Logs (common/log.h). Call from the main thread, before others exist. */
+enum status server_run(const struct server_options *options, struct error *err) MUST_CHECK;
+
+#endif

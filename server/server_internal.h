@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_INTERNAL_H
+#define CAIRN_SERVER_INTERNAL_H
+
+#include <pthread.h>
+
+#include "common/limits.h"
+#include "common/log.h"
+#include "debuginfo-store/federation.h"
+#include "http/server.h"
+#include "profile-store/store.h"
+#include "server/healer.h"
+#include "server/indexer.h"
+#include "server/server.h"
+#include "server/tokens.h"
+#include "symbolizer/lookup.h"
+
+struct server {
+        const struct server_options *options;
+        char *tables_dir;                /* DIR/profiles/tables */
+        char *scratch_dir;               /* DIR/tmp: unlinked files of running work */
+        int lock_fd;
+        struct tokens *tokens;           /* NULL: everything is allowed */
+        struct debuginfo_store *objects;
+        struct symbol_index *symbols;
+        struct profile_store *profiles;
+        pthread_mutex_t federation_lock; /* federation comes after, and goes before, the threads that wish for objects */
+        struct federation *federation;   /* NULL without upstreams */
+        struct healer *healer;           /* NULL when read-only, as is the indexer */
+        struct indexer *indexer;
+        struct http_server *http;
+        struct http_route *routes;
+        atomic_bool ready;
+};
+
+/* Routes are tables, one per file; routes.c joins them. Handlers get the server as their context. */
+struct route_table {
+        const struct http_route *routes;
+        size_t count;
+};
+#define ROUTE_TABLE(items) { (items), sizeof(items) / sizeof *(items) }
+
+extern const struct route_table status_routes, ingest_routes, pprof_routes, upload_routes, debuginfod_routes,
+        debuginfo_routes, table_routes;
+
+/** All routes; in a read-only service those that change something answer 403. Owned by the caller, free(). */
+enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err) MUST_CHECK;
+
+/** The {id} of the path as a build-id; answers 400 and returns false when it is none. */
+bool route_build_id(struct http_request *req, struct build_id *ret);
+
+/** Answer with what buf holds as JSON. Takes the bytes. */
+void respond_json(struct http_request *req, struct buf *body);
+
+#endif
