@@ -32,7 +32,7 @@ static bool is_useful_when_loaded(const struct elf_section *s)
         static const char *const names[] = {
                 ".eh_frame", ".eh_frame_hdr", ".gosymtab", ".gopclntab", ".data.rel.ro.gosymtab",
                 ".data.rel.ro.gopclntab", ".go.buildinfo", ".go.module", ".gnu_debugdata", ".gnu_debuglink",
-                ".gnu_debugaltlink",
+                ".gnu_debugaltlink", ".interp",
         };
 
         switch (s->type) {

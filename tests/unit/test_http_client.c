@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <netinet/in.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <zlib.h>
+
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "http/client_internal.h"
+#include "http/server.h"
+#include "tests/support/suite.h"
+
+/* What the service of these tests has seen, and how it behaves. */
+struct service {
+        struct http_server *server;
+        char url[64];
+        atomic_uint requests;
+        atomic_uint failures_left; /* answers of failure_code before it works */
+        unsigned failure_code;
+        const char *retry_after;
+        char seen[256];
+};
+
+static void answer(struct http_request *req, void *context)
+{
+        struct service *s = context;
+        const char *encoding = http_header(req, "Content-Encoding");
+        size_t n;
+        const uint8_t *body = http_body(req, &n);
+
+        atomic_fetch_add(&s->requests, 1);
+        if (atomic_load(&s->failures_left)) {
+                atomic_fetch_sub(&s->failures_left, 1);
+                if (s->retry_after)
+                        http_set_header(req, "Retry-After", s->retry_after);
+                if (s->failure_code == 0)
+                        http_reset(req);
+                else
+                        http_fail_code(req, s->failure_code, "test", "the disk is on fire");
+                return;
+        }
+        snprintf(s->seen, sizeof s->seen, "%s %s %s", http_method(req), encoding ? encoding : "-",
+                 http_header(req, "Authorization") ? http_header(req, "Authorization") : "-");
+        http_respond(req, 200, "text/plain", body, n);
+}
+
+static void plain_error(struct http_request *req, void *context)
+{
+        (void)context;
+        http_respond(req, 413, "text/plain", "too much\nof it", 14);
+}
+
+static void redirect(struct http_request *req, void *context)
+{
+        (void)context;
+        http_set_header(req, "Location", "/echo");
+        http_respond(req, 302, "text/plain", "", 0);
+}
+
+static const struct http_route routes[] = {
+        { .method = "POST", .path = "/echo", .max_body = MiB(8), .handle = answer },
+        { .method = "PUT", .path = "/echo", .max_body = MiB(8), .handle = answer },
+        { .method = "GET", .path = "/echo", .handle = answer },
+        { .method = "GET", .path = "/plain-error", .handle = plain_error },
+        { .method = "GET", .path = "/redirect", .handle = redirect },
+        { .method = "PUT", .path = "/redirect", .max_body = MiB(1), .handle = redirect },
+};
+
+static void start(struct service *s)
+{
+        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .threads = 4 };
+        struct error err = { 0 };
+
+        *s = (struct service){ .failure_code = 503 };
+        ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, s, &s->server, &err) == ST_OK, "%s", err.text);
+        snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/", http_server_port(s->server));
+}
+
+static struct http_client *client_of(const char *url, const atomic_bool *stop)
+{
+        const struct http_client_options o = { .size = sizeof o, .base_url = url, .token = "secret", .first_pause_ms = 1,
+                                               .longest_pause_ms = 20, .attempts = 4, .stop = stop };
+        struct http_client *client;
+
+        ck_assert_int_eq(http_client_create(&o, &client, NULL), ST_OK);
+        return client;
+}
+
+static enum status send_simple(struct http_client *c, const char *method, const char *path, const char *body,
+                               struct http_client_response *r, struct error *err)
+{
+        const struct http_client_request q = { .method = method, .path = path, .body = body,
+                                               .body_size = body ? strlen(body) : 0 };
+
+        return http_client_send(c, &q, r, err);
+}
+
+/* A body of many letters that can start over. */
+struct letters {
+        size_t sent, size, rewinds;
+};
+
+static ssize_t read_letters(void *context, void *to, size_t n)
+{
+        struct letters *l = context;
+        size_t left = l->size - l->sent;
+
+        n = n < left ? n : left;
+        memset(to, 'a', n);
+        l->sent += n;
+        return (ssize_t)n;
+}
+
+static bool rewind_letters(void *context)
+{
+        struct letters *l = context;
+
+        l->sent = 0;
+        l->rewinds++;
+        return true;
+}
+
+START_TEST(body_token_and_answer_go_through)
+{
+        struct service s;
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct error err = { 0 };
+
+        start(&s);
+        c = client_of(s.url, NULL);
+        ck_assert_msg(send_simple(c, "POST", "/echo", "hello", &r, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_eq(r.code, 200);
+        ck_assert_mem_eq(r.body.data, "hello", 5);
+        ck_assert_str_eq(r.content_type, "text/plain");
+        ck_assert_str_eq(s.seen, "POST - Bearer secret");
+        http_server_stop(s.server);
+}
+END_TEST
+
+START_TEST(busy_service_is_asked_again_and_a_stream_starts_over)
+{
+        struct service s;
+        struct letters l = { .size = MiB(3) };
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        const struct http_client_request q = { .method = "PUT", .path = "/echo", .read = read_letters, .rewind = rewind_letters,
+                                               .context = &l, .max_response = MiB(4) };
+        struct error err = { 0 };
+
+        start(&s);
+        atomic_store(&s.failures_left, 3);
+        c = client_of(s.url, NULL);
+        ck_assert_msg(http_client_send(c, &q, &r, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_eq(r.attempts, 4);
+        ck_assert_uint_eq(r.body.size, MiB(3));
+        ck_assert_uint_eq(atomic_load(&s.requests), 4);
+        http_server_stop(s.server);
+}
+END_TEST
+
+START_TEST(attempts_run_out_with_the_servers_words)
+{
+        struct service s;
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct error err = { 0 };
+        char member[64];
+
+        start(&s);
+        atomic_store(&s.failures_left, 100);
+        c = client_of(s.url, NULL);
+        ck_assert_int_eq(send_simple(c, "GET", "/echo", NULL, &r, &err), ST_BUSY);
+        ck_assert_uint_eq(r.attempts, 4);
+        ck_assert_ptr_nonnull(strstr(err.text, "/echo: HTTP 503: the disk is on fire"));
+        ck_assert_str_eq(http_client_error_member(&r, "reason", member, sizeof member), "test");
+        http_server_stop(s.server);
+}
+END_TEST
+
+START_TEST(a_reset_connection_is_tried_again)
+{
+        struct service s;
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct error err = { 0 };
+
+        start(&s);
+        s.failure_code = 0;
+        atomic_store(&s.failures_left, 2);
+        c = client_of(s.url, NULL);
+        ck_assert_msg(send_simple(c, "PUT", "/echo", "x", &r, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_ge(r.attempts, 2);
+        http_server_stop(s.server);
+}
+END_TEST
+
+START_TEST(a_post_is_not_sent_twice_unless_allowed)
+{
+        struct service s;
+        struct http_client_request q = { .method = "POST", .path = "/echo", .body = "x", .body_size = 1 };
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+
+        start(&s);
+        atomic_store(&s.failures_left, 1);
+        c = client_of(s.url, NULL);
+        ck_assert_int_eq(http_client_send(c, &q, &r, NULL), ST_BUSY);
+        ck_assert_uint_eq(atomic_load(&s.requests), 1);
+        http_client_response_deinit(&r);
+        atomic_store(&s.failures_left, 1);
+        q.repeatable = true;
+        ck_assert_int_eq(http_client_send(c, &q, &r, NULL), ST_OK);
+        ck_assert_uint_eq(atomic_load(&s.requests), 3);
+        http_server_stop(s.server);
+}
+END_TEST
+
+START_TEST(refusals_are_not_repeated_and_say_the_next_step)
+{
+        struct service s;
+        _cleanup_http_client_ struct http_client *c = NULL;
+        struct http_client_response r = { 0 };
+        struct error err = { 0 };
+
+        start(&s);
+        c = client_of(s.url, NULL);
+        s.failure_code = 403;
+        atomic_store(&s.failures_left, 1);
+        ck_assert_int_eq(send_simple(c, "GET", "/echo", NULL, &r, &err), ST_USAGE);
+        ck_assert_uint_eq(r.attempts, 1);
+        http_client_response_deinit(&r);
+        ck_assert_int_eq(send_simple(c, "GET", "/nothing-here", NULL, &r, &err), ST_NOT_FOUND);
+        http_client_response_deinit(&r);
+        ck_assert_int_eq(send_simple(c, "GET", "/plain-error", NULL, &r, &err), ST_TOO_BIG);
+        ck_assert_ptr_nonnull(strstr(err.text, "HTTP 413: too much"));
+        ck_assert_ptr_null(strstr(err.text, "of it"));
+        http_client_response_deinit(&r);
+        http_server_stop(s.server);
+}
+END_TEST
+
+START_TEST(a_get_follows_redirects_and_a_put_does_not)
+{
+        struct service s;
+        _cleanup_http_client_ struct http_client *c = NULL;
+        struct http_client_response r = { 0 };
+        struct error err = { 0 };
+
+        start(&s);
+        c = client_of(s.url, NULL);
+        ck_assert_int_eq(send_simple(c, "GET", "/redirect", NULL, &r, &err), ST_OK);
+        http_client_response_deinit(&r);
+        ck_assert_int_eq(send_simple(c, "PUT", "/redirect", "x", &r, &err), ST_BAD_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, "HTTP 302; give the address it redirects to"));
+        http_client_response_deinit(&r);
+        http_server_stop(s.server);
+}
+END_TEST
+
+START_TEST(an_answer_past_the_limit_is_refused)
+{
+        struct service s;
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        const struct http_client_request q = { .method = "PUT", .path = "/echo", .body = "12345", .body_size = 5,
+                                               .max_response = 4 };
+        struct error err = { 0 };
+
+        start(&s);
+        c = client_of(s.url, NULL);
+        ck_assert_int_eq(http_client_send(c, &q, &r, &err), ST_TOO_BIG);
+        ck_assert_uint_eq(r.attempts, 1);
+        http_server_stop(s.server);
+}
+END_TEST
+
+/* A socket that takes connections and never says a word. */
+static int silent_listener(char url[static 64])
+{
+        struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        socklen_t n = sizeof at;
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, n), 0);
+        ck_assert_int_eq(listen(fd, 16), 0);
+        ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &n), 0);
+        snprintf(url, 64, "http://127.0.0.1:%u", ntohs(at.sin_port));
+        return fd;
+}
+
+static void *set_stop_after_connect(void *context)
+{
+        atomic_bool *stop = ((void **)context)[0];
+        int peer = accept(*(int *)((void **)context)[1], NULL, NULL);
+
+        atomic_store(stop, true);
+        return (void *)(intptr_t)peer;
+}
+
+START_TEST(a_silent_service_is_left_when_stop_is_set)
+{
+        char url[64];
+        _cleanup_close_ int fd = silent_listener(url);
+        atomic_bool stop = false;
+        _cleanup_http_client_ struct http_client *c = client_of(url, &stop);
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct error err = { 0 };
+        pthread_t thread;
+        void *both[] = { &stop, &fd }, *peer;
+
+        pthread_create(&thread, NULL, set_stop_after_connect, both);
+        ck_assert_int_eq(send_simple(c, "GET", "/x", NULL, &r, &err), ST_BUSY);
+        ck_assert_ptr_nonnull(strstr(err.text, "was stopped"));
+        pthread_join(thread, &peer);
+        close((int)(intptr_t)peer);
+}
+END_TEST
+
+START_TEST(a_silent_service_is_left_after_the_request_timeout)
+{
+        char url[64];
+        _cleanup_close_ int fd = silent_listener(url);
+        const struct http_client_options o = { .size = sizeof o, .base_url = url, .request_timeout_ms = 50, .attempts = 2,
+                                               .first_pause_ms = 1 };
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct error err = { 0 };
+
+        ck_assert_int_eq(http_client_create(&o, &c, NULL), ST_OK);
+        ck_assert_int_eq(send_simple(c, "GET", "/x", NULL, &r, &err), ST_BUSY);
+        ck_assert_ptr_nonnull(strstr(err.text, "failed after 2 attempts"));
+        ck_assert_uint_eq(r.code, 0);
+}
+END_TEST
+
+START_TEST(an_address_without_a_service_says_so)
+{
+        char url[64];
+        int fd = silent_listener(url);
+        _cleanup_http_client_ struct http_client *c = client_of(url, NULL);
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct http_client_options wrong = { .size = sizeof wrong, .base_url = "ftp://x" };
+        struct error err = { 0 };
+
+        close(fd);
+        ck_assert_int_eq(send_simple(c, "GET", "/x", NULL, &r, &err), ST_BUSY);
+        ck_assert_ptr_nonnull(strstr(err.text, "is the service running there?"));
+        ck_assert_int_eq(http_client_create(&wrong, &c, &err), ST_USAGE);
+}
+END_TEST
+
+START_TEST(retry_after_is_read_as_seconds_or_as_a_date)
+{
+        ck_assert_uint_eq(retry_after_ms(" 7\r\n", 4, 0), 7000);
+        ck_assert_uint_eq(retry_after_ms("Thu, 01 Jan 1970 00:01:40 GMT", 29, 90), 10000);
+        ck_assert_uint_eq(retry_after_ms("Thu, 01 Jan 1970 00:01:40 GMT", 29, 200), 0);
+        ck_assert_uint_eq(retry_after_ms("99999999999", 11, 0), 86400000);
+        ck_assert_uint_eq(retry_after_ms("soon", 4, 0), 0);
+        ck_assert_uint_eq(retry_after_ms("", 0, 0), 0);
+}
+END_TEST
+
+START_TEST(retry_after_lengthens_the_pause_up_to_the_longest)
+{
+        struct service s;
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        int64_t begun;
+
+        start(&s);
+        s.retry_after = "3600";
+        atomic_store(&s.failures_left, 1);
+        c = client_of(s.url, NULL);
+        begun = monotonic_ns();
+        ck_assert_int_eq(send_simple(c, "GET", "/echo", NULL, &r, NULL), ST_OK);
+        ck_assert_int_ge(monotonic_ns() - begun, 20 * 1000000); /* the longest pause of these tests, not the first of 1 ms */
+        http_server_stop(s.server);
+}
+END_TEST
+
+START_TEST(gzip_bodies_unpack_to_the_same)
+{
+        _cleanup_buf_ struct buf packed;
+        char text[10000], back[sizeof text];
+        z_stream z = { 0 };
+
+        memset(text, 'x', sizeof text);
+        buf_init(&packed, KiB(64));
+        ck_assert_int_eq(http_client_gzip(text, sizeof text, &packed, NULL), ST_OK);
+        ck_assert_uint_lt(packed.size, 200);
+        ck_assert_int_eq(inflateInit2(&z, 15 + 16), Z_OK);
+        z.next_in = packed.data;
+        z.avail_in = (uInt)packed.size;
+        z.next_out = (Bytef *)back;
+        z.avail_out = sizeof back;
+        ck_assert_int_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
+        inflateEnd(&z);
+        ck_assert_mem_eq(text, back, sizeof text);
+}
+END_TEST
+
+START_TEST(escaping_leaves_only_unreserved_letters)
+{
+        _cleanup_buf_ struct buf b;
+
+        buf_init(&b, 4096);
+        ck_assert_int_eq(http_client_escape(&b, "lib c++.so&\xc3\xa9~"), ST_OK);
+        ck_assert_str_eq(buf_cstr(&b), "lib%20c%2B%2B.so%26%C3%A9~");
+}
+END_TEST
+
+START_TEST(token_files_lose_their_newline)
+{
+        char path[] = "/tmp/cairn-token-XXXXXX";
+        int fd = mkstemp(path);
+        char *token = NULL;
+        struct error err = { 0 };
+
+        ck_assert_int_eq(write(fd, "  abc\r\nsecond\n", 14), 14);
+        ck_assert_int_eq(http_client_read_token(path, &token, &err), ST_OK);
+        ck_assert_str_eq(token, "abc");
+        free(token);
+        ck_assert_int_eq(ftruncate(fd, 0), 0);
+        ck_assert_int_eq(http_client_read_token(path, &token, &err), ST_USAGE);
+        close(fd);
+        unlink(path);
+}
+END_TEST
+
+TEST_SUITE("http-client", body_token_and_answer_go_through, busy_service_is_asked_again_and_a_stream_starts_over,
+           attempts_run_out_with_the_servers_words, a_reset_connection_is_tried_again,
+           a_post_is_not_sent_twice_unless_allowed, refusals_are_not_repeated_and_say_the_next_step,
+           a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
+           a_silent_service_is_left_when_stop_is_set, a_silent_service_is_left_after_the_request_timeout,
+           an_address_without_a_service_says_so, retry_after_is_read_as_seconds_or_as_a_date,
+           retry_after_lengthens_the_pause_up_to_the_longest, gzip_bodies_unpack_to_the_same,
+           escaping_leaves_only_unreserved_letters, token_files_lose_their_newline)

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/limits.h"
+#include "tests/support/elf_maker.h"
+#include "tests/support/suite.h"
+#include "uploader/split.h"
+
+static char dir[64];
+
+/* A program with inlined calls, a PLT, and a big table that is of no use to a symbolizer. */
+static const char source[] =
+        "#include <stdio.h>\\n#include <math.h>\\n"
+        "static const char table[100000] = {1, 2, 3};\\n"
+        "static inline __attribute__((always_inline)) int inner(int x) { return printf(\"%d\", x * 7); }\\n"
+        "__attribute__((noinline)) int outer(int x) { return inner(x) + table[x]; }\\n"
+        "int main(int argc, char **argv) { (void)argv; return outer(argc) + (int)sin(argc); }\\n";
+
+static void shell(const char *fmt, ...) PRINTF(1, 2);
+static void shell(const char *fmt, ...)
+{
+        char *command;
+        va_list args;
+
+        va_start(args, fmt);
+        ck_assert_int_ge(vasprintf(&command, fmt, args), 0);
+        va_end(args);
+        ck_assert_msg(system(command) == 0, "%s", command);
+        free(command);
+}
+
+/* Text that a command prints; owned. */
+static char *output_of(const char *fmt, const char *file)
+{
+        _cleanup_free_ char *command = NULL;
+        char *text = calloc(1, MiB(1));
+        FILE *pipe;
+
+        ck_assert_int_ge(asprintf(&command, "f='%s'; %s", file, fmt), 0);
+        pipe = popen(command, "r");
+        ck_assert_uint_lt(fread(text, 1, MiB(1) - 1, pipe), MiB(1) - 1);
+        ck_assert_int_eq(pclose(pipe), 0);
+        return text;
+}
+
+static void make_dir(void)
+{
+        snprintf(dir, sizeof dir, "/tmp/cairn-split-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+}
+
+static void remove_dir(void)
+{
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+/* Build dir/name with more flags and split it to dir/name.split. */
+static void build_and_split(const char *name, const char *flags, struct elf_image *whole, struct elf_image *split)
+{
+        char path[128], to[160];
+        struct error err = { 0 };
+        uint64_t size;
+        struct stat info;
+        int fd;
+
+        shell("printf '%s' | ${CC:-gcc} -x c -g -O2 %s -o %s/%s - -lm", source, flags, dir, name);
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        snprintf(to, sizeof to, "%s.split", path);
+        ck_assert_int_eq(elf_image_open(path, whole, &err), ST_OK);
+        ck_assert(split_is_needed(whole));
+        fd = open(to, O_RDWR | O_CREAT | O_TRUNC, 0644);
+        ck_assert_msg(split_write(whole, fd, &size, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(fstat(fd, &info), 0);
+        ck_assert_uint_eq((uint64_t)info.st_size, size);
+        ck_assert_int_eq(elf_image_from_fd(fd, to, split, &err), ST_OK);
+        close(fd);
+}
+
+/* Everything but kept contents: as it was. Returns the bytes kept of loaded sections. */
+static uint64_t check_same(const struct elf_image *a, const struct elf_image *b)
+{
+        uint64_t loaded = 0;
+
+        ck_assert(build_id_equal(&a->build_id, &b->build_id));
+        ck_assert_uint_eq(a->entry, b->entry);
+        ck_assert_uint_eq(a->header_flags, b->header_flags);
+        ck_assert_uint_eq(a->machine, b->machine);
+        ck_assert_uint_eq(a->type, b->type);
+        ck_assert_uint_eq(a->segment_count, b->segment_count);
+        for (size_t i = 0; i < a->segment_count; i++) {
+                ck_assert_uint_eq(a->segments[i].type, b->segments[i].type);
+                ck_assert_uint_eq(a->segments[i].address, b->segments[i].address);
+                if (a->segments[i].type == PT_LOAD)
+                        ck_assert_mem_eq(&a->segments[i], &b->segments[i], sizeof a->segments[i]);
+        }
+        ck_assert_uint_eq(a->section_count, b->section_count);
+        for (size_t i = 1; i < a->section_count; i++) {
+                const struct elf_section *s = &a->sections[i], *t = &b->sections[i];
+                const uint8_t *sb, *tb;
+                size_t sn, tn;
+
+                ck_assert_str_eq(s->name, t->name);
+                ck_assert_uint_eq(s->address, t->address);
+                ck_assert_uint_eq(s->size, t->size);
+                ck_assert_uint_eq(s->link, t->link);
+                ck_assert_uint_eq(s->info, t->info);
+                ck_assert_uint_eq(s->entry_size, t->entry_size);
+                if (!split_keeps_section(a, s)) {
+                        ck_assert_uint_eq(t->type, s->size || s->type != SHT_NULL ? SHT_NOBITS : SHT_NULL);
+                        continue;
+                }
+                ck_assert_uint_eq(s->type, t->type);
+                ck_assert_uint_eq(s->flags, t->flags);
+                ck_assert_int_eq(elf_section_raw(a, s, &sb, &sn, NULL), ST_OK);
+                ck_assert_int_eq(elf_section_raw(b, t, &tb, &tn, NULL), ST_OK);
+                ck_assert_uint_eq(sn, tn);
+                ck_assert_msg(memcmp(sb, tb, sn) == 0, "%s", s->name);
+                if (s->flags & SHF_ALLOC)
+                        loaded += s->size;
+        }
+        return loaded;
+}
+
+static void check_program(const char *name, const char *flags)
+{
+        static const char lines_of_functions[] =
+                "nm $f.whole | awk '$2 ~ /^[Tt]$/ { print \"0x\" $1 }' | eu-addr2line -fis -e $f || :"; /* it exits 1 for an address without a name */
+        static const char llvm_lines_of_functions[] =
+                "nm $f.whole | awk '$2 ~ /^[Tt]$/ { print \"0x\" $1 }' | llvm-symbolizer --inlines --obj=$f";
+        static const char *const questions[] = { lines_of_functions, llvm_lines_of_functions, "nm $f | cut -c1-16,19-", "readelf -nW $f | grep Build.ID" };
+        _cleanup_elf_image_ struct elf_image whole = { 0 }, split = { 0 };
+        char path[128], split_path[160], other[160];
+        struct stat theirs;
+        uint64_t loaded, v;
+
+        build_and_split(name, flags, &whole, &split);
+        loaded = check_same(&whole, &split);
+        ck_assert_int_eq(elf_image_kind(&split), ELF_KIND_DEBUGINFO);
+        ck_assert_int_eq(elf_image_quality(&split), QUALITY_DWARF);
+        ck_assert_int_eq(elf_image_check_complete(&split, NULL), ST_OK);
+        ck_assert(!split_is_needed(&split));
+        ck_assert(elf_image_address_to_offset(&whole, whole.entry, &v));
+        ck_assert(elf_image_offset_to_address(&split, v, &v) && v == whole.entry);
+
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        snprintf(split_path, sizeof split_path, "%s.split", path);
+        snprintf(other, sizeof other, "%s.objcopy", path);
+        shell("objcopy --only-keep-debug %s %s; cp %s %s.whole; cp %s %s.whole", path, other, path, path, path, split_path);
+        ck_assert_int_eq(stat(other, &theirs), 0);
+        ck_assert_uint_le(split.size, (uint64_t)theirs.st_size + loaded + 512);
+        for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
+                _cleanup_free_ char *before = output_of(questions[i], path);
+                _cleanup_free_ char *after = output_of(questions[i], split_path);
+
+                ck_assert(*before);
+                ck_assert_str_eq(before, after);
+        }
+}
+
+START_TEST(split_answers_as_the_whole_program_and_is_as_small_as_objcopy_makes_it)
+{
+        make_dir();
+        check_program("pie", "");
+        check_program("static", "-static");
+        check_program("packed", "-gz=zlib");
+        check_program("relocs", "-Wl,--emit-relocs");
+        remove_dir();
+}
+END_TEST
+
+START_TEST(gdb_takes_the_split_as_the_debug_file_of_a_stripped_program)
+{
+        _cleanup_elf_image_ struct elf_image whole = { 0 }, split = { 0 };
+        _cleanup_free_ char *text = NULL;
+        char path[128];
+
+        make_dir();
+        build_and_split("program", "", &whole, &split);
+        snprintf(path, sizeof path, "%s/program", dir);
+        shell("cd %s && strip program && objcopy --add-gnu-debuglink=program.split program", dir);
+        text = output_of("gdb -nx -q -batch -ex 'info line outer' $f 2>&1", path);
+        ck_assert_msg(strstr(text, "Line 5 of"), "%s", text);
+        remove_dir();
+}
+END_TEST
+
+static enum status split_made(const struct elf_maker *m, struct elf_image *ret, struct error *err)
+{
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        _cleanup_buf_ struct buf file;
+        _cleanup_close_ int fd = -1;
+        uint64_t size;
+        enum status st;
+
+        buf_init(&file, MiB(16));
+        elf_make(m, &file);
+        ck_assert_int_eq(elf_image_from_memory(file.data, file.size, "made", &img, err), ST_OK);
+        ck_assert_int_eq(split_temporary(&fd, err), ST_OK);
+        st = split_write(&img, fd, &size, err);
+        if (st)
+                return st;
+        ck_assert_int_eq(elf_image_from_fd(fd, "split", ret, err), ST_OK);
+        check_same(&img, ret);
+        return ST_OK;
+}
+
+START_TEST(each_class_and_byte_order_is_kept)
+{
+        static const uint8_t note[] = { 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 3, 'G', 'N', 'U', 0, 0xaa, 0xbb, 0, 0 };
+        const struct elf_maker_section sections[] = {
+                { 0 },
+                { ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 0x1000, .content = note, .size = sizeof note },
+                { ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x2000, .content = "code", .size = 4 },
+                { ".bss", SHT_NOBITS, SHF_ALLOC, 0x3000, .claimed_size = 0x500000 },
+                { ".debug_info", SHT_PROGBITS, .content = "dwarf", .size = 5 },
+        };
+        const struct elf_maker_segment segments[] = { { PT_LOAD, PF_R, 0x34, 0x1000, 0x10, 0x10 } };
+
+        for (unsigned i = 0; i < 4; i++) {
+                const struct elf_maker m = { .is_64 = i & 1, .big_endian = i & 2, .machine = EM_MIPS, .type = ET_EXEC,
+                                             .sections = sections, .section_count = 5, .segments = segments,
+                                             .segment_count = 1 };
+                _cleanup_elf_image_ struct elf_image split = { 0 };
+                struct error err = { 0 };
+
+                ck_assert_msg(split_made(&m, &split, &err) == ST_OK, "%s", err.text);
+                ck_assert_int_eq(split.is_64, m.is_64);
+                ck_assert_int_eq(split.big_endian, m.big_endian);
+                if (m.big_endian)
+                        ck_assert_uint_eq(split.build_id.bytes[0], 0xaa);
+        }
+}
+END_TEST
+
+START_TEST(more_sections_than_the_header_can_count_are_kept)
+{
+        enum { COUNT = 0xff80 };
+        struct elf_maker_section *sections = calloc(COUNT, sizeof *sections);
+        const struct elf_maker m = { .is_64 = true, .wide_counts = true, .sections = sections, .section_count = COUNT };
+        _cleanup_elf_image_ struct elf_image split = { 0 };
+        struct error err = { 0 };
+
+        for (size_t i = 1; i < COUNT; i++)
+                sections[i] = (struct elf_maker_section){ ".debug_x", SHT_PROGBITS, .content = "x", .size = 1 };
+        ck_assert_msg(split_made(&m, &split, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_eq(split.section_count, COUNT + 1);
+        ck_assert_uint_eq(split.name_section, COUNT);
+        free(sections);
+}
+END_TEST
+
+START_TEST(files_that_cannot_be_split_say_why)
+{
+        const struct elf_maker_segment segments[] = { { PT_LOAD, PF_R | PF_X, 0, 0x1000, 64, 64 } };
+        const struct elf_maker_section sections[] = { { 0 }, { ".debug_info", SHT_PROGBITS, .claimed_size = 0x10000 } };
+        const struct elf_maker headless = { .is_64 = true, .segments = segments, .segment_count = 1 };
+        const struct elf_maker cut = { .is_64 = true, .sections = sections, .section_count = 2 };
+        struct elf_image split;
+        struct error err = { 0 };
+
+        ck_assert_int_eq(split_made(&headless, &split, &err), ST_UNSUPPORTED);
+        ck_assert_str_eq(err.text, "cannot split 'made': it has no section headers");
+        ck_assert_int_eq(split_made(&cut, &split, &err), ST_BAD_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, "cut off"));
+}
+END_TEST
+
+/* 2,000 sections over the same 4 MiB would make a file of 8 GiB. */
+START_TEST(sections_that_overlap_do_not_blow_the_split_up)
+{
+        enum { COUNT = 2000 };
+        static uint8_t content[MiB(4)];
+        struct elf_maker_section sections[COUNT] = { { 0 } };
+        const struct elf_maker m = { .is_64 = true, .sections = sections, .section_count = COUNT };
+        struct elf_image split;
+        struct error err = { 0 };
+
+        for (size_t i = 1; i < COUNT; i++)
+                sections[i] = (struct elf_maker_section){ ".debug_x", SHT_PROGBITS, .claimed_offset = 64,
+                                                          .claimed_size = sizeof content };
+        sections[1] = (struct elf_maker_section){ ".debug_x", SHT_PROGBITS, .content = content, .size = sizeof content };
+        ck_assert_int_eq(split_made(&m, &split, &err), ST_TOO_BIG);
+}
+END_TEST
+
+TEST_SUITE("split", split_answers_as_the_whole_program_and_is_as_small_as_objcopy_makes_it,
+           gdb_takes_the_split_as_the_debug_file_of_a_stripped_program, each_class_and_byte_order_is_kept,
+           more_sections_than_the_header_can_count_are_kept, files_that_cannot_be_split_say_why,
+           sections_that_overlap_do_not_blow_the_split_up)
