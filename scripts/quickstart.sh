@@ -61,7 +61,7 @@ done
 
 if [ "$demo" != 0 ]; then
         say "Demo: a stripped program works; its debuginfo is kept back for some seconds"
-        build/demo/demo &
+        build/demo/cairn-demo >"$logs/demo.log" 2>&1 &
         demo_pid=$!
 fi
 
@@ -84,11 +84,11 @@ if [ "$demo" != 0 ]; then
         [ "$wait_for" -le 10 ] || wait_for=10
         sleep "$wait_for"
         say "Before its debuginfo: the demo's frames are addresses"
-        build/cairn top --server "$url" --limit 5 '{service_name="demo"}' || true
-        build/cairn-upload --server "$url" build/demo/demo.debug
+        build/cairn top --server "$url" --limit 5 '{service_name="cairn-demo"}' || true
+        build/cairn-upload --server "$url" build/demo/cairn-demo.debug
         sleep 3
         say "After: the same past samples, now with functions, files and lines"
-        build/cairn top --server "$url" --limit 5 '{service_name="demo"}' || true
+        build/cairn top --server "$url" --limit 5 '{service_name="cairn-demo"}' || true
 fi
 
 say "Look here"

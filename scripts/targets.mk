@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Targets that are not about building or testing.
 
+include scripts/demo/demo.mk
+
 SECONDS ?=
 DEMO ?= 1
 PORT ?= 7700
