@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tests of whole tables leave them in DELTA_SAMPLES when that is set, for
+ * tests/e2e/parquet-readers.t to read with others.
+ */
+#include <fcntl.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "parquet/writer.h"
+#include "profile-store/delta_log.h"
+#include "tests/support/suite.h"
+
+static const struct parquet_field one_column[] = { { .name = "n", .kind = PARQUET_INT64, .optional = true } };
+
+static const struct parquet_field frame_fields[] = {
+        { .name = "function", .kind = PARQUET_STRING, .optional = true },
+        { .name = "line", .kind = PARQUET_INT64, .optional = true },
+};
+static const struct parquet_field frame[] = {
+        { .name = "element", .kind = PARQUET_STRUCT, .optional = true, .children = frame_fields, .child_count = 2 },
+};
+static const struct parquet_field id_element[] = { { .name = "element", .kind = PARQUET_INT64, .optional = true } };
+static const struct parquet_field key_value[] = {
+        { .name = "key", .kind = PARQUET_STRING },
+        { .name = "value", .kind = PARQUET_STRING, .optional = true },
+};
+/* The last two are what the schema grows by; the first is the partition's, which files do not have. */
+static const struct parquet_field table_fields[] = {
+        { .name = "date", .kind = PARQUET_DATE, .optional = true },
+        { .name = "time", .kind = PARQUET_TIMESTAMP, .optional = true },
+        { .name = "value", .kind = PARQUET_INT64, .optional = true },
+        { .name = "stack_id", .kind = PARQUET_BINARY, .optional = true },
+        { .name = "ids", .kind = PARQUET_LIST, .optional = true, .children = id_element, .child_count = 1 },
+        { .name = "frames", .kind = PARQUET_LIST, .optional = true, .children = frame, .child_count = 1 },
+        { .name = "label_pod", .kind = PARQUET_STRING, .optional = true },
+        { .name = "labels_rest", .kind = PARQUET_MAP, .optional = true, .children = key_value, .child_count = 2 },
+};
+static const char *const partition_columns[] = { "date" };
+
+#define OK(call)                                                                               \
+        do {                                                                                   \
+                struct error err = { 0 };                                                      \
+                ck_assert_msg(!(call), "%s", err.text);                                        \
+        } while (0)
+
+static char *new_dir(const char *name)
+{
+        const char *base = getenv("DELTA_SAMPLES");
+        char template[] = "/tmp/delta-log-XXXXXX";
+
+        return path_join(base ? base : mkdtemp(template), name);
+}
+
+static void drop_dir(char *dir)
+{
+        if (!getenv("DELTA_SAMPLES")) {
+                char *slash = strrchr(dir, '/');
+
+                *slash = 0;
+                OK(file_remove_tree(dir, &err));
+        }
+        free(dir);
+}
+
+static struct delta_table *new_table(const char *dir)
+{
+        struct delta_table *t = NULL;
+
+        OK(delta_table_create(dir, one_column, 1, NULL, 0, &err));
+        OK(delta_table_open(dir, &t, &err));
+        return t;
+}
+
+static enum status add_file(struct delta_table *t, const char *path, struct error *err)
+{
+        struct delta_add add = { .path = path, .size = 10, .stats = "{\"numRecords\":3}" };
+        struct delta_commit c = { .size = sizeof c, .adds = &add, .add_count = 1 };
+
+        return delta_commit(t, &c, err);
+}
+
+static size_t file_count(struct delta_table *t)
+{
+        struct delta_snapshot *s = NULL;
+        size_t n;
+
+        OK(delta_snapshot_take(t, &s, &err));
+        n = s->file_count;
+        delta_snapshot_release(s);
+        return n;
+}
+
+START_TEST(created_table_is_empty_at_version_0)
+{
+        char *dir = new_dir("created");
+        struct delta_table *t = new_table(dir);
+        struct delta_snapshot *s = NULL;
+
+        OK(delta_snapshot_take(t, &s, &err));
+        ck_assert_uint_eq(s->version, 0);
+        ck_assert_uint_eq(s->file_count, 0);
+        ck_assert_str_eq(s->schema_json, "{\"type\":\"struct\",\"fields\":[{\"name\":\"n\",\"type\":\"long\","
+                                         "\"nullable\":true,\"metadata\":{}}]}");
+        delta_snapshot_release(s);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(creating_twice_is_busy)
+{
+        char *dir = new_dir("twice");
+        struct delta_table *t = new_table(dir);
+
+        ck_assert_int_eq(delta_table_create(dir, one_column, 1, NULL, 0, NULL), ST_BUSY);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(absent_table_is_not_found)
+{
+        struct delta_table *t = NULL;
+
+        ck_assert_int_eq(delta_table_open("/nonexistent/table", &t, NULL), ST_NOT_FOUND);
+        ck_assert_ptr_null(t);
+}
+END_TEST
+
+START_TEST(of_two_writers_the_second_is_busy_and_sees_the_first_after_a_refresh)
+{
+        char *dir = new_dir("race");
+        struct delta_table *a = new_table(dir);
+        struct delta_table *b = NULL;
+
+        OK(delta_table_open(dir, &b, &err));
+        OK(add_file(a, "a.parquet", &err));
+        ck_assert_int_eq(add_file(b, "b.parquet", NULL), ST_BUSY);
+        ck_assert_uint_eq(file_count(b), 0);
+        OK(delta_table_refresh(b, &err));
+        ck_assert_uint_eq(file_count(b), 1);
+        OK(add_file(b, "b.parquet", &err));
+        OK(delta_table_refresh(a, &err));
+        ck_assert_uint_eq(file_count(a), 2);
+        delta_table_close(a);
+        delta_table_close(b);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(snapshot_outlives_removal_and_table)
+{
+        char *dir = new_dir("snapshot");
+        struct delta_table *t = new_table(dir);
+        const char *remove[] = { "a.parquet" };
+        struct delta_commit c = { .size = sizeof c, .removes = remove, .remove_count = 1 };
+        struct delta_snapshot *s = NULL;
+
+        OK(add_file(t, "a.parquet", &err));
+        OK(delta_snapshot_take(t, &s, &err));
+        OK(delta_commit(t, &c, &err));
+        ck_assert_uint_eq(file_count(t), 0);
+        delta_table_close(t);
+        ck_assert_uint_eq(s->version, 1);
+        ck_assert_uint_eq(s->file_count, 1);
+        ck_assert_str_eq(s->files[0]->path, "a.parquet");
+        delta_snapshot_release(s);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(senseless_commits_change_nothing)
+{
+        char *dir = new_dir("senseless");
+        struct delta_table *t = new_table(dir);
+        const char *remove[] = { "no.parquet" };
+        struct delta_commit gone = { .size = sizeof gone, .removes = remove, .remove_count = 1 };
+        static const struct parquet_field other[] = { { .name = "n", .kind = PARQUET_STRING, .optional = true } };
+        static const struct parquet_field required[] = { { .name = "n", .kind = PARQUET_INT64, .optional = true },
+                                                         { .name = "m", .kind = PARQUET_INT64 } };
+        struct delta_commit changed = { .size = sizeof changed, .fields = other, .field_count = 1 };
+        struct delta_commit needed = { .size = sizeof needed, .fields = required, .field_count = 2 };
+
+        OK(add_file(t, "a.parquet", &err));
+        ck_assert_int_eq(delta_commit(t, &gone, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(delta_commit(t, &changed, NULL), ST_USAGE);
+        ck_assert_int_eq(delta_commit(t, &needed, NULL), ST_USAGE);
+        ck_assert_int_eq(add_file(t, "a.parquet", NULL), ST_USAGE);
+        ck_assert_int_eq(add_file(t, "../a.parquet", NULL), ST_BAD_DATA);
+        ck_assert_int_eq(add_file(t, "a b.parquet", NULL), ST_USAGE);
+        ck_assert_uint_eq(file_count(t), 1);
+        OK(delta_table_refresh(t, &err));
+        ck_assert_uint_eq(file_count(t), 1);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(progress_of_an_application_is_kept)
+{
+        char *dir = new_dir("txn");
+        struct delta_table *t = new_table(dir);
+        struct delta_commit c = { .size = sizeof c, .app_id = "flush", .txn_version = 41 };
+
+        ck_assert_int_eq(delta_table_txn(t, "flush"), -1);
+        OK(delta_commit(t, &c, &err));
+        c.txn_version = 42;
+        OK(delta_commit(t, &c, &err));
+        OK(delta_checkpoint(t, &err));
+        delta_table_close(t);
+        OK(delta_table_open(dir, &t, &err));
+        ck_assert_int_eq(delta_table_txn(t, "flush"), 42);
+        ck_assert_int_eq(delta_table_txn(t, "other"), -1);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+static void unlink_commit(const char *dir, unsigned version)
+{
+        _cleanup_free_ char *path = NULL;
+
+        ck_assert_int_gt(asprintf(&path, "%s/_delta_log/%020u.json", dir, version), 0);
+        ck_assert_int_eq(unlink(path), 0);
+}
+
+START_TEST(checkpoint_stands_for_the_commits_before_it)
+{
+        char *dir = new_dir("checkpoint");
+        struct delta_table *t = new_table(dir);
+        const char *remove[] = { "f7.parquet" };
+        struct delta_commit c = { .size = sizeof c, .removes = remove, .remove_count = 1 };
+        struct delta_snapshot *s = NULL;
+
+        for (int i = 1; i < DELTA_CHECKPOINT_INTERVAL; i++) {
+                char name[32];
+
+                snprintf(name, sizeof name, "f%d.parquet", i);
+                OK(add_file(t, name, &err));
+        }
+        OK(delta_commit(t, &c, &err)); /* version 100 writes a checkpoint */
+        OK(add_file(t, "last.parquet", &err));
+        delta_table_close(t);
+        for (unsigned v = 0; v < DELTA_CHECKPOINT_INTERVAL; v++)
+                unlink_commit(dir, v);
+        OK(delta_table_open(dir, &t, &err));
+        OK(delta_snapshot_take(t, &s, &err));
+        ck_assert_uint_eq(s->version, DELTA_CHECKPOINT_INTERVAL + 1);
+        ck_assert_uint_eq(s->file_count, DELTA_CHECKPOINT_INTERVAL - 1);
+        ck_assert_str_eq(s->files[0]->path, "f1.parquet");
+        ck_assert_str_eq(s->files[0]->stats, "{\"numRecords\":3}");
+        ck_assert_uint_eq(s->files[0]->size, 10);
+        ck_assert(delta_table_has_column(t, "n"));
+        delta_snapshot_release(s);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(broken_checkpoint_is_passed_over)
+{
+        char *dir = new_dir("broken-checkpoint");
+        struct delta_table *t = new_table(dir);
+        _cleanup_free_ char *path = NULL;
+
+        OK(add_file(t, "a.parquet", &err));
+        ck_assert_int_gt(asprintf(&path, "%s/_delta_log/%020u.checkpoint.parquet", dir, 1), 0);
+        OK(file_write_durable(path, "PAR1 garbage PAR1", 17, &err));
+        delta_table_close(t);
+        OK(delta_table_open(dir, &t, &err));
+        ck_assert_uint_eq(file_count(t), 1);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(log_with_a_gap_is_bad_data)
+{
+        char *dir = new_dir("gap");
+        struct delta_table *t = new_table(dir);
+
+        OK(add_file(t, "a.parquet", &err));
+        OK(add_file(t, "b.parquet", &err));
+        delta_table_close(t);
+        unlink_commit(dir, 1);
+        ck_assert_int_eq(delta_table_open(dir, &t, NULL), ST_BAD_DATA);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(hostile_commits_are_refused)
+{
+        static const struct {
+                const char *line;
+                enum status want;
+        } lines[] = {
+                { "garbage", ST_BAD_DATA },
+                { "[]", ST_BAD_DATA },
+                { "{\"add\":{\"path\":\"a\"}}", ST_BAD_DATA },
+                { "{\"add\":{\"path\":\"..%2fa\",\"size\":1,\"modificationTime\":1,\"partitionValues\":{}}}", ST_BAD_DATA },
+                { "{\"add\":{\"path\":\"/etc/x\",\"size\":1,\"modificationTime\":1,\"partitionValues\":{}}}", ST_BAD_DATA },
+                { "{\"add\":{\"path\":\"a\\u0000b\",\"size\":1,\"modificationTime\":1,\"partitionValues\":{}}}", ST_BAD_DATA },
+                { "{\"add\":{\"path\":\"a\",\"size\":-1,\"modificationTime\":1,\"partitionValues\":{}}}", ST_BAD_DATA },
+                { "{\"remove\":7}", ST_BAD_DATA },
+                { "{\"metaData\":{\"id\":\"x\",\"schemaString\":\"{\",\"partitionColumns\":[]}}", ST_BAD_DATA },
+                { "{\"metaData\":{\"id\":\"x\",\"schemaString\":\"{\\\"fields\\\":[1]}\",\"partitionColumns\":[]}}", ST_BAD_DATA },
+                { "{\"protocol\":{\"minReaderVersion\":3,\"minWriterVersion\":7}}", ST_UNSUPPORTED },
+                { "{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":"
+                  "{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":"
+                  "{\"a\":{}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}", ST_BAD_DATA },
+        };
+
+        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+                char *dir = new_dir("hostile");
+                struct delta_table *t = new_table(dir);
+                _cleanup_free_ char *path = NULL;
+
+                ck_assert_int_gt(asprintf(&path, "%s/_delta_log/%020u.json", dir, 1), 0);
+                OK(file_write_durable(path, lines[i].line, strlen(lines[i].line), &err));
+                ck_assert_msg(delta_table_refresh(t, NULL) == lines[i].want, "line %zu", i);
+                ck_assert_uint_eq(file_count(t), 0);
+                delta_table_close(t);
+                OK(file_remove_tree(dir, &err));
+                drop_dir(dir);
+        }
+}
+END_TEST
+
+START_TEST(log_before_a_checkpoint_is_cleaned)
+{
+        char *dir = new_dir("clean");
+        struct delta_table *t = new_table(dir);
+        _cleanup_free_ char *first = NULL;
+
+        OK(add_file(t, "a.parquet", &err));
+        OK(add_file(t, "b.parquet", &err));
+        OK(delta_clean_log(t, -1000, &err)); /* no checkpoint: nothing may go */
+        ck_assert_int_gt(asprintf(&first, "%s/_delta_log/%020u.json", dir, 0), 0);
+        ck_assert_int_eq(access(first, F_OK), 0);
+        OK(delta_checkpoint(t, &err));
+        OK(delta_clean_log(t, 3600 * 1000, &err)); /* too young */
+        ck_assert_int_eq(access(first, F_OK), 0);
+        OK(delta_clean_log(t, -2000, &err));
+        ck_assert_int_ne(access(first, F_OK), 0);
+        delta_table_close(t);
+        OK(delta_table_open(dir, &t, &err));
+        ck_assert_uint_eq(file_count(t), 2);
+        OK(add_file(t, "c.parquet", &err));
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(statistics_of_a_file_are_bounds)
+{
+        static const struct parquet_field fields[] = {
+                { .name = "time", .kind = PARQUET_TIMESTAMP },
+                { .name = "value", .kind = PARQUET_INT64, .optional = true },
+                { .name = "text", .kind = PARQUET_STRING },
+        };
+        char template[] = "/tmp/delta-stats-XXXXXX";
+        int fd = mkstemp(template);
+        struct parquet_writer *w = NULL;
+        _cleanup_buf_ struct buf stats;
+        struct delta_file f = { 0 };
+        int64_t min = 0, max = 0;
+        uint64_t rows = 0;
+        char *low = NULL, *high = NULL;
+
+        OK(parquet_writer_create(fd, template, fields, 3, NULL, &w, &err));
+        for (int i = 0; i < 3; i++) {
+                parquet_put_int(w, 1, -1 - i * 1234567);
+                if (i)
+                        parquet_put_int(w, 2, i);
+                else
+                        parquet_put_null(w, 2);
+                parquet_put_str(w, 3, i ? "b" : "a");
+        }
+        OK(parquet_writer_end_rows(w, 3, &err));
+        OK(parquet_writer_finish(w, &err));
+        buf_init(&stats, KiB(64));
+        ck_assert_int_eq(delta_stats_append(w, &stats), ST_OK);
+        f.stats = buf_cstr(&stats);
+        ck_assert_str_eq(f.stats, "{\"numRecords\":3,"
+                                  "\"minValues\":{\"time\":\"1969-12-31T23:59:57.530Z\",\"value\":1,\"text\":\"a\"},"
+                                  "\"maxValues\":{\"time\":\"1970-01-01T00:00:00.000Z\",\"value\":2,\"text\":\"b\"},"
+                                  "\"nullCount\":{\"time\":0,\"value\":1,\"text\":0}}");
+        ck_assert(delta_file_int_range(&f, "time", &min, &max));
+        ck_assert_int_eq(min, -2470000);
+        ck_assert_int_ge(max, -1);
+        ck_assert_int_le(max, 999);
+        ck_assert(delta_file_int_range(&f, "value", &min, &max) && min == 1 && max == 2);
+        ck_assert(!delta_file_int_range(&f, "text", &min, &max));
+        ck_assert(!delta_file_int_range(&f, "absent", &min, &max));
+        ck_assert(delta_file_text_range(&f, "text", &low, &high));
+        ck_assert_str_eq(low, "a");
+        ck_assert_str_eq(high, "b");
+        ck_assert(delta_file_rows(&f, &rows) && rows == 3);
+        free(low);
+        free(high);
+        parquet_writer_destroy(w);
+        close(fd);
+        unlink(template);
+}
+END_TEST
+
+/* Write a part of count rows into a table and commit it. */
+static void write_part(struct delta_table *t, const char *dir, const char *date, int part, size_t column_count,
+                       const struct delta_commit *with)
+{
+        _cleanup_free_ char *name = NULL, *path = NULL, *day = NULL, *tmp = NULL;
+        _cleanup_buf_ struct buf stats;
+        const struct parquet_field *fields = table_fields + 1;
+        struct delta_partition partition = { "date", date };
+        struct delta_add add = { .partitions = &partition, .partition_count = 1 };
+        struct delta_commit c = *with;
+        struct parquet_writer *w = NULL;
+        int fd;
+
+        buf_init(&stats, MiB(1));
+        ck_assert_int_gt(asprintf(&name, "date=%s/part-%d.parquet", date, part), 0);
+        ck_assert_int_gt(asprintf(&day, "%s/date=%s", dir, date), 0);
+        path = path_join(dir, name);
+        OK(file_make_dirs(day, &err));
+        OK(file_create_temporary(path, &tmp, &fd, &err));
+        OK(parquet_writer_create(fd, path, fields, column_count - 1, NULL, &w, &err));
+        for (int64_t i = 0; i < 1000; i++) {
+                int64_t ids[3] = { i, -i, part };
+                uint8_t id[2] = { (uint8_t)i, 0xff };
+
+                parquet_put_int(w, parquet_writer_node(w, "time"), 1763650000000000 + part * 1000000000ll + i * 1001);
+                parquet_put_int(w, parquet_writer_node(w, "value"), i % 10);
+                parquet_put_bytes(w, parquet_writer_node(w, "stack_id"), id, 2);
+                parquet_put_int_list(w, parquet_writer_node(w, "ids"), ids, (size_t)(i % 4));
+                if (i % 5 == 0) {
+                        parquet_put_null(w, parquet_writer_node(w, "frames"));
+                } else {
+                        parquet_put_list(w, parquet_writer_node(w, "frames"), 1);
+                        parquet_put_str(w, parquet_writer_node(w, "frames.list.element.function"), i % 2 ? "mäin" : "f");
+                        parquet_put_int(w, parquet_writer_node(w, "frames.list.element.line"), i);
+                }
+                if (column_count > 6) {
+                        parquet_put_str(w, parquet_writer_node(w, "label_pod"), "pod-1");
+                        parquet_put_list(w, parquet_writer_node(w, "labels_rest"), 1);
+                        parquet_put_str(w, parquet_writer_node(w, "labels_rest.key_value.key"), "zone");
+                        parquet_put_null(w, parquet_writer_node(w, "labels_rest.key_value.value"));
+                }
+                OK(parquet_writer_end_rows(w, 1, &err));
+        }
+        OK(parquet_writer_finish(w, &err));
+        ck_assert_int_eq(delta_stats_append(w, &stats), ST_OK);
+        add.path = name;
+        add.size = parquet_writer_bytes(w);
+        add.stats = buf_cstr(&stats);
+        parquet_writer_destroy(w);
+        OK(file_publish(fd, tmp, path, &err));
+        c.size = sizeof c;
+        c.adds = &add;
+        c.add_count = 1;
+        OK(delta_commit(t, &c, &err));
+}
+
+/* Parts 0..3 with the first columns, part 1 removed, then a schema change with part 4, and a checkpoint in between. */
+START_TEST(table_with_partitions_removal_and_a_new_column)
+{
+        char *dir = new_dir("table");
+        struct delta_table *t = NULL;
+        struct delta_commit plain = { .operation = "WRITE" };
+        struct delta_commit grown = { .operation = "WRITE", .fields = table_fields, .field_count = 8 };
+        const char *remove[] = { "date=2025-11-20/part-1.parquet" };
+        struct delta_commit removal = { .size = sizeof removal, .operation = "DELETE", .removes = remove, .remove_count = 1 };
+
+        OK(delta_table_create(dir, table_fields, 6, partition_columns, 1, &err));
+        OK(delta_table_open(dir, &t, &err));
+        write_part(t, dir, "2025-11-20", 0, 6, &plain);
+        write_part(t, dir, "2025-11-20", 1, 6, &plain);
+        write_part(t, dir, "2025-11-21", 2, 6, &plain);
+        OK(delta_commit(t, &removal, &err));
+        OK(delta_checkpoint(t, &err));
+        ck_assert(!delta_table_has_column(t, "label_pod"));
+        write_part(t, dir, "2025-11-21", 3, 6, &plain);
+        write_part(t, dir, "2025-11-22", 4, 8, &grown);
+        ck_assert(delta_table_has_column(t, "label_pod"));
+        ck_assert_uint_eq(file_count(t), 4);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+TEST_SUITE("delta_log", created_table_is_empty_at_version_0, creating_twice_is_busy, absent_table_is_not_found,
+           of_two_writers_the_second_is_busy_and_sees_the_first_after_a_refresh, snapshot_outlives_removal_and_table,
+           senseless_commits_change_nothing, progress_of_an_application_is_kept,
+           checkpoint_stands_for_the_commits_before_it, broken_checkpoint_is_passed_over, log_with_a_gap_is_bad_data,
+           hostile_commits_are_refused, log_before_a_checkpoint_is_cleaned, statistics_of_a_file_are_bounds,
+           table_with_partitions_removal_and_a_new_column)
