@@ -1,0 +1,197 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The agent on this very kernel: known programs are profiled and the samples compared with what their compiler says.
+set -eu
+agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
+here=$PWD/tests
+
+count=0
+ok() { # STATUS NAME
+        count=$((count + 1))
+        if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
+}
+check() { # NAME COMMAND...
+        name=$1
+        shift
+        if "$@"; then ok 0 "$name"; else ok 1 "$name"; fi
+}
+
+for tool in python3 readelf nm objdump cc; do
+        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
+done
+if ! missing=$("$agent" --doctor); then
+        echo "1..0 # SKIP the agent cannot profile here: $(echo "$missing" | grep '^fail' | head -1 | tr -s ' ')"
+        exit 0
+fi
+
+dir=$(mktemp -d)
+jobs=
+cleanup() {
+        for job in $jobs; do kill "$job" 2> /dev/null || true; done
+        rm -rf "$dir"
+}
+trap cleanup EXIT
+cd "$dir"
+
+cat > hot.c << 'END'
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+volatile unsigned long sink;
+__attribute__((noinline)) void hot_leaf(void) { for (int i = 0; i < 1000000; i++) sink += i; }
+__attribute__((noinline)) void middle(void) { for (int i = 0; i < 20; i++) hot_leaf(); __asm__ volatile(""); }
+int main(int argc, char **argv)
+{
+        double seconds = argc > 1 ? atof(argv[1]) : 10;
+        clock_t end = (clock_t)(seconds * CLOCKS_PER_SEC);
+        while (clock() < end) middle();
+        return 0;
+}
+END
+cat > calls.c << 'END'
+#include <fcntl.h>
+#include <unistd.h>
+static char bytes[65536];
+int main(void)
+{
+        int fd = open("/dev/zero", O_RDONLY);
+        alarm(60);
+        for (;;) if (read(fd, bytes, sizeof bytes) < 0) return 1;
+}
+END
+cc -O1 -g -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -Wl,--build-id -pie -fPIE -o hot-pie hot.c
+cc -O1 -g -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -Wl,--build-id -no-pie -fno-pie -o hot-exec hot.c
+cc -O1 -g -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -Wl,--build-id -static -o calls calls.c
+
+build_id() { readelf -n "$1" 2> /dev/null | sed -n 's/.*Build ID: //p'; }
+range() { # FILE FUNCTION: start and end address
+        nm -S "$1" | awk -v f="$2" '$4 == f { print $1, $2 }' | while read -r start size; do
+                printf '%x %x\n' $((0x$start)) $((0x$start + 0x$size))
+        done
+}
+dump() { python3 "$here/support/otlp_dump.py" "$1" > "$1.dump"; }
+ask() { python3 "$here/e2e/agent-check.py" "$@"; }
+start() { # PROGRAM...: its pid in $pid
+        "$@" > /dev/null 2>&1 &
+        pid=$!
+        jobs="$jobs $pid"
+}
+profile() { "$agent" --log-level error --frequency 199 "$@"; }
+
+# ---- user stacks by frame pointers -------------------------------------------------
+for kind in pie exec; do
+        start ./hot-$kind 30
+        profile --duration 2 --pid "$pid" --output $kind.otlp
+        check "$kind: the run ends well" test -s $kind.otlp
+        kill "$pid"
+        dump $kind.otlp
+        id=$(build_id hot-$kind)
+        # shellcheck disable=SC2046
+        got=$(ask $kind.otlp.dump leaf-share "$id" $(range hot-$kind hot_leaf))
+        check "$kind: the hot function has most of the time ($got%)" test "$got" -ge 90
+        # shellcheck disable=SC2046
+        got=$(ask $kind.otlp.dump reach "$id" $(range hot-$kind hot_leaf) $(range hot-$kind middle) $(range hot-$kind main))
+        check "$kind: its stacks reach main ($got%)" test "$got" -ge 90
+        got=$(ask $kind.otlp.dump seconds "hot-$kind")
+        check "$kind: values are CPU time ($got s)" awk -v s="$got" 'BEGIN { exit !(s > 0.3 && s < 2.3) }'
+done
+
+# ---- kernel frames and the leaf under them ------------------------------------------
+start ./calls
+profile --duration 2 --pid "$pid" --output calls.otlp
+kill "$pid"
+dump calls.otlp
+# shellcheck disable=SC2046
+set -- $(ask calls.otlp.dump kernel)
+frames=$1 named=$2
+if "$agent" --doctor | grep -q '^ok.*kernel symbols'; then
+        check "kernel frames are there ($frames)" test "$frames" -ge 100
+        check "kernel frames have names ($named)" test $((named * 100)) -ge $((frames * 99))
+else
+        ok 0 "kernel frames # SKIP the kernel hides its symbols"
+        ok 0 "kernel names # SKIP the kernel hides its symbols"
+fi
+ask calls.otlp.dump syscall-leaves "$(build_id calls)" | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }' > leaf
+leaf=$(cat leaf)
+case $(uname -m) in
+x86_64) instruction=syscall ;;
+*) instruction=svc ;;
+esac
+# The address lies inside the system call instruction, so the one that starts at or before it is that.
+found=$(objdump -d --start-address=$((0x$leaf - 16)) --stop-address=$((0x$leaf + 1)) calls | tail -1)
+check "a leaf in a system call is the call's instruction (0x$leaf)" sh -c "echo '$found' | grep -qw $instruction"
+
+# ---- processes that come and go ---------------------------------------------------------
+cp hot-pie brief
+profile --duration 4 --output brief.otlp &
+agent_pid=$!
+jobs="$jobs $agent_pid"
+i=0
+while kill -0 $agent_pid 2> /dev/null && [ $i -lt 15 ]; do
+        ./brief 0.1
+        i=$((i + 1))
+done
+wait $agent_pid
+dump brief.otlp
+got=$(ask brief.otlp.dump known brief "$(build_id brief)")
+check "processes of a tenth of a second are known ($got%)" test "$got" -ge 90
+
+cp hot-pie gone
+start ./gone 30
+rm gone
+profile --duration 2 --pid "$pid" --output gone.otlp
+kill "$pid"
+dump gone.otlp
+got=$(ask gone.otlp.dump known gone "$(build_id hot-pie)")
+check "a program whose file was removed is known ($got%)" test "$got" -ge 95
+
+# ---- sending ---------------------------------------------------------------------------------
+start python3 "$here/e2e/agent-server.py" "$dir" 2
+tries=0
+until [ -e port ] || [ $tries -ge 100 ]; do tries=$((tries + 1)); python3 -c 'import select; select.select([], [], [], 0.1)'; done
+start ./hot-pie 60
+hot=$pid
+"$agent" --server "http://127.0.0.1:$(cat port)" --interval 1 --frequency 99 --label env=test 2> agent.log &
+agent_pid=$!
+jobs="$jobs $agent_pid"
+tries=0
+until [ -e body.1 ] || [ $tries -ge 200 ]; do tries=$((tries + 1)); python3 -c 'import select; select.select([], [], [], 0.1)'; done
+kill -TERM $agent_pid
+status=0
+wait $agent_pid || status=$?
+kill "$hot"
+check "a signal ends the agent with status 0 ($status)" test $status -eq 0
+check "the first batch is sent until it is taken" test "$(head -3 posts | cut -d' ' -f1 | tr '\n' ' ')" = "503 503 200 "
+check "it keeps its id of 128 bits" \
+        sh -c "head -3 posts | cut -d' ' -f2 | uniq | grep -Eqx '[0-9a-f]{32}' && test \$(head -3 posts | cut -d' ' -f2 | uniq | wc -l) -eq 1"
+check "every batch has an id of its own" \
+        test "$(grep -c '^200' posts)" -eq "$(grep '^200' posts | cut -d' ' -f2 | sort -u | wc -l)"
+check "batches are packed and go to the OTLP path" \
+        test "$(cut -d' ' -f3,4 posts | sort -u)" = "gzip /v1development/profiles"
+for body in body.*; do dump "$body"; done
+check "samples carry the label that was asked for" grep -q 'env=test;.*process.executable.name=hot-pie' body.0.dump
+total=$(cat body.*.dump | awk -F'\t' '{ s += $1 } END { printf "%d", s / (1000000000 / 99) + 0.5 }')
+counted=$(sed -n 's/.*agent: \([0-9]*\) samples, 0 lost.*/\1/p' agent.log)
+check "what was counted is what was sent ($counted, $total), the last moments too" test "$total" -eq "$counted"
+
+# ---- refusals ------------------------------------------------------------------------------------
+status=0
+"$agent" --frequency 5000 2> err || status=$?
+check "a frequency out of range is a usage error" test $status -eq 64
+check "and is named" grep -q "option '--frequency' takes 1 to 1000, not 5000" err
+if command -v setpriv > /dev/null; then
+        status=0
+        setpriv --reuid 65534 --regid 65534 --clear-groups "$agent" --duration 1 2> err || status=$?
+        check "without rights it fails" test $status -eq 1
+        check "and says where to look ($(cat err))" grep -q -- --doctor err
+        setpriv --reuid 65534 --regid 65534 --clear-groups "$agent" --doctor --json > doctor.json || true
+        check "doctor names the missing rights" python3 -c "
+import json
+d = json.load(open('doctor.json'))
+assert d['can_profile'] is False
+item = next(i for i in d['items'] if i['name'] == 'rights to sample')
+assert item['state'] == 'fail' and 'CAP_BPF' in item['mend'], item"
+else
+        for name in fails says doctor; do ok 0 "$name # SKIP setpriv is not installed"; done
+fi
+echo "1..$count"

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs are compiled in every layout that linkers make, run, and asked
+ * where one of their functions is and how they are mapped; the address that we
+ * derive must be the one in the symbol table.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/object.h"
+#include "agent/object_cache.h"
+#include "agent/proc_maps.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "elf-image/elf_image.h"
+#include "tests/support/suite.h"
+
+static const char SOURCE[] = "#include <fcntl.h>\n"
+                             "#include <stdio.h>\n"
+                             "#include <unistd.h>\n"
+                             "int table[4000] = { 1 };\n"
+                             "__attribute__((noinline)) int where_am_i(int x) { return x * table[x]; }\n"
+                             "int main(void) {\n"
+                             "        char text[4096]; long n; int fd = open(\"/proc/self/maps\", O_RDONLY);\n"
+                             "        printf(\"%lx\\n\", (long)&where_am_i); fflush(stdout);\n"
+                             "        while ((n = read(fd, text, sizeof text)) > 0) if (write(1, text, n) != n) return 1;\n"
+                             "        return where_am_i(1); }\n";
+
+static char dir[32];
+
+static void shell(const char *command, bool must)
+{
+        int status = system(command);
+
+        if (must)
+                ck_assert_msg(status == 0, "%s", command);
+}
+
+static uint64_t symbol_value(const char *path, const char *name)
+{
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        struct elf_symbol_cursor cursor;
+        struct elf_symbol symbol;
+        struct error err;
+
+        ck_assert_msg(elf_image_open(path, &img, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(elf_symbols_begin(&img, elf_image_section_of_type(&img, SHT_SYMTAB), &cursor, &err), ST_OK);
+        while (elf_symbols_next(&cursor, &symbol))
+                if (strcmp(symbol.name, name) == 0)
+                        return symbol.value;
+        ck_abort_msg("no symbol %s in %s", name, path);
+}
+
+/* True when it was compared; a linker that is not installed is no failure. */
+static bool compare_layout(const char *flags, bool must)
+{
+        char path[64], command[512], output[64];
+        _cleanup_buf_ struct buf text;
+        const struct proc_mapping *mapping;
+        _cleanup_close_ int fd = -1;
+        struct proc_maps maps;
+        struct object object;
+        struct error err;
+        uint64_t address, here = 0;
+        char *end;
+
+        snprintf(path, sizeof path, "%s/program", dir);
+        snprintf(output, sizeof output, "%s/output", dir);
+        unlink(path);
+        snprintf(command, sizeof command, "${CC:-cc} -O1 -g %s -o %s %s/source.c 2>/dev/null", flags, path, dir);
+        shell(command, must);
+        if (access(path, X_OK) < 0)
+                return false;
+        snprintf(command, sizeof command, "%s > %s", path, output);
+        shell(command, true);
+        buf_init(&text, MiB(1));
+        ck_assert_int_eq(file_read(output, &text, &err), ST_OK);
+        address = strtoull(buf_cstr(&text), &end, 16);
+        ck_assert_msg(proc_maps_parse(end + 1, text.size - (size_t)(end + 1 - (char *)text.data), &maps, &err) == ST_OK,
+                      "%s", err.text);
+        mapping = proc_maps_find(&maps, address);
+        ck_assert_ptr_nonnull(mapping);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        ck_assert_msg(object_read_fd(fd, &object, &err) == ST_OK, "%s", err.text);
+        ck_assert(object_address(&object, address - mapping->start + mapping->file_offset, &here));
+        ck_assert_msg(here == symbol_value(path, "where_am_i"), "%s: %lx is not %lx", flags, here,
+                      symbol_value(path, "where_am_i"));
+        proc_maps_deinit(&maps);
+        object_deinit(&object);
+        return true;
+}
+
+static void make_source(void)
+{
+        char path[64];
+        struct error err;
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof path, "%s/source.c", dir);
+        ck_assert_int_eq(file_write_durable(path, SOURCE, strlen(SOURCE), &err), ST_OK);
+}
+
+static void remove_source(void)
+{
+        struct error err;
+
+        ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
+}
+
+START_TEST(addresses_of_every_layout_are_those_of_the_symbol_table)
+{
+        make_source();
+        ck_assert(compare_layout("-pie -fPIE", true));
+        ck_assert(compare_layout("-no-pie -fno-pie", true));
+        ck_assert(compare_layout("-pie -fPIE -Wl,-z,separate-code", true));
+        ck_assert(compare_layout("-pie -fPIE -Wl,-z,noseparate-code", true));
+        ck_assert(compare_layout("-no-pie -fno-pie -Wl,-z,noseparate-code -Wl,-Ttext-segment=0x10000000", true));
+        ck_assert(compare_layout("-static -no-pie", true));
+        ck_assert(compare_layout("-static-pie -fPIE", true));
+        ck_assert(compare_layout("-pie -fPIE -Wl,-z,max-page-size=0x200000", true));
+        remove_source();
+}
+END_TEST
+
+/* lld gives text a p_vaddr that differs from its p_offset, and its segments share pages of the file. */
+START_TEST(addresses_of_lld_and_gold_are_those_of_the_symbol_table)
+{
+        make_source();
+        compare_layout("-fuse-ld=lld -pie -fPIE", false);
+        compare_layout("-fuse-ld=lld -no-pie -fno-pie", false);
+        compare_layout("-fuse-ld=lld -pie -fPIE -Wl,-z,separate-code", false);
+        compare_layout("-fuse-ld=gold -pie -fPIE", false);
+        remove_source();
+}
+END_TEST
+
+/* The layout of lld by hand, for hosts without it. */
+START_TEST(shared_file_pages_go_to_the_segment_of_the_byte)
+{
+        struct object_segment segments[] = {
+                { .offset = 0, .file_size = 0x6b4, .address = 0 },
+                { .offset = 0x6c0, .file_size = 0x1b0, .address = 0x16c0, .executable = true },
+                { .offset = 0x870, .file_size = 0x1c0, .address = 0x2870 },
+        };
+        struct object o = { .segments = segments, .segment_count = 3 };
+        uint64_t address = 7;
+
+        ck_assert(object_address(&o, 0x6c0, &address));
+        ck_assert_uint_eq(address, 0x16c0);
+        ck_assert(object_address(&o, 0x86f, &address));
+        ck_assert_uint_eq(address, 0x186f);
+        ck_assert(object_address(&o, 0x100, &address));
+        ck_assert_uint_eq(address, 0x100);
+        ck_assert(object_address(&o, 0x6b8, &address)); /* between two segments: code's page */
+        ck_assert_uint_eq(address, 0x16b8);
+        address = 7;
+        ck_assert(!object_address(&o, 0x2000, &address));
+        ck_assert(!object_address(&o, UINT64_MAX, &address));
+        ck_assert_uint_eq(address, 7);
+}
+END_TEST
+
+START_TEST(build_id_is_that_of_elf_image)
+{
+        _cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        struct object o;
+        struct error err;
+
+        ck_assert_int_eq(object_read_fd(fd, &o, &err), ST_OK);
+        ck_assert_int_eq(elf_image_open("/proc/self/exe", &img, &err), ST_OK);
+        ck_assert_uint_gt(img.build_id.size, 0);
+        ck_assert(build_id_equal(&o.build_id, &img.build_id));
+        object_deinit(&o);
+}
+END_TEST
+
+START_TEST(every_cut_of_a_file_is_refused_or_read)
+{
+        _cleanup_file_map_ struct file_map map = { 0 };
+        struct error err;
+        size_t refused = 0;
+
+        ck_assert_int_eq(file_map_open("/proc/self/exe", LIMIT_OBJECT_BYTES, &map, &err), ST_OK);
+        for (size_t n = 0; n < 2048; n++) {
+                /* A copy of its own size, so that the sanitizer sees a byte too many. */
+                _cleanup_free_ uint8_t *cut = malloc(n ? n : 1);
+                struct object o;
+
+                memcpy(cut, map.data, n);
+                if (object_read_memory(cut, n, &o, &err) == ST_OK)
+                        object_deinit(&o);
+                else
+                        refused++;
+        }
+        ck_assert_uint_ge(refused, 64); /* at least all that do not hold the header */
+}
+END_TEST
+
+START_TEST(a_mapped_file_is_read_once_and_serves_ended_processes)
+{
+        _cleanup_close_ int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_buf_ struct buf text;
+        struct object_cache cache = { 0 };
+        const struct proc_mapping *mapping = NULL;
+        const struct object *vdso = NULL, *own;
+        struct proc_maps maps;
+        struct error err;
+
+        buf_init(&text, MiB(1));
+        ck_assert_int_eq(file_read("/proc/self/maps", &text, &err), ST_OK);
+        ck_assert_int_eq(proc_maps_parse((char *)text.data, text.size, &maps, &err), ST_OK);
+        mapping = proc_maps_find(&maps, (uintptr_t)&make_source);
+        own = object_cache_get(&cache, proc_fd, mapping);
+        ck_assert_ptr_nonnull(own);
+        ck_assert_ptr_eq(object_cache_get(&cache, proc_fd, mapping), own); /* read once */
+        ck_assert_uint_eq(cache.count, 1);
+        for (size_t i = 0; i < maps.count; i++)
+                if (strcmp(maps.items[i].path, "[vdso]") == 0)
+                        vdso = object_cache_get(&cache, proc_fd, &maps.items[i]);
+        ck_assert_ptr_nonnull(vdso);
+        ck_assert_uint_gt(vdso->build_id.size, 0);
+        /* The process is gone: what was learnt of the same mapping serves. */
+        ck_assert_ptr_eq(object_cache_get(&cache, -1, mapping), own);
+        proc_maps_deinit(&maps);
+        object_cache_deinit(&cache);
+}
+END_TEST
+
+TEST_SUITE("agent_object", addresses_of_every_layout_are_those_of_the_symbol_table,
+           addresses_of_lld_and_gold_are_those_of_the_symbol_table, shared_file_pages_go_to_the_segment_of_the_byte,
+           build_id_is_that_of_elf_image, every_cut_of_a_file_is_refused_or_read,
+           a_mapped_file_is_read_once_and_serves_ended_processes)

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/perf_map.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "tests/support/suite.h"
+
+static void feed(struct perf_map *m, const char *text, size_t used)
+{
+        struct error err;
+        size_t n = 0;
+
+        ck_assert_msg(perf_map_feed(m, text, strlen(text), &n, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_eq(n, used);
+}
+
+static const char *find(struct perf_map *m, uint64_t addr)
+{
+        const char *name = perf_map_find(m, addr);
+
+        return name ? name : "none";
+}
+
+START_TEST(a_later_line_overrides_where_it_overlaps)
+{
+        struct perf_map m;
+
+        perf_map_init(&m);
+        feed(&m, "100 100 old\n", 12);
+        ck_assert_str_eq(find(&m, 0x150), "old");
+        feed(&m, "50 20 early\n180 100 new\n120 10 inside\n", 38);
+        ck_assert_str_eq(find(&m, 0x4f), "none");
+        ck_assert_str_eq(find(&m, 0x50), "early");
+        ck_assert_str_eq(find(&m, 0x70), "none");
+        ck_assert_str_eq(find(&m, 0x100), "old");
+        ck_assert_str_eq(find(&m, 0x120), "inside");
+        ck_assert_str_eq(find(&m, 0x130), "old");
+        ck_assert_str_eq(find(&m, 0x17f), "old");
+        ck_assert_str_eq(find(&m, 0x180), "new");
+        ck_assert_str_eq(find(&m, 0x27f), "new");
+        ck_assert_str_eq(find(&m, 0x280), "none");
+        feed(&m, "0 1000 all\n", 11);
+        ck_assert_str_eq(find(&m, 0x120), "all");
+        ck_assert_uint_eq(m.range_count, 1);
+        perf_map_deinit(&m);
+}
+END_TEST
+
+/* The sweep against the plain rule: the last symbol that covers an address names it. */
+START_TEST(ranges_agree_with_the_rule_on_random_symbols)
+{
+        static char names[300][16];
+        uint64_t starts[300], ends[300];
+        struct perf_map m;
+
+        srand(7);
+        perf_map_init(&m);
+        for (int i = 0; i < 300; i++) {
+                char line[64];
+
+                starts[i] = (uint64_t)rand() % 1000;
+                ends[i] = starts[i] + 1 + (uint64_t)rand() % 60;
+                snprintf(names[i], sizeof names[i], "f%d", i);
+                snprintf(line, sizeof line, "%lx %lx %s\n", starts[i], ends[i] - starts[i], names[i]);
+                feed(&m, line, strlen(line));
+        }
+        for (uint64_t addr = 0; addr < 1100; addr++) {
+                const char *expected = "none";
+
+                for (int i = 0; i < 300; i++)
+                        if (addr >= starts[i] && addr < ends[i])
+                                expected = names[i];
+                ck_assert_str_eq(find(&m, addr), expected);
+        }
+        perf_map_deinit(&m);
+}
+END_TEST
+
+START_TEST(names_keep_blanks_and_bad_lines_are_skipped)
+{
+        struct perf_map m;
+
+        perf_map_init(&m);
+        feed(&m, "0x10 0x10 LazyCompile:~f a b\nno line\n30 0 empty\nffffffffffffffff 2 wraps\n40 8\n50 8 half", 78);
+        ck_assert_str_eq(find(&m, 0x1f), "LazyCompile:~f a b");
+        ck_assert_uint_eq(m.symbol_count, 1);
+        feed(&m, "50 8 half done\n", 15); /* the rest came */
+        ck_assert_str_eq(find(&m, 0x50), "half done");
+        perf_map_deinit(&m);
+}
+END_TEST
+
+/* A root directory with tmp/perf-42.map in it. */
+static int make_root(char dir[static 32])
+{
+        char path[64];
+
+        snprintf(dir, 32, "/tmp/cairn-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof path, "%s/tmp", dir);
+        ck_assert_int_eq(mkdir(path, 0755), 0);
+        return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void append(const char *dir, const char *text)
+{
+        char path[64];
+        int fd;
+
+        snprintf(path, sizeof path, "%s/tmp/perf-42.map", dir);
+        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+        close(fd);
+}
+
+START_TEST(a_growing_file_is_read_on_and_a_new_one_from_its_start)
+{
+        char dir[32], path[64];
+        _cleanup_close_ int root = make_root(dir);
+        struct perf_map m;
+        struct error err = { 0 };
+
+        perf_map_init(&m);
+        ck_assert_int_eq(perf_map_refresh(&m, root, 42, getuid(), &err), ST_NOT_FOUND);
+        append(dir, "10 10 one\n20 10 t");
+        ck_assert_msg(perf_map_refresh(&m, root, 42, getuid(), &err) == ST_OK, "%s", err.text);
+        ck_assert_str_eq(find(&m, 0x10), "one");
+        ck_assert_str_eq(find(&m, 0x20), "none");
+        append(dir, "wo\n");
+        ck_assert_int_eq(perf_map_refresh(&m, root, 42, getuid(), &err), ST_OK);
+        ck_assert_str_eq(find(&m, 0x20), "two");
+        ck_assert_uint_eq(m.symbol_count, 2);
+        snprintf(path, sizeof path, "%s/tmp/perf-42.map", dir);
+        unlink(path);
+        append(dir, "30 10 three\n");
+        ck_assert_int_eq(perf_map_refresh(&m, root, 42, getuid(), &err), ST_OK);
+        ck_assert_str_eq(find(&m, 0x30), "three");
+        perf_map_deinit(&m);
+        ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
+}
+END_TEST
+
+START_TEST(links_and_files_of_others_are_not_read)
+{
+        char dir[32], path[64], secret[64];
+        _cleanup_close_ int root = make_root(dir);
+        struct perf_map m;
+        struct error err = { 0 };
+
+        perf_map_init(&m);
+        snprintf(path, sizeof path, "%s/tmp/perf-42.map", dir);
+        snprintf(secret, sizeof secret, "%s/secret", dir);
+        append(dir, "10 10 secret\n");
+        ck_assert_int_eq(rename(path, secret), 0);
+        ck_assert_int_eq(symlink("/secret", path), 0);
+        ck_assert_int_ne(perf_map_refresh(&m, root, 42, getuid(), &err), ST_OK); /* the last name is a link */
+        unlink(path);
+        ck_assert_int_eq(mkfifo(path, 0644), 0);
+        ck_assert_int_eq(perf_map_refresh(&m, root, 42, getuid(), &err), ST_UNSUPPORTED);
+        unlink(path);
+        /* A directory link that points out of the root stays inside it. */
+        snprintf(path, sizeof path, "%s/tmp", dir);
+        ck_assert_int_eq(rmdir(path), 0);
+        ck_assert_int_eq(symlink("../../../../../../tmp", path), 0);
+        ck_assert_int_ne(perf_map_refresh(&m, root, 42, getuid(), &err), ST_OK);
+        if (getuid() == 0) {
+                unlink(path);
+                ck_assert_int_eq(mkdir(path, 0755), 0);
+                append(dir, "10 10 stranger\n");
+                snprintf(path, sizeof path, "%s/tmp/perf-42.map", dir);
+                ck_assert_int_eq(chown(path, 1234, 1234), 0);
+                ck_assert_int_eq(perf_map_refresh(&m, root, 42, 1000, &err), ST_UNSUPPORTED);
+                ck_assert_int_eq(perf_map_refresh(&m, root, 42, 1234, &err), ST_OK);
+        }
+        perf_map_deinit(&m);
+        ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
+}
+END_TEST
+
+TEST_SUITE("agent_perf_map", a_later_line_overrides_where_it_overlaps, ranges_agree_with_the_rule_on_random_symbols,
+           names_keep_blanks_and_bad_lines_are_skipped, a_growing_file_is_read_on_and_a_new_one_from_its_start,
+           links_and_files_of_others_are_not_read)

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks as the BPF program leaves them, of this very process, become a
+ * profile: what is taken back by one, what is cut, what is named.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/profile_build.h"
+#include "agent/process_read.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "tests/support/suite.h"
+
+#define PERIOD_NS 52631578
+
+static struct process_table processes;
+static struct kernel kernel;
+static struct option_list user_labels;
+static struct profile profile;
+static struct profile_build_stats stats;
+
+static struct sample_process self(void)
+{
+        _cleanup_buf_ struct buf text;
+        uint64_t ticks;
+        struct error err;
+
+        buf_init(&text, KiB(64));
+        ck_assert_int_eq(file_read("/proc/self/stat", &text, &err), ST_OK);
+        ck_assert(process_parse_start((char *)text.data, text.size, &ticks));
+        return (struct sample_process){ .tgid = (uint32_t)getpid(),
+                                        .start_boot_ns = ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK)) };
+}
+
+/* One sample of this process, counted three times. */
+static void build(const uint64_t *user, uint32_t user_count, const uint64_t *kernel_frames, uint32_t kernel_count,
+                  uint32_t flags)
+{
+        struct sample_stack_entry stacks[2] = { { .hash = 1 }, { .hash = 2 } };
+        struct sample_count count = { .count = 3,
+                                      .key = { .process = self(), .comm = "a-thread", .flags = flags,
+                                               .kernel_stack = kernel_count ? 1 : 0, .user_stack = user_count ? 2 : 0 } };
+        struct sample_batch batch = { .counts = &count, .count_count = 1, .stacks = stacks, .stack_count = 2 };
+        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .host_name = "this-host",
+                                           .labels = &user_labels, .period_ns = PERIOD_NS, .time_unix_ns = 5,
+                                           .duration_ns = 7 };
+        struct error err;
+
+        stacks[0].stack.frame_count = kernel_count;
+        stacks[1].stack.frame_count = user_count;
+        for (uint32_t i = 0; i < kernel_count; i++)
+                stacks[0].stack.frames[i] = kernel_frames[i];
+        for (uint32_t i = 0; i < user_count; i++)
+                stacks[1].stack.frames[i] = user[i];
+        process_table_init(&processes);
+        stats = (struct profile_build_stats){ 0 };
+        ck_assert_msg(profile_build(&c, &batch, &profile, &stats, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_eq(profile.samples.count, 1);
+}
+
+static void done(void)
+{
+        profile_deinit(&profile);
+        process_table_deinit(&processes);
+}
+
+static const struct profile_location *frame(uint32_t i)
+{
+        const struct profile_stack *s = &profile.stacks.items[profile.samples.items[0].stack];
+
+        ck_assert_uint_lt(i, s->location_count);
+        return &profile.locations.items[profile.stack_locations.items[s->first_location + i]];
+}
+
+static uint32_t depth(void)
+{
+        return profile.stacks.items[profile.samples.items[0].stack].location_count;
+}
+
+static const char *frame_name(uint32_t i)
+{
+        const struct profile_location *l = frame(i);
+
+        return l->line_count ? profile_text(&profile, profile.lines.items[l->first_line].function) : "";
+}
+
+static const char *label(const char *key)
+{
+        const struct profile_sample *s = &profile.samples.items[0];
+
+        for (uint32_t i = 0; i < s->label_count; i++)
+                if (strcmp(profile_text(&profile, profile.labels.items[s->first_label + i].key), key) == 0)
+                        return profile_text(&profile, profile.labels.items[s->first_label + i].value);
+        return "none";
+}
+
+/* The object's own address of a function of this program, through a build of one leaf frame. */
+static uint64_t own_address(uint64_t addr)
+{
+        uint64_t ret;
+
+        build(&addr, 1, NULL, 0, 0);
+        ck_assert_int_eq(frame(0)->kind, ADDRESS_OBJECT);
+        ret = frame(0)->address;
+        done();
+        return ret;
+}
+
+#define HERE(function, offset) ((uint64_t)(uintptr_t)(function) + (offset))
+
+START_TEST(callers_are_taken_back_by_one_and_the_leaf_is_not)
+{
+        const uint64_t user[] = { HERE(build, 8), HERE(frame, 8), HERE(label, 8) };
+        uint64_t leaf = own_address(user[0]), caller = own_address(user[1]);
+
+        build(user, 3, NULL, 0, 0);
+        ck_assert_uint_eq(depth(), 3);
+        ck_assert_uint_eq(frame(0)->address, leaf);
+        ck_assert_uint_eq(frame(1)->address, caller - 1);
+        ck_assert_uint_gt(profile.mappings.items[frame(0)->mapping].build_id.size, 0);
+        ck_assert_uint_eq(frame(0)->mapping, frame(2)->mapping);
+        ck_assert_uint_eq(frame(0)->line_count, 0); /* left to the service */
+        done();
+}
+END_TEST
+
+START_TEST(a_leaf_in_a_system_call_is_taken_back_like_a_caller)
+{
+        const uint64_t user[] = { HERE(build, 8), HERE(frame, 8) };
+        uint64_t leaf = own_address(user[0]);
+
+        build(user, 2, NULL, 0, SAMPLE_IN_SYSCALL);
+        ck_assert_uint_eq(frame(0)->address, leaf - 1);
+        done();
+        build(user, 2, NULL, 0, 0); /* a page fault: the instruction itself */
+        ck_assert_uint_eq(frame(0)->address, leaf);
+        done();
+}
+END_TEST
+
+START_TEST(a_stack_ends_before_a_caller_that_is_no_code)
+{
+        int on_the_stack;
+        const uint64_t user[] = { HERE(build, 8), HERE(frame, 8), (uint64_t)(uintptr_t)&on_the_stack, HERE(label, 8) };
+
+        build(user, 4, NULL, 0, 0);
+        ck_assert_uint_eq(depth(), 2);
+        ck_assert_uint_eq(stats.no_code_frames, 1);
+        done();
+        build(user + 2, 1, NULL, 0, 0); /* a leaf always stays */
+        ck_assert_uint_eq(depth(), 1);
+        ck_assert_str_eq(frame_name(0), "[unmapped]");
+        ck_assert_int_eq(frame(0)->kind, ADDRESS_NONE);
+        done();
+}
+END_TEST
+
+START_TEST(kernel_frames_come_first_with_name_and_link_time_address)
+{
+        static const char text[] = "ffffffff91000000 T _text\nffffffff91000000 T first\nffffffff91000100 t second\n";
+        const uint64_t kernel_frames[] = { 0xffffffff91000010, 0xffffffff91000100, 0xffffffff91000180 };
+        const uint64_t user[] = { HERE(build, 8) };
+        struct error err;
+
+        ck_assert_int_eq(kallsyms_parse(text, strlen(text), &kernel.symbols, &err), ST_OK);
+        kernel.has_symbols = kernel.has_shift = true;
+        kernel.shift = 0x10000000;
+        kernel.build_id = (struct build_id){ .size = 2, .bytes = { 0xab, 0xcd } };
+        build(user, 1, kernel_frames, 3, 0);
+        ck_assert_uint_eq(depth(), 4);
+        ck_assert(frame(0)->is_kernel);
+        ck_assert_uint_eq(frame(0)->address, 0xffffffff81000010);
+        ck_assert_str_eq(frame_name(0), "first");
+        ck_assert_str_eq(frame_name(1), "first"); /* a return address at the start of second() came from first() */
+        ck_assert_uint_eq(frame(1)->address, 0xffffffff810000ff);
+        ck_assert_str_eq(frame_name(2), "second");
+        ck_assert(build_id_equal(&profile.mappings.items[frame(0)->mapping].build_id, &kernel.build_id));
+        ck_assert(!frame(3)->is_kernel);
+        done();
+        kernel.has_shift = false; /* then never an address of the wrong place */
+        build(user, 1, kernel_frames, 3, 0);
+        ck_assert_int_eq(frame(0)->kind, ADDRESS_NONE);
+        ck_assert_str_eq(frame_name(0), "first");
+        ck_assert_uint_eq(stats.kernel_name_only, 3);
+        done();
+        kallsyms_deinit(&kernel.symbols);
+}
+END_TEST
+
+START_TEST(an_ended_process_keeps_its_time_and_thread_name)
+{
+        const uint64_t user[] = { HERE(build, 8), HERE(frame, 8) };
+        struct sample_stack_entry stack = { .hash = 2, .stack = { .frame_count = 2 } };
+        struct sample_count count = { .count = 2, .key = { .process = { .tgid = 0x7ffffff0, .start_boot_ns = 1 },
+                                                           .comm = "short-lived", .user_stack = 2 } };
+        struct sample_batch batch = { .counts = &count, .count_count = 1, .stacks = &stack, .stack_count = 1 };
+        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .host_name = "h",
+                                           .labels = &user_labels, .period_ns = PERIOD_NS };
+        struct error err;
+
+        memcpy(stack.stack.frames, user, sizeof user);
+        process_table_init(&processes);
+        ck_assert_int_eq(profile_build(&c, &batch, &profile, &stats, &err), ST_OK);
+        ck_assert_str_eq(frame_name(0), "[exited]");
+        ck_assert_uint_eq(depth(), 1);
+        ck_assert_str_eq(label("process.executable.name"), "short-lived");
+        ck_assert_int_eq(profile.samples.items[0].value, 2 * PERIOD_NS);
+        ck_assert_uint_eq(processes.unreadable, 1);
+        done();
+}
+END_TEST
+
+START_TEST(labels_and_type_say_where_and_what)
+{
+        static const char *items[] = { "env=prod", "host.name=mine" };
+        const uint64_t user[] = { HERE(build, 8) };
+        char comm[32] = "";
+        FILE *f = fopen("/proc/self/comm", "re");
+
+        ck_assert_ptr_nonnull(fgets(comm, sizeof comm, f));
+        fclose(f);
+        comm[strcspn(comm, "\n")] = 0;
+        user_labels = (struct option_list){ items, 2 };
+        build(user, 1, NULL, 0, 0);
+        ck_assert_str_eq(label("thread.name"), "a-thread");
+        ck_assert_str_eq(label("process.executable.name"), comm);
+        ck_assert_str_eq(label("service.name"), comm);
+        ck_assert_str_eq(label("env"), "prod");
+        ck_assert_str_eq(label("host.name"), "mine"); /* what the user says wins */
+        ck_assert_str_eq(label("process.pid"), "none");
+        ck_assert_str_eq(profile_text(&profile, profile.types.items[0].id), "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+        ck_assert_int_eq(profile.types.items[0].period, PERIOD_NS);
+        ck_assert_int_eq(profile.samples.items[0].value, 3 * (int64_t)PERIOD_NS);
+        ck_assert_int_eq(profile.samples.items[0].time_unix_ns, 5);
+        ck_assert_int_eq(profile.samples.items[0].duration_ns, 7);
+        done();
+}
+END_TEST
+
+START_TEST(kernel_threads_share_the_name_of_their_kind)
+{
+        struct sample_count count = { .count = 1, .key = { .process = { .tgid = 0x7ffffff0 }, .comm = "kworker/3:1-evn",
+                                                           .flags = SAMPLE_KERNEL_THREAD } };
+        struct sample_batch batch = { .counts = &count, .count_count = 1 };
+        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .host_name = "h",
+                                           .labels = &user_labels, .period_ns = PERIOD_NS };
+        struct error err;
+
+        process_table_init(&processes);
+        ck_assert_int_eq(profile_build(&c, &batch, &profile, &stats, &err), ST_OK);
+        ck_assert_str_eq(label("process.executable.name"), "kworker");
+        ck_assert_str_eq(label("thread.name"), "kworker/3:1-evn");
+        ck_assert_str_eq(frame_name(0), "[no stack]");
+        done();
+}
+END_TEST
+
+TEST_SUITE("agent_profile", callers_are_taken_back_by_one_and_the_leaf_is_not,
+           a_leaf_in_a_system_call_is_taken_back_like_a_caller, a_stack_ends_before_a_caller_that_is_no_code,
+           kernel_frames_come_first_with_name_and_link_time_address, an_ended_process_keeps_its_time_and_thread_name,
+           labels_and_type_say_where_and_what, kernel_threads_share_the_name_of_their_kind)

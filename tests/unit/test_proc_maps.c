@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/cgroup.h"
+#include "agent/proc_maps.h"
+#include "agent/process_read.h"
+#include "tests/support/suite.h"
+
+static const char TEXT[] =
+        "55d0c0a00000-55d0c0a02000 r--p 00000000 fe:01 1572871                    /usr/bin/cat\n"
+        "55d0c0a02000-55d0c0a06000 r-xp 00002000 fe:01 1572871                    /usr/bin/cat\n"
+        "55d0c1b00000-55d0c1b21000 rw-p 00000000 00:00 0                          [heap]\n"
+        "7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n"
+        "7f0000002000-7f0000003000 r-xp 00001000 00:1f 99                         /tmp/with two blanks (deleted)\n"
+        "7ffe00000000-7ffe00002000 r-xp 00000000 00:00 0                          [vdso]\n"
+        "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n";
+
+static struct proc_maps parse(const char *text)
+{
+        struct proc_maps m;
+        struct error err;
+
+        ck_assert_msg(proc_maps_parse(text, strlen(text), &m, &err) == ST_OK, "%s", err.text);
+        return m;
+}
+
+START_TEST(only_executable_mappings_are_kept)
+{
+        struct proc_maps m = parse(TEXT);
+
+        ck_assert_uint_eq(m.count, 5);
+        ck_assert_str_eq(m.items[0].path, "/usr/bin/cat");
+        ck_assert_uint_eq(m.items[0].start, 0x55d0c0a02000);
+        ck_assert_uint_eq(m.items[0].file_offset, 0x2000);
+        ck_assert_uint_eq(m.items[0].inode, 1572871);
+        ck_assert_uint_eq(m.items[0].device_major, 0xfe);
+        ck_assert_uint_eq(m.items[0].device_minor, 1);
+        proc_maps_deinit(&m);
+}
+END_TEST
+
+START_TEST(a_path_keeps_its_blanks_and_loses_the_deleted_mark)
+{
+        struct proc_maps m = parse(TEXT);
+
+        ck_assert_str_eq(m.items[2].path, "/tmp/with two blanks");
+        ck_assert(m.items[2].deleted);
+        ck_assert(!m.items[0].deleted);
+        ck_assert_str_eq(m.items[1].path, "");
+        proc_maps_deinit(&m);
+}
+END_TEST
+
+START_TEST(the_end_of_a_mapping_belongs_to_the_next)
+{
+        struct proc_maps m = parse(TEXT);
+
+        ck_assert_ptr_eq(proc_maps_find(&m, 0x55d0c0a02000), &m.items[0]);
+        ck_assert_ptr_eq(proc_maps_find(&m, 0x55d0c0a05fff), &m.items[0]);
+        ck_assert_ptr_null(proc_maps_find(&m, 0x55d0c0a06000));
+        ck_assert_ptr_null(proc_maps_find(&m, 0x55d0c0a01fff)); /* readable only */
+        ck_assert_ptr_null(proc_maps_find(&m, 0));
+        ck_assert_ptr_null(proc_maps_find(&m, UINT64_MAX));
+        ck_assert_ptr_eq(proc_maps_find(&m, 0xffffffffff600fff), &m.items[4]);
+        proc_maps_deinit(&m);
+}
+END_TEST
+
+START_TEST(lines_that_are_no_mapping_are_refused_with_their_place)
+{
+        static const char *const bad[] = {
+                "hello\n",
+                "1000-2000 r-xp 0 0:0\n",
+                "2000-1000 r-xp 0 0:0 0\n",
+                "1000-1000 r-xp 0 0:0 0\n",
+                "1000-2000 r-x 0 0:0 0\n",
+                "10000000000000000-2 r-xp 0 0:0 0\n",
+                "\n",
+        };
+        struct proc_maps m = { .count = 77 };
+        struct error err = { 0 };
+
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+                ck_assert_msg(proc_maps_parse(bad[i], strlen(bad[i]), &m, &err) == ST_BAD_DATA, "%s", bad[i]);
+        ck_assert_uint_eq(m.count, 77);
+        ck_assert_int_eq(proc_maps_parse("1000-2000 r-xp 0 0:0 0\n1fff-3000 r-xp 0 0:0 0\n", 46, &m, &err), ST_BAD_DATA);
+        ck_assert_uint_eq(err.offset, 23);
+}
+END_TEST
+
+START_TEST(own_mappings_hold_this_function)
+{
+        int fd = -1;
+        struct proc_maps m;
+        struct error err;
+
+        fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        ck_assert_int_ge(fd, 0);
+        ck_assert_msg(process_read_maps(fd, &m, &err) == ST_OK, "%s", err.text);
+        close(fd);
+        ck_assert_ptr_nonnull(proc_maps_find(&m, (uintptr_t)&parse));
+        ck_assert_ptr_null(proc_maps_find(&m, (uintptr_t)&m)); /* the stack is no code */
+        proc_maps_deinit(&m);
+}
+END_TEST
+
+START_TEST(start_time_counts_from_the_last_parenthesis)
+{
+        static const char stat[] = "12 (a) b (c)) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 987654 20 21\n";
+        uint64_t start = 5;
+
+        ck_assert(process_parse_start(stat, strlen(stat), &start));
+        ck_assert_uint_eq(start, 987654);
+        start = 5;
+        ck_assert(!process_parse_start("12 (a) R 1 2 3", 14, &start));
+        ck_assert(!process_parse_start("", 0, &start));
+        ck_assert_uint_eq(start, 5);
+}
+END_TEST
+
+#define ID64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void check_cgroup(const char *text, const char *container, const char *unit)
+{
+        struct cgroup_names names;
+
+        cgroup_parse(text, strlen(text), &names);
+        ck_assert_str_eq(names.container, container);
+        ck_assert_str_eq(names.unit, unit);
+}
+
+START_TEST(containers_and_units_are_known_by_their_cgroup)
+{
+        check_cgroup("0::/system.slice/docker-" ID64 ".scope\n", ID64, "");
+        check_cgroup("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID64 ".scope\n", ID64, "");
+        check_cgroup("12:cpu:/docker/" ID64 "\n11:memory:/docker/" ID64 "\n", ID64, "");
+        check_cgroup("0::/system.slice/ssh.service\n", "", "ssh.service");
+        check_cgroup("0::/user.slice/user-0.slice/session-3.scope\n", "", "session-3.scope");
+        check_cgroup("0::/docker-" ID64 "0.scope\n", "", "docker-" ID64 "0.scope"); /* 65 digits are no id */
+        check_cgroup("0::/\n", "", "");
+        check_cgroup("", "", "");
+}
+END_TEST
+
+TEST_SUITE("proc_maps", only_executable_mappings_are_kept, a_path_keeps_its_blanks_and_loses_the_deleted_mark,
+           the_end_of_a_mapping_belongs_to_the_next, lines_that_are_no_mapping_are_refused_with_their_place,
+           own_mappings_hold_this_function, start_time_counts_from_the_last_parenthesis,
+           containers_and_units_are_known_by_their_cgroup)
