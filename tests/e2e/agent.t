@@ -38,7 +38,8 @@ cat > hot.c << 'END'
 #include <sys/time.h>
 #include <time.h>
 volatile unsigned long sink;
-__attribute__((noinline)) void hot_leaf(void) { for (int i = 0; i < 1000000; i++) sink += i; }
+/* Its volatile local keeps the frame: gcc leaves it out of leaf functions that do not touch the stack. */
+__attribute__((noinline)) void hot_leaf(void) { volatile int i; for (i = 0; i < 1000000; i++) sink += i; }
 __attribute__((noinline)) void middle(void) { for (int i = 0; i < 20; i++) hot_leaf(); __asm__ volatile(""); }
 int main(int argc, char **argv)
 {
