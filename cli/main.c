@@ -14,10 +14,12 @@ struct command {
 };
 
 static const struct command commands[] = {
+        { "symbolize", command_symbolize, "names, files and lines of addresses of an ELF file" },
         { NULL, NULL, NULL },
 };
 
 static const struct command workers[] = {
+        { "symbols", worker_symbols, "make a symbol table of ELF files" },
         { "verify", worker_verify, "say what an uploaded file is" },
         { "elf", worker_elf, "answer a small question about an ELF file" },
         { "fetch", worker_fetch, "get one object from one upstream" },

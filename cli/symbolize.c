@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/symbolize.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "common/json_out.h"
+#include "common/limits.h"
+#include "symbolizer/extract_find.h"
+
+#define NAME "symbolize"
+#define LINE_MAX_BYTES 256   /* of stdin: an address and spaces */
+#define BATCH_MAX 65536      /* addresses asked for at once */
+
+struct symbolize {
+        const char *file, *server, *build_id, *token_file, *format_name, *debug_directory;
+        bool verbose;
+        enum answer_format format;
+        struct answer_source source;
+        struct buf json;
+        struct json_out out;
+        uint64_t *batch;
+        size_t batch_count;
+};
+
+static const struct usage usage = {
+        .synopsis = "cairn symbolize -e FILE [OPTION]... [ADDRESS]...\n"
+                    "       cairn symbolize --server URL --build-id ID [OPTION]... [ADDRESS]...",
+        .about = "Print function, file and line of each address, with all inlined calls, innermost first.\n"
+                 "Addresses are the object's own, hexadecimal with or without 0x, from the arguments or one\n"
+                 "per line from standard input.",
+        .examples = "  cairn symbolize -e /usr/bin/python3.11 0x1f2a40\n"
+                    "  cairn symbolize -e ./server --format=json <addresses.txt",
+};
+
+static void give(void *context, const struct answer *a)
+{
+        struct symbolize *s = context;
+
+        if (s->verbose && a->frame_count == 0)
+                fprintf(stderr, "cairn symbolize: 0x%" PRIx64 ": %s\n", a->address, a->state);
+        switch (s->format) {
+        case FORMAT_ADDR2LINE:
+                answer_print_addr2line(a);
+                break;
+        case FORMAT_LLVM:
+                answer_print_llvm(a);
+                break;
+        case FORMAT_JSON:
+                answer_print_json(&s->out, a);
+                fwrite(s->json.data, 1, s->json.size, stdout);
+                buf_clear(&s->json);
+                break;
+        }
+}
+
+static enum status flush_batch(struct symbolize *s, struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (s->batch_count)
+                st = s->source.ask(s->source.context, s->batch, s->batch_count, give, s, err);
+        s->batch_count = 0;
+        return st;
+}
+
+static enum status add_address(struct symbolize *s, uint64_t address, struct error *err)
+{
+        s->batch[s->batch_count++] = address;
+        return s->batch_count == BATCH_MAX ? flush_batch(s, err) : ST_OK;
+}
+
+/* Something that is no address is answered like an unknown one, so that answers still pair up with lines. */
+static enum status add_line(struct symbolize *s, char *line, bool *bad, struct error *err)
+{
+        uint64_t address;
+        char *end;
+
+        line += strspn(line, " \t");
+        end = line + strcspn(line, " \t\r");
+        *end = 0;
+        if (!parse_hex(line, &address)) {
+                if (!*bad || s->verbose)
+                        fprintf(stderr, "cairn symbolize: '%s' is not a hexadecimal address\n", line);
+                *bad = true;
+                address = UINT64_MAX;
+        }
+        return add_address(s, address, err);
+}
+
+/*
+ * Whoever writes one address and waits for its answer gets it: everything read
+ * so far is answered before the next read may wait.
+ */
+static enum status read_stdin(struct symbolize *s, bool *bad, struct error *err)
+{
+        char text[KiB(64)];
+        size_t have = 0;
+        enum status st = ST_OK;
+
+        for (;;) {
+                char *line = text, *newline;
+                ssize_t n = read(STDIN_FILENO, text + have, sizeof text - have);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return error_os(err, errno, "cannot read standard input");
+                if (n == 0)
+                        break;
+                have += (size_t)n;
+                while (!st && (newline = memchr(line, '\n', have - (size_t)(line - text)))) {
+                        *newline = 0;
+                        st = add_line(s, line, bad, err);
+                        line = newline + 1;
+                }
+                have -= (size_t)(line - text);
+                memmove(text, line, have);
+                if (!st && have > LINE_MAX_BYTES)
+                        st = error_set(err, ST_USAGE, "a line of standard input is too long for an address");
+                if (!st)
+                        st = flush_batch(s, err);
+                if (st)
+                        return st;
+                fflush(stdout);
+        }
+        if (have) { /* a last line without its newline */
+                text[have] = 0;
+                st = add_line(s, text, bad, err);
+        }
+        return st ? st : flush_batch(s, err);
+}
+
+static enum status read_arguments(struct symbolize *s, int argc, char **argv, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (int i = 0; !st && i < argc; i++) {
+                uint64_t address;
+
+                if (!parse_hex(argv[i], &address))
+                        return error_set(err, ST_USAGE, "'%s' is not a hexadecimal address", argv[i]);
+                st = add_address(s, address, err);
+        }
+        return st ? st : flush_batch(s, err);
+}
+
+static enum status parse(struct symbolize *s, int *argc, char ***argv, struct error *err)
+{
+        const struct option_spec specs[] = {
+                OPTION_STRING("exe", 'e', "FILE", &s->file, "the ELF file; its debug file is found by itself"),
+                OPTION_STRING("server", 0, "URL", &s->server, "ask a service instead of reading a file"),
+                OPTION_STRING("build-id", 0, "ID", &s->build_id, "the object to ask the service for"),
+                OPTION_STRING("token-file", 0, "FILE", &s->token_file, "token for the service"),
+                OPTION_STRING("format", 0, "FORMAT", &s->format_name, "addr2line (default), llvm or json"),
+                OPTION_STRING("debug-dir", 0, "DIR", &s->debug_directory, "where debug files are (" DEBUG_DIRECTORY ")"),
+                OPTION_FLAG("verbose", 'v', &s->verbose, "say on stderr why an address is unknown"),
+                OPTION_END,
+        };
+        enum status st = options_parse(&usage, specs, argc, argv, err);
+
+        if (st)
+                return st;
+        if (strcmp(s->format_name, "addr2line") == 0)
+                s->format = FORMAT_ADDR2LINE;
+        else if (strcmp(s->format_name, "llvm") == 0)
+                s->format = FORMAT_LLVM;
+        else if (strcmp(s->format_name, "json") == 0)
+                s->format = FORMAT_JSON;
+        else
+                return error_set(err, ST_USAGE, "unknown format '%s': addr2line, llvm or json", s->format_name);
+        if (s->file ? s->server || s->build_id : !s->server || !s->build_id)
+                return error_set(err, ST_USAGE, "name either a file (-e FILE) or --server URL and --build-id ID");
+        return ST_OK;
+}
+
+static enum status open_source(struct symbolize *s, struct error *err)
+{
+        if (s->file)
+                return answer_source_file(s->file, s->debug_directory, &s->source, err);
+        return answer_source_server(s->server, s->token_file, s->build_id, &s->source, err);
+}
+
+static enum status answer_all(struct symbolize *s, int argc, char **argv, bool *bad, struct error *err)
+{
+        enum status st;
+
+        json_out_init(&s->out, &s->json);
+        if (s->format == FORMAT_JSON) {
+                json_object(&s->out, NULL);
+                json_str(&s->out, "build_id", s->source.build_id);
+                if (s->source.quality)
+                        json_str(&s->out, "quality", s->source.quality);
+                json_array(&s->out, "results");
+        }
+        st = argc ? read_arguments(s, argc, argv, err) : read_stdin(s, bad, err);
+        if (st)
+                return st;
+        if (s->format == FORMAT_JSON) {
+                json_array_end(&s->out);
+                json_object_end(&s->out);
+                fwrite(s->json.data, 1, s->json.size, stdout);
+                putchar('\n');
+        }
+        if (fflush(stdout) || ferror(stdout))
+                return error_os(err, errno, "cannot write standard output");
+        return ST_OK;
+}
+
+int command_symbolize(int argc, char **argv)
+{
+        struct symbolize s = { .format_name = "addr2line", .debug_directory = DEBUG_DIRECTORY };
+        struct error err;
+        bool bad = false;
+        enum status st = parse(&s, &argc, &argv, &err);
+
+        buf_init(&s.json, MiB(64));
+        if (!st)
+                st = open_source(&s, &err);
+        if (!st) {
+                s.batch = calloc(BATCH_MAX, sizeof *s.batch);
+                st = s.batch ? answer_all(&s, argc, argv, &bad, &err) : error_no_memory(&err);
+                s.source.close(s.source.context);
+        }
+        free(s.batch);
+        buf_deinit(&s.json);
+        if (st)
+                return command_fail(NAME, st, &err);
+        return bad ? EXIT_USAGE : EXIT_DONE;
+}

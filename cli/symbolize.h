@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_CLI_SYMBOLIZE_H
+#define CAIRN_CLI_SYMBOLIZE_H
+
+/**
+ * @file
+ * `cairn symbolize`: a source of answers (an ELF file, or a server) and a
+ * shape to print them in.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/build_id.h"
+#include "common/error.h"
+
+struct json_out;
+
+struct answer_frame { /* texts borrowed from the source until its next batch; "" unknown */
+        const char *function;
+        const char *linkage_name;
+        const char *file;
+        uint32_t line; /* 0 unknown */
+        bool inlined;
+};
+
+struct answer {
+        uint64_t address;
+        const char *state; /* "resolved", or why it is not: symbol_state_name() */
+        const struct answer_frame *frames; /* innermost first */
+        size_t frame_count;
+};
+
+struct answer_source {
+        void *context;
+        /** Call give for each address, in order. */
+        enum status (*ask)(void *context, const uint64_t *addresses, size_t count,
+                           void (*give)(void *printer, const struct answer *), void *printer, struct error *err);
+        void (*close)(void *context);
+        char build_id[BUILD_ID_HEX_MAX]; /* of the object, "" when it has none */
+        const char *quality;             /* of its symbols; NULL when the source does not say */
+};
+
+/** The symbols of an ELF file and of the debug files that belong to it. */
+enum status answer_source_file(const char *path, const char *debug_directory, struct answer_source *ret,
+                               struct error *err) MUST_CHECK;
+
+/** One object of a service. */
+enum status answer_source_server(const char *url, const char *token_file, const char *build_id,
+                                 struct answer_source *ret, struct error *err) MUST_CHECK;
+
+enum answer_format { FORMAT_ADDR2LINE, FORMAT_LLVM, FORMAT_JSON };
+
+/** Print as `addr2line -f -i -C` does, or as `llvm-symbolizer --inlines --demangle` does, on stdout. */
+void answer_print_addr2line(const struct answer *a);
+void answer_print_llvm(const struct answer *a);
+/** One element of "results". */
+void answer_print_json(struct json_out *j, const struct answer *a);
+
+#endif

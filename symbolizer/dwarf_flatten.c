@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/limits.h"
+#include "symbolizer/dwarf_unit.h"
+
+static uint32_t chain_of(struct dwarf_unit *u, uint32_t scope, uint32_t file, uint32_t line)
+{
+        struct symbol_table_frame frames[LIMIT_INLINE_DEPTH + 1];
+        size_t count = 0;
+
+        if (u->last_chain != UINT32_MAX && scope == u->last_scope && file == u->last_file && line == u->last_line)
+                return u->last_chain;
+        u->last_scope = scope;
+        u->last_file = file;
+        u->last_line = line;
+        if (scope == NO_SCOPE)
+                frames[count++] = (struct symbol_table_frame){ SYMBOL_NO_FUNCTION, file, line };
+        while (scope != NO_SCOPE) {
+                const struct dwarf_scope *s = &u->scopes[scope];
+
+                frames[count++] = (struct symbol_table_frame){ s->function, file, line };
+                file = s->call_file;
+                line = s->call_line;
+                scope = s->parent;
+        }
+        u->last_chain = symbol_table_builder_chain(u->builder, frames, count);
+        return u->last_chain;
+}
+
+/* [start, end) is all in one scope, or in none; the line rows cut it. */
+static void flatten_span(struct dwarf_unit *u, uint64_t start, uint64_t end, uint32_t scope)
+{
+        const struct dwarf_rows *r = &u->rows;
+
+        u->row_hint = dwarf_rows_next(r, start, u->row_hint);
+        for (size_t i = u->row_hint; start < end; u->row_hint = i) {
+                const struct dwarf_row *row = i < r->count && r->rows[i].start < end ? &r->rows[i] : NULL;
+                uint64_t until = row ? row->start : end;
+
+                if (start < until) { /* no row says where this is */
+                        if (scope != NO_SCOPE)
+                                symbol_table_builder_range(u->builder, start, until, chain_of(u, scope, 0, 0));
+                        start = until;
+                        continue;
+                }
+                until = row->end < end ? row->end : end;
+                symbol_table_builder_range(u->builder, start, until,
+                                           chain_of(u, scope, dwarf_unit_file(u, row->file), row->line));
+                start = until;
+                i += row->end <= end;
+        }
+}
+
+/* Line rows outside every function: hand-written assembly without DIEs. */
+static void flatten_gap(struct dwarf_unit *u, uint64_t start, uint64_t end)
+{
+        const struct dwarf_rows *r = &u->rows;
+
+        if (r->count == 0)
+                return;
+        if (start < r->rows[0].start)
+                start = r->rows[0].start;
+        if (end > r->rows[r->count - 1].end)
+                end = r->rows[r->count - 1].end;
+        if (start < end)
+                flatten_span(u, start, end, NO_SCOPE);
+}
+
+static void seen(void *context, uint64_t start, uint64_t end, uint32_t scope)
+{
+        struct dwarf_unit *u = context;
+
+        flatten_gap(u, u->flat_until, start);
+        flatten_span(u, start, end, scope);
+        u->flat_until = end;
+}
+
+void dwarf_unit_flatten(struct dwarf_unit *u)
+{
+        u->flat_until = 0;
+        u->row_hint = 0;
+        u->last_chain = UINT32_MAX;
+        if (!interval_list_paint(&u->intervals, seen, u))
+                u->builder->failed = ST_NO_MEMORY;
+        flatten_gap(u, u->flat_until, UINT64_MAX);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_DWARF_LINES_H
+#define CAIRN_SYMBOLIZER_DWARF_LINES_H
+
+/**
+ * @file
+ * The line rows of one unit, from its line number program.
+ *
+ * Read here rather than by libdw, which sorts the rows of all sequences
+ * together: where a sequence ends with several rows at one address, the row
+ * that covers nothing and the one that begins the next sequence then look the
+ * same, and rows of functions that the linker dropped (at address 0) mix with
+ * those of live ones.
+ * Source: DWARF 5, 6.2; DWARF 4, 6.2 for versions 2 to 4.
+ */
+#include "symbolizer/extract_internal.h"
+#include "symbolizer/symbol_table_builder.h"
+
+struct dwarf_row { /* covers [start, end) */
+        uint64_t start, end;
+        uint32_t file; /* number in the unit's file table */
+        uint32_t line; /* 0: the compiler made it up */
+};
+
+/** Sorted and apart. Reused from unit to unit. */
+struct dwarf_rows {
+        struct dwarf_row *rows; /* owned */
+        size_t count, capacity;
+};
+
+/**
+ * Replace the rows by those of the program at offset of .debug_line.
+ *
+ * Of several rows at one address the last is kept: it is the one that covers
+ * the instruction. Sequences that do not begin in code are left out.
+ * @return ST_BAD_DATA, with the rows of the sequences before the fault kept;
+ *         ST_UNSUPPORTED for another version; ST_NO_MEMORY.
+ */
+enum status dwarf_rows_read(struct dwarf_rows *r, const uint8_t *section, size_t section_size, uint64_t offset,
+                            bool big_endian, const struct code_map *code, struct error *err) MUST_CHECK;
+void dwarf_rows_deinit(struct dwarf_rows *r);
+
+/** The index of the first row that ends after address, searched from hint on; count when none does. */
+size_t dwarf_rows_next(const struct dwarf_rows *r, uint64_t address, size_t hint);
+
+#endif

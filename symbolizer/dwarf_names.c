@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/dwarf_names.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+
+#include "common/hash.h"
+#include "common/limits.h"
+
+#define ORIGIN_DEPTH_MAX 16 /* abstract origins and specifications one after another */
+
+void dwarf_names_init(struct dwarf_names *n, struct symbol_table_builder *builder)
+{
+        *n = (struct dwarf_names){ .builder = builder };
+}
+
+void dwarf_names_deinit(struct dwarf_names *n)
+{
+        free(n->functions.entries);
+        free(n->qualifiers.entries);
+        *n = (struct dwarf_names){ 0 };
+}
+
+/* The entry of a DIE, or the free one where it belongs. */
+static struct dwarf_name_entry *map_slot(const struct dwarf_name_map *m, const void *die)
+{
+        size_t at = hash64(&die, sizeof die) & (m->slot_count - 1);
+
+        while (m->entries[at].die && m->entries[at].die != die)
+                at = (at + 1) & (m->slot_count - 1);
+        return &m->entries[at];
+}
+
+static bool map_grow(struct dwarf_name_map *m)
+{
+        struct dwarf_name_map grown = { .slot_count = m->slot_count ? m->slot_count * 2 : 1024, .count = m->count };
+
+        if (m->count * 2 < m->slot_count)
+                return true;
+        grown.entries = calloc(grown.slot_count, sizeof *grown.entries);
+        if (!grown.entries)
+                return false;
+        for (size_t i = 0; i < m->slot_count; i++)
+                if (m->entries[i].die)
+                        *map_slot(&grown, m->entries[i].die) = m->entries[i];
+        free(m->entries);
+        *m = grown;
+        return true;
+}
+
+/* Without memory nothing is remembered, and the builder has failed or soon will. */
+static void map_put(struct dwarf_name_map *m, const void *die, uint32_t value)
+{
+        struct dwarf_name_entry *entry;
+
+        if (!map_grow(m))
+                return;
+        entry = map_slot(m, die);
+        m->count += !entry->die;
+        *entry = (struct dwarf_name_entry){ die, value };
+}
+
+static bool map_get(const struct dwarf_name_map *m, const void *die, uint32_t *ret)
+{
+        const struct dwarf_name_entry *entry = m->slot_count ? map_slot(m, die) : NULL;
+
+        if (!entry || !entry->die)
+                return false;
+        *ret = entry->value;
+        return true;
+}
+
+void dwarf_names_note_qualifier(struct dwarf_names *n, Dwarf_Die *die, uint32_t qualifier)
+{
+        map_put(&n->qualifiers, die->addr, qualifier);
+}
+
+/* The DIE that die is an instance or the definition of. */
+static bool origin(Dwarf_Die *die, Dwarf_Die *ret)
+{
+        Dwarf_Attribute attr;
+
+        if (!dwarf_attr(die, DW_AT_abstract_origin, &attr) && !dwarf_attr(die, DW_AT_specification, &attr))
+                return false;
+        return dwarf_formref_die(&attr, ret) != NULL;
+}
+
+static const char *text(Dwarf_Die *die, unsigned name)
+{
+        Dwarf_Attribute attr;
+
+        return dwarf_attr(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
+}
+
+static uint32_t qualified(struct dwarf_names *n, Dwarf_Die *die, const char *name)
+{
+        struct symbol_table_builder *b = n->builder;
+        _cleanup_buf_ struct buf full = { 0 };
+        uint32_t qualifier;
+        const char *s;
+
+        if (!map_get(&n->qualifiers, die->addr, &qualifier) || b->failed)
+                return symbol_table_builder_function(b, "", name);
+        buf_init(&full, 2 * LIMIT_NAME_BYTES + 4);
+        buf_printf(&full, "%s::%s", (const char *)b->strings.data + qualifier, name);
+        s = buf_cstr(&full);
+        return symbol_table_builder_function(b, "", s ? s : name);
+}
+
+static uint32_t resolve(struct dwarf_names *n, Dwarf_Die *die)
+{
+        Dwarf_Die named, at = *die, next;
+        const char *name = NULL;
+
+        for (int depth = 0; depth < ORIGIN_DEPTH_MAX; depth++) {
+                const char *linkage_name = text(&at, DW_AT_linkage_name);
+
+                if (!linkage_name)
+                        linkage_name = text(&at, DW_AT_MIPS_linkage_name);
+                if (linkage_name && linkage_name[0])
+                        return symbol_table_builder_function(n->builder, linkage_name, "");
+                if (!name) {
+                        name = text(&at, DW_AT_name);
+                        named = at;
+                }
+                if (!origin(&at, &next))
+                        break;
+                at = next;
+        }
+        if (!name || !name[0])
+                return SYMBOL_NO_FUNCTION;
+        return qualified(n, &named, name);
+}
+
+uint32_t dwarf_names_function(struct dwarf_names *n, Dwarf_Die *die)
+{
+        Dwarf_Die key;
+        uint32_t function;
+
+        /*
+         * All inlined calls of a function share their origin, and so one
+         * resolution. A definition may have a name of its own (a constructor's
+         * C1 beside its origin's C4).
+         */
+        if (dwarf_tag(die) != DW_TAG_inlined_subroutine || !origin(die, &key))
+                return resolve(n, die);
+        if (map_get(&n->functions, key.addr, &function))
+                return function;
+        function = resolve(n, &key);
+        map_put(&n->functions, key.addr, function);
+        return function;
+}

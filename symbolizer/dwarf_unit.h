@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_DWARF_UNIT_H
+#define CAIRN_SYMBOLIZER_DWARF_UNIT_H
+
+/**
+ * @file
+ * One compilation unit: its functions and inlined calls as scopes, the
+ * addresses of each, and its line rows; then all three flattened into ranges.
+ *
+ * The frame of the innermost scope gets the line row's file and line; each
+ * scope around it gets the place of the call that was inlined into it.
+ *
+ * Paths are as the file table gives them, a relative one behind its directory
+ * and the unit's: "DIR/./nptl/nptl-stack.c" stays like that, which is what
+ * addr2line and llvm-symbolizer print.
+ */
+#include <elfutils/libdw.h>
+
+#include "symbolizer/dwarf_file.h"
+#include "symbolizer/dwarf_lines.h"
+#include "symbolizer/dwarf_names.h"
+#include "symbolizer/extract_internal.h"
+
+#define NO_SCOPE UINT32_MAX
+
+struct dwarf_scope {
+        uint32_t parent;    /* the scope this one is inlined into, NO_SCOPE for a function */
+        uint32_t function;
+        uint32_t call_file; /* string offset */
+        uint32_t call_line;
+};
+
+/** Working memory, reused from unit to unit. */
+struct dwarf_unit {
+        struct symbol_table_builder *builder;
+        const struct code_map *code;
+        const uint8_t *line_section; /* .debug_line */
+        size_t line_section_size;
+        bool big_endian;
+        struct dwarf_names names;
+        struct dwarf_rows rows;
+        struct interval_list intervals;
+        struct dwarf_scope *scopes;
+        size_t scope_count, scope_capacity;
+        uint32_t *files;      /* number in file_table -> string offset, UINT32_MAX not yet asked for */
+        size_t file_count, file_capacity;
+        Dwarf_Files *file_table;
+        const char *directory; /* the unit's, NULL unknown */
+        uint64_t function_total; /* functions with code, of all units */
+        /* while flattening */
+        uint64_t flat_until;
+        size_t row_hint;
+        uint32_t last_scope, last_file, last_line, last_chain;
+};
+
+void dwarf_unit_init(struct dwarf_unit *u, const struct dwarf_file *file, struct symbol_table_builder *builder,
+                     const struct code_map *code);
+void dwarf_unit_deinit(struct dwarf_unit *u);
+
+/** Add the ranges of a unit to the builder. What cannot be read of it is left out; failures stay in the builder. */
+void dwarf_unit_extract(struct dwarf_unit *u, Dwarf_Die *unit_die);
+
+/** Add the ranges of a line table that belongs to no unit. */
+void dwarf_unit_extract_lines(struct dwarf_unit *u, uint64_t offset, Dwarf_Files *files, size_t file_count);
+
+/* Between dwarf_unit.c, which walks the DIEs, and dwarf_flatten.c. */
+void dwarf_unit_flatten(struct dwarf_unit *u);
+uint32_t dwarf_unit_file(struct dwarf_unit *u, uint64_t number); /* string offset of its path, 0 unknown */
+
+#endif

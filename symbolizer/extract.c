@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/extract.h"
+
+#include <stdlib.h>
+
+#include "common/limits.h"
+#include "symbolizer/dwarf_extract.h"
+#include "symbolizer/extract_symbols.h"
+
+struct files {
+        struct elf_image debuginfo, executable, altlink;
+};
+
+static void files_close(struct files *f)
+{
+        elf_image_close(&f->debuginfo);
+        elf_image_close(&f->executable);
+        elf_image_close(&f->altlink);
+}
+
+static bool is_open(const struct elf_image *img)
+{
+        return img->data != NULL;
+}
+
+static enum status open_one(int fd, const char *name, const char *what, struct elf_image *ret, struct error *err)
+{
+        char full[LIMIT_PATH_BYTES];
+        enum status st;
+
+        if (fd < 0)
+                return ST_OK;
+        snprintf(full, sizeof full, "%s%s", name, what);
+        st = elf_image_from_fd(fd, full, ret, err);
+        if (!st)
+                st = elf_image_check_complete(ret, err);
+        return st;
+}
+
+static enum status files_open(const struct extract_inputs *in, struct files *f, struct error *err)
+{
+        enum status st = open_one(in->debuginfo_fd, in->name, "", &f->debuginfo, err);
+
+        if (!st)
+                st = open_one(in->executable_fd, in->name, " (executable)", &f->executable, err);
+        if (!st)
+                st = open_one(in->altlink_fd, in->name, " (dwz supplementary file)", &f->altlink, err);
+        if (st)
+                return st;
+        if (!is_open(&f->debuginfo) && !is_open(&f->executable))
+                return error_set(err, ST_USAGE, "no file to take symbols from");
+        if (f->debuginfo.build_id.size && f->executable.build_id.size &&
+            !build_id_equal(&f->debuginfo.build_id, &f->executable.build_id))
+                return error_set(err, ST_BAD_DATA, "'%s': debuginfo and executable have different build-ids", in->name);
+        return ST_OK;
+}
+
+/* The file that says most; its sections tell where code is, also when their bytes were stripped. */
+static const struct elf_image *best(const struct files *f)
+{
+        if (!is_open(&f->debuginfo))
+                return &f->executable;
+        if (!is_open(&f->executable))
+                return &f->debuginfo;
+        return elf_image_quality(&f->executable) > elf_image_quality(&f->debuginfo) ? &f->executable : &f->debuginfo;
+}
+
+/* The dwz file is a guess of the caller's; only the one that the DWARF names may serve. */
+static const struct elf_image *altlink_of(const struct files *f, const struct elf_image *img)
+{
+        const char *path;
+        struct build_id id;
+
+        if (!is_open(&f->altlink) || elf_image_altlink(img, &path, &id, NULL))
+                return NULL;
+        if (id.size && f->altlink.build_id.size && !build_id_equal(&id, &f->altlink.build_id))
+                return NULL;
+        return &f->altlink;
+}
+
+static enum status add_symbols_of_type(const struct files *f, uint32_t type, const struct code_map *code,
+                                       struct code_symbols *symbols, struct error *err)
+{
+        const struct elf_image *const images[] = { &f->debuginfo, &f->executable };
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < 2; i++) {
+                const struct elf_section *s;
+
+                if (!is_open(images[i]))
+                        continue;
+                s = elf_image_section_of_type(images[i], type);
+                if (s && elf_section_has_content(s))
+                        st = code_symbols_add(symbols, images[i], s, code, err);
+        }
+        return st;
+}
+
+/* .dynsym is a part of .symtab wherever both exist. */
+static enum status add_symbols(const struct files *f, const struct code_map *code, struct symbol_table_builder *b,
+                               enum symbol_quality *quality, struct error *err)
+{
+        struct code_symbols symbols = { 0 };
+        enum symbol_quality found = QUALITY_SYMTAB;
+        enum status st = add_symbols_of_type(f, SHT_SYMTAB, code, &symbols, err);
+
+        if (!st && symbols.count == 0) {
+                found = QUALITY_DYNSYM;
+                st = add_symbols_of_type(f, SHT_DYNSYM, code, &symbols, err);
+        }
+        if (!st) {
+                if (symbols.count && *quality < found)
+                        *quality = found;
+                code_symbols_fill(&symbols, code, b);
+        }
+        code_symbols_deinit(&symbols);
+        return st;
+}
+
+/* File offsets are those of the file that runs; a debug file's own have nothing to do with them. */
+static enum status add_segments(const struct files *f, struct symbol_table *t, struct error *err)
+{
+        const struct elf_image *img = is_open(&f->executable) ? &f->executable : &f->debuginfo;
+
+        if (!is_open(&f->executable) && !(elf_image_kind(img) & ELF_KIND_EXECUTABLE))
+                return ST_OK;
+        t->segments = calloc(img->segment_count + 1, sizeof *t->segments);
+        if (!t->segments)
+                return error_no_memory(err);
+        for (size_t i = 0; i < img->segment_count; i++) {
+                const struct elf_segment *s = &img->segments[i];
+
+                if (s->type == PT_LOAD && s->file_size)
+                        t->segments[t->segment_count++] = (struct symbol_segment){ s->offset, s->file_size, s->address };
+        }
+        return ST_OK;
+}
+
+static enum status extract(const struct files *f, const struct code_map *code, struct symbol_table_builder *b,
+                           struct symbol_table *t, struct error *err)
+{
+        const struct elf_image *img = best(f);
+        enum symbol_quality quality = QUALITY_NONE;
+        enum status st = dwarf_extract(img, altlink_of(f, img), code, b, &quality, err);
+
+        if (!st)
+                st = add_symbols(f, code, b, &quality, err);
+        if (!st)
+                st = symbol_table_builder_finish(b, t, err);
+        if (!st) {
+                t->quality = quality;
+                t->build_id = f->debuginfo.build_id.size ? f->debuginfo.build_id : f->executable.build_id;
+                st = add_segments(f, t, err);
+        }
+        return st;
+}
+
+enum status symbol_table_extract(const struct extract_inputs *in, struct symbol_table *ret, struct error *err)
+{
+        struct files f = { 0 };
+        struct code_map code = { 0 };
+        struct symbol_table_builder b;
+        struct symbol_table t = { 0 };
+        enum status st;
+
+        symbol_table_builder_init(&b);
+        st = files_open(in, &f, err);
+        if (!st && best(&f)->type == ET_REL)
+                st = error_set(err, ST_UNSUPPORTED, "'%s' is a relocatable object file; link it first", in->name);
+        if (!st)
+                st = code_map_from_image(best(&f), &code, err);
+        if (!st)
+                st = extract(&f, &code, &b, &t, err);
+        symbol_table_builder_deinit(&b);
+        code_map_deinit(&code);
+        files_close(&f);
+        if (st) {
+                symbol_table_deinit(&t);
+                return st;
+        }
+        *ret = t;
+        return ST_OK;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/extract_symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/limits.h"
+
+enum { LEVEL_UNSIZED, LEVEL_SIZED };
+
+void code_symbols_deinit(struct code_symbols *s)
+{
+        free(s->items);
+        *s = (struct code_symbols){ 0 };
+}
+
+static bool names_code(const struct elf_image *img, const struct elf_symbol *sym)
+{
+        const struct elf_section *section;
+
+        if (!sym->name[0] || sym->section == SHN_UNDEF)
+                return false;
+        if (elf_symbol_is_function(sym))
+                return true;
+        /* Labels; but `$x` and the like tell code from data, and .L is what the assembler forgot to drop. */
+        if (sym->type != STT_NOTYPE || sym->name[0] == '$' || strncmp(sym->name, ".L", 2) == 0)
+                return false;
+        section = elf_image_section_at(img, sym->section);
+        return section && (section->flags & SHF_EXECINSTR);
+}
+
+enum status code_symbols_add(struct code_symbols *s, const struct elf_image *img, const struct elf_section *section,
+                             const struct code_map *code, struct error *err)
+{
+        struct elf_symbol_cursor cursor;
+        struct elf_symbol sym;
+        enum status st = elf_symbols_begin(img, section, &cursor, err);
+
+        if (st)
+                return st;
+        while (elf_symbols_next(&cursor, &sym)) {
+                struct code_symbol c = { .name = sym.name, .start = sym.value, .binding = sym.binding };
+                const struct code_region *region;
+
+                if (!names_code(img, &sym))
+                        continue;
+                if (img->machine == EM_ARM)
+                        c.start &= ~1ull; /* Thumb */
+                region = code_map_find(code, c.start);
+                if (!region)
+                        continue;
+                c.is_function = elf_symbol_is_function(&sym);
+                c.is_sized = sym.size > 0;
+                c.end = sym.size > 0 && sym.size < region->end - c.start ? c.start + sym.size : region->end;
+                if (!array_reserve(&s->items, &s->capacity, s->count, sizeof c))
+                        return error_no_memory(err);
+                s->items[s->count++] = c;
+        }
+        return ST_OK;
+}
+
+static int binding_rank(uint8_t binding)
+{
+        return binding == STB_GLOBAL || binding == STB_GNU_UNIQUE ? 0 : binding == STB_WEAK ? 1 : 2;
+}
+
+/* By address, the best first. */
+static int compare(const void *a, const void *b)
+{
+        const struct code_symbol *x = a, *y = b;
+        size_t under_x, under_y, size_x, size_y;
+
+        if (x->start != y->start)
+                return x->start < y->start ? -1 : 1;
+        if (x->is_function != y->is_function)
+                return x->is_function ? -1 : 1;
+        if (x->is_sized != y->is_sized)
+                return x->is_sized ? -1 : 1;
+        if (binding_rank(x->binding) != binding_rank(y->binding))
+                return binding_rank(x->binding) - binding_rank(y->binding);
+        under_x = strspn(x->name, "_");
+        under_y = strspn(y->name, "_");
+        if (under_x != under_y)
+                return under_x < under_y ? -1 : 1;
+        size_x = strlen(x->name);
+        size_y = strlen(y->name);
+        if (size_x != size_y)
+                return size_x < size_y ? -1 : 1;
+        return strcmp(x->name, y->name);
+}
+
+static void drop_twins(struct code_symbols *s)
+{
+        size_t kept = 0;
+
+        qsort(s->items, s->count, sizeof *s->items, compare);
+        for (size_t i = 0; i < s->count; i++)
+                if (kept == 0 || s->items[kept - 1].start != s->items[i].start)
+                        s->items[kept++] = s->items[i];
+        s->count = kept;
+}
+
+/* "pthread_create@@GLIBC_2.34" is pthread_create. */
+static uint32_t function_of(struct symbol_table_builder *b, const struct code_symbol *c)
+{
+        size_t n = strcspn(c->name, "@");
+        _cleanup_buf_ struct buf name = { 0 };
+
+        if (n == 0 || c->name[n] == 0)
+                return symbol_table_builder_function(b, c->name, "");
+        buf_init(&name, LIMIT_NAME_BYTES + 1);
+        buf_append(&name, c->name, n);
+        return symbol_table_builder_function(b, buf_cstr(&name) ? buf_cstr(&name) : c->name, "");
+}
+
+/* ---- what the symbols cover, apart and in order ---- */
+
+struct cover {
+        struct symbol_table_builder *b;
+        struct interval *spans; /* item: the symbol's function */
+        size_t count, capacity;
+        const uint32_t *functions; /* by symbol */
+};
+
+static void seen(void *context, uint64_t start, uint64_t end, uint32_t item)
+{
+        struct cover *c = context;
+
+        if (!array_reserve(&c->spans, &c->capacity, c->count, sizeof *c->spans))
+                c->b->failed = ST_NO_MEMORY;
+        else
+                c->spans[c->count++] = (struct interval){ .start = start, .end = end, .item = c->functions[item] };
+}
+
+static void paint(struct code_symbols *s, struct cover *c)
+{
+        struct interval_list list = { 0 };
+        _cleanup_free_ uint32_t *functions = calloc(s->count + 1, sizeof *functions);
+        bool ok = functions != NULL;
+
+        for (size_t i = 0; ok && i < s->count; i++) {
+                struct code_symbol *sym = &s->items[i];
+
+                functions[i] = function_of(c->b, sym);
+                if (!sym->is_sized && i + 1 < s->count && s->items[i + 1].start < sym->end)
+                        sym->end = s->items[i + 1].start;
+                ok = interval_list_add(&list, (struct interval){ sym->start, sym->end, (uint32_t)i,
+                                                                 sym->is_sized ? LEVEL_SIZED : LEVEL_UNSIZED });
+        }
+        c->functions = functions;
+        if (!ok || !interval_list_paint(&list, seen, c))
+                c->b->failed = ST_NO_MEMORY;
+        interval_list_deinit(&list);
+}
+
+/* ---- merging them into the ranges ---- */
+
+/* The same frames with the outermost one named. */
+static uint32_t chain_named(struct symbol_table_builder *b, uint32_t chain, uint32_t function)
+{
+        struct symbol_table_frame frames[LIMIT_INLINE_DEPTH + 1];
+        const struct symbol_chain *c = &b->chains[chain];
+        size_t count = c->frame_count;
+
+        memcpy(frames, b->frames + c->first_frame, count * sizeof *frames);
+        frames[count - 1].function = function;
+        return symbol_table_builder_chain(b, frames, count);
+}
+
+/* Add [start, end) cut by the spans: with the named chain where a span is; elsewhere with chain, unless it is none. */
+static void add_cut(struct symbol_table_builder *b, const struct cover *c, size_t *at, uint64_t start, uint64_t end,
+                    uint32_t chain)
+{
+        while (start < end && !b->failed) {
+                const struct interval *span;
+                uint64_t until = end;
+
+                while (*at < c->count && c->spans[*at].end <= start)
+                        ++*at;
+                span = *at < c->count ? &c->spans[*at] : NULL;
+                if (span && span->start <= start) {
+                        struct symbol_table_frame lone = { .function = span->item };
+
+                        if (span->end < until)
+                                until = span->end;
+                        symbol_table_builder_range(b, start, until,
+                                                   chain == UINT32_MAX ? symbol_table_builder_chain(b, &lone, 1) :
+                                                                         chain_named(b, chain, span->item));
+                } else {
+                        if (span && span->start < until)
+                                until = span->start;
+                        if (chain != UINT32_MAX)
+                                symbol_table_builder_range(b, start, until, chain);
+                }
+                start = until;
+        }
+}
+
+void code_symbols_fill(struct code_symbols *s, const struct code_map *code, struct symbol_table_builder *b)
+{
+        struct cover cover = { .b = b };
+        struct symbol_range *ranges;
+        size_t range_count, at = 0;
+        uint64_t pos = 0;
+
+        symbol_table_builder_settle(b);
+        drop_twins(s);
+        paint(s, &cover);
+        /* The old ranges are read while new ones are added. */
+        ranges = steal_ptr(b->ranges);
+        range_count = b->range_count;
+        b->range_count = b->range_capacity = 0;
+        for (size_t i = 0; i < range_count && !b->failed; i++) {
+                const struct symbol_range *r = &ranges[i];
+
+                add_cut(b, &cover, &at, pos, r->start, UINT32_MAX);
+                if (symbol_table_builder_is_nameless(b, r->chain))
+                        add_cut(b, &cover, &at, r->start, r->end, r->chain);
+                else
+                        symbol_table_builder_range(b, r->start, r->end, r->chain);
+                pos = r->end;
+        }
+        if (code->count)
+                add_cut(b, &cover, &at, pos, code->regions[code->count - 1].end, UINT32_MAX);
+        free(ranges);
+        free(cover.spans);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_EXTRACT_SYMBOLS_H
+#define CAIRN_SYMBOLIZER_EXTRACT_SYMBOLS_H
+
+/**
+ * @file
+ * What ELF symbols add to a table: a name for every address that DWARF does
+ * not cover, and for every function that DWARF does not name.
+ *
+ * Of several symbols at one address the first of these decides: a function
+ * before an untyped label; one with a size; global, weak, local; fewer leading
+ * underscores; the shorter name; the smaller name. So `malloc` wins over
+ * `__libc_malloc`. A symbol without a size reaches to the next one.
+ */
+#include "symbolizer/extract_internal.h"
+#include "symbolizer/symbol_table_builder.h"
+
+struct code_symbol {
+        const char *name;   /* borrowed from its image */
+        uint64_t start, end;
+        bool is_function, is_sized;
+        uint8_t binding;
+};
+struct code_symbols {
+        struct code_symbol *items; /* owned */
+        size_t count, capacity;
+};
+void code_symbols_deinit(struct code_symbols *s);
+
+/** Add the symbols of a SHT_SYMTAB or SHT_DYNSYM section that name code. */
+enum status code_symbols_add(struct code_symbols *s, const struct elf_image *img, const struct elf_section *section,
+                             const struct code_map *code, struct error *err) MUST_CHECK;
+
+/** Fill the builder's table with them. Settles it. */
+void code_symbols_fill(struct code_symbols *s, const struct code_map *code, struct symbol_table_builder *b);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/symbol_table_builder.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+#include "common/limits.h"
+#include "symbolizer/extract_internal.h"
+
+bool array_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_size)
+{
+        void **array = array_pointer;
+        size_t wanted = *capacity ? *capacity * 2 : 64;
+        void *grown;
+
+        if (count < *capacity)
+                return true;
+        grown = reallocarray(*array, wanted, element_size);
+        if (!grown)
+                return false;
+        *array = grown;
+        *capacity = wanted;
+        return true;
+}
+
+/* ---- a set of numbers ---- */
+
+static void intern_deinit(struct intern *set)
+{
+        free(set->slots);
+        free(set->hashes);
+}
+
+static bool intern_grow(struct intern *set)
+{
+        size_t slot_count = set->slot_count ? set->slot_count * 2 : 1024;
+        uint32_t *slots;
+
+        if (set->count * 2 < set->slot_count)
+                return true;
+        slots = calloc(slot_count, sizeof *slots);
+        if (!slots)
+                return false;
+        for (size_t i = 0; i < set->count; i++) {
+                size_t at = set->hashes[i] & (slot_count - 1);
+
+                while (slots[at])
+                        at = (at + 1) & (slot_count - 1);
+                slots[at] = (uint32_t)i + 1;
+        }
+        free(set->slots);
+        set->slots = slots;
+        set->slot_count = slot_count;
+        return true;
+}
+
+/*
+ * The next number with this hash, from *at on, or UINT32_MAX when there is no
+ * other; then *at is where a new one belongs. Start with *at = hash.
+ */
+static uint32_t intern_next(const struct intern *set, uint64_t hash, size_t *at)
+{
+        for (;; ++*at) {
+                uint32_t slot;
+
+                *at &= set->slot_count - 1;
+                slot = set->slots[*at];
+                if (slot == 0)
+                        return UINT32_MAX;
+                if (set->hashes[slot - 1] == hash) {
+                        ++*at;
+                        return slot - 1;
+                }
+        }
+}
+
+static bool intern_add(struct intern *set, uint64_t hash, size_t at)
+{
+        if (set->count >= UINT32_MAX - 1 || !array_reserve(&set->hashes, &set->capacity, set->count, sizeof *set->hashes))
+                return false;
+        set->hashes[set->count] = hash;
+        set->slots[at] = (uint32_t)++set->count;
+        return true;
+}
+
+/* ---- the builder ---- */
+
+void symbol_table_builder_init(struct symbol_table_builder *b)
+{
+        *b = (struct symbol_table_builder){ .failed = ST_OK };
+        buf_init(&b->strings, UINT32_MAX);
+        buf_append_u8(&b->strings, 0);
+}
+
+void symbol_table_builder_deinit(struct symbol_table_builder *b)
+{
+        buf_deinit(&b->strings);
+        intern_deinit(&b->string_set);
+        intern_deinit(&b->function_set);
+        intern_deinit(&b->chain_set);
+        free(b->string_offsets);
+        free(b->functions);
+        free(b->chains);
+        free(b->frames);
+        free(b->ranges);
+        *b = (struct symbol_table_builder){ .failed = ST_OK };
+}
+
+static uint32_t failed(struct symbol_table_builder *b, enum status st)
+{
+        if (!b->failed)
+                b->failed = st;
+        return 0;
+}
+
+uint32_t symbol_table_builder_string(struct symbol_table_builder *b, const char *text)
+{
+        size_t n = strnlen(text, LIMIT_NAME_BYTES);
+        struct intern *set = &b->string_set;
+        uint64_t hash;
+        size_t at;
+        uint32_t number;
+
+        if (n == 0 || b->failed)
+                return 0;
+        if (!intern_grow(set))
+                return failed(b, ST_NO_MEMORY);
+        at = hash = hash64(text, n);
+        while ((number = intern_next(set, hash, &at)) != UINT32_MAX) {
+                const char *other = (const char *)b->strings.data + b->string_offsets[number];
+
+                if (strncmp(other, text, n) == 0 && other[n] == 0)
+                        return b->string_offsets[number];
+        }
+        if (!array_reserve(&b->string_offsets, &b->string_offset_capacity, set->count, sizeof *b->string_offsets))
+                return failed(b, ST_NO_MEMORY);
+        b->string_offsets[set->count] = (uint32_t)b->strings.size;
+        buf_append(&b->strings, text, n);
+        buf_append_u8(&b->strings, 0);
+        if (b->strings.failed)
+                return failed(b, b->strings.failed);
+        if (!intern_add(set, hash, at))
+                return failed(b, ST_NO_MEMORY);
+        return b->string_offsets[set->count - 1];
+}
+
+uint32_t symbol_table_builder_function(struct symbol_table_builder *b, const char *linkage_name, const char *name)
+{
+        struct symbol_function f = { symbol_table_builder_string(b, linkage_name),
+                                     symbol_table_builder_string(b, name) };
+        struct intern *set = &b->function_set;
+        uint64_t hash = hash64(&f, sizeof f);
+        size_t at = hash;
+        uint32_t number;
+
+        if (b->failed)
+                return 0;
+        if (!intern_grow(set))
+                return failed(b, ST_NO_MEMORY);
+        while ((number = intern_next(set, hash, &at)) != UINT32_MAX)
+                if (memcmp(&b->functions[number], &f, sizeof f) == 0)
+                        return number;
+        if (!array_reserve(&b->functions, &b->function_capacity, set->count, sizeof f))
+                return failed(b, ST_NO_MEMORY);
+        b->functions[set->count] = f;
+        if (!intern_add(set, hash, at))
+                return failed(b, ST_NO_MEMORY);
+        return (uint32_t)set->count - 1;
+}
+
+uint32_t symbol_table_builder_chain(struct symbol_table_builder *b, const struct symbol_table_frame *frames,
+                                    size_t count)
+{
+        struct intern *set = &b->chain_set;
+        uint64_t hash = hash64(frames, count * sizeof *frames);
+        size_t at = hash;
+        uint32_t number;
+
+        assert(count > 0);
+        if (b->failed)
+                return 0;
+        if (!intern_grow(set))
+                return failed(b, ST_NO_MEMORY);
+        while ((number = intern_next(set, hash, &at)) != UINT32_MAX) {
+                const struct symbol_chain *c = &b->chains[number];
+
+                if (c->frame_count == count && memcmp(b->frames + c->first_frame, frames, count * sizeof *frames) == 0)
+                        return number;
+        }
+        if (b->frame_count + count >= UINT32_MAX)
+                return failed(b, ST_TOO_BIG);
+        if (!array_reserve(&b->chains, &b->chain_capacity, set->count, sizeof *b->chains))
+                return failed(b, ST_NO_MEMORY);
+        b->chains[set->count] = (struct symbol_chain){ (uint32_t)b->frame_count, (uint32_t)count };
+        for (size_t i = 0; i < count; i++) {
+                if (!array_reserve(&b->frames, &b->frame_capacity, b->frame_count, sizeof *b->frames))
+                        return failed(b, ST_NO_MEMORY);
+                b->frames[b->frame_count++] = frames[i];
+        }
+        if (!intern_add(set, hash, at))
+                return failed(b, ST_NO_MEMORY);
+        return (uint32_t)set->count - 1;
+}
+
+void symbol_table_builder_range(struct symbol_table_builder *b, uint64_t start, uint64_t end, uint32_t chain)
+{
+        struct symbol_range *last = b->range_count ? &b->ranges[b->range_count - 1] : NULL;
+
+        if (b->failed || start >= end)
+                return;
+        if (last && last->end == start && last->chain == chain) {
+                last->end = end;
+                return;
+        }
+        if (b->range_count >= LIMIT_RANGES_PER_OBJECT)
+                failed(b, ST_TOO_BIG);
+        else if (!array_reserve(&b->ranges, &b->range_capacity, b->range_count, sizeof *b->ranges))
+                failed(b, ST_NO_MEMORY);
+        else
+                b->ranges[b->range_count++] = (struct symbol_range){ start, end, chain };
+}
+
+static bool is_settled(const struct symbol_table_builder *b)
+{
+        for (size_t i = 1; i < b->range_count; i++)
+                if (b->ranges[i].start < b->ranges[i - 1].end)
+                        return false;
+        return true;
+}
+
+bool symbol_table_builder_is_nameless(const struct symbol_table_builder *b, uint32_t chain)
+{
+        const struct symbol_chain *c = &b->chains[chain];
+
+        return b->frames[c->first_frame + c->frame_count - 1].function == SYMBOL_NO_FUNCTION;
+}
+
+static void settled(void *context, uint64_t start, uint64_t end, uint32_t chain)
+{
+        symbol_table_builder_range(context, start, end, chain);
+}
+
+void symbol_table_builder_settle(struct symbol_table_builder *b)
+{
+        struct interval_list list = { 0 };
+        bool ok = true;
+
+        if (b->failed || is_settled(b))
+                return;
+        for (size_t i = 0; ok && i < b->range_count; i++) {
+                const struct symbol_range *r = &b->ranges[i];
+
+                ok = interval_list_add(&list, (struct interval){ r->start, r->end, r->chain,
+                                                                 !symbol_table_builder_is_nameless(b, r->chain) });
+        }
+        b->range_count = 0;
+        if (!ok || !interval_list_paint(&list, settled, b))
+                failed(b, ST_NO_MEMORY);
+        interval_list_deinit(&list);
+}
+
+enum status symbol_table_builder_finish(struct symbol_table_builder *b, struct symbol_table *ret, struct error *err)
+{
+        symbol_table_builder_settle(b);
+        if (b->failed == ST_TOO_BIG)
+                return error_set(err, ST_TOO_BIG, "more symbols than a symbol table holds");
+        if (b->failed)
+                return error_no_memory(err);
+        *ret = (struct symbol_table){
+                .ranges = steal_ptr(b->ranges),
+                .range_count = (uint32_t)b->range_count,
+                .chains = steal_ptr(b->chains),
+                .chain_count = (uint32_t)b->chain_set.count,
+                .frames = steal_ptr(b->frames),
+                .frame_count = (uint32_t)b->frame_count,
+                .functions = steal_ptr(b->functions),
+                .function_count = (uint32_t)b->function_set.count,
+                .strings = (char *)steal_ptr(b->strings.data),
+                .string_bytes = (uint32_t)b->strings.size,
+        };
+        return ST_OK;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_SYMBOL_TABLE_BUILDER_H
+#define CAIRN_SYMBOLIZER_SYMBOL_TABLE_BUILDER_H
+
+/**
+ * @file
+ * Makes a symbol table: texts, functions and chains are kept once each, ranges
+ * may come in any order and may overlap.
+ *
+ * A failure is kept: every later call does nothing and returns the number 0,
+ * and symbol_table_builder_finish() reports it.
+ *
+ * Threads: a builder belongs to one thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "symbolizer/symbol_table.h"
+
+/** A set of numbers found by the hash of what they stand for. */
+struct intern {
+        uint32_t *slots;  /* number + 1; 0 is free */
+        uint64_t *hashes; /* by number */
+        size_t slot_count, count, capacity;
+};
+
+struct symbol_table_builder {
+        enum status failed;
+        struct buf strings;
+        struct intern string_set, function_set, chain_set;
+        uint32_t *string_offsets; /* by number in string_set */
+        size_t string_offset_capacity;
+        struct symbol_function *functions;
+        size_t function_capacity;
+        struct symbol_chain *chains;
+        size_t chain_capacity;
+        struct symbol_table_frame *frames;
+        size_t frame_count, frame_capacity;
+        struct symbol_range *ranges;
+        size_t range_count, range_capacity;
+};
+
+void symbol_table_builder_init(struct symbol_table_builder *b);
+void symbol_table_builder_deinit(struct symbol_table_builder *b);
+
+/** String offset of a text; one longer than LIMIT_NAME_BYTES is cut. */
+uint32_t symbol_table_builder_string(struct symbol_table_builder *b, const char *text);
+
+/** Number of the function with these names; either may be "". */
+uint32_t symbol_table_builder_function(struct symbol_table_builder *b, const char *linkage_name, const char *name);
+
+/** Number of the chain of these frames, innermost first; count is at least 1. */
+uint32_t symbol_table_builder_chain(struct symbol_table_builder *b, const struct symbol_table_frame *frames,
+                                    size_t count);
+
+/** Add [start, end), or make the last range longer when this one continues it. An empty one is dropped. */
+void symbol_table_builder_range(struct symbol_table_builder *b, uint64_t start, uint64_t end, uint32_t chain);
+
+/** Is the outermost function of the chain unknown? */
+bool symbol_table_builder_is_nameless(const struct symbol_table_builder *b, uint32_t chain);
+
+/**
+ * Sort the ranges that were added so far and take overlaps out: a range with a
+ * function wins over one with nothing but a line (two units may share a line
+ * table), else the later chain.
+ */
+void symbol_table_builder_settle(struct symbol_table_builder *b);
+
+/** Settle and hand the arrays over; build-id, quality and segments stay zero. @param ret owned. */
+enum status symbol_table_builder_finish(struct symbol_table_builder *b, struct symbol_table *ret,
+                                        struct error *err) MUST_CHECK;
+
+/** Make room for one more element of a growing array; false without memory. */
+bool array_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_size);
+
+#endif
