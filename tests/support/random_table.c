@@ -81,7 +81,7 @@ struct symbol_table random_table(const struct random_table_spec *spec)
                 if (i % 3 == 0)
                         t.functions[i].name = add_string(&strings, "plain_", i, "_name");
                 else
-                        t.functions[i].linkage_name = add_string(&strings, "_ZN5space7insideX", i, "Ev");
+                        t.functions[i].linkage_name = add_string(&strings, "_ZN5space6insideILi", i, "EEEvv");
         for (uint32_t i = 0; i < spec->file_count; i++)
                 files[i] = add_string(&strings, "/usr/src/project/part", i, ".c");
         t.chain_count = spec->range_count;

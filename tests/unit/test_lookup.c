@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lookups over loaded tables, checked against symbol_table_find(). */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "symbolizer/block.h"
+#include "symbolizer/index_internal.h"
+#include "symbolizer/index_load.h"
+#include "symbolizer/lookup_cache.h"
+#include "symbolizer/lookup_internal.h"
+#include "tests/support/random_table.h"
+#include "tests/support/suite.h"
+
+static char dir[32];
+
+static struct symbol_index *new_index(void)
+{
+        struct symbol_index *index = NULL;
+        struct error err = { 0 };
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_msg(symbol_index_open(dir, false, &index, &err) == ST_OK, "%s", err.text);
+        return index;
+}
+
+static void finish(struct symbol_index *index)
+{
+        symbol_index_close(index);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static uint64_t load(struct symbol_index *index, const struct symbol_table *t)
+{
+        uint64_t generation = 0;
+        struct error err = { 0 };
+        bool replaced;
+
+        ck_assert_msg(symbol_index_load(index, t, &replaced, &generation, &err) == ST_OK, "%s", err.text);
+        return generation;
+}
+
+static struct symbol_view *begin(struct symbol_index *index)
+{
+        struct symbol_view *view;
+
+        ck_assert_int_eq(symbol_view_begin(index, &view, NULL), ST_OK);
+        return view;
+}
+
+static void look_up(struct symbol_view *view, const struct symbol_key *keys, size_t count, struct symbol_batch *batch)
+{
+        struct error err = { 0 };
+
+        if (symbol_view_lookup(view, keys, count, batch, &err) || batch->result_count != count)
+                ck_abort_msg("%s", err.text);
+}
+
+static bool frame_agrees(struct symbol_view *view, const struct symbol_table *t,
+                         const struct symbol_table_frame *want, bool inlined, const struct symbol_frame *got)
+{
+        const char *name, *linkage, *path, *wanted = "";
+
+        if (want->function != UINT32_MAX) {
+                const struct symbol_function *f = &t->functions[want->function];
+
+                wanted = t->strings + (f->linkage_name ? f->linkage_name : f->name);
+        }
+        return got->line == want->line && got->inlined == inlined &&
+               symbol_view_function(view, got->function, &name, &linkage, NULL) == ST_OK &&
+               strcmp(linkage, wanted) == 0 && symbol_view_file(view, got->file, &path, NULL) == ST_OK &&
+               strcmp(path, t->strings + want->file) == 0;
+}
+
+/* One result of the batch says about its address what the table says. */
+static bool agrees(struct symbol_view *view, const struct symbol_table *t, uint64_t address,
+                   const struct symbol_batch *batch, const struct symbol_result *r)
+{
+        const struct symbol_range *range = symbol_table_find(t, address);
+        const struct symbol_chain *chain = range ? &t->chains[range->chain] : NULL;
+
+        if (r->address != address || r->quality != t->quality || r->generation == 0 ||
+            r->state != (range ? SYMBOL_RESOLVED : SYMBOL_OUTSIDE) ||
+            r->frame_count != (range ? chain->frame_count : 0))
+                return false;
+        for (uint32_t k = 0; k < r->frame_count; k++)
+                if (!frame_agrees(view, t, &t->frames[chain->first_frame + k], k + 1 < r->frame_count,
+                                  &batch->frames[r->first_frame + k]))
+                        return false;
+        return true;
+}
+
+/* Asserts only on a difference: libcheck takes note of every assertion, and there are many here. */
+static void check_result(struct symbol_view *view, const struct symbol_table *t, uint64_t address,
+                         const struct symbol_batch *batch, size_t i)
+{
+        if (!agrees(view, t, address, batch, &batch->results[i]))
+                ck_abort_msg("result %zu for 0x%llx differs from the table", i, (unsigned long long)address);
+}
+
+static struct symbol_table table_of(uint64_t seed, uint32_t ranges, uint64_t base)
+{
+        return random_table(&(struct random_table_spec){
+                .seed = seed, .range_count = ranges, .function_count = ranges / 20 + 1, .file_count = ranges / 500 + 1,
+                .base = base, .version = 3, .quality = QUALITY_DWARF });
+}
+
+/* Every kind of address: inside, in gaps, at both edges of ranges, and anywhere. */
+static uint64_t some_address(const struct symbol_table *t, uint64_t *state)
+{
+        uint64_t r = random_next(state);
+        const struct symbol_range *range = &t->ranges[(r >> 8) % t->range_count];
+
+        switch (r % 8) {
+        case 0: return range->start;
+        case 1: return range->end - 1;
+        case 2: return range->end;
+        case 3: return range->start - 1;
+        case 4: return r;
+        case 5: return range->end + (r >> 40) % 4096;
+        default: return range->start + (r >> 40) % (range->end - range->start);
+        }
+}
+
+START_TEST(random_batch_over_a_big_table_agrees_with_the_table)
+{
+        enum { KEYS = 200000 };
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(11, 100000, 0x400000);
+        struct symbol_key *keys = calloc(KEYS, sizeof *keys);
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        uint64_t state = 5;
+
+        load(index, &t);
+        for (size_t i = 0; i < KEYS; i++)
+                keys[i] = (struct symbol_key){ .build_id = &t.build_id, .address = some_address(&t, &state) };
+        view = begin(index);
+        look_up(view, keys, KEYS, &batch);
+        for (size_t i = 0; i < KEYS; i++)
+                check_result(view, &t, keys[i].address, &batch, i);
+        ck_assert_uint_eq(batch.damaged_count, 0);
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        free(keys);
+        finish(index);
+}
+END_TEST
+
+START_TEST(every_edge_in_order_agrees_with_the_table)
+{
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(12, 20000, UINT64_C(0xffffffff80000000));
+        struct symbol_key *keys = calloc(t.range_count * 4, sizeof *keys);
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        size_t n = 0;
+
+        load(index, &t);
+        for (uint32_t i = 0; i < t.range_count; i++) {
+                const uint64_t edges[] = { t.ranges[i].start - 1, t.ranges[i].start, t.ranges[i].end - 1,
+                                           t.ranges[i].end };
+
+                for (unsigned k = 0; k < 4; k++)
+                        keys[n++] = (struct symbol_key){ .build_id = &t.build_id, .address = edges[k] };
+        }
+        view = begin(index);
+        look_up(view, keys, n, &batch);
+        for (size_t i = 0; i < n; i++)
+                check_result(view, &t, keys[i].address, &batch, i);
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        free(keys);
+        finish(index);
+}
+END_TEST
+
+/* Keys one at a time take the search path of a fresh cursor. */
+START_TEST(single_keys_agree_with_the_table)
+{
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(13, 5000, 0);
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        uint64_t state = 9;
+
+        load(index, &t);
+        view = begin(index);
+        for (unsigned i = 0; i < 20000; i++) {
+                struct symbol_key key = { .build_id = &t.build_id, .address = some_address(&t, &state) };
+
+                look_up(view, &key, 1, &batch);
+                check_result(view, &t, key.address, &batch, 0);
+        }
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(mixed_objects_are_answered_in_the_callers_order)
+{
+        enum { OBJECTS = 40, KEYS = 20000 };
+        struct symbol_index *index = new_index();
+        struct symbol_table t[OBJECTS];
+        struct build_id copies[OBJECTS], unknown = random_build_id(12345), none = { 0 };
+        struct symbol_key *keys = calloc(KEYS, sizeof *keys);
+        unsigned *of = calloc(KEYS, sizeof *of);
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        uint64_t state = 6;
+
+        for (unsigned i = 0; i < OBJECTS; i++) {
+                t[i] = table_of(100 + i, 50 + 30 * i, (uint64_t)i << 30);
+                copies[i] = t[i].build_id;
+                load(index, &t[i]);
+        }
+        for (size_t i = 0; i < KEYS; i++) {
+                of[i] = (unsigned)(random_next(&state) % (OBJECTS + 2));
+                if (of[i] == OBJECTS)
+                        keys[i].build_id = i % 2 ? &none : NULL;
+                else if (of[i] > OBJECTS)
+                        keys[i].build_id = &unknown;
+                else
+                        keys[i] = (struct symbol_key){ .build_id = i % 2 ? &copies[of[i]] : &t[of[i]].build_id,
+                                                       .address = some_address(&t[of[i]], &state) };
+        }
+        view = begin(index);
+        look_up(view, keys, KEYS, &batch);
+        for (size_t i = 0; i < KEYS; i++) {
+                if (of[i] < OBJECTS) {
+                        check_result(view, &t[of[i]], keys[i].address, &batch, i);
+                        continue;
+                }
+                ck_assert_int_eq(batch.results[i].state, of[i] == OBJECTS ? SYMBOL_NO_BUILD_ID : SYMBOL_NO_DEBUGINFO);
+                ck_assert_uint_eq(batch.results[i].generation, 0);
+                ck_assert_uint_eq(batch.results[i].frame_count, 0);
+        }
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        for (unsigned i = 0; i < OBJECTS; i++)
+                symbol_table_deinit(&t[i]);
+        free(keys);
+        free(of);
+        finish(index);
+}
+END_TEST
+
+START_TEST(file_offsets_are_translated_by_the_segments)
+{
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(14, 100, 0x401000);
+        struct symbol_key keys[] = {
+                { .build_id = &t.build_id, .address = 0x2000 + 5, .is_file_offset = true },
+                { .build_id = &t.build_id, .address = 0x1800, .is_file_offset = true },
+                { .build_id = &t.build_id, .address = 0x401000 + 5 },
+        };
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+
+        load(index, &t);
+        view = begin(index);
+        look_up(view, keys, 3, &batch);
+        check_result(view, &t, 0x401005, &batch, 0);
+        check_result(view, &t, 0x401005, &batch, 2);
+        ck_assert_int_eq(batch.results[1].state, SYMBOL_OUTSIDE);
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(empty_batch_is_answered_and_batches_are_reusable)
+{
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(15, 100, 0x1000);
+        struct symbol_key key = { .build_id = &t.build_id, .address = 0x1000 };
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+
+        load(index, &t);
+        view = begin(index);
+        look_up(view, NULL, 0, &batch);
+        look_up(view, &key, 1, &batch);
+        check_result(view, &t, key.address, &batch, 0);
+        look_up(view, NULL, 0, &batch);
+        ck_assert_uint_eq(batch.frame_count, 0);
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(view_keeps_its_generation_while_the_object_is_reloaded)
+{
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(16, 3000, 0x1000);
+        struct symbol_key key = { .build_id = &t.build_id, .address = t.ranges[1500].start };
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        uint64_t generation = load(index, &t);
+
+        view = begin(index);
+        ck_assert_uint_gt(load(index, &t), generation);
+        look_up(view, &key, 1, &batch);
+        ck_assert_uint_eq(batch.results[0].generation, generation);
+        check_result(view, &t, key.address, &batch, 0);
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(table_without_ranges_is_no_debuginfo_with_a_generation)
+{
+        struct symbol_index *index = new_index();
+        char strings[] = "";
+        struct symbol_table t = { .build_id = random_build_id(3), .strings = strings, .string_bytes = 1 };
+        struct symbol_key key = { .build_id = &t.build_id, .address = 1 };
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        uint64_t generation = load(index, &t);
+
+        view = begin(index);
+        look_up(view, &key, 1, &batch);
+        ck_assert_int_eq(batch.results[0].state, SYMBOL_NO_DEBUGINFO);
+        ck_assert_uint_eq(batch.results[0].generation, generation);
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        finish(index);
+}
+END_TEST
+
+/* Flip one bit of one value of a database. */
+static void damage(struct symbol_index *index, MDB_dbi dbi, size_t nth, size_t byte)
+{
+        MDB_txn *txn;
+        MDB_cursor *cursor;
+        MDB_val key, value;
+        uint8_t *copy, key_copy[64];
+
+        ck_assert_int_eq(mdb_txn_begin(index->env, NULL, 0, &txn), 0);
+        ck_assert_int_eq(mdb_cursor_open(txn, dbi, &cursor), 0);
+        for (size_t i = 0; i <= nth; i++)
+                ck_assert_int_eq(mdb_cursor_get(cursor, &key, &value, MDB_NEXT), 0);
+        mdb_cursor_close(cursor);
+        copy = malloc(value.mv_size);
+        memcpy(copy, value.mv_data, value.mv_size);
+        copy[byte % value.mv_size] ^= 0x10;
+        memcpy(key_copy, key.mv_data, key.mv_size);
+        key.mv_data = key_copy;
+        value.mv_data = copy;
+        ck_assert_int_eq(mdb_put(txn, dbi, &key, &value, 0), 0);
+        ck_assert_int_eq(mdb_txn_commit(txn), 0);
+        free(copy);
+}
+
+START_TEST(damaged_block_costs_its_own_keys_alone)
+{
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(17, 5000, 0x1000);
+        struct symbol_key *keys = calloc(t.range_count, sizeof *keys);
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        size_t failed = 0;
+
+        load(index, &t);
+        for (uint32_t i = 0; i < t.range_count; i++)
+                keys[i] = (struct symbol_key){ .build_id = &t.build_id, .address = t.ranges[i].start };
+        damage(index, index->ranges, 2, 100);
+        view = begin(index);
+        look_up(view, keys, t.range_count, &batch);
+        for (uint32_t i = 0; i < t.range_count; i++) {
+                if (batch.results[i].state == SYMBOL_FAILED)
+                        failed++;
+                else
+                        check_result(view, &t, keys[i].address, &batch, i);
+        }
+        ck_assert_uint_gt(failed, 20);
+        ck_assert_uint_lt(failed, 1500);
+        ck_assert_uint_eq(batch.damaged_count, failed);
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        free(keys);
+        finish(index);
+}
+END_TEST
+
+START_TEST(damaged_object_record_fails_its_keys_and_a_load_repairs_it)
+{
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(18, 50, 0x1000);
+        struct symbol_key key = { .build_id = &t.build_id, .address = 0x1000 };
+        struct symbol_batch batch = { 0 };
+        struct symbol_object o;
+        struct symbol_view *view;
+        struct error err;
+
+        load(index, &t);
+        damage(index, index->objects, 0, 9);
+        view = begin(index);
+        look_up(view, &key, 1, &batch);
+        ck_assert_int_eq(batch.results[0].state, SYMBOL_FAILED);
+        ck_assert_uint_eq(batch.damaged_count, 1);
+        ck_assert_int_eq(symbol_view_object(view, &t.build_id, &o, &err), ST_BAD_DATA);
+        symbol_view_end(view);
+        load(index, &t);
+        view = begin(index);
+        look_up(view, &key, 1, &batch);
+        check_result(view, &t, key.address, &batch, 0);
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(damaged_string_page_is_bad_data)
+{
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(19, 50, 0x1000);
+        const char *name = NULL, *linkage = NULL;
+        struct symbol_view *view;
+        struct error err;
+
+        load(index, &t);
+        damage(index, index->functions.pages, 0, 20);
+        view = begin(index);
+        ck_assert_int_eq(symbol_view_function(view, 1, &name, &linkage, &err), ST_BAD_DATA);
+        ck_assert_ptr_null(name);
+        ck_assert_int_eq(symbol_view_function(view, 4000000000u, &name, &linkage, &err), ST_BAD_DATA);
+        ck_assert_int_eq(symbol_view_function(view, 0, &name, &linkage, &err), ST_OK);
+        ck_assert_str_eq(name, "");
+        symbol_view_end(view);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(readable_names_are_made_once_and_plain_ones_are_shared)
+{
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(20, 200, 0x1000);
+        const char *name, *linkage;
+        unsigned mangled = 0, plain = 0;
+        struct buf cached;
+
+        buf_init(&cached, 4096);
+        load(index, &t);
+        for (unsigned round = 0; round < 2; round++) {
+                struct symbol_view *view = begin(index);
+
+                for (uint32_t i = 1; i <= t.function_count; i++) {
+                        ck_assert_int_eq(symbol_view_function(view, i, &name, &linkage, NULL), ST_OK);
+                        if (linkage[0] != '_') {
+                                ck_assert_ptr_eq(name, linkage);
+                                plain++;
+                                continue;
+                        }
+                        ck_assert_msg(strstr(name, "space::inside<"), "%s", name);
+                        ck_assert(name_cache_get(index->names, i, &cached));
+                        ck_assert_uint_eq(cached.size, strlen(name));
+                        mangled++;
+                }
+                symbol_view_end(view);
+        }
+        ck_assert_uint_gt(mangled, 0);
+        ck_assert_uint_gt(plain, 0);
+        buf_deinit(&cached);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(sort_orders_by_the_upper_half)
+{
+        static const size_t sizes[] = { 0, 1, 2, 31, 33, 1000, 8191, 8192, 100000 };
+        uint64_t state = 4;
+
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+                for (unsigned width = 1; width <= 32; width += 5) {
+                        uint64_t *e = calloc(sizes[s] + 1, sizeof *e), *tmp = calloc(sizes[s] + 1, sizeof *tmp);
+                        uint64_t sum = 0, sorted_sum = 0;
+
+                        for (size_t i = 0; i < sizes[s]; i++) {
+                                e[i] = random_next(&state) >> (32 - width) << 32 >> (32 - width) << (32 - width) | i;
+                                sum += e[i] * 31;
+                        }
+                        lookup_sort(e, tmp, sizes[s]);
+                        for (size_t i = 0; i < sizes[s]; i++) {
+                                sorted_sum += e[i] * 31;
+                                if (i > 0 && e[i - 1] >> 32 > e[i] >> 32)
+                                        ck_abort_msg("out of order at %zu", i);
+                        }
+                        ck_assert_uint_eq(sum, sorted_sum);
+                        free(e);
+                        free(tmp);
+                }
+        }
+}
+END_TEST
+
+TEST_SUITE("lookup", random_batch_over_a_big_table_agrees_with_the_table, every_edge_in_order_agrees_with_the_table,
+           single_keys_agree_with_the_table, mixed_objects_are_answered_in_the_callers_order,
+           file_offsets_are_translated_by_the_segments, empty_batch_is_answered_and_batches_are_reusable,
+           view_keeps_its_generation_while_the_object_is_reloaded,
+           table_without_ranges_is_no_debuginfo_with_a_generation, damaged_block_costs_its_own_keys_alone,
+           damaged_object_record_fails_its_keys_and_a_load_repairs_it, damaged_string_page_is_bad_data,
+           readable_names_are_made_once_and_plain_ones_are_shared, sort_orders_by_the_upper_half)
