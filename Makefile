@@ -154,7 +154,7 @@ $(O)/fuzzer/%: $(O)/tests/fuzz/fuzz_%.o $(ALL_LIBS)
 
 $(BENCHES): $(O)/tests/bench/%: $(O)/tests/bench/%.o $(TEST_SUPPORT) $(ALL_LIBS)
 	$(if $(Q),@echo "  LINK   $@")
-	$(Q)$(link_test)
+	$(Q)$(link_test) -Wl,--no-as-needed -lcheck -lsubunit -lrt -lm
 
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
 
