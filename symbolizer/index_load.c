@@ -208,7 +208,7 @@ static enum status load_new(struct load *l, struct error *err)
 
         mdb_env_stat(index->env, &env);
         page_bytes = env.ms_psize;
-        texts = strings_pages(&index->functions, l->w.txn) + strings_pages(&index->files, l->w.txn);
+        texts = strings_bytes(&index->functions, l->w.txn) + strings_bytes(&index->files, l->w.txn);
         st = take_number(l, err);
         if (!st)
                 st = intern_functions(l, err);
@@ -220,8 +220,8 @@ static enum status load_new(struct load *l, struct error *err)
                 st = write_ranges(l, err);
         if (st)
                 return st;
-        texts = strings_pages(&index->functions, l->w.txn) + strings_pages(&index->files, l->w.txn) - texts;
-        l->now.string_bytes = l->old.string_bytes + texts * page_bytes;
+        texts = strings_bytes(&index->functions, l->w.txn) + strings_bytes(&index->files, l->w.txn) - texts;
+        l->now.string_bytes = l->old.string_bytes + texts;
         l->now.block_bytes = (range_pages(l) - pages) * page_bytes;
         if (l->now.block_bytes < l->node_bytes)
                 l->now.block_bytes = l->node_bytes;

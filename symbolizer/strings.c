@@ -15,7 +15,8 @@
 #define PAGE_HEADER_BYTES 3
 #define PAGE_CHECKSUM_BYTES 8
 #define PAGE_TEXTS_MAX 4096
-#define ID_BYTES 12
+#define ID_BYTES 8         /* big-endian hash and number */
+#define ID_BYTES_FILLED 12 /* with what a B-tree's pages leave free */
 
 static const uint8_t zero_key = 0;
 
@@ -47,11 +48,10 @@ static uint32_t get_be32(const void *p)
         return be32toh(v);
 }
 
-static void make_id(uint8_t id[static ID_BYTES], uint64_t hash, uint32_t number)
+static void make_id(uint8_t id[static ID_BYTES], uint32_t hash, uint32_t number)
 {
-        hash = htobe64(hash);
-        memcpy(id, &hash, 8);
-        put_be32(id + 8, number);
+        put_be32(id, hash);
+        put_be32(id + 4, number);
 }
 
 enum status strings_last(const struct strings *s, MDB_txn *txn, uint32_t *ret, struct error *err)
@@ -71,16 +71,14 @@ enum status strings_last(const struct strings *s, MDB_txn *txn, uint32_t *ret, s
         return rc == MDB_NOTFOUND ? ST_OK : index_error(err, NULL, rc, "cannot read the index's strings");
 }
 
-static size_t database_pages(MDB_txn *txn, MDB_dbi dbi)
+size_t strings_bytes(const struct strings *s, MDB_txn *txn)
 {
-        MDB_stat st;
+        MDB_stat ids, pages;
 
-        return mdb_stat(txn, dbi, &st) ? 0 : st.ms_branch_pages + st.ms_leaf_pages + st.ms_overflow_pages;
-}
-
-size_t strings_pages(const struct strings *s, MDB_txn *txn)
-{
-        return database_pages(txn, s->ids) + database_pages(txn, s->pages);
+        if (mdb_stat(txn, s->ids, &ids) || mdb_stat(txn, s->pages, &pages))
+                return 0;
+        return (pages.ms_branch_pages + pages.ms_leaf_pages + pages.ms_overflow_pages) * pages.ms_psize +
+               ids.ms_entries * ID_BYTES_FILLED;
 }
 
 /* ---- pages */
@@ -150,8 +148,29 @@ enum status strings_get(const struct strings *s, MDB_txn *txn, uint32_t number, 
 struct page_writer {
         struct buf page;
         const struct strings_item *previous;
-        uint32_t count, last; /* last: number of the newest text, in this page or an earlier one */
+        uint32_t count, last;     /* last: number of the newest text, in this page or an earlier one */
+        uint8_t (*ids)[ID_BYTES]; /* of new texts, put in order when their transaction ends */
+        size_t id_count;
 };
+
+static int compare_ids(const void *a, const void *b)
+{
+        return memcmp(a, b, ID_BYTES);
+}
+
+/* In order, since a tree that is filled from one end has full pages, and others are touched once. */
+static enum status ids_flush(const struct strings *s, struct index_write *w, struct page_writer *p, struct error *err)
+{
+        MDB_stat before;
+        enum status st = index_error(err, w->index, mdb_stat(w->txn, s->ids, &before), "cannot write the index");
+        unsigned flags = st == ST_OK && before.ms_entries == 0 ? MDB_APPENDDUP : 0;
+
+        qsort(p->ids, p->id_count, ID_BYTES, compare_ids);
+        for (size_t i = 0; i < p->id_count && !st; i++)
+                st = index_write_put(w, s->ids, &zero_key, sizeof zero_key, p->ids[i], ID_BYTES, flags, err);
+        p->id_count = 0;
+        return st;
+}
 
 static enum status page_flush(const struct strings *s, struct index_write *w, struct page_writer *p, struct error *err)
 {
@@ -215,7 +234,7 @@ static void page_add(struct page_writer *p, const struct strings_item *item)
 }
 
 /* Number of a text among those with its hash, 0 when it is new; at most flushed are in pages. */
-static enum status find(const struct strings *s, MDB_txn *txn, const struct strings_item *item, uint64_t hash,
+static enum status find(const struct strings *s, MDB_txn *txn, const struct strings_item *item, uint32_t hash,
                         uint32_t flushed, struct buf *scratch, uint32_t *ret, struct error *err)
 {
         MDB_val key = { sizeof zero_key, (void *)&zero_key }, value;
@@ -230,8 +249,8 @@ static enum status find(const struct strings *s, MDB_txn *txn, const struct stri
         value = (MDB_val){ sizeof id, id };
         *ret = 0;
         rc = mdb_cursor_get(cursor, &key, &value, MDB_GET_BOTH_RANGE);
-        while (rc == 0 && value.mv_size == ID_BYTES && memcmp(value.mv_data, id, 8) == 0) {
-                uint32_t number = get_be32((const uint8_t *)value.mv_data + 8);
+        while (rc == 0 && value.mv_size == ID_BYTES && memcmp(value.mv_data, id, 4) == 0) {
+                uint32_t number = get_be32((const uint8_t *)value.mv_data + 4);
 
                 if (number <= flushed) {
                         st = strings_get(s, txn, number, scratch, err);
@@ -263,8 +282,7 @@ static int compare_items(const void *a, const void *b)
 static enum status intern_one(const struct strings *s, struct index_write *w, struct page_writer *p,
                               struct strings_item *item, struct buf *scratch, struct error *err)
 {
-        uint64_t hash = hash64(item->text, item->size);
-        uint8_t id[ID_BYTES];
+        uint32_t hash = (uint32_t)hash64(item->text, item->size);
         enum status st;
 
         assert(item->size <= LIMIT_NAME_BYTES);
@@ -278,27 +296,32 @@ static enum status intern_one(const struct strings *s, struct index_write *w, st
                 if (st)
                         return st;
                 if (index_write_full(w)) {
-                        st = index_write_renew(w, err);
+                        st = ids_flush(s, w, p, err);
+                        if (!st)
+                                st = index_write_renew(w, err);
                         if (st)
                                 return st;
                 }
         }
         page_add(p, item);
         item->number = p->last;
-        make_id(id, hash, item->number);
-        return index_write_put(w, s->ids, &zero_key, sizeof zero_key, id, sizeof id, 0, err);
+        make_id(p->ids[p->id_count++], hash, item->number);
+        return ST_OK;
 }
 
 enum status strings_intern(const struct strings *s, struct index_write *w, struct strings_item *items, size_t count,
                            struct error *err)
 {
         _cleanup_free_ struct strings_item **order = calloc(count + 1, sizeof *order);
-        _cleanup_buf_ struct buf scratch;
+        _cleanup_buf_ struct buf scratch = { 0 };
         struct page_writer p = { 0 };
         enum status st;
 
-        if (!order)
+        p.ids = calloc(count + 1, sizeof *p.ids);
+        if (!order || !p.ids) {
+                free(p.ids);
                 return error_no_memory(err);
+        }
         buf_init(&scratch, LIMIT_NAME_BYTES);
         buf_init(&p.page, LIMIT_NAME_BYTES + STRINGS_PAGE_BYTES);
         for (size_t i = 0; i < count; i++)
@@ -315,6 +338,9 @@ enum status strings_intern(const struct strings *s, struct index_write *w, struc
         }
         if (!st)
                 st = page_flush(s, w, &p, err);
+        if (!st)
+                st = ids_flush(s, w, &p, err);
         buf_deinit(&p.page);
+        free(p.ids);
         return st;
 }

@@ -11,8 +11,8 @@
  * are most of a small index. Model: the new texts of one load are sorted,
  * numbered in that order and front-coded in pages (docs/formats/index.md,
  * "String page"), keyed by the last number of the page; a second database maps
- * a text's 64-bit hash to its number, 12 bytes an entry. A hash never decides:
- * the texts are compared, since XXH3 collisions can be made.
+ * a text's 32-bit hash to its number, 8 bytes an entry. A hash never decides:
+ * the texts are compared, since collisions happen and can be made.
  *
  * Numbers begin at 1, only grow, and are never given to another text; 0 is the
  * empty text. A text left over from a load that did not finish stays.
@@ -53,7 +53,10 @@ enum status strings_get(const struct strings *s, MDB_txn *txn, uint32_t number, 
 /** The greatest number in use, 0 none. */
 enum status strings_last(const struct strings *s, MDB_txn *txn, uint32_t *ret, struct error *err) MUST_CHECK;
 
-/** Pages of both databases. */
-size_t strings_pages(const struct strings *s, MDB_txn *txn);
+/**
+ * Bytes of both databases: the pages of the texts, and 12 bytes an entry of the
+ * other one (LMDB does not tell the pages of a tree of duplicates).
+ */
+size_t strings_bytes(const struct strings *s, MDB_txn *txn);
 
 #endif
