@@ -100,11 +100,25 @@ static enum status add_supplementary(struct upload_list *list, const struct elf_
         return ST_OK;
 }
 
+/* A stripped file's debug file, where debug packages put it. */
+static enum status add_installed_debug_file(struct upload_list *list, const struct elf_image *img, upload_note *note,
+                                            void *context, struct error *err)
+{
+        _cleanup_elf_image_ struct elf_image debug = { 0 };
+        _cleanup_free_ char *path = path_by_build_id(&img->build_id);
+        enum status st;
+
+        if (!path || !open_as(path, &img->build_id, &debug) || elf_image_quality(&debug) < QUALITY_LINES)
+                return ST_OK;
+        st = append(list, &debug, path, UPLOAD_DEBUGINFO, err);
+        return st ? st : add_supplementary(list, &debug, note, context, err);
+}
+
 enum status upload_list_add(struct upload_list *list, const char *path, upload_note *note, void *context, struct error *err)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
         enum elf_image_kind kind;
-        bool added = false;
+        size_t before = list->count;
         enum status st = elf_image_open(path, &img, err);
 
         if (!st)
@@ -120,18 +134,18 @@ enum status upload_list_add(struct upload_list *list, const char *path, upload_n
                 return ST_OK;
         }
         kind = elf_image_kind(&img);
-        if (elf_image_quality(&img) > QUALITY_NONE) {
+        if (elf_image_quality(&img) > QUALITY_NONE)
                 st = append(list, &img, path, UPLOAD_DEBUGINFO, err);
-                added = true;
-        }
-        if (!st && list->executables && (kind & ELF_KIND_EXECUTABLE)) {
+        if (!st && list->executables && (kind & ELF_KIND_EXECUTABLE))
                 st = append(list, &img, path, UPLOAD_EXECUTABLE, err);
-                added = true;
-        }
-        if (!st && !added)
+        /* Stripped files may still carry the link to a supplementary file; only DWARF needs it. */
+        if (!st && elf_image_quality(&img) < QUALITY_LINES)
+                st = add_installed_debug_file(list, &img, note, context, err);
+        else if (!st)
+                st = add_supplementary(list, &img, note, context, err);
+        if (!st && list->count == before)
                 list->skips.no_symbols++;
-        /* Stripped files may still carry the link; only DWARF needs it. */
-        return st || elf_image_quality(&img) < QUALITY_LINES ? st : add_supplementary(list, &img, note, context, err);
+        return st;
 }
 
 static int by_identity(const void *pa, const void *pb)

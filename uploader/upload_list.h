@@ -57,7 +57,8 @@ typedef void upload_note(void *context, const char *path, const char *text);
 
 /**
  * Look at one ELF file and add what it is good for: nothing, its debuginfo,
- * itself, and the dwz supplementary file that it links to.
+ * itself, the debug file that is installed for it under /usr/lib/debug, and
+ * the dwz supplementary file that these link to.
  * @return ST_BAD_DATA and the like count as a broken file for the caller to report.
  */
 enum status upload_list_add(struct upload_list *list, const char *path, upload_note *note, void *context,
