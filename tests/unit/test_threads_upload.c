@@ -56,8 +56,9 @@ static void put(struct http_request *req, void *context)
         atomic_fetch_add(&s->puts, 1);
         if (!is_as_claimed(req))
                 atomic_fetch_add(&s->bad, 1);
+        while (left && !atomic_compare_exchange_weak(&s->refuse_left, &left, left - 1))
+                continue;
         if (left) {
-                atomic_fetch_sub(&s->refuse_left, 1);
                 http_fail_code(req, s->refuse_code, s->refuse_reason, "not today");
                 return;
         }
