@@ -14,6 +14,7 @@
 #include "common/options.h"
 
 int command_symbolize(int argc, char **argv);
+int command_index(int argc, char **argv);
 
 /*
  * Jobs on hostile input, started by worker_run() as `cairn worker NAME ...`:

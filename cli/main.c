@@ -15,6 +15,7 @@ struct command {
 
 static const struct command commands[] = {
         { "symbolize", command_symbolize, "names, files and lines of addresses of an ELF file" },
+        { "index", command_index, "put the symbols of ELF files into the index, or say what it has" },
         { NULL, NULL, NULL },
 };
 
