@@ -131,7 +131,7 @@ static enum status load(struct delta_table *t, struct error *err)
                         return st;
                 l.bound = l.checkpoint;
                 st = l.checkpoint < 0 ? ST_OK : apply_checkpoint(t, l.checkpoint, err);
-                if (st == ST_UNSUPPORTED || st == ST_NO_MEMORY)
+                if (st == ST_NO_MEMORY)
                         return st;
         } while (st);
         if (l.last_commit < 0 && l.checkpoint < 0)

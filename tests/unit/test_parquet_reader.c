@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "parquet/decode.h"
+#include "parquet/encode.h"
+#include "parquet/reader.h"
+#include "parquet/writer.h"
+#include "tests/support/suite.h"
+
+#define OK(call)                                                                               \
+        do {                                                                                   \
+                struct error err = { 0 };                                                      \
+                ck_assert_msg(!(call), "%s", err.text);                                        \
+        } while (0)
+
+/* Open a file and read every column: the first failure. */
+static enum status read_all(const void *data, size_t size, struct error *err)
+{
+        struct parquet_file *f = NULL;
+        enum status st = parquet_file_open(data, size, "test", &f, err);
+
+        if (st)
+                return st;
+        for (uint32_t g = 0; !st && g < parquet_file_row_groups(f); g++) {
+                for (uint32_t i = 0; !st && i < parquet_file_schema(f)->column_count; i++) {
+                        struct parquet_column c;
+
+                        st = parquet_read_column(f, g, parquet_file_schema(f)->columns[i], &c, err);
+                        if (!st)
+                                parquet_column_deinit(&c);
+                }
+        }
+        parquet_file_close(f);
+        return st;
+}
+
+static unsigned read_directory(const char *dir, bool good)
+{
+        _cleanup_closedir_ DIR *d = opendir(dir);
+        struct dirent *entry;
+        unsigned seen = 0;
+
+        ck_assert_msg(d != NULL, "cannot open %s", dir);
+        while ((entry = readdir(d))) {
+                _cleanup_free_ char *path = path_join(dir, entry->d_name);
+                _cleanup_file_map_ struct file_map map = { 0 };
+                struct error err = { 0 };
+                enum status st;
+
+                if (entry->d_name[0] == '.')
+                        continue;
+                ck_assert(!file_map_open(path, MiB(1), &map, &err));
+                st = read_all(map.data, map.size, &err);
+                ck_assert_msg(good ? !st : st == ST_BAD_DATA || st == ST_UNSUPPORTED || st == ST_TOO_BIG, "%s: %s", path,
+                              st ? err.text : "read");
+                ck_assert_msg(good || err.text[0], "%s has no message", path);
+                seen++;
+        }
+        return seen;
+}
+
+START_TEST(every_bad_file_is_refused)
+{
+        ck_assert_uint_gt(read_directory("tests/corpus/parquet/bad", false), 50);
+}
+END_TEST
+
+START_TEST(every_good_file_is_read)
+{
+        ck_assert_uint_ge(read_directory("tests/corpus/parquet/good", true), 5);
+}
+END_TEST
+
+static uint64_t next(uint64_t *state)
+{
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        return *state ^= *state << 17;
+}
+
+START_TEST(hybrid_round_trips_at_every_width)
+{
+        uint64_t dice = 7;
+
+        for (unsigned width = 0; width <= 32; width++) {
+                uint32_t values[1000], back[1000];
+                _cleanup_buf_ struct buf b;
+                struct reader r;
+
+                buf_init(&b, MiB(1));
+                for (size_t i = 0; i < 1000; i++) {
+                        uint64_t v = next(&dice) & ((1ull << width) - 1);
+
+                        values[i] = i && next(&dice) % 16 ? values[i - 1] : (uint32_t)v;
+                }
+                for (size_t n = 0; n <= 1000; n += n < 40 ? 1 : 137) {
+                        buf_clear(&b);
+                        encode_hybrid(&b, values, n, width);
+                        ck_assert_uint_eq(b.size, encode_hybrid_size(values, n, width));
+                        reader_init(&r, b.data, b.size);
+                        ck_assert(decode_hybrid(&r, width, back, n));
+                        ck_assert(!n || memcmp(values, back, n * sizeof *values) == 0);
+                        ck_assert_uint_eq(reader_left(&r), 0);
+                }
+        }
+}
+END_TEST
+
+START_TEST(delta_round_trips_with_wrap_around)
+{
+        static int64_t values[2000], back[2000];
+        uint64_t dice = 9;
+        _cleanup_buf_ struct buf b;
+        struct reader r;
+
+        buf_init(&b, MiB(1));
+        for (int kind = 0; kind < 4; kind++) {
+                for (int64_t i = 0; i < 2000; i++) {
+                        uint64_t v = next(&dice);
+
+                        values[i] = kind == 0 ? (int64_t)v : kind == 1 ? 1000 + i * 50 : kind == 2 ? (int64_t)(v % 100)
+                                    : v % 2 ? INT64_MIN : INT64_MAX;
+                }
+                for (size_t n = 0; n <= 2000; n += n < 300 ? 1 : 211) {
+                        buf_clear(&b);
+                        encode_delta(&b, values, n);
+                        reader_init(&r, b.data, b.size);
+                        ck_assert(decode_delta(&r, back, n));
+                        ck_assert(!n || memcmp(values, back, n * sizeof *values) == 0);
+                        ck_assert_uint_eq(reader_left(&r), 0);
+                }
+        }
+}
+END_TEST
+
+static const struct parquet_field strings[] = {
+        { .name = "s", .kind = PARQUET_STRING, .optional = true },
+        { .name = "d", .kind = PARQUET_DOUBLE, .optional = true },
+};
+
+struct written {
+        struct parquet_writer *w;
+        int fd;
+        struct file_map map;
+        struct parquet_file *f;
+};
+
+static struct written begin(const struct parquet_field *fields, size_t count)
+{
+        struct written x = { .fd = memfd_create("test", MFD_CLOEXEC) };
+
+        OK(parquet_writer_create(x.fd, "test", fields, count, NULL, &x.w, &err));
+        return x;
+}
+
+static void open_written(struct written *x, uint64_t rows)
+{
+        OK(parquet_writer_end_rows(x->w, rows, &err));
+        OK(parquet_writer_finish(x->w, &err));
+        OK(file_map_fd(x->fd, MiB(64), "test", &x->map, &err));
+        OK(parquet_file_open(x->map.data, x->map.size, "test", &x->f, &err));
+}
+
+static void end(struct written *x)
+{
+        parquet_file_close(x->f);
+        file_map_close(&x->map);
+        parquet_writer_destroy(x->w);
+        close(x->fd);
+}
+
+START_TEST(statistics_are_bounds_and_say_whether_they_are_exact)
+{
+        struct written x = begin(strings, 2);
+        struct parquet_stats s;
+        char longest[200];
+
+        memset(longest, 'z', sizeof longest);
+        parquet_put_str(x.w, 1, "m");
+        parquet_put_null(x.w, 1);
+        parquet_put_bytes(x.w, 1, longest, sizeof longest);
+        parquet_put_double(x.w, 2, 0.0);
+        parquet_put_double(x.w, 2, 0.5);
+        parquet_put_null(x.w, 2);
+        open_written(&x, 3);
+        parquet_file_stats(x.f, 0, 1, &s);
+        ck_assert(s.has_null_count && s.null_count == 1 && s.value_count == 3);
+        ck_assert(s.has_min && s.min_exact && s.min_size == 1 && s.min_bytes[0] == 'm');
+        ck_assert(s.has_max && !s.max_exact && s.max_size == 64);
+        ck_assert_int_gt(memcmp(s.max_bytes, longest, s.max_size), 0);
+        parquet_file_stats(x.f, 0, 2, &s);
+        ck_assert(s.has_max && s.max_double == 0.5);
+        ck_assert(s.has_min && s.min_double == 0 && __builtin_signbit(s.min_double));
+        end(&x);
+}
+END_TEST
+
+START_TEST(maximum_that_cannot_be_rounded_up_is_left_out)
+{
+        static const struct parquet_field binary[] = { { .name = "b", .kind = PARQUET_BINARY } };
+        struct written x = begin(binary, 1);
+        struct parquet_stats s;
+        uint8_t bytes[100];
+
+        memset(bytes, 0xff, sizeof bytes);
+        parquet_put_bytes(x.w, 1, bytes, sizeof bytes);
+        open_written(&x, 1);
+        parquet_file_stats(x.f, 0, 1, &s);
+        ck_assert(!s.has_max && s.has_min && !s.min_exact);
+        end(&x);
+}
+END_TEST
+
+START_TEST(nan_leaves_no_bounds)
+{
+        struct written x = begin(strings, 2);
+        struct parquet_stats s;
+
+        parquet_put_null(x.w, 1);
+        parquet_put_null(x.w, 1);
+        parquet_put_double(x.w, 2, __builtin_nan(""));
+        parquet_put_double(x.w, 2, 1);
+        open_written(&x, 2);
+        parquet_file_stats(x.f, 0, 2, &s);
+        ck_assert(!s.has_min && !s.has_max);
+        end(&x);
+}
+END_TEST
+
+START_TEST(bytes_that_are_not_utf8_become_replacement_characters)
+{
+        struct written x = begin(strings, 2);
+        struct parquet_column c;
+
+        parquet_put_bytes(x.w, 1, "a\xff\xc3(", 4);
+        parquet_put_null(x.w, 2);
+        open_written(&x, 1);
+        OK(parquet_read_column(x.f, 0, 1, &c, &err));
+        ck_assert_uint_eq(c.dict[c.codes[0]].size, 8);
+        ck_assert_mem_eq(c.dict[c.codes[0]].data, "a\xef\xbf\xbd\xef\xbf\xbd(", 8);
+        parquet_column_deinit(&c);
+        OK(parquet_read_column(x.f, 0, 2, &c, &err));
+        ck_assert(c.valid && !c.valid[0] && c.doubles[0] == 0);
+        parquet_column_deinit(&c);
+        end(&x);
+}
+END_TEST
+
+START_TEST(codes_of_a_dictionary_are_equal_exactly_when_values_are)
+{
+        struct written x = begin(strings, 2);
+        struct parquet_column c;
+
+        for (int i = 0; i < 1000; i++) {
+                parquet_put_str(x.w, 1, i % 3 ? "b" : "a");
+                parquet_put_null(x.w, 2);
+        }
+        open_written(&x, 1000);
+        OK(parquet_read_column(x.f, 0, 1, &c, &err));
+        ck_assert_uint_eq(c.dict_count, 2);
+        ck_assert_ptr_null(c.valid);
+        for (int i = 3; i < 1000; i++)
+                ck_assert_int_eq(c.codes[i] == c.codes[0], i % 3 == 0);
+        parquet_column_deinit(&c);
+        end(&x);
+}
+END_TEST
+
+START_TEST(rows_that_do_not_match_are_refused_by_the_writer)
+{
+        static const struct parquet_field element[] = { { .name = "element", .kind = PARQUET_INT64 } };
+        static const struct parquet_field fields[] = {
+                { .name = "n", .kind = PARQUET_INT32 },
+                { .name = "l", .kind = PARQUET_LIST, .children = element, .child_count = 1 },
+        };
+
+        for (int mistake = 0; mistake < 5; mistake++) {
+                struct written x = begin(fields, 2);
+                int64_t v[] = { 1, 2, 3 };
+
+                if (mistake != 0)
+                        parquet_put_int(x.w, 1, mistake == 1 ? INT64_MAX : 1);
+                parquet_put_list(x.w, 2, mistake == 2 ? 4 : 3);
+                parquet_put_ints(x.w, 4, v, NULL, 3);
+                if (mistake == 3)
+                        parquet_put_int(x.w, 4, 1);
+                if (mistake == 4)
+                        parquet_put_null(x.w, 1);
+                ck_assert_int_eq(parquet_writer_end_rows(x.w, 1, NULL), ST_USAGE);
+                end(&x);
+        }
+}
+END_TEST
+
+START_TEST(schemas_that_cannot_be_are_refused)
+{
+        static const struct parquet_field leaf[] = { { .name = "x", .kind = PARQUET_INT64 } };
+        static const struct parquet_field list[] = {
+                { .name = "l", .kind = PARQUET_LIST, .children = leaf, .child_count = 1 },
+        };
+        static const struct parquet_field nested[] = {
+                { .name = "ll", .kind = PARQUET_LIST, .children = list, .child_count = 1 },
+        };
+        static const struct parquet_field twice[] = { { .name = "x", .kind = PARQUET_INT64 },
+                                                      { .name = "x", .kind = PARQUET_INT64 } };
+        static const struct parquet_field childless[] = { { .name = "s", .kind = PARQUET_STRUCT } };
+        struct parquet_writer *w = NULL;
+
+        ck_assert_int_eq(parquet_writer_create(-1, "x", nested, 1, NULL, &w, NULL), ST_USAGE);
+        ck_assert_int_eq(parquet_writer_create(-1, "x", twice, 2, NULL, &w, NULL), ST_USAGE);
+        ck_assert_int_eq(parquet_writer_create(-1, "x", childless, 1, NULL, &w, NULL), ST_USAGE);
+        ck_assert_int_eq(parquet_writer_create(-1, "x", leaf, 0, NULL, &w, NULL), ST_USAGE);
+        ck_assert_ptr_null(w);
+}
+END_TEST
+
+START_TEST(every_truncation_and_every_flipped_byte_is_survived)
+{
+        struct written x = begin(strings, 2);
+        _cleanup_free_ uint8_t *copy = NULL;
+        unsigned refused = 0;
+
+        for (int i = 0; i < 40; i++) {
+                parquet_put_str(x.w, 1, i % 3 ? "b" : "aaaa");
+                if (i % 2)
+                        parquet_put_null(x.w, 2);
+                else
+                        parquet_put_double(x.w, 2, i);
+        }
+        open_written(&x, 40);
+        for (size_t n = 0; n < x.map.size; n++) {
+                copy = realloc(copy, n + 1);
+                memcpy(copy, x.map.data, n);
+                ck_assert_int_eq(read_all(copy, n, NULL), ST_BAD_DATA);
+        }
+        copy = realloc(copy, x.map.size);
+        for (size_t i = 0; i < x.map.size; i++) {
+                for (unsigned flip = 1; flip < 256; flip = flip * 2 + 1) {
+                        memcpy(copy, x.map.data, x.map.size);
+                        copy[i] ^= (uint8_t)flip;
+                        refused += read_all(copy, x.map.size, NULL) != ST_OK;
+                }
+        }
+        ck_assert_uint_gt(refused, 1000);
+        end(&x);
+}
+END_TEST
+
+TEST_SUITE("parquet_reader", every_bad_file_is_refused, every_good_file_is_read, hybrid_round_trips_at_every_width,
+           delta_round_trips_with_wrap_around, statistics_are_bounds_and_say_whether_they_are_exact,
+           maximum_that_cannot_be_rounded_up_is_left_out, nan_leaves_no_bounds,
+           bytes_that_are_not_utf8_become_replacement_characters,
+           codes_of_a_dictionary_are_equal_exactly_when_values_are, rows_that_do_not_match_are_refused_by_the_writer,
+           schemas_that_cannot_be_are_refused, every_truncation_and_every_flipped_byte_is_survived)
