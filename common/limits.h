@@ -58,6 +58,8 @@
 #define LIMIT_QUEUE_RECORD_BYTES MiB(256)      /* one packed batch in the raw queue */
 #define LIMIT_BATCH_IDS 8000000                /* batch ids that are remembered */
 #define LIMIT_BATCH_ID_AGE_S 172800            /* and for how long: longer than any agent's spool */
+#define LIMIT_FLUSH_MEMORY_BYTES GiB(2)         /* texts of the locations of one flush */
+#define LIMIT_SCAN_MEMORY_BYTES GiB(2)          /* stacks and locations of one query */
 #define LIMIT_BATCH_DATES 400                  /* days that the samples of one batch may span */
 #define LIMIT_SYMBOLIZE_KEYS 4000000           /* keys of one symbolize request */
 #define LIMIT_VIEW_TEXT_BYTES GiB(1)           /* names and paths that one view of the index hands out */
