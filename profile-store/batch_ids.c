@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "common/buf.h"
@@ -25,6 +26,7 @@ struct generation {
 
 struct batch_ids {
         char *dir;
+        pthread_mutex_t lock; /* of what follows; never held during I/O of an addition */
         struct generation *generations; /* by number; ids are added to the last one */
         size_t count;
         size_t id_count;
@@ -101,20 +103,24 @@ static int by_number(const void *a, const void *b)
         return (x->number > y->number) - (x->number < y->number);
 }
 
-enum status batch_ids_open(const char *dir, struct batch_ids **ret, struct error *err)
+enum status batch_ids_open(const char *dir, bool read_only, struct batch_ids **ret, struct error *err)
 {
         struct batch_ids *ids = calloc(1, sizeof *ids);
         _cleanup_closedir_ DIR *d = NULL;
         struct dirent *e;
         enum status st = ST_OK;
 
-        if (!ids || !(ids->dir = strdup(dir)))
+        if (!ids)
+                return error_no_memory(err);
+        pthread_mutex_init(&ids->lock, NULL);
+        ids->dir = strdup(dir);
+        if (!ids->dir)
                 st = error_no_memory(err);
-        if (!st)
+        if (!st && !read_only)
                 st = file_make_dirs(dir, err);
-        if (!st && !(d = opendir(dir)))
+        if (!st && !(d = opendir(dir)) && !(read_only && errno == ENOENT))
                 st = error_os(err, errno, "cannot list '%s'", dir);
-        while (!st && (e = readdir(d))) {
+        while (!st && d && (e = readdir(d))) {
                 uint64_t number;
                 int end = 0;
 
@@ -139,18 +145,21 @@ void batch_ids_close(struct batch_ids *ids)
                 return;
         for (size_t i = 0; i < ids->count; i++)
                 key_map_deinit(&ids->generations[i].ids);
+        pthread_mutex_destroy(&ids->lock);
         free(ids->generations);
         free(ids->dir);
         free(ids);
 }
 
-bool batch_ids_has(const struct batch_ids *ids, const struct hash128 *id)
+bool batch_ids_has(struct batch_ids *ids, const struct hash128 *id)
 {
-        for (size_t i = ids->count; i-- > 0;) {
-                if (key_map_find(&ids->generations[i].ids, id))
-                        return true;
-        }
-        return false;
+        bool found = false;
+
+        pthread_mutex_lock(&ids->lock);
+        for (size_t i = ids->count; !found && i-- > 0;)
+                found = key_map_find(&ids->generations[i].ids, id);
+        pthread_mutex_unlock(&ids->lock);
+        return found;
 }
 
 static enum status drop_old(struct batch_ids *ids, int64_t now_unix_s, struct error *err)
@@ -215,9 +224,12 @@ enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, si
 {
         _cleanup_buf_ struct buf entries;
         struct generation *g;
-        enum status st = drop_old(ids, now_unix_s, err);
+        enum status st;
 
         buf_init(&entries, (size_t)LIMIT_BATCH_IDS * ENTRY_BYTES);
+        pthread_mutex_lock(&ids->lock);
+        st = drop_old(ids, now_unix_s, err);
+        pthread_mutex_unlock(&ids->lock);
         for (size_t i = 0; i < count; i++) {
                 uint8_t entry[24];
 
@@ -233,14 +245,18 @@ enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, si
                 st = buf_status(&entries, err, "batch ids");
         if (st || !entries.size)
                 return st;
+        pthread_mutex_lock(&ids->lock);
         st = current_generation(ids, now_unix_s, &g, err);
+        pthread_mutex_unlock(&ids->lock);
         if (!st)
-                st = append(ids, g, &entries, err);
+                st = append(ids, g, &entries, err); /* only this thread changes generations, so g stays */
+        pthread_mutex_lock(&ids->lock);
         for (size_t at = 0; !st && at < entries.size; at += ENTRY_BYTES) {
                 struct hash128 id;
 
                 memcpy(id.bytes, entries.data + at, sizeof id.bytes);
                 st = remember(ids, g, &id, now_unix_s, err);
         }
+        pthread_mutex_unlock(&ids->lock);
         return st;
 }

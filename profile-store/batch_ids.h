@@ -11,7 +11,7 @@
  * when the newest id is older than LIMIT_BATCH_ID_AGE_S or when all of them
  * together pass LIMIT_BATCH_IDS (docs/formats/raw-queue.md).
  *
- * Threads: one at a time (the store's lock).
+ * Threads: any may ask; one at a time may add.
  */
 #include <stdbool.h>
 
@@ -21,10 +21,10 @@
 struct batch_ids;
 
 /** Reads all generations; what is torn or damaged ends its generation there. */
-enum status batch_ids_open(const char *dir, struct batch_ids **ret, struct error *err) MUST_CHECK;
+enum status batch_ids_open(const char *dir, bool read_only, struct batch_ids **ret, struct error *err) MUST_CHECK;
 void batch_ids_close(struct batch_ids *ids);
 
-bool batch_ids_has(const struct batch_ids *ids, const struct hash128 *id);
+bool batch_ids_has(struct batch_ids *ids, const struct hash128 *id);
 
 /** Remember, durable when it returns; ids that are known already cost nothing. */
 enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,

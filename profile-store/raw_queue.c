@@ -415,7 +415,8 @@ enum status raw_queue_release(struct raw_queue *q, uint64_t position, struct err
                 else
                         done++;
         }
-        memmove(q->segments, q->segments + done, (q->segment_count - done) * sizeof *q->segments);
+        if (done)
+                memmove(q->segments, q->segments + done, (q->segment_count - done) * sizeof *q->segments);
         q->segment_count -= done;
         pthread_mutex_unlock(&q->lock);
         return st;
