@@ -67,19 +67,25 @@ struct resymbolize_result {
 
 /**
  * Look the locations of these objects (count 0: of all objects) up again and
- * rewrite the rows whose answer improved or changed, in one atomic commit.
- * Samples and stacks are not touched; queries go on meanwhile.
+ * rewrite the rows whose answer improved or changed, in one atomic commit (a
+ * table of millions of locations: in one for each round of them). Samples and
+ * stacks are not touched; queries and flushes go on meanwhile. Calling it again
+ * after a crash or failure goes on where it stopped.
  */
 enum status profile_store_resymbolize(struct profile_store *store, const struct build_id *ids, size_t count,
                                       profile_store_progress *progress, void *context,
                                       struct resymbolize_result *ret, struct error *err) MUST_CHECK;
 
 struct profile_store_stat {
-        uint64_t queued_bytes, queued_batches;
+        uint64_t queued_bytes, queued_batches; /* in the head, bytes of memory */
+        uint64_t queue_disk_bytes;
         uint64_t sample_rows, stack_rows, location_rows; /* in parts */
         uint64_t sample_files, stack_files, location_files, bytes;
         uint64_t unresolved_locations;
-        int64_t oldest_unix_ns, newest_unix_ns;
+        int64_t oldest_unix_ns, newest_unix_ns;          /* of samples; 0 without any */
+        uint64_t failed_flushes;                         /* since open; each is tried again after the interval */
+        char last_failure[240];                          /* text of the last one, "" without any */
+        uint64_t torn_bytes, damaged_segments;           /* what open found: see profile-store/raw_queue.h */
 };
 enum status profile_store_stat(struct profile_store *store, struct profile_store_stat *ret, struct error *err) MUST_CHECK;
 

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "profile-store/scan_internal.h"
+
+/* ---- stacks ----------------------------------------------------------------------------------- */
+
+struct stack_ids {
+        const uint64_t *ids;       /* NULL: not found yet */
+        uint32_t count;
+};
+
+struct resolving {
+        struct store_scan *scan;
+        struct key_map wanted_stacks;   /* id to number in the sum */
+        struct stack_ids *stacks;
+        size_t stack_count, missing;
+        struct key_map wanted;          /* location id to number */
+        struct location_rows rows;
+};
+
+static void resolving_deinit(struct resolving *r)
+{
+        key_map_deinit(&r->wanted_stacks);
+        key_map_deinit(&r->wanted);
+        location_rows_deinit(&r->rows);
+        free(r->stacks);
+}
+
+static void found(struct resolving *r, uint64_t number, const uint64_t *ids, uint32_t count)
+{
+        if (r->stacks[number].ids)
+                return;
+        r->stacks[number] = (struct stack_ids){ ids, count };
+        r->missing--;
+}
+
+static void stacks_of_head(struct resolving *r)
+{
+        static const uint64_t none;
+
+        for (size_t i = 0; i < r->scan->head_count && r->missing; i++) {
+                const struct batch *b = r->scan->head[i];
+
+                for (uint32_t k = 0; k < b->stack_count; k++) {
+                        const uint64_t *number = key_map_find(&r->wanted_stacks, &b->stacks[k].id);
+
+                        if (number)
+                                found(r, *number, b->stacks[k].location_count ? b->stacks[k].location_ids : &none,
+                                      b->stacks[k].location_count);
+                }
+        }
+}
+
+static enum status stacks_of_group(struct resolving *r, const struct part_file *f, uint32_t group, struct error *err)
+{
+        _cleanup_parquet_column_ struct parquet_column ids = { 0 }, lists = { 0 };
+        bool have_lists = false;
+        enum status st = part_file_column(f, group, "stack_id", PARQUET_BINARY, &ids, err);
+
+        for (uint64_t i = 0; !st && i < ids.row_count && r->missing; i++) {
+                struct hash128 id;
+                const uint64_t *number = part_stack_id(&ids, i, &id) ? key_map_find(&r->wanted_stacks, &id) : NULL;
+                uint32_t count;
+                uint64_t *copy;
+
+                if (!number || r->stacks[*number].ids)
+                        continue;
+                if (!have_lists)
+                        st = part_file_column(f, group, "location_ids.list.element", PARQUET_INT64, &lists, err);
+                if (st)
+                        return st;
+                have_lists = true;
+                count = lists.offsets[i + 1] - lists.offsets[i];
+                copy = arena_alloc_array(&r->scan->arena, count + (size_t)1, sizeof *copy);
+                if (!copy)
+                        return scan_full(err);
+                memcpy(copy, lists.ints + lists.offsets[i], count * sizeof *copy);
+                found(r, *number, copy, count);
+        }
+        return st;
+}
+
+/* A stack has a row in each day that has its samples; the youngest days are looked at first. */
+static enum status stacks_of_parts(struct resolving *r, struct error *err)
+{
+        const struct tables *t = r->scan->tables;
+        enum status st = ST_OK;
+
+        for (size_t i = t->part_count[TABLE_STACKS]; !st && i-- > 0 && r->missing;) {
+                _cleanup_part_file_ struct part_file f;
+
+                st = part_file_open(t->parts[TABLE_STACKS][i], &f, err);
+                for (uint32_t g = 0; !st && g < part_file_groups(&f); g++)
+                        st = stacks_of_group(r, &f, g, err);
+        }
+        return st;
+}
+
+static enum status find_stacks(struct resolving *r, const struct stack_sums *sums, struct error *err)
+{
+        enum status st = ST_OK;
+
+        r->stack_count = r->missing = sums->count;
+        r->stacks = calloc(sums->count + 1, sizeof *r->stacks);
+        if (!r->stacks)
+                return error_no_memory(err);
+        for (size_t i = 0; !st && i < sums->count; i++) {
+                struct hash128 id;
+
+                memcpy(id.bytes, sums->items[i].id, sizeof id.bytes);
+                st = key_map_put(&r->wanted_stacks, &id, i, NULL, NULL, err);
+        }
+        if (st)
+                return st;
+        stacks_of_head(r);
+        return stacks_of_parts(r, err);
+}
+
+/* ---- locations ---------------------------------------------------------------------------------- */
+
+static enum status find_wanted_locations(struct resolving *r, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < r->stack_count; i++) {
+                for (uint32_t k = 0; !st && k < r->stacks[i].count; k++) {
+                        struct hash128 key = key_of_u64(r->stacks[i].ids[k]);
+
+                        st = key_map_put(&r->wanted, &key, UINT64_MAX, NULL, NULL, err);
+                }
+        }
+        return st;
+}
+
+static enum status locations_of_parts(struct resolving *r, struct error *err)
+{
+        const struct tables *t = r->scan->tables;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < t->part_count[TABLE_LOCATIONS] && r->rows.count < r->wanted.count; i++) {
+                _cleanup_part_file_ struct part_file f;
+
+                st = part_file_open(t->parts[TABLE_LOCATIONS][i], &f, err);
+                for (uint32_t g = 0; !st && g < part_file_groups(&f); g++)
+                        st = part_read_locations(&f, g, &r->wanted, &r->scan->arena, &r->rows, err);
+        }
+        return st;
+}
+
+/* Gives every row its number; a location that is in two parts (which no flush of ours makes) keeps its first row. */
+static void number_rows(struct resolving *r)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < r->rows.count; i++) {
+                struct hash128 key = key_of_u64(r->rows.items[i].shown.location_id);
+                uint64_t *number = key_map_find(&r->wanted, &key);
+
+                if (*number != UINT64_MAX)
+                        continue;
+                *number = kept;
+                r->rows.items[kept++] = r->rows.items[i];
+        }
+        r->rows.count = kept;
+}
+
+static enum status add_row(struct resolving *r, const struct location_row *row, struct error *err)
+{
+        if (r->rows.count == r->rows.capacity) {
+                size_t capacity = r->rows.capacity ? r->rows.capacity * 2 : 1024;
+                struct location_row *more = reallocarray(r->rows.items, capacity, sizeof *more);
+
+                if (!more)
+                        return error_no_memory(err);
+                r->rows.items = more;
+                r->rows.capacity = capacity;
+        }
+        r->rows.items[r->rows.count++] = *row;
+        return ST_OK;
+}
+
+/* What is only in the head has not been looked up yet: one batch for all of it. */
+static enum status locations_of_head(struct resolving *r, struct error *err)
+{
+        size_t first = r->rows.count;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < r->scan->head_count; i++) {
+                const struct batch *b = r->scan->head[i];
+
+                for (uint32_t k = 0; k < b->location_count; k++) {
+                        struct hash128 key = key_of_u64(b->locations[k].id);
+                        uint64_t *number = key_map_find(&r->wanted, &key);
+                        struct location_row row;
+
+                        if (!number || *number != UINT64_MAX)
+                                continue;
+                        *number = r->rows.count;
+                        st = location_row_of_batch(&row, &b->locations[k], &r->scan->arena, err);
+                        if (!st)
+                                st = add_row(r, &row, err);
+                        if (st)
+                                return st;
+                }
+        }
+        if (r->rows.count == first)
+                return ST_OK;
+        return location_rows_resolve(r->rows.items + first, r->rows.count - first, r->scan->store->options.symbols,
+                                     &r->scan->arena, NULL, err);
+}
+
+/* ---- the answer ----------------------------------------------------------------------------------- */
+
+/* A location without a row would be damage; its stack is still shown, with a frame that says nothing. */
+static enum status row_number(struct resolving *r, uint64_t id, uint64_t *ret, struct error *err)
+{
+        struct hash128 key = key_of_u64(id);
+        uint64_t *number = key_map_find(&r->wanted, &key);
+
+        if (*number == UINT64_MAX) {
+                struct location_row row = { .shown = { .location_id = id, .mapping = "" } };
+                enum status st;
+
+                row.shown.state = symbol_state_name(SYMBOL_NO_BUILD_ID);
+                st = add_row(r, &row, err);
+                if (st)
+                        return st;
+                *number = r->rows.count - 1;
+        }
+        *ret = *number;
+        return ST_OK;
+}
+
+static enum status build_answer(struct resolving *r, const struct scan_stacks **ret, struct error *err)
+{
+        struct arena *a = &r->scan->arena;
+        struct scan_stacks *s = arena_alloc(a, sizeof *s);
+        size_t total = 0;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < r->stack_count; i++)
+                total += r->stacks[i].count;
+        if (!s || !(s->first = arena_alloc_array(a, r->stack_count + 1, sizeof *s->first)) ||
+            !(s->indexes = arena_alloc_array(a, total + 1, sizeof *s->indexes)))
+                return scan_full(err);
+        s->count = r->stack_count;
+        total = 0;
+        for (size_t i = 0; !st && i < r->stack_count; i++) {
+                s->first[i] = total;
+                for (uint32_t k = 0; !st && k < r->stacks[i].count; k++) {
+                        uint64_t number = 0;
+
+                        st = row_number(r, r->stacks[i].ids[k], &number, err);
+                        s->indexes[total++] = (uint32_t)number;
+                }
+        }
+        s->first[r->stack_count] = total;
+        if (st)
+                return st;
+        s->location_count = r->rows.count;
+        s->locations = arena_alloc_array(a, r->rows.count + 1, sizeof *s->locations);
+        if (!s->locations)
+                return scan_full(err);
+        for (size_t i = 0; i < r->rows.count; i++)
+                s->locations[i] = r->rows.items[i].shown;
+        *ret = s;
+        return ST_OK;
+}
+
+enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums, const struct scan_stacks **ret,
+                               struct error *err)
+{
+        _cleanup_(resolving_deinit) struct resolving r = { .scan = scan };
+        enum status st = find_stacks(&r, sums, err);
+
+        if (!st)
+                st = find_wanted_locations(&r, err);
+        if (!st)
+                st = locations_of_parts(&r, err);
+        if (!st) {
+                number_rows(&r);
+                st = locations_of_head(&r, err);
+        }
+        return st ? st : build_answer(&r, ret, err);
+}

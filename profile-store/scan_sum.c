@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "profile-store/scan_internal.h"
+
+struct summing {
+        struct key_map stacks;     /* id to number in sums */
+        struct stack_sums sums;
+        size_t capacity;
+        bool any, several_types, any_unit;
+};
+
+static void summing_deinit(struct summing *s)
+{
+        key_map_deinit(&s->stacks);
+        free(s->sums.items);
+}
+
+/* All chosen values are summed, so they must be of one unit. */
+static enum status take_unit(struct summing *s, const char *unit, size_t n, struct error *err)
+{
+        if (!s->any)
+                snprintf(s->sums.unit, sizeof s->sums.unit, "%.*s", (int)n, unit);
+        else if (s->any_unit)
+                return ST_OK;
+        else if (strlen(s->sums.unit) != (n < sizeof s->sums.unit ? n : sizeof s->sums.unit - 1) ||
+                 memcmp(s->sums.unit, unit, strlen(s->sums.unit)) != 0)
+                return error_set(err, ST_USAGE, "the selection has values in %s and in %.*s; choose a profile type",
+                                 s->sums.unit, (int)(n < 32 ? n : 32), unit);
+        return ST_OK;
+}
+
+static void take_type(struct summing *s, const char *type, size_t n)
+{
+        if (!s->any) {
+                snprintf(s->sums.type, sizeof s->sums.type, "%.*s", (int)n, type);
+        } else if (!s->several_types && (strlen(s->sums.type) != n || memcmp(s->sums.type, type, n) != 0)) {
+                s->several_types = true;
+                s->sums.type[0] = 0;
+        }
+}
+
+static int64_t add(int64_t a, int64_t b)
+{
+        int64_t sum;
+
+        if (__builtin_add_overflow(a, b, &sum))
+                return b > 0 ? INT64_MAX : INT64_MIN;
+        return sum;
+}
+
+static enum status sum_one(struct summing *s, const struct hash128 *stack, int64_t value, struct error *err)
+{
+        uint64_t *number;
+        bool added;
+        enum status st = key_map_put(&s->stacks, stack, s->sums.count, &added, &number, err);
+
+        if (st)
+                return st;
+        if (added) {
+                if (s->sums.count == s->capacity) {
+                        size_t capacity = s->capacity ? s->capacity * 2 : 1024;
+                        struct stack_sum *more = reallocarray(s->sums.items, capacity, sizeof *more);
+
+                        if (!more)
+                                return error_no_memory(err);
+                        s->sums.items = more;
+                        s->capacity = capacity;
+                }
+                s->sums.items[s->sums.count] = (struct stack_sum){ 0 };
+                memcpy(s->sums.items[s->sums.count++].id, stack->bytes, sizeof stack->bytes);
+        }
+        s->sums.items[*number].value = add(s->sums.items[*number].value, value);
+        s->sums.items[*number].samples++;
+        return ST_OK;
+}
+
+static enum status sum_batch(struct summing *s, const struct chunk *chunk, struct error *err)
+{
+        const struct batch *b = chunk->batch;
+        uint32_t last_type = UINT32_MAX;
+        enum status st = ST_OK;
+
+        for (uint32_t i = 0; !st && i < b->sample_count; i++) {
+                const struct batch_sample *sample = &b->samples[i];
+
+                if (!chunk->chosen->mask[i])
+                        continue;
+                if (sample->type != last_type) {
+                        const struct batch_type *type = &b->types[sample->type];
+
+                        st = take_unit(s, type->unit, strlen(type->unit), err);
+                        if (st)
+                                return st;
+                        take_type(s, type->id, strlen(type->id));
+                        s->any = true;
+                        last_type = sample->type;
+                }
+                st = sum_one(s, &b->stacks[sample->stack].id, sample->value, err);
+        }
+        return st;
+}
+
+static struct parquet_bytes text_of(const struct parquet_column *c, uint64_t i)
+{
+        if (c->codes[i] == PARQUET_NULL_CODE)
+                return (struct parquet_bytes){ (const uint8_t *)"", 0 };
+        return c->dict[c->codes[i]];
+}
+
+static enum status sum_group(struct summing *s, const struct chunk *chunk, struct error *err)
+{
+        _cleanup_parquet_column_ struct parquet_column values = { 0 }, stacks = { 0 }, units = { 0 }, types = { 0 };
+        uint64_t last = UINT64_MAX;
+        enum status st = part_file_column(chunk->file, chunk->group, "value", PARQUET_INT64, &values, err);
+
+        if (!st)
+                st = part_file_column(chunk->file, chunk->group, "stack_id", PARQUET_BINARY, &stacks, err);
+        if (!st)
+                st = part_file_column(chunk->file, chunk->group, "unit", PARQUET_STRING, &units, err);
+        if (!st)
+                st = part_file_column(chunk->file, chunk->group, "profile_type", PARQUET_STRING, &types, err);
+        for (uint64_t i = 0; !st && i < chunk->chosen->row_count; i++) {
+                struct hash128 stack;
+
+                if (!chunk->chosen->mask[i])
+                        continue;
+                if (last == UINT64_MAX || units.codes[i] != units.codes[last] || types.codes[i] != types.codes[last]) {
+                        struct parquet_bytes unit = text_of(&units, i), type = text_of(&types, i);
+
+                        st = take_unit(s, (const char *)unit.data, unit.size, err);
+                        if (st)
+                                return st;
+                        take_type(s, (const char *)type.data, type.size);
+                        s->any = true;
+                        last = i;
+                }
+                if (!part_stack_id(&stacks, i, &stack))
+                        return error_set(err, ST_BAD_DATA, "'%s' has a sample without a stack", chunk->file->path);
+                st = sum_one(s, &stack, values.ints[i], err);
+        }
+        return st;
+}
+
+static enum status sum_chunk(void *context, const struct chunk *chunk, struct error *err)
+{
+        return chunk->batch ? sum_batch(context, chunk, err) : sum_group(context, chunk, err);
+}
+
+static enum status sum(struct store_scan *scan, const struct scan_filter *filter, bool any_unit,
+                       struct stack_sums *ret, struct error *err)
+{
+        _cleanup_(summing_deinit) struct summing s = { .any_unit = any_unit };
+        enum status st = scan_chunks(scan, filter, sum_chunk, &s, err);
+
+        if (st)
+                return st;
+        *ret = s.sums;
+        s.sums.items = NULL;
+        return ST_OK;
+}
+
+enum status store_scan_sum(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
+                           struct error *err)
+{
+        return sum(scan, filter, false, ret, err);
+}
+
+enum status scan_count_samples(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
+                               struct error *err)
+{
+        return sum(scan, filter, true, ret, err);
+}
+
+/* ---- each sample -------------------------------------------------------------------------------- */
+
+struct calling {
+        store_scan_sample *each;
+        void *context;
+};
+
+static enum status call_for_batch(const struct calling *c, const struct chunk *chunk)
+{
+        const struct batch *b = chunk->batch;
+        enum status st = ST_OK;
+
+        for (uint32_t i = 0; !st && i < b->sample_count; i++) {
+                const struct batch_sample *s = &b->samples[i];
+
+                if (chunk->chosen->mask[i])
+                        st = c->each(c->context, s->time_us * 1000, s->value, b->stacks[s->stack].id.bytes);
+        }
+        return st;
+}
+
+static enum status call_for_chunk(void *context, const struct chunk *chunk, struct error *err)
+{
+        const struct calling *c = context;
+        _cleanup_parquet_column_ struct parquet_column values = { 0 }, stacks = { 0 };
+        enum status st;
+
+        if (chunk->batch)
+                return call_for_batch(c, chunk);
+        st = part_file_column(chunk->file, chunk->group, "value", PARQUET_INT64, &values, err);
+        if (!st)
+                st = part_file_column(chunk->file, chunk->group, "stack_id", PARQUET_BINARY, &stacks, err);
+        for (uint64_t i = 0; !st && i < chunk->chosen->row_count; i++) {
+                struct hash128 stack;
+
+                if (!chunk->chosen->mask[i])
+                        continue;
+                if (!part_stack_id(&stacks, i, &stack))
+                        return error_set(err, ST_BAD_DATA, "'%s' has a sample without a stack", chunk->file->path);
+                st = c->each(c->context, chunk->chosen->times_us[i] * 1000, values.ints[i], stack.bytes);
+        }
+        return st;
+}
+
+enum status store_scan_each(struct store_scan *scan, const struct scan_filter *filter, store_scan_sample *each,
+                            void *context, struct error *err)
+{
+        struct calling c = { .each = each, .context = context };
+
+        return scan_chunks(scan, filter, call_for_chunk, &c, err);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/store.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "profile-store/flush.h"
+#include "profile-store/store_internal.h"
+
+#define DEFAULT_FLUSH_BYTES MiB(64)
+#define DEFAULT_FLUSH_INTERVAL_MS 10000
+#define DEFAULT_MAX_QUEUED_BYTES MiB(512)
+
+/* ---- the flush thread --------------------------------------------------------------------- */
+
+static struct timespec after_ms(uint64_t ms)
+{
+        int64_t at = monotonic_ns() + (int64_t)ms * 1000000;
+
+        return (struct timespec){ .tv_sec = at / 1000000000, .tv_nsec = at % 1000000000 };
+}
+
+/* Waits for the interval's end or for size; true while the store is open. */
+static bool wait_for_work(struct profile_store *s, bool failed)
+{
+        struct timespec end = after_ms(s->options.flush_interval_ms);
+        bool stopping;
+        int timed_out = 0;
+
+        pthread_mutex_lock(&s->lock);
+        /* After a failure size is no reason to hurry: the disk that failed a moment ago is given its interval. */
+        while (!s->stopping && !timed_out && (failed || s->head_bytes < s->options.flush_bytes))
+                timed_out = pthread_cond_timedwait(&s->wake, &s->lock, &end);
+        stopping = s->stopping;
+        pthread_mutex_unlock(&s->lock);
+        return !stopping;
+}
+
+static void *flush_thread(void *context)
+{
+        struct profile_store *s = context;
+        bool failed = false;
+
+        prctl(PR_SET_NAME, "cairn-flush");
+        while (wait_for_work(s, failed)) {
+                struct error err = { 0 };
+
+                failed = flush_once(s, &err) != ST_OK;
+                if (!failed)
+                        continue;
+                pthread_mutex_lock(&s->lock);
+                s->failed_flushes++;
+                s->last_failure = err;
+                pthread_mutex_unlock(&s->lock);
+        }
+        return NULL;
+}
+
+/* ---- open, close -------------------------------------------------------------------------- */
+
+static enum status take_lock(struct profile_store *s, struct error *err)
+{
+        _cleanup_free_ char *path = path_join(s->dir, "queue/lock");
+        _cleanup_free_ char *dir = path_join(s->dir, "queue");
+        enum status st = path && dir ? file_make_dirs(dir, err) : error_no_memory(err);
+
+        if (st)
+                return st;
+        s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (s->lock_fd < 0)
+                return error_os(err, errno, "cannot open '%s'", path);
+        if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK
+                               ? error_set(err, ST_BUSY, "another process writes '%s'; stop it or use --server", s->dir)
+                               : error_os(err, errno, "cannot lock '%s'", path);
+        return ST_OK;
+}
+
+static void set_options(struct profile_store *s, const struct profile_store_options *options)
+{
+        size_t n = options && options->size < sizeof s->options ? options->size : sizeof s->options;
+
+        if (options)
+                memcpy(&s->options, options, n);
+        if (!s->options.flush_bytes)
+                s->options.flush_bytes = DEFAULT_FLUSH_BYTES;
+        if (!s->options.flush_interval_ms)
+                s->options.flush_interval_ms = DEFAULT_FLUSH_INTERVAL_MS;
+        if (!s->options.max_queued_bytes)
+                s->options.max_queued_bytes = DEFAULT_MAX_QUEUED_BYTES;
+}
+
+static enum status open_to_write(struct profile_store *s, struct error *err)
+{
+        enum status st = take_lock(s, err);
+
+        if (!st)
+                st = table_logs_open(s->dir, false, &s->logs, err);
+        if (!st)
+                st = tables_load(&s->logs, false, NULL, &s->tables, err);
+        if (st)
+                return st;
+        s->flushed = s->tables->flushed;
+        st = head_open(s, err);
+        if (!st)
+                st = tables_clean(&s->logs, s->tables, err);
+        if (!st && s->options.flush_interval_ms != UINT64_MAX) {
+                int failed = pthread_create(&s->thread, NULL, flush_thread, s);
+
+                if (failed)
+                        return error_os(err, failed, "cannot start the flush thread");
+                s->thread_runs = true;
+        }
+        return st;
+}
+
+/*
+ * The queue is read before the tables: what a writer flushes in between is
+ * then in both, and left out of the head by its position; never in neither.
+ */
+enum status store_reload(struct profile_store *s, struct error *err)
+{
+        struct tables *before = s->tables;
+        enum status st;
+
+        head_close(s);
+        s->flushed = 0;
+        st = head_open(s, err);
+        if (!st && !s->logs.dir)
+                st = table_logs_open(s->dir, true, &s->logs, err);
+        if (!st)
+                st = tables_load(&s->logs, true, before, &s->tables, err);
+        if (st)
+                return st;
+        tables_unref(before);
+        s->flushed = s->tables->flushed;
+        head_drop(s, s->flushed);
+        return ST_OK;
+}
+
+enum status store_show(struct profile_store *s, bool refresh, struct error *err)
+{
+        struct tables *now, *before = s->tables;
+        enum status st = tables_load(&s->logs, refresh, before, &now, err);
+
+        if (st)
+                return st;
+        pthread_mutex_lock(&s->lock);
+        s->tables = now;
+        s->flushed = now->flushed;
+        head_drop(s, now->flushed);
+        pthread_mutex_unlock(&s->lock);
+        tables_unref(before);
+        return ST_OK;
+}
+
+enum status store_catch_up(struct profile_store *s, struct error *err)
+{
+        enum status st;
+
+        if (!s->behind)
+                return ST_OK;
+        known_rows_deinit(&s->known);
+        st = store_show(s, true, err);
+        if (!st)
+                s->behind = false;
+        return st;
+}
+
+enum status profile_store_open(const char *dir, const struct profile_store_options *options,
+                               struct profile_store **ret, struct error *err)
+{
+        struct profile_store *s = calloc(1, sizeof *s);
+        pthread_condattr_t monotonic;
+        enum status st;
+
+        if (!s)
+                return error_no_memory(err);
+        s->lock_fd = -1;
+        set_options(s, options);
+        pthread_mutex_init(&s->healer, NULL);
+        pthread_mutex_init(&s->writer, NULL);
+        pthread_mutex_init(&s->lock, NULL);
+        pthread_condattr_init(&monotonic);
+        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+        pthread_cond_init(&s->wake, &monotonic);
+        pthread_condattr_destroy(&monotonic);
+        s->dir = strdup(dir);
+        if (!s->dir)
+                st = error_no_memory(err);
+        else
+                st = s->options.read_only ? store_reload(s, err) : open_to_write(s, err);
+        if (st == ST_NOT_FOUND && s->options.read_only)
+                error_set(err, st, "'%s' holds no profiles: no tables in it", dir);
+        if (st)
+                profile_store_close(s);
+        else
+                *ret = s;
+        return st;
+}
+
+void profile_store_close(struct profile_store *s)
+{
+        if (!s)
+                return;
+        if (s->thread_runs) {
+                pthread_mutex_lock(&s->lock);
+                s->stopping = true;
+                pthread_cond_signal(&s->wake);
+                pthread_mutex_unlock(&s->lock);
+                pthread_join(s->thread, NULL);
+        }
+        head_close(s);
+        tables_unref(s->tables);
+        table_logs_close(&s->logs);
+        known_rows_deinit(&s->known);
+        if (s->lock_fd >= 0)
+                close(s->lock_fd);
+        pthread_cond_destroy(&s->wake);
+        pthread_mutex_destroy(&s->lock);
+        pthread_mutex_destroy(&s->writer);
+        pthread_mutex_destroy(&s->healer);
+        free(s->dir);
+        free(s);
+}
+
+enum status profile_store_flush(struct profile_store *s, struct error *err)
+{
+        if (s->options.read_only)
+                return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
+        return flush_once(s, err);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/tables.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+
+#define APP_ID "cairn-raw-queue"
+#define S_PER_DAY 86400
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+char *table_path(const struct table_logs *l, enum table t, const char *name)
+{
+        char *ret;
+
+        return asprintf(&ret, "%s/%s/%s", l->dir, table_name(t), name) < 0 ? NULL : ret;
+}
+
+static void day_text(int64_t day, char ret[static 32])
+{
+        time_t seconds = (time_t)(day * S_PER_DAY);
+        struct tm tm;
+
+        gmtime_r(&seconds, &tm);
+        strftime(ret, 32, "%Y-%m-%d", &tm);
+}
+
+static bool day_parse(const char *text, int64_t *ret)
+{
+        struct tm tm = { 0 };
+        const char *end = strptime(text, "%Y-%m-%d", &tm);
+
+        if (!end || *end)
+                return false;
+        *ret = timegm(&tm) / S_PER_DAY;
+        return true;
+}
+
+char *name_in_day(int64_t day, const char *name)
+{
+        char text[32], *ret;
+
+        day_text(day, text);
+        return asprintf(&ret, "date=%s/%s", text, name) < 0 ? NULL : ret;
+}
+
+/* ---- open ------------------------------------------------------------------------------- */
+
+static enum status create_table(const char *path, enum table t, struct error *err)
+{
+        static const char *const date[] = { "date" };
+        _cleanup_arena_ struct arena a;
+        const struct parquet_field *fields;
+        size_t count;
+        enum status st;
+
+        arena_init(&a, MiB(1));
+        st = table_fields(&a, t, NULL, true, &fields, &count, err);
+        return st ? st : delta_table_create(path, fields, count, date, t == TABLE_LOCATIONS ? 0 : 1, err);
+}
+
+enum status table_logs_open(const char *dir, bool read_only, struct table_logs *ret, struct error *err)
+{
+        struct table_logs l = { .dir = path_join(dir, "tables") };
+        enum status st = l.dir ? ST_OK : error_no_memory(err);
+
+        for (int t = 0; !st && t < TABLE_COUNT; t++) {
+                _cleanup_free_ char *path = path_join(l.dir, table_name(t));
+
+                if (!path) {
+                        st = error_no_memory(err);
+                        break;
+                }
+                st = delta_table_open(path, &l.logs[t], err);
+                if (st != ST_NOT_FOUND || read_only)
+                        continue;
+                st = file_make_dirs(path, err);
+                if (!st)
+                        st = create_table(path, t, err);
+                if (!st)
+                        st = delta_table_open(path, &l.logs[t], err);
+        }
+        if (st)
+                table_logs_close(&l);
+        else
+                *ret = l;
+        return st;
+}
+
+void table_logs_close(struct table_logs *l)
+{
+        for (int t = 0; t < TABLE_COUNT; t++) {
+                if (l->logs[t])
+                        delta_table_close(l->logs[t]);
+        }
+        free(l->dir);
+        *l = (struct table_logs){ 0 };
+}
+
+/* ---- snapshots ---------------------------------------------------------------------------- */
+
+static void part_unref(struct table_part *p)
+{
+        if (!p || atomic_fetch_sub(&p->references, 1) != 1)
+                return;
+        free(p->name);
+        free(p->path);
+        free(p);
+}
+
+static enum status part_of_file(const struct table_logs *l, enum table t, const struct delta_file *f,
+                                struct table_part **ret, struct error *err)
+{
+        struct table_part *p = calloc(1, sizeof *p);
+        enum status st = ST_OK;
+
+        if (!p)
+                return error_no_memory(err);
+        atomic_init(&p->references, 1);
+        atomic_init(&p->unresolved, -1);
+        p->bytes = f->size;
+        p->name = strdup(f->path);
+        p->path = table_path(l, t, f->path);
+        if (!p->name || !p->path)
+                st = error_no_memory(err);
+        if (!delta_file_int_range(f, "time", &p->min_us, &p->max_us)) {
+                p->min_us = INT64_MIN;
+                p->max_us = INT64_MAX;
+        }
+        if (!delta_file_rows(f, &p->rows))
+                p->rows = 0;
+        for (size_t i = 0; !st && i < f->partition_count; i++) {
+                if (strcmp(f->partitions[i].key, "date") == 0 && f->partitions[i].value)
+                        p->has_day = day_parse(f->partitions[i].value, &p->day);
+        }
+        if (st)
+                part_unref(p);
+        else
+                *ret = p;
+        return st;
+}
+
+/* Both lists are sorted by name, so they are merged to find the parts that stay. */
+static enum status load_parts(struct tables *to, const struct table_logs *l, enum table t,
+                              const struct delta_snapshot *snapshot, const struct tables *before, struct error *err)
+{
+        size_t old = 0, old_count = before ? before->part_count[t] : 0;
+
+        to->parts[t] = calloc(snapshot->file_count + 1, sizeof *to->parts[t]);
+        if (!to->parts[t])
+                return error_no_memory(err);
+        for (size_t i = 0; i < snapshot->file_count; i++) {
+                const struct delta_file *f = snapshot->files[i];
+                struct table_part **part = &to->parts[t][to->part_count[t]];
+
+                while (old < old_count && strcmp(before->parts[t][old]->name, f->path) < 0)
+                        old++;
+                if (old < old_count && strcmp(before->parts[t][old]->name, f->path) == 0) {
+                        *part = before->parts[t][old];
+                        atomic_fetch_add(&(*part)->references, 1);
+                } else {
+                        enum status st = part_of_file(l, t, f, part, err);
+
+                        if (st)
+                                return st;
+                }
+                to->part_count[t]++;
+        }
+        return ST_OK;
+}
+
+static enum status load_table(struct tables *to, struct table_logs *l, enum table t, bool refresh,
+                              const struct tables *before, struct error *err)
+{
+        struct delta_snapshot *snapshot;
+        enum status st = refresh ? delta_table_refresh(l->logs[t], err) : ST_OK;
+
+        if (!st)
+                st = delta_snapshot_take(l->logs[t], &snapshot, err);
+        if (st)
+                return st;
+        st = load_parts(to, l, t, snapshot, before, err);
+        if (!st && t == TABLE_SAMPLES) {
+                int64_t flushed = delta_table_txn(l->logs[t], APP_ID);
+
+                to->flushed = flushed > 0 ? (uint64_t)flushed : 0;
+                st = label_columns_parse(snapshot->schema_json, &to->columns, err);
+        }
+        delta_snapshot_release(snapshot);
+        return st;
+}
+
+enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
+                        struct error *err)
+{
+        struct tables *t = calloc(1, sizeof *t);
+        enum status st = ST_OK;
+
+        if (!t)
+                return error_no_memory(err);
+        atomic_init(&t->references, 1);
+        for (int i = 0; !st && i < TABLE_COUNT; i++)
+                st = load_table(t, l, i, refresh, before, err);
+        if (st)
+                tables_unref(t);
+        else
+                *ret = t;
+        return st;
+}
+
+struct tables *tables_ref(struct tables *t)
+{
+        atomic_fetch_add(&t->references, 1);
+        return t;
+}
+
+void tables_unref(struct tables *t)
+{
+        if (!t || atomic_fetch_sub(&t->references, 1) != 1)
+                return;
+        for (int i = 0; i < TABLE_COUNT; i++) {
+                for (size_t k = 0; k < t->part_count[i]; k++)
+                        part_unref(t->parts[i][k]);
+                free(t->parts[i]);
+        }
+        label_columns_deinit(&t->columns);
+        free(t);
+}
+
+/* ---- commit -------------------------------------------------------------------------------- */
+
+void table_add_deinit(struct table_add *a)
+{
+        free(a->name);
+        free(a->written.stats);
+        *a = (struct table_add){ 0 };
+}
+
+/* What is needed only while a commit is made. */
+struct commit_lists {
+        struct delta_add *adds;
+        struct delta_partition *partitions;
+        char (*days)[32];
+        const char **removes;
+        struct arena arena;
+};
+
+static void commit_lists_deinit(struct commit_lists *c)
+{
+        free(c->adds);
+        free(c->partitions);
+        free(c->days);
+        free(c->removes);
+        arena_deinit(&c->arena);
+}
+
+enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err)
+{
+        _cleanup_(commit_lists_deinit) struct commit_lists lists = {
+                .adds = calloc(change->add_count + 1, sizeof *lists.adds),
+                .partitions = calloc(change->add_count + 1, sizeof *lists.partitions),
+                .days = calloc(change->add_count + 1, sizeof *lists.days),
+                .removes = calloc(change->remove_count + 1, sizeof *lists.removes),
+        };
+        struct delta_commit c = { .size = sizeof c, .operation = change->remove_count ? "UPDATE" : "WRITE",
+                                  .adds = lists.adds, .add_count = change->add_count,
+                                  .removes = lists.removes, .remove_count = change->remove_count };
+
+        arena_init(&lists.arena, MiB(16));
+        if (!lists.adds || !lists.partitions || !lists.days || !lists.removes)
+                return error_no_memory(err);
+        for (size_t i = 0; i < change->add_count; i++) {
+                const struct table_add *a = &change->adds[i];
+
+                if (a->has_day)
+                        day_text(a->day, lists.days[i]);
+                lists.partitions[i] = (struct delta_partition){ .key = "date", .value = lists.days[i] };
+                lists.adds[i] = (struct delta_add){ .path = a->name, .size = a->written.bytes,
+                                                    .stats = a->written.stats, .partitions = &lists.partitions[i],
+                                                    .partition_count = a->has_day };
+        }
+        for (size_t i = 0; i < change->remove_count; i++)
+                lists.removes[i] = change->removes[i]->name;
+        if (change->columns) {
+                enum status st = table_fields(&lists.arena, change->table, change->columns, true, &c.fields,
+                                              &c.field_count, err);
+
+                if (st)
+                        return st;
+        }
+        if (change->flushed) {
+                c.app_id = APP_ID;
+                c.txn_version = (int64_t)change->flushed;
+        }
+        /* Their grace begins now; a crash before the commit leaves them live, with a younger time. */
+        for (size_t i = 0; i < change->remove_count; i++)
+                utimensat(AT_FDCWD, change->removes[i]->path, NULL, 0);
+        return delta_commit(l->logs[change->table], &c, err);
+}

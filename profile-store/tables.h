@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_TABLES_H
+#define CAIRN_PROFILE_STORE_TABLES_H
+
+/**
+ * @file
+ * The three tables: what is in them now, and how that is changed.
+ *
+ * struct tables is a snapshot: immutable, counted, consistent across the three
+ * logs. The samples log is read first; whatever its rows refer to had been
+ * committed before it, and stacks and locations only ever get more or better.
+ *
+ * Files that a commit removed stay for TABLES_GRACE_S, so that whoever still
+ * reads an older snapshot finds them; tables_clean() unlinks them afterwards,
+ * and with them what interrupted attempts left behind.
+ *
+ * Threads: a snapshot may be shared; the calls that take struct table_logs are
+ * one at a time.
+ */
+#include <stdatomic.h>
+
+#include "profile-store/delta_log.h"
+#include "profile-store/part_write.h"
+#include "profile-store/table_schema.h"
+
+#define TABLES_GRACE_S 900
+
+struct table_part {
+        atomic_uint references;
+        char *name;               /* path below the table's folder, as in the log */
+        char *path;
+        uint64_t bytes, rows;
+        bool has_day;
+        int64_t day;              /* of its partition */
+        int64_t min_us, max_us;   /* of samples; INT64_MIN and INT64_MAX when the log does not tell */
+        _Atomic int64_t unresolved; /* of locations: rows without frames, -1 until they are counted */
+};
+
+struct tables {
+        atomic_uint references;
+        struct table_part **parts[TABLE_COUNT]; /* by name */
+        size_t part_count[TABLE_COUNT];
+        struct label_columns columns;
+        uint64_t flushed;         /* last raw queue position that the samples cover */
+};
+
+struct table_logs {
+        char *dir;                /* DIR/tables */
+        struct delta_table *logs[TABLE_COUNT];
+};
+
+/** Open the logs; unless read_only, missing tables are created. A missing one is ST_NOT_FOUND. */
+enum status table_logs_open(const char *dir, bool read_only, struct table_logs *ret, struct error *err) MUST_CHECK;
+void table_logs_close(struct table_logs *l);
+
+/**
+ * The present state of the tables.
+ * @param refresh  look for commits of others first.
+ * @param before   an older snapshot or NULL: its parts are shared.
+ */
+enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
+                        struct error *err) MUST_CHECK;
+struct tables *tables_ref(struct tables *t);
+void tables_unref(struct tables *t); /* NULL is allowed */
+
+/* A file that a commit adds. */
+struct table_add {
+        char *name;               /* owned, and written.stats too */
+        bool has_day;
+        int64_t day;
+        struct part_written written;
+};
+void table_add_deinit(struct table_add *a);
+
+/* One atomic change of one table. */
+struct table_change {
+        enum table table;
+        const struct table_add *adds;
+        size_t add_count;
+        struct table_part *const *removes;
+        size_t remove_count;
+        uint64_t flushed;                    /* samples: the new tables.flushed; 0 leaves it */
+        const struct label_columns *columns; /* samples: the new tables.columns; NULL leaves them */
+};
+enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err) MUST_CHECK;
+
+/** The path of a file of a table; owned. */
+char *table_path(const struct table_logs *l, enum table t, const char *name);
+
+/** "date=2026-01-31/NAME", owned. */
+char *name_in_day(int64_t day, const char *name);
+
+/** Unlink what has not been part of a table for TABLES_GRACE_S. */
+enum status tables_clean(struct table_logs *l, const struct tables *now, struct error *err) MUST_CHECK;
+
+#endif

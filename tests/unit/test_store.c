@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "profile-store/scan.h"
+#include "profile-store/store.h"
+#include "tests/support/profiles.h"
+#include "tests/support/suite.h"
+
+#define ID "00112233445566778899aabbccddeeff00112233"
+#define OTHER_ID "ffeeddccbbaa99887766554433221100ffeeddcc"
+#define DAY_NS INT64_C(86400000000000)
+#define T0 (INT64_C(20000) * DAY_NS + INT64_C(1000000000)) /* 2024-10-04T00:00:01Z */
+
+static char dir[64];
+static struct symbol_index *symbols;
+static struct profile_store *store;
+
+static void ok(enum status st, const struct error *err)
+{
+        ck_assert_msg(st == ST_OK, "%s", err->text);
+}
+
+static void open_store(bool read_only)
+{
+        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX,
+                                                       .symbols = symbols, .read_only = read_only };
+        _cleanup_free_ char *path = path_join(dir, "profiles");
+        struct error err;
+
+        ok(profile_store_open(path, &options, &store, &err), &err);
+}
+
+static void reopen(void)
+{
+        profile_store_close(store);
+        open_store(false);
+}
+
+static void begin(void)
+{
+        _cleanup_free_ char *index = NULL;
+        struct error err;
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-store-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        index = path_join(dir, "index");
+        ok(symbol_index_open(index, false, &symbols, &err), &err);
+        open_store(false);
+}
+
+static void end(void)
+{
+        profile_store_close(store);
+        symbol_index_close(symbols);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static bool append(struct test_profile *t, const char *batch)
+{
+        struct error err;
+        bool duplicate = false;
+
+        ok(profile_store_append(store, &t->p, hash128(batch, strlen(batch)), &duplicate, &err), &err);
+        return duplicate;
+}
+
+static void flush(void)
+{
+        struct error err;
+
+        ok(profile_store_flush(store, &err), &err);
+}
+
+/* Two samples of one stack and one of another, at T0, T0 + 1 s and T0 + 1 day. */
+static void append_three(const char *batch)
+{
+        struct test_profile t;
+        uint32_t stack[2], root;
+
+        test_profile_init(&t, ID, "/usr/bin/worker");
+        root = test_location(&t, 0x1010);
+        stack[0] = test_location(&t, 0x1110);
+        stack[1] = root;
+        test_sample(&t, T0, 10, stack, 2, (const char *const[]){ "service.name=api", "comm=post", NULL });
+        test_sample(&t, T0 + 1000000000, 20, stack, 2, (const char *const[]){ "service.name=api", NULL });
+        test_sample(&t, T0 + DAY_NS, 40, &root, 1, (const char *const[]){ "service.name=web", NULL });
+        ck_assert(!append(&t, batch));
+        test_profile_deinit(&t);
+}
+
+static const struct scan_filter everything = { .from_unix_ns = 0, .to_unix_ns = INT64_MAX };
+
+static struct stack_sums sum(const struct scan_filter *filter, int64_t *total, uint64_t *samples)
+{
+        struct store_scan *scan;
+        struct stack_sums sums;
+        struct error err;
+
+        *total = 0;
+        *samples = 0;
+        ok(store_scan_begin(store, &scan, &err), &err);
+        ok(store_scan_sum(scan, filter, &sums, &err), &err);
+        for (size_t i = 0; i < sums.count; i++) {
+                *total += sums.items[i].value;
+                *samples += sums.items[i].samples;
+        }
+        store_scan_end(scan);
+        return sums;
+}
+
+static void expect_total(const struct scan_filter *filter, int64_t want_total, uint64_t want_samples, size_t want_stacks)
+{
+        int64_t total;
+        uint64_t samples;
+        struct stack_sums sums = sum(filter, &total, &samples);
+
+        ck_assert_int_eq(total, want_total);
+        ck_assert_uint_eq(samples, want_samples);
+        ck_assert_uint_eq(sums.count, want_stacks);
+        free(sums.items);
+}
+
+/* "leaf;...;root" of all stacks, sorted, one a line: "function@file:line" of each frame. */
+static char *folded(const struct scan_filter *filter)
+{
+        struct store_scan *scan;
+        struct stack_sums sums;
+        const struct scan_stacks *stacks;
+        struct error err;
+        struct buf out;
+        char *lines[64];
+        size_t n = 0;
+
+        ok(store_scan_begin(store, &scan, &err), &err);
+        ok(store_scan_sum(scan, filter, &sums, &err), &err);
+        ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
+        ck_assert_uint_eq(stacks->count, sums.count);
+        for (size_t i = 0; i < stacks->count; i++) {
+                buf_init(&out, 1 << 20);
+                for (size_t k = stacks->first[i]; k < stacks->first[i + 1]; k++) {
+                        const struct scan_location *l = &stacks->locations[stacks->indexes[k]];
+
+                        if (!l->frame_count)
+                                buf_printf(&out, "%s+0x%llx(%s);", l->mapping, (unsigned long long)l->address, l->state);
+                        for (uint32_t f = 0; f < l->frame_count; f++)
+                                buf_printf(&out, "%s@%s:%lld%s;", l->frames[f].function, l->frames[f].file,
+                                           (long long)l->frames[f].line, l->frames[f].inlined ? "i" : "");
+                }
+                buf_printf(&out, " %lld\n", (long long)sums.items[i].value);
+                lines[n++] = strdup(buf_cstr(&out));
+                buf_deinit(&out);
+        }
+        for (size_t i = 0; i < n; i++) {
+                for (size_t k = i + 1; k < n; k++) {
+                        if (strcmp(lines[k], lines[i]) < 0) {
+                                char *swap = lines[i];
+
+                                lines[i] = lines[k];
+                                lines[k] = swap;
+                        }
+                }
+        }
+        buf_init(&out, 1 << 20);
+        for (size_t i = 0; i < n; i++) {
+                buf_append_str(&out, lines[i]);
+                free(lines[i]);
+        }
+        free(sums.items);
+        store_scan_end(scan);
+        buf_cstr(&out);
+        return (char *)out.data;
+}
+
+static void expect_folded(const char *want)
+{
+        _cleanup_free_ char *got = folded(&everything);
+
+        ck_assert_str_eq(got, want);
+}
+
+static struct profile_store_stat stat_of(void)
+{
+        struct profile_store_stat s;
+        struct error err;
+
+        ok(profile_store_stat(store, &s, &err), &err);
+        return s;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+START_TEST(samples_show_the_same_from_head_part_and_after_reopening)
+{
+        static const char raw[] = "/usr/bin/worker+0x1010(no_debuginfo); 40\n"
+                                  "/usr/bin/worker+0x1110(no_debuginfo);/usr/bin/worker+0x1010(no_debuginfo); 30\n";
+
+        begin();
+        append_three("a");
+        expect_total(&everything, 70, 3, 2);
+        expect_folded(raw);
+        reopen();
+        expect_total(&everything, 70, 3, 2);
+        expect_folded(raw);
+        flush();
+        ck_assert_uint_eq(stat_of().queued_batches, 0);
+        ck_assert_uint_eq(stat_of().queue_disk_bytes, 0);
+        expect_total(&everything, 70, 3, 2);
+        expect_folded(raw);
+        reopen();
+        expect_total(&everything, 70, 3, 2);
+        expect_folded(raw);
+        end();
+}
+END_TEST
+
+START_TEST(a_batch_that_is_sent_again_counts_once)
+{
+        struct test_profile t;
+        uint32_t leaf;
+
+        begin();
+        test_profile_init(&t, ID, "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        test_sample(&t, T0, 7, &leaf, 1, NULL);
+        ck_assert(!append(&t, "a"));
+        ck_assert(append(&t, "a"));
+        flush();
+        ck_assert(append(&t, "a"));
+        reopen();
+        ck_assert(append(&t, "a"));
+        ck_assert(!append(&t, "b"));
+        expect_total(&everything, 14, 2, 1);
+        test_profile_deinit(&t);
+        end();
+}
+END_TEST
+
+START_TEST(filters_choose_by_time_type_and_labels_in_head_and_parts)
+{
+        const struct label_matcher api = { .key = "service.name", .op = LABEL_EQUAL, .value = "api" };
+        const struct label_matcher not_api = { .key = "service_name", .op = LABEL_NOT_EQUAL, .value = "api" };
+        const struct label_matcher no_comm = { .key = "comm", .op = LABEL_EQUAL, .value = "" };
+        const struct scan_filter by_api = { 0, INT64_MAX, NULL, &api, 1 };
+        const struct scan_filter by_not_api = { 0, INT64_MAX, NULL, &not_api, 1 };
+        const struct label_matcher both[] = { api, no_comm };
+        const struct scan_filter by_both = { 0, INT64_MAX, NULL, both, 2 };
+        const struct scan_filter half_open = { T0, T0 + 1000000000, NULL, NULL, 0 };
+        const struct scan_filter other_type = { 0, INT64_MAX, "memory:alloc:bytes:space:bytes", NULL, 0 };
+
+        begin();
+        append_three("a");
+        for (int round = 0; round < 2; round++) {
+                expect_total(&by_api, 30, 2, 1);
+                expect_total(&by_not_api, 40, 1, 1);
+                expect_total(&by_both, 20, 1, 1);
+                expect_total(&half_open, 10, 1, 1);
+                expect_total(&other_type, 0, 0, 0);
+                flush();
+        }
+        end();
+}
+END_TEST
+
+START_TEST(names_and_values_are_those_of_the_time_range)
+{
+        begin();
+        append_three("a");
+        for (int round = 0; round < 2; round++) {
+                struct store_scan *scan;
+                struct scan_names names;
+                struct error err;
+
+                ok(store_scan_begin(store, &scan, &err), &err);
+                ok(store_scan_label_names(scan, 0, INT64_MAX, &names, &err), &err);
+                ck_assert_uint_eq(names.count, 2);
+                ck_assert_str_eq(names.items[0], "comm");
+                ck_assert_str_eq(names.items[1], "service_name");
+                ok(store_scan_label_names(scan, T0 + 1, INT64_MAX, &names, &err), &err);
+                ck_assert_uint_eq(names.count, 1);
+                ok(store_scan_label_values(scan, "service.name", &everything, &names, &err), &err);
+                ck_assert_uint_eq(names.count, 2);
+                ck_assert_str_eq(names.items[0], "api");
+                ck_assert_str_eq(names.items[1], "web");
+                ok(store_scan_types(scan, 0, INT64_MAX, &names, &err), &err);
+                ck_assert_uint_eq(names.count, 1);
+                ck_assert_str_eq(names.items[0], "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+                store_scan_end(scan);
+                flush();
+        }
+        end();
+}
+END_TEST
+
+START_TEST(late_symbols_heal_the_past_and_touch_only_locations)
+{
+        struct resymbolize_result result;
+        struct profile_store_stat before, after;
+        struct build_id id;
+        struct error err;
+
+        begin();
+        append_three("a");
+        flush();
+        before = stat_of();
+        ck_assert_uint_eq(before.unresolved_locations, 2);
+        test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
+        ck_assert(build_id_from_hex(&id, OTHER_ID, strlen(OTHER_ID)));
+        ok(profile_store_resymbolize(store, &id, 1, NULL, NULL, &result, &err), &err);
+        ck_assert_uint_eq(result.locations_seen, 0);
+        ck_assert(build_id_from_hex(&id, ID, strlen(ID)));
+        ok(profile_store_resymbolize(store, &id, 1, NULL, NULL, &result, &err), &err);
+        ck_assert_uint_eq(result.locations_seen, 2);
+        ck_assert_uint_eq(result.locations_changed, 2);
+        ck_assert_uint_eq(result.files_rewritten, 1);
+        after = stat_of();
+        ck_assert_uint_eq(after.unresolved_locations, 0);
+        ck_assert_uint_eq(after.location_rows, before.location_rows);
+        ck_assert_uint_eq(after.sample_files, before.sample_files);
+        expect_folded("work_0_inner@/src/work.c:11i;work_0@/src/work.c:10; 40\n"
+                      "work_1_inner@/src/work.c:21i;work_1@/src/work.c:20;"
+                      "work_0_inner@/src/work.c:11i;work_0@/src/work.c:10; 30\n");
+        ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
+        ck_assert_uint_eq(result.locations_seen, 2);
+        ck_assert_uint_eq(result.locations_changed, 0);
+        ck_assert_uint_eq(result.files_rewritten, 0);
+        reopen();
+        ck_assert_uint_eq(stat_of().unresolved_locations, 0);
+        end();
+}
+END_TEST
+
+START_TEST(what_is_in_the_head_is_resolved_at_the_scan_and_at_the_flush)
+{
+        static const char want[] = "work_0_inner@/src/work.c:11i;work_0@/src/work.c:10; 40\n"
+                                   "work_1_inner@/src/work.c:21i;work_1@/src/work.c:20;"
+                                   "work_0_inner@/src/work.c:11i;work_0@/src/work.c:10; 30\n";
+
+        begin();
+        test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
+        append_three("a");
+        expect_folded(want);
+        flush();
+        expect_folded(want);
+        ck_assert_uint_eq(stat_of().unresolved_locations, 0);
+        end();
+}
+END_TEST
+
+START_TEST(names_of_the_sender_give_way_to_lines_but_lines_stay)
+{
+        struct test_profile t;
+        struct resymbolize_result result;
+        struct error err;
+        uint32_t leaf;
+
+        begin();
+        test_profile_init(&t, ID, "[kernel]");
+        leaf = test_named_location(&t, true, 0x1010, "vfs_read", "", 0);
+        test_sample(&t, T0, 1, &leaf, 1, NULL);
+        leaf = test_named_location(&t, true, 0x1110, "main.run", "run.go", 7);
+        test_sample(&t, T0, 2, &leaf, 1, NULL);
+        leaf = test_named_location(&t, false, 0, "eval", "page.js", 3);
+        test_sample(&t, T0, 4, &leaf, 1, NULL);
+        append(&t, "a");
+        test_profile_deinit(&t);
+        flush();
+        expect_folded("eval@page.js:3; 4\nmain.run@run.go:7; 2\nvfs_read@:0; 1\n");
+        ck_assert_uint_eq(stat_of().unresolved_locations, 0);
+        test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "k", "/src/k.c");
+        ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
+        ck_assert_uint_eq(result.locations_changed, 1);
+        expect_folded("eval@page.js:3; 4\nk_0_inner@/src/k.c:11i;k_0@/src/k.c:10; 1\nmain.run@run.go:7; 2\n");
+        end();
+}
+END_TEST
+
+START_TEST(stacks_and_locations_are_written_once)
+{
+        begin();
+        append_three("a");
+        flush();
+        append_three("b");
+        append_three("c");
+        flush();
+        ck_assert_uint_eq(stat_of().sample_rows, 9);
+        ck_assert_uint_eq(stat_of().stack_rows, 2);
+        ck_assert_uint_eq(stat_of().location_rows, 2);
+        reopen();
+        append_three("d");
+        flush();
+        ck_assert_uint_eq(stat_of().stack_rows, 2);
+        ck_assert_uint_eq(stat_of().location_rows, 2);
+        expect_total(&everything, 280, 12, 2);
+        end();
+}
+END_TEST
+
+START_TEST(labels_past_the_columns_go_to_the_map_and_are_found)
+{
+        const struct label_matcher late = { .key = "late", .op = LABEL_EQUAL, .value = "here" };
+        const struct scan_filter by_late = { 0, INT64_MAX, NULL, &late, 1 };
+        struct test_profile t;
+        struct store_scan *scan;
+        struct scan_names names;
+        struct error err;
+        uint32_t leaf;
+
+        begin();
+        test_profile_init(&t, ID, "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        for (int i = 0; i < 256; i++) {
+                char label[32];
+
+                snprintf(label, sizeof label, "key%d=v", i);
+                test_sample(&t, T0, 1, &leaf, 1, (const char *const[]){ label, NULL });
+        }
+        append(&t, "a");
+        test_profile_deinit(&t);
+        flush();
+        test_profile_init(&t, ID, "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        test_sample(&t, T0, 1000, &leaf, 1, (const char *const[]){ "late=here", "key7=v", NULL });
+        append(&t, "b");
+        test_profile_deinit(&t);
+        flush();
+        expect_total(&by_late, 1000, 1, 1);
+        ok(store_scan_begin(store, &scan, &err), &err);
+        ok(store_scan_label_values(scan, "late", &everything, &names, &err), &err);
+        ck_assert_uint_eq(names.count, 1);
+        ck_assert_str_eq(names.items[0], "here");
+        ok(store_scan_label_names(scan, 0, INT64_MAX, &names, &err), &err);
+        ck_assert_uint_eq(names.count, 257);
+        store_scan_end(scan);
+        end();
+}
+END_TEST
+
+START_TEST(a_full_queue_refuses_until_it_is_flushed)
+{
+        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX,
+                                                       .max_queued_bytes = 1 };
+        _cleanup_free_ char *path = NULL;
+        struct test_profile t;
+        struct error err;
+        uint32_t leaf;
+
+        begin();
+        path = path_join(dir, "profiles");
+        profile_store_close(store);
+        ok(profile_store_open(path, &options, &store, &err), &err);
+        append_three("a");
+        test_profile_init(&t, ID, "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        test_sample(&t, T0, 7, &leaf, 1, NULL);
+        ck_assert_int_eq(profile_store_append(store, &t.p, hash128("b", 1), NULL, &err), ST_BUSY);
+        flush();
+        ck_assert(!append(&t, "b"));
+        expect_total(&everything, 77, 4, 3);
+        test_profile_deinit(&t);
+        end();
+}
+END_TEST
+
+START_TEST(only_one_process_writes_and_others_read_what_is_acknowledged)
+{
+        const struct profile_store_options write = { .size = sizeof write, .flush_interval_ms = UINT64_MAX };
+        _cleanup_free_ char *path = NULL;
+        struct profile_store *second, *writer;
+        struct error err;
+
+        begin();
+        path = path_join(dir, "profiles");
+        ck_assert_int_eq(profile_store_open(path, &write, &second, &err), ST_BUSY);
+        append_three("a");
+        flush();
+        append_three("b");
+        writer = store;
+        open_store(true);
+        expect_total(&everything, 140, 6, 2);
+        second = store;
+        store = writer;
+        flush();
+        append_three("c");
+        store = second;
+        expect_total(&everything, 210, 9, 2);
+        ck_assert_int_eq(profile_store_flush(store, &err), ST_USAGE);
+        profile_store_close(store);
+        store = writer;
+        end();
+}
+END_TEST
+
+START_TEST(missing_counts_the_samples_that_an_object_would_resolve)
+{
+        struct store_scan *scan;
+        struct scan_missing *missing;
+        struct error err;
+        size_t count;
+        char hex[BUILD_ID_HEX_MAX];
+
+        begin();
+        append_three("a");
+        flush();
+        ok(store_scan_begin(store, &scan, &err), &err);
+        ok(store_scan_missing(scan, &everything, &missing, &count, &err), &err);
+        ck_assert_uint_eq(count, 1);
+        ck_assert_str_eq(build_id_hex(&missing[0].build_id, hex), ID);
+        ck_assert_str_eq(missing[0].state, "no_debuginfo");
+        ck_assert_uint_eq(missing[0].locations, 2);
+        ck_assert_int_eq(missing[0].samples, 3);
+        store_scan_end(scan);
+        end();
+}
+END_TEST
+
+START_TEST(values_of_two_units_are_not_summed)
+{
+        struct test_profile t;
+        struct profile_type bytes;
+        struct store_scan *scan;
+        struct stack_sums sums;
+        struct error err;
+        uint32_t leaf;
+
+        begin();
+        test_profile_init(&t, ID, "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        test_sample(&t, T0, 7, &leaf, 1, NULL);
+        bytes = (struct profile_type){ .id = test_string(&t, "memory:inuse:bytes:space:bytes"),
+                                       .unit = test_string(&t, "bytes") };
+        ok(profile_add_type(&t.p, &bytes, &t.type, &err), &err);
+        test_sample(&t, T0, 4096, &leaf, 1, NULL);
+        append(&t, "a");
+        test_profile_deinit(&t);
+        for (int round = 0; round < 2; round++) {
+                ok(store_scan_begin(store, &scan, &err), &err);
+                ck_assert_int_eq(store_scan_sum(scan, &everything, &sums, &err), ST_USAGE);
+                store_scan_end(scan);
+                flush();
+        }
+        end();
+}
+END_TEST
+
+TEST_SUITE("profile store", samples_show_the_same_from_head_part_and_after_reopening,
+           a_batch_that_is_sent_again_counts_once, filters_choose_by_time_type_and_labels_in_head_and_parts,
+           names_and_values_are_those_of_the_time_range, late_symbols_heal_the_past_and_touch_only_locations,
+           what_is_in_the_head_is_resolved_at_the_scan_and_at_the_flush,
+           names_of_the_sender_give_way_to_lines_but_lines_stay, stacks_and_locations_are_written_once,
+           labels_past_the_columns_go_to_the_map_and_are_found, a_full_queue_refuses_until_it_is_flushed,
+           only_one_process_writes_and_others_read_what_is_acknowledged,
+           missing_counts_the_samples_that_an_object_would_resolve, values_of_two_units_are_not_summed)

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kill the writer at any moment: what it acknowledged is there once.
+ *
+ * A child appends batches and flushes all the time; after each acknowledgement
+ * it tells the batch's number through a pipe. It is killed at a random moment,
+ * the next child goes on in the same directory, and sends the batches again
+ * whose acknowledgement nobody heard. Batch i is one sample of the value 1 on a
+ * stack of its own, so that a lost or a doubled batch is seen for itself.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "common/clock.h"
+#include "common/file.h"
+#include "profile-store/scan.h"
+#include "profile-store/store.h"
+#include "tests/support/profiles.h"
+#include "tests/support/suite.h"
+
+#define ID "00112233445566778899aabbccddeeff00112233"
+#define T0 INT64_C(1728000000000000000)
+#define ROUNDS 40
+#define BUDGET_NS INT64_C(8000000000)
+#define BATCHES 100000
+
+static uint8_t acknowledged[BATCHES];
+
+static struct profile_store *open_store(const char *dir, uint64_t interval_ms)
+{
+        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = interval_ms,
+                                                       .flush_bytes = 1 };
+        struct profile_store *store;
+        struct error err;
+
+        ck_assert_msg(profile_store_open(dir, &options, &store, &err) == ST_OK, "%s", err.text);
+        return store;
+}
+
+static void append(struct profile_store *store, uint32_t i)
+{
+        struct test_profile t;
+        struct error err;
+        uint32_t stack[2];
+
+        test_profile_init(&t, ID, "/bin/x");
+        stack[0] = test_location(&t, 0x1000 + i);
+        stack[1] = test_location(&t, 0x10);
+        test_sample(&t, T0 + (int64_t)i * 1000000, 1, stack, 2, (const char *const[]){ i % 2 ? "odd=1" : "even=1", NULL });
+        ck_assert_msg(profile_store_append(store, &t.p, hash128(&i, sizeof i), NULL, &err) == ST_OK, "%s", err.text);
+        test_profile_deinit(&t);
+}
+
+static void write_for_ever(const char *dir, uint32_t first, int pipe_fd)
+{
+        struct profile_store *store = open_store(dir, 1);
+
+        for (uint32_t i = first;; i++) {
+                append(store, i);
+                if (write(pipe_fd, &i, sizeof i) != sizeof i)
+                        _exit(0);
+        }
+}
+
+/* Runs a writer for a while; returns the first batch that was not acknowledged. */
+static uint32_t run_and_kill(const char *dir, uint32_t first, long ns)
+{
+        struct timespec pause = { .tv_nsec = ns };
+        int fds[2], status;
+        uint32_t i;
+        pid_t child;
+
+        ck_assert_int_eq(pipe(fds), 0);
+        child = fork();
+        ck_assert_int_ge(child, 0);
+        if (!child) {
+                close(fds[0]);
+                write_for_ever(dir, first, fds[1]);
+        }
+        close(fds[1]);
+        nanosleep(&pause, NULL);
+        kill(child, SIGKILL);
+        while (read(fds[0], &i, sizeof i) == sizeof i) {
+                ck_assert_uint_lt(i, BATCHES);
+                acknowledged[i] = 1;
+                first = i + 1;
+        }
+        close(fds[0]);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_msg(WIFSIGNALED(status), "the writer ended by itself, see above");
+        return first;
+}
+
+/* Every acknowledged batch once, and at most the one in flight beside them. */
+static void check(struct profile_store *store, uint32_t first_unknown)
+{
+        static uint8_t seen[BATCHES];
+        const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
+        struct store_scan *scan;
+        struct stack_sums sums;
+        const struct scan_stacks *stacks;
+        struct error err;
+
+        memset(seen, 0, sizeof seen);
+        ck_assert_msg(store_scan_begin(store, &scan, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(store_scan_sum(scan, &all, &sums, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(store_scan_resolve(scan, &sums, &stacks, &err) == ST_OK, "%s", err.text);
+        for (size_t i = 0; i < sums.count; i++) {
+                uint64_t batch;
+
+                ck_assert_uint_eq(stacks->first[i + 1] - stacks->first[i], 2);
+                batch = stacks->locations[stacks->indexes[stacks->first[i]]].address - 0x1000;
+                ck_assert_uint_lt(batch, BATCHES);
+                ck_assert_msg(sums.items[i].value == 1 && sums.items[i].samples == 1, "batch %llu counts %lld times",
+                              (unsigned long long)batch, (long long)sums.items[i].value);
+                seen[batch] = 1;
+        }
+        for (uint32_t i = 0; i < BATCHES; i++) {
+                ck_assert_msg(!acknowledged[i] || seen[i], "batch %u was acknowledged and is lost", i);
+                ck_assert_msg(!seen[i] || acknowledged[i] || i == first_unknown, "batch %u was never sent", i);
+        }
+        free(sums.items);
+        store_scan_end(scan);
+}
+
+START_TEST(every_acknowledged_batch_is_there_once_after_kills_at_random_moments)
+{
+        char dir[] = "/tmp/cairn-crash-XXXXXX";
+        int64_t end = monotonic_ns() + BUDGET_NS;
+        uint32_t next = 0;
+        struct profile_store *store;
+        struct error err;
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        srandom((unsigned)end);
+        for (int round = 0; round < ROUNDS && monotonic_ns() < end; round++) {
+                next = run_and_kill(dir, next, 5000000 + random() % 120000000);
+                store = open_store(dir, UINT64_MAX);
+                check(store, next);
+                profile_store_close(store);
+        }
+        ck_assert_uint_gt(next, 100);
+        store = open_store(dir, UINT64_MAX);
+        ck_assert_msg(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
+        check(store, next);
+        profile_store_close(store);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+END_TEST
+
+TEST_SUITE("profile store crash", every_acknowledged_batch_is_there_once_after_kills_at_random_moments)

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Appenders, flushes, healing and queries at once: a query sees every batch
+ * that was acknowledged before it began, and none twice, while batches move
+ * from the head to the parts.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "profile-store/scan.h"
+#include "profile-store/store.h"
+#include "tests/support/profiles.h"
+#include "tests/support/suite.h"
+
+#define ID "00112233445566778899aabbccddeeff00112233"
+#define T0 INT64_C(1728000000000000000)
+#define APPENDERS 3
+#define BATCHES 60
+
+static struct profile_store *store;
+static atomic_int begun, acknowledged, appenders_done;
+
+static void ok(enum status st, const struct error *err)
+{
+        ck_assert_msg(st == ST_OK, "%s", err->text);
+}
+
+static void *append_all(void *context)
+{
+        uint32_t thread = (uint32_t)(uintptr_t)context;
+
+        for (uint32_t i = 0; i < BATCHES; i++) {
+                const uint32_t identity[] = { thread, i };
+                struct test_profile t;
+                struct error err;
+                uint32_t leaf;
+
+                test_profile_init(&t, ID, "/bin/x");
+                leaf = test_location(&t, 0x1000 + i);
+                test_sample(&t, T0, 1, &leaf, 1, NULL);
+                atomic_fetch_add(&begun, 1);
+                ok(profile_store_append(store, &t.p, hash128(identity, sizeof identity), NULL, &err), &err);
+                atomic_fetch_add(&acknowledged, 1);
+                test_profile_deinit(&t);
+        }
+        atomic_fetch_add(&appenders_done, 1);
+        return NULL;
+}
+
+static void *heal_all(void *context)
+{
+        (void)context;
+        while (atomic_load(&appenders_done) < APPENDERS) {
+                struct error err;
+
+                ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, NULL, &err), &err);
+        }
+        return NULL;
+}
+
+static int64_t total(void)
+{
+        const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
+        struct store_scan *scan;
+        struct stack_sums sums;
+        const struct scan_stacks *stacks;
+        struct error err;
+        int64_t ret = 0;
+
+        ok(store_scan_begin(store, &scan, &err), &err);
+        ok(store_scan_sum(scan, &all, &sums, &err), &err);
+        ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
+        for (size_t i = 0; i < sums.count; i++) {
+                ck_assert_uint_eq(stacks->first[i + 1] - stacks->first[i], 1);
+                ck_assert_str_eq(stacks->locations[stacks->indexes[stacks->first[i]]].mapping, "/bin/x");
+                ret += sums.items[i].value;
+        }
+        free(sums.items);
+        store_scan_end(scan);
+        return ret;
+}
+
+START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
+{
+        char dir[] = "/tmp/cairn-threads-XXXXXX";
+        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = 5 };
+        pthread_t threads[APPENDERS], healer;
+        struct profile_store_stat stat;
+        struct error err;
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ok(profile_store_open(dir, &options, &store, &err), &err);
+        for (uintptr_t i = 0; i < APPENDERS; i++)
+                ck_assert_int_eq(pthread_create(&threads[i], NULL, append_all, (void *)i), 0);
+        ck_assert_int_eq(pthread_create(&healer, NULL, heal_all, NULL), 0);
+        while (atomic_load(&appenders_done) < APPENDERS) {
+                int least = atomic_load(&acknowledged);
+                int64_t seen = total();
+
+                ck_assert_int_ge(seen, least);
+                ck_assert_int_le(seen, atomic_load(&begun));
+        }
+        for (int i = 0; i < APPENDERS; i++)
+                pthread_join(threads[i], NULL);
+        pthread_join(healer, NULL);
+        ok(profile_store_flush(store, &err), &err);
+        ck_assert_int_eq(total(), APPENDERS * BATCHES);
+        ok(profile_store_stat(store, &stat, &err), &err);
+        ck_assert_uint_eq(stat.sample_rows, APPENDERS * BATCHES);
+        ck_assert_uint_eq(stat.location_rows, BATCHES);
+        ck_assert_uint_eq(stat.failed_flushes, 0);
+        profile_store_close(store);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+END_TEST
+
+TEST_SUITE("profile store threads", a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
