@@ -13,6 +13,8 @@
 #include "common/error.h"
 #include "common/options.h"
 
+int command_resymbolize(int argc, char **argv);
+int command_store(int argc, char **argv);
 int command_symbolize(int argc, char **argv);
 int command_index(int argc, char **argv);
 

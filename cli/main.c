@@ -16,6 +16,8 @@ struct command {
 static const struct command commands[] = {
         { "symbolize", command_symbolize, "names, files and lines of addresses of an ELF file" },
         { "index", command_index, "put the symbols of ELF files into the index, or say what it has" },
+        { "resymbolize", command_resymbolize, "look stored locations up again" },
+        { "store", command_store, "say what the profile store holds" },
         { NULL, NULL, NULL },
 };
 
