@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cairn index and cairn index stat on a program compiled here.
+set -eu
+cairn=${CAIRN_BUILD:-$PWD/build}/cairn
+count=0
+ok() { # STATUS NAME
+        count=$((count + 1))
+        if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
+}
+check() { # NAME COMMAND...
+        name=$1
+        shift
+        if "$@"; then ok 0 "$name"; else ok 1 "$name"; fi
+}
+for tool in cc strip python3; do
+        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
+done
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+member() { # FILE NAME
+        python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"
+}
+quietly() { "$@" > out 2>&1; }
+exit_of() {
+        code=0
+        "$@" > out 2> err || code=$?
+        echo $code
+}
+
+cat > prog.c << 'END'
+static inline __attribute__((always_inline)) int inner(int x) { return x * 3 + 1; }
+__attribute__((noinline)) int outer(int x) { return inner(x) + inner(x + 1); }
+int main(int argc, char **argv) { (void)argv; return outer(argc); }
+END
+cc -g -O1 -Wl,--build-id -o prog prog.c
+strip -o stripped prog
+
+check "a stripped file is indexed with what it has" quietly "$cairn" index stripped
+"$cairn" index stat --json stripped > before.json
+check "its quality is below DWARF" [ "$(member before.json quality)" != dwarf ]
+check "the whole file replaces it" quietly "$cairn" index prog
+"$cairn" index stat --json stripped > after.json
+check "quality is DWARF now, by the same build-id" [ "$(member after.json quality)" = dwarf ]
+check "the generation grew" [ "$(member after.json generation)" -gt "$(member before.json generation)" ]
+check "there are ranges" [ "$(member after.json ranges)" -gt 5 ]
+check "there are functions" [ "$(member after.json functions)" -ge 3 ]
+check "there is a file" [ "$(member after.json files)" -ge 1 ]
+check "bytes are counted" [ "$(member after.json index_bytes)" -gt 100 ]
+"$cairn" index stripped > kept
+check "the worse file does not replace the better symbols" grep -q better kept
+"$cairn" index stat --json "$(member after.json build_id)" > again.json
+check "a build-id names the same object" cmp -s after.json again.json
+
+check "what is not ELF is bad data" [ "$(exit_of "$cairn" index prog.c)" -eq 2 ]
+check "and says so with the file's name" grep -q "prog.c.*not an ELF" err
+check "a good file beside it is indexed" [ "$(exit_of "$cairn" index --data other prog.c prog)" -eq 2 ]
+check "as its stat says" quietly "$cairn" index stat --data other prog
+check "an unknown build-id is a failure" [ "$(exit_of "$cairn" index stat 00112233)" -eq 1 ]
+check "no index is a failure" [ "$(exit_of "$cairn" index stat --data nowhere prog)" -eq 1 ]
+check "and nothing is made of it" [ ! -e nowhere ]
+check "no argument is a usage error" [ "$(exit_of "$cairn" index)" -eq 64 ]
+echo "1..$count"
