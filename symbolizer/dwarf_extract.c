@@ -24,7 +24,7 @@ static enum status extract_units(Dwarf *dwarf, const char *name, struct dwarf_un
         return ST_OK;
 }
 
-/* Line tables that no unit refers to. */
+/* Line tables that no unit refers to. libdw's word for whose a table is misses some. */
 static void extract_lone_lines(Dwarf *dwarf, struct dwarf_unit *u)
 {
         Dwarf_Off offset = 0, next;
@@ -36,8 +36,7 @@ static void extract_lone_lines(Dwarf *dwarf, struct dwarf_unit *u)
         while (!u->builder->failed &&
                dwarf_next_lines(dwarf, offset, &next, &unit, &files, &file_count, &lines, &line_count) == 0 &&
                next > offset) {
-                if (!unit)
-                        dwarf_unit_extract_lines(u, offset, files, file_count);
+                dwarf_unit_extract_lines(u, offset, files, file_count);
                 offset = next;
         }
 }

@@ -21,6 +21,7 @@ void dwarf_unit_deinit(struct dwarf_unit *u)
         interval_list_deinit(&u->intervals);
         free(u->scopes);
         free(u->files);
+        free(u->tables);
         *u = (struct dwarf_unit){ 0 };
 }
 
@@ -250,6 +251,31 @@ static void read_rows(struct dwarf_unit *u, uint64_t offset)
                 u->builder->failed = ST_NO_MEMORY;
 }
 
+static int by_value(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+        return x < y ? -1 : x > y;
+}
+
+static void note_table(struct dwarf_unit *u, uint64_t offset)
+{
+        if (!array_reserve(&u->tables, &u->table_capacity, u->table_count, sizeof *u->tables))
+                u->builder->failed = ST_NO_MEMORY;
+        else
+                u->tables[u->table_count++] = offset;
+}
+
+static bool is_noted(struct dwarf_unit *u, uint64_t offset)
+{
+        if (!u->table_count)
+                return false;
+        if (!u->tables_sorted)
+                qsort(u->tables, u->table_count, sizeof *u->tables, by_value);
+        u->tables_sorted = true;
+        return bsearch(&offset, u->tables, u->table_count, sizeof *u->tables, by_value) != NULL;
+}
+
 void dwarf_unit_extract(struct dwarf_unit *u, Dwarf_Die *unit_die)
 {
         Dwarf_Files *files = NULL;
@@ -262,14 +288,18 @@ void dwarf_unit_extract(struct dwarf_unit *u, Dwarf_Die *unit_die)
                 file_count = 0;
         use_files(u, files, file_count);
         u->directory = dwarf_attr(unit_die, DW_AT_comp_dir, &attr) ? dwarf_formstring(&attr) : NULL;
-        if (dwarf_attr(unit_die, DW_AT_stmt_list, &attr) && dwarf_formudata(&attr, &offset) == 0)
+        if (dwarf_attr(unit_die, DW_AT_stmt_list, &attr) && dwarf_formudata(&attr, &offset) == 0) {
+                note_table(u, offset);
                 read_rows(u, offset);
+        }
         walk(u, unit_die);
         dwarf_unit_flatten(u);
 }
 
 void dwarf_unit_extract_lines(struct dwarf_unit *u, uint64_t offset, Dwarf_Files *files, size_t file_count)
 {
+        if (is_noted(u, offset))
+                return;
         u->scope_count = u->intervals.count = u->rows.count = 0;
         use_files(u, files, file_count);
         u->directory = NULL;

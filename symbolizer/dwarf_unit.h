@@ -47,6 +47,9 @@ struct dwarf_unit {
         Dwarf_Files *file_table;
         const char *directory; /* the unit's, NULL unknown */
         uint64_t function_total; /* functions with code, of all units */
+        uint64_t *tables;        /* offsets of the line tables that units refer to */
+        size_t table_count, table_capacity;
+        bool tables_sorted;
         /* while flattening */
         uint64_t flat_until;
         size_t row_hint;
@@ -60,7 +63,7 @@ void dwarf_unit_deinit(struct dwarf_unit *u);
 /** Add the ranges of a unit to the builder. What cannot be read of it is left out; failures stay in the builder. */
 void dwarf_unit_extract(struct dwarf_unit *u, Dwarf_Die *unit_die);
 
-/** Add the ranges of a line table that belongs to no unit. */
+/** Add the ranges of a line table, unless it belongs to one of the units before. */
 void dwarf_unit_extract_lines(struct dwarf_unit *u, uint64_t offset, Dwarf_Files *files, size_t file_count);
 
 /* Between dwarf_unit.c, which walks the DIEs, and dwarf_flatten.c. */
