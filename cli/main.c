@@ -14,6 +14,8 @@ struct command {
 };
 
 static const struct command commands[] = {
+        { "serve", command_serve, "run the service" },
+        { "debuginfo", command_debuginfo, "which objects are stored, and which are missing" },
         { "symbolize", command_symbolize, "names, files and lines of addresses of an ELF file" },
         { "index", command_index, "put the symbols of ELF files into the index, or say what it has" },
         { "resymbolize", command_resymbolize, "look stored locations up again" },

@@ -111,7 +111,8 @@ enum status debuginfo_missing_json(struct profile_store *profiles, int64_t from_
                 return st;
         st = store_scan_missing(scan, &filter, &missing, &count, err);
         if (!st) {
-                qsort(missing, count, sizeof *missing, by_samples);
+                if (count)
+                        qsort(missing, count, sizeof *missing, by_samples);
                 json_out_init(&j, ret);
                 json_object(&j, NULL);
                 json_array(&j, "missing");

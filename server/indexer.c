@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/indexer.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
@@ -10,9 +9,9 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"
-#include "sandbox/worker.h"
 #include "server/elf_job.h"
 #include "server/id_set.h"
+#include "symbolizer/extract_worker.h"
 #include "symbolizer/index_load.h"
 
 #define MAX_THREADS 4
@@ -45,14 +44,14 @@ struct indexer {
 struct job {
         struct build_id id;
         char name[BUILD_ID_HEX_MAX];
-        int debuginfo, executable, altlink, table;
+        int debuginfo, executable, altlink;
 };
 
 static void job_close(struct job *j)
 {
-        const int fds[] = { j->debuginfo, j->executable, j->altlink, j->table };
+        const int fds[] = { j->debuginfo, j->executable, j->altlink };
 
-        for (size_t i = 0; i < 4; i++)
+        for (size_t i = 0; i < 3; i++)
                 if (fds[i] >= 0)
                         close(fds[i]);
 }
@@ -102,28 +101,14 @@ static enum status find_altlink(struct indexer *ix, struct job *j, struct error 
         return st;
 }
 
-static enum status make_table(struct indexer *ix, struct job *j, struct error *err)
-{
-        const char *const args[] = { "symbols", j->name, NULL };
-        int fds[4];
-        struct worker_job work = { .args = args, .fds = fds, .fd_count = 4, .cancel = &ix->stop };
-
-        j->table = open(ix->scratch_dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-        if (j->table < 0)
-                return error_os(err, errno, "cannot create a temporary file in '%s'", ix->scratch_dir);
-        fds[0] = j->debuginfo;
-        fds[1] = j->executable;
-        fds[2] = j->altlink;
-        fds[3] = j->table;
-        return worker_run(&work, err);
-}
-
 /* The index changes between expect and changed, so a crash at any point heals later. */
-static enum status load_table(struct indexer *ix, struct job *j, bool *replaced_ret, struct error *err)
+static enum status make_and_load(struct indexer *ix, struct job *j, bool *replaced_ret, struct error *err)
 {
+        const struct extract_inputs in = { .debuginfo_fd = j->debuginfo, .executable_fd = j->executable,
+                                           .altlink_fd = j->altlink, .name = j->name };
         struct symbol_table table;
         uint64_t generation;
-        enum status st = symbol_table_read(j->table, j->name, &table, err);
+        enum status st = symbol_table_extract_confined(&in, &ix->stop, &table, err);
 
         if (st)
                 return st;
@@ -149,9 +134,7 @@ static enum status index_object(struct indexer *ix, struct job *j, bool *replace
                 return error_set(err, ST_NOT_FOUND, "nothing is stored of it");
         if (!st)
                 st = find_altlink(ix, j, err);
-        if (!st)
-                st = make_table(ix, j, err);
-        return st ? st : load_table(ix, j, replaced_ret, err);
+        return st ? st : make_and_load(ix, j, replaced_ret, err);
 }
 
 static void mark(struct indexer *ix, const struct build_id *id, enum symbol_object_state state, const char *reason)
@@ -166,7 +149,7 @@ static void mark(struct indexer *ix, const struct build_id *id, enum symbol_obje
 
 static void run_job(struct indexer *ix, const struct build_id *id)
 {
-        struct job j = { .id = *id, .debuginfo = -1, .executable = -1, .altlink = -1, .table = -1 };
+        struct job j = { .id = *id, .debuginfo = -1, .executable = -1, .altlink = -1 };
         int64_t start = monotonic_ns();
         bool replaced = false;
         struct error err;

@@ -35,12 +35,12 @@ enum status ingest_batch_id(const struct http_request *req, struct hash128 *ret,
         const uint8_t *body;
         size_t n;
 
+        buf_init(&seed, MiB(1));
         if (header)
                 return parse_batch_id(header, ret) ? ST_OK
                                                    : error_set(err, ST_USAGE, "X-Cairn-Batch takes 32 hexadecimal digits");
         body = http_body(req, &n);
         body_hash = hash128(n ? (const void *)body : "", n);
-        buf_init(&seed, MiB(1));
         buf_append(&seed, body_hash.bytes, sizeof body_hash.bytes);
         buf_printf(&seed, "%s\n%s", http_uri(req), token ? token : "");
         if (buf_status(&seed, err, "batch id"))

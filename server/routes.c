@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const struct route_table *const tables[] = {
-        &status_routes, &ingest_routes, &pprof_routes, &upload_routes, &debuginfod_routes, &debuginfo_routes, &table_routes,
+        &status_routes,    &ingest_routes,    &pprof_routes, &upload_routes,
+        &debuginfod_routes, &debuginfo_routes, &table_routes, &symbolize_routes,
 };
 
 static void refuse_change(struct http_request *req, void *context)

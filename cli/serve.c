@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "server/server.h"
+
+static const struct usage usage = {
+        .synopsis = "cairn serve [--data DIR] [--listen HOST:PORT] [OPTION]...",
+        .about = "Runs the service: takes profiles and debuginfo, keeps them in one directory, and answers queries.\n"
+                 "SIGINT and SIGTERM stop it; nothing that was acknowledged is lost.",
+        .examples = "cairn serve --data /var/lib/cairn\n"
+                    "cairn serve --data /var/lib/cairn --listen 0.0.0.0:7700 --token-file /etc/cairn/tokens\n"
+                    "cairn serve --upstream https://debuginfod.debian.net",
+};
+
+/* --upstream first, then the words of DEBUGINFOD_URLS, without repetition. */
+static enum status add_urls(struct option_list *list, char *words, struct error *err)
+{
+        char *save = NULL;
+
+        for (char *url = strtok_r(words, " \t\n", &save); url; url = strtok_r(NULL, " \t\n", &save)) {
+                const char **items;
+                size_t i = 0;
+
+                while (i < list->count && strcmp(list->items[i], url) != 0)
+                        i++;
+                if (i < list->count || strncmp(url, "ima:", 4) == 0) /* a policy word of newer clients, no URL */
+                        continue;
+                items = reallocarray(list->items, list->count + 1, sizeof *items);
+                if (!items)
+                        return error_no_memory(err);
+                list->items = items;
+                items[list->count++] = url;
+        }
+        return ST_OK;
+}
+
+static enum status check_urls(const struct option_list *list, struct error *err)
+{
+        for (size_t i = 0; i < list->count; i++)
+                if (strncmp(list->items[i], "http://", 7) != 0 && strncmp(list->items[i], "https://", 8) != 0)
+                        return error_set(err, ST_USAGE, "upstream '%.150s' is no http:// or https:// URL", list->items[i]);
+        return ST_OK;
+}
+
+int command_serve(int argc, char **argv)
+{
+        struct server_options o = { .dir = "cairn-data", .listen = "127.0.0.1:7700" };
+        const char *level_name = "info", *env = getenv("DEBUGINFOD_URLS");
+        _cleanup_free_ char *words = strdup(env ? env : "");
+        struct option_list upstreams = { 0 };
+        uint64_t flush_interval_s = 0;
+        enum log_level level = LOG_INFO;
+        struct error err;
+        enum status st;
+        const struct option_spec specs[] = {
+                OPTION_STRING("data", 0, "DIR", &o.dir, "directory of everything that is kept (cairn-data)"),
+                OPTION_STRING("listen", 0, "HOST:PORT", &o.listen, "where to listen (127.0.0.1:7700); port 0 takes a free one"),
+                OPTION_LIST("upstream", 0, "URL", &upstreams, "debuginfod server to ask for what nobody uploaded; repeatable,\n"
+                                                              "DEBUGINFOD_URLS names more"),
+                OPTION_STRING("token-file", 0, "FILE", &o.token_file, "lines of TOKEN scope[,scope...]: read, ingest, upload, admin"),
+                OPTION_FLAG("read-only", 0, &o.read_only, "answer queries over a directory, change nothing"),
+                OPTION_UINT("flush-interval", 0, "SECONDS", &flush_interval_s, "write parts this often (10)"),
+                OPTION_STRING("port-file", 0, "FILE", &o.port_file, "write the port there when the service answers"),
+                OPTION_STRING("log-level", 0, "LEVEL", &level_name, "debug, info, warn or error (info)"),
+                OPTION_END,
+        };
+
+        st = options_parse(&usage, specs, &argc, &argv, &err);
+        if (!st && argc > 0)
+                st = error_set(&err, ST_USAGE, "unexpected argument '%s'", argv[0]);
+        if (!st && log_level_parse(level_name, &level))
+                st = error_set(&err, ST_USAGE, "log level '%s' is none of debug, info, warn, error", level_name);
+        if (!st && (flush_interval_s > 86400))
+                st = error_set(&err, ST_USAGE, "the flush interval is at most a day");
+        if (!st)
+                st = words ? add_urls(&upstreams, words, &err) : error_no_memory(&err);
+        if (!st)
+                st = check_urls(&upstreams, &err);
+        if (!st) {
+                log_set_level(level);
+                o.upstreams = upstreams.items;
+                o.upstream_count = upstreams.count;
+                o.flush_interval_ms = flush_interval_s * 1000;
+                st = server_run(&o, &err);
+        }
+        options_list_deinit(&upstreams);
+        return st ? command_fail("serve", st, &err) : EXIT_DONE;
+}
