@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+#
+# What the shell tests share. A test begins with:
+#
+#     . tests/e2e/lib.sh
+#
+# and ends with done_testing. $tmp is its scratch directory, which goes away
+# with every process that was started here. $cairn is the program under test,
+# built with sanitizers; whatever they find is in the server's log and fails
+# the test at stop_server.
+
+set -u
+: "${CAIRN_BUILD:=$PWD/build}" "${CAIRN_SAN:=$PWD/build/san}"
+cairn=$CAIRN_SAN/cairn
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/cairn-e2e-XXXXXX")
+test_count=0
+test_failed=0
+server_pid=
+server_log=$tmp/serve.log
+data=$tmp/data
+url=
+unset DEBUGINFOD_URLS
+
+cleanup() {
+        [ -z "$server_pid" ] || kill -9 "$server_pid" 2>/dev/null
+        for pid in ${background_pids:-}; do kill -9 "$pid" 2>/dev/null; done
+        wait 2>/dev/null
+        rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# ---- TAP ----
+
+diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
+
+# pass NAME / fail NAME [DETAIL]
+pass() { test_count=$((test_count + 1)); printf 'ok %d - %s\n' "$test_count" "$1"; }
+fail() {
+        test_count=$((test_count + 1)); test_failed=$((test_failed + 1))
+        printf 'not ok %d - %s\n' "$test_count" "$1"
+        [ $# -lt 2 ] || diag "$2"
+}
+
+# ok NAME COMMAND...: the command succeeds.
+ok() {
+        ok_name=$1; shift
+        [ "$1" != healthy ] || "$@"
+        if ok_out=$("$@" 2>&1); then pass "$ok_name"; else fail "$ok_name" "failed: $* : $ok_out"; fi
+}
+
+# is GOT WANT NAME
+is() { if [ "$1" = "$2" ]; then pass "$3"; else fail "$3" "got '$1', want '$2'"; fi; }
+
+# like GOT PATTERN NAME: PATTERN is an extended regular expression.
+like() { if printf '%s\n' "$1" | grep -Eq -e "$2"; then pass "$3"; else fail "$3" "'$1' does not match /$2/"; fi; }
+unlike() { if printf '%s\n' "$1" | grep -Eq -e "$2"; then fail "$3" "'$1' matches /$2/"; else pass "$3"; fi; }
+
+skip_all() { printf '1..0 # SKIP %s\n' "$1"; exit 0; }
+bail_out() { printf 'Bail out! %s\n' "$1"; exit 1; }
+
+done_testing() {
+        [ -z "$server_pid" ] || stop_server
+        printf '1..%d\n' "$test_count"
+        [ "$test_failed" -eq 0 ]
+        exit $?
+}
+
+# wait_for NAME COMMAND...: until the command succeeds, at most 60 s; dies when it never does.
+wait_for() {
+        wait_name=$1; shift
+        wait_tries=0
+        until "$@" >/dev/null 2>&1; do
+                wait_tries=$((wait_tries + 1))
+                if [ "$wait_tries" -ge 1200 ]; then
+                        [ ! -f "$server_log" ] || tail -20 "$server_log" | sed 's/^/# /'
+                        bail_out "waited in vain for: $wait_name"
+                fi
+                [ -z "$server_pid" ] || kill -0 "$server_pid" 2>/dev/null || {
+                        sed 's/^/# /' "$server_log"
+                        bail_out "the service ended while waiting for: $wait_name"
+                }
+                sleep 0.05
+        done
+}
+
+# ---- the service ----
+
+# start_server [OPTION]...: over $data on a free port; sets $url, $port, $server_pid.
+start_server() {
+        rm -f "$tmp/port"
+        "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" "$@" 2>>"$server_log" &
+        server_pid=$!
+        wait_for "the service to start" test -s "$tmp/port"
+        port=$(cat "$tmp/port")
+        # Shared with the tests that use this library.
+        # shellcheck disable=SC2034
+        url=http://127.0.0.1:$port
+}
+
+# stop_server: SIGTERM, and a test that it ends with 0 and that no sanitizer had something to say.
+stop_server() {
+        kill -TERM "$server_pid"
+        wait "$server_pid"
+        is $? 0 "the service stops cleanly"
+        server_pid=
+        check_log
+}
+
+check_log() {
+        if grep -Eq 'ERROR: (Address|Leak|Thread)Sanitizer|runtime error:' "$server_log"; then
+                fail "no sanitizer report" "$(grep -E -A15 'Sanitizer|runtime error:' "$server_log" | head -60)"
+                mv "$server_log" "$server_log.seen"
+        else
+                pass "no sanitizer report"
+        fi
+}
+
+# kill_server: as a crash would.
+kill_server() {
+        kill -9 "$server_pid"
+        wait "$server_pid" 2>/dev/null
+        server_pid=
+}
+
+# metric NAME: its value (0 before its first event); NAME may carry labels.
+metric() {
+        curl -sS --max-time 20 "$url/metrics" | awk -v name="$1" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'
+}
+
+metric_reached() { [ "$(metric "$1")" -ge "$2" ]; }
+metric_equals() { [ "$(metric "$1")" -eq "$2" ]; }
+
+# wait_metric NAME VALUE: until it is at least VALUE.
+wait_metric() { wait_for "$1 >= $2" metric_reached "$1" "$2"; }
+
+# request CURL-ARGUMENT...: sets $code and $body.
+request() {
+        : >"$tmp/body"
+        code=$(curl -sS --max-time 60 -o "$tmp/body" -w '%{http_code}' "$@" 2>"$tmp/curl.err")
+        # shellcheck disable=SC2034
+        body=$(tr -d '\000' <"$tmp/body")
+}
+
+# answers CODE PATTERN NAME CURL-ARGUMENT...: one test of status and body.
+answers() {
+        want_code=$1; want_body=$2; answers_name=$3; shift 3
+        request "$@"
+        if [ "$code" = "$want_code" ] && printf '%s\n' "$body" | grep -Eq -e "$want_body"; then
+                pass "$answers_name"
+        else
+                fail "$answers_name" "got $code '$body' $(cat "$tmp/curl.err"), want $want_code /$want_body/"
+        fi
+}
+
+# healthy: it answers. A service that is gone ends the test.
+healthy() {
+        kill -0 "$server_pid" 2>/dev/null || { sed 's/^/# /' "$server_log" | tail -60; bail_out "the service is gone"; }
+        [ "$(curl -sS --max-time 20 "$url/healthz")" = ok ]
+}
+
+# peak_memory_kb: the most memory the service has had.
+peak_memory_kb() { awk '/^VmHWM:/ { print $2 }' "/proc/$server_pid/status"; }
+
+# ---- debuginfo ----
+
+build_id_of() { readelf -n "$1" 2>/dev/null | sed -n 's/ *Build ID: //p' | head -1; }
+
+# put_object KIND FILE [CURL-ARGUMENT]...: uploads by hand; sets $code and $body.
+put_object() {
+        put_kind=$1; put_file=$2; shift 2
+        zstd -q -c "$put_file" >"$tmp/put.zst"
+        request -X PUT -T "$tmp/put.zst" -H 'Content-Encoding: zstd' -H "X-Cairn-Size: $(stat -c %s "$put_file")" \
+                -H "X-Cairn-SHA256: $(sha256sum "$put_file" | cut -d' ' -f1)" \
+                "$url/api/v1/debuginfo/$(build_id_of "$put_file")/$put_kind?name=$(basename "$put_file")" "$@"
+}
