@@ -104,6 +104,7 @@ static enum status read_symbols(struct kernel *k, struct error *err)
         enum status st;
 
         k->read_at_ns = monotonic_ns();
+        k->missed = false;
         buf_init(&text, LIMIT_AGENT_KALLSYMS_BYTES);
         st = file_read("/proc/kallsyms", &text, err);
         if (!st)
@@ -146,7 +147,7 @@ void kernel_deinit(struct kernel *k)
 
 void kernel_refresh(struct kernel *k)
 {
-        if (k->has_symbols && monotonic_ns() - k->read_at_ns > REFRESH_NS && read_symbols(k, NULL))
+        if (k->has_symbols && k->missed && monotonic_ns() - k->read_at_ns > REFRESH_NS && read_symbols(k, NULL))
                 return; /* the old ones stay */
 }
 
@@ -181,6 +182,7 @@ struct kernel_place kernel_locate(struct kernel *k, uint64_t addr)
         struct kernel_symbol symbol = { .module = "" };
         bool known = k->has_symbols && kallsyms_find(&k->symbols, addr, &symbol) == ST_OK;
 
+        k->missed |= !known;
         if (known)
                 ret.name = symbol.name;
         if (known && symbol.module[0]) {

@@ -35,6 +35,7 @@ struct kernel {
         uint64_t shift;             /* run-time minus link-time address */
         struct kernel_module *modules; /* by module number of symbols; [0] unused */
         int64_t read_at_ns;
+        bool missed;                /* an address had no symbol since then */
 };
 
 struct kernel_place {

@@ -192,6 +192,13 @@ void process_table_end_drain(struct process_table *t)
 
 /* ---- addresses ------------------------------------------------------------------- */
 
+/* Files without a name in any directory hold code made at run time. */
+static bool is_memory_file(const struct proc_mapping *m)
+{
+        return strncmp(m->path, "/memfd:", 7) == 0 || strncmp(m->path, "/dev/zero", 9) == 0 ||
+               strncmp(m->path, "/SYSV", 5) == 0;
+}
+
 static struct place place_in(struct process_table *t, struct process *p, const struct proc_mapping *m, uint64_t addr)
 {
         const struct object *object = p->objects[m - p->maps.items];
@@ -209,7 +216,7 @@ static struct place place_in(struct process_table *t, struct process *p, const s
         }
         if (ret.name)
                 ret.kind = PLACE_NAMED;
-        else if (m->inode && m->path[0] == '/')
+        else if (m->path[0] == '/' && !is_memory_file(m))
                 ret.kind = PLACE_FILE_OFFSET;
         else
                 ret.kind = PLACE_ANONYMOUS;

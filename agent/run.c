@@ -21,6 +21,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 #define FLUSH_DEADLINE_MS 15000
+#define FLUSH_SLICE_MS 200
 
 struct run {
         const struct run_options *o;
@@ -181,8 +182,12 @@ static enum status loop(struct run *r, struct error *err)
 
                 if (now < until && poll(fds, 2, (int)(left_ms < 60000 ? left_ms : 60000)) < 0 && errno != EINTR)
                         return error_os(err, errno, "cannot wait");
-                if (fds[0].revents)
-                        return ST_OK;
+                if (fds[0].revents) {
+                        struct signalfd_siginfo signal;
+
+                        if (read(r->signals, &signal, sizeof signal) > 0)
+                                return ST_OK;
+                }
                 if (fds[1].revents)
                         sampler_poll(r->sampler);
                 now = monotonic_ns();
@@ -200,6 +205,19 @@ static enum status loop(struct run *r, struct error *err)
         }
 }
 
+/* A second signal ends the wait for a service that does not answer. */
+static enum status flush(struct run *r, struct error *err)
+{
+        int64_t until = monotonic_ns() + FLUSH_DEADLINE_MS * INT64_C(1000000);
+        struct signalfd_siginfo signal;
+        enum status st;
+
+        do
+                st = sender_flush(r->sender, FLUSH_SLICE_MS, err);
+        while (st == ST_BUSY && monotonic_ns() < until && read(r->signals, &signal, sizeof signal) < 0);
+        return st;
+}
+
 static enum status finish(struct run *r, struct error *err)
 {
         enum status st;
@@ -207,7 +225,7 @@ static enum status finish(struct run *r, struct error *err)
         sampler_stop(r->sampler);
         st = drain(r, err);
         if (!st && r->sender)
-                st = sender_flush(r->sender, FLUSH_DEADLINE_MS, err);
+                st = flush(r, err);
         report(r);
         report_log(r->sender != NULL);
         return st;

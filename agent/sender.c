@@ -30,6 +30,7 @@ struct sender {
         pthread_cond_t changed;
         struct batch *first, *last;
         bool first_in_flight;
+        bool flushing;              /* somebody waits: pauses are short */
         atomic_bool stop;           /* also read by the client */
         struct sender_stats stats;
         char why[240];              /* of the last failure */
@@ -81,7 +82,13 @@ static void drop_oldest(struct sender *s)
 static enum status send_batch(struct sender *s, const struct batch *b, uint64_t *retry_after_ms, struct error *err)
 {
         char id_header[64];
-        const char *const headers[] = { "Content-Type: application/x-protobuf", "Content-Encoding: gzip", id_header, NULL };
+        const char *const headers[] = {
+                "Content-Type: application/x-protobuf",
+                "Content-Encoding: gzip",
+                "Expect:", /* a batch is small: no asking first */
+                id_header,
+                NULL,
+        };
         const struct http_client_request request = {
                 .method = "POST",
                 .path = PATH,
@@ -99,12 +106,16 @@ static enum status send_batch(struct sender *s, const struct batch *b, uint64_t 
         return st;
 }
 
-static void wait_ms(struct sender *s, uint64_t ms)
+/* Under the lock. */
+static void pause_sending(struct sender *s, uint64_t ms)
 {
         int64_t until = monotonic_ns() + (int64_t)ms * 1000000;
         struct timespec t = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
 
-        while (!atomic_load(&s->stop) && pthread_cond_timedwait(&s->changed, &s->lock, &t) == 0)
+        bool was_flushing = s->flushing;
+
+        while (!atomic_load(&s->stop) && s->flushing == was_flushing &&
+               pthread_cond_timedwait(&s->changed, &s->lock, &t) == 0)
                 ; /* a new batch changes nothing for the one that waits */
 }
 
@@ -137,7 +148,9 @@ static void send_first(struct sender *s, uint64_t *pause_ms)
                 *pause_ms = *pause_ms ? 2 * *pause_ms : FIRST_PAUSE_MS;
                 if (*pause_ms > LONGEST_PAUSE_MS)
                         *pause_ms = LONGEST_PAUSE_MS;
-                wait_ms(s, retry_after_ms > *pause_ms ? retry_after_ms : *pause_ms);
+                if (s->flushing)
+                        *pause_ms = FIRST_PAUSE_MS;
+                pause_sending(s, retry_after_ms > *pause_ms ? retry_after_ms : *pause_ms);
         } else {
                 log_error("agent", "the server refuses a batch, dropping it: %s", err.text);
                 snprintf(s->why, sizeof s->why, "%s", err.text);
@@ -261,6 +274,8 @@ enum status sender_flush(struct sender *s, uint64_t deadline_ms, struct error *e
         enum status st = ST_OK;
 
         pthread_mutex_lock(&s->lock);
+        s->flushing = true;
+        pthread_cond_broadcast(&s->changed);
         while (s->first && !st)
                 if (pthread_cond_timedwait(&s->changed, &s->lock, &t) == ETIMEDOUT)
                         st = error_set(err, ST_BUSY, "%" PRIu64 " batches could not be sent: %.150s", s->stats.queued,

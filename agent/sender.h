@@ -39,7 +39,10 @@ enum status sender_create(const struct sender_options *o, struct sender **ret, s
  */
 enum status sender_put(struct sender *s, const void *body, size_t n, struct error *err) MUST_CHECK;
 
-/** Wait until the queue is empty, for deadline_ms at most: ST_BUSY when it is not. */
+/**
+ * Wait until the queue is empty, for deadline_ms at most: ST_BUSY when it is not.
+ * From then on pauses are short, since somebody waits.
+ */
 enum status sender_flush(struct sender *s, uint64_t deadline_ms, struct error *err) MUST_CHECK;
 
 void sender_stats(struct sender *s, struct sender_stats *ret);

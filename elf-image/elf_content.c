@@ -23,7 +23,8 @@ static bool has_code(const struct elf_image *img)
                         return true;
         }
         for (size_t i = 0; i < img->segment_count && !img->section_count; i++) {
-                if (img->segments[i].type == PT_LOAD && (img->segments[i].flags & PF_X) && img->segments[i].file_size)
+                if (img->segments[i].type == PT_LOAD && (img->segments[i].flags & PF_X) &&
+                    img->segments[i].file_size)
                         return true;
         }
         return false;
@@ -88,7 +89,8 @@ static enum status open_link(const struct elf_image *img, const char *name, stru
         return ST_OK;
 }
 
-enum status elf_image_debuglink(const struct elf_image *img, const char **name_ret, uint32_t *crc_ret, struct error *err)
+enum status elf_image_debuglink(const struct elf_image *img, const char **name_ret, uint32_t *crc_ret,
+                                struct error *err)
 {
         struct reader r;
         const char *name;
@@ -105,7 +107,8 @@ enum status elf_image_debuglink(const struct elf_image *img, const char **name_r
 }
 
 /* DWARF 5, 7.3.6: version, is_supplementary, file name, checksum. */
-static enum status read_debug_sup(const struct elf_image *img, const char **path_ret, struct build_id *id_ret, struct error *err)
+static enum status read_debug_sup(const struct elf_image *img, const char **path_ret, struct build_id *id_ret,
+                                  struct error *err)
 {
         struct reader r;
         uint16_t version;
@@ -128,7 +131,8 @@ static enum status read_debug_sup(const struct elf_image *img, const char **path
         return ST_OK;
 }
 
-enum status elf_image_altlink(const struct elf_image *img, const char **path_ret, struct build_id *id_ret, struct error *err)
+enum status elf_image_altlink(const struct elf_image *img, const char **path_ret, struct build_id *id_ret,
+                              struct error *err)
 {
         struct reader r;
         const char *path;

@@ -42,8 +42,8 @@ static enum status read_header(struct elf_image *img, struct header *h, struct e
                 return error_at(err, ST_UNSUPPORTED, EI_CLASS, "cannot read '%s': unknown ELF class %u", img->name,
                                 ident[EI_CLASS]);
         if (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB)
-                return error_at(err, ST_UNSUPPORTED, EI_DATA, "cannot read '%s': unknown ELF byte order %u", img->name,
-                                ident[EI_DATA]);
+                return error_at(err, ST_UNSUPPORTED, EI_DATA, "cannot read '%s': unknown ELF byte order %u",
+                                img->name, ident[EI_DATA]);
         img->is_64 = ident[EI_CLASS] == ELFCLASS64;
         img->big_endian = r.big_endian = ident[EI_DATA] == ELFDATA2MSB;
         if (reader_u16(&r, &img->type) && reader_u16(&r, &img->machine) && reader_u32(&r, &version) &&
@@ -53,8 +53,9 @@ static enum status read_header(struct elf_image *img, struct header *h, struct e
             reader_u16(&r, &h->shnum) && reader_u16(&r, &h->shstrndx))
                 return ST_OK;
 cut_off:
-        return error_at(err, ST_BAD_DATA, img->size, "cannot read '%s': cut off: the ELF header ends past the file's 0x%zx bytes",
-                        img->name, img->size);
+        return error_at(err, ST_BAD_DATA, img->size,
+                        "cannot read '%s': cut off: the ELF header ends past the file's 0x%zx bytes", img->name,
+                        img->size);
 }
 
 /* Check that a table of count entries lies in the file, and give a reader over it. */
@@ -65,14 +66,18 @@ static enum status table_reader(const struct elf_image *img, const char *what, u
         struct reader r;
 
         if (entry_size < entry_min)
-                return error_at(err, ST_BAD_DATA, offset, "cannot read '%s': a %s header is %" PRIu64 " bytes, %" PRIu64 " are needed",
+                return error_at(err, ST_BAD_DATA, offset,
+                                "cannot read '%s': a %s header is %" PRIu64 " bytes, %" PRIu64 " are needed",
                                 img->name, what, entry_size, entry_min);
         if (__builtin_mul_overflow(count, entry_size, &bytes) || __builtin_add_overflow(offset, bytes, &end))
-                return error_at(err, ST_BAD_DATA, offset, "cannot read '%s': %s headers at 0x%" PRIx64 " wrap around", img->name,
-                                what, offset);
+                return error_at(err, ST_BAD_DATA, offset,
+                                "cannot read '%s': %s headers at 0x%" PRIx64 " wrap around", img->name, what,
+                                offset);
         if (end > img->size)
-                return error_at(err, ST_BAD_DATA, img->size, "cannot read '%s': cut off: %s headers end at 0x%" PRIx64
-                                " past the file's 0x%zx bytes", img->name, what, end, img->size);
+                return error_at(err, ST_BAD_DATA, img->size,
+                                "cannot read '%s': cut off: %s headers end at 0x%" PRIx64
+                                " past the file's 0x%zx bytes",
+                                img->name, what, end, img->size);
         reader_init(&r, img->data, img->size);
         r.big_endian = img->big_endian;
         if (!reader_seek(&r, offset) || !reader_sub(&r, bytes, ret))
@@ -116,8 +121,8 @@ static enum status read_extended_counts(const struct elf_image *img, const struc
         }
         if (h->shnum && h->shstrndx != SHN_XINDEX && h->phnum != PN_XNUM)
                 return ST_OK;
-        st = table_reader(img, "section", h->shoff, 1, h->shentsize, img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr),
-                          &r, err);
+        st = table_reader(img, "section", h->shoff, 1, h->shentsize,
+                          img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), &r, err);
         if (st)
                 return st;
         if (!read_section(&r, img->is_64, &name, &zero))
@@ -143,8 +148,9 @@ static enum status read_sections(struct elf_image *img, const struct header *h, 
         if (!count)
                 return ST_OK;
         if (count > LIMIT_ELF_SECTIONS)
-                return error_at(err, ST_TOO_BIG, h->shoff, "cannot read '%s': %" PRIu64 " sections, at most %d are read",
-                                img->name, count, LIMIT_ELF_SECTIONS);
+                return error_at(err, ST_TOO_BIG, h->shoff,
+                                "cannot read '%s': %" PRIu64 " sections, at most %d are read", img->name, count,
+                                LIMIT_ELF_SECTIONS);
         st = table_reader(img, "section", h->shoff, count, h->shentsize,
                           img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), &r, err);
         if (st)
@@ -181,8 +187,9 @@ static enum status read_segments(struct elf_image *img, const struct header *h, 
         if (!count || !h->phoff)
                 return ST_OK;
         if (count > LIMIT_ELF_SEGMENTS)
-                return error_at(err, ST_TOO_BIG, h->phoff, "cannot read '%s': %" PRIu64 " segments, at most %d are read",
-                                img->name, count, LIMIT_ELF_SEGMENTS);
+                return error_at(err, ST_TOO_BIG, h->phoff,
+                                "cannot read '%s': %" PRIu64 " segments, at most %d are read", img->name, count,
+                                LIMIT_ELF_SEGMENTS);
         st = table_reader(img, "program", h->phoff, count, h->phentsize,
                           img->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), &r, err);
         if (st)
@@ -220,7 +227,8 @@ static void find_build_id(struct elf_image *img)
                 const uint8_t *bytes;
                 size_t size;
 
-                if (s->type != SHT_NOTE || elf_section_is_compressed(s) || elf_section_raw(img, s, &bytes, &size, NULL))
+                if (s->type != SHT_NOTE || elf_section_is_compressed(s) ||
+                    elf_section_raw(img, s, &bytes, &size, NULL))
                         continue;
                 elf_notes_begin(&c, bytes, size, s->alignment, img->big_endian);
                 if (elf_notes_build_id(&c, &id, &kind) && kind != img->build_id_kind &&
@@ -260,7 +268,8 @@ static enum status image_read(struct elf_image *img, struct error *err)
         return st;
 }
 
-enum status elf_image_from_memory(const void *data, size_t size, const char *name, struct elf_image *ret, struct error *err)
+enum status elf_image_from_memory(const void *data, size_t size, const char *name, struct elf_image *ret,
+                                  struct error *err)
 {
         struct elf_image img = { .data = data, .size = size, .name = strdup(name) };
         enum status st = img.name ? image_read(&img, err) : error_no_memory(err);
@@ -333,8 +342,8 @@ enum status elf_image_check_complete(const struct elf_image *img, struct error *
                 if (s->type == PT_LOAD && (s->offset > img->size || s->file_size > img->size - s->offset))
                         return error_at(err, ST_BAD_DATA, img->size,
                                         "cannot read '%s': cut off: segment %zu (0x%" PRIx64 " bytes at 0x%" PRIx64
-                                        ") ends past the file's 0x%zx bytes", img->name, i, s->file_size, s->offset,
-                                        img->size);
+                                        ") ends past the file's 0x%zx bytes",
+                                        img->name, i, s->file_size, s->offset, img->size);
         }
         return ST_OK;
 }

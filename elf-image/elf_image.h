@@ -32,24 +32,24 @@
 #include "elf-image/quality.h"
 
 struct elf_segment {
-        uint32_t type;         /* PT_LOAD, PT_NOTE, ... */
-        uint32_t flags;        /* PF_X | PF_W | PF_R */
-        uint64_t offset;       /* in the file */
-        uint64_t address;      /* p_vaddr: an object address */
-        uint64_t physical;     /* p_paddr */
+        uint32_t type;     /* PT_LOAD, PT_NOTE, ... */
+        uint32_t flags;    /* PF_X | PF_W | PF_R */
+        uint64_t offset;   /* in the file */
+        uint64_t address;  /* p_vaddr: an object address */
+        uint64_t physical; /* p_paddr */
         uint64_t file_size;
         uint64_t memory_size;
         uint64_t alignment;
 };
 
 struct elf_section {
-        const char *name;      /* borrowed, "" when it has none or a broken one */
+        const char *name; /* borrowed, "" when it has none or a broken one */
         uint32_t index;
-        uint32_t type;         /* SHT_PROGBITS, SHT_NOBITS, ... */
-        uint64_t flags;        /* SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED, ... */
+        uint32_t type;  /* SHT_PROGBITS, SHT_NOBITS, ... */
+        uint64_t flags; /* SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED, ... */
         uint64_t address;
-        uint64_t offset;       /* in the file */
-        uint64_t size;         /* in the file, unless NOBITS */
+        uint64_t offset; /* in the file */
+        uint64_t size;   /* in the file, unless NOBITS */
         uint32_t link, info;
         uint64_t entry_size;
         uint64_t alignment;
@@ -57,8 +57,8 @@ struct elf_section {
 
 enum elf_build_id_kind {
         ELF_BUILD_ID_NONE,
-        ELF_BUILD_ID_GNU,      /* NT_GNU_BUILD_ID */
-        ELF_BUILD_ID_GO,       /* Go note type 4, through build_id_from_go() */
+        ELF_BUILD_ID_GNU, /* NT_GNU_BUILD_ID */
+        ELF_BUILD_ID_GO,  /* Go note type 4, through build_id_from_go() */
 };
 
 /** What a file is good for; a set of bits. */
@@ -73,10 +73,10 @@ enum elf_image_kind {
 struct elf_image {
         const uint8_t *data;
         size_t size;
-        char *name;            /* for messages */
+        char *name; /* for messages */
         bool is_64, big_endian;
-        uint16_t type;         /* ET_EXEC, ET_DYN, ET_REL, ... */
-        uint16_t machine;      /* EM_X86_64, ... */
+        uint16_t type;    /* ET_EXEC, ET_DYN, ET_REL, ... */
+        uint16_t machine; /* EM_X86_64, ... */
         uint64_t entry;
         uint32_t header_flags; /* e_flags */
         uint32_t name_section; /* index of the section of section names, 0 none */
@@ -84,7 +84,7 @@ struct elf_image {
         size_t segment_count;
         struct elf_section *sections; /* [0] is the null section; NULL when there are no headers */
         size_t section_count;
-        struct build_id build_id;     /* size 0 when it has none */
+        struct build_id build_id; /* size 0 when it has none */
         enum elf_build_id_kind build_id_kind;
         struct file_map map;
 };
@@ -150,9 +150,9 @@ enum status elf_section_raw(const struct elf_image *img, const struct elf_sectio
                             size_t *size_ret, struct error *err) MUST_CHECK;
 
 struct elf_section_data {
-        const uint8_t *bytes;  /* NULL when empty */
+        const uint8_t *bytes; /* NULL when empty */
         size_t size;
-        void *owned;           /* not NULL when the bytes were unpacked */
+        void *owned; /* not NULL when the bytes were unpacked */
 };
 
 /**
@@ -170,9 +170,9 @@ void elf_section_data_free(struct elf_section_data *d);
 
 struct elf_note {
         uint32_t type;
-        const char *name;      /* borrowed, name_size bytes with the NUL; "" when empty */
+        const char *name; /* borrowed, name_size bytes with the NUL; "" when empty */
         size_t name_size;
-        const uint8_t *desc;   /* borrowed */
+        const uint8_t *desc; /* borrowed */
         size_t desc_size;
 };
 
@@ -193,13 +193,13 @@ bool elf_notes_build_id(struct elf_note_cursor *c, struct build_id *ret, enum el
 /* ---- symbols ---- */
 
 struct elf_symbol {
-        const char *name;      /* borrowed, "" when it has none or a broken one */
-        uint64_t value;        /* as in the file: bit 0 marks Thumb code on EM_ARM */
+        const char *name; /* borrowed, "" when it has none or a broken one */
+        uint64_t value;   /* as in the file: bit 0 marks Thumb code on EM_ARM */
         uint64_t size;
-        uint32_t section;      /* SHN_XINDEX resolved; SHN_UNDEF for undefined, SHN_ABS, ... as they are */
-        uint8_t type;          /* STT_FUNC, ... */
-        uint8_t binding;       /* STB_GLOBAL, ... */
-        uint8_t visibility;    /* STV_DEFAULT, ... */
+        uint32_t section;   /* SHN_XINDEX resolved; SHN_UNDEF for undefined, SHN_ABS, ... as they are */
+        uint8_t type;       /* STT_FUNC, ... */
+        uint8_t binding;    /* STB_GLOBAL, ... */
+        uint8_t visibility; /* STV_DEFAULT, ... */
 };
 
 struct elf_symbol_cursor {
@@ -212,8 +212,8 @@ struct elf_symbol_cursor {
  * Walk a SHT_SYMTAB or SHT_DYNSYM section.
  * @return ST_BAD_DATA for another kind of section or one that is cut off, ST_TOO_BIG past LIMIT_SYMBOLS.
  */
-enum status elf_symbols_begin(const struct elf_image *img, const struct elf_section *s, struct elf_symbol_cursor *ret,
-                              struct error *err) MUST_CHECK;
+enum status elf_symbols_begin(const struct elf_image *img, const struct elf_section *s,
+                              struct elf_symbol_cursor *ret, struct error *err) MUST_CHECK;
 bool elf_symbols_next(struct elf_symbol_cursor *c, struct elf_symbol *ret);
 
 /** A function or an indirect function that this object defines. */

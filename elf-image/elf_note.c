@@ -9,7 +9,9 @@
 
 void elf_notes_begin(struct elf_note_cursor *c, const void *data, size_t size, uint64_t alignment, bool big_endian)
 {
-        *c = (struct elf_note_cursor){ .data = data, .size = size, .alignment = alignment == 8 ? 8 : 4, .big_endian = big_endian };
+        *c = (struct elf_note_cursor){
+                .data = data, .size = size, .alignment = alignment == 8 ? 8 : 4, .big_endian = big_endian
+        };
 }
 
 /* The gap to the next multiple; the last note's gap may be missing. */
@@ -35,8 +37,11 @@ bool elf_notes_next(struct elf_note_cursor *c, struct elf_note *ret)
         if (name_size && name[name_size - 1] != 0)
                 return false;
         c->pos = r.pos;
-        *ret = (struct elf_note){ .type = type, .name = name_size ? (const char *)name : "", .name_size = name_size,
-                                  .desc = desc, .desc_size = desc_size };
+        *ret = (struct elf_note){ .type = type,
+                                  .name = name_size ? (const char *)name : "",
+                                  .name_size = name_size,
+                                  .desc = desc,
+                                  .desc_size = desc_size };
         return true;
 }
 
@@ -51,7 +56,8 @@ bool elf_notes_build_id(struct elf_note_cursor *c, struct build_id *ret, enum el
                         *kind_ret = ELF_BUILD_ID_GNU;
                         return true;
                 }
-                if (!found && note.type == NOTE_GO_BUILD_ID && note.name_size == 4 && memcmp(note.name, "Go\0", 4) == 0 &&
+                if (!found && note.type == NOTE_GO_BUILD_ID && note.name_size == 4 &&
+                    memcmp(note.name, "Go\0", 4) == 0 &&
                     build_id_from_go(ret, (const char *)note.desc, note.desc_size)) {
                         *kind_ret = ELF_BUILD_ID_GO;
                         found = true;

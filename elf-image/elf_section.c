@@ -62,7 +62,8 @@ enum status elf_section_raw(const struct elf_image *img, const struct elf_sectio
         if (s->offset > img->size || s->size > img->size - s->offset)
                 return error_at(err, ST_BAD_DATA, img->size,
                                 "cannot read '%s': cut off: section '%.64s' (0x%" PRIx64 " bytes at 0x%" PRIx64
-                                ") ends past the file's 0x%zx bytes", img->name, s->name, s->size, s->offset, img->size);
+                                ") ends past the file's 0x%zx bytes",
+                                img->name, s->name, s->size, s->offset, img->size);
         *ret = img->data + s->offset;
         *size_ret = s->size;
         return ST_OK;
@@ -81,7 +82,8 @@ static bool read_packed_header(struct reader *r, bool is_64, bool gnu, uint32_t 
                 return reader_bytes(r, 4, &magic) && memcmp(magic, "ZLIB", 4) == 0 && reader_u64(r, size);
         }
         if (is_64)
-                return reader_u32(r, algorithm) && reader_u32(r, &reserved) && reader_u64(r, size) && reader_u64(r, &align);
+                return reader_u32(r, algorithm) && reader_u32(r, &reserved) && reader_u64(r, size) &&
+                       reader_u64(r, &align);
         if (!reader_u32(r, algorithm) || !reader_u32(r, &size32) || !reader_u32(r, &align32))
                 return false;
         *size = size32;
@@ -144,14 +146,17 @@ enum status elf_section_data(const struct elf_image *img, const struct elf_secti
         r.base = s->offset;
         r.big_endian = img->big_endian;
         if (!read_packed_header(&r, img->is_64, has_gnu_header(s), &algorithm, &size))
-                return error_at(err, ST_BAD_DATA, s->offset, "cannot unpack section '%.64s' of '%s': its header is malformed",
-                                s->name, img->name);
+                return error_at(err, ST_BAD_DATA, s->offset,
+                                "cannot unpack section '%.64s' of '%s': its header is malformed", s->name,
+                                img->name);
         if (algorithm != ELFCOMPRESS_ZLIB && algorithm != ELFCOMPRESS_ZSTD)
-                return error_at(err, ST_UNSUPPORTED, s->offset, "cannot unpack section '%.64s' of '%s': unknown compression %u",
-                                s->name, img->name, algorithm);
+                return error_at(err, ST_UNSUPPORTED, s->offset,
+                                "cannot unpack section '%.64s' of '%s': unknown compression %u", s->name, img->name,
+                                algorithm);
         if (size > max)
                 return error_at(err, ST_TOO_BIG, s->offset,
-                                "cannot unpack section '%.64s' of '%s': %" PRIu64 " bytes unpacked, at most %zu are allowed",
+                                "cannot unpack section '%.64s' of '%s': %" PRIu64
+                                " bytes unpacked, at most %zu are allowed",
                                 s->name, img->name, size, max);
         if (size == 0) {
                 *ret = (struct elf_section_data){ 0 };
@@ -165,7 +170,8 @@ enum status elf_section_data(const struct elf_image *img, const struct elf_secti
                 return error_no_memory(err);
         if (!unpack(algorithm, packed, packed_size, to, size))
                 return error_at(err, ST_BAD_DATA, s->offset,
-                                "cannot unpack section '%.64s' of '%s': broken, or not the 0x%" PRIx64 " bytes it claims",
+                                "cannot unpack section '%.64s' of '%s': broken, or not the 0x%" PRIx64
+                                " bytes it claims",
                                 s->name, img->name, size);
         ret->size = size;
         ret->bytes = ret->owned = steal_ptr(to);

@@ -22,8 +22,8 @@ static void find_wide_indices(const struct elf_image *img, const struct elf_sect
         }
 }
 
-enum status elf_symbols_begin(const struct elf_image *img, const struct elf_section *s, struct elf_symbol_cursor *ret,
-                              struct error *err)
+enum status elf_symbols_begin(const struct elf_image *img, const struct elf_section *s,
+                              struct elf_symbol_cursor *ret, struct error *err)
 {
         struct elf_symbol_cursor c = { .img = img };
         const struct elf_section *strings = elf_image_section_at(img, s->link);
@@ -32,18 +32,21 @@ enum status elf_symbols_begin(const struct elf_image *img, const struct elf_sect
         enum status st;
 
         if (s->type != SHT_SYMTAB && s->type != SHT_DYNSYM)
-                return error_at(err, ST_BAD_DATA, s->offset, "section '%.64s' of '%s' is no symbol table", s->name, img->name);
+                return error_at(err, ST_BAD_DATA, s->offset, "section '%.64s' of '%s' is no symbol table", s->name,
+                                img->name);
         st = elf_section_raw(img, s, &c.entries, &size, err);
         if (st)
                 return st;
         c.entry_size = s->entry_size ? s->entry_size : entry_min;
         if (c.entry_size < entry_min)
-                return error_at(err, ST_BAD_DATA, s->offset, "section '%.64s' of '%s' has entries of %zu bytes, %zu are needed",
-                                s->name, img->name, c.entry_size, entry_min);
+                return error_at(err, ST_BAD_DATA, s->offset,
+                                "section '%.64s' of '%s' has entries of %zu bytes, %zu are needed", s->name,
+                                img->name, c.entry_size, entry_min);
         c.count = size / c.entry_size;
         if (c.count > LIMIT_SYMBOLS)
-                return error_at(err, ST_TOO_BIG, s->offset, "section '%.64s' of '%s' has %zu symbols, at most %d are read",
-                                s->name, img->name, c.count, LIMIT_SYMBOLS);
+                return error_at(err, ST_TOO_BIG, s->offset,
+                                "section '%.64s' of '%s' has %zu symbols, at most %d are read", s->name, img->name,
+                                c.count, LIMIT_SYMBOLS);
         if (strings) {
                 st = elf_section_raw(img, strings, &c.strings, &c.string_size, err);
                 if (st)
@@ -86,8 +89,8 @@ bool elf_symbols_next(struct elf_symbol_cursor *c, struct elf_symbol *ret)
         reader_init(&r, c->entries + c->index * c->entry_size, c->entry_size);
         r.big_endian = c->img->big_endian;
         if (c->img->is_64) {
-                if (!reader_u32(&r, &name) || !reader_u8(&r, &info) || !reader_u8(&r, &other) || !reader_u16(&r, &section) ||
-                    !reader_u64(&r, &sym.value) || !reader_u64(&r, &sym.size))
+                if (!reader_u32(&r, &name) || !reader_u8(&r, &info) || !reader_u8(&r, &other) ||
+                    !reader_u16(&r, &section) || !reader_u64(&r, &sym.value) || !reader_u64(&r, &sym.size))
                         return false;
         } else {
                 if (!reader_u32(&r, &name) || !reader_u32(&r, &value32) || !reader_u32(&r, &size32) ||

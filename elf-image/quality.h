@@ -16,8 +16,8 @@ enum symbol_quality {
         QUALITY_MINIDEBUGINFO = 2,
         QUALITY_SYMTAB = 3,
         QUALITY_GO_PCLNTAB = 4,
-        QUALITY_LINES = 5,  /* DWARF line tables only */
-        QUALITY_DWARF = 6,  /* full DWARF */
+        QUALITY_LINES = 5, /* DWARF line tables only */
+        QUALITY_DWARF = 6, /* full DWARF */
 };
 
 /** "none", "dynsym", "minidebuginfo", "symtab", "go_pclntab", "lines", "dwarf": public in URLs, JSON and tables. */

@@ -134,7 +134,8 @@ static int on_seek(void *context, curl_off_t offset, int origin)
         a->body_sent = 0;
         if (!a->request->read || !a->stream_began)
                 return CURL_SEEKFUNC_OK;
-        return a->request->rewind && a->request->rewind(a->request->context) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_CANTSEEK;
+        return a->request->rewind && a->request->rewind(a->request->context) ? CURL_SEEKFUNC_OK
+                                                                             : CURL_SEEKFUNC_CANTSEEK;
 }
 
 static size_t on_write(char *data, size_t size, size_t count, void *context)
@@ -201,7 +202,8 @@ static enum status make_headers(const struct http_client *c, const struct http_c
                 ok = add_header(&list, *h);
         /* The token goes to its own service only, never to a whole URL that somebody handed in. */
         if (ok && c->token && ours)
-                ok = asprintf(&authorization, "Authorization: Bearer %s", c->token) >= 0 && add_header(&list, authorization);
+                ok = asprintf(&authorization, "Authorization: Bearer %s", c->token) >= 0 &&
+                     add_header(&list, authorization);
         if (!ok) {
                 curl_slist_free_all(list);
                 return error_no_memory(err);
@@ -342,8 +344,8 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                 curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &code);
                 response->code = rc == CURLE_OK || code >= 400 ? (unsigned)code : 0;
                 take_content_type(c->curl, response);
-                if (a.write_failed || rc == CURLE_ABORTED_BY_CALLBACK || stopped(c) || response->attempts >= attempts ||
-                    !worth_repeating(response->code))
+                if (a.write_failed || rc == CURLE_ABORTED_BY_CALLBACK || stopped(c) ||
+                    response->attempts >= attempts || !worth_repeating(response->code))
                         break;
                 if (rc == CURLE_URL_MALFORMAT || rc == CURLE_UNSUPPORTED_PROTOCOL || rc == CURLE_OUT_OF_MEMORY)
                         break;
@@ -360,5 +362,6 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                                                               : status_name(a.write_failed));
         if (stopped(c) && (rc || response->code >= 300))
                 return error_set(err, ST_BUSY, "%s %s was stopped", q->method, url);
-        return client_judge(q->method, url, rc, a.curl_error[0] ? a.curl_error : curl_easy_strerror(rc), response, err);
+        return client_judge(q->method, url, rc, a.curl_error[0] ? a.curl_error : curl_easy_strerror(rc), response,
+                            err);
 }

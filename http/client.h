@@ -28,17 +28,17 @@
 struct http_client;
 
 struct http_client_options {
-        size_t size;                  /* sizeof(struct http_client_options) */
-        const char *base_url;         /* "http://host:port[/prefix]"; copied; a last slash is dropped */
-        const char *token;            /* bearer token, NULL: none; copied */
-        const char *user_agent;       /* NULL: "cairn/VERSION"; copied */
-        uint64_t connect_timeout_ms;  /* 0: 10 s */
-        uint64_t request_timeout_ms;  /* one attempt from start to end; 0: no limit */
-        uint64_t idle_timeout_s;      /* an attempt that moves almost nothing for so long is given up; 0: 60 s */
-        unsigned attempts;            /* of a repeatable request; 0: 5 */
-        uint64_t first_pause_ms;      /* before the second attempt, doubled after each; 0: 500 ms */
-        uint64_t longest_pause_ms;    /* bound of a pause, also of Retry-After; 0: 30 s */
-        const atomic_bool *stop;      /* once true, whatever runs or waits ends with ST_BUSY; may be NULL */
+        size_t size;                 /* sizeof(struct http_client_options) */
+        const char *base_url;        /* "http://host:port[/prefix]"; copied; a last slash is dropped */
+        const char *token;           /* bearer token, NULL: none; copied */
+        const char *user_agent;      /* NULL: "cairn/VERSION"; copied */
+        uint64_t connect_timeout_ms; /* 0: 10 s */
+        uint64_t request_timeout_ms; /* one attempt from start to end; 0: no limit */
+        uint64_t idle_timeout_s;     /* an attempt that moves almost nothing for so long is given up; 0: 60 s */
+        unsigned attempts;           /* of a repeatable request; 0: 5 */
+        uint64_t first_pause_ms;     /* before the second attempt, doubled after each; 0: 500 ms */
+        uint64_t longest_pause_ms;   /* bound of a pause, also of Retry-After; 0: 30 s */
+        const atomic_bool *stop;     /* once true, whatever runs or waits ends with ST_BUSY; may be NULL */
 };
 
 /** Bytes of a request body in order: up to n into to; 0 at the end; -1 to give up. */
@@ -49,34 +49,35 @@ typedef bool http_client_rewind(void *context);
 typedef enum status http_client_write(void *context, const void *data, size_t n);
 
 struct http_client_request {
-        const char *method;           /* "GET", "POST", "PUT", "DELETE", "HEAD" */
-        const char *path;             /* "/api/v1/..." behind the base, with query; or a whole URL */
-        const char *const *headers;   /* "Name: value", ended by NULL; may be NULL */
+        const char *method;         /* "GET", "POST", "PUT", "DELETE", "HEAD" */
+        const char *path;           /* "/api/v1/..." behind the base, with query; or a whole URL */
+        const char *const *headers; /* "Name: value", ended by NULL; may be NULL */
 
-        const void *body;             /* either bytes, borrowed, */
+        const void *body; /* either bytes, borrowed, */
         size_t body_size;
-        http_client_read *read;       /* or a stream, sent chunked unless its size is known */
-        http_client_rewind *rewind;   /* NULL: a stream that began cannot be sent again */
-        void *context;                /* of read and rewind */
-        uint64_t stream_size;         /* 0: not known */
+        http_client_read *read;     /* or a stream, sent chunked unless its size is known */
+        http_client_rewind *rewind; /* NULL: a stream that began cannot be sent again */
+        void *context;              /* of read and rewind */
+        uint64_t stream_size;       /* 0: not known */
 
-        size_t max_response;          /* 0: 1 MiB; past it the request fails with ST_TOO_BIG */
-        http_client_write *write;     /* NULL: the body goes to response.body */
+        size_t max_response;      /* 0: 1 MiB; past it the request fails with ST_TOO_BIG */
+        http_client_write *write; /* NULL: the body goes to response.body */
         void *write_context;
-        bool repeatable;              /* a POST that may be sent twice; others go by their method */
+        bool repeatable; /* a POST that may be sent twice; others go by their method */
 };
 
 struct http_client_response {
-        unsigned code;                /* 0: no answer came */
-        struct buf body;              /* of any answer, unless write took it; owned */
+        unsigned code;   /* 0: no answer came */
+        struct buf body; /* of any answer, unless write took it; owned */
         char content_type[80];
-        uint64_t retry_after_ms;      /* of the last answer, 0 none */
+        uint64_t retry_after_ms; /* of the last answer, 0 none */
         unsigned attempts;
 };
 void http_client_response_deinit(struct http_client_response *r); /* also fine on a zeroed one */
 #define _cleanup_http_client_response_ _cleanup_(http_client_response_deinit)
 
-enum status http_client_create(const struct http_client_options *options, struct http_client **ret, struct error *err) MUST_CHECK;
+enum status http_client_create(const struct http_client_options *options, struct http_client **ret,
+                               struct error *err) MUST_CHECK;
 void http_client_destroy(struct http_client *client); /* takes NULL */
 static inline void http_client_cleanup(struct http_client **c)
 {
@@ -99,7 +100,8 @@ enum status http_client_send(struct http_client *client, const struct http_clien
 enum status http_client_escape(struct buf *to, const char *text);
 
 /** A member of a JSON error answer ("error", "reason") as text, cut to size; "" when there is none. Returns out. */
-const char *http_client_error_member(const struct http_client_response *r, const char *member, char *out, size_t size);
+const char *http_client_error_member(const struct http_client_response *r, const char *member, char *out,
+                                     size_t size);
 
 /** gzip n bytes at the end of to: for bodies with "Content-Encoding: gzip". Source: RFC 1952. */
 enum status http_client_gzip(const void *data, size_t n, struct buf *to, struct error *err) MUST_CHECK;

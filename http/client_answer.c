@@ -31,7 +31,8 @@ uint64_t retry_after_ms(const char *value, size_t n, time_t now)
         return at - now > 86400 ? 86400000 : (uint64_t)(at - now) * 1000;
 }
 
-const char *http_client_error_member(const struct http_client_response *r, const char *member, char *out, size_t size)
+const char *http_client_error_member(const struct http_client_response *r, const char *member, char *out,
+                                     size_t size)
 {
         struct json_tokener *tokener = r->body.size && r->body.size <= INT32_MAX ? json_tokener_new_ex(16) : NULL;
         struct json_object *root, *value;
@@ -40,8 +41,8 @@ const char *http_client_error_member(const struct http_client_response *r, const
         if (!tokener)
                 return out;
         root = json_tokener_parse_ex(tokener, (const char *)r->body.data, (int)r->body.size);
-        if (root && json_object_is_type(root, json_type_object) && json_object_object_get_ex(root, member, &value) &&
-            json_object_is_type(value, json_type_string))
+        if (root && json_object_is_type(root, json_type_object) &&
+            json_object_object_get_ex(root, member, &value) && json_object_is_type(value, json_type_string))
                 snprintf(out, size, "%s", json_object_get_string(value));
         json_object_put(root);
         json_tokener_free(tokener);
@@ -114,9 +115,11 @@ static enum status judge_failure(const char *method, const char *url, CURLcode r
         if (rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CACERT_BADFILE)
                 return error_set(err, ST_USAGE, "%s %.100s failed: %s; check the certificate", method, url, text);
         if (rc == CURLE_ABORTED_BY_CALLBACK)
-                return error_set(err, ST_OS, "%s %.100s failed: the request's own content could not be read", method, url);
+                return error_set(err, ST_OS, "%s %.100s failed: the request's own content could not be read",
+                                 method, url);
         if (rc == CURLE_COULDNT_CONNECT || rc == CURLE_COULDNT_RESOLVE_HOST)
-                return error_set(err, ST_BUSY, "%s %.100s failed: %s; is the service running there?", method, url, text);
+                return error_set(err, ST_BUSY, "%s %.100s failed: %s; is the service running there?", method, url,
+                                 text);
         return error_set(err, ST_BUSY, "%s %.100s failed after %u attempt%s: %s", method, url, r->attempts,
                          r->attempts == 1 ? "" : "s", text);
 }
@@ -131,6 +134,6 @@ enum status client_judge(const char *method, const char *url, CURLcode rc, const
         if (r->code < 300)
                 return judge_failure(method, url, rc, curl_text, r, err);
         server_text(r, text, sizeof text);
-        return error_set(err, status_of_code(r->code), "%s %.100s: HTTP %u%s%s%s", method, url, r->code, text[0] ? ": " : "",
-                         text, text[0] ? "" : next_step(r->code));
+        return error_set(err, status_of_code(r->code), "%s %.100s: HTTP %u%s%s%s", method, url, r->code,
+                         text[0] ? ": " : "", text, text[0] ? "" : next_step(r->code));
 }

@@ -30,6 +30,7 @@ enum parquet_encoding {
         ENCODING_DELTA_BINARY_PACKED = 5,
         ENCODING_DELTA_LENGTH_BYTE_ARRAY = 6,
         ENCODING_RLE_DICTIONARY = 8,
+        ENCODING_BYTE_STREAM_SPLIT = 9,
 };
 
 enum parquet_codec { CODEC_UNCOMPRESSED = 0, CODEC_ZSTD = 6 };

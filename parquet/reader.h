@@ -6,8 +6,9 @@
  * @file
  * Reads Parquet files: ours, and those that other programs write with the
  * usual encodings (PLAIN, dictionary, RLE, DELTA_BINARY_PACKED,
- * DELTA_LENGTH_BYTE_ARRAY; data pages v1 and v2; uncompressed or zstd). Every
- * byte is taken for hostile: a broken file is ST_BAD_DATA, never more.
+ * DELTA_LENGTH_BYTE_ARRAY, BYTE_STREAM_SPLIT; data pages v1 and v2;
+ * uncompressed or zstd). Every byte is taken for hostile: a broken file is
+ * ST_BAD_DATA, never more.
  *
  *      file_map_open(path, LIMIT_PARQUET_FILE_BYTES, &map, err);
  *      parquet_file_open(map.data, map.size, path, &f, err);

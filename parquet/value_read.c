@@ -18,37 +18,62 @@ static bool is_bytes(const struct parquet_node *n)
         return n->physical == PHYSICAL_BYTE_ARRAY || n->physical == PHYSICAL_FIXED;
 }
 
-/* PLAIN numbers, as 64-bit integers or the bits of doubles. */
+static size_t number_width(uint8_t physical)
+{
+        return physical == PHYSICAL_INT32 || physical == PHYSICAL_FLOAT ? 4 : 8;
+}
+
+/* A number of a page as a 64-bit integer or the bits of a double. */
+static int64_t widen(uint8_t physical, uint64_t raw)
+{
+        uint32_t low = (uint32_t)raw;
+        int64_t bits;
+        double wide;
+        float single;
+
+        switch (physical) {
+        case PHYSICAL_INT32:
+                return (int32_t)low;
+        case PHYSICAL_FLOAT:
+                memcpy(&single, &low, sizeof single);
+                wide = single;
+                memcpy(&bits, &wide, sizeof bits);
+                return bits;
+        default:
+                return (int64_t)raw;
+        }
+}
+
 static bool read_plain_numbers(struct reader *r, uint8_t physical, int64_t *ret, size_t count)
 {
-        size_t width = physical == PHYSICAL_INT32 || physical == PHYSICAL_FLOAT ? 4 : 8;
+        size_t width = number_width(physical);
         const uint8_t *from;
 
         if (!reader_bytes(r, count * width, &from))
                 return false;
-        if (width == 8) {
-                for (size_t i = 0; i < count; i++) {
-                        uint64_t raw;
-
-                        memcpy(&raw, from + i * 8, sizeof raw);
-                        ret[i] = (int64_t)le64toh(raw);
-                }
-                return true;
-        }
         for (size_t i = 0; i < count; i++) {
-                uint32_t raw;
+                uint64_t raw = 0;
 
-                memcpy(&raw, from + i * 4, sizeof raw);
-                raw = le32toh(raw);
-                ret[i] = (int32_t)raw;
-                if (physical == PHYSICAL_FLOAT) {
-                        float single;
-                        double wide;
+                memcpy(&raw, from + i * width, width);
+                ret[i] = widen(physical, le64toh(raw));
+        }
+        return true;
+}
 
-                        memcpy(&single, &raw, sizeof single);
-                        wide = single;
-                        memcpy(&ret[i], &wide, sizeof wide);
-                }
+/* BYTE_STREAM_SPLIT: the first bytes of all numbers, then the second ones, ... */
+static bool read_split_numbers(struct reader *r, uint8_t physical, int64_t *ret, size_t count)
+{
+        size_t width = number_width(physical);
+        const uint8_t *from;
+
+        if (!reader_bytes(r, count * width, &from))
+                return false;
+        for (size_t i = 0; i < count; i++) {
+                uint64_t raw = 0;
+
+                for (size_t k = 0; k < width; k++)
+                        raw |= (uint64_t)from[k * count + i] << (8 * k);
+                ret[i] = widen(physical, raw);
         }
         return true;
 }
@@ -217,6 +242,8 @@ static enum status read_number_values(struct value_reader *v, struct read_page *
 
         if (p->encoding == ENCODING_PLAIN) {
                 ok = is_bool ? read_bools(&p->payload, to, count) : read_plain_numbers(&p->payload, physical, to, count);
+        } else if (p->encoding == ENCODING_BYTE_STREAM_SPLIT && !is_bool) {
+                ok = read_split_numbers(&p->payload, physical, to, count);
         } else if (p->encoding == ENCODING_DELTA_BINARY_PACKED &&
                    (physical == PHYSICAL_INT32 || physical == PHYSICAL_INT64)) {
                 ok = decode_delta(&p->payload, to, count);

@@ -342,9 +342,10 @@ enum status delta_clean_log(struct delta_table *t, int64_t keep_ms, struct error
                 int64_t commit = version_of(entry->d_name, ".json");
                 int64_t checkpoint = version_of(entry->d_name, ".checkpoint.parquet");
                 int64_t version = commit > checkpoint ? commit : checkpoint;
+                bool leftover = strncmp(entry->d_name, ".tmp-", 5) == 0; /* of a writer that died */
                 struct stat info;
 
-                if (version < 0 || version >= l.checkpoint ||
+                if ((!leftover && (version < 0 || version >= l.checkpoint)) ||
                     fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
                     (int64_t)info.st_mtim.tv_sec * 1000 > cutoff_ms)
                         continue;

@@ -120,14 +120,15 @@ struct delta_commit {
  * @return ST_OK; ST_BUSY when another writer took the version: refresh, look
  *         again, retry; ST_NOT_FOUND when a path to remove is not live; ST_USAGE for a
  *         schema that drops or changes columns or a path that is live
- *         already; ST_OS; ST_NO_MEMORY. The table's state is unchanged on failure.
+ *         already; ST_OS; ST_NO_MEMORY. The table's state is unchanged on failure;
+ *         after ST_OS the commit may be in the log all the same: refresh.
  */
 enum status delta_commit(struct delta_table *t, const struct delta_commit *c, struct error *err) MUST_CHECK;
 
 /** Write a checkpoint of the current state now; delta_commit() does it by itself every so often. */
 enum status delta_checkpoint(struct delta_table *t, struct error *err) MUST_CHECK;
 
-/** Unlink commits and checkpoints that the last checkpoint replaces and that are older than keep_ms. */
+/** Unlink commits and checkpoints that the last checkpoint replaces, and leftovers of writers that died, older than keep_ms. */
 enum status delta_clean_log(struct delta_table *t, int64_t keep_ms, struct error *err) MUST_CHECK;
 
 /**

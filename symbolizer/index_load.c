@@ -21,7 +21,8 @@ struct load {
         const struct symbol_table *table;
         struct index_write w;
         struct index_object old, now;
-        uint32_t *functions;  /* number of each function of the table */
+        bool *frame_used;     /* by a range */
+        uint32_t *functions;  /* number of each function of the table; 0 when no range needs it */
         uint32_t *files;      /* number of each frame's file */
         struct block_builder *builder;
         struct buf block;
@@ -31,7 +32,30 @@ struct load {
 
 #define NODE_HEAD_BYTES 10 /* LMDB's node header and pointer */
 
-/* Every function's number; an unnamed one has 0. */
+/* A table may hold functions, frames and chains that no range refers to: they are left out. */
+static enum status mark_used(struct load *l, struct error *err)
+{
+        const struct symbol_table *t = l->table;
+
+        l->frame_used = calloc((size_t)t->frame_count + 1, sizeof *l->frame_used);
+        if (!l->frame_used)
+                return error_no_memory(err);
+        for (uint32_t i = 0; i < t->range_count; i++) {
+                const struct symbol_chain *chain = &t->chains[t->ranges[i].chain];
+
+                memset(l->frame_used + chain->first_frame, true, chain->frame_count);
+        }
+        return ST_OK;
+}
+
+static struct strings_item function_item(const struct symbol_table *t, const struct symbol_function *f)
+{
+        const char *text = t->strings + (f->linkage_name ? f->linkage_name : f->name);
+
+        return (struct strings_item){ .text = text, .size = (uint32_t)strnlen(text, LIMIT_NAME_BYTES) };
+}
+
+/* The number of every function in use; an unnamed one has 0. */
 static enum status intern_functions(struct load *l, struct error *err)
 {
         const struct symbol_table *t = l->table;
@@ -41,11 +65,13 @@ static enum status intern_functions(struct load *l, struct error *err)
         l->functions = calloc((size_t)t->function_count + 1, sizeof *l->functions);
         if (!items || !l->functions)
                 return error_no_memory(err);
-        for (uint32_t i = 0; i < t->function_count; i++) {
-                const struct symbol_function *f = &t->functions[i];
+        for (uint32_t i = 0; i < t->function_count; i++)
+                items[i].text = "";
+        for (uint32_t i = 0; i < t->frame_count; i++) {
+                uint32_t function = t->frames[i].function;
 
-                items[i].text = t->strings + (f->linkage_name ? f->linkage_name : f->name);
-                items[i].size = (uint32_t)strnlen(items[i].text, LIMIT_NAME_BYTES);
+                if (l->frame_used[i] && function != SYMBOL_NO_FUNCTION && !items[function].size)
+                        items[function] = function_item(t, &t->functions[function]);
         }
         st = strings_intern(&l->w.index->functions, &l->w, items, t->function_count, err);
         for (uint32_t i = 0; i < t->function_count && !st; i++) {
@@ -75,7 +101,7 @@ static enum status intern_files(struct load *l, struct error *err)
         if (!offsets || !l->files)
                 return error_no_memory(err);
         for (uint32_t i = 0; i < t->frame_count; i++)
-                offsets[i] = t->frames[i].file;
+                offsets[i] = l->frame_used[i] ? t->frames[i].file : 0;
         qsort(offsets, t->frame_count, sizeof *offsets, compare_u32);
         for (uint32_t i = 0; i < t->frame_count; i++)
                 if (i == 0 || offsets[i] != offsets[count - 1])
@@ -91,8 +117,11 @@ static enum status intern_files(struct load *l, struct error *err)
         if (st)
                 return st;
         for (uint32_t i = 0; i < t->frame_count; i++) {
-                const uint32_t *at = bsearch(&t->frames[i].file, offsets, count, sizeof *offsets, compare_u32);
+                const uint32_t *at;
 
+                if (!l->frame_used[i])
+                        continue;
+                at = bsearch(&t->frames[i].file, offsets, count, sizeof *offsets, compare_u32);
                 l->files[i] = items[at - offsets].number;
         }
         for (size_t i = 0; i < count; i++)
@@ -127,7 +156,7 @@ static enum status write_range(struct load *l, const struct symbol_range *range,
         for (uint32_t i = 0; i < count; i++) {
                 const struct symbol_table_frame *f = &t->frames[chain->first_frame + i];
 
-                l->frames[i].function = f->function == UINT32_MAX ? 0 : l->functions[f->function];
+                l->frames[i].function = f->function == SYMBOL_NO_FUNCTION ? 0 : l->functions[f->function];
                 l->frames[i].file = l->files[chain->first_frame + i];
                 l->frames[i].line = f->line;
         }
@@ -210,6 +239,8 @@ static enum status load_new(struct load *l, struct error *err)
         page_bytes = env.ms_psize;
         texts = strings_bytes(&index->functions, l->w.txn) + strings_bytes(&index->files, l->w.txn);
         st = take_number(l, err);
+        if (!st)
+                st = mark_used(l, err);
         if (!st)
                 st = intern_functions(l, err);
         if (!st)
@@ -294,6 +325,7 @@ enum status symbol_index_load(struct symbol_index *index, const struct symbol_ta
         pthread_mutex_unlock(&index->write_lock);
         block_builder_destroy(l->builder);
         buf_deinit(&l->block);
+        free(l->frame_used);
         free(l->functions);
         free(l->files);
         free(l);

@@ -52,7 +52,8 @@ static enum status look_at(const char *path, bool named, const struct find_files
         return ST_OK;
 }
 
-static enum status visit(FTS *fts, FTSENT *e, const struct find_files_callbacks *cb, void *context, struct error *err)
+static enum status visit(FTS *fts, FTSENT *e, const struct find_files_callbacks *cb, void *context,
+                         struct error *err)
 {
         struct stat info;
         struct error why;
@@ -85,7 +86,8 @@ static enum status visit(FTS *fts, FTSENT *e, const struct find_files_callbacks 
         }
 }
 
-enum status find_files(const char *path, const struct find_files_callbacks *callbacks, void *context, struct error *err)
+enum status find_files(const char *path, const struct find_files_callbacks *callbacks, void *context,
+                       struct error *err)
 {
         char *const paths[] = { (char *)path, NULL };
         FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);

@@ -28,7 +28,8 @@ static const struct usage usage = {
                     "  cairn-upload --server https://cairn.example --token-file ~/.cairn-token build/bin/server\n"
                     "  cairn-upload /usr/lib/debug\n"
                     "      everything that Debian's -dbgsym and -dbg packages installed\n"
-                    "  cairn-upload --dry-run --json build/ | jq -r '.files[] | select(.state == \"would_send\") | .path'\n",
+                    "  cairn-upload --dry-run --json build/ | jq -r '.files[] | select(.state == \"would_send\") | "
+                    ".path'\n",
 };
 
 struct command_options {
@@ -96,7 +97,8 @@ static enum status find_all(struct finding *f, char **paths, int count, struct e
                 return st;
         upload_list_settle(&f->list);
         if (!f->elf_files && !f->report.problems)
-                return error_set(err, ST_NOT_FOUND, "no ELF files under '%s'%s", paths[0], count > 1 ? " and the other paths" : "");
+                return error_set(err, ST_NOT_FOUND, "no ELF files under '%s'%s", paths[0],
+                                 count > 1 ? " and the other paths" : "");
         return ST_OK;
 }
 
@@ -108,11 +110,15 @@ static enum status ask(const struct http_client_options *http, struct upload_lis
         return st ? st : want_ask(client, list, err);
 }
 
-static enum status run(const struct command_options *o, struct finding *f, char **paths, int count, struct error *err)
+static enum status run(const struct command_options *o, struct finding *f, char **paths, int count,
+                       struct error *err)
 {
         _cleanup_free_ char *token = NULL;
-        struct http_client_options http = { .size = sizeof http, .base_url = o->server, .idle_timeout_s = VERIFY_TIMEOUT_S,
-                                            .user_agent = "cairn-upload/" CAIRN_VERSION, .stop = &stop };
+        struct http_client_options http = { .size = sizeof http,
+                                            .base_url = o->server,
+                                            .idle_timeout_s = VERIFY_TIMEOUT_S,
+                                            .user_agent = "cairn-upload/" CAIRN_VERSION,
+                                            .stop = &stop };
         enum status st = o->token_file ? http_client_read_token(o->token_file, &token, err) : ST_OK;
 
         if (st)
@@ -132,7 +138,8 @@ static enum status run(const struct command_options *o, struct finding *f, char 
                 report_json(&f->report, &f->list, o->server, o->dry_run);
         else
                 report_summary(&f->report, &f->list, o->dry_run);
-        return atomic_load(&stop) ? error_set(err, ST_BUSY, "stopped; run the same command again to send the rest") : ST_OK;
+        return atomic_load(&stop) ? error_set(err, ST_BUSY, "stopped; run the same command again to send the rest")
+                                  : ST_OK;
 }
 
 static enum status parse(struct command_options *o, int *argc, char ***argv, struct error *err)
@@ -140,7 +147,8 @@ static enum status parse(struct command_options *o, int *argc, char ***argv, str
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 0, "URL", &o->server, "the service (default " DEFAULT_SERVER ")"),
                 OPTION_STRING("token-file", 0, "FILE", &o->token_file, "file with a token of scope upload"),
-                OPTION_FLAG("executables", 0, &o->executables, "send whole executables too, for gdb and debuginfod clients"),
+                OPTION_FLAG("executables", 0, &o->executables,
+                            "send whole executables too, for gdb and debuginfod clients"),
                 OPTION_FLAG("dry-run", 'n', &o->dry_run, "ask the service, send nothing"),
                 OPTION_FLAG("force", 0, &o->force, "send without asking, and replace what is there"),
                 OPTION_UINT("jobs", 'j', "N", &o->jobs, "files in flight at a time (default 4)"),

@@ -137,9 +137,12 @@ static void print_skips(const struct upload_skips *s, const struct totals *t)
                 uint64_t count;
                 const char *why;
         } parts[] = {
-                { s->no_build_id, "without a build-id" },  { s->no_symbols, "without symbols" },
-                { s->duplicate, "duplicate" },             { s->core_dump, "core dump" },
-                { s->broken, "not readable as ELF" },      { t->refused, t->refused_why },
+                { s->no_build_id, "without a build-id" },
+                { s->no_symbols, "without symbols" },
+                { s->duplicate, "duplicate" },
+                { s->core_dump, "core dump" },
+                { s->broken, "not readable as ELF" },
+                { t->refused, t->refused_why },
         };
         uint64_t sum = 0;
         const char *separator = "";

@@ -16,9 +16,9 @@
 
 struct report {
         pthread_mutex_t lock;
-        bool is_terminal;          /* stderr is one */
-        bool progress_shown;       /* a progress line waits to be overwritten */
-        size_t done, total;        /* files to send */
+        bool is_terminal;    /* stderr is one */
+        bool progress_shown; /* a progress line waits to be overwritten */
+        size_t done, total;  /* files to send */
         uint64_t total_bytes;
         _Atomic uint64_t moved;    /* unpacked bytes on their way so far */
         uint64_t problems;         /* files that could not be read or sent */

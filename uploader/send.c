@@ -24,7 +24,7 @@ struct packer {
         uint8_t *slice;
         ZSTD_inBuffer in;
         bool done;
-        bool failed;            /* reading failed or the file has become shorter */
+        bool failed; /* reading failed or the file has become shorter */
         uint64_t packed;
         _Atomic uint64_t *moved;
 };
@@ -100,8 +100,11 @@ static void packer_deinit(struct packer *p)
 
 static enum status packer_init(struct packer *p, int fd, uint64_t size, _Atomic uint64_t *moved, struct error *err)
 {
-        *p = (struct packer){ .fd = fd, .size = size, .moved = moved, .zstd = ZSTD_createCCtx(), .slice = malloc(SLICE_BYTES) };
-        if (p->zstd && p->slice && !ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, COMPRESSION_LEVEL)) &&
+        *p = (struct packer){
+                .fd = fd, .size = size, .moved = moved, .zstd = ZSTD_createCCtx(), .slice = malloc(SLICE_BYTES)
+        };
+        if (p->zstd && p->slice &&
+            !ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, COMPRESSION_LEVEL)) &&
             !ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_checksumFlag, 1)) &&
             !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(p->zstd, size)))
                 return ST_OK;
@@ -123,7 +126,8 @@ static enum status hash_file(int fd, uint64_t size, const char *path, const atom
                 if (got < 0)
                         return error_os(err, errno, "cannot read '%s'", path);
                 if (got == 0)
-                        return error_set(err, ST_NOT_FOUND, "'%s' became shorter while it was read; upload it again", path);
+                        return error_set(err, ST_NOT_FOUND,
+                                         "'%s' became shorter while it was read; upload it again", path);
                 if (stop && atomic_load(stop))
                         return error_set(err, ST_BUSY, "stopped before '%s' was sent", path);
                 sha256_update(&hash, slice, (size_t)got);
@@ -134,7 +138,8 @@ static enum status hash_file(int fd, uint64_t size, const char *path, const atom
         return st;
 }
 
-/* The bytes to send, as an open file: the split, or the file itself. The build-id must still be the one asked about. */
+/* The bytes to send, as an open file: the split, or the file itself. The build-id must still be the one asked
+ * about. */
 static enum status open_content(const struct upload_item *item, int *fd_ret, uint64_t *size_ret, struct error *err)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
@@ -148,7 +153,8 @@ static enum status open_content(const struct upload_item *item, int *fd_ret, uin
         if (st)
                 return st;
         if (!build_id_equal(&img.build_id, &item->build_id))
-                return error_set(err, ST_NOT_FOUND, "'%s' was replaced while the server was asked; upload it again", item->path);
+                return error_set(err, ST_NOT_FOUND, "'%s' was replaced while the server was asked; upload it again",
+                                 item->path);
         if (!item->split) {
                 *size_ret = img.size;
                 *fd_ret = steal_fd(&fd);
@@ -180,10 +186,11 @@ static enum status put(struct http_client *client, struct upload_item *item, boo
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_buf_ struct buf path;
         char size_header[48], hash_header[96], hex[SHA256_HEX_MAX], reason[64];
-        const char *const headers[] = { "Content-Type: application/octet-stream", "Content-Encoding: zstd", size_header,
-                                        hash_header, NULL };
-        struct http_client_request q = { .method = "PUT", .headers = headers, .read = packer_read, .rewind = packer_rewind,
-                                         .context = p };
+        const char *const headers[] = { "Content-Type: application/octet-stream", "Content-Encoding: zstd",
+                                        size_header, hash_header, NULL };
+        struct http_client_request q = {
+                .method = "PUT", .headers = headers, .read = packer_read, .rewind = packer_rewind, .context = p
+        };
         enum status st;
 
         buf_init(&path, KiB(8));

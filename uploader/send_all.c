@@ -10,12 +10,12 @@ struct crew {
         struct report *report;
         bool force;
         const atomic_bool *stop;
-        atomic_size_t next;          /* item to look at */
+        atomic_size_t next; /* item to look at */
         atomic_uint failures_in_a_row;
         atomic_bool give_up;
         atomic_uint running;
         pthread_mutex_t lock;
-        pthread_cond_t ended;        /* running went down */
+        pthread_cond_t ended; /* running went down */
 };
 
 struct worker {
@@ -95,8 +95,12 @@ static void wait_for_all(struct crew *c)
 enum status send_all(const struct http_client_options *options, struct upload_list *list, unsigned jobs, bool force,
                      struct report *report, struct error *err)
 {
-        struct crew crew = { .list = list, .report = report, .force = force, .stop = options->stop,
-                             .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
+        struct crew crew = { .list = list,
+                             .report = report,
+                             .force = force,
+                             .stop = options->stop,
+                             .lock = PTHREAD_MUTEX_INITIALIZER,
+                             .ended = PTHREAD_COND_INITIALIZER };
         struct worker workers[SEND_JOBS_MAX];
         unsigned started = 0;
         enum status st = ST_OK;

@@ -30,9 +30,18 @@ static bool begins_with(const char *s, const char *prefix)
 static bool is_useful_when_loaded(const struct elf_section *s)
 {
         static const char *const names[] = {
-                ".eh_frame", ".eh_frame_hdr", ".gosymtab", ".gopclntab", ".data.rel.ro.gosymtab",
-                ".data.rel.ro.gopclntab", ".go.buildinfo", ".go.module", ".gnu_debugdata", ".gnu_debuglink",
-                ".gnu_debugaltlink", ".interp",
+                ".eh_frame",
+                ".eh_frame_hdr",
+                ".gosymtab",
+                ".gopclntab",
+                ".data.rel.ro.gosymtab",
+                ".data.rel.ro.gopclntab",
+                ".go.buildinfo",
+                ".go.module",
+                ".gnu_debugdata",
+                ".gnu_debuglink",
+                ".gnu_debugaltlink",
+                ".interp",
         };
 
         switch (s->type) {
@@ -111,8 +120,11 @@ static enum status lay_out(const struct elf_image *img, struct layout *l, struct
                 if (split_keeps_section(img, s))
                         at += s->size;
                 if (at > LIMIT_OBJECT_BYTES || (!img->is_64 && at > UINT32_MAX))
-                        return error_set(err, ST_TOO_BIG, "cannot split '%s': its sections overlap, together they are over 0x%" PRIx64
-                                         " bytes", img->name, at);
+                        return error_set(
+                                err, ST_TOO_BIG,
+                                "cannot split '%s': its sections overlap, together they are over 0x%" PRIx64
+                                " bytes",
+                                img->name, at);
         }
         l->section_headers = align_up(at, 8);
         return ST_OK;
@@ -162,8 +174,8 @@ static void move_segment(const struct elf_image *img, const struct layout *l, GE
                 return;
         if (p->p_type == PT_PHDR)
                 p->p_offset = img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
-        else if (moved_offset(img, l, p->p_offset, &first) && moved_offset(img, l, p->p_offset + p->p_filesz - 1, &last) &&
-                 last - first == p->p_filesz - 1)
+        else if (moved_offset(img, l, p->p_offset, &first) &&
+                 moved_offset(img, l, p->p_offset + p->p_filesz - 1, &last) && last - first == p->p_filesz - 1)
                 p->p_offset = first;
         else
                 p->p_filesz = 0;
@@ -177,8 +189,13 @@ static bool write_segments(const struct elf_image *img, Elf *elf, const struct l
                 return false;
         for (size_t i = 0; i < img->segment_count; i++) {
                 const struct elf_segment *s = &img->segments[i];
-                GElf_Phdr p = { .p_type = s->type, .p_flags = s->flags, .p_offset = s->offset, .p_vaddr = s->address,
-                                .p_paddr = s->physical, .p_filesz = s->file_size, .p_memsz = s->memory_size,
+                GElf_Phdr p = { .p_type = s->type,
+                                .p_flags = s->flags,
+                                .p_offset = s->offset,
+                                .p_vaddr = s->address,
+                                .p_paddr = s->physical,
+                                .p_filesz = s->file_size,
+                                .p_memsz = s->memory_size,
                                 .p_align = s->alignment };
 
                 move_segment(img, l, &p);
@@ -188,12 +205,18 @@ static bool write_segments(const struct elf_image *img, Elf *elf, const struct l
         return true;
 }
 
-static bool write_section(const struct elf_image *img, Elf *elf, const struct layout *l, const struct elf_section *s,
-                          const uint8_t *names)
+static bool write_section(const struct elf_image *img, Elf *elf, const struct layout *l,
+                          const struct elf_section *s, const uint8_t *names)
 {
         Elf_Scn *scn = elf_newscn(elf);
-        GElf_Shdr h = { .sh_flags = s->flags, .sh_addr = s->address, .sh_offset = l->offsets[s->index], .sh_size = s->size,
-                        .sh_link = s->link, .sh_info = s->info, .sh_addralign = s->alignment, .sh_entsize = s->entry_size };
+        GElf_Shdr h = { .sh_flags = s->flags,
+                        .sh_addr = s->address,
+                        .sh_offset = l->offsets[s->index],
+                        .sh_size = s->size,
+                        .sh_link = s->link,
+                        .sh_info = s->info,
+                        .sh_addralign = s->alignment,
+                        .sh_entsize = s->entry_size };
 
         h.sh_name = *s->name ? (uint32_t)((const uint8_t *)s->name - names) : 0;
         h.sh_type = s->type == SHT_NULL || split_keeps_section(img, s) ? s->type : SHT_NOBITS;
@@ -236,8 +259,8 @@ static enum status write_skeleton(const struct elf_image *img, int fd, const str
         if (!elf)
                 return elf_failed(img, err, "libelf cannot write");
         elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT);
-        if (!write_header(img, elf, l, names) || !write_segments(img, elf, l) || !write_sections(img, elf, l, names) ||
-            elf_update(elf, ELF_C_WRITE) < 0)
+        if (!write_header(img, elf, l, names) || !write_segments(img, elf, l) ||
+            !write_sections(img, elf, l, names) || elf_update(elf, ELF_C_WRITE) < 0)
                 st = elf_failed(img, err, "libelf cannot write the headers");
         elf_end(elf);
         return st;
@@ -268,7 +291,8 @@ static enum status copy_content(const struct elf_image *img, const struct elf_se
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)
-                        return error_os(err, errno, "cannot split '%s': cannot write the temporary file", img->name);
+                        return error_os(err, errno, "cannot split '%s': cannot write the temporary file",
+                                        img->name);
                 give_back(img, bytes, (size_t)n);
                 bytes += n;
                 offset += (uint64_t)n;

@@ -21,8 +21,8 @@ void upload_list_deinit(struct upload_list *list)
         *list = (struct upload_list){ 0 };
 }
 
-static enum status append(struct upload_list *list, const struct elf_image *img, const char *path, enum upload_kind kind,
-                          struct error *err)
+static enum status append(struct upload_list *list, const struct elf_image *img, const char *path,
+                          enum upload_kind kind, struct error *err)
 {
         struct upload_item *item;
 
@@ -37,8 +37,13 @@ static enum status append(struct upload_list *list, const struct elf_image *img,
         }
         item = &list->items[list->count];
         *item = (struct upload_item){
-                .path = strdup(path), .build_id = img->build_id, .kind = kind, .quality = elf_image_quality(img),
-                .split = kind == UPLOAD_DEBUGINFO && split_is_needed(img), .size_bytes = img->size, .order = list->count,
+                .path = strdup(path),
+                .build_id = img->build_id,
+                .kind = kind,
+                .quality = elf_image_quality(img),
+                .split = kind == UPLOAD_DEBUGINFO && split_is_needed(img),
+                .size_bytes = img->size,
+                .order = list->count,
         };
         if (!item->path)
                 return error_no_memory(err);
@@ -96,13 +101,14 @@ static enum status add_supplementary(struct upload_list *list, const struct elf_
         other = path_by_build_id(&id);
         if (other && open_as(other, &id, &alt))
                 return append(list, &alt, other, UPLOAD_DEBUGINFO, err);
-        note(context, img->name, "its supplementary file (dwz) is not here; upload it too, or names will be missing");
+        note(context, img->name,
+             "its supplementary file (dwz) is not here; upload it too, or names will be missing");
         return ST_OK;
 }
 
 /* A stripped file's debug file, where debug packages put it. */
-static enum status add_installed_debug_file(struct upload_list *list, const struct elf_image *img, upload_note *note,
-                                            void *context, struct error *err)
+static enum status add_installed_debug_file(struct upload_list *list, const struct elf_image *img,
+                                            upload_note *note, void *context, struct error *err)
 {
         _cleanup_elf_image_ struct elf_image debug = { 0 };
         _cleanup_free_ char *path = path_by_build_id(&img->build_id);
@@ -114,7 +120,8 @@ static enum status add_installed_debug_file(struct upload_list *list, const stru
         return st ? st : add_supplementary(list, &debug, note, context, err);
 }
 
-enum status upload_list_add(struct upload_list *list, const char *path, upload_note *note, void *context, struct error *err)
+enum status upload_list_add(struct upload_list *list, const char *path, upload_note *note, void *context,
+                            struct error *err)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
         enum elf_image_kind kind;

@@ -17,11 +17,11 @@ const char *upload_kind_name(enum upload_kind kind); /* "debuginfo", "executable
 
 enum upload_state {
         UPLOAD_UNASKED,
-        UPLOAD_WANTED,        /* the server wants it; also the state of a dry run's "would send" */
-        UPLOAD_THERE,         /* the server has as good or better */
-        UPLOAD_REFUSED,       /* the server wants it for another reason not; reason says */
+        UPLOAD_WANTED,  /* the server wants it; also the state of a dry run's "would send" */
+        UPLOAD_THERE,   /* the server has as good or better */
+        UPLOAD_REFUSED, /* the server wants it for another reason not; reason says */
         UPLOAD_SENT,
-        UPLOAD_FAILED,        /* reason says */
+        UPLOAD_FAILED, /* reason says */
 };
 
 struct upload_item {
@@ -29,11 +29,11 @@ struct upload_item {
         struct build_id build_id;
         enum upload_kind kind;
         enum symbol_quality quality;
-        bool split;                 /* code is left out before it is sent */
-        uint64_t size_bytes;        /* of the file; after sending, of what was sent, unpacked */
-        uint64_t sent_bytes;        /* packed */
+        bool split;          /* code is left out before it is sent */
+        uint64_t size_bytes; /* of the file; after sending, of what was sent, unpacked */
+        uint64_t sent_bytes; /* packed */
         enum upload_state state;
-        enum status failure;        /* of UPLOAD_FAILED */
+        enum status failure; /* of UPLOAD_FAILED */
         char reason[240];
         size_t order;
 };
@@ -47,7 +47,7 @@ struct upload_list {
         struct upload_item *items;
         size_t count, capacity;
         struct upload_skips skips;
-        bool executables;           /* whole executables are wanted too */
+        bool executables; /* whole executables are wanted too */
 };
 
 void upload_list_deinit(struct upload_list *list);

@@ -39,8 +39,11 @@ static enum status ask_batch(struct http_client *client, struct upload_item *ite
         static const char *const headers[] = { "Content-Type: application/json", NULL };
         _cleanup_buf_ struct buf question;
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
-        struct http_client_request q = { .method = "POST", .path = "/api/v1/debuginfo/want", .headers = headers,
-                                         .max_response = LIMIT_HTTP_JSON_BYTES, .repeatable = true };
+        struct http_client_request q = { .method = "POST",
+                                         .path = "/api/v1/debuginfo/want",
+                                         .headers = headers,
+                                         .max_response = LIMIT_HTTP_JSON_BYTES,
+                                         .repeatable = true };
         enum status st;
 
         buf_init(&question, LIMIT_HTTP_JSON_BYTES);

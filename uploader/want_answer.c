@@ -13,7 +13,9 @@ static const char *text_member(struct json_object *o, const char *name)
 {
         struct json_object *v;
 
-        return json_object_object_get_ex(o, name, &v) && json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
+        return json_object_object_get_ex(o, name, &v) && json_object_is_type(v, json_type_string)
+                       ? json_object_get_string(v)
+                       : "";
 }
 
 static bool take_answer(struct json_object *answer, struct upload_item *item)
@@ -46,8 +48,9 @@ enum status want_read_answers(const struct buf *body, struct upload_item *items,
         if (body->size && body->size <= INT32_MAX)
                 root = json_tokener_parse_ex(tokener, (const char *)body->data, (int)body->size);
         json_tokener_free(tokener);
-        if (!root || !json_object_is_type(root, json_type_object) || !json_object_object_get_ex(root, "files", &files) ||
-            !json_object_is_type(files, json_type_array) || json_object_array_length(files) != count)
+        if (!root || !json_object_is_type(root, json_type_object) ||
+            !json_object_object_get_ex(root, "files", &files) || !json_object_is_type(files, json_type_array) ||
+            json_object_array_length(files) != count)
                 goto strange;
         for (size_t i = 0; i < count; i++) {
                 if (!take_answer(json_object_array_get_idx(files, i), &items[i]))
@@ -55,5 +58,7 @@ enum status want_read_answers(const struct buf *body, struct upload_item *items,
         }
         return ST_OK;
 strange:
-        return error_set(err, ST_BAD_DATA, "the server's answer is not of the upload protocol; check that --server is a Cairn service");
+        return error_set(
+                err, ST_BAD_DATA,
+                "the server's answer is not of the upload protocol; check that --server is a Cairn service");
 }

@@ -30,7 +30,7 @@ struct elf_maker_segment {
 struct elf_maker {
         bool is_64, big_endian;
         uint16_t type, machine;
-        bool wide_counts;      /* counts and the index of names are written in section 0 */
+        bool wide_counts;                         /* counts and the index of names are written in section 0 */
         const struct elf_maker_section *sections; /* [1] and on; .shstrtab is added behind them */
         size_t section_count;
         const struct elf_maker_segment *segments;

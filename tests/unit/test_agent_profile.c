@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "agent/profile_build.h"
@@ -212,6 +213,30 @@ START_TEST(an_ended_process_keeps_its_time_and_thread_name)
 }
 END_TEST
 
+START_TEST(code_made_at_run_time_has_the_name_of_the_perf_map)
+{
+        void *code = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        const uint64_t user[] = { HERE(build, 8), (uint64_t)(uintptr_t)code + 0x20, (uint64_t)(uintptr_t)code + 0x1000 };
+        char path[64];
+        FILE *f;
+
+        ck_assert_ptr_ne(code, MAP_FAILED);
+        snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+        f = fopen(path, "we");
+        fprintf(f, "%lx 20 jitted function\n", (unsigned long)(uintptr_t)code);
+        fclose(f);
+        build(user, 3, NULL, 0, 0);
+        unlink(path);
+        ck_assert_uint_eq(depth(), 3);
+        ck_assert_str_eq(frame_name(1), "jitted function"); /* its end is a return address of it */
+        ck_assert_str_eq(frame_name(2), "[jit]");
+        ck_assert_int_eq(frame(1)->kind, ADDRESS_NONE);
+        ck_assert_uint_eq(stats.jit_frames, 1);
+        done();
+        munmap(code, 8192);
+}
+END_TEST
+
 START_TEST(labels_and_type_say_where_and_what)
 {
         static const char *items[] = { "env=prod", "host.name=mine" };
@@ -260,4 +285,4 @@ END_TEST
 TEST_SUITE("agent_profile", callers_are_taken_back_by_one_and_the_leaf_is_not,
            a_leaf_in_a_system_call_is_taken_back_like_a_caller, a_stack_ends_before_a_caller_that_is_no_code,
            kernel_frames_come_first_with_name_and_link_time_address, an_ended_process_keeps_its_time_and_thread_name,
-           labels_and_type_say_where_and_what, kernel_threads_share_the_name_of_their_kind)
+           code_made_at_run_time_has_the_name_of_the_perf_map, labels_and_type_say_where_and_what, kernel_threads_share_the_name_of_their_kind)

@@ -489,7 +489,35 @@ START_TEST(table_with_partitions_removal_and_a_new_column)
 }
 END_TEST
 
-TEST_SUITE("delta_log", created_table_is_empty_at_version_0, creating_twice_is_busy, absent_table_is_not_found,
+/* DELTA_FOREIGN is the table of the test above after tests/e2e/parquet-readers.t had deltalake append to it. */
+START_TEST(commits_of_another_writer_are_read)
+{
+        const char *dir = getenv("DELTA_FOREIGN");
+        struct delta_table *t = NULL;
+        struct delta_snapshot *s = NULL;
+        uint64_t rows = 0;
+
+        if (!dir)
+                return;
+        OK(delta_table_open(dir, &t, &err));
+        OK(delta_snapshot_take(t, &s, &err));
+        ck_assert_uint_ge(s->version, 8);
+        ck_assert_uint_eq(s->file_count, 6);
+        for (size_t i = 0; i < s->file_count; i++) {
+                uint64_t n = 0;
+
+                ck_assert(delta_file_rows(s->files[i], &n));
+                ck_assert_uint_eq(s->files[i]->partition_count, 1);
+                ck_assert_str_eq(s->files[i]->partitions[0].key, "date");
+                rows += n;
+        }
+        ck_assert_uint_eq(rows, 4006);
+        delta_snapshot_release(s);
+        delta_table_close(t);
+}
+END_TEST
+
+TEST_SUITE("delta_log", commits_of_another_writer_are_read, created_table_is_empty_at_version_0, creating_twice_is_busy, absent_table_is_not_found,
            of_two_writers_the_second_is_busy_and_sees_the_first_after_a_refresh, snapshot_outlives_removal_and_table,
            senseless_commits_change_nothing, progress_of_an_application_is_kept,
            checkpoint_stands_for_the_commits_before_it, broken_checkpoint_is_passed_over, log_with_a_gap_is_bad_data,

@@ -49,11 +49,15 @@ static void make_program(struct elf_maker *m, struct buf *file)
                         elf_make_word(m, &symbols, 0x10, 8);
                 }
         }
-        sections[1] = (struct elf_maker_section){ ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 0x400200, .content = note.data, .size = note.size };
-        sections[2] = (struct elf_maker_section){ ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x400000, .content = "codecode", .size = 8 };
-        sections[3] = (struct elf_maker_section){ ".symtab", SHT_SYMTAB, 0, 0, symbols.data, symbols.size, .link = 4,
-                                                  .entry_size = m->is_64 ? 24 : 16 };
-        sections[4] = (struct elf_maker_section){ ".strtab", SHT_STRTAB, .content = strings, .size = sizeof strings };
+        sections[1] = (struct elf_maker_section){ ".note.gnu.build-id", SHT_NOTE,         SHF_ALLOC, 0x400200,
+                                                  .content = note.data, .size = note.size };
+        sections[2] = (struct elf_maker_section){ ".text",  SHT_PROGBITS,          SHF_ALLOC | SHF_EXECINSTR,
+                                                  0x400000, .content = "codecode", .size = 8 };
+        sections[3] = (struct elf_maker_section){
+                ".symtab", SHT_SYMTAB, 0, 0, symbols.data, symbols.size, .link = 4, .entry_size = m->is_64 ? 24 : 16
+        };
+        sections[4] =
+                (struct elf_maker_section){ ".strtab", SHT_STRTAB, .content = strings, .size = sizeof strings };
         sections[5] = (struct elf_maker_section){ ".debug_info", SHT_PROGBITS, .content = "dwarf", .size = 5 };
         m->sections = sections;
         m->section_count = 6;
@@ -114,8 +118,8 @@ START_TEST(both_classes_and_both_byte_orders_read_the_same)
 }
 END_TEST
 
-static enum status open_made(const struct elf_maker_section *sections, size_t count, struct buf *file, struct elf_image *ret,
-                             struct error *err)
+static enum status open_made(const struct elf_maker_section *sections, size_t count, struct buf *file,
+                             struct elf_image *ret, struct error *err)
 {
         struct elf_maker m = { .is_64 = true, .sections = sections, .section_count = count };
 
@@ -146,24 +150,28 @@ END_TEST
 
 START_TEST(section_past_the_end_opens_but_its_content_is_cut_off)
 {
-        const struct elf_maker_section sections[] = { { 0 }, { ".debug_info", SHT_PROGBITS, .content = "x", .size = 1,
-                                                                .claimed_size = 0x100000 } };
+        const struct elf_maker_section sections[] = {
+                { 0 }, { ".debug_info", SHT_PROGBITS, .content = "x", .size = 1, .claimed_size = 0x100000 }
+        };
         _cleanup_elf_image_ struct elf_image img = { 0 };
         _cleanup_buf_ struct buf file;
         struct elf_section_data data = { 0 };
         struct error err = { 0 };
 
         ck_assert_int_eq(open_made(sections, 2, &file, &img, &err), ST_OK);
-        ck_assert_int_eq(elf_section_data(&img, &img.sections[1], LIMIT_SECTION_UNPACKED_BYTES, &data, &err), ST_BAD_DATA);
+        ck_assert_int_eq(elf_section_data(&img, &img.sections[1], LIMIT_SECTION_UNPACKED_BYTES, &data, &err),
+                         ST_BAD_DATA);
         ck_assert_int_eq(elf_image_check_complete(&img, &err), ST_BAD_DATA);
-        ck_assert_ptr_nonnull(strstr(err.text, "cut off: section '.debug_info' (0x100000 bytes at 0x40) ends past the file's"));
+        ck_assert_ptr_nonnull(
+                strstr(err.text, "cut off: section '.debug_info' (0x100000 bytes at 0x40) ends past the file's"));
 }
 END_TEST
 
 START_TEST(section_offset_that_wraps_is_cut_off)
 {
-        const struct elf_maker_section sections[] = { { 0 }, { ".a", SHT_PROGBITS, .claimed_offset = UINT64_MAX - 1,
-                                                                .claimed_size = 8 } };
+        const struct elf_maker_section sections[] = {
+                { 0 }, { ".a", SHT_PROGBITS, .claimed_offset = UINT64_MAX - 1, .claimed_size = 8 }
+        };
         _cleanup_elf_image_ struct elf_image img = { 0 };
         _cleanup_buf_ struct buf file;
         const uint8_t *bytes;
@@ -245,14 +253,16 @@ static void pack(struct buf *to, uint32_t algorithm, bool gnu, uint64_t claimed,
         buf_append(to, packed, size);
 }
 
-static enum status unpack_made(uint32_t algorithm, bool gnu, uint64_t claimed, size_t max, struct buf *got, struct error *err)
+static enum status unpack_made(uint32_t algorithm, bool gnu, uint64_t claimed, size_t max, struct buf *got,
+                               struct error *err)
 {
         static const char text[] = "the content of a section, the content of a section";
         _cleanup_elf_image_ struct elf_image img = { 0 };
         _cleanup_elf_section_data_ struct elf_section_data data = { 0 };
         _cleanup_buf_ struct buf packed, file;
-        struct elf_maker_section sections[] = { { 0 }, { gnu ? ".zdebug_str" : ".debug_str", SHT_PROGBITS,
-                                                         .flags = gnu ? 0 : SHF_COMPRESSED } };
+        struct elf_maker_section sections[] = {
+                { 0 }, { gnu ? ".zdebug_str" : ".debug_str", SHT_PROGBITS, .flags = gnu ? 0 : SHF_COMPRESSED }
+        };
         enum status st;
 
         buf_init(&packed, 4096);
@@ -302,7 +312,8 @@ START_TEST(go_build_id_counts_when_there_is_no_gnu_one)
         struct elf_maker m = { .is_64 = true };
         _cleanup_buf_ struct buf go, gnu, file;
         _cleanup_elf_image_ struct elf_image img = { 0 };
-        struct elf_maker_section sections[] = { { 0 }, { ".note.go.buildid", SHT_NOTE, .flags = 0 },
+        struct elf_maker_section sections[] = { { 0 },
+                                                { ".note.go.buildid", SHT_NOTE, .flags = 0 },
                                                 { ".note.gnu.build-id", SHT_NOTE, .flags = 0 } };
         struct build_id expected;
 
@@ -443,7 +454,9 @@ START_TEST(readelf_sees_the_same_sections_of_a_real_program)
                 unsigned long index, address, offset, size;
                 char name[64], type[32];
 
-                if (sscanf(line, " [%lu] %63s %31s %lx %lx %lx", &index, name, type, &address, &offset, &size) != 6 || index == 0)
+                if (sscanf(line, " [%lu] %63s %31s %lx %lx %lx", &index, name, type, &address, &offset, &size) !=
+                            6 ||
+                    index == 0)
                         continue;
                 seen++;
                 ck_assert_uint_lt(index, img.section_count);
@@ -475,8 +488,9 @@ END_TEST
 TEST_SUITE("elf-image", both_classes_and_both_byte_orders_read_the_same,
            every_cut_of_a_program_is_refused_or_found_incomplete,
            section_past_the_end_opens_but_its_content_is_cut_off, section_offset_that_wraps_is_cut_off,
-           symbols_with_broken_strings_and_entry_sizes_do_not_read_outside, wide_section_index_comes_from_its_own_table,
-           packed_sections_unpack, packed_section_that_lies_about_its_size_is_refused,
-           go_build_id_counts_when_there_is_no_gnu_one, build_id_is_found_through_segments_without_section_headers,
-           links_to_other_files_are_read, plt_alone_is_no_code, counts_over_the_limits_are_refused,
+           symbols_with_broken_strings_and_entry_sizes_do_not_read_outside,
+           wide_section_index_comes_from_its_own_table, packed_sections_unpack,
+           packed_section_that_lies_about_its_size_is_refused, go_build_id_counts_when_there_is_no_gnu_one,
+           build_id_is_found_through_segments_without_section_headers, links_to_other_files_are_read,
+           plt_alone_is_no_code, counts_over_the_limits_are_refused,
            readelf_sees_the_same_sections_of_a_real_program, quality_names_round_trip)

@@ -74,14 +74,20 @@ static void start(struct service *s)
         struct error err = { 0 };
 
         *s = (struct service){ .failure_code = 503 };
-        ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, s, &s->server, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, s, &s->server, &err) == ST_OK,
+                      "%s", err.text);
         snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/", http_server_port(s->server));
 }
 
 static struct http_client *client_of(const char *url, const atomic_bool *stop)
 {
-        const struct http_client_options o = { .size = sizeof o, .base_url = url, .token = "secret", .first_pause_ms = 1,
-                                               .longest_pause_ms = 20, .attempts = 4, .stop = stop };
+        const struct http_client_options o = { .size = sizeof o,
+                                               .base_url = url,
+                                               .token = "secret",
+                                               .first_pause_ms = 1,
+                                               .longest_pause_ms = 20,
+                                               .attempts = 4,
+                                               .stop = stop };
         struct http_client *client;
 
         ck_assert_int_eq(http_client_create(&o, &client, NULL), ST_OK);
@@ -91,8 +97,9 @@ static struct http_client *client_of(const char *url, const atomic_bool *stop)
 static enum status send_simple(struct http_client *c, const char *method, const char *path, const char *body,
                                struct http_client_response *r, struct error *err)
 {
-        const struct http_client_request q = { .method = method, .path = path, .body = body,
-                                               .body_size = body ? strlen(body) : 0 };
+        const struct http_client_request q = {
+                .method = method, .path = path, .body = body, .body_size = body ? strlen(body) : 0
+        };
 
         return http_client_send(c, &q, r, err);
 }
@@ -146,8 +153,12 @@ START_TEST(busy_service_is_asked_again_and_a_stream_starts_over)
         struct letters l = { .size = MiB(3) };
         _cleanup_http_client_ struct http_client *c = NULL;
         _cleanup_http_client_response_ struct http_client_response r = { 0 };
-        const struct http_client_request q = { .method = "PUT", .path = "/echo", .read = read_letters, .rewind = rewind_letters,
-                                               .context = &l, .max_response = MiB(4) };
+        const struct http_client_request q = { .method = "PUT",
+                                               .path = "/echo",
+                                               .read = read_letters,
+                                               .rewind = rewind_letters,
+                                               .context = &l,
+                                               .max_response = MiB(4) };
         struct error err = { 0 };
 
         start(&s);
@@ -265,8 +276,9 @@ START_TEST(an_answer_past_the_limit_is_refused)
         struct service s;
         _cleanup_http_client_ struct http_client *c = NULL;
         _cleanup_http_client_response_ struct http_client_response r = { 0 };
-        const struct http_client_request q = { .method = "PUT", .path = "/echo", .body = "12345", .body_size = 5,
-                                               .max_response = 4 };
+        const struct http_client_request q = {
+                .method = "PUT", .path = "/echo", .body = "12345", .body_size = 5, .max_response = 4
+        };
         struct error err = { 0 };
 
         start(&s);
@@ -323,12 +335,14 @@ START_TEST(a_silent_service_is_left_after_the_request_timeout)
 {
         char url[64];
         _cleanup_close_ int fd = silent_listener(url);
-        const struct http_client_options o = { .size = sizeof o, .base_url = url, .request_timeout_ms = 50, .attempts = 2,
-                                               .first_pause_ms = 1 };
+        const struct http_client_options o = {
+                .size = sizeof o, .base_url = url, .request_timeout_ms = 50, .attempts = 2, .first_pause_ms = 1
+        };
         _cleanup_http_client_ struct http_client *c = NULL;
         _cleanup_http_client_response_ struct http_client_response r = { 0 };
         struct error err = { 0 };
 
+        ck_assert_int_ge(fd, 0);
         ck_assert_int_eq(http_client_create(&o, &c, NULL), ST_OK);
         ck_assert_int_eq(send_simple(c, "GET", "/x", NULL, &r, &err), ST_BUSY);
         ck_assert_ptr_nonnull(strstr(err.text, "failed after 2 attempts"));
@@ -376,7 +390,8 @@ START_TEST(retry_after_lengthens_the_pause_up_to_the_longest)
         c = client_of(s.url, NULL);
         begun = monotonic_ns();
         ck_assert_int_eq(send_simple(c, "GET", "/echo", NULL, &r, NULL), ST_OK);
-        ck_assert_int_ge(monotonic_ns() - begun, 20 * 1000000); /* the longest pause of these tests, not the first of 1 ms */
+        ck_assert_int_ge(monotonic_ns() - begun,
+                         20 * 1000000); /* the longest pause of these tests, not the first of 1 ms */
         http_server_stop(s.server);
 }
 END_TEST

@@ -125,11 +125,13 @@ static uint64_t check_same(const struct elf_image *a, const struct elf_image *b)
 
 static void check_program(const char *name, const char *flags)
 {
-        static const char lines_of_functions[] =
-                "nm $f.whole | awk '$2 ~ /^[Tt]$/ { print \"0x\" $1 }' | eu-addr2line -fis -e $f || :"; /* it exits 1 for an address without a name */
+        static const char
+                lines_of_functions[] = "nm $f.whole | awk '$2 ~ /^[Tt]$/ { print \"0x\" $1 }' | eu-addr2line -fis "
+                                       "-e $f || :"; /* it exits 1 for an address without a name */
         static const char llvm_lines_of_functions[] =
                 "nm $f.whole | awk '$2 ~ /^[Tt]$/ { print \"0x\" $1 }' | llvm-symbolizer --inlines --obj=$f";
-        static const char *const questions[] = { lines_of_functions, llvm_lines_of_functions, "nm $f | cut -c1-16,19-", "readelf -nW $f | grep Build.ID" };
+        static const char *const questions[] = { lines_of_functions, llvm_lines_of_functions,
+                                                 "nm $f | cut -c1-16,19-", "readelf -nW $f | grep Build.ID" };
         _cleanup_elf_image_ struct elf_image whole = { 0 }, split = { 0 };
         char path[128], split_path[160], other[160];
         struct stat theirs;
@@ -147,7 +149,8 @@ static void check_program(const char *name, const char *flags)
         snprintf(path, sizeof path, "%s/%s", dir, name);
         snprintf(split_path, sizeof split_path, "%s.split", path);
         snprintf(other, sizeof other, "%s.objcopy", path);
-        shell("objcopy --only-keep-debug %s %s; cp %s %s.whole; cp %s %s.whole", path, other, path, path, path, split_path);
+        shell("objcopy --only-keep-debug %s %s; cp %s %s.whole; cp %s %s.whole", path, other, path, path, path,
+              split_path);
         ck_assert_int_eq(stat(other, &theirs), 0);
         ck_assert_uint_le(split.size, (uint64_t)theirs.st_size + loaded + 512);
         for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
@@ -219,8 +222,13 @@ START_TEST(each_class_and_byte_order_is_kept)
         const struct elf_maker_segment segments[] = { { PT_LOAD, PF_R, 0x34, 0x1000, 0x10, 0x10 } };
 
         for (unsigned i = 0; i < 4; i++) {
-                const struct elf_maker m = { .is_64 = i & 1, .big_endian = i & 2, .machine = EM_MIPS, .type = ET_EXEC,
-                                             .sections = sections, .section_count = 5, .segments = segments,
+                const struct elf_maker m = { .is_64 = i & 1,
+                                             .big_endian = i & 2,
+                                             .machine = EM_MIPS,
+                                             .type = ET_EXEC,
+                                             .sections = sections,
+                                             .section_count = 5,
+                                             .segments = segments,
                                              .segment_count = 1 };
                 _cleanup_elf_image_ struct elf_image split = { 0 };
                 struct error err = { 0 };
@@ -238,7 +246,9 @@ START_TEST(more_sections_than_the_header_can_count_are_kept)
 {
         enum { COUNT = 0xff80 };
         struct elf_maker_section *sections = calloc(COUNT, sizeof *sections);
-        const struct elf_maker m = { .is_64 = true, .wide_counts = true, .sections = sections, .section_count = COUNT };
+        const struct elf_maker m = {
+                .is_64 = true, .wide_counts = true, .sections = sections, .section_count = COUNT
+        };
         _cleanup_elf_image_ struct elf_image split = { 0 };
         struct error err = { 0 };
 
@@ -254,7 +264,8 @@ END_TEST
 START_TEST(files_that_cannot_be_split_say_why)
 {
         const struct elf_maker_segment segments[] = { { PT_LOAD, PF_R | PF_X, 0, 0x1000, 64, 64 } };
-        const struct elf_maker_section sections[] = { { 0 }, { ".debug_info", SHT_PROGBITS, .claimed_size = 0x10000 } };
+        const struct elf_maker_section sections[] = { { 0 },
+                                                      { ".debug_info", SHT_PROGBITS, .claimed_size = 0x10000 } };
         const struct elf_maker headless = { .is_64 = true, .segments = segments, .segment_count = 1 };
         const struct elf_maker cut = { .is_64 = true, .sections = sections, .section_count = 2 };
         struct elf_image split;
@@ -280,7 +291,8 @@ START_TEST(sections_that_overlap_do_not_blow_the_split_up)
         for (size_t i = 1; i < COUNT; i++)
                 sections[i] = (struct elf_maker_section){ ".debug_x", SHT_PROGBITS, .claimed_offset = 64,
                                                           .claimed_size = sizeof content };
-        sections[1] = (struct elf_maker_section){ ".debug_x", SHT_PROGBITS, .content = content, .size = sizeof content };
+        sections[1] =
+                (struct elf_maker_section){ ".debug_x", SHT_PROGBITS, .content = content, .size = sizeof content };
         ck_assert_int_eq(split_made(&m, &split, &err), ST_TOO_BIG);
 }
 END_TEST

@@ -170,6 +170,27 @@ START_TEST(a_refused_batch_does_not_hold_up_the_next)
 }
 END_TEST
 
+START_TEST(a_flush_ends_the_pause_of_a_sender_that_waits)
+{
+        static const int codes[] = { 503, 503, 503, 503, 200, 0 };
+        struct service service;
+        struct sender_stats stats;
+        struct sender *s;
+        struct error err;
+
+        service_start(&service, codes);
+        s = sender_to(service.port);
+        put(s, "late");
+        (void)!sender_flush(s, 1, &err);
+        /* Pauses doubled without end would take 0.5 + 1 + 2 + 4 seconds. */
+        ck_assert_msg(sender_flush(s, 6000, &err) == ST_OK, "%s", err.text);
+        sender_stats(s, &stats);
+        ck_assert_uint_eq(stats.retried, 4);
+        sender_destroy(s);
+        service_stop(&service);
+}
+END_TEST
+
 /* A port that nobody listens on. */
 static unsigned short closed_port(void)
 {
@@ -221,5 +242,6 @@ START_TEST(a_full_queue_drops_the_oldest_and_counts_them)
 END_TEST
 
 TEST_SUITE("threads_agent_sender", a_batch_is_sent_with_one_id_until_it_is_taken,
-           a_refused_batch_does_not_hold_up_the_next, without_a_service_batches_wait_and_flush_says_so,
+           a_refused_batch_does_not_hold_up_the_next, a_flush_ends_the_pause_of_a_sender_that_waits,
+           without_a_service_batches_wait_and_flush_says_so,
            a_full_queue_drops_the_oldest_and_counts_them)

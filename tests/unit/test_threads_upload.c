@@ -97,11 +97,14 @@ static char *make_file(const char *name, uint8_t id, bool code, bool dwarf, cons
                 buf_append(&link, altlink, strlen(altlink) + 1);
                 buf_append(&link, (uint8_t[]){ 0xee, 0xee }, 2);
         }
-        sections[1] = (struct elf_maker_section){ ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, .content = note.data, .size = id ? note.size : 0 };
+        sections[1] = (struct elf_maker_section){ ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, .content = note.data,
+                                                  .size = id ? note.size : 0 };
         sections[2] = (struct elf_maker_section){ ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, .content = bulk,
                                                   .size = code ? sizeof bulk : 0 };
-        sections[3] = (struct elf_maker_section){ ".debug_info", SHT_PROGBITS, .content = "dwarf", .size = dwarf ? 5 : 0 };
-        sections[4] = (struct elf_maker_section){ ".gnu_debugaltlink", SHT_PROGBITS, .content = link.data, .size = link.size };
+        sections[3] = (struct elf_maker_section){ ".debug_info", SHT_PROGBITS, .content = "dwarf",
+                                                  .size = dwarf ? 5 : 0 };
+        sections[4] = (struct elf_maker_section){ ".gnu_debugaltlink", SHT_PROGBITS, .content = link.data,
+                                                  .size = link.size };
         m.sections = sections;
         m.section_count = 5;
         elf_make(&m, &file);
@@ -142,7 +145,9 @@ static void teardown(void)
 
 static void send_everything(void)
 {
-        const struct http_client_options o = { .size = sizeof o, .base_url = service.url, .first_pause_ms = 1, .attempts = 2 };
+        const struct http_client_options o = {
+                .size = sizeof o, .base_url = service.url, .first_pause_ms = 1, .attempts = 2
+        };
         struct error err = { 0 };
 
         for (size_t i = 0; i < list.count; i++)
@@ -293,11 +298,13 @@ static void count_problem(void *context, const char *path, const struct error *w
 START_TEST(walking_ends_in_a_directory_with_a_loop)
 {
         static const struct find_files_callbacks callbacks = { count_file, count_problem };
-        _cleanup_free_ char *loop = path_join(dir, "loop"), *link = path_join(dir, "link"), *text = path_join(dir, "text");
+        _cleanup_free_ char *loop = path_join(dir, "loop"), *link = path_join(dir, "link"),
+                            *text = path_join(dir, "text");
         _cleanup_free_ char *file = make_file("file", 1, true, true, NULL);
         struct found f = { 0 };
         struct error err = { 0 };
 
+        ck_assert_ptr_nonnull(file);
         ck_assert_int_eq(symlink(".", loop), 0);
         ck_assert_int_eq(symlink("file", link), 0);
         ck_assert_int_eq(file_write_durable(text, "no elf", 6, &err), ST_OK);
@@ -326,14 +333,19 @@ START_TEST(answers_are_taken_by_place_and_must_fit_the_question)
 {
         add(make_file("a", 1, false, true, NULL));
         add(make_file("b", 2, false, true, NULL));
-        ck_assert_int_eq(take("{\"files\":[{\"build_id\":\"0101\",\"kind\":\"debuginfo\",\"want\":true,\"reason\":\"better\"},"
-                              "{\"build_id\":\"0202\",\"want\":false,\"reason\":\"same_or_better\"}]}"), ST_OK);
+        ck_assert_int_eq(take("{\"files\":[{\"build_id\":\"0101\",\"kind\":\"debuginfo\",\"want\":true,\"reason\":"
+                              "\"better\"},"
+                              "{\"build_id\":\"0202\",\"want\":false,\"reason\":\"same_or_better\"}]}"),
+                         ST_OK);
         ck_assert_int_eq(list.items[0].state, UPLOAD_WANTED);
         ck_assert_int_eq(list.items[1].state, UPLOAD_THERE);
         ck_assert_int_eq(take("{\"files\":[{\"build_id\":\"0101\",\"want\":false,\"reason\":\"failed_before\"},"
-                              "{\"build_id\":\"0202\",\"want\":true}]}"), ST_OK);
+                              "{\"build_id\":\"0202\",\"want\":true}]}"),
+                         ST_OK);
         ck_assert_int_eq(list.items[0].state, UPLOAD_REFUSED);
-        ck_assert_int_eq(take("{\"files\":[{\"build_id\":\"0202\",\"want\":true},{\"build_id\":\"0101\",\"want\":true}]}"), ST_BAD_DATA);
+        ck_assert_int_eq(
+                take("{\"files\":[{\"build_id\":\"0202\",\"want\":true},{\"build_id\":\"0101\",\"want\":true}]}"),
+                ST_BAD_DATA);
         ck_assert_int_eq(take("{\"files\":[{\"build_id\":\"0101\",\"want\":true}]}"), ST_BAD_DATA);
         ck_assert_int_eq(take("{\"files\":[1,2]}"), ST_BAD_DATA);
         ck_assert_int_eq(take("{\"files\":{}}"), ST_BAD_DATA);
