@@ -20,6 +20,7 @@
 #define BATCHES 60
 
 static struct profile_store *store;
+static struct symbol_index *symbols;
 static atomic_int begun, acknowledged, appenders_done;
 
 static void ok(enum status st, const struct error *err)
@@ -49,14 +50,20 @@ static void *append_all(void *context)
         return NULL;
 }
 
+/* Better and better symbols: each round rewrites what the rounds and flushes before it have written. */
 static void *heal_all(void *context)
 {
-        (void)context;
-        while (atomic_load(&appenders_done) < APPENDERS) {
-                struct error err;
+        char name[32];
+        struct error err;
 
+        (void)context;
+        for (int q = QUALITY_DYNSYM; q <= QUALITY_DWARF; q++) {
+                snprintf(name, sizeof name, "quality%d", q);
+                test_load_symbols(symbols, ID, q, 0x1000, 1, name, "/src/x.c");
                 ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, NULL, &err), &err);
         }
+        while (atomic_load(&appenders_done) < APPENDERS)
+                ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, NULL, &err), &err);
         return NULL;
 }
 
@@ -85,12 +92,16 @@ static int64_t total(void)
 START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
 {
         char dir[] = "/tmp/cairn-threads-XXXXXX";
-        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = 5 };
+        struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = 5 };
+        _cleanup_free_ char *index = NULL;
         pthread_t threads[APPENDERS], healer;
         struct profile_store_stat stat;
         struct error err;
 
         ck_assert_ptr_nonnull(mkdtemp(dir));
+        index = path_join(dir, "index");
+        ok(symbol_index_open(index, false, &symbols, &err), &err);
+        options.symbols = symbols;
         ok(profile_store_open(dir, &options, &store, &err), &err);
         for (uintptr_t i = 0; i < APPENDERS; i++)
                 ck_assert_int_eq(pthread_create(&threads[i], NULL, append_all, (void *)i), 0);
@@ -111,7 +122,9 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
         ck_assert_uint_eq(stat.sample_rows, APPENDERS * BATCHES);
         ck_assert_uint_eq(stat.location_rows, BATCHES);
         ck_assert_uint_eq(stat.failed_flushes, 0);
+        ck_assert_uint_eq(stat.unresolved_locations, 0);
         profile_store_close(store);
+        symbol_index_close(symbols);
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 END_TEST

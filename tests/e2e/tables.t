@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The three tables in deltalake and DuckDB: same rows and same numbers as our own scan, before and after healing.
+set -eu
+. tests/e2e/venv.sh
+: "${CAIRN_SAN:=$PWD/build/san}"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+CK_VERBOSITY=silent STORE_SAMPLES=$dir "$CAIRN_SAN/tests/unit/test_store_tables" >"$dir/log" 2>&1 || {
+        sed 's/^/# /' "$dir/log"
+        echo "Bail out! the tables were not written"
+        exit 1
+}
+"$PYTHON" tests/e2e/tables.py "$dir"
