@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+# cairn-upload against the service: what it sends, what it does not send, and what it says.
+. tests/e2e/lib.sh
+upload=$CAIRN_SAN/cairn-upload
+
+# up ARGUMENT...: runs it against the service; sets $code, $out and $errors.
+up() {
+        "$upload" --server "$url" "$@" >"$tmp/out" 2>"$tmp/errors"
+        code=$?
+        out=$(cat "$tmp/out")
+        errors=$(cat "$tmp/errors")
+        if grep -Eq 'Sanitizer|runtime error:' "$tmp/errors"; then fail "no sanitizer report of cairn-upload $*" "$errors"; fi
+}
+
+mkdir -p "$tmp/build/sub" "$tmp/more"
+cat >"$tmp/program.c" <<'EOF'
+#include <stdio.h>
+static inline __attribute__((always_inline)) int inner(int x) { return printf("%d\n", x); }
+__attribute__((noinline)) int outer(int x) { return inner(x) * 2; }
+int main(int argc, char **argv) { (void)argv; return outer(argc); }
+EOF
+gcc -g -O2 -Wl,--build-id=sha1 -o "$tmp/build/program" "$tmp/program.c"
+gcc -g -O2 -shared -fPIC -gz=zlib -Wl,--build-id=sha1 -o "$tmp/build/sub/lib odd+name.so" "$tmp/program.c"
+gcc -g -O2 -Wl,--build-id=none -o "$tmp/build/nobody" "$tmp/program.c"
+cp "$tmp/build/program" "$tmp/build/sub/copy"
+ln -s .. "$tmp/build/sub/loop"
+echo text >"$tmp/build/text"
+id=$(build_id_of "$tmp/build/program")
+lib_id=$(build_id_of "$tmp/build/sub/lib odd+name.so")
+
+start_server
+
+up --dry-run "$tmp/build"
+is "$code $out" "0 2 would be sent, 0 already there, 2 skipped (1 without a build-id, 1 duplicate)" "a dry run says what it would do"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "  and sends nothing"
+
+up "$tmp/build"
+is "$code" 0 "a directory is sent"
+like "$out" '^2 sent \(.* as .*\), 0 already there, 2 skipped \(1 without a build-id, 1 duplicate\)$' "  with a summary"
+is "$(grep -c '^sent ' "$tmp/errors")" 2 "  and a line for each file"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 2 "  and two objects are there"
+
+up "$tmp/build"
+is "$code $out" "0 nothing to send: 0 sent, 2 already there, 2 skipped (1 without a build-id, 1 duplicate)" "a second run sends nothing and says so"
+is "$errors" "" "  on one line"
+
+curl -sS -o "$tmp/fetched" "$url/buildid/$id/debuginfo"
+is "$(build_id_of "$tmp/fetched")" "$id" "what the service gives has the build-id"
+like "$(readelf -SW "$tmp/fetched")" '\.text +NOBITS' "  without code"
+addresses=$(nm --defined-only "$tmp/build/program" | awk '$2 ~ /[Tt]/ { print "0x" $1 }')
+# shellcheck disable=SC2086
+is "$(eu-addr2line -fi -e "$tmp/fetched" $addresses)" "$(eu-addr2line -fi -e "$tmp/build/program" $addresses)" \
+        "  and names the same functions and lines"
+code=$(curl -sS -o "$tmp/fetched" -w '%{http_code}' "$url/buildid/$lib_id/debuginfo")
+is "$code" 200 "a file whose name needs escaping is there"
+
+code=$(curl -sS -o /dev/null -w '%{http_code}' "$url/buildid/$id/executable")
+is "$code" 404 "the executable is not sent unasked"
+up --executables --json "$tmp/build/program"
+is "$(echo "$out" | jq -c '[.sent, .already_there, .failed]')" "[1,1,0]" "--executables sends it, --json counts it"
+is "$(echo "$out" | jq -r '.files[] | select(.kind == "executable") | .state')" sent "  and names it"
+curl -sS -o "$tmp/fetched" "$url/buildid/$id/executable"
+ok "  byte for byte" cmp "$tmp/fetched" "$tmp/build/program"
+
+# ---- better replaces worse ----
+gcc -g -O1 -Wl,--build-id=sha1 -o "$tmp/more/full" "$tmp/program.c"
+strip -g -o "$tmp/symbols" "$tmp/more/full"
+up "$tmp/symbols"
+like "$errors" '^sent symbols \(debuginfo, symtab' "a program with a symbol table only is sent as that"
+up "$tmp/more"
+like "$out" '^1 sent' "its DWARF is wanted later"
+up "$tmp/symbols"
+like "$out" '^nothing to send: 0 sent, 1 already there' "and the symbol table is not wanted any more"
+up --force "$tmp/more"
+is "$code" 0 "--force sends what is there"
+
+# ---- bad input ----
+size=$(stat -c %s "$tmp/build/program")
+head -c $((size / 2)) "$tmp/build/program" >"$tmp/cut"
+gcc -g -O0 -Wl,--build-id=sha1 -o "$tmp/good" "$tmp/program.c"
+up "$tmp/cut" "$tmp/good"
+is "$code" 2 "a cut-off file is bad input"
+like "$errors" "'$tmp/cut': cut off: .* past the file's" "  named with the place"
+like "$out" '^1 sent' "  and the good one beside it is sent"
+up "$tmp/build/text"
+is "$code" 2 "a named file that is not ELF is bad input"
+like "$errors" "'$tmp/build/text' is not an ELF file" "  and named"
+up "$tmp/absent"
+is "$code" 1 "a path that is not there fails"
+mkdir "$tmp/empty"
+up "$tmp/empty"
+is "$code" 1 "a directory without ELF files fails"
+like "$errors" "no ELF files under '$tmp/empty'" "  and says so"
+"$upload" --server "$url" >"$tmp/out" 2>&1
+is "$?" 64 "no path is a usage error"
+"$upload" --server "ftp://x" "$tmp/good" >"$tmp/out" 2>&1
+is "$?" 64 "a wrong address is a usage error"
+
+# ---- real debug files, where they are installed ----
+python=$(ls /usr/bin/python3.11 2>/dev/null || :)
+debug=
+[ -z "$python" ] || debug=$(build_id_of "$python" | sed 's|^\(..\)\(.*\)$|/usr/lib/debug/.build-id/\1/\2.debug|')
+if [ -n "$debug" ] && [ -f "$debug" ]; then
+        up "$python"
+        is "$code" 0 "a stripped python is sent as its installed debug file"
+        curl -sS -o "$tmp/fetched" "$url/buildid/$(build_id_of "$python")/debuginfo"
+        ok "  byte for byte" cmp "$tmp/fetched" "$debug"
+fi
+stop_server
+
+"$upload" --server "$url" "$tmp/good" >"$tmp/out" 2>"$tmp/errors"
+is "$?" 1 "without a service it fails"
+like "$(cat "$tmp/errors")" 'is the service running there\?' "  and asks the right question"
+
+# ---- tokens ----
+data=$tmp/data2
+printf 'writer-token upload\nreader-token read\n' >"$tmp/tokens"
+printf 'reader-token\n' >"$tmp/wrong"
+start_server --token-file "$tmp/tokens"
+up "$tmp/good"
+is "$code" 64 "without a token the service refuses"
+like "$errors" 'HTTP 401' "  and cairn-upload says so"
+up --token-file "$tmp/wrong" "$tmp/good"
+is "$code" 64 "a token without the scope is refused"
+like "$errors" 'HTTP 403' "  and cairn-upload says so"
+up --token-file "$tmp/tokens" "$tmp/good"
+like "$out" '^1 sent' "with the token it works"
+done_testing
