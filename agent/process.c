@@ -12,6 +12,8 @@
 
 #define MAPS_AGE_MAX_NS (30 * (int64_t)1000000000)
 #define UNUSED_DRAINS_MAX 6
+#define FIRST_NOTICES 8 /* a dynamic linker at work */
+#define NOTICE_PAUSE_NS ((int64_t)500000000)
 
 void process_table_init(struct process_table *t)
 {
@@ -135,8 +137,12 @@ static struct process *find(struct process_table *t, const struct sample_process
 
 void process_table_notice(struct process_table *t, const struct sample_notice *notice)
 {
-        if (!find(t, &notice->process))
+        struct process *p = find(t, &notice->process);
+
+        if (!p)
                 (void)add(t, &notice->process, notice->leader_comm);
+        else if (p->notice_count++ < FIRST_NOTICES || monotonic_ns() - p->read_at_ns > NOTICE_PAUSE_NS)
+                read_process(t, p);
 }
 
 struct process *process_table_get(struct process_table *t, const struct sample_process *id, const char *comm)

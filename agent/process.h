@@ -8,9 +8,10 @@
  * what an address of theirs means on every host.
  *
  * Mappings are read when a process is first noticed, because many do not live
- * until the interval ends, and again, once a drain at most, when an address
- * lies in none of them (a library was loaded since) or when they are older than
- * half a minute. A process is one life: a reused pid or an exec is another one.
+ * until the interval ends; again when the kernel tells that its executable
+ * mappings grew or shrank (each of the first few times, later twice a second at
+ * most); and, once a drain at most, when an address lies in none of them or
+ * they are older than half a minute. A process is one life: a reused pid or an exec is another one.
  * One that was not sampled for some intervals is forgotten, and so are the
  * longest unused ones past LIMIT_AGENT_PROCESSES.
  *
@@ -35,6 +36,7 @@ struct process {
         bool has_maps;                 /* they could be read at least once */
         struct perf_map jit;
         int64_t read_at_ns;            /* monotonic */
+        unsigned notice_count;
         uint64_t read_in, jit_read_in, used_in; /* numbers of drains */
 };
 
@@ -50,7 +52,7 @@ struct process_table {
 void process_table_init(struct process_table *t);
 void process_table_deinit(struct process_table *t);
 
-/** A process was sampled for the first time: read what will be gone when it ends. */
+/** A process is new or has new mappings: read what will be gone when it ends. */
 void process_table_notice(struct process_table *t, const struct sample_notice *notice);
 
 /**

@@ -9,11 +9,14 @@
  */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct mm_struct;
+struct mm_struct {
+        unsigned long exec_vm; /* pages that are executable and not writable */
+};
 
 struct task_struct {
         struct task_struct *group_leader;
         struct mm_struct *mm;
+        unsigned int flags;
         __u64 start_boottime;
         __u64 self_exec_id;
         char comm[16];
@@ -26,5 +29,7 @@ struct pt_regs {
 };
 
 #pragma clang attribute pop
+
+#define PF_KTHREAD 0x00200000 /* of task_struct.flags; include/linux/sched.h */
 
 #endif

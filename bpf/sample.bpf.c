@@ -78,12 +78,17 @@ struct {
         __type(value, __u32);
 } wanted SEC(".maps");
 
-/* The last life of each process that the agent has been told of. */
+/* What the agent has been told of each process last. */
+struct known_process {
+        struct sample_process process;
+        __u64 executable_pages;
+};
+
 struct {
         __uint(type, BPF_MAP_TYPE_LRU_HASH);
         __uint(max_entries, 16384);
         __type(key, __u32);
-        __type(value, struct sample_process);
+        __type(value, struct known_process);
 } known SEC(".maps");
 
 struct {
@@ -132,20 +137,22 @@ static __always_inline int store_half(void *ctx, void *map, struct sample_stack 
         return 0;
 }
 
-static __always_inline void notify(const struct sample_process *process, struct task_struct *leader)
+static __always_inline void notify(const struct sample_process *process, struct task_struct *leader,
+                                   __u64 executable_pages)
 {
-        struct sample_process *last = bpf_map_lookup_elem(&known, &process->tgid);
-        struct sample_notice notice = {};
+        struct known_process *last = bpf_map_lookup_elem(&known, &process->tgid);
+        struct known_process now = { .process = *process, .executable_pages = executable_pages };
+        struct sample_notice notice = { .process = *process, .executable_pages = executable_pages };
 
-        if (last && last->exec_id == process->exec_id && last->start_boot_ns == process->start_boot_ns)
+        if (last && last->process.exec_id == process->exec_id &&
+            last->process.start_boot_ns == process->start_boot_ns && last->executable_pages == executable_pages)
                 return;
-        notice.process = *process;
         bpf_core_read_str(notice.leader_comm, sizeof notice.leader_comm, &leader->comm);
         if (bpf_ringbuf_output(&notices, &notice, sizeof notice, 0) < 0) {
                 count(STAT_NOTICES_LOST);
                 return;
         }
-        bpf_map_update_elem(&known, &process->tgid, process, BPF_ANY);
+        bpf_map_update_elem(&known, &process->tgid, &now, BPF_ANY);
 }
 
 SEC("perf_event")
@@ -158,7 +165,8 @@ int sample_cpu(void *ctx)
         struct sample_stack *s;
         struct task_struct *task, *leader;
         void *counts_half, *stacks_half;
-        __u64 *n, one = 1;
+        struct mm_struct *mm;
+        __u64 *n, one = 1, executable_pages = 0;
 
         if (pid_tgid == 0)
                 return 0;
@@ -177,15 +185,18 @@ int sample_cpu(void *ctx)
         key.process.exec_id = (__u32)BPF_CORE_READ(leader, self_exec_id);
         key.process.start_boot_ns = BPF_CORE_READ(leader, start_boottime);
         bpf_get_current_comm(key.comm, sizeof key.comm);
-        notify(&key.process, leader);
+        mm = BPF_CORE_READ(task, mm);
+        if (mm)
+                executable_pages = BPF_CORE_READ(mm, exec_vm);
+        notify(&key.process, leader, executable_pages);
 
         if (store_half(ctx, stacks_half, s, 0, &key.kernel_stack) < 0) {
                 count(STAT_LOST_STACKS_FULL);
                 return 0;
         }
-        if (!BPF_CORE_READ(task, mm)) {
+        if (BPF_CORE_READ(task, flags) & PF_KTHREAD) {
                 key.flags |= SAMPLE_KERNEL_THREAD;
-        } else {
+        } else if (mm) { /* else it is ending */
                 if (store_half(ctx, stacks_half, s, BPF_F_USER_STACK, &key.user_stack) < 0) {
                         count(STAT_LOST_STACKS_FULL);
                         return 0;

@@ -46,9 +46,13 @@ struct sample_stack {
         __u64 frames[SAMPLE_STACK_MAX]; /* leaf first; [0] the interrupted pc, the others return addresses */
 };
 
-/** Said once for each life of a process that is sampled, as early as its first sample. */
+/**
+ * Said at the first sample of each life of a process, and again at the first
+ * one after its executable mappings grew or shrank: a library was loaded.
+ */
 struct sample_notice {
         struct sample_process process;
+        __u64 executable_pages;
         char leader_comm[SAMPLE_COMM_SIZE];
 };
 
