@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/assets.h"
+
+#include <string.h>
+
+/* The files are part of the program; paths are relative to the top of the source tree, where the build runs. */
+#define ASSET(name, path)                                                \
+        __asm__(".section .rodata, \"a\"\n"                              \
+                "asset_" #name "_start: .incbin \"" path "\"\n"          \
+                "asset_" #name "_end: .byte 0\n"                         \
+                ".previous\n");                                          \
+        extern const char asset_##name##_start[] __attribute__((visibility("hidden"))); \
+        extern const char asset_##name##_end[] __attribute__((visibility("hidden")))
+
+ASSET(index, "web/index.html");
+ASSET(flame_page, "web/flame.html");
+ASSET(flame_script, "web/flame.js");
+ASSET(index_script, "web/index.js");
+ASSET(style, "web/style.css");
+
+struct part {
+        const char *mark; /* as it stands in the page */
+        const char *text;
+        size_t n;
+};
+
+#define PART(mark, name) { mark, asset_##name##_start, (size_t)(asset_##name##_end - asset_##name##_start) }
+
+/* Copy a page and put each part in place of its mark, at the mark's first occurrence. Parts stand in order. */
+static void put_page(struct buf *ret, const char *page, size_t n, const struct part *parts, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                const char *mark = memmem(page, n, parts[i].mark, strlen(parts[i].mark));
+                size_t before = mark ? (size_t)(mark - page) : n;
+
+                buf_append(ret, page, before);
+                if (!mark)
+                        return;
+                buf_append(ret, parts[i].text, parts[i].n);
+                page = mark + strlen(parts[i].mark);
+                n -= before + strlen(parts[i].mark);
+        }
+        buf_append(ret, page, n);
+}
+
+void page_put_index(struct buf *ret)
+{
+        const struct part parts[] = { PART("/*style.css*/", style), PART("/*flame.js*/", flame_script),
+                                      PART("/*index.js*/", index_script) };
+
+        put_page(ret, asset_index_start, (size_t)(asset_index_end - asset_index_start), parts, 3);
+}
+
+/* Inside a script element "<" could end it: as an escape it cannot. It occurs in strings only. */
+static void put_json_for_script(struct buf *ret, const char *json, size_t n)
+{
+        while (n) {
+                const char *angle = memchr(json, '<', n);
+                size_t before = angle ? (size_t)(angle - json) : n;
+
+                buf_append(ret, json, before);
+                if (!angle)
+                        return;
+                buf_append_str(ret, "\\u003c");
+                json = angle + 1;
+                n -= before + 1;
+        }
+}
+
+void page_put_flame(struct buf *ret, const char *json, size_t n)
+{
+        _cleanup_buf_ struct buf data;
+
+        buf_init(&data, ret->max);
+        put_json_for_script(&data, json, n);
+        if (data.failed) {
+                ret->failed = data.failed;
+                return;
+        }
+        {
+                const struct part parts[] = { PART("/*style.css*/", style),
+                                              { "/*data*/", (const char *)data.data, data.size },
+                                              PART("/*flame.js*/", flame_script) };
+
+                put_page(ret, asset_flame_page_start, (size_t)(asset_flame_page_end - asset_flame_page_start), parts, 3);
+        }
+}

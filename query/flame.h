@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_QUERY_FLAME_H
+#define CAIRN_QUERY_FLAME_H
+
+/** @file A tree as JSON, as text, as a page that stands for itself, and as folded stacks. Private to query/. */
+#include "common/buf.h"
+#include "query/merged.h"
+#include "query/tree.h"
+
+struct flame {
+        const struct frame_table *frames;
+        const struct tree *tree;
+        const struct merged *sides[2]; /* the second only in a diff */
+        uint32_t max_nodes;
+        const struct tree_focus *focus;
+};
+
+/** docs/formats/query-api.md, "Flame graph". */
+enum status flame_put_json(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;
+
+/** The same inside a page with its own script and style: works offline, from a file. */
+enum status flame_put_html(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;
+
+/** An indented tree; nodes under half a percent are left out. */
+enum status flame_put_text(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;
+
+/** One line per stack, root first, with its value; kernel frames end in "_[k]". Not for diffs. */
+enum status flame_put_folded(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/frames.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "common/hash.h"
+#include "common/limits.h"
+
+const char *frame_kind_name(enum frame_kind k)
+{
+        static const char *const names[] = { "native", "inlined", "kernel", "unresolved" };
+
+        return names[k];
+}
+
+void frame_table_init(struct frame_table *t)
+{
+        *t = (struct frame_table){ 0 };
+        arena_init(&t->arena, LIMIT_PROFILE_MEMORY_BYTES);
+}
+
+void frame_table_deinit(struct frame_table *t)
+{
+        number_map_deinit(&t->keys);
+        number_map_deinit(&t->names);
+        free(t->items);
+        arena_deinit(&t->arena);
+}
+
+/* The identity of two texts and a number, as a key. */
+static struct number_key text_key(const char *a, const char *b, uint32_t number)
+{
+        struct hash128 ha = hash128(a, strlen(a)), hb = hash128(b, strlen(b));
+        struct number_key key = { .parts = { [4] = number } };
+        uint64_t x[2], y[2];
+
+        memcpy(x, ha.bytes, sizeof x);
+        memcpy(y, hb.bytes, sizeof y);
+        x[0] ^= y[0] * 0x9e3779b97f4a7c15u; /* not symmetric: (a, b) differs from (b, a) */
+        x[1] ^= y[1] * 0xc2b2ae3d27d4eb4fu;
+        memcpy(key.parts, x, sizeof x);
+        return key;
+}
+
+static enum status copy_text(struct frame_table *t, const char *text, const char **ret, struct error *err)
+{
+        *ret = *text ? arena_strndup(&t->arena, text, strlen(text)) : "";
+        return *ret ? ST_OK : error_set(err, ST_TOO_BIG, "frames need more than %zu bytes", t->arena.max);
+}
+
+static enum status add_frame(struct frame_table *t, const struct query_frame *frame, uint32_t *ret, struct error *err)
+{
+        struct number_key key = text_key(frame->function, frame->file, (uint32_t)frame->kind + 1);
+        struct query_frame *f;
+        bool fresh;
+        enum status st = number_map_get(&t->keys, &key, ret, &fresh, err);
+
+        if (st || !fresh)
+                return st;
+        if (t->count == t->capacity) {
+                uint32_t capacity = t->capacity ? t->capacity * 2 : 256;
+
+                f = reallocarray(t->items, capacity, sizeof *f);
+                if (!f)
+                        return error_no_memory(err);
+                t->items = f;
+                t->capacity = capacity;
+        }
+        f = &t->items[t->count];
+        *f = *frame;
+        st = copy_text(t, frame->function, &f->function, err);
+        if (!st)
+                st = copy_text(t, frame->linkage_name, &f->linkage_name, err);
+        if (!st)
+                st = copy_text(t, frame->file, &f->file, err);
+        if (!st)
+                st = copy_text(t, frame->mapping, &f->mapping, err);
+        if (!st)
+                st = copy_text(t, frame->state, &f->state, err);
+        if (!st) {
+                key.parts[4] = 0;
+                st = number_map_get(&t->names, &key, &f->name, NULL, err);
+        }
+        if (!st) {
+                t->count++;
+                t->name_count = t->names.count;
+        }
+        return st;
+}
+
+static enum status add_unresolved(struct frame_table *t, const struct scan_location *l, uint32_t *ret,
+                                  struct error *err)
+{
+        struct query_frame f = { .linkage_name = "", .file = "", .mapping = l->mapping, .state = l->state,
+                                 .kind = FRAME_UNRESOLVED };
+        const char *base = path_base(l->mapping);
+        char text[LIMIT_PATH_BYTES + 32];
+
+        if (*base)
+                snprintf(text, sizeof text, "0x%" PRIx64 " [%s]", l->address, base);
+        else if (l->address)
+                snprintf(text, sizeof text, "0x%" PRIx64, l->address);
+        else
+                snprintf(text, sizeof text, "[unknown]");
+        f.function = text;
+        return add_frame(t, &f, ret, err);
+}
+
+static enum status add_location(struct frame_table *t, const struct scan_location *l, uint32_t *frames, int64_t *lines,
+                                struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (l->frame_count == 0) {
+                lines[0] = 0;
+                return add_unresolved(t, l, frames, err);
+        }
+        for (uint32_t i = 0; !st && i < l->frame_count; i++) {
+                const struct scan_frame *s = &l->frames[l->frame_count - 1 - i];
+                struct query_frame f = { .linkage_name = s->linkage_name, .file = s->file, .mapping = l->mapping,
+                                         .state = l->state };
+
+                f.function = *s->function ? s->function : *s->linkage_name ? s->linkage_name : "[no name]";
+                f.kind = l->is_kernel ? FRAME_KERNEL : s->inlined ? FRAME_INLINED : FRAME_NATIVE;
+                lines[i] = s->line;
+                st = add_frame(t, &f, &frames[i], err);
+        }
+        return st;
+}
+
+enum status location_frames_make(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,
+                                 struct error *err)
+{
+        struct location_frames l = { .first = calloc(stacks->location_count + 1, sizeof *l.first) };
+        uint64_t total = 0;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < stacks->location_count; i++) {
+                uint32_t count = stacks->locations[i].frame_count;
+
+                if (l.first)
+                        l.first[i] = (uint32_t)total;
+                total += count ? count : 1;
+        }
+        if (total > UINT32_MAX) {
+                free(l.first);
+                return error_set(err, ST_TOO_BIG, "the locations have more than %u frames", UINT32_MAX);
+        }
+        l.frames = calloc(total + 1, sizeof *l.frames);
+        l.lines = calloc(total + 1, sizeof *l.lines);
+        if (!l.first || !l.frames || !l.lines)
+                st = error_no_memory(err);
+        else
+                l.first[stacks->location_count] = (uint32_t)total;
+        for (size_t i = 0; !st && i < stacks->location_count; i++)
+                st = add_location(t, &stacks->locations[i], l.frames + l.first[i], l.lines + l.first[i], err);
+        if (st) {
+                location_frames_deinit(&l);
+                return st;
+        }
+        *ret = l;
+        return ST_OK;
+}
+
+void location_frames_deinit(struct location_frames *l)
+{
+        free(l->first);
+        free(l->frames);
+        free(l->lines);
+        *l = (struct location_frames){ 0 };
+}

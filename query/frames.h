@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_QUERY_FRAMES_H
+#define CAIRN_QUERY_FRAMES_H
+
+/**
+ * @file
+ * Frames as queries count them: numbered by what they are called, not by
+ * address.
+ *
+ * Two frames are the same when function, file and kind agree; `name` numbers
+ * what agrees in function and file alone, which is what a top table counts. An
+ * unresolved location is a frame of its own, named by its address and object.
+ * One table serves several scans (a diff has two).
+ *
+ * Threads: one table belongs to one thread.
+ */
+#include "common/arena.h"
+#include "profile-formats/number_map.h"
+#include "profile-store/scan.h"
+
+enum frame_kind { FRAME_NATIVE, FRAME_INLINED, FRAME_KERNEL, FRAME_UNRESOLVED };
+const char *frame_kind_name(enum frame_kind k); /* "native", "inlined", "kernel", "unresolved" */
+
+struct query_frame {
+        const char *function; /* never ""; all texts live in the table's arena */
+        const char *linkage_name;
+        const char *file;     /* "" unknown */
+        const char *mapping;  /* path of the first object it was met in */
+        const char *state;    /* symbol_state_name() */
+        enum frame_kind kind;
+        uint32_t name;
+};
+
+struct frame_table {
+        struct arena arena;
+        struct number_map keys, names;
+        struct query_frame *items; /* owned */
+        uint32_t count, capacity, name_count;
+};
+
+void frame_table_init(struct frame_table *t);
+void frame_table_deinit(struct frame_table *t);
+#define _cleanup_frame_table_ _cleanup_(frame_table_deinit)
+
+/** The frames of each location of a scan, outermost first. */
+struct location_frames {
+        uint32_t *first;  /* location_count + 1 entries */
+        uint32_t *frames; /* numbers in the table */
+        int64_t *lines;   /* line of each, 0 unknown */
+};
+enum status location_frames_make(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,
+                                 struct error *err) MUST_CHECK;
+void location_frames_deinit(struct location_frames *l);
+#define _cleanup_location_frames_ _cleanup_(location_frames_deinit)
+
+#endif

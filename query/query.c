@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json_out.h"
+#include "query/flame.h"
+#include "query/pprof_out.h"
+#include "query/series.h"
+#include "query/top.h"
+
+#define TEXT_LIMIT 30 /* rows of a table for people, unless asked for more */
+
+static const char type_json[] = "application/json", type_text[] = "text/plain; charset=utf-8",
+                  type_html[] = "text/html; charset=utf-8", type_binary[] = "application/octet-stream";
+
+struct question {
+        struct store_scan *scan;
+        struct param_source params;
+        struct request r;
+        int64_t now_unix_ns;
+        struct buf *ret;
+        const char *content_type;
+        struct error *err;
+};
+
+static uint64_t text_limit(const struct question *q)
+{
+        return q->r.limit ? q->r.limit : TEXT_LIMIT;
+}
+
+static void put_head(struct json_out *j, const struct merged *m)
+{
+        json_str(j, "type", m->sums.type);
+        json_str(j, "unit", m->sums.unit);
+        json_int(j, "from_ms", m->selection->from_unix_ns / 1000000);
+        json_int(j, "to_ms", m->selection->to_unix_ns / 1000000);
+        json_int(j, "total", m->total);
+        json_uint(j, "samples", m->samples);
+}
+
+/* ---- top ---------------------------------------------------------------------------------- */
+
+static void put_top(struct question *q, const struct top *top, const struct frame_table *frames, const struct merged *a,
+                    const struct merged *b)
+{
+        struct json_out j;
+
+        json_out_init(&j, q->ret);
+        q->content_type = type_json;
+        switch (q->r.format) {
+        case FORMAT_ROWS:
+                top_put_rows(top, frames, q->r.limit, b != NULL, NULL, &j);
+                break;
+        case FORMAT_TEXT:
+                q->content_type = type_text;
+                top_put_text(top, frames, a, b, text_limit(q), q->ret);
+                break;
+        default:
+                json_object(&j, NULL);
+                put_head(&j, a);
+                if (b) {
+                        json_int(&j, "total_after", b->total);
+                        json_uint(&j, "samples_after", b->samples);
+                }
+                top_put_rows(top, frames, q->r.limit, b != NULL, "rows", &j);
+                json_object_end(&j);
+        }
+}
+
+static enum status answer_top(struct question *q)
+{
+        _cleanup_frame_table_ struct frame_table frames;
+        _cleanup_merged_ struct merged m = { 0 };
+        _cleanup_top_ struct top top = { 0 };
+        const char *type;
+        enum status st;
+
+        frame_table_init(&frames);
+        st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+        if (!st)
+                st = merged_make(q->scan, &q->r.selection, type, &frames, &m, q->err);
+        if (!st)
+                st = top_make(&frames, &m, NULL, &top, q->err);
+        if (!st)
+                put_top(q, &top, &frames, &m, NULL);
+        return st;
+}
+
+/* ---- flame, folded ------------------------------------------------------------------------- */
+
+static enum status read_focus(const struct question *q, struct tree_focus *ret)
+{
+        const char *callees = param_get(&q->params, "", "callees_of"), *callers = param_get(&q->params, "", "callers_of");
+
+        if (callees && callers)
+                return error_set(q->err, ST_USAGE, "callees_of and callers_of exclude each other");
+        *ret = callees ? (struct tree_focus){ TREE_CALLEES, callees } :
+               callers ? (struct tree_focus){ TREE_CALLERS, callers } :
+                         (struct tree_focus){ TREE_ALL, NULL };
+        return ST_OK;
+}
+
+static enum status put_flame(struct question *q, const struct flame *f)
+{
+        switch (q->r.format) {
+        case FORMAT_HTML:
+                q->content_type = type_html;
+                return flame_put_html(f, q->ret, q->err);
+        case FORMAT_TEXT:
+                q->content_type = type_text;
+                return flame_put_text(f, q->ret, q->err);
+        default:
+                q->content_type = type_json;
+                return flame_put_json(f, q->ret, q->err);
+        }
+}
+
+static enum status answer_tree(struct question *q, bool folded)
+{
+        _cleanup_frame_table_ struct frame_table frames;
+        _cleanup_merged_ struct merged m = { 0 };
+        _cleanup_tree_ struct tree tree = { 0 };
+        struct tree_focus focus = { 0 };
+        struct flame f = { .frames = &frames, .tree = &tree, .sides = { &m }, .max_nodes = q->r.max_nodes,
+                           .focus = &focus };
+        const char *type;
+        enum status st;
+
+        frame_table_init(&frames);
+        st = read_focus(q, &focus);
+        if (!st)
+                st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+        if (!st)
+                st = merged_make(q->scan, &q->r.selection, type, &frames, &m, q->err);
+        if (!st)
+                st = tree_init(&tree, q->err);
+        if (!st)
+                st = tree_add(&tree, &frames, &m.locations, m.stacks, &m.sums, 0, &focus, q->err);
+        if (st)
+                return st;
+        tree_finish(&tree);
+        if (!folded)
+                return put_flame(q, &f);
+        q->content_type = type_text;
+        return flame_put_folded(&f, q->ret, q->err);
+}
+
+static enum status answer_flame(struct question *q)
+{
+        return answer_tree(q, false);
+}
+
+static enum status answer_folded(struct question *q)
+{
+        return answer_tree(q, true);
+}
+
+/* ---- diff ---------------------------------------------------------------------------------- */
+
+static enum status diff_sides(struct question *q, const struct selection *base, struct merged *a, struct merged *b,
+                              struct frame_table *frames)
+{
+        const char *type, *base_type;
+        enum status st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+
+        if (!st)
+                st = choose_type(q->scan, base, type ? type : q->r.type, &base_type, q->err);
+        if (!st)
+                st = merged_make(q->scan, base, base_type, frames, a, q->err);
+        if (!st)
+                st = merged_make(q->scan, &q->r.selection, type, frames, b, q->err);
+        return st;
+}
+
+static enum status answer_diff(struct question *q)
+{
+        _cleanup_frame_table_ struct frame_table frames;
+        _cleanup_merged_ struct merged a = { 0 }, b = { 0 };
+        _cleanup_tree_ struct tree tree = { 0 };
+        _cleanup_top_ struct top top = { 0 };
+        const struct tree_focus focus = { 0 };
+        struct flame f = { .frames = &frames, .tree = &tree, .sides = { &a, &b }, .max_nodes = q->r.max_nodes,
+                           .focus = &focus };
+        const char *view = param_get(&q->params, "", "view");
+        struct selection base;
+        enum status st;
+
+        frame_table_init(&frames);
+        st = selection_read(&q->params, "base_", &q->r.selection, q->now_unix_ns, &base, q->err);
+        if (st)
+                return st;
+        st = diff_sides(q, &base, &a, &b, &frames);
+        if (!st && (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || (view && strcmp(view, "top") == 0))) {
+                st = top_make(&frames, &a, &b, &top, q->err);
+                if (!st)
+                        put_top(q, &top, &frames, &a, &b);
+        } else if (!st) {
+                st = tree_init(&tree, q->err);
+                if (!st)
+                        st = tree_add(&tree, &frames, &a.locations, a.stacks, &a.sums, 0, &focus, q->err);
+                if (!st)
+                        st = tree_add(&tree, &frames, &b.locations, b.stacks, &b.sums, 1, &focus, q->err);
+                if (!st) {
+                        tree_finish(&tree);
+                        st = put_flame(q, &f);
+                }
+        }
+        selection_deinit(&base);
+        return st;
+}
+
+/* ---- the others ------------------------------------------------------------------------------ */
+
+static enum status answer_pprof(struct question *q)
+{
+        _cleanup_frame_table_ struct frame_table frames;
+        _cleanup_merged_ struct merged m = { 0 };
+        const char *type;
+        enum status st;
+
+        frame_table_init(&frames);
+        q->content_type = type_binary;
+        st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+        if (!st)
+                st = merged_make(q->scan, &q->r.selection, type, &frames, &m, q->err);
+        return st ? st : merged_put_pprof(&m, q->ret, q->err);
+}
+
+static enum status answer_series(struct question *q)
+{
+        const char *type;
+        enum status st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+
+        q->content_type = q->r.format == FORMAT_TEXT ? type_text : type_json;
+        return st ? st : series_put(q->scan, &q->r, type, q->ret, q->err);
+}
+
+static void put_names(struct question *q, const struct scan_names *names)
+{
+        size_t count = q->r.limit && q->r.limit < names->count ? (size_t)q->r.limit : names->count;
+        struct json_out j;
+
+        q->content_type = q->r.format == FORMAT_TEXT ? type_text : type_json;
+        json_out_init(&j, q->ret);
+        if (q->r.format == FORMAT_TEXT) {
+                for (size_t i = 0; i < count; i++)
+                        buf_printf(q->ret, "%s\n", names->items[i]);
+                return;
+        }
+        json_array(&j, NULL);
+        for (size_t i = 0; i < count; i++)
+                json_str(&j, NULL, names->items[i]);
+        json_array_end(&j);
+}
+
+static enum status answer_labels(struct question *q)
+{
+        const struct selection *s = &q->r.selection;
+        struct scan_names names;
+        enum status st = store_scan_label_names(q->scan, s->from_unix_ns, s->to_unix_ns, &names, q->err);
+
+        if (!st)
+                put_names(q, &names);
+        return st;
+}
+
+static enum status answer_types(struct question *q)
+{
+        const struct selection *s = &q->r.selection;
+        struct scan_names names;
+        enum status st = store_scan_types(q->scan, s->from_unix_ns, s->to_unix_ns, &names, q->err);
+
+        if (!st)
+                put_names(q, &names);
+        return st;
+}
+
+static struct scan_filter filter_of(const struct question *q, const char *type)
+{
+        const struct selection *s = &q->r.selection;
+
+        return (struct scan_filter){ .from_unix_ns = s->from_unix_ns, .to_unix_ns = s->to_unix_ns, .type = type,
+                                     .matchers = s->selector.matchers, .matcher_count = s->selector.count };
+}
+
+static enum status answer_values(struct question *q)
+{
+        const char *key = param_get(&q->params, "", "name"), *type = NULL;
+        struct scan_filter filter;
+        struct scan_names names;
+        enum status st = ST_OK;
+
+        if (!key)
+                return error_set(q->err, ST_USAGE, "the parameter name is missing: the label whose values are asked for");
+        if (q->r.type)
+                st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+        filter = filter_of(q, type);
+        if (!st)
+                st = store_scan_label_values(q->scan, key, &filter, &names, q->err);
+        if (!st)
+                put_names(q, &names);
+        return st;
+}
+
+static enum status answer_missing(struct question *q)
+{
+        struct scan_missing *items = NULL;
+        const struct scan_filter filter = filter_of(q, NULL);
+        char hex[BUILD_ID_HEX_MAX];
+        struct json_out j;
+        size_t count;
+        enum status st = store_scan_missing(q->scan, &filter, &items, &count, q->err);
+
+        if (st)
+                return st;
+        if (q->r.limit && q->r.limit < count)
+                count = (size_t)q->r.limit;
+        q->content_type = q->r.format == FORMAT_TEXT ? type_text : type_json;
+        json_out_init(&j, q->ret);
+        if (q->r.format != FORMAT_TEXT)
+                json_array(&j, NULL);
+        for (size_t i = 0; i < count; i++) {
+                const struct scan_missing *m = &items[i];
+
+                if (q->r.format == FORMAT_TEXT) {
+                        buf_printf(q->ret, "%-40s  %-14s %8lld samples %6llu locations  %s\n",
+                                   build_id_hex(&m->build_id, hex), m->state, (long long)m->samples,
+                                   (unsigned long long)m->locations, m->mapping);
+                        continue;
+                }
+                json_object(&j, NULL);
+                json_str(&j, "build_id", build_id_hex(&m->build_id, hex));
+                json_str(&j, "object", m->mapping);
+                json_str(&j, "state", m->state);
+                json_uint(&j, "locations", m->locations);
+                json_int(&j, "samples", m->samples);
+                json_object_end(&j);
+        }
+        if (q->r.format != FORMAT_TEXT)
+                json_array_end(&j);
+        return ST_OK;
+}
+
+static const struct {
+        const char *name;
+        enum status (*answer)(struct question *q);
+} operations[] = {
+        { "top", answer_top },       { "flame", answer_flame },   { "folded", answer_folded }, { "pprof", answer_pprof },
+        { "diff", answer_diff },     { "series", answer_series }, { "labels", answer_labels }, { "values", answer_values },
+        { "types", answer_types },   { "missing", answer_missing },
+};
+
+enum status query_run(struct profile_store *store, const char *operation, query_param *param, void *context,
+                      int64_t now_unix_ns, struct buf *ret, const char **content_type_ret, struct error *err)
+{
+        struct question q = { .params = { param, context }, .now_unix_ns = now_unix_ns, .ret = ret, .err = err,
+                              .content_type = type_json };
+        size_t i = 0, count = sizeof operations / sizeof *operations;
+        enum status st;
+
+        while (i < count && strcmp(operations[i].name, operation) != 0)
+                i++;
+        if (i == count)
+                return error_set(err, ST_NOT_FOUND, "there is no query '%.40s'", operation);
+        st = request_read(&q.params, now_unix_ns, &q.r, err);
+        if (st)
+                return st;
+        st = store_scan_begin(store, &q.scan, err);
+        if (!st) {
+                st = operations[i].answer(&q);
+                store_scan_end(q.scan);
+        }
+        request_deinit(&q.r);
+        if (!st)
+                st = buf_status(ret, err, "answer");
+        if (!st)
+                *content_type_ret = q.content_type;
+        return st;
+}

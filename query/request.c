@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/request.h"
+
+#include <string.h>
+
+#include "common/options.h"
+#include "profile-formats/profile_type.h"
+#include "query/time_text.h"
+
+const char *param_get(const struct param_source *params, const char *prefix, const char *name)
+{
+        char full[64];
+        const char *value;
+
+        snprintf(full, sizeof full, "%s%s", prefix, name);
+        value = params->get(params->context, full);
+        return value && *value ? value : NULL;
+}
+
+enum status selection_read(const struct param_source *params, const char *prefix, const struct selection *fallback,
+                           int64_t now_unix_ns, struct selection *ret, struct error *err)
+{
+        const char *from = param_get(params, prefix, "from"), *to = param_get(params, prefix, "to");
+        struct selection s = { .text = param_get(params, prefix, "selector") };
+        enum status st = ST_OK;
+
+        if (!s.text)
+                s.text = fallback ? fallback->text : "";
+        s.to_unix_ns = fallback ? fallback->to_unix_ns : now_unix_ns;
+        if (to)
+                st = time_text_parse(to, now_unix_ns, &s.to_unix_ns, err);
+        s.from_unix_ns = fallback ? fallback->from_unix_ns : s.to_unix_ns - DEFAULT_RANGE_NS;
+        if (!st && from)
+                st = time_text_parse(from, now_unix_ns, &s.from_unix_ns, err);
+        if (!st && s.from_unix_ns >= s.to_unix_ns)
+                st = error_set(err, ST_USAGE, "%sfrom is not before %sto", prefix, prefix);
+        if (!st)
+                st = selector_parse(s.text, &s.selector, err);
+        if (!st)
+                *ret = s;
+        return st;
+}
+
+void selection_deinit(struct selection *s)
+{
+        selector_deinit(&s->selector);
+}
+
+static enum status read_format(const char *text, enum query_format *ret, struct error *err)
+{
+        static const char *const names[] = { "json", "rows", "text", "html" };
+
+        if (!text)
+                return ST_OK;
+        for (int i = 0; i < 4; i++) {
+                if (strcmp(text, names[i]) == 0) {
+                        *ret = (enum query_format)i;
+                        return ST_OK;
+                }
+        }
+        return error_set(err, ST_USAGE, "format '%.40s' is none of json, rows, text, html", text);
+}
+
+static enum status read_number(const struct param_source *params, const char *name, uint64_t max, uint64_t *ret,
+                               struct error *err)
+{
+        const char *text = param_get(params, "", name);
+
+        if (text && (!parse_uint(text, ret) || *ret > max))
+                return error_set(err, ST_USAGE, "%s '%.40s' is no number up to %llu", name, text,
+                                 (unsigned long long)max);
+        return ST_OK;
+}
+
+enum status request_read(const struct param_source *params, int64_t now_unix_ns, struct request *ret, struct error *err)
+{
+        struct request r = { .type = param_get(params, "", "type") };
+        const char *step = param_get(params, "", "step");
+        uint64_t max_nodes = DEFAULT_MAX_NODES;
+        enum status st = selection_read(params, "", NULL, now_unix_ns, &r.selection, err);
+
+        if (st)
+                return st;
+        st = read_format(param_get(params, "", "format"), &r.format, err);
+        if (!st)
+                st = read_number(params, "limit", UINT32_MAX, &r.limit, err);
+        if (!st)
+                st = read_number(params, "max_nodes", LIMIT_MAX_NODES, &max_nodes, err);
+        r.max_nodes = max_nodes ? (uint32_t)max_nodes : LIMIT_MAX_NODES;
+        if (!st && step)
+                st = duration_text_parse(step, &r.step_ns, err);
+        if (!r.type)
+                r.type = r.selection.selector.type;
+        if (st) {
+                request_deinit(&r);
+                return st;
+        }
+        *ret = r;
+        return ST_OK;
+}
+
+void request_deinit(struct request *r)
+{
+        selection_deinit(&r->selection);
+}
+
+/* ---- types ------------------------------------------------------------------------------- */
+
+static bool is_prefix(const char *id, const char *asked)
+{
+        size_t n = strlen(asked);
+
+        return strncmp(id, asked, n) == 0 && (id[n] == ':' || id[n] == 0);
+}
+
+static bool is_sample_type(const char *id, const char *asked)
+{
+        size_t n;
+        const char *part = profile_type_part(id, TYPE_SAMPLE_TYPE, &n);
+
+        return n == strlen(asked) && memcmp(part, asked, n) == 0;
+}
+
+/* The one type that agrees, preferring what comes first in `preferred` when several do. */
+static const char *pick(const struct scan_names *types, const char *asked, bool (*agrees)(const char *, const char *),
+                        size_t *count_ret)
+{
+        static const char *const preferred[] = { "process_cpu:cpu", "process_cpu:samples" };
+        const char *found = NULL;
+
+        *count_ret = 0;
+        for (size_t i = 0; i < types->count; i++) {
+                if (asked && !agrees(types->items[i], asked))
+                        continue;
+                if (!found)
+                        found = types->items[i];
+                ++*count_ret;
+        }
+        for (size_t p = 0; *count_ret > 1 && p < 2; p++) {
+                for (size_t i = 0; i < types->count; i++) {
+                        if (is_prefix(types->items[i], preferred[p]) && (!asked || agrees(types->items[i], asked))) {
+                                *count_ret = 1;
+                                return types->items[i];
+                        }
+                }
+        }
+        return found;
+}
+
+static enum status refuse_type(const struct scan_names *types, const char *asked, const char *what, struct error *err)
+{
+        char list[160] = "";
+        size_t n = 0;
+
+        for (size_t i = 0; i < types->count && n < sizeof list; i++)
+                n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", types->items[i]);
+        return error_set(err, ST_USAGE, "type '%.40s' names %s; there are: %s", asked, what, list);
+}
+
+enum status choose_type(struct store_scan *scan, const struct selection *s, const char *asked, const char **ret,
+                        struct error *err)
+{
+        struct scan_names types;
+        const char *found = NULL;
+        size_t count;
+        enum status st = store_scan_types(scan, s->from_unix_ns, s->to_unix_ns, &types, err);
+
+        if (st)
+                return st;
+        *ret = NULL;
+        if (types.count == 0)
+                return ST_OK;
+        if (!asked) {
+                *ret = pick(&types, NULL, NULL, &count);
+                return ST_OK;
+        }
+        for (size_t i = 0; i < types.count; i++) {
+                if (strcmp(types.items[i], asked) == 0) {
+                        *ret = types.items[i];
+                        return ST_OK;
+                }
+        }
+        found = pick(&types, asked, is_prefix, &count);
+        if (count == 0)
+                found = pick(&types, asked, is_sample_type, &count);
+        if (count == 1) {
+                *ret = found;
+                return ST_OK;
+        }
+        return refuse_type(&types, asked, count ? "several" : "none of those in this range", err);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/selector.h"
+
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/utf8.h"
+#include "query/regex_match.h"
+
+struct parser {
+        const char *start, *at;
+        struct selector s;
+        struct error *err;
+};
+
+static enum status expected(const struct parser *p, const char *what)
+{
+        return error_at(p->err, ST_USAGE, (uint64_t)(p->at - p->start),
+                        "selector '%.60s': expected %s at byte %zu", p->start, what, (size_t)(p->at - p->start));
+}
+
+static void skip_blanks(struct parser *p)
+{
+        p->at += strspn(p->at, " \t\r\n");
+}
+
+static bool is_key_char(char c)
+{
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+               c == '-' || c == '/';
+}
+
+static void append_utf8(struct buf *b, unsigned code)
+{
+        if (code < 0x80) {
+                buf_append_u8(b, (uint8_t)code);
+        } else if (code < 0x800) {
+                buf_append_u8(b, (uint8_t)(0xc0 | code >> 6));
+                buf_append_u8(b, (uint8_t)(0x80 | (code & 0x3f)));
+        } else {
+                buf_append_u8(b, (uint8_t)(0xe0 | code >> 12));
+                buf_append_u8(b, (uint8_t)(0x80 | (code >> 6 & 0x3f)));
+                buf_append_u8(b, (uint8_t)(0x80 | (code & 0x3f)));
+        }
+}
+
+static bool hex_digits(const char *at, int n, unsigned *ret)
+{
+        unsigned v = 0;
+
+        for (int i = 0; i < n; i++) {
+                char c = at[i];
+
+                if (c >= '0' && c <= '9')
+                        v = v << 4 | (unsigned)(c - '0');
+                else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+                        v = v << 4 | (unsigned)((c | 0x20) - 'a' + 10);
+                else
+                        return false;
+        }
+        *ret = v;
+        return true;
+}
+
+/* One escape after its backslash, as in Go strings. */
+static enum status take_escape(struct parser *p, struct buf *b)
+{
+        static const char from[] = "abfnrtv\\\"'", to[] = "\a\b\f\n\r\t\v\\\"'";
+        const char *simple = *p->at ? strchr(from, *p->at) : NULL;
+        unsigned code;
+        int digits;
+
+        if (simple) {
+                buf_append_u8(b, (uint8_t)to[simple - from]);
+                p->at++;
+                return ST_OK;
+        }
+        digits = *p->at == 'x' ? 2 : *p->at == 'u' ? 4 : 0;
+        if (!digits || !hex_digits(p->at + 1, digits, &code) || code == 0)
+                return expected(p, "an escape (\\\\, \\\", \\n, \\xHH, \\uHHHH)");
+        append_utf8(b, code);
+        p->at += 1 + digits;
+        return ST_OK;
+}
+
+/* A quoted text; *ret is owned. */
+static enum status take_quoted(struct parser *p, char **ret)
+{
+        _cleanup_buf_ struct buf b;
+        char quote = *p->at;
+        enum status st = ST_OK;
+
+        buf_init(&b, LIMIT_SELECTOR_BYTES + 1);
+        for (p->at++; *p->at != quote;) {
+                if (*p->at == 0)
+                        return expected(p, "a closing quote");
+                if (*p->at == '\\' && quote != '`') {
+                        p->at++;
+                        st = take_escape(p, &b);
+                        if (st)
+                                return st;
+                } else {
+                        buf_append(&b, p->at++, 1);
+                }
+        }
+        p->at++;
+        if (!utf8_valid((const char *)b.data, b.size))
+                return expected(p, "UTF-8 text");
+        if (!buf_cstr(&b))
+                return error_no_memory(p->err);
+        *ret = (char *)b.data;
+        b.data = NULL;
+        return ST_OK;
+}
+
+static bool at_quote(const struct parser *p)
+{
+        return *p->at == '"' || *p->at == '\'' || *p->at == '`';
+}
+
+static enum status take_key(struct parser *p, char **ret)
+{
+        size_t n = 0;
+
+        if (at_quote(p))
+                return take_quoted(p, ret);
+        while (is_key_char(p->at[n]))
+                n++;
+        if (n == 0)
+                return expected(p, "a label name");
+        *ret = strndup(p->at, n);
+        p->at += n;
+        return *ret ? ST_OK : error_no_memory(p->err);
+}
+
+static enum status take_operator(struct parser *p, enum label_match *ret)
+{
+        static const struct {
+                const char *text;
+                enum label_match op;
+        } operators[] = {
+                { "=~", LABEL_REGEX }, { "!~", LABEL_NOT_REGEX }, { "!=", LABEL_NOT_EQUAL }, { "=", LABEL_EQUAL },
+        };
+
+        for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+                if (strncmp(p->at, operators[i].text, strlen(operators[i].text)) == 0) {
+                        p->at += strlen(operators[i].text);
+                        *ret = operators[i].op;
+                        return ST_OK;
+                }
+        }
+        return expected(p, "one of = != =~ !~");
+}
+
+static enum status add_matcher(struct parser *p, char **key, char **value, enum label_match op)
+{
+        struct label_matcher m = { .op = op };
+        enum status st;
+
+        if (strcmp(*key, "__profile_type__") == 0 && op == LABEL_EQUAL) {
+                free(p->s.type);
+                p->s.type = steal_ptr(*value);
+                return ST_OK;
+        }
+        if (p->s.count == LIMIT_SELECTOR_MATCHERS)
+                return error_set(p->err, ST_USAGE, "a selector may have up to %d matchers", LIMIT_SELECTOR_MATCHERS);
+        if (op == LABEL_REGEX || op == LABEL_NOT_REGEX) {
+                struct regex_match *regex;
+
+                st = regex_match_create(*value, &regex, p->err);
+                if (st)
+                        return st;
+                m.match = regex_match_text;
+                m.context = regex;
+        }
+        m.key = steal_ptr(*key);
+        m.value = steal_ptr(*value);
+        p->s.matchers[p->s.count++] = m;
+        return ST_OK;
+}
+
+static enum status take_matcher(struct parser *p)
+{
+        _cleanup_free_ char *key = NULL, *value = NULL;
+        enum label_match op = LABEL_EQUAL;
+        enum status st;
+
+        st = take_key(p, &key);
+        skip_blanks(p);
+        if (!st)
+                st = take_operator(p, &op);
+        if (st)
+                return st;
+        skip_blanks(p);
+        if (!at_quote(p))
+                return expected(p, "a quoted value");
+        st = take_quoted(p, &value);
+        return st ? st : add_matcher(p, &key, &value, op);
+}
+
+static enum status take_selector(struct parser *p)
+{
+        const char *brace;
+        enum status st;
+        char end = 0;
+
+        skip_blanks(p);
+        brace = strchr(p->at, '{');
+        if (brace && strcspn(p->at, "=!\"'`") > (size_t)(brace - p->at)) {
+                size_t n = (size_t)(brace - p->at);
+
+                while (n && strchr(" \t", p->at[n - 1]))
+                        n--;
+                if (n && !(p->s.type = strndup(p->at, n)))
+                        return error_no_memory(p->err);
+                p->at = brace + 1;
+                end = '}';
+        }
+        skip_blanks(p);
+        while (*p->at && *p->at != end) {
+                st = take_matcher(p);
+                if (st)
+                        return st;
+                skip_blanks(p);
+                if (*p->at == ',') {
+                        p->at++;
+                        skip_blanks(p);
+                } else if (*p->at != end) {
+                        return expected(p, end ? "',' or '}'" : "','");
+                }
+        }
+        if (end && *p->at != end)
+                return expected(p, "'}'");
+        p->at += end != 0;
+        skip_blanks(p);
+        return *p->at ? expected(p, "the end") : ST_OK;
+}
+
+enum status selector_parse(const char *text, struct selector *ret, struct error *err)
+{
+        struct parser p = { .start = text ? text : "", .at = text ? text : "", .err = err };
+        enum status st;
+
+        if (strlen(p.start) > LIMIT_SELECTOR_BYTES)
+                return error_set(err, ST_USAGE, "a selector may have up to %d bytes", LIMIT_SELECTOR_BYTES);
+        p.s.matchers = calloc(LIMIT_SELECTOR_MATCHERS, sizeof *p.s.matchers);
+        if (!p.s.matchers)
+                return error_no_memory(err);
+        st = take_selector(&p);
+        if (st) {
+                selector_deinit(&p.s);
+                return st;
+        }
+        *ret = p.s;
+        return ST_OK;
+}
+
+void selector_deinit(struct selector *s)
+{
+        for (size_t i = 0; i < s->count; i++) {
+                free((char *)s->matchers[i].key);
+                free((char *)s->matchers[i].value);
+                regex_match_destroy(s->matchers[i].context);
+        }
+        free(s->matchers);
+        free(s->type);
+        *s = (struct selector){ 0 };
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_QUERY_SELECTOR_H
+#define CAIRN_QUERY_SELECTOR_H
+
+/**
+ * @file
+ * Label selectors as in Prometheus: {service="api", comm=~"post.*"}.
+ *
+ * Operators are =, !=, =~ and !~. Values are quoted with ", ' or ` (the last
+ * without escapes). Keys may hold dots, or be quoted ("service.name"). Braces
+ * may be left out. A type id may stand before the brace, and the key
+ * __profile_type__ with = means the same.
+ *
+ * Regular expressions match the whole value. They are POSIX extended ones plus
+ * \d and (?:...), without back references, and with at most one counted
+ * repetition of up to 100, so that neither compiling nor matching can run away.
+ *
+ * Threads: a parsed selector may be read by one thread at a time (regexec).
+ * Source: Prometheus, "Querying basics".
+ */
+#include "common/error.h"
+#include "profile-store/scan.h"
+
+#define LIMIT_SELECTOR_BYTES 8192
+#define LIMIT_SELECTOR_MATCHERS 64
+#define LIMIT_REGEX_BYTES 512
+
+struct selector {
+        struct label_matcher *matchers; /* owned, as everything they point to */
+        size_t count;
+        char *type;                     /* NULL when the text names none */
+};
+
+/**
+ * @param text  "" and NULL select everything.
+ * @return ST_USAGE with what was expected at which byte.
+ */
+enum status selector_parse(const char *text, struct selector *ret, struct error *err) MUST_CHECK;
+void selector_deinit(struct selector *s); /* also fine on a zeroed one */
+#define _cleanup_selector_ _cleanup_(selector_deinit)
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/top.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/value_text.h"
+
+static void add_to(int64_t *sum, int64_t v)
+{
+        *sum = (int64_t)((uint64_t)*sum + (uint64_t)v);
+}
+
+static void take_line(struct top_row *row, int64_t line, int64_t value, bool leaf)
+{
+        if (!line || (row->line_of_leaf && !leaf))
+                return;
+        if (leaf > row->line_of_leaf || value > row->line_value) {
+                row->line = line;
+                row->line_value = value;
+                row->line_of_leaf = leaf;
+        }
+}
+
+/* seen: per name, the number of the last stack that it was met in, plus one. */
+static void add_selection(struct top_row *rows, const struct frame_table *frames, const struct merged *m, unsigned side,
+                          size_t *seen)
+{
+        const struct location_frames *l = &m->locations;
+
+        for (size_t i = 0; i < m->stacks->count; i++) {
+                int64_t value = m->sums.items[i].value;
+                bool leaf = true;
+
+                for (size_t j = m->stacks->first[i]; j < m->stacks->first[i + 1]; j++) {
+                        uint32_t location = m->stacks->indexes[j];
+
+                        for (uint32_t k = l->first[location + 1]; k-- > l->first[location];) { /* from the innermost */
+                                uint32_t name = frames->items[l->frames[k]].name;
+                                struct top_row *row = &rows[name];
+
+                                row->frame = l->frames[k];
+                                take_line(row, l->lines[k], value, leaf);
+                                if (leaf)
+                                        add_to(&row->flat[side], value);
+                                leaf = false;
+                                if (seen[name] != i + 1)
+                                        add_to(&row->cumulative[side], value);
+                                seen[name] = i + 1;
+                        }
+                }
+        }
+}
+
+static int compare_rows(const void *x, const void *y)
+{
+        const struct top_row *a = x, *b = y;
+
+        if (a->flat[0] != b->flat[0])
+                return a->flat[0] > b->flat[0] ? -1 : 1;
+        if (a->cumulative[0] != b->cumulative[0])
+                return a->cumulative[0] > b->cumulative[0] ? -1 : 1;
+        return a->frame < b->frame ? -1 : a->frame > b->frame;
+}
+
+static uint64_t change(const int64_t v[2])
+{
+        return v[1] > v[0] ? (uint64_t)v[1] - (uint64_t)v[0] : (uint64_t)v[0] - (uint64_t)v[1];
+}
+
+static int compare_changes(const void *x, const void *y)
+{
+        const struct top_row *a = x, *b = y;
+
+        if (change(a->flat) != change(b->flat))
+                return change(a->flat) > change(b->flat) ? -1 : 1;
+        if (change(a->cumulative) != change(b->cumulative))
+                return change(a->cumulative) > change(b->cumulative) ? -1 : 1;
+        return a->frame < b->frame ? -1 : a->frame > b->frame;
+}
+
+enum status top_make(const struct frame_table *frames, const struct merged *a, const struct merged *b, struct top *ret,
+                     struct error *err)
+{
+        size_t count = frames->name_count, kept = 0;
+        struct top_row *rows = calloc(count + 1, sizeof *rows);
+        _cleanup_free_ size_t *seen = calloc(count + 1, sizeof *seen);
+
+        if (!rows || !seen) {
+                free(rows);
+                return error_no_memory(err);
+        }
+        add_selection(rows, frames, a, 0, seen);
+        if (b) {
+                memset(seen, 0, (count + 1) * sizeof *seen);
+                add_selection(rows, frames, b, 1, seen);
+        }
+        for (size_t i = 0; i < count; i++) /* locations that no stack uses leave empty rows */
+                if (rows[i].cumulative[0] || rows[i].cumulative[1] || rows[i].flat[0] || rows[i].flat[1])
+                        rows[kept++] = rows[i];
+        qsort(rows, kept, sizeof *rows, b ? compare_changes : compare_rows);
+        *ret = (struct top){ rows, kept };
+        return ST_OK;
+}
+
+void top_deinit(struct top *t)
+{
+        free(t->rows);
+        *t = (struct top){ 0 };
+}
+
+static size_t shown(const struct top *t, uint64_t limit)
+{
+        return limit && limit < t->count ? (size_t)limit : t->count;
+}
+
+void top_put_rows(const struct top *t, const struct frame_table *frames, uint64_t limit, bool diff, const char *key,
+                  struct json_out *j)
+{
+        json_array(j, key);
+        for (size_t i = 0; i < shown(t, limit); i++) {
+                const struct top_row *r = &t->rows[i];
+                const struct query_frame *f = &frames->items[r->frame];
+
+                json_object(j, NULL);
+                json_str(j, "function", f->function);
+                json_str(j, "file", f->file);
+                json_int(j, "line", r->line);
+                json_str(j, "object", f->mapping);
+                json_str(j, "kind", frame_kind_name(f->kind));
+                json_int(j, "flat", r->flat[0]);
+                json_int(j, "cumulative", r->cumulative[0]);
+                if (diff) {
+                        json_int(j, "flat_after", r->flat[1]);
+                        json_int(j, "cumulative_after", r->cumulative[1]);
+                }
+                json_object_end(j);
+        }
+        json_array_end(j);
+}
+
+static double percent(int64_t v, int64_t total)
+{
+        return total ? 100.0 * (double)v / (double)total : 0;
+}
+
+static void put_header(const struct merged *m, const char *name, struct buf *ret)
+{
+        char from[32], to[32], total[40];
+
+        buf_printf(ret, "%s%s in %" PRIu64 " samples, %s to %s UTC%s%s\n", name,
+                   value_text(m->total, m->sums.unit, total, sizeof total), m->samples,
+                   time_utc_text(m->selection->from_unix_ns, from, sizeof from),
+                   time_utc_text(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "",
+                   m->selection->text);
+}
+
+static void put_place(const struct query_frame *f, int64_t line, struct buf *ret)
+{
+        buf_printf(ret, "  %s", f->function);
+        if (*f->file && line)
+                buf_printf(ret, "  %s:%" PRId64, f->file, line);
+        else if (*f->file)
+                buf_printf(ret, "  %s", f->file);
+        buf_append_u8(ret, '\n');
+}
+
+static void put_diff_text(const struct top *t, const struct frame_table *frames, const struct merged *a,
+                          const struct merged *b, uint64_t limit, struct buf *ret)
+{
+        put_header(a, "before: ", ret);
+        put_header(b, "after:  ", ret);
+        buf_printf(ret, "%s\n\n%12s %7s %12s %7s %12s %8s\n", *a->sums.type ? a->sums.type : b->sums.type, "flat before", "",
+                   "flat after", "", "change", "of share");
+        for (size_t i = 0; i < shown(t, limit); i++) {
+                const struct top_row *r = &t->rows[i];
+                const char *unit = *a->sums.unit ? a->sums.unit : b->sums.unit;
+                double before = percent(r->flat[0], a->total), after = percent(r->flat[1], b->total);
+                int64_t delta = (int64_t)((uint64_t)r->flat[1] - (uint64_t)r->flat[0]);
+                char v[3][40];
+
+                buf_printf(ret, "%12s %6.2f%% %12s %6.2f%% %12s %+7.2f%%", value_text(r->flat[0], unit, v[0], 40), before,
+                           value_text(r->flat[1], unit, v[1], 40), after, value_text(delta, unit, v[2], 40),
+                           after - before);
+                put_place(&frames->items[r->frame], r->line, ret);
+        }
+}
+
+void top_put_text(const struct top *t, const struct frame_table *frames, const struct merged *a, const struct merged *b,
+                  uint64_t limit, struct buf *ret)
+{
+        if (b) {
+                put_diff_text(t, frames, a, b, limit, ret);
+                return;
+        }
+        put_header(a, "", ret);
+        if (t->count == 0)
+                return;
+        buf_printf(ret, "%s\n\n%12s %7s %12s %7s\n", a->sums.type, "flat", "", "cumulative", "");
+        for (size_t i = 0; i < shown(t, limit); i++) {
+                const struct top_row *r = &t->rows[i];
+                char v[2][40];
+
+                buf_printf(ret, "%12s %6.2f%% %12s %6.2f%%", value_text(r->flat[0], a->sums.unit, v[0], 40),
+                           percent(r->flat[0], a->total), value_text(r->cumulative[0], a->sums.unit, v[1], 40),
+                           percent(r->cumulative[0], a->total));
+                put_place(&frames->items[r->frame], r->line, ret);
+        }
+        if (shown(t, limit) < t->count)
+                buf_printf(ret, "... %zu more\n", t->count - shown(t, limit));
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Sums wrap rather than trap: values come from outside, and 64 bits hold centuries of nanoseconds. */
+static void add_to(int64_t *sum, int64_t v)
+{
+        *sum = (int64_t)((uint64_t)*sum + (uint64_t)v);
+}
+
+enum status tree_init(struct tree *t, struct error *err)
+{
+        *t = (struct tree){ .capacity = 1024, .count = 1 };
+        t->nodes = calloc(t->capacity, sizeof *t->nodes);
+        return t->nodes ? ST_OK : error_no_memory(err);
+}
+
+void tree_deinit(struct tree *t)
+{
+        number_map_deinit(&t->children);
+        free(t->nodes);
+        *t = (struct tree){ 0 };
+}
+
+static enum status child(struct tree *t, uint32_t parent, uint32_t frame, uint32_t *ret, struct error *err)
+{
+        uint32_t number;
+        bool fresh;
+        enum status st = number_map_get(&t->children, &(struct number_key){ { parent, frame } }, &number, &fresh, err);
+
+        if (st)
+                return st;
+        number++;
+        if (fresh) {
+                if (t->count == t->capacity) {
+                        struct tree_node *bigger = reallocarray(t->nodes, (size_t)t->capacity * 2, sizeof *bigger);
+
+                        if (!bigger)
+                                return error_no_memory(err);
+                        t->nodes = bigger;
+                        t->capacity *= 2;
+                }
+                t->nodes[t->count++] = (struct tree_node){ .frame = frame, .parent = parent,
+                                                           .depth = t->nodes[parent].depth + 1 };
+        }
+        *ret = number;
+        return ST_OK;
+}
+
+/* One stack as frames from the root to the leaf. */
+struct path {
+        uint32_t *frames;
+        int64_t *lines;
+        size_t count, capacity;
+};
+
+static enum status path_of(struct path *p, const struct location_frames *l, const struct scan_stacks *stacks, size_t i,
+                           struct error *err)
+{
+        size_t need = 0;
+
+        for (size_t j = stacks->first[i]; j < stacks->first[i + 1]; j++)
+                need += l->first[stacks->indexes[j] + 1] - l->first[stacks->indexes[j]];
+        if (need > p->capacity) {
+                uint32_t *frames = reallocarray(p->frames, need, sizeof *frames);
+                int64_t *lines = frames ? reallocarray(p->lines, need, sizeof *lines) : NULL;
+
+                if (frames)
+                        p->frames = frames;
+                if (!lines)
+                        return error_no_memory(err);
+                p->lines = lines;
+                p->capacity = need;
+        }
+        p->count = 0;
+        for (size_t j = stacks->first[i + 1]; j-- > stacks->first[i];) {
+                uint32_t location = stacks->indexes[j];
+
+                for (uint32_t k = l->first[location]; k < l->first[location + 1]; k++) {
+                        p->frames[p->count] = l->frames[k];
+                        p->lines[p->count++] = l->lines[k];
+                }
+        }
+        return ST_OK;
+}
+
+static bool is_function(const struct frame_table *t, uint32_t frame, const char *function)
+{
+        return strcmp(t->items[frame].function, function) == 0 || strcmp(t->items[frame].linkage_name, function) == 0;
+}
+
+/* Cut a path down to what the focus shows; false when the function is not in it. */
+static bool apply_focus(struct path *p, const struct frame_table *t, const struct tree_focus *focus)
+{
+        size_t at;
+
+        if (focus->view == TREE_ALL)
+                return true;
+        if (focus->view == TREE_CALLEES) {
+                for (at = 0; at < p->count && !is_function(t, p->frames[at], focus->function); at++)
+                        ;
+                if (at == p->count)
+                        return false;
+                p->count -= at;
+                memmove(p->frames, p->frames + at, p->count * sizeof *p->frames);
+                memmove(p->lines, p->lines + at, p->count * sizeof *p->lines);
+                return true;
+        }
+        for (at = p->count; at > 0 && !is_function(t, p->frames[at - 1], focus->function); at--)
+                ;
+        p->count = at;
+        for (size_t i = 0; i < at / 2; i++) {
+                uint32_t frame = p->frames[i];
+                int64_t line = p->lines[i];
+
+                p->frames[i] = p->frames[at - 1 - i];
+                p->frames[at - 1 - i] = frame;
+                p->lines[i] = p->lines[at - 1 - i];
+                p->lines[at - 1 - i] = line;
+        }
+        return at > 0;
+}
+
+static enum status add_path(struct tree *t, const struct path *p, int64_t value, unsigned side, struct error *err)
+{
+        size_t count = p->count < LIMIT_TREE_DEPTH ? p->count : LIMIT_TREE_DEPTH;
+        uint32_t node = 0;
+
+        for (size_t i = 0; i < count; i++) {
+                enum status st = child(t, node, p->frames[i], &node, err);
+
+                if (st)
+                        return st;
+                if (p->lines[i] && value > t->nodes[node].line_value) {
+                        t->nodes[node].line = p->lines[i];
+                        t->nodes[node].line_value = value;
+                }
+        }
+        add_to(&t->nodes[node].self[side], value);
+        return ST_OK;
+}
+
+enum status tree_add(struct tree *t, const struct frame_table *frames, const struct location_frames *locations,
+                     const struct scan_stacks *stacks, const struct stack_sums *sums, unsigned side,
+                     const struct tree_focus *focus, struct error *err)
+{
+        struct path p = { 0 };
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < stacks->count; i++) {
+                st = path_of(&p, locations, stacks, i, err);
+                if (!st && apply_focus(&p, frames, focus))
+                        st = add_path(t, &p, sums->items[i].value, side, err);
+        }
+        free(p.frames);
+        free(p.lines);
+        return st;
+}
+
+void tree_finish(struct tree *t)
+{
+        for (uint32_t i = t->count; i-- > 0;) {
+                for (int side = 0; side < 2; side++) {
+                        add_to(&t->nodes[i].total[side], t->nodes[i].self[side]);
+                        if (i)
+                                add_to(&t->nodes[t->nodes[i].parent].total[side], t->nodes[i].total[side]);
+                }
+        }
+}
+
+/* ---- order ------------------------------------------------------------------------------- */
+
+static int64_t weight(const struct tree_node *n)
+{
+        int64_t w = n->total[0];
+
+        add_to(&w, n->total[1]);
+        return w;
+}
+
+/* By parent, and siblings by falling weight; the number last, so that the order is one. */
+static int compare_siblings(const void *x, const void *y, void *context)
+{
+        const struct tree_node *nodes = context;
+        uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+        int64_t wa = weight(&nodes[a]), wb = weight(&nodes[b]);
+
+        if (nodes[a].parent != nodes[b].parent)
+                return nodes[a].parent < nodes[b].parent ? -1 : 1;
+        if (wa != wb)
+                return wa > wb ? -1 : 1;
+        return a < b ? -1 : a > b;
+}
+
+static int compare_weights(const void *x, const void *y)
+{
+        int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+
+        return a > b ? -1 : a < b;
+}
+
+/* The weight that a node needs to be among the max_nodes heaviest. */
+static enum status least_weight(const struct tree *t, uint32_t max_nodes, int64_t *ret, struct error *err)
+{
+        _cleanup_free_ int64_t *weights = NULL;
+
+        *ret = INT64_MIN;
+        if (t->count <= max_nodes)
+                return ST_OK;
+        weights = calloc(t->count, sizeof *weights);
+        if (!weights)
+                return error_no_memory(err);
+        for (uint32_t i = 0; i < t->count; i++)
+                weights[i] = weight(&t->nodes[i]);
+        qsort(weights, t->count, sizeof *weights, compare_weights);
+        *ret = weights[max_nodes];
+        return ST_OK;
+}
+
+enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret, struct error *err)
+{
+        _cleanup_free_ uint32_t *sorted = calloc(t->count, sizeof *sorted);
+        _cleanup_free_ uint32_t *first = calloc(t->count + 1u, sizeof *first); /* of a node's children in sorted */
+        _cleanup_free_ uint32_t *stack = calloc(t->count, sizeof *stack);
+        uint32_t *order = calloc(t->count, sizeof *order);
+        uint32_t count = 0, depth = 0;
+        int64_t least;
+        enum status st;
+
+        if (!sorted || !first || !stack || !order) {
+                free(order);
+                return error_no_memory(err);
+        }
+        st = least_weight(t, max_nodes, &least, err);
+        if (st) {
+                free(order);
+                return st;
+        }
+        for (uint32_t i = 1; i < t->count; i++)
+                sorted[i - 1] = i;
+        qsort_r(sorted, t->count - 1, sizeof *sorted, compare_siblings, t->nodes);
+        for (uint32_t i = 0, at = 0; i < t->count; i++) {
+                first[i] = at;
+                while (at < t->count - 1 && t->nodes[sorted[at]].parent == i)
+                        at++;
+                first[i + 1] = at;
+        }
+        stack[depth++] = 0;
+        while (depth) {
+                uint32_t node = stack[--depth];
+
+                /* Equal weights at the bound could keep more than asked for: the count is a bound too. */
+                if (node && (weight(&t->nodes[node]) < least || count >= max_nodes))
+                        continue;
+                order[count++] = node;
+                for (uint32_t i = first[node + 1]; i-- > first[node];)
+                        stack[depth++] = sorted[i];
+        }
+        *ret = order;
+        *count_ret = count;
+        return ST_OK;
+}

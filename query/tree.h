@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_QUERY_TREE_H
+#define CAIRN_QUERY_TREE_H
+
+/**
+ * @file
+ * Stacks merged into a tree of frames, for one selection or for two (a diff).
+ *
+ * Node 0 is the root; a node's number is greater than its parent's. Values are
+ * sums of 64 bits; self counts what ended in a node, total what passed it.
+ *
+ * Threads: one tree belongs to one thread.
+ */
+#include "query/frames.h"
+
+struct tree_node {
+        uint32_t frame;        /* in the frame table; of no meaning for the root */
+        uint32_t parent;
+        uint32_t depth;        /* 0 for the root */
+        int64_t self[2], total[2];
+        int64_t line;          /* of the most expensive stack that passed here, 0 unknown */
+        int64_t line_value;
+};
+
+struct tree {
+        struct number_map children; /* (parent, frame): its number is the node's minus one */
+        struct tree_node *nodes;    /* owned */
+        uint32_t count, capacity;
+};
+
+enum status tree_init(struct tree *t, struct error *err) MUST_CHECK;
+void tree_deinit(struct tree *t);
+#define _cleanup_tree_ _cleanup_(tree_deinit)
+
+/* Which part of a stack goes into the tree. */
+enum tree_view {
+        TREE_ALL,
+        TREE_CALLEES, /* below the outermost frame of that function, with it as the top */
+        TREE_CALLERS, /* above the innermost frame of that function, upside down */
+};
+
+struct tree_focus {
+        enum tree_view view;
+        const char *function; /* readable or linkage name; of TREE_ALL: NULL */
+};
+
+/**
+ * Add the stacks of one selection. Stacks deeper than LIMIT_TREE_DEPTH frames are cut at the leaf end and count for
+ * the last frame that is left.
+ * @param side  0, or 1 for the second selection of a diff.
+ */
+#define LIMIT_TREE_DEPTH 4096
+enum status tree_add(struct tree *t, const struct frame_table *frames, const struct location_frames *locations,
+                     const struct scan_stacks *stacks, const struct stack_sums *sums, unsigned side,
+                     const struct tree_focus *focus, struct error *err) MUST_CHECK;
+
+/** Sum self up into total. Once, after the last tree_add(). */
+void tree_finish(struct tree *t);
+
+/**
+ * The nodes in the order of drawing: parents before children, siblings by falling total. When there are more than
+ * max_nodes, those with the smallest totals are left out.
+ * @param ret  owned by the caller, free().
+ */
+enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret, struct error *err)
+        MUST_CHECK;
+
+#endif
