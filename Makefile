@@ -115,6 +115,8 @@ $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h unwind-tables/row.h)
 $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
+$(O)/query/assets.o: $(wildcard web/*)
+
 generated: $(PROTO_HEADERS) $(BPF_SKELETONS)
 
 define module_rule

@@ -135,12 +135,15 @@ static bool take_epoch(const char *at, int64_t *ret)
 
         if (!take_number(&at, &n) || *at)
                 return false;
-        /* Seconds up to the year 5138, then milliseconds up to the same, and so on. */
-        for (int64_t scale = NS_PER_S, limit = INT64_C(100000000000); scale > 0; scale /= 1000, limit *= 1000) {
-                if (scale == 1 || n < limit)
-                        return !__builtin_mul_overflow(n, scale, ret);
-        }
-        return false;
+        /* Seconds up to the year 5138, then milliseconds up to the same, then microseconds; what is greater is nanoseconds. */
+        if (n < INT64_C(100000000000))
+                return !__builtin_mul_overflow(n, NS_PER_S, ret);
+        if (n < INT64_C(100000000000000))
+                return !__builtin_mul_overflow(n, 1000000, ret);
+        if (n < INT64_C(100000000000000000))
+                return !__builtin_mul_overflow(n, 1000, ret);
+        *ret = n;
+        return true;
 }
 
 enum status time_text_parse(const char *text, int64_t now_unix_ns, int64_t *ret, struct error *err)

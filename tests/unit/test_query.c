@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/compress.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "profile-formats/folded.h"
+#include "profile-formats/pprof.h"
+#include "query/query.h"
+#include "query/selector.h"
+#include "query/time_text.h"
+#include "query/value_text.h"
+#include "tests/support/suite.h"
+
+#define S INT64_C(1000000000)
+#define NOW (INT64_C(1700000000) * S)
+
+/* ---- selectors ---------------------------------------------------------------------------- */
+
+START_TEST(selectors_parse_as_in_prometheus)
+{
+        _cleanup_selector_ struct selector s = { 0 };
+        struct error err;
+
+        ck_assert_msg(selector_parse(" process_cpu:cpu { service.name = \"a\\\"b\\u00e9\" , comm=~'post.*', x!=``, y!~\"\\\\d+\", } ",
+                                     &s, &err) == ST_OK, "%s", err.text);
+        ck_assert_str_eq(s.type, "process_cpu:cpu");
+        ck_assert_uint_eq(s.count, 4);
+        ck_assert_str_eq(s.matchers[0].key, "service.name");
+        ck_assert_str_eq(s.matchers[0].value, "a\"bé");
+        ck_assert_int_eq(s.matchers[1].op, LABEL_REGEX);
+        ck_assert_int_eq(s.matchers[2].op, LABEL_NOT_EQUAL);
+        ck_assert_str_eq(s.matchers[2].value, "");
+        ck_assert_int_eq(s.matchers[3].op, LABEL_NOT_REGEX);
+        ck_assert(s.matchers[3].match(s.matchers[3].context, "12", 2));
+        selector_deinit(&s);
+
+        ck_assert_int_eq(selector_parse("comm=\"x\",pid=\"3\"", &s, NULL), ST_OK); /* braces may be left out */
+        ck_assert_uint_eq(s.count, 2);
+        selector_deinit(&s);
+        ck_assert_int_eq(selector_parse("{__profile_type__=\"memory:inuse_space:bytes::\"}", &s, NULL), ST_OK);
+        ck_assert_uint_eq(s.count, 0);
+        ck_assert_str_eq(s.type, "memory:inuse_space:bytes::");
+        selector_deinit(&s);
+        ck_assert_int_eq(selector_parse(NULL, &s, NULL), ST_OK);
+        ck_assert_uint_eq(s.count, 0);
+}
+END_TEST
+
+START_TEST(regular_expressions_match_whole_values)
+{
+        static const struct {
+                const char *pattern, *text;
+                bool match;
+        } cases[] = {
+                { "post.*", "postgres", true },   { "post.*", "a post", false }, { "a|b", "a", true },
+                { "a|b", "ab", false },           { "", "", true },              { ".+", "", false },
+                { "(?:x|y)\\d+", "y12", true },   { "[^]a]", "b", true },        { "[^]a]", "]", false },
+                { "[\\d.]+", "1.2", true },       { "a{2,3}", "aa", true },      { "a{2,3}", "aaaa", false },
+                { "x\\.y", "x.y", true },         { "x\\.y", "xzy", false },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct selector s;
+                char text[128];
+
+                snprintf(text, sizeof text, "a=~`%s`", cases[i].pattern);
+                ck_assert_msg(selector_parse(text, &s, NULL) == ST_OK, "%s", cases[i].pattern);
+                ck_assert_msg(s.matchers[0].match(s.matchers[0].context, cases[i].text, strlen(cases[i].text)) ==
+                                      cases[i].match, "%s on '%s'", cases[i].pattern, cases[i].text);
+                selector_deinit(&s);
+        }
+}
+END_TEST
+
+START_TEST(bad_selectors_say_what_was_expected_where)
+{
+        static const struct {
+                const char *text, *error;
+        } cases[] = {
+                { "{a=\"b\"", "expected ',' or '}' at byte 6" },
+                { "{=\"b\"}", "expected a label name at byte 1" },
+                { "{a~\"b\"}", "expected one of = != =~ !~ at byte 2" },
+                { "{a=b}", "expected a quoted value at byte 3" },
+                { "{a=\"b}", "expected a closing quote" },
+                { "{a=\"\\q\"}", "expected an escape" },
+                { "{a=\"b\"} x", "expected the end at byte 8" },
+                { "{a=~\"(\"}", "bad regular expression" },
+                { "{a=~\"(a)\\\\1\"}", "no back references" },
+                { "{a=~\"(a{9}){9}\"}", "one counted repetition" },
+                { "{a=~\"a{1000}\"}", "up to 100 times" },
+                { "{a=\"\\xff\\xff\"b}", "expected" },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct selector s;
+                struct error err;
+
+                ck_assert_msg(selector_parse(cases[i].text, &s, &err) == ST_USAGE, "%s", cases[i].text);
+                ck_assert_msg(strstr(err.text, cases[i].error) != NULL, "%s: %s", cases[i].text, err.text);
+        }
+}
+END_TEST
+
+/* ---- times ------------------------------------------------------------------------------------ */
+
+START_TEST(times_parse_in_every_form)
+{
+        static const struct {
+                const char *text;
+                int64_t ns;
+        } cases[] = {
+                { "now", NOW },
+                { "now-1h30m", NOW - 5400 * S },
+                { "-15m", NOW - 900 * S },
+                { "now+250ms", NOW + S / 4 },
+                { "now-7d", NOW - 604800 * S },
+                { "1700000000", NOW },
+                { "1700000000123", NOW + 123 * (S / 1000) },
+                { "1700000000123456", NOW + 123456 * (S / 1000000) },
+                { "1700000000123456789", NOW + 123456789 },
+                { "2023-11-14T22:13:20Z", NOW },
+                { "2023-11-14T22:13:20.5Z", NOW + S / 2 },
+                { "2023-11-14T23:13:20+01:00", NOW },
+                { "2023-11-14 20:43:20-01:30", NOW },
+                { "2023-11-15", NOW + 6400 * S },
+        };
+        static const char *const bad[] = { "", "nowish", "now-", "now-1x", "2023-13-01", "2023-11-14T", "1e9", "tomorrow",
+                                           "now-99999999999999999w", "2023-11-14T22:13:20+1" };
+        int64_t t;
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                ck_assert_msg(time_text_parse(cases[i].text, NOW, &t, NULL) == ST_OK, "%s", cases[i].text);
+                ck_assert_msg(t == cases[i].ns, "%s is %lld", cases[i].text, (long long)t);
+        }
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+                ck_assert_msg(time_text_parse(bad[i], NOW, &t, NULL) == ST_USAGE, "%s", bad[i]);
+        ck_assert_int_eq(duration_text_parse("1h30m", &t, NULL), ST_OK);
+        ck_assert_int_eq(t, 5400 * S);
+        ck_assert_int_eq(duration_text_parse("0", &t, NULL), ST_USAGE);
+}
+END_TEST
+
+START_TEST(values_read_well)
+{
+        char out[40];
+
+        ck_assert_str_eq(value_text(1234567890, "nanoseconds", out, sizeof out), "1.23 s");
+        ck_assert_str_eq(value_text(0, "nanoseconds", out, sizeof out), "0.00 ns");
+        ck_assert_str_eq(value_text(-90 * S, "nanoseconds", out, sizeof out), "-1.50 min");
+        ck_assert_str_eq(value_text(5 << 20, "bytes", out, sizeof out), "5.00 MiB");
+        ck_assert_str_eq(value_text(1234567, "count", out, sizeof out), "1,234,567");
+        ck_assert_str_eq(value_text(-123, "count", out, sizeof out), "-123");
+}
+END_TEST
+
+/* ---- over a store --------------------------------------------------------------------------------- */
+
+static char dir[64];
+static struct profile_store *store;
+
+static void append_folded(const char *text, const char *type, const char *service, int64_t time_unix_ns, uint8_t id)
+{
+        struct hash128 batch = { { id } };
+        struct profile p;
+        struct error err;
+        bool duplicate;
+
+        ck_assert_msg(folded_decode(text, strlen(text), type, &p, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(profile_label_all(&p, "service.name", service, &err), ST_OK);
+        profile_default_time(&p, time_unix_ns);
+        ck_assert_msg(profile_store_append(store, &p, batch, &duplicate, &err) == ST_OK, "%s", err.text);
+        profile_deinit(&p);
+}
+
+#define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+
+static void open_store(void)
+{
+        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
+        struct error err;
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-query-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_msg(profile_store_open(dir, &options, &store, &err) == ST_OK, "%s", err.text);
+        append_folded("main;work;leaf 5000000000\nmain;work 1000000000\nmain;rec;rec;rec 2000000000\n"
+                      "main;read;sys_read_[k] 500000000\n", CPU, "api", NOW - 60 * S, 1);
+        append_folded("main;work;leaf 9000000000\nmain;new 1000000000\n", CPU, "api", NOW - 10 * S, 2);
+        append_folded("main;idle 7000000000\n", CPU, "db", NOW - 30 * S, 3);
+        append_folded("main;alloc 4096\n", "memory:inuse_space:bytes:space:bytes", "db", NOW - 30 * S, 4);
+}
+
+static void close_store(void)
+{
+        profile_store_close(store);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+/* "name=value" pairs after the operation, ended by NULL. */
+struct pairs {
+        const char *items[12];
+};
+
+static const char *pair_value(void *context, const char *name)
+{
+        const struct pairs *p = context;
+
+        for (int i = 0; i < 12 && p->items[i]; i++)
+                if (strncmp(p->items[i], name, strlen(name)) == 0 && p->items[i][strlen(name)] == '=')
+                        return p->items[i] + strlen(name) + 1;
+        return NULL;
+}
+
+static char *ask(const char *operation, struct pairs p, enum status want)
+{
+        struct buf b;
+        const char *content_type = NULL;
+        struct error err = { 0 };
+        enum status st;
+
+        buf_init(&b, MiB(4));
+        st = query_run(store, operation, pair_value, &p, NOW, &b, &content_type, &err);
+        ck_assert_msg(st == want, "%s: %s", operation, err.text);
+        if (st) {
+                buf_clear(&b);
+                buf_append_str(&b, err.text);
+        } else {
+                ck_assert_ptr_nonnull(content_type);
+        }
+        ck_assert_ptr_nonnull(buf_cstr(&b));
+        return (char *)b.data;
+}
+
+#define ASK(name, operation, ...) _cleanup_free_ char *name = ask(operation, (struct pairs){ { __VA_ARGS__ } }, ST_OK)
+
+START_TEST(top_counts_leaves_flat_and_recursion_once)
+{
+        open_store();
+        {
+                ASK(rows, "top", "selector={service_name=\"api\"}", "to=now-20s", "format=rows");
+                ASK(text, "top", "selector={service.name=\"api\"}", "format=text");
+                ASK(none, "top", "selector={service.name=\"nobody\"}", "format=rows");
+                struct json_object *j = json_tokener_parse(rows);
+                static const struct {
+                        const char *function;
+                        int64_t flat, cumulative;
+                } want[] = {
+                        { "leaf", 5 * S, 5 * S },       { "rec", 2 * S, 2 * S }, { "work", S, 6 * S },
+                        { "sys_read", S / 2, S / 2 },   { "main", 0, 8 * S + S / 2 }, { "read", 0, S / 2 },
+                };
+
+                ck_assert_uint_eq(json_object_array_length(j), 6);
+                for (size_t i = 0; i < 6; i++) {
+                        struct json_object *row = json_object_array_get_idx(j, i);
+
+                        ck_assert_str_eq(json_object_get_string(json_object_object_get(row, "function")), want[i].function);
+                        ck_assert_int_eq(json_object_get_int64(json_object_object_get(row, "flat")), want[i].flat);
+                        ck_assert_int_eq(json_object_get_int64(json_object_object_get(row, "cumulative")), want[i].cumulative);
+                }
+                json_object_put(j);
+                ck_assert_ptr_nonnull(strstr(text, "18.5 s in 6 samples"));
+                ck_assert_ptr_nonnull(strstr(text, "14.0 s  75.68%       14.0 s  75.68%  leaf"));
+                ck_assert_str_eq(none, "[]");
+        }
+        close_store();
+}
+END_TEST
+
+START_TEST(folded_merges_equal_stacks_and_marks_the_kernel)
+{
+        open_store();
+        {
+                ASK(all, "folded", "selector={service.name=\"api\"}");
+                ASK(db, "folded", "selector={service.name!~\"a.*\"}");
+                ASK(below, "folded", "selector={service.name=\"api\"}", "callees_of=work");
+                ASK(above, "folded", "selector={service.name=\"api\"}", "callers_of=leaf");
+
+                ck_assert_ptr_nonnull(strstr(all, "main;work;leaf 14000000000\n"));
+                ck_assert_ptr_nonnull(strstr(all, "main;read;sys_read_[k] 500000000\n"));
+                ck_assert_ptr_null(strstr(all, "idle"));
+                ck_assert_str_eq(db, "main;idle 7000000000\n");
+                ck_assert_ptr_nonnull(strstr(below, "work 1000000000\n"));
+                ck_assert_ptr_nonnull(strstr(below, "work;leaf 14000000000\n"));
+                ck_assert_uint_eq(strlen(below), strlen("work 1000000000\nwork;leaf 14000000000\n"));
+                ck_assert_str_eq(above, "leaf;work;main 14000000000\n");
+        }
+        close_store();
+}
+END_TEST
+
+START_TEST(flame_json_holds_the_tree_in_drawing_order)
+{
+        open_store();
+        {
+                ASK(text, "flame", "selector={service.name=\"api\"}");
+                ASK(few, "flame", "selector={service.name=\"api\"}", "max_nodes=3");
+                ASK(html, "flame", "format=html");
+                struct json_object *j = json_tokener_parse(text), *nodes = json_object_object_get(j, "nodes");
+                struct json_object *root = json_object_array_get_idx(nodes, 0);
+                struct json_object *less = json_tokener_parse(few);
+
+                ck_assert_int_eq(json_object_get_int64(json_object_array_get_idx(root, 3)), 18 * S + S / 2);
+                ck_assert_str_eq(json_object_get_string(json_object_object_get(j, "unit")), "nanoseconds");
+                for (size_t i = 1; i < json_object_array_length(nodes); i++) {
+                        int64_t parent = json_object_get_int64(json_object_array_get_idx(json_object_array_get_idx(nodes, i), 0));
+
+                        ck_assert_int_ge(parent, 0);
+                        ck_assert_int_lt(parent, (int64_t)i);
+                }
+                ck_assert_uint_eq(json_object_array_length(json_object_object_get(less, "nodes")), 3);
+                ck_assert_int_eq(json_object_get_int64(json_object_object_get(less, "left_out")),
+                                 (int64_t)json_object_array_length(nodes) - 3);
+                json_object_put(j);
+                json_object_put(less);
+                ck_assert_ptr_nonnull(strstr(html, "<!doctype html>"));
+                ck_assert_ptr_nonnull(strstr(html, "\"nodes\":[["));
+                ck_assert_ptr_null(strstr(html, "/*data*/"));
+                ck_assert_ptr_null(strstr(html, "http://"));
+                ck_assert_ptr_null(strstr(html, "https://"));
+        }
+        close_store();
+}
+END_TEST
+
+START_TEST(a_name_cannot_end_the_pages_script)
+{
+        open_store();
+        append_folded("main;</script><script>alert(1)</script> 1\n", CPU, "evil", NOW - 5 * S, 9);
+        {
+                ASK(html, "flame", "selector={service.name=\"evil\"}", "format=html");
+
+                ck_assert_ptr_null(strstr(html, "<script>alert"));
+                ck_assert_ptr_nonnull(strstr(html, "\\u003cscript>alert"));
+        }
+        close_store();
+}
+END_TEST
+
+START_TEST(diff_shows_both_sides)
+{
+        open_store();
+        {
+                ASK(rows, "diff", "selector={service.name=\"api\"}", "from=now-20s", "base_from=now-1h", "base_to=now-20s",
+                    "format=rows");
+                ASK(text, "diff", "selector={service.name=\"api\"}", "from=now-20s", "base_from=now-1h", "base_to=now-20s",
+                    "format=text");
+                ASK(tree, "diff", "selector={service.name=\"api\"}", "from=now-20s", "base_from=now-1h", "base_to=now-20s");
+
+                ck_assert_ptr_nonnull(strstr(rows, "\"function\":\"leaf\""));
+                ck_assert_ptr_nonnull(strstr(rows, "\"flat\":5000000000,\"cumulative\":5000000000,\"flat_after\":9000000000"));
+                ck_assert_ptr_nonnull(strstr(text, "before: 8.50 s in 4 samples"));
+                ck_assert_ptr_nonnull(strstr(text, "after:  10.0 s in 2 samples"));
+                ck_assert_ptr_nonnull(strstr(tree, "\"total\":8500000000"));
+                ck_assert_ptr_nonnull(strstr(tree, "\"total\":10000000000"));
+        }
+        close_store();
+}
+END_TEST
+
+START_TEST(pprof_output_holds_the_same_sums)
+{
+        open_store();
+        {
+                struct pairs p = { { "selector={service.name=\"api\"}" } };
+                _cleanup_profile_ struct profile back;
+                _cleanup_buf_ struct buf b;
+                const char *content_type;
+                struct error err;
+                int64_t sum = 0;
+
+                buf_init(&b, MiB(1));
+                ck_assert_int_eq(query_run(store, "pprof", pair_value, &p, NOW, &b, &content_type, &err), ST_OK);
+                ck_assert(gzip_detect(b.data, b.size));
+                ck_assert_int_eq(pprof_decode(b.data, b.size, NULL, &back, &err), ST_OK);
+                for (uint32_t i = 0; i < back.samples.count; i++)
+                        sum += back.samples.items[i].value;
+                ck_assert_int_eq(sum, 18 * S + S / 2);
+                ck_assert_str_eq(profile_text(&back, back.types.items[0].id), CPU);
+        }
+        close_store();
+}
+END_TEST
+
+START_TEST(types_are_chosen_by_name_or_part)
+{
+        open_store();
+        {
+                ASK(types, "types", NULL);
+                ASK(memory, "folded", "type=memory");
+                ASK(space, "folded", "type=inuse_space");
+                ASK(cpu, "folded", "selector=process_cpu:cpu{service.name=\"db\"}");
+                _cleanup_free_ char *wrong = ask("top", (struct pairs){ { "type=nonsense" } }, ST_USAGE);
+
+                ck_assert_str_eq(types, "[\"memory:inuse_space:bytes:space:bytes\",\"" CPU "\"]");
+                ck_assert_str_eq(memory, "main;alloc 4096\n");
+                ck_assert_str_eq(space, "main;alloc 4096\n");
+                ck_assert_str_eq(cpu, "main;idle 7000000000\n");
+                ck_assert_ptr_nonnull(strstr(wrong, "there are: memory:inuse_space:bytes:space:bytes, " CPU));
+        }
+        close_store();
+}
+END_TEST
+
+START_TEST(series_sum_per_step_from_multiples_of_it)
+{
+        open_store();
+        {
+                ASK(text, "series", "from=now-60s", "step=20s");
+                struct json_object *j = json_tokener_parse(text), *points = json_object_object_get(j, "points");
+                int64_t sum = 0;
+
+                for (size_t i = 0; i < json_object_array_length(points); i++) {
+                        struct json_object *point = json_object_array_get_idx(points, i);
+
+                        ck_assert_int_eq(json_object_get_int64(json_object_array_get_idx(point, 0)) % 20000, 0);
+                        sum += json_object_get_int64(json_object_array_get_idx(point, 1));
+                }
+                ck_assert_int_eq(sum, 25 * S + S / 2);
+                ck_assert_uint_eq(json_object_array_length(points), 3);
+                json_object_put(j);
+                free(ask("series", (struct pairs){ { "from=now-7d", "step=1s" } }, ST_USAGE));
+        }
+        close_store();
+}
+END_TEST
+
+START_TEST(labels_and_values_are_listed)
+{
+        open_store();
+        {
+                ASK(labels, "labels", NULL);
+                ASK(values, "values", "name=service.name");
+                ASK(some, "values", "name=service.name", "type=memory", "format=text");
+
+                ck_assert_ptr_nonnull(strstr(labels, "\"service_name\""));
+                ck_assert_str_eq(values, "[\"api\",\"db\"]");
+                ck_assert_str_eq(some, "db\n");
+        }
+        close_store();
+}
+END_TEST
+
+START_TEST(wrong_parameters_are_named)
+{
+        open_store();
+        {
+                _cleanup_free_ char *from = ask("top", (struct pairs){ { "from=yesterdayish" } }, ST_USAGE);
+                _cleanup_free_ char *order = ask("top", (struct pairs){ { "from=now", "to=now-1h" } }, ST_USAGE);
+                _cleanup_free_ char *format = ask("top", (struct pairs){ { "format=xml" } }, ST_USAGE);
+                _cleanup_free_ char *limit = ask("top", (struct pairs){ { "limit=-1" } }, ST_USAGE);
+                _cleanup_free_ char *operation = ask("drop", (struct pairs){ { NULL } }, ST_NOT_FOUND);
+                _cleanup_free_ char *name = ask("values", (struct pairs){ { NULL } }, ST_USAGE);
+
+                ck_assert_ptr_nonnull(strstr(from, "'yesterdayish' is no time"));
+                ck_assert_ptr_nonnull(strstr(order, "from is not before to"));
+                ck_assert_ptr_nonnull(strstr(format, "format 'xml'"));
+                ck_assert_ptr_nonnull(strstr(limit, "limit '-1'"));
+                ck_assert_ptr_nonnull(strstr(operation, "no query 'drop'"));
+                ck_assert_ptr_nonnull(strstr(name, "name is missing"));
+        }
+        close_store();
+}
+END_TEST
+
+TEST_SUITE("query", selectors_parse_as_in_prometheus, regular_expressions_match_whole_values,
+           bad_selectors_say_what_was_expected_where, times_parse_in_every_form, values_read_well,
+           top_counts_leaves_flat_and_recursion_once, folded_merges_equal_stacks_and_marks_the_kernel,
+           flame_json_holds_the_tree_in_drawing_order, a_name_cannot_end_the_pages_script, diff_shows_both_sides,
+           pprof_output_holds_the_same_sums, types_are_chosen_by_name_or_part, series_sum_per_step_from_multiples_of_it,
+           labels_and_values_are_listed, wrong_parameters_are_named)
