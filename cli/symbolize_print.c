@@ -17,8 +17,8 @@ void answer_print_addr2line(const struct answer *a)
         for (size_t i = 0; i < a->frame_count; i++) {
                 const struct answer_frame *f = &a->frames[i];
 
-                if (f->file[0] && f->line == 0)
-                        printf("%s\n%s:?\n", or_unknown(f->function), f->file);
+                if (f->line == 0)
+                        printf("%s\n%s:?\n", or_unknown(f->function), or_unknown(f->file));
                 else
                         printf("%s\n%s:%" PRIu32 "\n", or_unknown(f->function), or_unknown(f->file), f->line);
         }

@@ -57,7 +57,7 @@ addresses() { # of the code of total() and main(), all
 # In the shape of addr2line, but by LLVM: binutils 2.40 gives some addresses of inlined code to the function around it.
 expected() { # FILE
         addresses "$1" | sed 's/^/0x/' | llvm-symbolizer --output-style=GNU --functions --inlines --demangle --obj="$1" |
-                sed -E 's/ \(discriminator [0-9]+\)$//; /^\?\?:0$/!s/:0$/:?/'
+                sed -E 's/ \(discriminator [0-9]+\)$//; s/:0$/:?/'
 }
 
 # Every version and compiler: what addr2line prints.
@@ -154,9 +154,9 @@ g++ -O1 -g -Wl,--build-id -DOTHER -o other prog.cc && objcopy --only-keep-debug 
 ok $? "a debug file of another build is not taken"
 
 cp prog nodebug && strip -g nodebug
-"$cairn" symbolize -e nodebug --debug-dir "$dir/none" "$(head -1 list)" > got
-grep -qE '^(main|shop::Cart::total\(int\) const)$' got && grep -q '^??:0$' got
-ok $? "without DWARF the symbol table gives the function"
+addr2line -f -i -C -e nodebug < list > want.nodebug
+"$cairn" symbolize -e nodebug --debug-dir "$dir/none" < list > got
+same "without DWARF the symbol table gives the functions, as addr2line prints them" want.nodebug got
 
 if objcopy --compress-debug-sections=zstd prog prog.zstd 2>/dev/null; then
         "$cairn" symbolize -e prog.zstd < list > got

@@ -151,7 +151,7 @@ def same_path(a, b):
 
 
 def collapse(path):
-    path = re.sub(r"/(\./)+", "/", path)
+    path = re.sub(r"/(\./|/)+", "/", path)
     return re.sub(r"^(\./)+", "", path)
 
 
