@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/limits.h"
+#include "symbolizer/dwarf_lines.h"
+#include "symbolizer/extract.h"
+#include "symbolizer/extract_find.h"
+#include "symbolizer/extract_internal.h"
+#include "symbolizer/symbol_table_builder.h"
+#include "tests/support/elf_maker.h"
+#include "tests/support/suite.h"
+
+/* ---- painting ---- */
+
+static char painted[64];
+
+static void paint_letter(void *context, uint64_t start, uint64_t end, uint32_t item)
+{
+        (void)context;
+        for (uint64_t i = start; i < end; i++) {
+                ck_assert_int_eq(painted[i], '.');
+                painted[i] = (char)('a' + item);
+        }
+}
+
+static const char *paint(const struct interval *items, size_t count)
+{
+        struct interval_list list = { 0 };
+
+        memset(painted, '.', sizeof painted - 1);
+        painted[16] = 0;
+        for (size_t i = 0; i < count; i++)
+                ck_assert(interval_list_add(&list, items[i]));
+        ck_assert(interval_list_paint(&list, paint_letter, NULL));
+        interval_list_deinit(&list);
+        return painted;
+}
+#define PAINT(...) paint((struct interval[]){ __VA_ARGS__ }, sizeof((struct interval[]){ __VA_ARGS__ }) / sizeof(struct interval))
+
+START_TEST(the_deepest_interval_is_seen_and_the_outer_one_goes_on)
+{
+        ck_assert_str_eq(PAINT({ 2, 12, 0, 0 }, { 4, 8, 1, 1 }, { 5, 6, 2, 2 }), "..aabcbbaaaa....");
+}
+END_TEST
+
+START_TEST(an_inner_interval_may_stick_out_of_its_outer_one)
+{
+        ck_assert_str_eq(PAINT({ 2, 6, 0, 0 }, { 4, 10, 1, 1 }), "..aabbbbbb......");
+}
+END_TEST
+
+START_TEST(intervals_in_any_order_and_empty_ones_are_fine)
+{
+        ck_assert_str_eq(PAINT({ 9, 9, 3, 9 }, { 10, 12, 2, 0 }, { 0, 2, 1, 0 }, { 1, 2, 0, 5 }), "ba........cc....");
+}
+END_TEST
+
+START_TEST(on_one_level_the_later_item_is_seen)
+{
+        ck_assert_str_eq(PAINT({ 0, 4, 1, 0 }, { 2, 6, 0, 0 }), "bbbbaa..........");
+}
+END_TEST
+
+/* ---- the builder ---- */
+
+START_TEST(equal_chains_are_one_and_ranges_that_continue_are_joined)
+{
+        struct symbol_table_builder b;
+        struct symbol_table t;
+        struct symbol_table_frame frame = { .line = 7 };
+
+        symbol_table_builder_init(&b);
+        frame.function = symbol_table_builder_function(&b, "", "f");
+        ck_assert_uint_eq(symbol_table_builder_function(&b, "", "f"), frame.function);
+        symbol_table_builder_range(&b, 0x20, 0x30, symbol_table_builder_chain(&b, &frame, 1));
+        symbol_table_builder_range(&b, 0x30, 0x40, symbol_table_builder_chain(&b, &frame, 1));
+        symbol_table_builder_range(&b, 0x10, 0x20, symbol_table_builder_chain(&b, &frame, 1));
+        ck_assert_int_eq(symbol_table_builder_finish(&b, &t, NULL), ST_OK);
+        ck_assert_uint_eq(t.chain_count, 1);
+        ck_assert_uint_eq(t.range_count, 1);
+        ck_assert_uint_eq(t.ranges[0].start, 0x10);
+        ck_assert_uint_eq(t.ranges[0].end, 0x40);
+        ck_assert_int_eq(symbol_table_check(&t, NULL), ST_OK);
+        symbol_table_deinit(&t);
+        symbol_table_builder_deinit(&b);
+}
+END_TEST
+
+START_TEST(a_range_with_a_function_wins_over_one_with_a_line_only)
+{
+        struct symbol_table_builder b;
+        struct symbol_table t;
+        struct symbol_table_frame named = { .line = 1 }, nameless = { SYMBOL_NO_FUNCTION, 0, 2 };
+
+        symbol_table_builder_init(&b);
+        named.function = symbol_table_builder_function(&b, "f", "");
+        symbol_table_builder_range(&b, 0, 0x100, symbol_table_builder_chain(&b, &nameless, 1));
+        symbol_table_builder_range(&b, 0x40, 0x50, symbol_table_builder_chain(&b, &named, 1));
+        ck_assert_int_eq(symbol_table_builder_finish(&b, &t, NULL), ST_OK);
+        ck_assert_uint_eq(t.range_count, 3);
+        ck_assert_uint_eq(t.frames[t.chains[t.ranges[1].chain].first_frame].line, 1);
+        symbol_table_deinit(&t);
+        symbol_table_builder_deinit(&b);
+}
+END_TEST
+
+/* ---- line programs ---- */
+
+/* A DWARF 4 program: opcode_base 10, line_base -3, line_range 12, 32-bit addresses are not used. */
+#define LINE_HEADER 0x04, 0x00, 0x11, 0x00, 0x00, 0x00, 1, 1, 1, 0xfd, 12, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0
+#define SET_ADDRESS(a) 0, 9, 2, a, 0x10, 0, 0, 0, 0, 0, 0
+#define END_SEQUENCE 0, 1, 1
+#define ADVANCE_PC(n) 2, n
+#define ADVANCE_LINE(n) 3, n
+#define COPY 1
+
+static struct code_region code_regions[] = { { 0x1000, 0x2000 } };
+static const struct code_map code = { code_regions, 1 };
+
+static enum status read_rows(const uint8_t *program, size_t size, struct dwarf_rows *rows)
+{
+        uint8_t section[256] = { (uint8_t)size };
+
+        memcpy(section + 4, program, size);
+        return dwarf_rows_read(rows, section, 4 + size, 0, false, &code, NULL);
+}
+#define READ_ROWS(rows, ...) read_rows((uint8_t[]){ LINE_HEADER, __VA_ARGS__ }, sizeof((uint8_t[]){ LINE_HEADER, __VA_ARGS__ }), rows)
+
+START_TEST(the_last_of_several_rows_at_one_address_covers_it)
+{
+        struct dwarf_rows rows = { 0 };
+
+        ck_assert_int_eq(READ_ROWS(&rows, SET_ADDRESS(0), COPY, ADVANCE_LINE(4), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY,
+                                   ADVANCE_PC(8), END_SEQUENCE),
+                         ST_OK);
+        ck_assert_uint_eq(rows.count, 2);
+        ck_assert_uint_eq(rows.rows[0].start, 0x1000);
+        ck_assert_uint_eq(rows.rows[0].end, 0x1008);
+        ck_assert_uint_eq(rows.rows[0].line, 5);
+        ck_assert_uint_eq(rows.rows[1].end, 0x1010);
+        ck_assert_uint_eq(rows.rows[1].line, 6);
+        dwarf_rows_deinit(&rows);
+}
+END_TEST
+
+START_TEST(a_row_at_the_end_of_its_sequence_covers_nothing)
+{
+        struct dwarf_rows rows = { 0 };
+
+        ck_assert_int_eq(READ_ROWS(&rows, SET_ADDRESS(0), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY, END_SEQUENCE,
+                                   SET_ADDRESS(0x40), COPY, ADVANCE_PC(4), END_SEQUENCE),
+                         ST_OK);
+        ck_assert_uint_eq(rows.count, 2);
+        ck_assert_uint_eq(rows.rows[0].end, 0x1008);
+        ck_assert_uint_eq(rows.rows[1].start, 0x1040);
+        dwarf_rows_deinit(&rows);
+}
+END_TEST
+
+START_TEST(a_sequence_that_begins_outside_code_is_left_out)
+{
+        struct dwarf_rows rows = { 0 };
+
+        /* From 0 on, where linkers leave what they dropped, and long enough to reach into the code. */
+        ck_assert_int_eq(READ_ROWS(&rows, COPY, 9, 0xff, 0x1f, COPY, ADVANCE_PC(8), END_SEQUENCE), ST_OK);
+        ck_assert_uint_eq(rows.count, 0);
+        ck_assert_int_eq(READ_ROWS(&rows, COPY, ADVANCE_PC(127), COPY, ADVANCE_PC(0x7f), END_SEQUENCE), ST_OK);
+        ck_assert_uint_eq(rows.count, 0);
+        dwarf_rows_deinit(&rows);
+}
+END_TEST
+
+START_TEST(a_program_that_is_cut_off_keeps_its_whole_sequences)
+{
+        struct dwarf_rows rows = { 0 };
+
+        ck_assert_int_eq(READ_ROWS(&rows, SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), COPY, 0, 9),
+                         ST_BAD_DATA);
+        ck_assert_uint_eq(rows.count, 1);
+        dwarf_rows_deinit(&rows);
+}
+END_TEST
+
+START_TEST(a_zero_line_range_is_refused)
+{
+        uint8_t program[] = { LINE_HEADER, 20 };
+        struct dwarf_rows rows = { 0 };
+
+        program[10] = 0;
+        ck_assert_int_eq(read_rows(program, sizeof program, &rows), ST_BAD_DATA);
+        dwarf_rows_deinit(&rows);
+}
+END_TEST
+
+/* ---- whole files: this very program ---- */
+
+static struct symbol_table extract_self(void)
+{
+        struct extract_inputs in = { .debuginfo_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), .executable_fd = -1,
+                                     .altlink_fd = -1, .name = "self" };
+        struct symbol_table t;
+        struct error err;
+
+        ck_assert_msg(symbol_table_extract(&in, &t, &err) == ST_OK, "%s", err.text);
+        extract_inputs_close(&in);
+        return t;
+}
+
+static uint64_t object_address(const void *p)
+{
+        Dl_info info;
+
+        ck_assert(dladdr(p, &info));
+        return (uint64_t)((const char *)p - (const char *)info.dli_fbase);
+}
+
+static const char *function_name(const struct symbol_table *t, const struct symbol_table_frame *f)
+{
+        return f->function == SYMBOL_NO_FUNCTION ? "" : t->strings + t->functions[f->function].name;
+}
+
+__attribute__((noinline)) static const void *where_am_i_called(void)
+{
+        return (const char *)__builtin_return_address(0) - 1;
+}
+
+static inline __attribute__((always_inline)) const void *inlined_call(int *line)
+{
+        *line = __LINE__ + 1;
+        return where_am_i_called();
+}
+
+__attribute__((noinline)) static const void *calls_inlined(int *inner_line, int *outer_line)
+{
+        const void *p;
+
+        *outer_line = __LINE__ + 1;
+        p = inlined_call(inner_line);
+        __asm__ volatile("" ::"r"(p)); /* no tail call */
+        return p;
+}
+
+START_TEST(an_inlined_call_gives_both_frames_with_their_lines)
+{
+        struct symbol_table t = extract_self();
+        int inner_line, outer_line;
+        const void *p = calls_inlined(&inner_line, &outer_line);
+        const struct symbol_range *r = symbol_table_find(&t, object_address(p));
+        const struct symbol_table_frame *f;
+
+        ck_assert_ptr_nonnull(r);
+        ck_assert_uint_eq(t.chains[r->chain].frame_count, 2);
+        f = &t.frames[t.chains[r->chain].first_frame];
+        ck_assert_str_eq(function_name(&t, &f[0]), "inlined_call");
+        ck_assert_uint_eq(f[0].line, (unsigned)inner_line);
+        ck_assert_str_eq(function_name(&t, &f[1]), "calls_inlined");
+        ck_assert_uint_eq(f[1].line, (unsigned)outer_line);
+        ck_assert_ptr_nonnull(strstr(t.strings + f[0].file, "tests/unit/test_extract.c"));
+        ck_assert_int_eq(t.quality, QUALITY_DWARF);
+        ck_assert_int_eq(symbol_table_check(&t, NULL), ST_OK);
+        ck_assert_uint_gt(t.segment_count, 0);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+/* ---- symbols, in files made for it ---- */
+
+static struct symbol_table extract_symbols(const Elf64_Sym *symbols, size_t count, const char *names, size_t name_bytes)
+{
+        const struct elf_maker_section sections[] = {
+                { .name = "" },
+                { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .size = 0x100 },
+                { .name = ".symtab", .type = SHT_SYMTAB, .content = symbols, .size = count * sizeof *symbols, .link = 3,
+                  .entry_size = sizeof *symbols },
+                { .name = ".strtab", .type = SHT_STRTAB, .content = names, .size = name_bytes },
+        };
+        const struct elf_maker maker = { .is_64 = true, .type = ET_DYN, .machine = EM_X86_64, .sections = sections,
+                                         .section_count = 4 };
+        struct extract_inputs in = { .executable_fd = -1, .altlink_fd = -1, .name = "made" };
+        _cleanup_buf_ struct buf file;
+        struct symbol_table t;
+        struct error err;
+
+        buf_init(&file, MiB(1));
+        elf_make(&maker, &file);
+        in.debuginfo_fd = memfd_create("made", MFD_CLOEXEC);
+        ck_assert_int_eq(write(in.debuginfo_fd, file.data, file.size), (ssize_t)file.size);
+        ck_assert_msg(symbol_table_extract(&in, &t, &err) == ST_OK, "%s", err.text);
+        extract_inputs_close(&in);
+        return t;
+}
+
+static const char *name_at(const struct symbol_table *t, uint64_t address)
+{
+        const struct symbol_range *r = symbol_table_find(t, address);
+
+        if (!r)
+                return "";
+        return t->strings + t->functions[t->frames[t->chains[r->chain].first_frame].function].linkage_name;
+}
+
+#define SYMBOL(n, b, t, v, s) { .st_name = n, .st_info = ELF64_ST_INFO(b, t), .st_shndx = 1, .st_value = v, .st_size = s }
+
+START_TEST(of_several_symbols_the_best_named_is_taken)
+{
+        static const char names[] = "\0__libc_f\0f\0weak\0local\0label\0vers@@V_1";
+        const Elf64_Sym symbols[] = {
+                { 0 },
+                SYMBOL(1, STB_GLOBAL, STT_FUNC, 0x1010, 0x10),  SYMBOL(10, STB_GLOBAL, STT_FUNC, 0x1010, 0x10),
+                SYMBOL(12, STB_WEAK, STT_FUNC, 0x1010, 0x10),   SYMBOL(23, STB_GLOBAL, STT_NOTYPE, 0x1010, 0),
+                SYMBOL(17, STB_LOCAL, STT_FUNC, 0x1030, 0x10),  SYMBOL(12, STB_WEAK, STT_FUNC, 0x1030, 0x10),
+                SYMBOL(29, STB_GLOBAL, STT_FUNC, 0x1050, 0x10),
+        };
+        struct symbol_table t = extract_symbols(symbols, 8, names, sizeof names);
+
+        ck_assert_str_eq(name_at(&t, 0x101f), "f");
+        ck_assert_str_eq(name_at(&t, 0x1020), "");
+        ck_assert_str_eq(name_at(&t, 0x1030), "weak");
+        ck_assert_str_eq(name_at(&t, 0x1050), "vers");
+        ck_assert_int_eq(t.quality, QUALITY_SYMTAB);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+START_TEST(a_symbol_without_size_reaches_to_the_next_but_not_over_a_sized_one)
+{
+        static const char names[] = "\0asm\0sized\0inside\0.Lx\0$x";
+        const Elf64_Sym symbols[] = {
+                { 0 },
+                SYMBOL(1, STB_GLOBAL, STT_NOTYPE, 0x1000, 0),   SYMBOL(5, STB_GLOBAL, STT_FUNC, 0x1040, 0x20),
+                SYMBOL(11, STB_LOCAL, STT_NOTYPE, 0x1050, 0),   SYMBOL(18, STB_LOCAL, STT_NOTYPE, 0x1020, 0),
+                SYMBOL(22, STB_LOCAL, STT_NOTYPE, 0x1030, 0),
+        };
+        struct symbol_table t = extract_symbols(symbols, 6, names, sizeof names);
+
+        ck_assert_str_eq(name_at(&t, 0x1000), "asm");
+        ck_assert_str_eq(name_at(&t, 0x103f), "asm");
+        ck_assert_str_eq(name_at(&t, 0x1040), "sized");
+        ck_assert_str_eq(name_at(&t, 0x105f), "sized");
+        ck_assert_str_eq(name_at(&t, 0x1060), "inside");
+        ck_assert_str_eq(name_at(&t, 0x10ff), "inside");
+        ck_assert_str_eq(name_at(&t, 0x1100), "");
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+START_TEST(sizes_past_the_code_are_cut)
+{
+        static const char names[] = "\0f";
+        const Elf64_Sym symbols[] = { { 0 }, SYMBOL(1, STB_GLOBAL, STT_FUNC, 0x1080, UINT64_MAX) };
+        struct symbol_table t = extract_symbols(symbols, 2, names, sizeof names);
+
+        ck_assert_uint_eq(t.range_count, 1);
+        ck_assert_uint_eq(t.ranges[0].end, 0x1100);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+START_TEST(what_is_not_elf_is_bad_data)
+{
+        struct extract_inputs in = { .debuginfo_fd = memfd_create("text", MFD_CLOEXEC), .executable_fd = -1,
+                                     .altlink_fd = -1, .name = "text" };
+        struct symbol_table t;
+        struct error err;
+
+        ck_assert_int_eq(write(in.debuginfo_fd, "hello, world, this is no ELF file at all, and long enough to be one", 66), 66);
+        ck_assert_int_eq(symbol_table_extract(&in, &t, &err), ST_BAD_DATA);
+        ck_assert_msg(strstr(err.text, "text"), "%s", err.text);
+        extract_inputs_close(&in);
+}
+END_TEST
+
+TEST_SUITE("extract", the_deepest_interval_is_seen_and_the_outer_one_goes_on,
+           an_inner_interval_may_stick_out_of_its_outer_one, intervals_in_any_order_and_empty_ones_are_fine,
+           on_one_level_the_later_item_is_seen, equal_chains_are_one_and_ranges_that_continue_are_joined,
+           a_range_with_a_function_wins_over_one_with_a_line_only, the_last_of_several_rows_at_one_address_covers_it,
+           a_row_at_the_end_of_its_sequence_covers_nothing, a_sequence_that_begins_outside_code_is_left_out,
+           a_program_that_is_cut_off_keeps_its_whole_sequences, a_zero_line_range_is_refused,
+           an_inlined_call_gives_both_frames_with_their_lines, of_several_symbols_the_best_named_is_taken,
+           a_symbol_without_size_reaches_to_the_next_but_not_over_a_sized_one, sizes_past_the_code_are_cut,
+           what_is_not_elf_is_bad_data)
