@@ -52,8 +52,8 @@ static int allow_guarded(scmp_filter_ctx filter)
                 r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
         /* Its own limits, to read them; threads look at their stack's. */
         if (!r)
-                r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2, SCMP_A0(SCMP_CMP_EQ, 0),
-                                     SCMP_A2(SCMP_CMP_EQ, 0));
+                r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2, SCMP_A0(SCMP_CMP_MASKED_EQ, UINT64_MAX, 0),
+                                     SCMP_A2(SCMP_CMP_MASKED_EQ, UINT64_MAX, 0));
         return r;
 }
 
