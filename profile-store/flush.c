@@ -6,8 +6,12 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
+#include "common/metrics.h"
 #include "profile-store/flush_rows.h"
 #include "profile-store/location_rows.h"
+
+static struct metric flushes = METRIC_COUNTER("cairn_flushes_total", "Flushes that wrote something.", "");
+static struct metric failures = METRIC_COUNTER("cairn_flush_failures_total", "Flushes that failed and are repeated.", "");
 
 struct flush {
         struct profile_store *s;
@@ -347,6 +351,10 @@ enum status flush_once(struct profile_store *s, struct error *err)
         pthread_mutex_lock(&s->writer);
         st = flush_locked(&f, err);
         pthread_mutex_unlock(&s->writer);
+        if (st)
+                metric_add(&failures, 1);
+        else
+                metric_add(&flushes, f.batch_count > 0);
         if (!st && s->options.wanted)
                 st = wanted_ids(&f, &wanted, &wanted_count, err);
         if (!st && wanted_count)

@@ -4,8 +4,16 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/metrics.h"
 #include "profile-store/payload.h"
 #include "profile-store/store_internal.h"
+
+static struct metric torn_bytes = METRIC_COUNTER(
+        "cairn_queue_torn_bytes_total", "Bytes of batches nobody was told about, cut off the raw queue at start.", "");
+static struct metric damaged = METRIC_COUNTER(
+        "cairn_queue_damaged_segments_total", "Raw queue segments that lost confirmed bytes, set aside at start.", "");
+static struct metric unreadable = METRIC_COUNTER(
+        "cairn_queue_unreadable_batches_total", "Batches that could not be decoded at start, set aside.", "");
 
 static uint64_t batch_bytes(const struct batch *b)
 {
@@ -40,10 +48,11 @@ static void head_push(struct profile_store *s, struct batch *b)
 static uint64_t known_position(struct profile_store *s, const struct hash128 *batch_id)
 {
         const uint64_t *queued = key_map_find(&s->queued, batch_id);
+        uint64_t position = queued ? *queued : 0;
 
-        if (queued && *queued)
-                return *queued;
-        return batch_ids_has(s->ids, batch_id) ? UINT64_MAX : 0;
+        if (!position && batch_ids_has(s->ids, batch_id))
+                position = UINT64_MAX;
+        return position;
 }
 
 static enum status refuse_if_full(const struct profile_store *s, struct error *err)
@@ -156,6 +165,7 @@ static enum status set_aside(struct profile_store *s, const struct raw_record *r
 {
         _cleanup_free_ char *path = NULL;
 
+        metric_add(&unreadable, 1);
         if (s->options.read_only)
                 return ST_OK;
         if (asprintf(&path, "%s/queue/%020llu.unreadable", s->dir, (unsigned long long)record->position) < 0) {
@@ -221,6 +231,8 @@ enum status head_open(struct profile_store *s, struct error *err)
         st = batch_ids_open(ids_dir, s->options.read_only, &s->ids, err);
         if (!st)
                 st = raw_queue_open(dir, s->options.read_only, s->flushed, replay_record, &r, &s->queue, &s->report, err);
+        metric_add(&torn_bytes, (int64_t)s->report.torn_bytes);
+        metric_add(&damaged, (int64_t)s->report.damaged_segments);
         if (!st && !s->options.read_only)
                 st = batch_ids_add(s->ids, (const struct hash128 *)(const void *)r.flushed_ids.data,
                                    r.flushed_ids.size / sizeof(struct hash128), r.newest_unix_ns / 1000000000, err);
