@@ -65,11 +65,11 @@ PROTO_HEADERS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.h)
 PROTO_OBJECTS := $(PROTO_SOURCES:.c=.o)
 BPF_SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/gen/bpf/%.skel.h,$(wildcard bpf/*.bpf.c))
 
-SYSTEM_LIBS := -ldw -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -lxxhash -ljson-c \
+SYSTEM_LIBS := -ldw -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
 LIBS_cairn := common sandbox http elf-image profile-formats debuginfo-store symbolizer parquet profile-store \
 	query server cli
-SYSTEM_cairn := -ldw -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -lxxhash -ljson-c \
+SYSTEM_cairn := -ldw -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lcrypto -lm
 LIBS_cairn-agent := common http elf-image profile-formats unwind-tables agent
 SYSTEM_cairn-agent := -lbpf -lelf -lprotobuf-c -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm

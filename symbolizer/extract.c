@@ -5,10 +5,13 @@
 
 #include "common/limits.h"
 #include "symbolizer/dwarf_extract.h"
+#include "symbolizer/extract_mini.h"
 #include "symbolizer/extract_symbols.h"
 
 struct files {
         struct elf_image debuginfo, executable, altlink;
+        struct elf_image mini; /* inside the executable */
+        struct buf mini_bytes;
 };
 
 static void files_close(struct files *f)
@@ -16,6 +19,8 @@ static void files_close(struct files *f)
         elf_image_close(&f->debuginfo);
         elf_image_close(&f->executable);
         elf_image_close(&f->altlink);
+        elf_image_close(&f->mini);
+        buf_deinit(&f->mini_bytes);
 }
 
 static bool is_open(const struct elf_image *img)
@@ -78,36 +83,47 @@ static const struct elf_image *altlink_of(const struct files *f, const struct el
         return &f->altlink;
 }
 
-static enum status add_symbols_of_type(const struct files *f, uint32_t type, const struct code_map *code,
-                                       struct code_symbols *symbols, struct error *err)
+static enum status add_symbols_of(const struct elf_image *img, uint32_t type, const struct code_map *code,
+                                  struct code_symbols *symbols, struct error *err)
 {
-        const struct elf_image *const images[] = { &f->debuginfo, &f->executable };
-        enum status st = ST_OK;
+        const struct elf_section *s = is_open(img) ? elf_image_section_of_type(img, type) : NULL;
 
-        for (size_t i = 0; !st && i < 2; i++) {
-                const struct elf_section *s;
+        if (!s || !elf_section_has_content(s))
+                return ST_OK;
+        return code_symbols_add(symbols, img, s, code, err);
+}
 
-                if (!is_open(images[i]))
-                        continue;
-                s = elf_image_section_of_type(images[i], type);
-                if (s && elf_section_has_content(s))
-                        st = code_symbols_add(symbols, images[i], s, code, err);
+/* Minidebuginfo holds what .dynsym lacks. A broken one is as good as none. */
+static enum status add_lesser_symbols(struct files *f, const struct code_map *code, struct code_symbols *symbols,
+                                      enum symbol_quality *found, struct error *err)
+{
+        const struct elf_image *img = is_open(&f->executable) ? &f->executable : &f->debuginfo;
+        enum status st;
+
+        *found = QUALITY_DYNSYM;
+        if (minidebuginfo_open(img, &f->mini_bytes, &f->mini, NULL) == ST_OK) {
+                st = add_symbols_of(&f->mini, SHT_SYMTAB, code, symbols, err);
+                if (st)
+                        return st;
+                if (symbols->count)
+                        *found = QUALITY_MINIDEBUGINFO;
         }
-        return st;
+        st = add_symbols_of(&f->debuginfo, SHT_DYNSYM, code, symbols, err);
+        return st ? st : add_symbols_of(&f->executable, SHT_DYNSYM, code, symbols, err);
 }
 
 /* .dynsym is a part of .symtab wherever both exist. */
-static enum status add_symbols(const struct files *f, const struct code_map *code, struct symbol_table_builder *b,
+static enum status add_symbols(struct files *f, const struct code_map *code, struct symbol_table_builder *b,
                                enum symbol_quality *quality, struct error *err)
 {
         struct code_symbols symbols = { 0 };
         enum symbol_quality found = QUALITY_SYMTAB;
-        enum status st = add_symbols_of_type(f, SHT_SYMTAB, code, &symbols, err);
+        enum status st = add_symbols_of(&f->debuginfo, SHT_SYMTAB, code, &symbols, err);
 
-        if (!st && symbols.count == 0) {
-                found = QUALITY_DYNSYM;
-                st = add_symbols_of_type(f, SHT_DYNSYM, code, &symbols, err);
-        }
+        if (!st)
+                st = add_symbols_of(&f->executable, SHT_SYMTAB, code, &symbols, err);
+        if (!st && symbols.count == 0)
+                st = add_lesser_symbols(f, code, &symbols, &found, err);
         if (!st) {
                 if (symbols.count && *quality < found)
                         *quality = found;
@@ -136,7 +152,7 @@ static enum status add_segments(const struct files *f, struct symbol_table *t, s
         return ST_OK;
 }
 
-static enum status extract(const struct files *f, const struct code_map *code, struct symbol_table_builder *b,
+static enum status extract(struct files *f, const struct code_map *code, struct symbol_table_builder *b,
                            struct symbol_table *t, struct error *err)
 {
         const struct elf_image *img = best(f);

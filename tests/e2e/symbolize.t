@@ -158,6 +158,18 @@ addr2line -f -i -C -e nodebug < list > want.nodebug
 "$cairn" symbolize -e nodebug --debug-dir "$dir/none" < list > got
 same "without DWARF the symbol table gives the functions, as addr2line prints them" want.nodebug got
 
+# Minidebuginfo: functions of a stripped file that .dynsym lacks.
+if command -v xz > /dev/null; then
+        nm -D prog --format=posix --defined-only | awk '{ print $1 }' | sort > dynamic
+        nm prog --format=posix --defined-only | awk '$2 ~ /[Tt]/ { print $1 }' | sort | comm -13 dynamic - > keep
+        objcopy -S --keep-symbols=keep prog mini
+        xz -c mini > mini.xz
+        cp prog withmini && strip --strip-all -R .comment withmini && objcopy --add-section .gnu_debugdata=mini.xz withmini
+        "$cairn" symbolize -e withmini --debug-dir "$dir/none" --format=json "$(head -1 list)" > got
+        grep -q '"quality":"minidebuginfo"' got && grep -qE '"linkage_name":"(main|_ZNK4shop4Cart5totalEi)"' got
+        ok $? "minidebuginfo gives functions of a stripped file"
+fi
+
 if objcopy --compress-debug-sections=zstd prog prog.zstd 2>/dev/null; then
         "$cairn" symbolize -e prog.zstd < list > got
         same "debug sections compressed with zstd are read" want got
