@@ -19,6 +19,11 @@ int command_serve(int argc, char **argv);
 int command_debuginfo(int argc, char **argv);
 int command_symbolize(int argc, char **argv);
 int command_index(int argc, char **argv);
+int command_query(int argc, char **argv);
+int command_top(int argc, char **argv);
+int command_flame(int argc, char **argv);
+int command_diff(int argc, char **argv);
+int command_import(int argc, char **argv);
 
 /*
  * Jobs on hostile input, started by worker_run() as `cairn worker NAME ...`:

@@ -20,6 +20,11 @@ static const struct command commands[] = {
         { "index", command_index, "put the symbols of ELF files into the index, or say what it has" },
         { "resymbolize", command_resymbolize, "look stored locations up again" },
         { "store", command_store, "say what the profile store holds" },
+        { "query", command_query, "call trees, cost over time, profile types, labels, missing debuginfo" },
+        { "top", command_top, "the functions that cost most" },
+        { "flame", command_flame, "a flame graph: page, folded stacks, JSON, pprof" },
+        { "diff", command_diff, "compare two selections" },
+        { "import", command_import, "send pprof, OTLP, perf script or folded files to the service" },
         { NULL, NULL, NULL },
 };
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cairn diff: two selections side by side. */
+#include <string.h>
+
+#include "cli/ask.h"
+#include "cli/command.h"
+
+static const struct usage usage = {
+        .synopsis = "cairn diff [--server URL | --data DIR] [--base-from T] [--base-to T] [--base SELECTOR] [--from T] "
+                    "[--to T] [--type T] [--format F] [--output FILE] [SELECTOR]",
+        .about = "Compare two selections: before (the base) and after. What the base leaves open is the same as after. "
+                 "Functions are sorted by how much their flat cost changed.",
+        .examples = "  cairn diff --base-from now-2h --base-to now-1h '{service.name=\"api\"}'\n"
+                    "  cairn diff --base '{version=\"1\"}' '{version=\"2\"}' --output diff.html\n",
+};
+
+static const char *format_of(const char *output)
+{
+        const char *dot = output ? strrchr(output, '.') : NULL;
+
+        return dot && strcmp(dot, ".html") == 0 ? "html" : dot && strcmp(dot, ".json") == 0 ? "json" : "text";
+}
+
+int command_diff(int argc, char **argv)
+{
+        struct ask_options o = { 0 };
+        struct ask_params params = { 0 };
+        const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *selector;
+        bool json = false;
+        const struct option_spec specs[] = {
+                ASK_OPTIONS(&o),
+                OPTION_STRING("base", 0, "SELECTOR", &base, "selector of the base"),
+                OPTION_STRING("base-from", 0, "T", &from, "start of the base"),
+                OPTION_STRING("base-to", 0, "T", &to, "end of the base"),
+                OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json"),
+                OPTION_STRING("format", 0, "F", &format, "text, rows (JSON of the table), json (flame graph) or html"),
+                OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                OPTION_FLAG("json", 0, &json, "the same as --format rows"),
+                OPTION_END,
+        };
+        struct error err;
+        enum status st = options_parse(&usage, specs, &argc, &argv, &err);
+
+        if (!st)
+                st = ask_selector(argc, argv, &selector, &err);
+        if (!st && !base && !from && !to)
+                st = error_set(&err, ST_USAGE, "what to compare with? give --base, --base-from or --base-to");
+        if (!st) {
+                ask_param(&params, "selector", selector);
+                ask_param(&params, "base_selector", base);
+                ask_param(&params, "base_from", from);
+                ask_param(&params, "base_to", to);
+                ask_param(&params, "limit", limit);
+                ask_param(&params, "format", json ? "rows" : format ? format : format_of(output));
+                st = ask_and_write(&o, "diff", &params, output, &err);
+        }
+        return st ? command_fail("diff", st, &err) : EXIT_DONE;
+}
