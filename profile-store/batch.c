@@ -15,7 +15,10 @@ struct reduction {
         const char **strings;      /* by the profile's string number; copied on first use */
         uint64_t *location_ids;    /* by the profile's location number */
         uint32_t *stacks;          /* by the profile's stack number: number in the batch */
+        uint8_t *stack_used, *location_used; /* by the profile's numbers: whether a sample leads there */
         struct build_id **build_ids; /* by the profile's mapping number */
+        struct batch_label_set *label_sets;
+        uint32_t label_set_capacity;
 };
 
 int64_t day_of_us(int64_t time_us)
@@ -78,6 +81,20 @@ static enum status reduce_location(struct reduction *r, uint32_t number, struct 
         return location_identity_hash(l, &r->scratch, &ret->id, err);
 }
 
+static void mark_used(struct reduction *r)
+{
+        for (uint32_t i = 0; i < r->p->samples.count; i++) {
+                uint32_t number = r->p->samples.items[i].stack;
+                const struct profile_stack *stack = &r->p->stacks.items[number];
+
+                if (r->stack_used[number])
+                        continue;
+                r->stack_used[number] = 1;
+                for (uint32_t k = 0; k < stack->location_count; k++)
+                        r->location_used[r->p->stack_locations.items[stack->first_location + k]] = 1;
+        }
+}
+
 static enum status reduce_locations(struct reduction *r, struct error *err)
 {
         struct batch *b = r->b;
@@ -90,8 +107,11 @@ static enum status reduce_locations(struct reduction *r, struct error *err)
                 struct batch_location l;
                 struct hash128 key;
                 bool added;
-                enum status st = reduce_location(r, i, &l, err);
+                enum status st;
 
+                if (!r->location_used[i])
+                        continue;
+                st = reduce_location(r, i, &l, err);
                 if (st)
                         return st;
                 key = key_of_u64(l.id);
@@ -115,12 +135,14 @@ static enum status reduce_stacks(struct reduction *r, struct error *err)
                 return full(err);
         for (uint32_t i = 0; i < r->p->stacks.count; i++) {
                 const struct profile_stack *from = &r->p->stacks.items[i];
-                uint64_t *ids = arena_alloc_array(&b->arena, from->location_count, sizeof *ids);
-                struct batch_stack s = { .location_ids = ids, .location_count = from->location_count };
+                struct batch_stack s = { .location_count = from->location_count };
+                uint64_t *ids, *number;
                 bool added;
-                uint64_t *number;
                 enum status st;
 
+                if (!r->stack_used[i])
+                        continue;
+                s.location_ids = ids = arena_alloc_array(&b->arena, from->location_count, sizeof *ids);
                 if (!ids && from->location_count)
                         return full(err);
                 for (uint32_t k = 0; k < from->location_count; k++)
@@ -189,11 +211,21 @@ static enum status label_set_of(struct reduction *r, struct key_map *seen, const
         bool added;
         enum status st = key_map_put(seen, &key, r->b->label_set_count, &added, &number, err);
 
-        if (!st && added)
-                st = reduce_label_set(r, from, &r->b->label_sets[r->b->label_set_count++], err);
-        if (!st)
-                *ret = (uint32_t)*number;
-        return st;
+        if (st)
+                return st;
+        *ret = (uint32_t)*number;
+        if (!added)
+                return ST_OK;
+        if (r->b->label_set_count == r->label_set_capacity) {
+                uint32_t capacity = r->label_set_capacity ? r->label_set_capacity * 2 : 16;
+                struct batch_label_set *more = reallocarray(r->label_sets, capacity, sizeof *more);
+
+                if (!more)
+                        return error_no_memory(err);
+                r->label_sets = more;
+                r->label_set_capacity = capacity;
+        }
+        return reduce_label_set(r, from, &r->label_sets[r->b->label_set_count++], err);
 }
 
 static bool any(const uint8_t *bytes, size_t n)
@@ -211,9 +243,8 @@ static enum status reduce_samples(struct reduction *r, struct error *err)
         _cleanup_key_map_ struct key_map sets = { 0 }, days = { 0 };
 
         b->samples = arena_alloc_array(&b->arena, r->p->samples.count, sizeof *b->samples);
-        b->label_sets = arena_alloc_array(&b->arena, r->p->samples.count, sizeof *b->label_sets);
         b->types = arena_alloc_array(&b->arena, r->p->types.count, sizeof *b->types);
-        if ((r->p->samples.count && (!b->samples || !b->label_sets)) || (r->p->types.count && !b->types))
+        if ((r->p->samples.count && !b->samples) || (r->p->types.count && !b->types))
                 return full(err);
         for (uint32_t i = 0; i < r->p->types.count; i++) {
                 const struct profile_type *t = &r->p->types.items[i];
@@ -244,6 +275,11 @@ static enum status reduce_samples(struct reduction *r, struct error *err)
                 b->oldest_us = s->time_us < b->oldest_us ? s->time_us : b->oldest_us;
                 b->newest_us = s->time_us > b->newest_us ? s->time_us : b->newest_us;
         }
+        b->label_sets = arena_alloc_array(&b->arena, b->label_set_count, sizeof *b->label_sets);
+        if (b->label_set_count && !b->label_sets)
+                return full(err);
+        if (b->label_set_count)
+                memcpy(b->label_sets, r->label_sets, b->label_set_count * sizeof *b->label_sets);
         if (days.count > LIMIT_BATCH_DATES)
                 return error_set(err, ST_TOO_BIG, "the samples of a batch span %zu days, more than %d", days.count,
                                  LIMIT_BATCH_DATES);
@@ -256,7 +292,10 @@ static void reduction_deinit(struct reduction *r)
         free(r->strings);
         free(r->location_ids);
         free(r->stacks);
+        free(r->stack_used);
+        free(r->location_used);
         free(r->build_ids);
+        free(r->label_sets);
 }
 
 enum status batch_create(const struct profile *p, struct batch **ret, struct error *err)
@@ -277,8 +316,12 @@ enum status batch_create(const struct profile *p, struct batch **ret, struct err
         r.location_ids = calloc(p->locations.count + 1, sizeof *r.location_ids);
         r.stacks = calloc(p->stacks.count + 1, sizeof *r.stacks);
         r.build_ids = calloc(p->mappings.count + 1, sizeof *r.build_ids);
-        if (!r.strings || !r.location_ids || !r.stacks || !r.build_ids)
+        r.stack_used = calloc(p->stacks.count + 1, 1);
+        r.location_used = calloc(p->locations.count + 1, 1);
+        if (!r.strings || !r.location_ids || !r.stacks || !r.build_ids || !r.stack_used || !r.location_used)
                 st = error_no_memory(err);
+        else
+                mark_used(&r);
         if (!st)
                 st = reduce_locations(&r, err);
         if (!st)

@@ -103,7 +103,7 @@ static int by_number(const void *a, const void *b)
         return (x->number > y->number) - (x->number < y->number);
 }
 
-enum status batch_ids_open(const char *dir, bool read_only, struct batch_ids **ret, struct error *err)
+enum status batch_ids_open(const char *dir, struct batch_ids **ret, struct error *err)
 {
         struct batch_ids *ids = calloc(1, sizeof *ids);
         _cleanup_closedir_ DIR *d = NULL;
@@ -116,11 +116,11 @@ enum status batch_ids_open(const char *dir, bool read_only, struct batch_ids **r
         ids->dir = strdup(dir);
         if (!ids->dir)
                 st = error_no_memory(err);
-        if (!st && !read_only)
+        if (!st)
                 st = file_make_dirs(dir, err);
-        if (!st && !(d = opendir(dir)) && !(read_only && errno == ENOENT))
+        if (!st && !(d = opendir(dir)))
                 st = error_os(err, errno, "cannot list '%s'", dir);
-        while (!st && d && (e = readdir(d))) {
+        while (!st && (e = readdir(d))) {
                 uint64_t number;
                 int end = 0;
 

@@ -21,7 +21,7 @@
 struct batch_ids;
 
 /** Reads all generations; what is torn or damaged ends its generation there. */
-enum status batch_ids_open(const char *dir, bool read_only, struct batch_ids **ret, struct error *err) MUST_CHECK;
+enum status batch_ids_open(const char *dir, struct batch_ids **ret, struct error *err) MUST_CHECK;
 void batch_ids_close(struct batch_ids *ids);
 
 bool batch_ids_has(struct batch_ids *ids, const struct hash128 *id);

@@ -50,7 +50,7 @@ static uint64_t known_position(struct profile_store *s, const struct hash128 *ba
         const uint64_t *queued = key_map_find(&s->queued, batch_id);
         uint64_t position = queued ? *queued : 0;
 
-        if (!position && batch_ids_has(s->ids, batch_id))
+        if (!position && s->ids && batch_ids_has(s->ids, batch_id))
                 position = UINT64_MAX;
         return position;
 }
@@ -228,7 +228,8 @@ enum status head_open(struct profile_store *s, struct error *err)
         if (!dir || !ids_dir)
                 return error_no_memory(err);
         buf_init(&r.flushed_ids, (size_t)LIMIT_BATCH_IDS * sizeof(struct hash128));
-        st = batch_ids_open(ids_dir, s->options.read_only, &s->ids, err);
+        if (!s->options.read_only)
+                st = batch_ids_open(ids_dir, &s->ids, err);
         if (!st)
                 st = raw_queue_open(dir, s->options.read_only, s->flushed, replay_record, &r, &s->queue, &s->report, err);
         metric_add(&torn_bytes, (int64_t)s->report.torn_bytes);

@@ -112,7 +112,8 @@ static bool labels_fit(const struct row_filter *r, const struct batch_label_set 
 
 enum status choose_in_batch(const struct row_filter *r, const struct batch *b, struct chosen *ret, struct error *err)
 {
-        _cleanup_free_ uint8_t *sets = calloc(b->label_set_count + 1, 1), *types = calloc(b->type_count + 1, 1);
+        _cleanup_free_ uint8_t *sets = calloc(b->label_set_count + 1, 1);
+        _cleanup_free_ uint8_t *types = calloc(b->type_count + 1, 1);
         struct chosen c = { .row_count = b->sample_count };
 
         if (!sets || !types || !(c.mask = calloc(b->sample_count + 1, 1)))

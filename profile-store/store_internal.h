@@ -29,7 +29,7 @@ struct profile_store {
         int lock_fd;
         struct raw_queue *queue;
         struct raw_queue_report report;
-        struct batch_ids *ids;         /* of flushed batches; under lock */
+        struct batch_ids *ids;         /* of flushed batches; NULL for a reader */
 
         pthread_mutex_t healer;
         pthread_mutex_t writer;

@@ -200,20 +200,20 @@ START_TEST(batch_ids_are_known_after_reopening_and_until_they_are_old)
         struct hash128 a = hash128("a", 1), b = hash128("b", 1), c = hash128("c", 1);
 
         new_dir();
-        ck_assert_int_eq(batch_ids_open(dir, false, &ids, NULL), ST_OK);
+        ck_assert_int_eq(batch_ids_open(dir, &ids, NULL), ST_OK);
         ck_assert(!batch_ids_has(ids, &a));
         ck_assert_int_eq(batch_ids_add(ids, &a, 1, 1000, NULL), ST_OK);
         ck_assert_int_eq(batch_ids_add(ids, &a, 1, 1000, NULL), ST_OK);
         ck_assert_int_eq(batch_ids_add(ids, &b, 1, 1000 + 86400, NULL), ST_OK);
         batch_ids_close(ids);
-        ck_assert_int_eq(batch_ids_open(dir, false, &ids, NULL), ST_OK);
+        ck_assert_int_eq(batch_ids_open(dir, &ids, NULL), ST_OK);
         ck_assert(batch_ids_has(ids, &a));
         ck_assert(batch_ids_has(ids, &b));
         ck_assert_int_eq(batch_ids_add(ids, &c, 1, 1000 + 86400 * 5 / 2, NULL), ST_OK);
         ck_assert(!batch_ids_has(ids, &a));
         ck_assert(batch_ids_has(ids, &b));
         batch_ids_close(ids);
-        ck_assert_int_eq(batch_ids_open(dir, false, &ids, NULL), ST_OK);
+        ck_assert_int_eq(batch_ids_open(dir, &ids, NULL), ST_OK);
         ck_assert(!batch_ids_has(ids, &a));
         ck_assert(batch_ids_has(ids, &b));
         ck_assert(batch_ids_has(ids, &c));

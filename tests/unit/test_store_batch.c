@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a batch is reduced to: the same from the request and from the raw queue,
+ * and identities that are in everyone's tables and so may never change.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "profile-store/batch.h"
+#include "profile-store/payload.h"
+#include "tests/support/profiles.h"
+#include "tests/support/suite.h"
+
+#define ID "00112233445566778899aabbccddeeff00112233"
+#define T0 INT64_C(1728000000000000000)
+
+static void ok(enum status st, const struct error *err)
+{
+        ck_assert_msg(st == ST_OK, "%s", err->text);
+}
+
+static int by_text(const void *a, const void *b)
+{
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Everything that a sample stands for, one line a sample, sorted. Lines are owned. */
+static char **lines_of(const struct batch *b)
+{
+        char **lines = calloc(b->sample_count + 1, sizeof *lines);
+
+        for (uint32_t i = 0; i < b->sample_count; i++) {
+                const struct batch_sample *s = &b->samples[i];
+                const struct batch_label_set *set = &b->label_sets[s->label_set];
+                struct buf line;
+
+                buf_init(&line, 1 << 16);
+                buf_printf(&line, "%s %s %" PRId64 " t=%" PRId64 " d=%" PRId64 " v=%" PRId64 " trace=%d%02x span=%d%02x",
+                           b->types[s->type].id, b->types[s->type].unit, b->types[s->type].period, s->time_us,
+                           s->duration_ns, s->value, s->has_trace, s->trace_id[3], s->has_span, s->span_id[3]);
+                for (uint32_t k = 0; k < set->count; k++)
+                        buf_printf(&line, " %s=%s", set->labels[k].name, set->labels[k].value);
+                for (uint32_t k = 0; k < b->stacks[s->stack].location_count; k++)
+                        buf_printf(&line, " %016" PRIx64, b->stacks[s->stack].location_ids[k]);
+                buf_cstr(&line);
+                lines[i] = (char *)line.data;
+        }
+        qsort(lines, b->sample_count, sizeof *lines, by_text);
+        return lines;
+}
+
+static void expect_equal(const struct batch *a, const struct batch *b)
+{
+        char **x = lines_of(a), **y = lines_of(b);
+
+        ck_assert_uint_eq(a->sample_count, b->sample_count);
+        ck_assert_uint_eq(a->stack_count, b->stack_count);
+        ck_assert_uint_eq(a->location_count, b->location_count);
+        for (uint32_t i = 0; i < a->sample_count; i++) {
+                ck_assert_str_eq(x[i], y[i]);
+                free(x[i]);
+                free(y[i]);
+        }
+        free(x);
+        free(y);
+}
+
+/* One of each kind of location, label, type and id. */
+static void make_everything(struct test_profile *t)
+{
+        struct profile_location l = { 0 };
+        struct profile_type other = { 0 };
+        struct error err;
+        uint32_t stack[8], n = 0;
+
+        test_profile_init(t, ID, "/usr/bin/worker");
+        stack[n++] = test_location(t, 0x1010);
+        stack[n++] = test_named_location(t, true, 0x1110, "main.run", "run.go", 7);
+        stack[n++] = test_named_location(t, false, 0, "eval", "page.js", 3);
+        l = (struct profile_location){ .mapping = t->mapping, .kind = ADDRESS_FILE_OFFSET, .address = 0x77 };
+        ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
+        l = (struct profile_location){ .mapping = t->mapping, .address = UINT64_C(0xffffffff81000010), .is_kernel = true };
+        ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
+        l = (struct profile_location){ .mapping = PROFILE_NONE, .address = 0x7f0000001234 };
+        ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
+        test_sample(t, T0 + 1234567, 5, stack, n, (const char *const[]){ "service.name=api", "Thread.Name=w-1", NULL });
+        test_sample(t, T0 + 2234567, -6, stack + 1, n - 1, (const char *const[]){ "service.name=api", NULL });
+        test_sample(t, T0, 7, stack, 1, NULL);
+        t->p.samples.items[0].trace_id[3] = 0xab;
+        t->p.samples.items[0].span_id[3] = 0xcd;
+        other.id = test_string(t, "memory:inuse_space:bytes:space:bytes");
+        other.unit = test_string(t, "bytes");
+        other.period = 524288;
+        ok(profile_add_type(&t->p, &other, &t->type, &err), &err);
+        test_sample(t, T0, 4096, stack + 2, 2, (const char *const[]){ "service.name=api", NULL });
+}
+
+START_TEST(a_batch_is_the_same_from_the_request_and_from_the_queue)
+{
+        _cleanup_buf_ struct buf payload;
+        struct test_profile t;
+        struct profile again;
+        struct batch *a, *b;
+        struct error err;
+
+        buf_init(&payload, LIMIT_QUEUE_RECORD_BYTES);
+        make_everything(&t);
+        ok(batch_create(&t.p, &a, &err), &err);
+        ok(payload_encode(&t.p, &payload, &err), &err);
+        ok(payload_decode(payload.data, payload.size, &again, &err), &err);
+        ok(batch_create(&again, &b, &err), &err);
+        expect_equal(a, b);
+        batch_unref(a);
+        batch_unref(b);
+        profile_deinit(&again);
+        test_profile_deinit(&t);
+}
+END_TEST
+
+START_TEST(identities_are_those_of_the_format_page)
+{
+        struct build_id id;
+        struct location_identity l = { .build_id = &id, .mapping = "/elsewhere", .address = 0x1010 };
+        _cleanup_buf_ struct buf scratch, bytes;
+        uint64_t hash = 0, other = 0;
+        struct hash128 stack, want;
+        struct error err;
+
+        buf_init(&scratch, 4096);
+        buf_init(&bytes, 4096);
+        ck_assert(build_id_from_hex(&id, ID, strlen(ID)));
+        ok(location_identity_hash(&l, &scratch, &hash, &err), &err);
+        buf_append(&bytes, "\0\0\x10\x10\0\0\0\0\0\0\x14", 11);
+        buf_append(&bytes, id.bytes, id.size);
+        ck_assert_uint_eq(hash, hash64(bytes.data, bytes.size));
+        l.mapping = "/another/path";
+        ok(location_identity_hash(&l, &scratch, &other, &err), &err);
+        ck_assert_uint_eq(hash, other);
+        l.is_kernel = true;
+        ok(location_identity_hash(&l, &scratch, &other, &err), &err);
+        ck_assert_uint_ne(hash, other);
+        buf_clear(&bytes);
+        buf_append_u64(&bytes, hash);
+        buf_append_u64(&bytes, other);
+        stack = stack_identity((const uint64_t[]){ hash, other }, 2);
+        want = hash128(bytes.data, bytes.size);
+        ck_assert_mem_eq(stack.bytes, want.bytes, sizeof want.bytes);
+}
+END_TEST
+
+START_TEST(keys_that_are_spelled_alike_become_one_label)
+{
+        struct test_profile t;
+        struct batch *b;
+        struct error err;
+        uint32_t leaf;
+
+        test_profile_init(&t, ID, "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        test_sample(&t, T0, 1, &leaf, 1, (const char *const[]){ "a_b=second", "A.b=first", "a.b=third", "empty=", NULL });
+        ok(batch_create(&t.p, &b, &err), &err);
+        ck_assert_uint_eq(b->label_sets[0].count, 1);
+        ck_assert_str_eq(b->label_sets[0].labels[0].name, "a_b");
+        ck_assert_str_eq(b->label_sets[0].labels[0].value, "first");
+        batch_unref(b);
+        test_profile_deinit(&t);
+}
+END_TEST
+
+START_TEST(a_batch_of_too_many_days_is_refused)
+{
+        struct test_profile t;
+        struct batch *b = NULL;
+        struct error err;
+        uint32_t leaf;
+
+        test_profile_init(&t, ID, "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        for (int day = 0; day <= LIMIT_BATCH_DATES; day++)
+                test_sample(&t, T0 + day * INT64_C(86400000000000), 1, &leaf, 1, NULL);
+        ck_assert_int_eq(batch_create(&t.p, &b, &err), ST_TOO_BIG);
+        ck_assert_ptr_null(b);
+        test_profile_deinit(&t);
+}
+END_TEST
+
+START_TEST(days_before_1970_are_counted_down)
+{
+        ck_assert_int_eq(day_of_us(0), 0);
+        ck_assert_int_eq(day_of_us(-1), -1);
+        ck_assert_int_eq(day_of_us(INT64_C(86400000000)), 1);
+        ck_assert_int_eq(day_of_us(-INT64_C(86400000000)), -1);
+}
+END_TEST
+
+TEST_SUITE("profile store batch", a_batch_is_the_same_from_the_request_and_from_the_queue,
+           identities_are_those_of_the_format_page, keys_that_are_spelled_alike_become_one_label,
+           a_batch_of_too_many_days_is_refused, days_before_1970_are_counted_down)
