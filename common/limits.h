@@ -30,7 +30,7 @@
 #define LIMIT_WANT_FILES 10000                 /* files in one "do you want these" */
 #define LIMIT_PATH_BYTES 4096
 #define LIMIT_NAME_BYTES KiB(64)               /* one linkage name or file path in an index */
-#define LIMIT_MANGLED_BYTES KiB(8)             /* a longer linkage name is shown as it is */
+#define LIMIT_MANGLED_BYTES KiB(4)             /* a longer linkage name is shown as it is */
 #define LIMIT_DEMANGLED_BYTES KiB(16)
 #define LIMIT_MINIDEBUGINFO_BYTES MiB(256)     /* .gnu_debugdata, unpacked */
 #define LIMIT_SYMBOL_TABLE_BYTES GiB(3)        /* a symbol table file */

@@ -10,12 +10,15 @@
 
 #include "common/limits.h"
 
+#define FLAGS (DMGL_PARAMS | DMGL_ANSI)
+
 /*
  * libiberty refuses C++ names over 1,024 bytes under its own recursion limit,
  * which real template code passes; LIMIT_MANGLED_BYTES bounds the depth
- * instead.
+ * instead. Rust's back references make depth out of nothing, so there the
+ * limit stays.
  */
-#define FLAGS (DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT)
+#define CPLUSPLUS_FLAGS (FLAGS | DMGL_NO_RECURSE_LIMIT)
 
 /*
  * A back reference of a D name may repeat a part that has two back references,
@@ -45,15 +48,15 @@ static bool starts_with(const char *s, const char *prefix)
         return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-static bool demangle_with(int (*demangler)(const char *, int, demangle_callbackref, void *), const char *name,
-                          struct buf *scratch)
+static bool demangle_with(int (*demangler)(const char *, int, demangle_callbackref, void *), int flags,
+                          const char *name, struct buf *scratch)
 {
         struct sink sink = { .buf = scratch };
 
         buf_clear(scratch);
         if (setjmp(sink.enough))
                 return false;
-        return demangler(name, FLAGS, take, &sink) && scratch->size > 0;
+        return demangler(name, flags, take, &sink) && scratch->size > 0;
 }
 
 static bool demangle_d(const char *name, struct buf *scratch)
@@ -78,9 +81,9 @@ const char *symbol_demangle(const char *linkage_name, struct buf *scratch)
         if (linkage_name[0] != '_' || strnlen(linkage_name, LIMIT_MANGLED_BYTES + 1) > LIMIT_MANGLED_BYTES)
                 return linkage_name;
         if (starts_with(linkage_name, "_R") || starts_with(linkage_name, "_ZN"))
-                done = demangle_with(rust_demangle_callback, linkage_name, scratch);
+                done = demangle_with(rust_demangle_callback, FLAGS, linkage_name, scratch);
         if (!done && (starts_with(linkage_name, "_Z") || starts_with(linkage_name, "_GLOBAL_")))
-                done = demangle_with(cplus_demangle_v3_callback, linkage_name, scratch);
+                done = demangle_with(cplus_demangle_v3_callback, CPLUSPLUS_FLAGS, linkage_name, scratch);
         if (!done && starts_with(linkage_name, "_D"))
                 done = demangle_d(linkage_name, scratch);
         if (!done)

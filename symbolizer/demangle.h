@@ -11,7 +11,8 @@
  * stand for an endless name. Names over LIMIT_MANGLED_BYTES or with a readable
  * form over LIMIT_DEMANGLED_BYTES stay as they are.
  *
- * Threads: any number; a scratch buffer belongs to one.
+ * Threads: any number, with a stack of 2 MiB or more; a scratch buffer belongs
+ * to one.
  */
 #include "common/buf.h"
 

@@ -93,7 +93,8 @@ static void drop_twins(struct code_symbols *s)
 {
         size_t kept = 0;
 
-        qsort(s->items, s->count, sizeof *s->items, compare);
+        if (s->count)
+                qsort(s->items, s->count, sizeof *s->items, compare);
         for (size_t i = 0; i < s->count; i++)
                 if (kept == 0 || s->items[kept - 1].start != s->items[i].start)
                         s->items[kept++] = s->items[i];
