@@ -39,6 +39,19 @@ stop() {
         echo
         echo "stopped; what was recorded stays in $data/ (look again with: build/cairn top --data $data)"
 }
+# upload NAME...: a line of result; the files one by one are in the log.
+upload() {
+        build/cairn-upload --server "$url" "$@" 2>>"$logs/upload.log" || tail -n 3 "$logs/upload.log"
+}
+
+# What was sampled and has no debuginfo anywhere still has a symbol table or exported names in its own file.
+upload_missing() {
+        build/cairn query --server "$url" --missing | awk '$NF ~ /^\// { print $NF }' | while read -r path; do
+                [ ! -r "$path" ] || echo "$path"
+        done >"$logs/missing"
+        [ ! -s "$logs/missing" ] || tr '\n' '\0' <"$logs/missing" |
+                xargs -0 build/cairn-upload --server "$url" 2>>"$logs/upload.log" || true
+}
 report() {
         say "Where this machine spent its time (self, cumulative)"
         build/cairn top --server "$url" --limit 25
@@ -76,7 +89,7 @@ fi
 
 say "Debuginfo: what this machine has"
 for dir in /usr/lib/debug build/cairn build/cairn-agent; do
-        [ ! -e "$dir" ] || build/cairn-upload --server "$url" "$dir" || true
+        [ ! -e "$dir" ] || upload "$dir"
 done
 
 if [ "$demo" != 0 ]; then
@@ -85,11 +98,13 @@ if [ "$demo" != 0 ]; then
         sleep "$wait_for"
         say "Before its debuginfo: the demo's frames are addresses"
         build/cairn top --server "$url" --limit 5 '{service_name="cairn-demo"}' || true
-        build/cairn-upload --server "$url" build/demo/cairn-demo.debug
+        upload build/demo/cairn-demo.debug
         sleep 3
         say "After: the same past samples, now with functions, files and lines"
         build/cairn top --server "$url" --limit 5 '{service_name="cairn-demo"}' || true
 fi
+
+upload_missing
 
 say "Look here"
 echo "  flame graph in a browser   $url/"
@@ -98,6 +113,8 @@ echo "  files for DuckDB           $data/profiles/tables/"
 if [ -n "$seconds" ]; then
         rest=$((seconds - ${wait_for:-0} - 3))
         [ "$rest" -le 0 ] || sleep "$rest"
+        upload_missing
+        sleep 2
         exit 0
 fi
 echo "  Ctrl-C stops everything"
