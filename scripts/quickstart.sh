@@ -61,7 +61,8 @@ trap stop EXIT
 
 say "Service: $url (data in $data/, log in $logs/serve.log)"
 rm -f "$logs/port"
-build/cairn serve --data "$data" --listen "127.0.0.1:$port" --flush-interval 5 --port-file "$logs/port" \
+# In a session of its own: the terminal's Ctrl-C must not stop it before the agent has sent its last samples.
+setsid build/cairn serve --data "$data" --listen "127.0.0.1:$port" --flush-interval 5 --port-file "$logs/port" \
         2>"$logs/serve.log" &
 server_pid=$!
 tries=0
@@ -74,7 +75,7 @@ done
 
 if [ "$demo" != 0 ]; then
         say "Demo: a stripped program works; its debuginfo is kept back for some seconds"
-        build/demo/cairn-demo >"$logs/demo.log" 2>&1 &
+        setsid build/demo/cairn-demo >"$logs/demo.log" 2>&1 &
         demo_pid=$!
 fi
 
