@@ -213,12 +213,30 @@ static enum status start(struct server *s, const struct listen_address *listen, 
         return st ? st : announce(s, listen, err);
 }
 
+/* The profile store flushes on its own; what it could not do is said here. Returns the signal that ends the service. */
+static int wait_for_end(struct server *s, const sigset_t *signals)
+{
+        static const struct timespec moment = { .tv_sec = 1 };
+        uint64_t failures = 0;
+
+        for (;;) {
+                int got = sigtimedwait(signals, NULL, &moment);
+                struct profile_store_stat stat;
+
+                if (got > 0)
+                        return got;
+                if (!profile_store_stat(s->profiles, &stat, NULL) && stat.failed_flushes != failures) {
+                        failures = stat.failed_flushes;
+                        log_error("store", "cannot flush: %s; trying again, what is queued is safe", stat.last_failure);
+                }
+        }
+}
+
 enum status server_run(const struct server_options *options, struct error *err)
 {
         struct server s = { .options = options, .lock_fd = -1, .federation_lock = PTHREAD_MUTEX_INITIALIZER };
         struct listen_address listen;
         sigset_t signals;
-        int got = 0;
         enum status st = listen_parse(options->listen, &listen, err);
 
         if (!st)
@@ -232,10 +250,8 @@ enum status server_run(const struct server_options *options, struct error *err)
         pthread_sigmask(SIG_BLOCK, &signals, NULL);
         signal(SIGPIPE, SIG_IGN);
         st = start(&s, &listen, err);
-        if (!st) {
-                sigwait(&signals, &got);
-                log_info("serve", "%s: stopping", strsignal(got));
-        }
+        if (!st)
+                log_info("serve", "%s: stopping", strsignal(wait_for_end(&s, &signals)));
         close_all(&s);
         if (!st)
                 log_info("serve", "stopped");
