@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# kill -9 in the middle of ingest and of flush, again and again: every acknowledged sample is there, once.
+. tests/e2e/lib.sh
+
+count=3000
+kills=12
+start_server --flush-interval 1
+fixed_port=$port
+echo 0 >"$tmp/progress"
+python3 tests/e2e/crash-client.py "$port" $count "$tmp/progress" &
+client=$!
+background_pids=$client
+
+acknowledged() { cat "$tmp/progress"; }
+passed() { [ "$(acknowledged)" -ge "$1" ] || ! kill -0 $client 2>/dev/null; }
+
+killed=0
+while [ $killed -lt $kills ]; do
+        # Not a round number, so that the kills fall into every phase of a flush.
+        wait_for "more batches" passed $((($(acknowledged) + 37 + killed * 23)))
+        kill_server
+        killed=$((killed + 1))
+        start_server --flush-interval 1 --listen "127.0.0.1:$fixed_port"
+done
+wait $client
+is $? 0 "every batch was acknowledged in the end"
+background_pids=
+is "$(acknowledged)" $count "all $count of them, over $killed crashes"
+
+folded() {
+        curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="crash"}' --data-urlencode from=now-1h \
+                --data-urlencode to=now
+}
+once() {
+        folded >"$tmp/folded"
+        is "$(grep -c '^root;batch-[0-9]* 1$' "$tmp/folded")" $count "$1: each batch is there with the value 1"
+        is "$(wc -l <"$tmp/folded")" $count "$1: and nothing else"
+}
+once "after the last crash"
+kill_server
+start_server --flush-interval 1
+once "after one more"
+stop_server
+start_server --flush-interval 3600
+once "after a clean stop"
+is "$(metric cairn_queue_batches)" 0 "which has flushed everything"
+is "$(metric 'cairn_table_rows{table="samples"}')" $count "so the table has each sample once"
+done_testing

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# Samples of a stripped program come first, its debuginfo later: the same past then has functions, files and lines.
+. tests/e2e/lib.sh
+
+cat >"$tmp/program.c" <<'EOF'
+volatile int sink;
+static inline __attribute__((always_inline)) void inlined_part(int n)
+{
+        sink += n * 3;
+}
+__attribute__((noinline)) void outer_part(int n)
+{
+        inlined_part(n);
+}
+int main(int argc, char **argv)
+{
+        (void)argv;
+        outer_part(argc);
+        return 0;
+}
+EOF
+build() { gcc -g -O1 -DBUILD="$1" -Wl,--build-id="0x00000000000000000000000000000000000000$1" -o "$tmp/program-$1" "$tmp/program.c"; }
+address() { nm "$tmp/program-$1" | awk -v name="$2" '$3 == name { print $1 }'; }
+# ingest BUILD SERVICE: one sample of value 7 whose stack is outer_part in main.
+ingest() {
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$tmp/program-$1")" "service=$2" values=7 \
+                "addresses=$(address "$1" outer_part),$(address "$1" main)" "mapping_file=program-$1"
+        request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+        is "$code" 200 "samples of program $1 are taken"
+}
+folded() {
+        curl -sS -G "$url/api/v1/query/folded" --data-urlencode "selector={service_name=\"$1\"}" --data-urlencode from=now-1h \
+                --data-urlencode to=now
+}
+resolved='^main;outer_part(;inlined_part)? 7$'
+missing() { curl -sS "$url/api/v1/debuginfo/missing" | jq -c "[.missing[] | select(.build_id | endswith(\"$1\")) | [.mapping, .state, .samples]]"; }
+
+for b in 01 02 03; do build $b; done
+
+# ---- in the head ----
+
+start_server --flush-interval 3600
+ingest 01 one
+unlike "$(folded one)" 'outer_part' "no names yet"
+like "$(folded one)" ' 7$' "but the value"
+is "$(missing 01)" '[["program-01","no_debuginfo",1]]' "the object is missing"
+put_object debuginfo "$tmp/program-01"
+is "$code" 201 "its debuginfo comes"
+wait_metric cairn_heal_rounds_total 1
+like "$(folded one)" "$resolved" "and the same past has names"
+is "$(missing 01)" '[]' "nothing is missing any more"
+
+# ---- in parts ----
+
+ingest 02 two
+stop_server
+start_server --flush-interval 3600
+is "$(metric cairn_queue_batches)" 0 "a clean stop has flushed"
+unlike "$(folded two)" 'outer_part' "no names in the parts"
+put_object debuginfo "$tmp/program-02"
+wait_metric cairn_heal_locations_total 2
+like "$(folded two)" "$resolved" "the rows of locations are rewritten"
+like "$(folded one)" "$resolved" "and others kept"
+like "$(curl -sS -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="two"}' --data-urlencode from=now-1h --data-urlencode to=now)" \
+        'program\.c' "with file"
+is "$("$cairn" debuginfo list --server "$url" --json | jq -c '[.objects[] | .index.state]')" '["indexed","indexed"]' "cairn debuginfo list"
+like "$("$cairn" debuginfo list --data "$data")" 'dwarf.*indexed.*program-01' "also from the directory, as a table"
+
+# ---- a crash between storing and indexing, and between indexing and healing ----
+
+ingest 03 three
+stop_server
+start_server --flush-interval 3600
+put_object debuginfo "$tmp/program-03"
+kill_server
+start_server --flush-interval 3600
+is "$code" 201 "an object is stored; the service dies"
+healed() { folded three | grep -Eq "$resolved"; }
+wait_for "the past to heal" healed
+pass "the next start heals the past"
+wait_for "the heal queue to be empty" test ! -s "$data/heal-queue"
+pass "and the heal queue is empty"
+
+# ---- by hand ----
+
+request -X POST "$url/api/v1/resymbolize"
+is "$code $(printf '%s' "$body" | jq -c .locations_changed)" "200 0" "resymbolize finds nothing left to change"
+
+done_testing

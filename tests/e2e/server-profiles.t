@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+# Taking profiles: what is good is counted once and seen at once, what is wrong is refused with a reason.
+. tests/e2e/lib.sh
+
+python3 tests/e2e/profiles.py "$tmp/p" || bail_out "profiles.py failed"
+otlp=application/x-protobuf
+
+# send PATH FILE [CURL-ARGUMENT]...
+send() { send_path=$1; send_file=$2; shift 2; request --data-binary "@$tmp/p/$send_file" "$@" "$url$send_path"; }
+send_otlp() { send_file=$1; shift; send /v1development/profiles "$send_file" -H "Content-Type: $otlp" "$@"; }
+
+# refused CODE PATTERN NAME: of the last answer; the metric of failures has grown, no sample has come in.
+refused() {
+        if [ "$code" = "$1" ] && printf '%s' "$body" | grep -aEq -e "$2"; then
+                pass "$3"
+        else
+                fail "$3" "got $code '$(printf '%s' "$body" | tr -cd '[:print:]')', want $1 /$2/"
+        fi
+        is "$(metric cairn_ingest_samples_total)" "$seen" "  and no sample is taken"
+        ok "  and the service is healthy" healthy
+}
+
+start_server --flush-interval 3600
+
+# ---- OTLP ----
+
+send_otlp good.otlp
+is "$code" 200 "OTLP is taken"
+is "$(metric cairn_ingest_samples_total)" 2 "  two samples"
+answers 200 '"function": ?"leaf"' "  a query sees it at once" "$url/api/v1/query/top?from=now-1h&to=now"
+send_otlp good.otlp
+is "$code" 200 "the same batch again is acknowledged"
+is "$(metric cairn_ingest_samples_total) $(metric cairn_ingest_duplicate_batches_total)" "2 1" "  and counted once"
+send_otlp good.otlp.gz -H 'Content-Encoding: gzip'
+is "$code $(metric cairn_ingest_samples_total)" "200 2" "gzip is unpacked before the batch is compared"
+send_otlp good.otlp -H 'X-Cairn-Batch: 000102030405060708090a0b0c0d0e0f'
+is "$code $(metric cairn_ingest_samples_total)" "200 4" "a batch id of its own makes it another batch"
+send_otlp good.otlp -H 'X-Cairn-Batch: 000102030405060708090a0b0c0d0e0f'
+is "$code $(metric cairn_ingest_samples_total)" "200 4" "  that is counted once too"
+send /v1/profiles good.otlp -H "Content-Type: $otlp" -H 'X-Cairn-Batch: 000102030405060708090a0b0c0d0e10'
+is "$code $(metric cairn_ingest_samples_total)" "200 6" "the other path works as well"
+send_otlp empty.otlp
+is "$code" 200 "an empty request is a success"
+seen=$(metric cairn_ingest_samples_total)
+
+send_otlp good.otlp -H 'X-Cairn-Batch: xyz'
+refused 400 'X-Cairn-Batch' "a malformed batch id"
+for bad in bad-stack-index bad-negative-index bad-attribute-index bad-mapping-index; do
+        send_otlp $bad.otlp
+        refused 400 'index|indices|outside|entr' "OTLP with an index out of range: $bad"
+done
+for bad in bad-cut bad-text bad-length; do
+        send_otlp $bad.otlp
+        refused 400 'cut off|malformed|not' "malformed OTLP: $bad"
+done
+send /v1development/profiles good.otlp -H 'Content-Type: application/json'
+refused 415 'send OTLP as application/x-protobuf' "JSON"
+send /v1development/profiles good.otlp -H 'Content-Type: text/plain'
+refused 415 'unsupported' "an unknown content type"
+send /v1development/profiles good.otlp -H 'Content-Type:'
+refused 415 'unsupported' "no content type"
+send_otlp good.otlp -H 'Content-Encoding: br'
+refused 415 'gzip, zstd or none' "an unknown content encoding"
+request -X PUT -H "Content-Type: $otlp" --data-binary "@$tmp/p/good.otlp" "$url/v1development/profiles"
+refused 405 'allowed: POST' "a wrong method"
+send_otlp cut.gz -H 'Content-Encoding: gzip'
+refused 400 'cut off|ends' "a gzip body that is cut off"
+send_otlp noise.gz -H 'Content-Encoding: gzip'
+refused 400 'gzip|damaged' "a gzip body of noise"
+before=$(peak_memory_kb)
+send_otlp bomb.gz -H 'Content-Encoding: gzip'
+refused 413 'after unpacking' "a gzip bomb of 256 MiB"
+ok "  costs no more than the limit" test "$(peak_memory_kb)" -lt $((before + 300000))
+head -c 67108865 /dev/zero >"$tmp/p/large"
+send_otlp large
+refused 413 'larger than 67108864 bytes' "a body over the limit"
+send_otlp large -H 'Expect:'
+refused 413 'larger than 67108864 bytes' "  also when the client does not wait for leave"
+send_otlp large -H 'Expect:' -H 'Transfer-Encoding: chunked'
+refused 413 'larger than 67108864 bytes' "  also without a length"
+python3 - "$port" <<'EOF'
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+s.sendall(b"POST /v1development/profiles HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: 5000\r\n\r\n" + b"\x0a" * 100)
+s.close()
+EOF
+is "$(metric cairn_ingest_samples_total)" "$seen" "a body that is cut off counts nothing"
+ok "  and the service is healthy" healthy
+
+# ---- pprof ----
+
+ingest="/ingest?name=shop%7Bregion%3Deu%7D&from=$(date +%s)"
+send "$ingest&format=pprof" good.pprof
+is "$code" 200 "pprof is taken"
+send "$ingest&format=pprof&n=2" plain.pprof
+is "$code" 200 "also without gzip"
+request -F "profile=@$tmp/p/good.pprof" -F 'sample_type_config={}' "$url$ingest&n=3"
+is "$code" 200 "also as a form"
+send /push.v1.PusherService/Push push.proto -H 'Content-Type: application/proto'
+is "$code" 200 "also pushed"
+send "$ingest&format=folded" good.folded
+is "$code" 200 "folded stacks are taken"
+is "$(metric cairn_ingest_samples_total)" $((seen + 6)) "  all of them"
+answers 200 'main' "  and the labels are there" -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="shop",region="eu"}' \
+        --data-urlencode 'from=now-1h' --data-urlencode 'to=now'
+seen=$(metric cairn_ingest_samples_total)
+
+for bad in bad-location-id bad-function-id bad-cycle bad-string-index bad-value-count giant-count bad-text; do
+        send "$ingest&format=pprof" $bad.pprof
+        refused 400 '"error":"[^"]{10,}' "pprof: $bad"
+done
+before=$(peak_memory_kb)
+for bad in giant-stack many-samples; do
+        send "$ingest&format=pprof" $bad.pprof
+        case $code in 200 | 400 | 413) pass "pprof: $bad is answered ($code)" ;; *) fail "pprof: $bad is answered" "$code $body" ;; esac
+        ok "  and the service is healthy" healthy
+done
+ok "  within the limits of memory" test "$(peak_memory_kb)" -lt $((before + 1500000))
+seen=$(metric cairn_ingest_samples_total)
+send '/ingest?format=pprof' good.pprof
+refused 400 "'name' is missing" "pprof without a name"
+send '/ingest?name=a%7Bb&format=pprof' good.pprof
+refused 400 'no closing brace' "a malformed name"
+send "$ingest&format=jfr" good.pprof
+refused 415 'send pprof or folded' "an unknown format"
+request -F "other=@$tmp/p/good.pprof" "$url$ingest"
+refused 400 "no part 'profile'" "a form without a profile"
+send /push.v1.PusherService/Push good.pprof -H 'Content-Type: application/json'
+refused 415 'send application/proto' "pushed JSON"
+send /push.v1.PusherService/Push bad-text.otlp -H 'Content-Type: application/proto'
+refused 400 'cut off|malformed' "a malformed push"
+send "$ingest&format=folded" bad-text.pprof
+refused 400 'line 1' "folded stacks without a count"
+
+# ---- across a restart ----
+
+sum() {
+        curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="test"}' --data-urlencode from=now-1h \
+                --data-urlencode to=now --data-urlencode type=process_cpu:cpu:nanoseconds:cpu:nanoseconds | awk '{ n += $NF } END { print n + 0 }'
+}
+is "$(sum)" 33 "three batches of 11"
+stop_server
+start_server --flush-interval 3600
+is "$(sum)" 33 "are there after a clean stop, from parts"
+send_otlp good.otlp
+is "$code $(sum)" "200 33" "and a batch that is sent again is still known"
+kill_server
+start_server --flush-interval 3600
+is "$(sum)" 33 "also after a crash"
+done_testing
