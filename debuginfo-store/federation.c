@@ -5,6 +5,14 @@
  * in flight are one. Entries that are done are dropped, misses when their
  * time has come; the table has a bound (MAX_ENTRIES) past which background
  * wishes are dropped, to be repeated with the next flush.
+ *
+ * Services may be each other's upstreams. What makes requests equal is then
+ * also the list of services they came through: each service adds its own name
+ * to what it asks and answers what comes back with it from its store alone, so
+ * whoever waits for another waits with a longer list, and no ring of waiting
+ * comes about. The miss of a forwarded question is not the whole truth, since
+ * who asked was left out, and is remembered only as long as an error; that of
+ * a direct question holds for all.
  */
 #include "debuginfo-store/federation.h"
 
@@ -15,11 +23,13 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "debuginfo-store/fetch.h"
+#include "debuginfo-store/forwarded.h"
 #include "debuginfo-store/store_internal.h"
 
 #define MAX_ENTRIES 100000
 #define BUCKETS 4096
 #define MAX_THREADS 16
+#define CANCEL_POLL_NS 100000000
 
 enum entry_state { QUEUED, IN_FLIGHT, MISSING, FAILED };
 
@@ -30,12 +40,15 @@ struct entry {
         enum object_kind kind;
         enum entry_state state;
         int64_t forget_ns;        /* monotonic; MISSING and FAILED */
+        char *forwarded_for;      /* to send; until it is done */
+        char via[];               /* as in struct forwarded */
 };
 
 struct federation {
         struct debuginfo_store *store;
         struct federation_options options;
         char **urls;
+        char name[FORWARDED_NAME_SIZE];
         pthread_mutex_t lock;
         pthread_cond_t changed;   /* an entry's state, or stop */
         struct entry *buckets[BUCKETS];
@@ -62,8 +75,22 @@ static struct entry **bucket_of(struct federation *f, const struct build_id *id,
         return &f->buckets[h % BUCKETS];
 }
 
+static void free_entry(struct entry *e)
+{
+        free(e->forwarded_for);
+        free(e);
+}
+
+/* A direct question that found nothing answers every other. */
+static bool answers(const struct entry *e, const struct build_id *id, enum object_kind kind, const struct forwarded *way)
+{
+        return e->kind == kind && build_id_equal(&e->id, id) &&
+               (strcmp(e->via, way->via) == 0 || (e->state == MISSING && !e->via[0]));
+}
+
 /* Called with the lock held. Drops misses of the bucket whose time has come. */
-static struct entry *find(struct federation *f, const struct build_id *id, enum object_kind kind)
+static struct entry *find(struct federation *f, const struct build_id *id, enum object_kind kind,
+                          const struct forwarded *way)
 {
         struct entry **at = bucket_of(f, id, kind), *found = NULL;
 
@@ -72,11 +99,11 @@ static struct entry *find(struct federation *f, const struct build_id *id, enum 
 
                 if ((e->state == MISSING || e->state == FAILED) && e->forget_ns <= monotonic_ns()) {
                         *at = e->next;
-                        free(e);
+                        free_entry(e);
                         f->entry_count--;
                         continue;
                 }
-                if (e->kind == kind && build_id_equal(&e->id, id))
+                if (answers(e, id, kind, way))
                         found = e;
                 at = &e->next;
         }
@@ -89,7 +116,7 @@ static void forget(struct federation *f, struct entry *gone)
         for (struct entry **at = bucket_of(f, &gone->id, gone->kind); *at; at = &(*at)->next) {
                 if (*at == gone) {
                         *at = gone->next;
-                        free(gone);
+                        free_entry(gone);
                         f->entry_count--;
                         return;
                 }
@@ -97,15 +124,22 @@ static void forget(struct federation *f, struct entry *gone)
 }
 
 /* Called with the lock held; NULL when the table is full or memory is out. */
-static struct entry *enqueue(struct federation *f, const struct build_id *id, enum object_kind kind)
+static struct entry *enqueue(struct federation *f, const struct build_id *id, enum object_kind kind,
+                             const struct forwarded *way)
 {
         struct entry **bucket = bucket_of(f, id, kind);
-        struct entry *e = f->entry_count < MAX_ENTRIES ? calloc(1, sizeof *e) : NULL;
+        size_t via_size = strlen(way->via) + 1;
+        struct entry *e = f->entry_count < MAX_ENTRIES ? calloc(1, sizeof *e + via_size) : NULL;
 
-        if (!e)
+        if (e)
+                e->forwarded_for = strdup(way->header);
+        if (!e || !e->forwarded_for) {
+                free(e);
                 return NULL;
+        }
         e->id = *id;
         e->kind = kind;
+        memcpy(e->via, way->via, via_size);
         e->next = *bucket;
         *bucket = e;
         f->entry_count++;
@@ -116,10 +150,12 @@ static struct entry *enqueue(struct federation *f, const struct build_id *id, en
 }
 
 /* Ask one upstream, and store what it has. */
-static enum status fetch_from(struct federation *f, const char *url, const struct build_id *id, enum object_kind kind,
-                              struct stored_object *ret, struct error *err)
+static enum status fetch_from(struct federation *f, const char *url, const struct entry *e, struct stored_object *ret,
+                              struct error *err)
 {
-        struct object_claim claim = { .build_id = *id, .kind = kind, .source = SOURCE_UPSTREAM };
+        struct object_claim claim = { .build_id = e->id, .kind = e->kind, .source = SOURCE_UPSTREAM };
+        const struct fetch_question question = { .url = url, .id = &e->id, .kind = e->kind,
+                                                 .forwarded_for = e->forwarded_for, .timeout_s = f->options.timeout_s };
         struct object_upload *upload;
         enum refusal why;
         bool same;
@@ -128,7 +164,7 @@ static enum status fetch_from(struct federation *f, const char *url, const struc
 
         if (fd < 0)
                 return ST_OS;
-        st = fetch_object(url, id, kind, f->options.timeout_s, fd, &f->stop, err);
+        st = fetch_object(&question, fd, &f->stop, err);
         if (!st)
                 st = object_upload_begin(f->store, &claim, &upload, err);
         if (st) {
@@ -145,14 +181,13 @@ static enum status fetch_from(struct federation *f, const char *url, const struc
 }
 
 /* The upstreams in their order; a transient failure at one matters only when none has the object. */
-static enum status fetch_one(struct federation *f, const struct build_id *id, enum object_kind kind,
-                             struct stored_object *ret, struct error *err)
+static enum status fetch_one(struct federation *f, const struct entry *e, struct stored_object *ret, struct error *err)
 {
         enum status worst = ST_NOT_FOUND;
 
         for (size_t i = 0; i < f->options.url_count && !f->stop; i++) {
                 struct error one = { 0 };
-                enum status st = fetch_from(f, f->urls[i], id, kind, ret, &one);
+                enum status st = fetch_from(f, f->urls[i], e, ret, &one);
 
                 if (st == ST_OK)
                         return ST_OK;
@@ -174,6 +209,7 @@ static void *run(void *context)
         for (;;) {
                 struct entry *e;
                 struct stored_object object;
+                struct error err;
                 enum status st;
 
                 while (!f->stop && !f->queue_first)
@@ -187,7 +223,9 @@ static void *run(void *context)
                 e->state = IN_FLIGHT;
                 pthread_mutex_unlock(&f->lock);
 
-                st = fetch_one(f, &e->id, e->kind, &object, NULL);
+                st = fetch_one(f, e, &object, &err);
+                if (st && st != ST_NOT_FOUND && !f->stop && f->options.failed)
+                        f->options.failed(f->options.context, &e->id, &err);
                 metric_add(st == ST_OK ? &fetched : st == ST_NOT_FOUND ? &missed : &failed, 1);
                 if (st == ST_OK && f->options.arrived)
                         f->options.arrived(f->options.context, &object);
@@ -196,7 +234,8 @@ static void *run(void *context)
                 if (st == ST_OK) {
                         forget(f, e);
                 } else {
-                        uint64_t wait_s = st == ST_NOT_FOUND ? f->options.miss_s : f->options.error_s;
+                        bool whole_truth = st == ST_NOT_FOUND && !e->via[0];
+                        uint64_t wait_s = whole_truth ? f->options.miss_s : f->options.error_s;
 
                         e->state = st == ST_NOT_FOUND ? MISSING : FAILED;
                         e->forget_ns = monotonic_ns() + (int64_t)wait_s * 1000000000;
@@ -211,9 +250,12 @@ enum status federation_start(struct debuginfo_store *store, const struct federat
                              struct federation **ret, struct error *err)
 {
         struct federation *f = calloc(1, sizeof *f);
+        enum status st = f ? forwarded_name(f->name, err) : error_no_memory(err);
 
-        if (!f)
-                return error_no_memory(err);
+        if (st) {
+                free(f);
+                return st;
+        }
         f->store = store;
         f->options = *options;
         f->options.timeout_s = options->timeout_s ? options->timeout_s : 90;
@@ -267,7 +309,7 @@ void federation_stop(struct federation *f)
                 while (f->buckets[b]) {
                         struct entry *next = f->buckets[b]->next;
 
-                        free(f->buckets[b]);
+                        free_entry(f->buckets[b]);
                         f->buckets[b] = next;
                 }
         }
@@ -281,35 +323,56 @@ void federation_stop(struct federation *f)
 
 void federation_want(struct federation *f, const struct build_id *ids, size_t count, enum object_kind kind)
 {
+        struct forwarded way;
+
+        if (forwarded_parse(NULL, f->name, &way, NULL))
+                return;
         for (size_t i = 0; i < count; i++) {
                 struct stored_object have;
 
                 if (debuginfo_store_stat(f->store, &ids[i], kind, &have, NULL) == ST_OK)
                         continue;
                 pthread_mutex_lock(&f->lock);
-                if (!find(f, &ids[i], kind))
-                        enqueue(f, &ids[i], kind);
+                if (!find(f, &ids[i], kind, &way))
+                        enqueue(f, &ids[i], kind, &way);
                 pthread_mutex_unlock(&f->lock);
         }
 }
 
+/* Called with the lock held. Nobody signals a cancelled caller, so one that can be cancelled looks now and then. */
+static void wait_for_change(struct federation *f, const atomic_bool *cancel)
+{
+        int64_t until = wall_clock_ns() + CANCEL_POLL_NS;
+        struct timespec ts = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
+
+        if (cancel)
+                pthread_cond_timedwait(&f->changed, &f->lock, &ts);
+        else
+                pthread_cond_wait(&f->changed, &f->lock);
+}
+
 enum status federation_fetch(struct federation *f, const struct build_id *id, enum object_kind kind,
-                             const atomic_bool *cancel, struct error *err)
+                             const char *forwarded_for, const atomic_bool *cancel, struct error *err)
 {
         struct entry *e;
         struct stored_object have;
+        struct forwarded way;
         char hex[BUILD_ID_HEX_MAX];
         enum status st;
 
+        if (forwarded_parse(forwarded_for, f->name, &way, err)) {
+                error_prefix(err, ST_NOT_FOUND, "build-id %s is not asked for any further", build_id_hex(id, hex));
+                return ST_NOT_FOUND;
+        }
         build_id_hex(id, hex);
         pthread_mutex_lock(&f->lock);
         for (;;) {
                 st = debuginfo_store_stat(f->store, id, kind, &have, err);
                 if (st != ST_NOT_FOUND)
                         break;
-                e = find(f, id, kind);
+                e = find(f, id, kind, &way);
                 if (!e)
-                        e = enqueue(f, id, kind);
+                        e = enqueue(f, id, kind, &way);
                 if (e && e->state == MISSING) {
                         st = error_set(err, ST_NOT_FOUND, "no upstream has a %s for build-id %s",
                                        object_kind_name(kind), hex);
@@ -319,7 +382,7 @@ enum status federation_fetch(struct federation *f, const struct build_id *id, en
                         st = error_set(err, ST_BUSY, "the upstreams did not answer for build-id %s", hex);
                         break;
                 }
-                pthread_cond_wait(&f->changed, &f->lock);
+                wait_for_change(f, cancel);
         }
         pthread_mutex_unlock(&f->lock);
         return st;

@@ -29,6 +29,8 @@ struct federation_options {
         unsigned threads;                 /* 0: 2 */
         /* Told of each object that arrived; on a federation thread, no lock held. */
         void (*arrived)(void *context, const struct stored_object *object);
+        /* Told why an object could not be fetched, other than that nobody has it; likewise. */
+        void (*failed)(void *context, const struct build_id *id, const struct error *err);
         void *context;
 };
 
@@ -39,8 +41,14 @@ void federation_stop(struct federation *f);
 /** Queue build-ids; returns at once. Those known, in flight or remembered as missing are left out. */
 void federation_want(struct federation *f, const struct build_id *ids, size_t count, enum object_kind kind);
 
-/** Wait for one object on behalf of a client: ST_OK it is in the store, ST_NOT_FOUND, ST_BUSY (transient failure). */
+/**
+ * Wait for one object on behalf of a client.
+ * @param forwarded_for the client's X-Forwarded-For, or NULL; see forwarded.h.
+ * @param cancel        polled; true ends the waiting with ST_BUSY. NULL: never.
+ * @return ST_OK: it is in the store. ST_NOT_FOUND: no upstream has it, or the question has come far enough.
+ *         ST_BUSY: transient failure.
+ */
 enum status federation_fetch(struct federation *f, const struct build_id *id, enum object_kind kind,
-                             const atomic_bool *cancel, struct error *err) MUST_CHECK;
+                             const char *forwarded_for, const atomic_bool *cancel, struct error *err) MUST_CHECK;
 
 #endif

@@ -8,6 +8,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/options.h"
+#include "debuginfo-store/forwarded.h"
 #include "sandbox/worker.h"
 
 /* The worker answers with one byte and a text. */
@@ -15,17 +16,18 @@
 #define ANSWER_MISSING 'm'
 #define ANSWER_FAILED 'e'
 
-enum status fetch_object(const char *url, const struct build_id *id, enum object_kind kind, uint64_t timeout_s,
-                         int out, const atomic_bool *cancel, struct error *err)
+enum status fetch_object(const struct fetch_question *question, int out, const atomic_bool *cancel, struct error *err)
 {
+        const char *url = question->url, *kind = object_kind_name(question->kind);
         char hex[BUILD_ID_HEX_MAX], seconds[24], text[200] = "";
         _cleanup_close_ int answer = memfd_create("fetch-answer", MFD_CLOEXEC);
-        const char *args[] = { "fetch", url, build_id_hex(id, hex), object_kind_name(kind), seconds, NULL };
+        const char *args[] = { "fetch", url, build_id_hex(question->id, hex), kind, seconds,
+                               question->forwarded_for, NULL };
         struct worker_job job = {
                 .args = args,
                 .fds = (const int[]){ out, answer },
                 .fd_count = 2,
-                .wall_s = timeout_s + 10,
+                .wall_s = question->timeout_s + 10,
                 .cancel = cancel,
         };
         ssize_t n;
@@ -33,7 +35,7 @@ enum status fetch_object(const char *url, const struct build_id *id, enum object
 
         if (answer < 0)
                 return error_os(err, errno, "cannot make a memory file");
-        snprintf(seconds, sizeof seconds, "%llu", (unsigned long long)timeout_s);
+        snprintf(seconds, sizeof seconds, "%llu", (unsigned long long)question->timeout_s);
         st = worker_run(&job, err);
         if (st) {
                 error_prefix(err, ST_BUSY, "cannot ask %s for %s", url, hex);
@@ -43,7 +45,7 @@ enum status fetch_object(const char *url, const struct build_id *id, enum object
         if (n > 0 && text[0] == ANSWER_FOUND)
                 return ST_OK;
         if (n > 0 && text[0] == ANSWER_MISSING)
-                return error_set(err, ST_NOT_FOUND, "%s has no %s for build-id %s", url, object_kind_name(kind), hex);
+                return error_set(err, ST_NOT_FOUND, "%s has no %s for build-id %s", url, kind, hex);
         return error_set(err, ST_BUSY, "cannot fetch %s from %s: %s", hex, url, n > 1 ? text + 1 : "no answer");
 }
 
@@ -94,17 +96,57 @@ static enum status configure(const char *url, const char *seconds, const char *c
         return ST_OK;
 }
 
-enum status fetch_worker(const char *url, const char *build_id_text, const char *kind_text, const char *seconds,
-                         int out, int answer, struct error *err)
+/*
+ * The last HTTP status in what libdebuginfod tells of its work, 0 when there was none. It says "not found" for every
+ * status of 400 and more and for answers that were cut off, so this is the only way to tell them apart.
+ */
+static unsigned last_http_status(int log)
 {
+        static const char mark[] = "header HTTP/";
+        char text[KiB(64)];
+        const char *at = text, *space;
+        ssize_t n = pread(log, text, sizeof text - 1, 0);
+        unsigned status = 0;
+
+        text[n < 0 ? 0 : n] = '\0';
+        while ((at = strstr(at, mark))) {
+                at += strlen(mark);
+                space = strchr(at, ' ');
+                status = space ? (unsigned)strtoul(space, NULL, 10) : 0;
+        }
+        return status;
+}
+
+static enum status answer_not_fetched(int answer, int code, int log, struct error *err)
+{
+        unsigned status = last_http_status(log);
+        char text[80];
+
+        if (code == -ENOENT && (status == 404 || status == 410))
+                return answer_with(answer, ANSWER_MISSING, "", err);
+        if (code != -ENOENT)
+                return answer_with(answer, ANSWER_FAILED, strerror(-code), err);
+        if (status >= 400)
+                snprintf(text, sizeof text, "it answered with status %u", status);
+        else
+                snprintf(text, sizeof text, "its answer was cut off");
+        return answer_with(answer, ANSWER_FAILED, text, err);
+}
+
+enum status fetch_worker(char *const args[static FETCH_WORKER_ARGS], int out, int answer, struct error *err)
+{
+        const char *url = args[0], *build_id_text = args[1], *kind_text = args[2], *seconds = args[3];
         char cache[] = "/tmp/cairn-fetch-XXXXXX";
         struct build_id id;
         enum object_kind kind;
         debuginfod_client *client;
-        char *path = NULL;
+        char *path = NULL, header[FORWARDED_SIZE + 32];
+        _cleanup_close_ int log = memfd_create("fetch-log", MFD_CLOEXEC);
         int fd;
         enum status st;
 
+        if (log < 0)
+                return error_os(err, errno, "cannot make a memory file");
         if (!build_id_from_hex(&id, build_id_text, strlen(build_id_text)) || !object_kind_parse(kind_text, &kind))
                 return error_set(err, ST_USAGE, "no such object: '%s' '%s'", build_id_text, kind_text);
         if (!mkdtemp(cache))
@@ -115,12 +157,15 @@ enum status fetch_worker(const char *url, const char *build_id_text, const char 
                 (void)!file_remove_tree(cache, NULL);
                 return st ? st : error_no_memory(err);
         }
+        snprintf(header, sizeof header, "X-Forwarded-For: %s", args[4]);
+        (void)debuginfod_add_http_header(client, header);
+        debuginfod_set_verbose_fd(client, log);
         fd = kind == OBJECT_DEBUGINFO ? debuginfod_find_debuginfo(client, id.bytes, id.size, &path)
                                       : debuginfod_find_executable(client, id.bytes, id.size, &path);
         if (fd >= 0)
                 st = copy_out(fd, out, err);
         if (fd < 0)
-                st = answer_with(answer, fd == -ENOENT ? ANSWER_MISSING : ANSWER_FAILED, strerror(-fd), err);
+                st = answer_not_fetched(answer, fd, log, err);
         else if (!st)
                 st = answer_with(answer, ANSWER_FOUND, "", err);
         if (fd >= 0)

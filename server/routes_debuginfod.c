@@ -19,8 +19,6 @@
 #include "server/elf_job.h"
 #include "server/server_internal.h"
 
-#define FORWARD_LIMIT 8 /* servers that a question may have passed, as in elfutils */
-
 static struct metric found = METRIC_COUNTER("cairn_debuginfod_requests_total", "debuginfod requests.", "outcome=\"found\"");
 static struct metric missing = METRIC_COUNTER("cairn_debuginfod_requests_total", "debuginfod requests.", "outcome=\"missing\"");
 static struct metric transient = METRIC_COUNTER("cairn_debuginfod_requests_total", "debuginfod requests.", "outcome=\"transient\"");
@@ -38,25 +36,15 @@ static void answer_transient(struct http_request *req, const struct error *err)
         http_reset(req);
 }
 
-static unsigned hops(const struct http_request *req)
-{
-        const char *header = http_header(req, "X-Forwarded-For");
-        unsigned n = header && *header ? 1 : 0;
-
-        for (; header && *header; header++)
-                n += *header == ',';
-        return n;
-}
-
 /* Open what is stored, or have it fetched. ST_NOT_FOUND is definite. */
 static enum status open_object(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
                                struct object_reader **ret, struct stored_object *object, struct error *err)
 {
         enum status st = object_reader_open(s->objects, id, kind, ret, object, err);
 
-        if (st != ST_NOT_FOUND || !s->federation || hops(req) >= FORWARD_LIMIT)
+        if (st != ST_NOT_FOUND || !s->federation)
                 return st;
-        st = federation_fetch(s->federation, id, kind, http_server_stopping(req), err);
+        st = federation_fetch(s->federation, id, kind, http_header(req, "X-Forwarded-For"), http_server_stopping(req), err);
         return st ? st : object_reader_open(s->objects, id, kind, ret, object, err);
 }
 

@@ -50,6 +50,14 @@ static void object_arrived(void *context, const struct stored_object *object)
                 indexer_add(s->indexer, &object->build_id);
 }
 
+static void object_failed(void *context, const struct build_id *id, const struct error *why)
+{
+        char hex[BUILD_ID_HEX_MAX];
+
+        (void)context;
+        log_warn("federation", "%s: %s, asking again later", build_id_hex(id, hex), why->text);
+}
+
 /* ---- opening ---- */
 
 static enum status lock_dir(struct server *s, const char *path, struct error *err)
@@ -116,7 +124,7 @@ static enum status start_federation(struct server *s, struct error *err)
 {
         const struct federation_options o = { .size = sizeof o, .urls = s->options->upstreams,
                                               .url_count = s->options->upstream_count, .arrived = object_arrived,
-                                              .context = s };
+                                              .failed = object_failed, .context = s };
 
         if (!o.url_count || s->options->read_only)
                 return ST_OK;

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Federation against upstreams that this program serves itself; fetching is done by real workers. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "debuginfo-store/federation.h"
+#include "debuginfo-store/forwarded.h"
+#include "http/server.h"
+#include "sandbox/worker.h"
+#include "tests/support/elf_maker.h"
+#include "tests/support/suite.h"
+
+#define PATIENCE_NS 60000000000
+
+/* An upstream: has the object of one build-id, and can be told to keep its clients waiting. */
+struct upstream {
+        struct http_server *server;
+        char url[64];
+        struct build_id has;
+        struct buf file;
+        atomic_uint asked;
+        atomic_bool holds;
+        atomic_uint says;            /* a status in place of the answer, 1 a reset; 0 the answer */
+        pthread_mutex_t lock;
+        char way[FORWARDED_SIZE];    /* X-Forwarded-For of the last question */
+};
+
+static char dir[64];
+static struct debuginfo_store *store;
+static struct upstream upstreams[2];
+static atomic_uint arrivals, failures;
+
+static struct build_id id_of(uint8_t n)
+{
+        struct build_id id = { .size = 4, .bytes = { 0xca, 0x12, 0, n } };
+
+        return id;
+}
+
+static void answer(struct http_request *req, void *context)
+{
+        struct upstream *u = context;
+        const char *way = http_header(req, "X-Forwarded-For");
+        char hex[BUILD_ID_HEX_MAX];
+
+        pthread_mutex_lock(&u->lock);
+        snprintf(u->way, sizeof u->way, "%s", way ? way : "");
+        pthread_mutex_unlock(&u->lock);
+        atomic_fetch_add(&u->asked, 1);
+        while (atomic_load(&u->holds) && !atomic_load(http_server_stopping(req)))
+                sched_yield();
+        if (atomic_load(&u->says) == 1)
+                http_reset(req);
+        else if (atomic_load(&u->says))
+                http_fail_code(req, atomic_load(&u->says), "not_today", "not today");
+        else if (strcmp(http_path_part(req, "id"), build_id_hex(&u->has, hex)) != 0)
+                http_fail_code(req, 404, "not_found", "not here");
+        else
+                http_respond(req, 200, "application/octet-stream", u->file.data, u->file.size);
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/buildid/{id}/debuginfo", .handle = answer, .slow = true },
+};
+
+static void make_object(const struct build_id *id, struct buf *to)
+{
+        struct elf_maker m = { .is_64 = true };
+        struct elf_maker_section sections[3] = { { 0 } };
+        _cleanup_buf_ struct buf note;
+
+        buf_init(&note, 4096);
+        elf_make_note(&m, &note, "GNU", 4, NT_GNU_BUILD_ID, id->bytes, id->size);
+        sections[1] = (struct elf_maker_section){ ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, .content = note.data,
+                                                  .size = note.size };
+        sections[2] = (struct elf_maker_section){ ".debug_info", SHT_PROGBITS, .content = "dwarf", .size = 5 };
+        m.sections = sections;
+        m.section_count = 3;
+        elf_make(&m, to);
+}
+
+static void start_upstream(struct upstream *u, uint8_t has)
+{
+        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .slow_threads = 8 };
+
+        u->has = id_of(has);
+        pthread_mutex_init(&u->lock, NULL);
+        buf_init(&u->file, MiB(1));
+        make_object(&u->has, &u->file);
+        ck_assert_int_eq(http_server_start(&o, routes, 1, u, &u->server, NULL), ST_OK);
+        snprintf(u->url, sizeof u->url, "http://127.0.0.1:%u", http_server_port(u->server));
+}
+
+static void setup(void)
+{
+        const char *build = getenv("CAIRN_SAN");
+
+        worker_set_program(path_join(build ? build : "build/san", "cairn")); /* kept for the process's life */
+        snprintf(dir, sizeof dir, "/tmp/cairn-federation-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_int_eq(debuginfo_store_open(dir, false, &store, NULL), ST_OK);
+        start_upstream(&upstreams[0], 1);
+        start_upstream(&upstreams[1], 2);
+}
+
+static void teardown(void)
+{
+        for (size_t i = 0; i < 2; i++) {
+                if (upstreams[i].server)
+                        http_server_stop(upstreams[i].server);
+                buf_deinit(&upstreams[i].file);
+        }
+        debuginfo_store_close(store);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static void arrived(void *context, const struct stored_object *object)
+{
+        (void)context;
+        ck_assert_int_eq(object->source, SOURCE_UPSTREAM);
+        atomic_fetch_add(&arrivals, 1);
+}
+
+static void failed(void *context, const struct build_id *id, const struct error *err)
+{
+        (void)context;
+        (void)id;
+        ck_assert_uint_gt(strlen(err->text), 0);
+        atomic_fetch_add(&failures, 1);
+}
+
+static struct federation *start(size_t upstream_count, uint64_t miss_s, uint64_t error_s)
+{
+        const char *urls[] = { upstreams[0].url, upstreams[1].url };
+        const struct federation_options o = { .size = sizeof o, .urls = urls, .url_count = upstream_count,
+                                              .miss_s = miss_s, .error_s = error_s, .threads = 4,
+                                              .arrived = arrived, .failed = failed };
+        struct federation *f;
+
+        ck_assert_int_eq(federation_start(store, &o, &f, NULL), ST_OK);
+        return f;
+}
+
+static enum status fetch(struct federation *f, uint8_t n, const char *way)
+{
+        struct build_id id = id_of(n);
+
+        return federation_fetch(f, &id, OBJECT_DEBUGINFO, way, NULL, NULL);
+}
+
+/* A question that runs beside the test. */
+struct question {
+        pthread_t thread;
+        struct federation *federation;
+        uint8_t id;
+        const char *way;
+        atomic_bool cancel, done;
+        enum status st;
+};
+
+static void *run_question(void *arg)
+{
+        struct question *q = arg;
+        struct build_id id = id_of(q->id);
+
+        q->st = federation_fetch(q->federation, &id, OBJECT_DEBUGINFO, q->way, &q->cancel, NULL);
+        atomic_store(&q->done, true);
+        return NULL;
+}
+
+static void ask(struct question *q, struct federation *f, uint8_t id, const char *way)
+{
+        *q = (struct question){ .federation = f, .id = id, .way = way };
+        ck_assert_int_eq(pthread_create(&q->thread, NULL, run_question, q), 0);
+}
+
+static enum status answer_of(struct question *q)
+{
+        pthread_join(q->thread, NULL);
+        return q->st;
+}
+
+static void wait_until_asked(struct upstream *u, unsigned times)
+{
+        int64_t end = monotonic_ns() + PATIENCE_NS;
+
+        while (atomic_load(&u->asked) < times) {
+                ck_assert_msg(monotonic_ns() < end, "the upstream was asked %u times, not %u", u->asked, times);
+                sched_yield();
+        }
+}
+
+START_TEST(what_an_upstream_has_is_stored_and_told)
+{
+        struct federation *f = start(1, 0, 0);
+        struct build_id id = id_of(1);
+        struct stored_object object;
+
+        ck_assert_int_eq(fetch(f, 1, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_stat(store, &id, OBJECT_DEBUGINFO, &object, NULL), ST_OK);
+        ck_assert_uint_eq(object.size_bytes, upstreams[0].file.size);
+        ck_assert_int_eq(fetch(f, 1, NULL), ST_OK);
+        federation_stop(f); /* it may be stored a moment before it is told */
+        ck_assert_uint_eq(upstreams[0].asked, 1);
+        ck_assert_uint_eq(arrivals, 1);
+}
+END_TEST
+
+START_TEST(wishes_are_fetched_in_the_background_each_once)
+{
+        struct federation *f = start(2, 0, 0);
+        const struct build_id ids[] = { id_of(1), id_of(2), id_of(1), id_of(2) };
+        int64_t end = monotonic_ns() + PATIENCE_NS;
+
+        federation_want(f, ids, 4, OBJECT_DEBUGINFO);
+        while (atomic_load(&arrivals) < 2) {
+                ck_assert_msg(monotonic_ns() < end, "%u arrived", arrivals);
+                sched_yield();
+        }
+        federation_want(f, ids, 4, OBJECT_DEBUGINFO);
+        federation_stop(f);
+        ck_assert_uint_eq(upstreams[0].asked, 2); /* it is asked first, also for what the second has */
+        ck_assert_uint_eq(upstreams[1].asked, 1);
+}
+END_TEST
+
+START_TEST(equal_questions_in_flight_are_one)
+{
+        struct federation *f = start(1, 0, 0);
+        struct question q[8];
+
+        atomic_store(&upstreams[0].holds, true);
+        for (size_t i = 0; i < 8; i++)
+                ask(&q[i], f, 1, NULL);
+        wait_until_asked(&upstreams[0], 1);
+        atomic_store(&upstreams[0].holds, false);
+        for (size_t i = 0; i < 8; i++)
+                ck_assert_int_eq(answer_of(&q[i]), ST_OK);
+        ck_assert_uint_eq(upstreams[0].asked, 1);
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(a_miss_is_remembered)
+{
+        struct federation *f = start(2, 600, 0);
+
+        for (int i = 0; i < 3; i++)
+                ck_assert_int_eq(fetch(f, 9, NULL), ST_NOT_FOUND);
+        ck_assert_uint_eq(upstreams[0].asked, 1);
+        ck_assert_uint_eq(upstreams[1].asked, 1);
+        ck_assert_uint_eq(failures, 0);
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(a_miss_is_forgotten_in_time)
+{
+        struct federation *f = start(1, 1, 600);
+        int64_t end = monotonic_ns() + PATIENCE_NS;
+
+        while (atomic_load(&upstreams[0].asked) < 2) {
+                ck_assert_int_eq(fetch(f, 9, NULL), ST_NOT_FOUND);
+                ck_assert_int_lt(monotonic_ns(), end);
+        }
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(an_upstream_that_is_gone_is_no_miss)
+{
+        struct federation *f;
+
+        http_server_stop(upstreams[0].server);
+        upstreams[0].server = NULL;
+        f = start(2, 600, 600);
+        ck_assert_int_eq(fetch(f, 9, NULL), ST_BUSY); /* the second has none, but the first might */
+        ck_assert_int_eq(fetch(f, 9, NULL), ST_BUSY);
+        ck_assert_uint_eq(upstreams[1].asked, 1);     /* not asked again at once */
+        ck_assert_uint_eq(failures, 1);
+        ck_assert_int_eq(fetch(f, 2, NULL), ST_OK);   /* what the second has is had */
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(only_not_found_is_a_miss)
+{
+        static const unsigned says[] = { 1, 401, 403, 429, 500, 502, 503, 504 };
+        struct federation *f = start(1, 600, 600);
+        uint8_t id = 10;
+
+        for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+                atomic_store(&upstreams[0].says, says[i]);
+                ck_assert_msg(fetch(f, id++, NULL) == ST_BUSY, "after %u", says[i]);
+        }
+        atomic_store(&upstreams[0].says, 404);
+        ck_assert_int_eq(fetch(f, id++, NULL), ST_NOT_FOUND);
+        atomic_store(&upstreams[0].says, 410);
+        ck_assert_int_eq(fetch(f, id++, NULL), ST_NOT_FOUND);
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(a_cancelled_question_ends_at_once)
+{
+        struct federation *f = start(1, 0, 0);
+        struct question q;
+
+        atomic_store(&upstreams[0].holds, true);
+        ask(&q, f, 1, NULL);
+        wait_until_asked(&upstreams[0], 1);
+        ck_assert(!atomic_load(&q.done));
+        atomic_store(&q.cancel, true);
+        ck_assert_int_eq(answer_of(&q), ST_BUSY); /* the upstream still holds its answer back */
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(stop_does_not_wait_for_an_upstream)
+{
+        struct federation *f = start(1, 0, 0);
+        const struct build_id ids[] = { id_of(1), id_of(2), id_of(3), id_of(4), id_of(5), id_of(6) };
+        int64_t begin;
+
+        atomic_store(&upstreams[0].holds, true);
+        federation_want(f, ids, 6, OBJECT_DEBUGINFO);
+        wait_until_asked(&upstreams[0], 1);
+        begin = monotonic_ns();
+        federation_stop(f);
+        ck_assert_int_lt(monotonic_ns() - begin, 30000000000); /* the fetch itself would take 90 s */
+        ck_assert_uint_eq(arrivals, 0);
+        ck_assert_uint_eq(failures, 0);
+}
+END_TEST
+
+/* What the upstream saw, for use as the way of a question of another service. */
+static void way_of(struct upstream *u, char ret[static FORWARDED_SIZE])
+{
+        pthread_mutex_lock(&u->lock);
+        memcpy(ret, u->way, FORWARDED_SIZE);
+        pthread_mutex_unlock(&u->lock);
+}
+
+START_TEST(a_question_tells_the_way_it_came)
+{
+        struct federation *f = start(1, 0, 0);
+        char direct[FORWARDED_SIZE], forwarded[FORWARDED_SIZE], want[FORWARDED_SIZE + 32];
+
+        ck_assert_int_eq(fetch(f, 8, NULL), ST_NOT_FOUND);
+        way_of(&upstreams[0], direct);
+        ck_assert_uint_eq(strlen(direct), FORWARDED_NAME_SIZE - 1);
+        ck_assert_int_eq(fetch(f, 9, "192.0.2.7, 2001:db8::1"), ST_NOT_FOUND);
+        way_of(&upstreams[0], forwarded);
+        snprintf(want, sizeof want, "192.0.2.7, 2001:db8::1, %s", direct);
+        ck_assert_str_eq(forwarded, want);
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(a_question_that_comes_back_is_not_asked_again)
+{
+        struct federation *f = start(1, 0, 0);
+        char way[FORWARDED_SIZE], longer[FORWARDED_SIZE + 64];
+
+        ck_assert_int_eq(fetch(f, 8, NULL), ST_NOT_FOUND);
+        way_of(&upstreams[0], way);
+        ck_assert_int_eq(fetch(f, 1, way), ST_NOT_FOUND); /* the upstream would have it */
+        snprintf(longer, sizeof longer, "192.0.2.7,\t%s , _cairn-0123456789abcdef", way);
+        ck_assert_int_eq(fetch(f, 1, longer), ST_NOT_FOUND);
+        ck_assert_uint_eq(upstreams[0].asked, 1);
+        ck_assert_int_eq(fetch(f, 1, "_cairn-0123456789abcdef"), ST_OK); /* another service's */
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(a_question_passes_eight_servers_at_most)
+{
+        struct federation *f = start(1, 0, 0);
+
+        ck_assert_int_eq(fetch(f, 1, "a, b, c, d, e, f, g, h"), ST_NOT_FOUND);
+        ck_assert_uint_eq(upstreams[0].asked, 0);
+        ck_assert_int_eq(fetch(f, 1, "a, b, c, d, e, f, g"), ST_OK);
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(a_way_of_any_length_is_no_harm)
+{
+        struct federation *f = start(1, 0, 0);
+        char way[5000];
+
+        memset(way, 'x', sizeof way - 1);
+        way[sizeof way - 1] = '\0';
+        ck_assert_int_eq(fetch(f, 1, way), ST_NOT_FOUND);
+        way[FORWARDED_SIZE - FORWARDED_NAME_SIZE - 2] = '\0';
+        ck_assert_int_eq(fetch(f, 1, way), ST_OK);
+        federation_stop(f);
+}
+END_TEST
+
+/* Two services that ask each other for the same build-id at the same time would wait for each other otherwise. */
+START_TEST(a_forwarded_question_does_not_wait_for_a_direct_one)
+{
+        struct federation *f = start(1, 0, 0);
+        struct question direct, forwarded;
+
+        atomic_store(&upstreams[0].holds, true);
+        ask(&direct, f, 1, NULL);
+        wait_until_asked(&upstreams[0], 1);
+        ask(&forwarded, f, 1, "_cairn-0123456789abcdef");
+        wait_until_asked(&upstreams[0], 2);
+        atomic_store(&upstreams[0].holds, false);
+        ck_assert_int_eq(answer_of(&direct), ST_OK);
+        ck_assert_int_eq(answer_of(&forwarded), ST_OK);
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(clients_behind_a_proxy_share_one_question)
+{
+        struct federation *f = start(1, 0, 0);
+
+        ck_assert_int_eq(fetch(f, 9, "192.0.2.1"), ST_NOT_FOUND);
+        ck_assert_int_eq(fetch(f, 9, "192.0.2.2"), ST_NOT_FOUND);
+        ck_assert_int_eq(fetch(f, 9, NULL), ST_NOT_FOUND);
+        ck_assert_uint_eq(upstreams[0].asked, 1);
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(the_miss_of_a_forwarded_question_is_not_that_of_a_direct_one)
+{
+        struct federation *f = start(1, 0, 0);
+
+        ck_assert_int_eq(fetch(f, 9, "_cairn-0123456789abcdef"), ST_NOT_FOUND);
+        ck_assert_int_eq(fetch(f, 9, NULL), ST_NOT_FOUND);
+        ck_assert_uint_eq(upstreams[0].asked, 2);
+        ck_assert_int_eq(fetch(f, 9, "_cairn-fedcba9876543210"), ST_NOT_FOUND); /* nobody at all had it */
+        ck_assert_uint_eq(upstreams[0].asked, 2);
+        federation_stop(f);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = {
+                what_an_upstream_has_is_stored_and_told,
+                wishes_are_fetched_in_the_background_each_once,
+                equal_questions_in_flight_are_one,
+                a_miss_is_remembered,
+                a_miss_is_forgotten_in_time,
+                an_upstream_that_is_gone_is_no_miss,
+                only_not_found_is_a_miss,
+                a_cancelled_question_ends_at_once,
+                stop_does_not_wait_for_an_upstream,
+                a_question_tells_the_way_it_came,
+                a_question_that_comes_back_is_not_asked_again,
+                a_question_passes_eight_servers_at_most,
+                a_way_of_any_length_is_no_harm,
+                a_forwarded_question_does_not_wait_for_a_direct_one,
+                clients_behind_a_proxy_share_one_question,
+                the_miss_of_a_forwarded_question_is_not_that_of_a_direct_one,
+        };
+
+        return suite_run_with("federation", setup, teardown, tests, sizeof tests / sizeof *tests);
+}
