@@ -1,125 +1,214 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/regex_match.h"
 
-#include <limits.h>
-#include <regex.h>
 #include <string.h>
 
-#include "common/buf.h"
-#include "query/selector.h"
+#include "common/cleanup.h"
+#include "common/utf8.h"
+#include "query/regex_program.h"
 
-#define MAX_REPEAT 100
+enum operation { OP_SET, OP_SPLIT, OP_JUMP, OP_BEGIN, OP_END, OP_MATCH };
 
-struct regex_match {
-        regex_t regex;
+struct instruction {
+        enum operation op;
+        uint32_t x, y; /* targets of SPLIT and JUMP; the set of SET */
 };
 
-/* glibc expands counted repetitions when it compiles, and nested ones multiply: one, and a small one. */
-static enum status check_repeat(const char *at, unsigned *count, struct error *err)
-{
-        unsigned n = 0;
+/* States that are possible at one position: members in order of arrival, and where each stands among them. */
+struct states {
+        uint32_t members[LIMIT_REGEX_PROGRAM + 1];
+        uint32_t places[LIMIT_REGEX_PROGRAM + 1];
+        uint32_t count;
+};
 
-        if (++*count > 1)
-                return error_set(err, ST_USAGE, "a regular expression may have one counted repetition {n}, not more");
-        for (at++; *at && *at != '}'; at++) {
-                if (*at == ',') {
-                        n = 0;
-                        continue;
-                }
-                if (*at < '0' || *at > '9')
-                        return error_set(err, ST_USAGE, "a brace in a regular expression must be escaped or {n,m}");
-                n = n * 10 + (unsigned)(*at - '0');
-                if (n > MAX_REPEAT)
-                        return error_set(err, ST_USAGE, "a regular expression may repeat up to %d times", MAX_REPEAT);
-        }
-        return *at ? ST_OK : error_set(err, ST_USAGE, "a brace in a regular expression is not closed");
+struct regex_match {
+        struct regex_tree tree; /* its sets are used while matching */
+        struct instruction program[LIMIT_REGEX_PROGRAM + 1];
+        uint32_t size;
+        uint32_t steps; /* of compiling: repeating what is empty adds no instruction, so it is counted apart */
+        struct states now, next;
+        uint32_t stack[2 * LIMIT_REGEX_PROGRAM + 2];
+};
+
+/* ---- compiling ------------------------------------------------------------------------------ */
+
+static bool put(struct regex_match *m, enum operation op, uint32_t x, uint32_t y)
+{
+        if (m->size == LIMIT_REGEX_PROGRAM)
+                return false;
+        m->program[m->size++] = (struct instruction){ op, x, y };
+        return true;
 }
 
-/* What is not POSIX but usual is rewritten: \d and (?:. */
-static enum status translate(const char *pattern, struct buf *out, struct error *err)
-{
-        unsigned repeats = 0;
-        bool in_class = false;
-        enum status st;
+static bool compile(struct regex_match *m, uint32_t node);
 
-        buf_append_str(out, "^(");
-        for (const char *p = pattern; *p; p++) {
-                if (*p == '\\' && p[1]) {
-                        p++;
-                        if (*p >= '0' && *p <= '9')
-                                return error_set(err, ST_USAGE, "a regular expression may have no back references");
-                        if (*p == 'd')
-                                buf_append_str(out, in_class ? "0-9" : "[0-9]");
-                        else if (in_class)
-                                buf_append(out, p, 1); /* in a POSIX class the backslash is no escape */
-                        else
-                                buf_append(out, p - 1, 2);
-                        continue;
-                }
-                if (in_class) {
-                        in_class = *p != ']';
-                } else if (*p == '[') {
-                        in_class = true;
-                        buf_append(out, p, 1);
-                        if (p[1] == '^')
-                                buf_append(out, ++p, 1);
-                        if (p[1] == ']') /* a bracket that stands first is a member */
-                                buf_append(out, ++p, 1);
-                        continue;
-                } else if (*p == '{') {
-                        st = check_repeat(p, &repeats, err);
-                        if (st)
-                                return st;
-                } else if (strncmp(p, "(?:", 3) == 0) {
-                        buf_append_u8(out, '(');
-                        p += 2;
-                        continue;
-                }
-                buf_append(out, p, 1);
+static bool compile_repeat(struct regex_match *m, const struct regex_node *n)
+{
+        uint32_t at;
+
+        for (uint32_t i = 0; i < n->min; i++)
+                if (!compile(m, n->left))
+                        return false;
+        if (n->max == REPEAT_FOREVER) {
+                at = m->size;
+                if (!put(m, OP_SPLIT, at + 1, 0) || !compile(m, n->left) || !put(m, OP_JUMP, at, 0))
+                        return false;
+                m->program[at].y = m->size;
+                return true;
         }
-        buf_append_str(out, ")$");
-        return buf_status(out, err, "regular expression");
+        for (uint32_t i = n->min; i < n->max; i++) {
+                at = m->size;
+                if (!put(m, OP_SPLIT, at + 1, 0) || !compile(m, n->left))
+                        return false;
+                m->program[at].y = m->size; /* leaving one optional copy enters the next, which may be left too */
+        }
+        return true;
+}
+
+/* False when the program gets too long. Depth is bounded by the pattern's length. */
+static bool compile(struct regex_match *m, uint32_t node)
+{
+        const struct regex_node *n = &m->tree.nodes[node];
+        uint32_t split, jump;
+
+        if (++m->steps > 16 * LIMIT_REGEX_PROGRAM)
+                return false;
+        switch (n->kind) {
+        case NODE_EMPTY:
+                return true;
+        case NODE_SET:
+                return put(m, OP_SET, n->left, 0);
+        case NODE_BEGIN:
+                return put(m, OP_BEGIN, 0, 0);
+        case NODE_END:
+                return put(m, OP_END, 0, 0);
+        case NODE_CAT:
+                return compile(m, n->left) && compile(m, n->right);
+        case NODE_ALT:
+                split = m->size;
+                if (!put(m, OP_SPLIT, split + 1, 0) || !compile(m, n->left))
+                        return false;
+                jump = m->size;
+                if (!put(m, OP_JUMP, 0, 0))
+                        return false;
+                m->program[split].y = m->size;
+                if (!compile(m, n->right))
+                        return false;
+                m->program[jump].x = m->size;
+                return true;
+        case NODE_REPEAT:
+                return compile_repeat(m, n);
+        }
+        return false;
 }
 
 enum status regex_match_create(const char *pattern, struct regex_match **ret, struct error *err)
 {
-        _cleanup_buf_ struct buf posix;
         _cleanup_free_ struct regex_match *m = NULL;
         enum status st;
-        int rc;
 
         if (strlen(pattern) > LIMIT_REGEX_BYTES)
                 return error_set(err, ST_USAGE, "a regular expression may have up to %d bytes", LIMIT_REGEX_BYTES);
-        buf_init(&posix, 8 * LIMIT_REGEX_BYTES);
-        st = translate(pattern, &posix, err);
+        m = calloc(1, sizeof *m);
+        if (!m)
+                return error_no_memory(err);
+        st = regex_parse(pattern, &m->tree, err);
         if (st)
                 return st;
-        m = calloc(1, sizeof *m);
-        if (!m || !buf_cstr(&posix))
-                return error_no_memory(err);
-        rc = regcomp(&m->regex, (const char *)posix.data, REG_EXTENDED | REG_NOSUB);
-        if (rc) {
-                char text[128];
-
-                regerror(rc, &m->regex, text, sizeof text);
-                return error_set(err, ST_USAGE, "bad regular expression '%.80s': %s", pattern, text);
-        }
+        if (!compile(m, m->tree.root))
+                return error_set(err, ST_USAGE, "regular expression '%.60s' repeats too much", pattern);
+        m->program[m->size++] = (struct instruction){ .op = OP_MATCH }; /* there is room for one more */
         *ret = steal_ptr(m);
         return ST_OK;
 }
 
 void regex_match_destroy(struct regex_match *m)
 {
-        if (!m)
-                return;
-        regfree(&m->regex);
         free(m);
+}
+
+/* ---- matching --------------------------------------------------------------------------------- */
+
+static bool in_ranges(const struct regex_match *m, const struct regex_set *set, uint32_t code)
+{
+        for (uint32_t i = set->first; i < set->first + set->count; i++)
+                if (code >= m->tree.ranges[i].low && code <= m->tree.ranges[i].high)
+                        return true;
+        return false;
+}
+
+static bool in_set(const struct regex_match *m, uint32_t number, uint32_t code)
+{
+        const struct regex_set *set = &m->tree.sets[number];
+        bool in = in_ranges(m, set, code);
+
+        if (!in && m->tree.any_case && ((code | 0x20) >= 'a' && (code | 0x20) <= 'z'))
+                in = in_ranges(m, set, code ^ 0x20);
+        return in != set->negated;
+}
+
+/* Add a state and all that it reaches without reading. Each state enters once, so empty loops end. */
+static void add_state(struct regex_match *m, struct states *s, uint32_t state, bool at_begin, bool at_end)
+{
+        uint32_t depth = 0;
+
+        m->stack[depth++] = state;
+        while (depth) {
+                uint32_t pc = m->stack[--depth], place = s->places[pc];
+                const struct instruction *in = &m->program[pc];
+
+                if (place < s->count && s->members[place] == pc)
+                        continue;
+                s->places[pc] = s->count;
+                s->members[s->count++] = pc;
+                if (in->op == OP_JUMP) {
+                        m->stack[depth++] = in->x;
+                } else if (in->op == OP_SPLIT) {
+                        m->stack[depth++] = in->y;
+                        m->stack[depth++] = in->x;
+                } else if ((in->op == OP_BEGIN && at_begin) || (in->op == OP_END && at_end)) {
+                        m->stack[depth++] = pc + 1;
+                }
+        }
+}
+
+/* The next code point; a byte that is no UTF-8 stands for itself. */
+static uint32_t next_code(const char *text, size_t n, size_t *size_ret)
+{
+        const unsigned char *u = (const unsigned char *)text;
+        size_t size = utf8_sequence(text, n);
+
+        *size_ret = size ? size : 1;
+        return size < 2  ? u[0] :
+               size == 2 ? (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu) :
+               size == 3 ? (u[0] & 0x0fu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu) :
+                           (u[0] & 0x07u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
 }
 
 bool regex_match_text(void *context, const char *text, size_t n)
 {
         struct regex_match *m = context;
-        regmatch_t range = { .rm_so = 0, .rm_eo = (regoff_t)n };
+        struct states *now = &m->now, *next = &m->next;
 
-        return n <= INT_MAX && regexec(&m->regex, text, 1, &range, REG_STARTEND) == 0;
+        now->count = 0;
+        add_state(m, now, 0, true, n == 0);
+        for (size_t i = 0, size; i < n && now->count; i += size) {
+                uint32_t code = next_code(text + i, n - i, &size);
+                struct states *swap;
+
+                next->count = 0;
+                for (uint32_t j = 0; j < now->count; j++) {
+                        const struct instruction *in = &m->program[now->members[j]];
+
+                        if (in->op == OP_SET && in_set(m, in->x, code))
+                                add_state(m, next, now->members[j] + 1, false, i + size == n);
+                }
+                swap = now;
+                now = next;
+                next = swap;
+        }
+        for (uint32_t j = 0; j < now->count; j++)
+                if (m->program[now->members[j]].op == OP_MATCH)
+                        return true;
+        return false;
 }

@@ -2,14 +2,36 @@
 #ifndef CAIRN_QUERY_REGEX_MATCH_H
 #define CAIRN_QUERY_REGEX_MATCH_H
 
-/** @file Whole-string regular expressions under the bounds that query/selector.h states. */
+/**
+ * @file
+ * Regular expressions that match a whole text, in time linear in the text
+ * whatever the expression: patterns come from whoever may read.
+ *
+ * Model: the pattern is parsed into a tree and compiled into a small program
+ * whose possible states are followed side by side, one code point at a time
+ * (Thompson's construction). glibc's regcomp() was dropped: it takes hours for
+ * a run of a hundred stars.
+ *
+ * Syntax, a part of RE2's: literals, ".", classes with ranges and negation, \d
+ * \w \s and their opposites, \n \r \t \xHH and escaped punctuation, groups
+ * (...) and (?:...), "|", * + ? {n} {n,} {n,m} and their lazy forms, ^ and $,
+ * and (?i) in front. No back references and no look-around, which RE2 lacks as
+ * well.
+ *
+ * Threads: one matcher belongs to one thread at a time.
+ * Source: K. Thompson, "Regular Expression Search Algorithm", CACM 11(6), 1968; RE2, "Syntax".
+ */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "common/error.h"
 
+#define LIMIT_REGEX_BYTES 512
+#define LIMIT_REGEX_PROGRAM 2000 /* instructions; time per text is at most its length times this */
+
 struct regex_match;
 
+/** @return ST_USAGE with what is wrong at which byte. */
 enum status regex_match_create(const char *pattern, struct regex_match **ret, struct error *err) MUST_CHECK;
 void regex_match_destroy(struct regex_match *m); /* takes NULL */
 

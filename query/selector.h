@@ -11,11 +11,9 @@
  * may be left out. A type id may stand before the brace, and the key
  * __profile_type__ with = means the same.
  *
- * Regular expressions match the whole value. They are POSIX extended ones plus
- * \d and (?:...), without back references, and with at most one counted
- * repetition of up to 100, so that neither compiling nor matching can run away.
+ * Regular expressions match the whole value (query/regex_match.h).
  *
- * Threads: a parsed selector may be read by one thread at a time (regexec).
+ * Threads: a parsed selector belongs to one thread at a time.
  * Source: Prometheus, "Querying basics".
  */
 #include "common/error.h"
@@ -23,7 +21,6 @@
 
 #define LIMIT_SELECTOR_BYTES 8192
 #define LIMIT_SELECTOR_MATCHERS 64
-#define LIMIT_REGEX_BYTES 512
 
 struct selector {
         struct label_matcher *matchers; /* owned, as everything they point to */

@@ -10,6 +10,7 @@
 #include "profile-formats/folded.h"
 #include "profile-formats/pprof.h"
 #include "query/query.h"
+#include "query/regex_match.h"
 #include "query/selector.h"
 #include "query/time_text.h"
 #include "query/value_text.h"
@@ -60,7 +61,14 @@ START_TEST(regular_expressions_match_whole_values)
                 { "a|b", "ab", false },           { "", "", true },              { ".+", "", false },
                 { "(?:x|y)\\d+", "y12", true },   { "[^]a]", "b", true },        { "[^]a]", "]", false },
                 { "[\\d.]+", "1.2", true },       { "a{2,3}", "aa", true },      { "a{2,3}", "aaaa", false },
-                { "x\\.y", "x.y", true },         { "x\\.y", "xzy", false },
+                { "x\\.y", "x.y", true },         { "x\\.y", "xzy", false },    { "(?i)ABC[x-z]", "aBcY", true },
+                { "^a$", "a", true },             { "a^b", "ab", false },         { "(a|b)*c", "ababc", true },
+                { "a{2,}", "aaaaa", true },       { "a{2,}", "a", false },        { "(ab){2}", "abab", true },
+                { "(ab){2}", "ab", false },       { "a{0}b", "b", true },         { "[^\\d]", "x", true },
+                { "[\\D]", "5", false },          { "\\S+", "a b", false },       { ".", "\xc3\xa9", true },
+                { "[\xc3\xa0-\xc3\xbf]", "\xc3\xa9", true }, { "a?b??c*?", "", true }, { "|x", "", true },
+                { "()", "", true },               { "\\x41\\t", "A\t", true },    { "[a-]", "-", true },
+                { "[a\\]]", "]", true },          { "(?:a|bc)+?", "abcbca", true }, { "x*", "xxxxxxxxy", false },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -72,6 +80,26 @@ START_TEST(regular_expressions_match_whole_values)
                 ck_assert_msg(s.matchers[0].match(s.matchers[0].context, cases[i].text, strlen(cases[i].text)) ==
                                       cases[i].match, "%s on '%s'", cases[i].pattern, cases[i].text);
                 selector_deinit(&s);
+        }
+}
+END_TEST
+
+START_TEST(no_pattern_takes_more_than_linear_time)
+{
+        static const char *const patterns[] = { "(a*)*b", "((((a*)*)*)*)*b", "(a|a)*b", "(a?){400}a{400}b", "(.*)(.*)(.*)(.*)(.*)b" };
+        _cleanup_free_ char *text = malloc(4096);
+        char stars[LIMIT_REGEX_BYTES + 1];
+        struct regex_match *m;
+
+        memset(text, 'a', 4096);
+        memset(stars, '*', sizeof stars);
+        stars[0] = 'a';
+        stars[LIMIT_REGEX_BYTES - 1] = 'b';
+        stars[LIMIT_REGEX_BYTES] = 0;
+        for (size_t i = 0; i < 6; i++) { /* a backtracking matcher would not end */
+                ck_assert_int_eq(regex_match_create(i < 5 ? patterns[i] : stars, &m, NULL), ST_OK);
+                ck_assert(!regex_match_text(m, text, 4096));
+                regex_match_destroy(m);
         }
 }
 END_TEST
@@ -90,8 +118,14 @@ START_TEST(bad_selectors_say_what_was_expected_where)
                 { "{a=\"b\"} x", "expected the end at byte 8" },
                 { "{a=~\"(\"}", "bad regular expression" },
                 { "{a=~\"(a)\\\\1\"}", "no back references" },
-                { "{a=~\"(a{9}){9}\"}", "one counted repetition" },
-                { "{a=~\"a{1000}\"}", "up to 100 times" },
+                { "{a=~\"(a{90}){90}\"}", "repeats too much" },
+                { "{a=~\"((((){999}){999}){999}){999}\"}", "repeats too much" },
+                { "{a=~\"a{1001}\"}", "out of range" },
+                { "{a=~\"*\"}", "nothing to repeat" },
+                { "{a=~\"[a\"}", "not closed" },
+                { "{a=~\"[z-a]\"}", "end is before its start" },
+                { "{a=~\"a)\"}", "')' without '('" },
+                { "{a=~\"(?=a)\"}", "not supported" },
                 { "{a=\"\\xff\\xff\"b}", "expected" },
         };
 
@@ -466,6 +500,7 @@ START_TEST(wrong_parameters_are_named)
 END_TEST
 
 TEST_SUITE("query", selectors_parse_as_in_prometheus, regular_expressions_match_whole_values,
+           no_pattern_takes_more_than_linear_time,
            bad_selectors_say_what_was_expected_where, times_parse_in_every_form, values_read_well,
            top_counts_leaves_flat_and_recursion_once, folded_merges_equal_stacks_and_marks_the_kernel,
            flame_json_holds_the_tree_in_drawing_order, a_name_cannot_end_the_pages_script, diff_shows_both_sides,
