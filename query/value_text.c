@@ -11,17 +11,16 @@ struct scale {
         const char *unit;
 };
 
-static const char *scaled(double v, const struct scale *scales, size_t count, char *out, size_t size)
+static void scaled(double v, const struct scale *scales, size_t count, char *out, size_t size)
 {
         size_t i = 0;
 
         while (i + 1 < count && fabs(v) < scales[i].at_least)
                 i++;
         snprintf(out, size, "%.*f %s", fabs(v / scales[i].at_least) < 9.995 ? 2 : 1, v / scales[i].at_least, scales[i].unit);
-        return out;
 }
 
-static const char *grouped(int64_t value, char *out, size_t size)
+static void grouped(int64_t value, char *out, size_t size)
 {
         char digits[24];
         int n = snprintf(digits, sizeof digits, "%lld", (long long)value), start = digits[0] == '-';
@@ -33,7 +32,6 @@ static const char *grouped(int64_t value, char *out, size_t size)
                 out[o++] = digits[i];
         }
         out[o] = 0;
-        return out;
 }
 
 const char *value_text(int64_t value, const char *unit, char *out, size_t size)
@@ -43,11 +41,15 @@ const char *value_text(int64_t value, const char *unit, char *out, size_t size)
         static const struct scale bytes[] = { { 1ull << 40, "TiB" }, { 1 << 30, "GiB" }, { 1 << 20, "MiB" },
                                               { 1 << 10, "KiB" },    { 1, "B" } };
 
-        if (strcmp(unit, "nanoseconds") == 0)
-                return scaled((double)value, time, 6, out, size);
-        if (strcmp(unit, "bytes") == 0)
-                return scaled((double)value, bytes, 5, out, size);
-        return grouped(value, out, size);
+        if (value == 0)
+                snprintf(out, size, "0");
+        else if (strcmp(unit, "nanoseconds") == 0)
+                scaled((double)value, time, 6, out, size);
+        else if (strcmp(unit, "bytes") == 0)
+                scaled((double)value, bytes, 5, out, size);
+        else
+                grouped(value, out, size);
+        return out;
 }
 
 const char *time_utc_text(int64_t unix_ns, char *out, size_t size)

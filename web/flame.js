@@ -104,14 +104,14 @@ const CairnFlame = (() => {
     for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
     return h >>> 0;
   }
-  // User code by object, from green over blue to violet; the name moves lightness a little, so neighbours differ.
+  // User code by object, from green over blue to violet; the name moves the shade a little, so neighbours differ.
   function colour(d, i, dark) {
     const kind = kindOf(d, i);
     if (i === 0) return dark ? '#3a4048' : '#dcdcd6';
     const f = d.frames[d.frame[i]], jitter = hash(f[0]) % 9 - 4;
     if (kind === 'unresolved') return `hsl(40 3% ${(dark ? 33 : 80) + jitter / 2}%)`;
     if (kind === 'kernel') return `hsl(${30 + jitter} ${dark ? 48 : 88}% ${(dark ? 33 : 74) + jitter / 2}%)`;
-    const hue = 150 + hash(baseName(f[2])) % 120;
+    const hue = 140 + hash(baseName(f[2])) % 13 * 11;
     const light = dark ? (kind === 'inlined' ? 26 : 34) : (kind === 'inlined' ? 84 : 74);
     return `hsl(${hue + jitter} ${dark ? 34 : 48}% ${light + jitter / 2}%)`;
   }
