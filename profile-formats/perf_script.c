@@ -274,6 +274,11 @@ static enum status add_location(struct decoder *d, struct profile_location *l, c
         return st ? st : profile_add_location(d->p, l, &number, err); /* number is *ret: both count up together */
 }
 
+static bool is_unknown(struct text t)
+{
+        return t.n == 9 && memcmp(t.at, "[unknown]", 9) == 0;
+}
+
 /* ADDRESS SYMBOL[+0xOFFSET] (FILE) */
 static enum status read_frame(struct decoder *d, struct text t, struct error *err)
 {
@@ -304,7 +309,7 @@ static enum status read_frame(struct decoder *d, struct text t, struct error *er
                         break;
                 }
         }
-        named = symbol.n && !(symbol.n == 9 && memcmp(symbol.at, "[unknown]", 9) == 0);
+        named = symbol.n && !is_unknown(symbol);
         if (named) {
                 st = profile_add_string(d->p, symbol.at, text_cut(symbol.at, symbol.n, LIMIT_NAME_BYTES), &line.function,
                                         err);
@@ -316,6 +321,8 @@ static enum status read_frame(struct decoder *d, struct text t, struct error *er
                         d->inlined[d->inlined_count++] = line;
                 return ST_OK;
         }
+        if (is_unknown(file))
+                file.n = 0;
         st = profile_add_string(d->p, file.at, text_cut(file.at, file.n, LIMIT_PATH_BYTES), &file_string, err);
         if (!st)
                 st = place(d, file_string, &l, err);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page at "/", and GET /api/v1/query/OPERATION: docs/formats/query-api.md */
+#include <string.h>
+
 #include "common/clock.h"
 #include "common/metrics.h"
 #include "query/assets.h"
@@ -8,21 +10,23 @@
 
 static struct metric queries = METRIC_COUNTER("cairn_queries_total", "Questions answered.", "");
 
+/* The label of /label/{name}/values is a parameter like the others. */
 static const char *param(void *context, const char *name)
 {
-        return http_query(context, name);
+        const char *part = strcmp(name, "name") == 0 ? http_path_part(context, "name") : "";
+
+        return *part ? part : http_query(context, name);
 }
 
-static void query(struct http_request *req, void *context)
+static void answer(struct server *s, struct http_request *req, const char *operation)
 {
-        struct server *s = context;
         const char *content_type;
         struct buf body;
         struct error err;
         enum status st;
 
         buf_init(&body, LIMIT_RESPONSE_BYTES);
-        st = query_run(s->profiles, http_path_part(req, "operation"), param, req, wall_clock_ns(), &body, &content_type, &err);
+        st = query_run(s->profiles, operation, param, req, wall_clock_ns(), &body, &content_type, &err);
         if (!st) {
                 metric_add(&queries, 1);
                 http_respond_buf(req, 200, content_type, &body);
@@ -30,6 +34,16 @@ static void query(struct http_request *req, void *context)
         }
         buf_deinit(&body);
         http_fail(req, st, &err);
+}
+
+static void query(struct http_request *req, void *context)
+{
+        answer(context, req, http_path_part(req, "operation"));
+}
+
+static void label_values(struct http_request *req, void *context)
+{
+        answer(context, req, "values");
 }
 
 static void page(struct http_request *req, void *context)
@@ -45,5 +59,6 @@ static void page(struct http_request *req, void *context)
 static const struct http_route routes[] = {
         { .method = "GET", .path = "/", .handle = page },
         { .method = "GET", .path = "/api/v1/query/{operation}", .scope = SCOPE_READ, .handle = query },
+        { .method = "GET", .path = "/api/v1/query/label/{name}/values", .scope = SCOPE_READ, .handle = label_values },
 };
 const struct route_table query_routes = ROUTE_TABLE(routes);

@@ -31,6 +31,7 @@ const CairnFlame = (() => {
       }
   }
   function formatValue(v, unit) {
+    if (v === 0) return '0';
     if (unit === 'nanoseconds')
       return scaled(v, [[3600e9, 'h'], [60e9, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']]);
     if (unit === 'bytes')
