@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# What nobody uploaded comes from an upstream debuginfod: for samples in the background, for gdb while it waits.
+. tests/e2e/lib.sh
+command -v debuginfod >/dev/null || skip_all "elfutils' debuginfod is not installed"
+
+printf 'int work(int n) { return n * 3; }\nint main(int argc, char **argv) { (void)argv; return work(argc); }\n' >"$tmp/a.c"
+mkdir "$tmp/files"
+for b in 0a 0b 0c; do
+        gcc -g -O0 -Wl,--build-id="0x00000000000000000000000000000000000000$b" -o "$tmp/program-$b" "$tmp/a.c"
+        objcopy --only-keep-debug "$tmp/program-$b" "$tmp/program-$b.debug"
+done
+cp "$tmp/program-0a.debug" "$tmp/program-0b.debug" "$tmp/files"
+
+# A free port, for an upstream that cannot choose one itself.
+upstream_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+env -u DEBUGINFOD_URLS debuginfod -p "$upstream_port" -d "$tmp/upstream.sqlite" -F "$tmp/files" >"$tmp/upstream.log" 2>&1 &
+background_pids=$!
+upstream=http://127.0.0.1:$upstream_port
+scanned() { curl -sS "$upstream/metrics" | grep -q '^thread_work_total{role="traverse"} [1-9]' && curl -sSf -o /dev/null "$upstream/buildid/$(build_id_of "$tmp/program-0b")/debuginfo"; }
+wait_for "the upstream to know its files" scanned
+
+start_server --flush-interval 1 --upstream "$upstream"
+
+# ---- for samples ----
+
+ingest() {
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$tmp/program-$1")" "service=$2" values=7 \
+                "addresses=$(nm "$tmp/program-$1" | awk '$3 == "work" { print $1 }'),$(nm "$tmp/program-$1" | awk '$3 == "main" { print $1 }')"
+        request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+        is "$code" 200 "samples of program $1 are taken"
+}
+folded() {
+        curl -sS -G "$url/api/v1/query/folded" --data-urlencode "selector={service_name=\"$1\"}" --data-urlencode from=now-1h \
+                --data-urlencode to=now
+}
+ingest 0a upstream-has-it
+wait_metric 'cairn_federation_fetches_total{outcome="found"}' 1
+wait_metric cairn_heal_locations_total 2
+is "$(folded upstream-has-it)" 'main;work 7' "the object is fetched and the past has names"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.source, .index.state]]')" '[["upstream","indexed"]]' "it is stored as the upstream's"
+
+ingest 0c nobody-has-it
+wait_metric 'cairn_federation_fetches_total{outcome="missing"}' 1
+like "$(folded nobody-has-it)" '^0x' "what nobody has stays an address"
+
+# ---- for a debuginfod client ----
+
+request "$url/buildid/$(build_id_of "$tmp/program-0b")/debuginfo"
+is "$code" 200 "a client gets what the upstream has"
+ok "byte for byte" cmp "$tmp/body" "$tmp/program-0b.debug"
+request "$url/buildid/00112233/debuginfo"
+is "$code" 404 "what nobody has is 404"
+asked=$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')
+request "$url/buildid/00112233/debuginfo"
+is "$code" 404 "and again"
+is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" "without asking the upstream again"
+request -H 'X-Forwarded-For: 1, 2, 3, 4, 5, 6, 7, 8' "$url/buildid/0011223344/debuginfo"
+is "$code" 404 "a question that went through too many servers is not passed on"
+is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" "really not"
+
+# ---- an upstream that is down ----
+
+kill -9 "$background_pids"
+background_pids=
+curl -sS --max-time 60 -o "$tmp/body" "$url/buildid/aabbccdd/debuginfo" 2>"$tmp/curl.err"
+is $? 56 "an upstream that is down resets the client, which then does not remember 'not found'"
+if command -v debuginfod-find >/dev/null; then
+        DEBUGINFOD_CACHE_PATH=$tmp/cache DEBUGINFOD_URLS=$url debuginfod-find debuginfo aabbccddee >/dev/null 2>"$tmp/err"
+        ok "and really does not" test ! -e "$tmp/cache/aabbccddee/debuginfo"
+fi
+ok "the service is healthy" healthy
+done_testing
