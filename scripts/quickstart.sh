@@ -18,6 +18,8 @@ logs=build/run
 mkdir -p "$logs"
 
 server_pid= agent_pid= demo_pid= stopping=
+sudo=
+[ "$(id -u)" -eq 0 ] || sudo=sudo # a word, not as_root: the process behind $! must be the one to stop
 say() {
         printf '\n== %s\n' "$*"
 }
@@ -81,7 +83,8 @@ fi
 
 say "Agent: sampling every process"
 if as_root build/cairn-agent --doctor; then
-        as_root build/cairn-agent --server "$url" --interval 5 2>"$logs/agent.log" &
+        # shellcheck disable=SC2086  # no word at all for root
+        $sudo build/cairn-agent --server "$url" --interval 5 2>"$logs/agent.log" &
         agent_pid=$!
 else
         echo "The agent can't sample here (see above). The service runs all the same:"
