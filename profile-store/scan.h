@@ -53,7 +53,7 @@ struct stack_sums {
         struct stack_sum *items;   /* owned by the caller, free() */
         size_t count;
         char unit[32];             /* of value; "" when nothing matched; ST_USAGE when units differ */
-        char type[256];
+        char type[256];            /* "" when nothing matched, or several types of one unit did */
 };
 
 enum status store_scan_sum(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
@@ -98,7 +98,7 @@ struct scan_stacks {
 enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums, const struct scan_stacks **ret,
                                struct error *err) MUST_CHECK;
 
-/** Lists, sorted, owned by the scan. Only what occurs within the time range. */
+/** Lists, sorted, owned by the scan. Only what occurs within the time range. Label names are in column spelling. */
 struct scan_names {
         const char *const *items;
         size_t count;
@@ -108,13 +108,17 @@ enum status store_scan_label_names(struct store_scan *scan, int64_t from, int64_
 enum status store_scan_label_values(struct store_scan *scan, const char *key, const struct scan_filter *filter,
                                     struct scan_names *ret, struct error *err) MUST_CHECK;
 
-/** Unresolved locations per object: how many samples each missing build-id would resolve. */
+/**
+ * Unresolved locations per object and reason: how many samples have it in their
+ * stack. Without a build-id objects are told apart by path. Most samples first;
+ * owned by the scan.
+ */
 struct scan_missing {
         struct build_id build_id;
         const char *mapping;
         const char *state;
         uint64_t locations;
-        int64_t samples;
+        int64_t samples;           /* rows, of whatever unit */
 };
 enum status store_scan_missing(struct store_scan *scan, const struct scan_filter *filter, struct scan_missing **ret,
                                size_t *count_ret, struct error *err) MUST_CHECK;

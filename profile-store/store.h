@@ -10,6 +10,9 @@
  * DIR/queue/     raw queue segments (docs/formats/raw-queue.md)
  * DIR/tables/samples, stacks, locations   Delta tables (docs/formats/tables.md)
  *
+ * What is in the head is looked up in the symbol index by each scan that needs
+ * it; what is in parts has its frames there.
+ *
  * Threads: every call may come from any thread, except open and close.
  * One process writes a directory (it holds a lock file); others open it
  * read-only.
@@ -29,9 +32,9 @@ struct profile_store;
 struct profile_store_options {
         size_t size;                    /* sizeof this struct */
         bool read_only;
-        uint64_t flush_bytes;           /* queued bytes that trigger a flush before its time; 0: default */
+        uint64_t flush_bytes;           /* memory of the head that triggers a flush before its time; 0: default 64 MiB */
         uint64_t flush_interval_ms;     /* 0: default 10 s; UINT64_MAX: only profile_store_flush() */
-        uint64_t max_queued_bytes;      /* acknowledged and not yet flushed; past it append is ST_BUSY. 0: default */
+        uint64_t max_queued_bytes;      /* memory of the head; past it append is ST_BUSY. 0: default 512 MiB */
         struct symbol_index *symbols;   /* borrowed; NULL leaves every location unresolved */
         /* Told after a flush which build-ids had no debuginfo, so that federation can look for them. May be NULL.
          * Called on the flush thread, with no lock held. */

@@ -5,7 +5,7 @@
 --
 --     SET VARIABLE cairn = 'cairn-data/profiles/tables';
 --     .read deploy/sql/duckdb.sql
---     SELECT * FROM top_functions LIMIT 20;
+--     SELECT * FROM top LIMIT 20;
 --
 -- Which files are in a table is said by its log, not by its folder: the folder
 -- also has files that a later commit replaced, or that no commit names. Read
@@ -85,7 +85,7 @@ SELECT profile_type, stack, sum(value)::BIGINT AS value
 FROM sums JOIN texts USING (date, stack_id) GROUP BY profile_type, stack;
 
 -- Functions by value: flat is where the leaf was, cumulative counts a stack once for each function in it.
-CREATE OR REPLACE VIEW top_functions AS
+CREATE OR REPLACE VIEW top AS
 WITH sums AS (
         SELECT profile_type, any_value(unit) AS unit, date, stack_id, sum(value) AS value
         FROM samples GROUP BY profile_type, date, stack_id

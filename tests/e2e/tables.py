@@ -43,7 +43,7 @@ def duckdb_top(top):
     db.execute(f"SET VARIABLE cairn = '{tables}'")
     with open('deploy/sql/duckdb.sql', encoding='utf-8') as f:
         db.execute(f.read())
-    rows = db.execute('SELECT function, file, flat FROM top_functions WHERE flat > 0').fetchall()
+    rows = db.execute('SELECT function, file, flat FROM top WHERE flat > 0').fetchall()
     return db, {(function, file): flat for function, file, flat in rows}
 
 
