@@ -12,7 +12,8 @@
 
 static const struct usage usage = {
         .synopsis = "cairn resymbolize [--server URL | --data DIR] [BUILD-ID]...",
-        .about = "Look the stored locations of these objects (of all objects without any) up again and rewrite those "
+        .about = "Look the stored locations of these objects (of all objects without any) up again and rewrite "
+                 "those "
                  "whose answer improved. The service does this by itself when better debuginfo arrives.",
         .examples = "  cairn resymbolize\n"
                     "  cairn resymbolize --data ./cairn-data 5f2c9a5e3d3d1b0d8f1c2ab1d3f8d0c9a7b6e5f4\n",
@@ -27,8 +28,10 @@ static enum status parse_ids(char **texts, size_t count, struct build_id *ret, s
 {
         for (size_t i = 0; i < count; i++) {
                 if (!build_id_from_hex(&ret[i], texts[i], strlen(texts[i])))
-                        return error_set(err, ST_USAGE, "'%s' is no build-id: hexadecimal digits, as 'file' or "
-                                         "'readelf -n' print them", texts[i]);
+                        return error_set(err, ST_USAGE,
+                                         "'%s' is no build-id: hexadecimal digits, as 'file' or "
+                                         "'readelf -n' print them",
+                                         texts[i]);
         }
         return ST_OK;
 }
@@ -49,8 +52,8 @@ static enum status in_directory(const char *data, const struct build_id *ids, si
         _cleanup_free_ char *profiles = path_join(data, "profiles"), *index = path_join(data, "index");
         struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
         struct profile_store *store = NULL;
-        enum status st = profiles && index ? symbol_index_open(index, true, &options.symbols, err)
-                                           : error_no_memory(err);
+        enum status st =
+                profiles && index ? symbol_index_open(index, true, &options.symbols, err) : error_no_memory(err);
 
         if (st)
                 return st;
@@ -93,7 +96,8 @@ static enum status parse_answer(const struct buf *body, struct resymbolize_resul
                                                     .locations_changed = json_object_get_uint64(changed),
                                                     .files_rewritten = json_object_get_uint64(files) };
         else
-                st = error_set(err, ST_BAD_DATA, "the server's answer is not what /api/v1/resymbolize gives; is it a Cairn?");
+                st = error_set(err, ST_BAD_DATA,
+                               "the server's answer is not what /api/v1/resymbolize gives; is it a Cairn?");
         json_object_put(answer);
         json_tokener_free(tokener);
         return st;
@@ -114,16 +118,20 @@ static enum status at_server(const struct resymbolize_options *o, const struct b
         if (!st)
                 st = write_request(ids, count, &body, err);
         if (!st) {
-                const struct http_client_options options = { .size = sizeof options, .base_url = o->server,
-                                                             .token = token, .idle_timeout_s = 3600 };
+                const struct http_client_options options = {
+                        .size = sizeof options, .base_url = o->server, .token = token, .idle_timeout_s = 3600
+                };
 
                 st = http_client_create(&options, &client, err);
         }
         if (!st) {
                 /* Healing may take as long as it takes, so the connection may be silent. */
-                const struct http_client_request request = { .method = "POST", .path = "/api/v1/resymbolize",
-                                                             .headers = headers, .body = body.data,
-                                                             .body_size = body.size, .repeatable = true };
+                const struct http_client_request request = { .method = "POST",
+                                                             .path = "/api/v1/resymbolize",
+                                                             .headers = headers,
+                                                             .body = body.data,
+                                                             .body_size = body.size,
+                                                             .repeatable = true };
 
                 st = http_client_send(client, &request, &response, err);
         }
@@ -157,8 +165,8 @@ int command_resymbolize(int argc, char **argv)
         free(ids);
         if (st)
                 return command_fail("resymbolize", st, &err);
-        printf(o.json ? "{\"locations_seen\":%" PRIu64 ",\"locations_changed\":%" PRIu64 ",\"files_rewritten\":%" PRIu64
-                        "}\n"
+        printf(o.json ? "{\"locations_seen\":%" PRIu64 ",\"locations_changed\":%" PRIu64
+                        ",\"files_rewritten\":%" PRIu64 "}\n"
                       : "%" PRIu64 " locations looked up, %" PRIu64 " changed, %" PRIu64 " files rewritten\n",
                result.locations_seen, result.locations_changed, result.files_rewritten);
         return EXIT_DONE;

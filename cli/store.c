@@ -11,7 +11,8 @@
 
 static const struct usage usage = {
         .synopsis = "cairn store status --data DIR [--json]",
-        .about = "Say how many samples, stacks and locations the tables of DIR hold and what still waits in the queue. "
+        .about = "Say how many samples, stacks and locations the tables of DIR hold and what still waits in the "
+                 "queue. "
                  "Works while the service runs.",
         .examples = "  cairn store status --data ./cairn-data\n",
 };

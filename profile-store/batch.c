@@ -12,11 +12,11 @@ struct reduction {
         const struct profile *p;
         struct batch *b;
         struct buf scratch;
-        const char **strings;      /* by the profile's string number; copied on first use */
-        uint64_t *location_ids;    /* by the profile's location number */
-        uint32_t *stacks;          /* by the profile's stack number: number in the batch */
+        const char **strings;                /* by the profile's string number; copied on first use */
+        uint64_t *location_ids;              /* by the profile's location number */
+        uint32_t *stacks;                    /* by the profile's stack number: number in the batch */
         uint8_t *stack_used, *location_used; /* by the profile's numbers: whether a sample leads there */
-        struct build_id **build_ids; /* by the profile's mapping number */
+        struct build_id **build_ids;         /* by the profile's mapping number */
         struct batch_label_set *label_sets;
         uint32_t label_set_capacity;
 };
@@ -47,14 +47,18 @@ static enum status full(struct error *err)
                          (size_t)LIMIT_PROFILE_MEMORY_BYTES);
 }
 
-static enum status reduce_location(struct reduction *r, uint32_t number, struct batch_location *ret, struct error *err)
+static enum status reduce_location(struct reduction *r, uint32_t number, struct batch_location *ret,
+                                   struct error *err)
 {
         const struct profile_location *from = &r->p->locations.items[number];
         struct sent_frame *frames = arena_alloc_array(&r->b->arena, from->line_count, sizeof *frames);
         struct location_identity *l = &ret->what;
 
-        *l = (struct location_identity){ .mapping = "", .kind = from->kind, .address = from->address,
-                                         .is_kernel = from->is_kernel, .frames = frames,
+        *l = (struct location_identity){ .mapping = "",
+                                         .kind = from->kind,
+                                         .address = from->address,
+                                         .is_kernel = from->is_kernel,
+                                         .frames = frames,
                                          .frame_count = from->line_count };
         if (from->mapping != PROFILE_NONE) {
                 struct build_id **id = &r->build_ids[from->mapping];
@@ -73,7 +77,8 @@ static enum status reduce_location(struct reduction *r, uint32_t number, struct 
                         return full(err);
                 frames[i] = (struct sent_frame){ .function = text(r, line->function),
                                                  .linkage_name = text(r, line->linkage_name),
-                                                 .file = text(r, line->file), .line = line->line };
+                                                 .file = text(r, line->file),
+                                                 .line = line->line };
                 if (!frames[i].function || !frames[i].linkage_name || !frames[i].file)
                         return full(err);
         }
@@ -205,8 +210,8 @@ static enum status reduce_label_set(struct reduction *r, const struct profile_sa
 static enum status label_set_of(struct reduction *r, struct key_map *seen, const struct profile_sample *from,
                                 uint32_t *ret, struct error *err)
 {
-        struct hash128 key = hash128(&r->p->labels.items[from->first_label],
-                                     from->label_count * sizeof *r->p->labels.items);
+        struct hash128 key =
+                hash128(&r->p->labels.items[from->first_label], from->label_count * sizeof *r->p->labels.items);
         uint64_t *number;
         bool added;
         enum status st = key_map_put(seen, &key, r->b->label_set_count, &added, &number, err);
@@ -249,7 +254,8 @@ static enum status reduce_samples(struct reduction *r, struct error *err)
         for (uint32_t i = 0; i < r->p->types.count; i++) {
                 const struct profile_type *t = &r->p->types.items[i];
 
-                b->types[i] = (struct batch_type){ .id = text(r, t->id), .unit = text(r, t->unit), .period = t->period };
+                b->types[i] =
+                        (struct batch_type){ .id = text(r, t->id), .unit = text(r, t->unit), .period = t->period };
                 if (!b->types[i].id || !b->types[i].unit)
                         return full(err);
         }
@@ -260,8 +266,11 @@ static enum status reduce_samples(struct reduction *r, struct error *err)
                 struct hash128 day;
                 enum status st;
 
-                *s = (struct batch_sample){ .time_us = floor_us(from->time_unix_ns), .duration_ns = from->duration_ns,
-                                            .value = from->value, .type = from->type, .stack = r->stacks[from->stack],
+                *s = (struct batch_sample){ .time_us = floor_us(from->time_unix_ns),
+                                            .duration_ns = from->duration_ns,
+                                            .value = from->value,
+                                            .type = from->type,
+                                            .stack = r->stacks[from->stack],
                                             .has_trace = any(from->trace_id, sizeof from->trace_id),
                                             .has_span = any(from->span_id, sizeof from->span_id) };
                 memcpy(s->trace_id, from->trace_id, sizeof s->trace_id);

@@ -29,7 +29,7 @@ struct batch_stack {
 };
 
 struct batch_label {
-        const char *name, *value;     /* name in column spelling */
+        const char *name, *value; /* name in column spelling */
 };
 
 struct batch_label_set {
@@ -52,7 +52,7 @@ struct batch_sample {
 struct batch {
         struct arena arena;
         atomic_uint references;
-        uint64_t position;            /* in the raw queue */
+        uint64_t position; /* in the raw queue */
         struct hash128 batch_id;
         struct batch_location *locations;
         struct batch_stack *stacks;

@@ -26,7 +26,7 @@ struct generation {
 
 struct batch_ids {
         char *dir;
-        pthread_mutex_t lock; /* of what follows; never held during I/O of an addition */
+        pthread_mutex_t lock;           /* of what follows; never held during I/O of an addition */
         struct generation *generations; /* by number; ids are added to the last one */
         size_t count;
         size_t id_count;

@@ -11,19 +11,20 @@
 #include "profile-store/location_rows.h"
 
 static struct metric flushes = METRIC_COUNTER("cairn_flushes_total", "Flushes that wrote something.", "");
-static struct metric failures = METRIC_COUNTER("cairn_flush_failures_total", "Flushes that failed and are repeated.", "");
+static struct metric failures =
+        METRIC_COUNTER("cairn_flush_failures_total", "Flushes that failed and are repeated.", "");
 
 struct flush {
         struct profile_store *s;
         struct batch **batches;
         size_t batch_count;
-        uint64_t first, last;         /* positions */
+        uint64_t first, last; /* positions */
         struct arena arena;
-        struct location_row *rows;    /* new locations */
+        struct location_row *rows; /* new locations */
         size_t row_count;
-        struct sample_row *samples;   /* sorted by day, then in the order of a part */
+        struct sample_row *samples; /* sorted by day, then in the order of a part */
         size_t sample_count;
-        struct table_add *adds;       /* of the commit being made */
+        struct table_add *adds; /* of the commit being made */
         size_t add_count;
 };
 
@@ -56,7 +57,8 @@ static enum status next_add(struct flush *f, const int64_t *day, struct table_ad
         f->adds = more;
         snprintf(name, sizeof name, "part-%020" PRIu64 "-%020" PRIu64 ".parquet", f->first, f->last);
         more[f->add_count] = (struct table_add){ .name = day ? name_in_day(*day, name) : strdup(name),
-                                                 .has_day = day, .day = day ? *day : 0 };
+                                                 .has_day = day,
+                                                 .day = day ? *day : 0 };
         if (!more[f->add_count].name)
                 return error_no_memory(err);
         *ret = &more[f->add_count++];
@@ -149,7 +151,7 @@ static int by_stack_id(const void *a, const void *b)
 {
         const struct batch_stack *const *x = a, *const *y = b;
 
-        return memcmp((*x)->id.bytes, (*y)->id.bytes, sizeof (*x)->id.bytes);
+        return memcmp((*x)->id.bytes, (*y)->id.bytes, sizeof(*x)->id.bytes);
 }
 
 /* The samples [first, end) are of one day; writes the stacks that the day does not have yet. */
@@ -264,8 +266,10 @@ static enum status flush_samples(struct flush *f, struct error *err)
         }
         if (st)
                 return st;
-        return commit(f, (struct table_change){ .table = TABLE_SAMPLES, .flushed = f->last,
-                                                .columns = grown ? &columns : NULL }, err);
+        return commit(f,
+                      (struct table_change){
+                              .table = TABLE_SAMPLES, .flushed = f->last, .columns = grown ? &columns : NULL },
+                      err);
 }
 
 /* ---- the whole ------------------------------------------------------------------------ */

@@ -10,11 +10,13 @@
  */
 #include "profile-store/part_write.h"
 
-/** All samples of the batches by day, profile type, labels, stack and time; owned by the caller, borrowing the batches. */
+/** All samples of the batches by day, profile type, labels, stack and time; owned by the caller, borrowing the
+ * batches. */
 enum status flush_sort(struct batch *const *batches, size_t count, struct sample_row **ret, size_t *count_ret,
                        struct error *err) MUST_CHECK;
 
-/** The columns there are, and after them new ones for the labels of the batches, by name, up to LIMIT_LABEL_COLUMNS. */
+/** The columns there are, and after them new ones for the labels of the batches, by name, up to
+ * LIMIT_LABEL_COLUMNS. */
 enum status flush_columns(struct batch *const *batches, size_t count, const struct label_columns *before,
                           struct label_columns *ret, bool *grown_ret, struct error *err) MUST_CHECK;
 

@@ -8,12 +8,14 @@
 #include "profile-store/payload.h"
 #include "profile-store/store_internal.h"
 
-static struct metric torn_bytes = METRIC_COUNTER(
-        "cairn_queue_torn_bytes_total", "Bytes of batches nobody was told about, cut off the raw queue at start.", "");
-static struct metric damaged = METRIC_COUNTER(
-        "cairn_queue_damaged_segments_total", "Raw queue segments that lost confirmed bytes, set aside at start.", "");
-static struct metric unreadable = METRIC_COUNTER(
-        "cairn_queue_unreadable_batches_total", "Batches that could not be decoded at start, set aside.", "");
+static struct metric torn_bytes =
+        METRIC_COUNTER("cairn_queue_torn_bytes_total",
+                       "Bytes of batches nobody was told about, cut off the raw queue at start.", "");
+static struct metric damaged =
+        METRIC_COUNTER("cairn_queue_damaged_segments_total",
+                       "Raw queue segments that lost confirmed bytes, set aside at start.", "");
+static struct metric unreadable = METRIC_COUNTER("cairn_queue_unreadable_batches_total",
+                                                 "Batches that could not be decoded at start, set aside.", "");
 
 static uint64_t batch_bytes(const struct batch *b)
 {
@@ -67,8 +69,10 @@ static enum status refuse_if_full(const struct profile_store *s, struct error *e
 static enum status enqueue(struct profile_store *s, struct batch *b, const struct buf *payload, uint64_t *known_ret,
                            struct error *err)
 {
-        struct raw_record record = { .batch_id = b->batch_id, .received_unix_ns = wall_clock_ns(),
-                                     .payload = payload->data, .payload_size = (uint32_t)payload->size };
+        struct raw_record record = { .batch_id = b->batch_id,
+                                     .received_unix_ns = wall_clock_ns(),
+                                     .payload = payload->data,
+                                     .payload_size = (uint32_t)payload->size };
         uint64_t *queued;
         enum status st;
 
@@ -104,7 +108,8 @@ static enum status check_before_work(struct profile_store *s, const struct hash1
         return st;
 }
 
-static enum status wait_for_earlier(struct profile_store *s, uint64_t position, bool *duplicate_ret, struct error *err)
+static enum status wait_for_earlier(struct profile_store *s, uint64_t position, bool *duplicate_ret,
+                                    struct error *err)
 {
         enum status st = position == UINT64_MAX ? ST_OK : raw_queue_sync(s->queue, position, err);
 
@@ -231,7 +236,8 @@ enum status head_open(struct profile_store *s, struct error *err)
         if (!s->options.read_only)
                 st = batch_ids_open(ids_dir, &s->ids, err);
         if (!st)
-                st = raw_queue_open(dir, s->options.read_only, s->flushed, replay_record, &r, &s->queue, &s->report, err);
+                st = raw_queue_open(dir, s->options.read_only, s->flushed, replay_record, &r, &s->queue, &s->report,
+                                    err);
         metric_add(&torn_bytes, (int64_t)s->report.torn_bytes);
         metric_add(&damaged, (int64_t)s->report.damaged_segments);
         if (!st && !s->options.read_only)

@@ -13,7 +13,7 @@
 #include "common/hash.h"
 #include "profile-formats/profile.h"
 
-struct sent_frame {             /* a frame that the sender resolved */
+struct sent_frame { /* a frame that the sender resolved */
         const char *function, *linkage_name, *file;
         int64_t line;
 };
@@ -42,7 +42,8 @@ enum status location_identity_hash(const struct location_identity *l, struct buf
 /** The 128-bit id of a stack: XXH3 of its location ids, little-endian, leaf first. */
 struct hash128 stack_identity(const uint64_t *location_ids, size_t count);
 
-/** Column spelling of a label key: lower case, everything outside [a-z0-9_] becomes '_'. out holds strlen(key) + 1. */
+/** Column spelling of a label key: lower case, everything outside [a-z0-9_] becomes '_'. out holds strlen(key) + 1.
+ */
 void label_column_name(const char *key, char *out);
 
 #endif

@@ -53,9 +53,12 @@ enum status location_row_of_batch(struct location_row *row, const struct batch_l
         struct scan_frame *frames = arena_alloc_array(a, what->frame_count, sizeof *frames);
 
         *row = (struct location_row){ .kind = what->kind };
-        row->shown = (struct scan_location){ .location_id = from->id, .address = what->address,
-                                             .mapping = copy(a, what->mapping), .is_kernel = what->is_kernel,
-                                             .frames = frames, .frame_count = what->frame_count };
+        row->shown = (struct scan_location){ .location_id = from->id,
+                                             .address = what->address,
+                                             .mapping = copy(a, what->mapping),
+                                             .is_kernel = what->is_kernel,
+                                             .frames = frames,
+                                             .frame_count = what->frame_count };
         if (what->build_id)
                 row->shown.build_id = *what->build_id;
         if (!row->shown.mapping || (what->frame_count && !frames))
@@ -65,13 +68,15 @@ enum status location_row_of_batch(struct location_row *row, const struct batch_l
 
                 frames[i] = (struct scan_frame){ .function = copy(a, f->function),
                                                  .linkage_name = copy(a, f->linkage_name),
-                                                 .file = copy(a, f->file), .line = f->line,
+                                                 .file = copy(a, f->file),
+                                                 .line = f->line,
                                                  .inlined = i + 1 < what->frame_count };
                 if (!frames[i].function || !frames[i].linkage_name || !frames[i].file)
                         return error_no_memory(err);
         }
-        set_state(row, what->frame_count ? SYMBOL_SENDER
-                                         : row->shown.build_id.size ? SYMBOL_NO_DEBUGINFO : SYMBOL_NO_BUILD_ID);
+        set_state(row, what->frame_count          ? SYMBOL_SENDER
+                       : row->shown.build_id.size ? SYMBOL_NO_DEBUGINFO
+                                                  : SYMBOL_NO_BUILD_ID);
         return ST_OK;
 }
 
@@ -224,7 +229,7 @@ static enum status apply(struct location_row *row, const struct symbol_result *r
 
 struct lookup {
         struct symbol_key *keys;
-        size_t *rows;     /* key to row */
+        size_t *rows; /* key to row */
         size_t count;
         struct symbol_batch batch;
 };

@@ -22,7 +22,7 @@
 #include "symbolizer/lookup.h"
 
 struct location_row {
-        struct scan_location shown;     /* shown.state is symbol_state_name(state) */
+        struct scan_location shown; /* shown.state is symbol_state_name(state) */
         enum profile_address_kind kind;
         enum symbol_state state;
         enum symbol_quality quality;

@@ -83,9 +83,14 @@ struct text_column {
 enum { FUNCTION, LINKAGE_NAME, FILE_NAME, BUILD_ID, KIND, MAPPING, STATE, QUALITY, TEXT_COUNT };
 
 static const char *const text_names[TEXT_COUNT] = {
-        [FUNCTION] = "frames.list.element.function", [LINKAGE_NAME] = "frames.list.element.linkage_name",
-        [FILE_NAME] = "frames.list.element.file", [BUILD_ID] = "build_id", [KIND] = "address_kind",
-        [MAPPING] = "mapping", [STATE] = "state", [QUALITY] = "quality",
+        [FUNCTION] = "frames.list.element.function",
+        [LINKAGE_NAME] = "frames.list.element.linkage_name",
+        [FILE_NAME] = "frames.list.element.file",
+        [BUILD_ID] = "build_id",
+        [KIND] = "address_kind",
+        [MAPPING] = "mapping",
+        [STATE] = "state",
+        [QUALITY] = "quality",
 };
 
 struct location_columns {
@@ -152,8 +157,8 @@ static const char *text_at(struct location_columns *c, int which, uint64_t i)
         if (code == PARQUET_NULL_CODE)
                 return "";
         if (!t->texts[code])
-                t->texts[code] = arena_strndup(c->arena, (const char *)t->column.dict[code].data,
-                                               t->column.dict[code].size);
+                t->texts[code] =
+                        arena_strndup(c->arena, (const char *)t->column.dict[code].data, t->column.dict[code].size);
         return t->texts[code];
 }
 
@@ -183,8 +188,10 @@ static bool read_row(struct location_columns *c, uint64_t i, struct location_row
         *row = (struct location_row){ 0 };
         row->shown = (struct scan_location){ .location_id = (uint64_t)c->id.ints[i],
                                              .address = (uint64_t)c->address.ints[i],
-                                             .mapping = text_at(c, MAPPING, i), .is_kernel = c->kernel.ints[i],
-                                             .frames = frames, .frame_count = count };
+                                             .mapping = text_at(c, MAPPING, i),
+                                             .is_kernel = c->kernel.ints[i],
+                                             .frames = frames,
+                                             .frame_count = count };
         if (!hex || !state || !quality || !kind || !row->shown.mapping || (count && !frames))
                 return false;
         for (uint32_t k = 0; k < count; k++) {

@@ -19,7 +19,7 @@
 struct part_file {
         struct file_map map;
         struct parquet_file *file;
-        const char *path;          /* borrowed from the part */
+        const char *path; /* borrowed from the part */
 };
 
 /** @param ret  valid for part_file_close() also on failure. */

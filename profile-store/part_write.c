@@ -67,7 +67,8 @@ static enum status part_end(struct part *p, struct part_written *ret, struct err
                 free(text);
                 return st;
         }
-        *ret = (struct part_written){ .rows = parquet_writer_rows(p->w), .bytes = parquet_writer_bytes(p->w),
+        *ret = (struct part_written){ .rows = parquet_writer_rows(p->w),
+                                      .bytes = parquet_writer_bytes(p->w),
                                       .stats = text };
         return ST_OK;
 }
@@ -144,7 +145,8 @@ enum status part_write_locations(const char *path, const struct location_row *ro
                 char hex[BUILD_ID_HEX_MAX];
 
                 parquet_put_int(p.w, id, (int64_t)row->shown.location_id);
-                put_optional_str(p.w, build_id, row->shown.build_id.size ? build_id_hex(&row->shown.build_id, hex) : "");
+                put_optional_str(p.w, build_id,
+                                 row->shown.build_id.size ? build_id_hex(&row->shown.build_id, hex) : "");
                 if (row->kind == ADDRESS_NONE)
                         parquet_put_null(p.w, address);
                 else
@@ -179,7 +181,8 @@ enum status part_write_stacks(const char *path, const struct batch_stack *const 
         list = parquet_writer_node(p.w, "location_ids");
         for (size_t i = 0; !st && i < count; i++) {
                 parquet_put_bytes(p.w, id, stacks[i]->id.bytes, sizeof stacks[i]->id.bytes);
-                parquet_put_int_list(p.w, list, (const int64_t *)stacks[i]->location_ids, stacks[i]->location_count);
+                parquet_put_int_list(p.w, list, (const int64_t *)stacks[i]->location_ids,
+                                     stacks[i]->location_count);
                 st = parquet_writer_end_rows(p.w, 1, err);
         }
         return st ? st : part_end(&p, ret, err);
@@ -191,7 +194,7 @@ struct sample_writer {
         struct part part;
         const struct label_columns *columns;
         uint32_t *label_nodes;
-        const char **label_values;      /* of one row, by column */
+        const char **label_values; /* of one row, by column */
         uint32_t time, duration, period, type, unit, value, stack, trace, span, rest, rest_key, rest_value;
 };
 

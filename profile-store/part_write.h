@@ -19,7 +19,7 @@
 
 struct part_written {
         uint64_t rows, bytes;
-        char *stats;            /* JSON for the table's log; owned */
+        char *stats; /* JSON for the table's log; owned */
 };
 
 /** rows in the order of location_row_compare(). */

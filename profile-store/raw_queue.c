@@ -107,7 +107,8 @@ static enum status begin_segment(struct raw_queue *q, struct error *err)
         q->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
         if (q->fd < 0)
                 return error_os(err, errno, "cannot open '%s'", path);
-        st = raw_queue_add_segment(q, (struct raw_queue_segment){ .first = first, .last = first - 1, .bytes = sizeof header }, err);
+        st = raw_queue_add_segment(
+                q, (struct raw_queue_segment){ .first = first, .last = first - 1, .bytes = sizeof header }, err);
         if (st) {
                 close(q->fd);
                 q->fd = -1;

@@ -42,11 +42,13 @@ struct raw_queue_report {
  * Open, replay and (unless read_only) cut the torn tail.
  * @param flushed  positions up to here are in the tables: new ones start after it.
  */
-enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, raw_queue_replay *replay, void *context,
-                           struct raw_queue **ret, struct raw_queue_report *report_ret, struct error *err) MUST_CHECK;
+enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, raw_queue_replay *replay,
+                           void *context, struct raw_queue **ret, struct raw_queue_report *report_ret,
+                           struct error *err) MUST_CHECK;
 void raw_queue_close(struct raw_queue *q);
 
-/** Append; record->position is chosen here. Not durable yet. ST_OS when the disk is full: the queue is as before. */
+/** Append; record->position is chosen here. Not durable yet. ST_OS when the disk is full: the queue is as before.
+ */
 enum status raw_queue_write(struct raw_queue *q, struct raw_record *record, struct error *err) MUST_CHECK;
 
 /** Wait until position is durable. */

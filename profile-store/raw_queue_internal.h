@@ -25,6 +25,7 @@ struct raw_queue {
 
 /* DIR/NNNN.queueSUFFIX, owned. */
 char *raw_queue_segment_path(const char *dir, uint64_t first, const char *suffix);
-enum status raw_queue_add_segment(struct raw_queue *q, struct raw_queue_segment segment, struct error *err) MUST_CHECK;
+enum status raw_queue_add_segment(struct raw_queue *q, struct raw_queue_segment segment,
+                                  struct error *err) MUST_CHECK;
 
 #endif

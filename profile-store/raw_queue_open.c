@@ -103,8 +103,9 @@ static enum status open_segment(struct opening *o, struct raw_queue_segment *seg
         else if (st)
                 return st;
         else if (s.next_position != segment->first)
-                return error_set(err, ST_BAD_DATA, "'%s' says it begins at position %" PRIu64
-                                 "; give it its own name back", path, s.next_position);
+                return error_set(err, ST_BAD_DATA,
+                                 "'%s' says it begins at position %" PRIu64 "; give it its own name back", path,
+                                 s.next_position);
         while (!st && raw_segment_next(&s, &record)) {
                 st = o->replay(o->context, &record, err);
                 if (st)
@@ -132,8 +133,9 @@ static enum status open_segment(struct opening *o, struct raw_queue_segment *seg
         return unlink(path) < 0 ? error_os(err, errno, "cannot unlink '%s'", path) : ST_OK;
 }
 
-enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, raw_queue_replay *replay, void *context,
-                           struct raw_queue **ret, struct raw_queue_report *report_ret, struct error *err)
+enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, raw_queue_replay *replay,
+                           void *context, struct raw_queue **ret, struct raw_queue_report *report_ret,
+                           struct error *err)
 {
         struct raw_queue *q = calloc(1, sizeof *q);
         struct opening o = { .q = q, .read_only = read_only, .replay = replay, .context = context };

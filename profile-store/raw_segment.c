@@ -55,11 +55,12 @@ enum status raw_segment_begin(struct raw_segment *s, const void *data, size_t n,
             !reader_u32(&s->reader, &reserved) || !reader_u64(&s->reader, &first) ||
             !reader_u64(&s->reader, &checksum) || memcmp(magic, segment_magic, sizeof segment_magic) != 0 ||
             checksum != hash64(data, 24))
-                return error_set(err, ST_BAD_DATA, "cannot read '%s': not a raw queue segment, or its header is damaged",
-                                 name);
+                return error_set(err, ST_BAD_DATA,
+                                 "cannot read '%s': not a raw queue segment, or its header is damaged", name);
         if (version != VERSION)
-                return error_set(err, ST_UNSUPPORTED, "cannot read '%s': raw queue version %u, this program reads %u",
-                                 name, version, VERSION);
+                return error_set(err, ST_UNSUPPORTED,
+                                 "cannot read '%s': raw queue version %u, this program reads %u", name, version,
+                                 VERSION);
         s->next_position = first;
         s->valid_end = s->reader.pos;
         return ST_OK;

@@ -18,17 +18,17 @@
 #define RAW_RECORD_HEADER_BYTES 56
 
 struct raw_record {
-        uint64_t position;         /* 1, 2, 3, ... over the life of the store */
+        uint64_t position; /* 1, 2, 3, ... over the life of the store */
         int64_t received_unix_ns;
         struct hash128 batch_id;
-        const uint8_t *payload;    /* borrowed */
+        const uint8_t *payload; /* borrowed */
         uint32_t payload_size;
 };
 
 struct raw_segment {
         struct reader reader;
         uint64_t next_position;
-        size_t valid_end;          /* the bytes before it are the header and whole records */
+        size_t valid_end; /* the bytes before it are the header and whole records */
 };
 
 void raw_segment_header(uint64_t first_position, uint8_t ret[static RAW_SEGMENT_HEADER_BYTES]);

@@ -17,9 +17,9 @@
 
 struct healing {
         struct profile_store *s;
-        struct build_id *ids;      /* sorted; none: all */
+        struct build_id *ids; /* sorted; none: all */
         size_t id_count;
-        struct tables *tables;     /* as they were at the start; parts that come later are fresh */
+        struct tables *tables; /* as they were at the start; parts that come later are fresh */
         struct resymbolize_result result;
 };
 
@@ -64,7 +64,8 @@ static enum status part_concerns(const struct healing *h, const struct part_file
                 for (uint32_t i = 0; !st && !*ret && i < c.dict_count; i++) {
                         struct build_id id;
 
-                        *ret = build_id_from_hex(&id, (const char *)c.dict[i].data, c.dict[i].size) && concerns(h, &id);
+                        *ret = build_id_from_hex(&id, (const char *)c.dict[i].data, c.dict[i].size) &&
+                               concerns(h, &id);
                 }
         }
         return st;
@@ -143,7 +144,8 @@ static char *new_name(const struct round *r)
         uint64_t unique = hash64(r->parts[0]->name, strlen(r->parts[0]->name));
         char *ret;
 
-        return asprintf(&ret, "heal-%020lld-%016llx.parquet", (long long)now, (unsigned long long)unique) < 0 ? NULL : ret;
+        return asprintf(&ret, "heal-%020lld-%016llx.parquet", (long long)now, (unsigned long long)unique) < 0 ? NULL
+                                                                                                              : ret;
 }
 
 static enum status rewrite(struct healing *h, struct round *r, struct error *err)
@@ -151,8 +153,11 @@ static enum status rewrite(struct healing *h, struct round *r, struct error *err
         struct profile_store *s = h->s;
         _cleanup_(table_add_deinit) struct table_add add = { .name = new_name(r) };
         _cleanup_free_ char *path = add.name ? table_path(&s->logs, TABLE_LOCATIONS, add.name) : NULL;
-        const struct table_change change = { .table = TABLE_LOCATIONS, .adds = &add, .add_count = 1,
-                                             .removes = r->parts, .remove_count = r->part_count };
+        const struct table_change change = { .table = TABLE_LOCATIONS,
+                                             .adds = &add,
+                                             .add_count = 1,
+                                             .removes = r->parts,
+                                             .remove_count = r->part_count };
         enum status st;
 
         if (!path)

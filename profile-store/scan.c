@@ -41,7 +41,8 @@ void store_scan_end(struct store_scan *scan)
 
 enum status scan_full(struct error *err)
 {
-        return error_set(err, ST_TOO_BIG, "a query's result needs more than %zu bytes; narrow its time range or labels",
+        return error_set(err, ST_TOO_BIG,
+                         "a query's result needs more than %zu bytes; narrow its time range or labels",
                          (size_t)LIMIT_SCAN_MEMORY_BYTES);
 }
 
@@ -61,7 +62,8 @@ void row_filter_deinit(struct row_filter *r)
 
 enum status row_filter_init(struct row_filter *r, const struct scan_filter *filter, struct error *err)
 {
-        *r = (struct row_filter){ .filter = filter, .from_us = ceil_us(filter->from_unix_ns),
+        *r = (struct row_filter){ .filter = filter,
+                                  .from_us = ceil_us(filter->from_unix_ns),
                                   .to_us = ceil_us(filter->to_unix_ns) };
         r->columns = calloc(filter->matcher_count + 1, sizeof *r->columns);
         if (!r->columns)
@@ -110,7 +112,8 @@ static bool labels_fit(const struct row_filter *r, const struct batch_label_set 
         return true;
 }
 
-enum status choose_in_batch(const struct row_filter *r, const struct batch *b, struct chosen *ret, struct error *err)
+enum status choose_in_batch(const struct row_filter *r, const struct batch *b, struct chosen *ret,
+                            struct error *err)
 {
         _cleanup_free_ uint8_t *sets = calloc(b->label_set_count + 1, 1);
         _cleanup_free_ uint8_t *types = calloc(b->type_count + 1, 1);
@@ -181,8 +184,8 @@ static bool label_fits(const void *context, const char *text, size_t n)
 }
 
 static enum status keep_by_column(const struct part_file *f, uint32_t group, const char *name, struct chosen *rows,
-                                  bool (*fits)(const void *context, const char *text, size_t n), const void *context,
-                                  struct error *err)
+                                  bool (*fits)(const void *context, const char *text, size_t n),
+                                  const void *context, struct error *err)
 {
         _cleanup_parquet_column_ struct parquet_column c = { 0 };
         _cleanup_free_ uint8_t *verdicts = NULL;
@@ -249,8 +252,8 @@ static enum status keep_by_labels(const struct row_filter *r, const struct part_
         return st;
 }
 
-enum status choose_in_group(const struct row_filter *r, const struct part_file *f, uint32_t group, struct chosen *ret,
-                            struct error *err)
+enum status choose_in_group(const struct row_filter *r, const struct part_file *f, uint32_t group,
+                            struct chosen *ret, struct error *err)
 {
         _cleanup_parquet_column_ struct parquet_column times = { 0 };
         _cleanup_chosen_ struct chosen c = { 0 };
@@ -302,8 +305,8 @@ static enum status scan_part(const struct row_filter *r, const struct table_part
         return st;
 }
 
-enum status scan_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit, void *context,
-                        struct error *err)
+enum status scan_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
+                        void *context, struct error *err)
 {
         _cleanup_row_filter_ struct row_filter r;
         enum status st = row_filter_init(&r, filter, err);

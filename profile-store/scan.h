@@ -21,17 +21,17 @@ struct store_scan;
 enum label_match { LABEL_EQUAL, LABEL_NOT_EQUAL, LABEL_REGEX, LABEL_NOT_REGEX };
 
 struct label_matcher {
-        const char *key;    /* as sent, "service.name", or the column spelling "service_name"; both find it */
+        const char *key; /* as sent, "service.name", or the column spelling "service_name"; both find it */
         enum label_match op;
-        const char *value;  /* a missing label matches like the empty string (Prometheus) */
+        const char *value; /* a missing label matches like the empty string (Prometheus) */
         /* For regex operators: whole-string match of value; borrowed from the caller. */
         bool (*match)(void *context, const char *text, size_t n);
         void *context;
 };
 
 struct scan_filter {
-        int64_t from_unix_ns, to_unix_ns;   /* half-open */
-        const char *type;                   /* profile type id, or NULL for any */
+        int64_t from_unix_ns, to_unix_ns; /* half-open */
+        const char *type;                 /* profile type id, or NULL for any */
         const struct label_matcher *matchers;
         size_t matcher_count;
 };
@@ -50,10 +50,10 @@ struct stack_sum {
 };
 
 struct stack_sums {
-        struct stack_sum *items;   /* owned by the caller, free() */
+        struct stack_sum *items; /* owned by the caller, free() */
         size_t count;
-        char unit[32];             /* of value; "" when nothing matched; ST_USAGE when units differ */
-        char type[256];            /* "" when nothing matched, or several types of one unit did */
+        char unit[32];  /* of value; "" when nothing matched; ST_USAGE when units differ */
+        char type[256]; /* "" when nothing matched, or several types of one unit did */
 };
 
 enum status store_scan_sum(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
@@ -66,18 +66,18 @@ enum status store_scan_each(struct store_scan *scan, const struct scan_filter *f
 
 /* One resolved location; texts are borrowed from the scan. */
 struct scan_frame {
-        const char *function;      /* readable; "" unknown */
+        const char *function; /* readable; "" unknown */
         const char *linkage_name;
-        const char *file;          /* "" unknown */
-        int64_t line;              /* 0 unknown */
+        const char *file; /* "" unknown */
+        int64_t line;     /* 0 unknown */
         bool inlined;
 };
 struct scan_location {
         uint64_t location_id;
-        struct build_id build_id;  /* size 0 unknown */
+        struct build_id build_id; /* size 0 unknown */
         uint64_t address;
-        const char *mapping;       /* path of the object, "" unknown */
-        const char *state;         /* symbol_state_name() */
+        const char *mapping; /* path of the object, "" unknown */
+        const char *state;   /* symbol_state_name() */
         bool is_kernel;
         const struct scan_frame *frames; /* innermost first */
         uint32_t frame_count;
@@ -90,21 +90,23 @@ struct scan_location {
 struct scan_stacks {
         struct scan_location *locations;
         size_t location_count;
-        uint32_t *indexes;         /* all stacks' indexes, one after the other */
-        size_t *first;             /* count + 1 entries: stack i is indexes[first[i] .. first[i+1]) */
+        uint32_t *indexes; /* all stacks' indexes, one after the other */
+        size_t *first;     /* count + 1 entries: stack i is indexes[first[i] .. first[i+1]) */
         size_t count;
 };
 /** Owned by the scan, valid until store_scan_end(). */
-enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums, const struct scan_stacks **ret,
-                               struct error *err) MUST_CHECK;
+enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums,
+                               const struct scan_stacks **ret, struct error *err) MUST_CHECK;
 
 /** Lists, sorted, owned by the scan. Only what occurs within the time range. Label names are in column spelling. */
 struct scan_names {
         const char *const *items;
         size_t count;
 };
-enum status store_scan_types(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret, struct error *err) MUST_CHECK;
-enum status store_scan_label_names(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret, struct error *err) MUST_CHECK;
+enum status store_scan_types(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret,
+                             struct error *err) MUST_CHECK;
+enum status store_scan_label_names(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret,
+                                   struct error *err) MUST_CHECK;
 enum status store_scan_label_values(struct store_scan *scan, const char *key, const struct scan_filter *filter,
                                     struct scan_names *ret, struct error *err) MUST_CHECK;
 
@@ -118,7 +120,7 @@ struct scan_missing {
         const char *mapping;
         const char *state;
         uint64_t locations;
-        int64_t samples;           /* rows, of whatever unit */
+        int64_t samples; /* rows, of whatever unit */
 };
 enum status store_scan_missing(struct store_scan *scan, const struct scan_filter *filter, struct scan_missing **ret,
                                size_t *count_ret, struct error *err) MUST_CHECK;

@@ -14,7 +14,7 @@
 
 struct store_scan {
         struct profile_store *store;
-        struct arena arena;        /* what results borrow */
+        struct arena arena; /* what results borrow */
         struct batch **head;
         size_t head_count;
         struct tables *tables;
@@ -24,7 +24,7 @@ struct store_scan {
 struct row_filter {
         const struct scan_filter *filter;
         int64_t from_us, to_us;
-        char **columns;            /* one a matcher: its label's column spelling */
+        char **columns; /* one a matcher: its label's column spelling */
 };
 enum status row_filter_init(struct row_filter *r, const struct scan_filter *filter, struct error *err) MUST_CHECK;
 void row_filter_deinit(struct row_filter *r);
@@ -35,9 +35,9 @@ bool matcher_fits(const struct label_matcher *m, const char *text, size_t n);
 
 /* The rows of a row group, or the samples of a batch, that fit: mask is one byte a row. */
 struct chosen {
-        uint8_t *mask;             /* owned */
+        uint8_t *mask; /* owned */
         uint64_t row_count, chosen_count;
-        int64_t *times_us;         /* of a row group's rows; owned. NULL for a batch */
+        int64_t *times_us; /* of a row group's rows; owned. NULL for a batch */
 };
 void chosen_deinit(struct chosen *c);
 #define _cleanup_chosen_ _cleanup_(chosen_deinit)
@@ -45,8 +45,8 @@ void chosen_deinit(struct chosen *c);
 enum status choose_in_batch(const struct row_filter *r, const struct batch *b, struct chosen *ret,
                             struct error *err) MUST_CHECK;
 bool part_may_fit(const struct row_filter *r, const struct table_part *part);
-enum status choose_in_group(const struct row_filter *r, const struct part_file *f, uint32_t group, struct chosen *ret,
-                            struct error *err) MUST_CHECK;
+enum status choose_in_group(const struct row_filter *r, const struct part_file *f, uint32_t group,
+                            struct chosen *ret, struct error *err) MUST_CHECK;
 
 /* Visit every chunk that has chosen rows; exactly one of batch and file is given. */
 struct chunk {
@@ -56,8 +56,8 @@ struct chunk {
         const struct chosen *chosen;
 };
 typedef enum status visit_chunk(void *context, const struct chunk *chunk, struct error *err);
-enum status scan_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit, void *context,
-                        struct error *err) MUST_CHECK;
+enum status scan_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
+                        void *context, struct error *err) MUST_CHECK;
 
 /* As store_scan_sum(), for its samples alone: values of several units are no matter. */
 enum status scan_count_samples(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,

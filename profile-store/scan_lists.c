@@ -6,10 +6,10 @@
 /* A set of texts, in the scan's arena. */
 struct names {
         struct store_scan *scan;
-        struct key_map seen;       /* hash of the text to its number */
+        struct key_map seen; /* hash of the text to its number */
         const char **items;
         size_t count, capacity;
-        const char *column;        /* what to collect: a label in column spelling, or NULL for profile types */
+        const char *column; /* what to collect: a label in column spelling, or NULL for profile types */
 };
 
 static void names_deinit(struct names *n)
@@ -71,7 +71,8 @@ static enum status finish(struct names *n, struct scan_names *ret, struct error 
 /* ---- values of a label, and types ------------------------------------------------------------------ */
 
 /* The distinct texts of the chosen rows of a column. */
-static enum status values_of_column(struct names *n, const struct chunk *chunk, const char *column, struct error *err)
+static enum status values_of_column(struct names *n, const struct chunk *chunk, const char *column,
+                                    struct error *err)
 {
         _cleanup_parquet_column_ struct parquet_column c = { 0 };
         _cleanup_free_ uint8_t *seen = NULL;
@@ -94,17 +95,17 @@ static enum status values_of_column(struct names *n, const struct chunk *chunk, 
 static enum status values_of_rest(struct names *n, const struct chunk *chunk, const char *key, struct error *err)
 {
         _cleanup_parquet_column_ struct parquet_column keys = { 0 }, values = { 0 };
-        enum status st = part_file_column(chunk->file, chunk->group, "labels_rest.key_value.key", PARQUET_STRING, &keys,
-                                          err);
+        enum status st = part_file_column(chunk->file, chunk->group, "labels_rest.key_value.key", PARQUET_STRING,
+                                          &keys, err);
 
         if (!st)
-                st = part_file_column(chunk->file, chunk->group, "labels_rest.key_value.value", PARQUET_STRING, &values,
-                                      err);
+                st = part_file_column(chunk->file, chunk->group, "labels_rest.key_value.value", PARQUET_STRING,
+                                      &values, err);
         if (!st && keys.count != values.count)
                 st = error_set(err, ST_BAD_DATA, "'%s' has a labels_rest of unequal columns", chunk->file->path);
         for (uint64_t i = 0; !st && i < chunk->chosen->row_count; i++) {
-                for (uint32_t slot = keys.offsets[i];
-                     !st && chunk->chosen->mask[i] && slot < keys.offsets[i + 1]; slot++) {
+                for (uint32_t slot = keys.offsets[i]; !st && chunk->chosen->mask[i] && slot < keys.offsets[i + 1];
+                     slot++) {
                         uint32_t code = keys.codes[slot];
                         const struct parquet_bytes *k = code == PARQUET_NULL_CODE ? NULL : &keys.dict[code], *v;
 

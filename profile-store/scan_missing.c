@@ -28,9 +28,9 @@ static enum status key_of_location(const struct scan_location *l, struct buf *sc
 }
 
 struct counting {
-        struct key_map objects;    /* key to number in items */
-        uint32_t *object_of;       /* location to number in items, UINT32_MAX: resolved */
-        size_t *counted_in;        /* item to the last stack + 1 that counted for it */
+        struct key_map objects; /* key to number in items */
+        uint32_t *object_of;    /* location to number in items, UINT32_MAX: resolved */
+        size_t *counted_in;     /* item to the last stack + 1 that counted for it */
         struct scan_missing *items;
         size_t count;
 };
@@ -64,7 +64,8 @@ static enum status find_objects(struct counting *c, const struct scan_stacks *s,
                 if (st)
                         break;
                 if (added)
-                        c->items[c->count++] = (struct scan_missing){ .build_id = l->build_id, .mapping = l->mapping,
+                        c->items[c->count++] = (struct scan_missing){ .build_id = l->build_id,
+                                                                      .mapping = l->mapping,
                                                                       .state = l->state };
                 c->object_of[i] = (uint32_t)*number;
                 c->items[*number].locations++;

@@ -6,16 +6,16 @@
 /* ---- stacks ----------------------------------------------------------------------------------- */
 
 struct stack_ids {
-        const uint64_t *ids;       /* NULL: not found yet */
+        const uint64_t *ids; /* NULL: not found yet */
         uint32_t count;
 };
 
 struct resolving {
         struct store_scan *scan;
-        struct key_map wanted_stacks;   /* id to number in the sum */
+        struct key_map wanted_stacks; /* id to number in the sum */
         struct stack_ids *stacks;
         size_t stack_count, missing;
-        struct key_map wanted;          /* location id to number */
+        struct key_map wanted; /* location id to number */
         struct location_rows rows;
 };
 
@@ -52,7 +52,8 @@ static void stacks_of_head(struct resolving *r)
         }
 }
 
-static enum status stacks_of_group(struct resolving *r, const struct part_file *f, uint32_t group, struct error *err)
+static enum status stacks_of_group(struct resolving *r, const struct part_file *f, uint32_t group,
+                                   struct error *err)
 {
         _cleanup_parquet_column_ struct parquet_column ids = { 0 }, lists = { 0 };
         bool have_lists = false;
@@ -148,7 +149,8 @@ static enum status locations_of_parts(struct resolving *r, struct error *err)
         return st;
 }
 
-/* Gives every row its number; a location that is in two parts (which no flush of ours makes) keeps its first row. */
+/* Gives every row its number; a location that is in two parts (which no flush of ours makes) keeps its first row.
+ */
 static void number_rows(struct resolving *r)
 {
         size_t kept = 0;
@@ -268,8 +270,8 @@ static enum status build_answer(struct resolving *r, const struct scan_stacks **
         return ST_OK;
 }
 
-enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums, const struct scan_stacks **ret,
-                               struct error *err)
+enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums,
+                               const struct scan_stacks **ret, struct error *err)
 {
         _cleanup_(resolving_deinit) struct resolving r = { .scan = scan };
         enum status st = find_stacks(&r, sums, err);

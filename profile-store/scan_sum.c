@@ -4,7 +4,7 @@
 #include "profile-store/scan_internal.h"
 
 struct summing {
-        struct key_map stacks;     /* id to number in sums */
+        struct key_map stacks; /* id to number in sums */
         struct stack_sums sums;
         size_t capacity;
         bool any, several_types, any_unit;
@@ -125,7 +125,8 @@ static enum status sum_group(struct summing *s, const struct chunk *chunk, struc
 
                 if (!chunk->chosen->mask[i])
                         continue;
-                if (last == UINT64_MAX || units.codes[i] != units.codes[last] || types.codes[i] != types.codes[last]) {
+                if (last == UINT64_MAX || units.codes[i] != units.codes[last] ||
+                    types.codes[i] != types.codes[last]) {
                         struct parquet_bytes unit = text_of(&units, i), type = text_of(&types, i);
 
                         st = take_unit(s, (const char *)unit.data, unit.size, err);

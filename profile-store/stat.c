@@ -82,7 +82,8 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
         t = tables_ref(s->tables);
         stat.queued_bytes = s->head_bytes;
         stat.queued_batches = s->head_count;
-        stat.queue_disk_bytes = s->queue ? raw_queue_bytes(s->queue) : 0; /* a reader's last reload may have failed */
+        stat.queue_disk_bytes =
+                s->queue ? raw_queue_bytes(s->queue) : 0; /* a reader's last reload may have failed */
         stat.failed_flushes = s->failed_flushes;
         stat.torn_bytes = s->report.torn_bytes;
         stat.damaged_segments = s->report.damaged_segments;

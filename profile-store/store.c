@@ -76,7 +76,8 @@ static enum status take_lock(struct profile_store *s, struct error *err)
                 return error_os(err, errno, "cannot open '%s'", path);
         if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
                 return errno == EWOULDBLOCK
-                               ? error_set(err, ST_BUSY, "another process writes '%s'; stop it or use --server", s->dir)
+                               ? error_set(err, ST_BUSY, "another process writes '%s'; stop it or use --server",
+                                           s->dir)
                                : error_os(err, errno, "cannot lock '%s'", path);
         return ST_OK;
 }

@@ -30,12 +30,12 @@
 struct profile_store;
 
 struct profile_store_options {
-        size_t size;                    /* sizeof this struct */
+        size_t size; /* sizeof this struct */
         bool read_only;
-        uint64_t flush_bytes;           /* memory of the head that triggers a flush before its time; 0: default 64 MiB */
-        uint64_t flush_interval_ms;     /* 0: default 10 s; UINT64_MAX: only profile_store_flush() */
-        uint64_t max_queued_bytes;      /* memory of the head; past it append is ST_BUSY. 0: default 512 MiB */
-        struct symbol_index *symbols;   /* borrowed; NULL leaves every location unresolved */
+        uint64_t flush_bytes; /* memory of the head that triggers a flush before its time; 0: default 64 MiB */
+        uint64_t flush_interval_ms;   /* 0: default 10 s; UINT64_MAX: only profile_store_flush() */
+        uint64_t max_queued_bytes;    /* memory of the head; past it append is ST_BUSY. 0: default 512 MiB */
+        struct symbol_index *symbols; /* borrowed; NULL leaves every location unresolved */
         /* Told after a flush which build-ids had no debuginfo, so that federation can look for them. May be NULL.
          * Called on the flush thread, with no lock held. */
         void (*wanted)(void *context, const struct build_id *ids, size_t count);
@@ -85,11 +85,12 @@ struct profile_store_stat {
         uint64_t sample_rows, stack_rows, location_rows; /* in parts */
         uint64_t sample_files, stack_files, location_files, bytes;
         uint64_t unresolved_locations;
-        int64_t oldest_unix_ns, newest_unix_ns;          /* of samples; 0 without any */
-        uint64_t failed_flushes;                         /* since open; each is tried again after the interval */
-        char last_failure[240];                          /* text of the last one, "" without any */
-        uint64_t torn_bytes, damaged_segments;           /* what open found: see profile-store/raw_queue.h */
+        int64_t oldest_unix_ns, newest_unix_ns; /* of samples; 0 without any */
+        uint64_t failed_flushes;                /* since open; each is tried again after the interval */
+        char last_failure[240];                 /* text of the last one, "" without any */
+        uint64_t torn_bytes, damaged_segments;  /* what open found: see profile-store/raw_queue.h */
 };
-enum status profile_store_stat(struct profile_store *store, struct profile_store_stat *ret, struct error *err) MUST_CHECK;
+enum status profile_store_stat(struct profile_store *store, struct profile_store_stat *ret,
+                               struct error *err) MUST_CHECK;
 
 #endif

@@ -29,27 +29,27 @@ struct profile_store {
         int lock_fd;
         struct raw_queue *queue;
         struct raw_queue_report report;
-        struct batch_ids *ids;         /* of flushed batches; NULL for a reader */
+        struct batch_ids *ids; /* of flushed batches; NULL for a reader */
 
         pthread_mutex_t healer;
         pthread_mutex_t writer;
-        struct table_logs logs;        /* under writer */
-        struct known_rows known;       /* under writer */
-        bool behind;                   /* a commit may have been made that tables does not show; under writer */
+        struct table_logs logs;  /* under writer */
+        struct known_rows known; /* under writer */
+        bool behind;             /* a commit may have been made that tables does not show; under writer */
 
         pthread_mutex_t lock;
-        struct batch **head;           /* by position; visible once the queue has synced them */
+        struct batch **head; /* by position; visible once the queue has synced them */
         size_t head_count, head_capacity;
         uint64_t head_bytes;
-        struct key_map queued;         /* batch id to position in the head; 0: not there */
+        struct key_map queued; /* batch id to position in the head; 0: not there */
         struct tables *tables;
-        uint64_t flushed;              /* positions up to here are in the tables */
+        uint64_t flushed; /* positions up to here are in the tables */
         uint64_t failed_flushes;
         struct error last_failure;
 
         pthread_t thread;
         bool thread_runs;
-        pthread_cond_t wake;           /* of the flush thread; with lock */
+        pthread_cond_t wake; /* of the flush thread; with lock */
         bool stopping;
 };
 
@@ -67,7 +67,8 @@ enum status store_catch_up(struct profile_store *s, struct error *err) MUST_CHEC
 enum status store_reload(struct profile_store *s, struct error *err) MUST_CHECK;
 
 /* The synced batches, oldest first, each with a reference; lock is held. */
-enum status head_take(struct profile_store *s, struct batch ***ret, size_t *count_ret, struct error *err) MUST_CHECK;
+enum status head_take(struct profile_store *s, struct batch ***ret, size_t *count_ret,
+                      struct error *err) MUST_CHECK;
 void batches_unref(struct batch **batches, size_t count);
 
 /* Forget the batches up to position, which are in the tables now; lock is held. */

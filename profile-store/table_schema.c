@@ -96,7 +96,10 @@ static const struct parquet_field frame_fields[] = {
 };
 
 static const struct parquet_field frame_element[] = {
-        { .name = "element", .kind = PARQUET_STRUCT, .optional = true, .children = frame_fields,
+        { .name = "element",
+          .kind = PARQUET_STRUCT,
+          .optional = true,
+          .children = frame_fields,
           .child_count = COUNT(frame_fields) },
 };
 
@@ -119,7 +122,11 @@ static const struct parquet_field id_element[] = {
 
 static const struct parquet_field stack_fields[] = {
         { .name = "stack_id", .kind = PARQUET_BINARY, .optional = true },
-        { .name = "location_ids", .kind = PARQUET_LIST, .optional = true, .children = id_element, .child_count = 1 },
+        { .name = "location_ids",
+          .kind = PARQUET_LIST,
+          .optional = true,
+          .children = id_element,
+          .child_count = 1 },
 };
 
 static const struct parquet_field rest_fields[] = {
@@ -137,7 +144,10 @@ static const struct parquet_field sample_fields[] = {
         { .name = "stack_id", .kind = PARQUET_BINARY, .optional = true },
         { .name = "trace_id", .kind = PARQUET_BINARY, .optional = true },
         { .name = "span_id", .kind = PARQUET_BINARY, .optional = true },
-        { .name = "labels_rest", .kind = PARQUET_MAP, .optional = true, .children = rest_fields,
+        { .name = "labels_rest",
+          .kind = PARQUET_MAP,
+          .optional = true,
+          .children = rest_fields,
           .child_count = COUNT(rest_fields) },
 };
 

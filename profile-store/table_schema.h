@@ -22,7 +22,7 @@ const char *table_name(enum table t);
 
 /** Which label has a column, in the order of the columns; the others go to labels_rest. */
 struct label_columns {
-        char **names;           /* column spelling without the prefix; owned */
+        char **names; /* column spelling without the prefix; owned */
         size_t count;
 };
 

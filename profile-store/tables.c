@@ -266,9 +266,12 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                 .days = calloc(change->add_count + 1, sizeof *lists.days),
                 .removes = calloc(change->remove_count + 1, sizeof *lists.removes),
         };
-        struct delta_commit c = { .size = sizeof c, .operation = change->remove_count ? "UPDATE" : "WRITE",
-                                  .adds = lists.adds, .add_count = change->add_count,
-                                  .removes = lists.removes, .remove_count = change->remove_count };
+        struct delta_commit c = { .size = sizeof c,
+                                  .operation = change->remove_count ? "UPDATE" : "WRITE",
+                                  .adds = lists.adds,
+                                  .add_count = change->add_count,
+                                  .removes = lists.removes,
+                                  .remove_count = change->remove_count };
 
         arena_init(&lists.arena, MiB(16));
         if (!lists.adds || !lists.partitions || !lists.days || !lists.removes)
@@ -279,8 +282,10 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                 if (a->has_day)
                         day_text(a->day, lists.days[i]);
                 lists.partitions[i] = (struct delta_partition){ .key = "date", .value = lists.days[i] };
-                lists.adds[i] = (struct delta_add){ .path = a->name, .size = a->written.bytes,
-                                                    .stats = a->written.stats, .partitions = &lists.partitions[i],
+                lists.adds[i] = (struct delta_add){ .path = a->name,
+                                                    .size = a->written.bytes,
+                                                    .stats = a->written.stats,
+                                                    .partitions = &lists.partitions[i],
                                                     .partition_count = a->has_day };
         }
         for (size_t i = 0; i < change->remove_count; i++)

@@ -27,12 +27,12 @@
 
 struct table_part {
         atomic_uint references;
-        char *name;               /* path below the table's folder, as in the log */
+        char *name; /* path below the table's folder, as in the log */
         char *path;
         uint64_t bytes, rows;
         bool has_day;
-        int64_t day;              /* of its partition */
-        int64_t min_us, max_us;   /* of samples; INT64_MIN and INT64_MAX when the log does not tell */
+        int64_t day;                /* of its partition */
+        int64_t min_us, max_us;     /* of samples; INT64_MIN and INT64_MAX when the log does not tell */
         _Atomic int64_t unresolved; /* of locations: rows without frames, -1 until they are counted */
 };
 
@@ -41,11 +41,11 @@ struct tables {
         struct table_part **parts[TABLE_COUNT]; /* by name */
         size_t part_count[TABLE_COUNT];
         struct label_columns columns;
-        uint64_t flushed;         /* last raw queue position that the samples cover */
+        uint64_t flushed; /* last raw queue position that the samples cover */
 };
 
 struct table_logs {
-        char *dir;                /* DIR/tables */
+        char *dir; /* DIR/tables */
         struct delta_table *logs[TABLE_COUNT];
 };
 
@@ -65,7 +65,7 @@ void tables_unref(struct tables *t); /* NULL is allowed */
 
 /* A file that a commit adds. */
 struct table_add {
-        char *name;               /* owned, and written.stats too */
+        char *name; /* owned, and written.stats too */
         bool has_day;
         int64_t day;
         struct part_written written;

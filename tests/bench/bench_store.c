@@ -98,13 +98,14 @@ int main(void)
                 flush_s += seconds_since(start);
         }
         must(profile_store_stat(store, &stat, &err), &err);
-        printf("store: %d batches of %d samples, %" PRIu64 " stacks, %" PRIu64 " locations, %" PRIu64 " bytes in %" PRIu64
-               " files\n",
+        printf("store: %d batches of %d samples, %" PRIu64 " stacks, %" PRIu64 " locations, %" PRIu64
+               " bytes in %" PRIu64 " files\n",
                FLUSHES * HOSTS, SAMPLES, stat.stack_rows, stat.location_rows, stat.bytes,
                stat.sample_files + stat.stack_files + stat.location_files);
         printf("append  %8.0f samples/s  %6.2f ms a batch, synced\n", FLUSHES * HOSTS * SAMPLES / append_s,
                append_s * 1e3 / (FLUSHES * HOSTS));
-        printf("flush   %8.0f samples/s  %6.1f ms a flush\n", FLUSHES * HOSTS * SAMPLES / flush_s, flush_s * 1e3 / FLUSHES);
+        printf("flush   %8.0f samples/s  %6.1f ms a flush\n", FLUSHES * HOSTS * SAMPLES / flush_s,
+               flush_s * 1e3 / FLUSHES);
         printf("size    %8.2f bytes a sample\n", (double)stat.bytes / (double)stat.sample_rows);
         must(store_scan_begin(store, &scan, &err), &err);
         start = monotonic_ns();

@@ -32,7 +32,8 @@ void test_profile_init(struct test_profile *t, const char *build_id, const char 
 
         ok(profile_init(&t->p, LIMIT_PROFILE_MEMORY_BYTES, &err), &err);
         type = (struct profile_type){ .id = test_string(t, "process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
-                                      .unit = test_string(t, "nanoseconds"), .period = 52631578 };
+                                      .unit = test_string(t, "nanoseconds"),
+                                      .period = 52631578 };
         ok(profile_add_type(&t->p, &type, &t->type, &err), &err);
         m.file = test_string(t, mapping);
         if (*build_id && !build_id_from_hex(&m.build_id, build_id, strlen(build_id)))
@@ -58,10 +59,12 @@ uint32_t test_location(struct test_profile *t, uint64_t address)
 uint32_t test_named_location(struct test_profile *t, bool in_mapping, uint64_t address, const char *function,
                              const char *file, int64_t line)
 {
-        const struct profile_line text = { .function = test_string(t, function), .file = test_string(t, file),
+        const struct profile_line text = { .function = test_string(t, function),
+                                           .file = test_string(t, file),
                                            .line = line };
         struct profile_location l = { .mapping = in_mapping ? t->mapping : PROFILE_NONE,
-                                      .kind = in_mapping ? ADDRESS_OBJECT : ADDRESS_NONE, .address = address,
+                                      .kind = in_mapping ? ADDRESS_OBJECT : ADDRESS_NONE,
+                                      .address = address,
                                       .line_count = 1 };
         struct error err;
         uint32_t ret;
@@ -74,7 +77,10 @@ uint32_t test_named_location(struct test_profile *t, bool in_mapping, uint64_t a
 void test_sample(struct test_profile *t, int64_t time_ns, int64_t value, const uint32_t *locations, uint32_t count,
                  const char *const *labels)
 {
-        struct profile_sample s = { .type = t->type, .time_unix_ns = time_ns, .value = value, .duration_ns = 1000000000,
+        struct profile_sample s = { .type = t->type,
+                                    .time_unix_ns = time_ns,
+                                    .value = value,
+                                    .duration_ns = 1000000000,
                                     .first_label = t->p.labels.count };
         struct error err;
         uint32_t ignored;
@@ -92,8 +98,8 @@ void test_sample(struct test_profile *t, int64_t time_ns, int64_t value, const u
         ok(profile_add_sample(&t->p, &s, &ignored, &err), &err);
 }
 
-void test_load_symbols(struct symbol_index *index, const char *build_id, enum symbol_quality quality, uint64_t start,
-                       uint32_t count, const char *name, const char *file)
+void test_load_symbols(struct symbol_index *index, const char *build_id, enum symbol_quality quality,
+                       uint64_t start, uint32_t count, const char *name, const char *file)
 {
         struct symbol_table t = { .quality = quality };
         struct error err;

@@ -32,7 +32,8 @@ uint32_t test_named_location(struct test_profile *t, bool in_mapping, uint64_t a
 void test_sample(struct test_profile *t, int64_t time_ns, int64_t value, const uint32_t *locations, uint32_t count,
                  const char *const *labels);
 
-/* Load symbols for [start, start + 0x100 * count): function "NAME_i" at FILE:10 * (i + 1) with an inlined "NAME_i_inner". */
+/* Load symbols for [start, start + 0x100 * count): function "NAME_i" at FILE:10 * (i + 1) with an inlined
+ * "NAME_i_inner". */
 void test_load_symbols(struct symbol_index *index, const char *build_id_hex, enum symbol_quality quality,
                        uint64_t start, uint32_t count, const char *name, const char *file);
 

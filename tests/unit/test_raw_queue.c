@@ -47,7 +47,8 @@ static struct raw_queue *open_queue(uint64_t flushed, struct replayed *replayed,
         struct error err;
 
         *replayed = (struct replayed){ 0 };
-        ck_assert_msg(raw_queue_open(dir, false, flushed, keep, replayed, &q, report ? report : &ignored, &err) == ST_OK,
+        ck_assert_msg(raw_queue_open(dir, false, flushed, keep, replayed, &q, report ? report : &ignored, &err) ==
+                              ST_OK,
                       "%s", err.text);
         return q;
 }

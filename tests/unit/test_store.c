@@ -25,8 +25,9 @@ static void ok(enum status st, const struct error *err)
 
 static void open_store(bool read_only)
 {
-        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX,
-                                                       .symbols = symbols, .read_only = read_only };
+        const struct profile_store_options options = {
+                .size = sizeof options, .flush_interval_ms = UINT64_MAX, .symbols = symbols, .read_only = read_only
+        };
         _cleanup_free_ char *path = path_join(dir, "profiles");
         struct error err;
 
@@ -111,7 +112,8 @@ static struct stack_sums sum(const struct scan_filter *filter, int64_t *total, u
         return sums;
 }
 
-static void expect_total(const struct scan_filter *filter, int64_t want_total, uint64_t want_samples, size_t want_stacks)
+static void expect_total(const struct scan_filter *filter, int64_t want_total, uint64_t want_samples,
+                         size_t want_stacks)
 {
         int64_t total;
         uint64_t samples;
@@ -144,7 +146,8 @@ static char *folded(const struct scan_filter *filter)
                         const struct scan_location *l = &stacks->locations[stacks->indexes[k]];
 
                         if (!l->frame_count)
-                                buf_printf(&out, "%s+0x%llx(%s);", l->mapping, (unsigned long long)l->address, l->state);
+                                buf_printf(&out, "%s+0x%llx(%s);", l->mapping, (unsigned long long)l->address,
+                                           l->state);
                         for (uint32_t f = 0; f < l->frame_count; f++)
                                 buf_printf(&out, "%s@%s:%lld%s;", l->frames[f].function, l->frames[f].file,
                                            (long long)l->frames[f].line, l->frames[f].inlined ? "i" : "");
@@ -440,7 +443,8 @@ END_TEST
 
 START_TEST(a_full_queue_refuses_until_it_is_flushed)
 {
-        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX,
+        const struct profile_store_options options = { .size = sizeof options,
+                                                       .flush_interval_ms = UINT64_MAX,
                                                        .max_queued_bytes = 1 };
         _cleanup_free_ char *path = NULL;
         struct test_profile t;

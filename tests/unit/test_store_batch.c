@@ -36,7 +36,8 @@ static char **lines_of(const struct batch *b)
                 struct buf line;
 
                 buf_init(&line, 1 << 16);
-                buf_printf(&line, "%s %s %" PRId64 " t=%" PRId64 " d=%" PRId64 " v=%" PRId64 " trace=%d%02x span=%d%02x",
+                buf_printf(&line,
+                           "%s %s %" PRId64 " t=%" PRId64 " d=%" PRId64 " v=%" PRId64 " trace=%d%02x span=%d%02x",
                            b->types[s->type].id, b->types[s->type].unit, b->types[s->type].period, s->time_us,
                            s->duration_ns, s->value, s->has_trace, s->trace_id[3], s->has_span, s->span_id[3]);
                 for (uint32_t k = 0; k < set->count; k++)
@@ -80,11 +81,14 @@ static void make_everything(struct test_profile *t)
         stack[n++] = test_named_location(t, false, 0, "eval", "page.js", 3);
         l = (struct profile_location){ .mapping = t->mapping, .kind = ADDRESS_FILE_OFFSET, .address = 0x77 };
         ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
-        l = (struct profile_location){ .mapping = t->mapping, .address = UINT64_C(0xffffffff81000010), .is_kernel = true };
+        l = (struct profile_location){ .mapping = t->mapping,
+                                       .address = UINT64_C(0xffffffff81000010),
+                                       .is_kernel = true };
         ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
         l = (struct profile_location){ .mapping = PROFILE_NONE, .address = 0x7f0000001234 };
         ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
-        test_sample(t, T0 + 1234567, 5, stack, n, (const char *const[]){ "service.name=api", "Thread.Name=w-1", NULL });
+        test_sample(t, T0 + 1234567, 5, stack, n,
+                    (const char *const[]){ "service.name=api", "Thread.Name=w-1", NULL });
         test_sample(t, T0 + 2234567, -6, stack + 1, n - 1, (const char *const[]){ "service.name=api", NULL });
         test_sample(t, T0, 7, stack, 1, NULL);
         t->p.samples.items[0].trace_id[3] = 0xab;
@@ -158,7 +162,8 @@ START_TEST(keys_that_are_spelled_alike_become_one_label)
 
         test_profile_init(&t, ID, "/bin/x");
         leaf = test_location(&t, 0x1000);
-        test_sample(&t, T0, 1, &leaf, 1, (const char *const[]){ "a_b=second", "A.b=first", "a.b=third", "empty=", NULL });
+        test_sample(&t, T0, 1, &leaf, 1,
+                    (const char *const[]){ "a_b=second", "A.b=first", "a.b=third", "empty=", NULL });
         ok(batch_create(&t.p, &b, &err), &err);
         ck_assert_uint_eq(b->label_sets[0].count, 1);
         ck_assert_str_eq(b->label_sets[0].labels[0].name, "a_b");

@@ -29,7 +29,8 @@ static uint8_t acknowledged[BATCHES];
 
 static struct profile_store *open_store(const char *dir, uint64_t interval_ms)
 {
-        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = interval_ms,
+        const struct profile_store_options options = { .size = sizeof options,
+                                                       .flush_interval_ms = interval_ms,
                                                        .flush_bytes = 1 };
         struct profile_store *store;
         struct error err;
@@ -47,8 +48,10 @@ static void append(struct profile_store *store, uint32_t i)
         test_profile_init(&t, ID, "/bin/x");
         stack[0] = test_location(&t, 0x1000 + i);
         stack[1] = test_location(&t, 0x10);
-        test_sample(&t, T0 + (int64_t)i * 1000000, 1, stack, 2, (const char *const[]){ i % 2 ? "odd=1" : "even=1", NULL });
-        ck_assert_msg(profile_store_append(store, &t.p, hash128(&i, sizeof i), NULL, &err) == ST_OK, "%s", err.text);
+        test_sample(&t, T0 + (int64_t)i * 1000000, 1, stack, 2,
+                    (const char *const[]){ i % 2 ? "odd=1" : "even=1", NULL });
+        ck_assert_msg(profile_store_append(store, &t.p, hash128(&i, sizeof i), NULL, &err) == ST_OK, "%s",
+                      err.text);
         test_profile_deinit(&t);
 }
 
@@ -112,8 +115,9 @@ static void check(struct profile_store *store, uint32_t first_unknown)
                 ck_assert_uint_eq(stacks->first[i + 1] - stacks->first[i], 2);
                 batch = stacks->locations[stacks->indexes[stacks->first[i]]].address - 0x1000;
                 ck_assert_uint_lt(batch, BATCHES);
-                ck_assert_msg(sums.items[i].value == 1 && sums.items[i].samples == 1, "batch %llu counts %lld times",
-                              (unsigned long long)batch, (long long)sums.items[i].value);
+                ck_assert_msg(sums.items[i].value == 1 && sums.items[i].samples == 1,
+                              "batch %llu counts %lld times", (unsigned long long)batch,
+                              (long long)sums.items[i].value);
                 seen[batch] = 1;
         }
         for (uint32_t i = 0; i < BATCHES; i++) {

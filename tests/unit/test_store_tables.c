@@ -110,8 +110,8 @@ static void write_top(const char *dir)
                         buf_printf(&out, "%s\t%s\t%" PRId64 "\n", leaf->frames[0].function, leaf->frames[0].file,
                                    sums.items[i].value);
                 else
-                        buf_printf(&out, "0x%" PRIx64 " [%s]\t\t%" PRId64 "\n", leaf->address, path_base(leaf->mapping),
-                                   sums.items[i].value);
+                        buf_printf(&out, "0x%" PRIx64 " [%s]\t\t%" PRId64 "\n", leaf->address,
+                                   path_base(leaf->mapping), sums.items[i].value);
         }
         ok(file_write_durable(path, out.data, out.size, &err), &err);
         free(sums.items);
