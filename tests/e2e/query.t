@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# From profiles of other tools to answers: cairn import, top, flame, diff and query, at the server and on its directory.
+. tests/e2e/lib.sh
+
+json() { python3 -c "import json,sys; d=json.load(open(sys.argv[1])); print($2)" "$1"; }
+corpus=tests/corpus
+
+ok "a dry run reads every form" "$cairn" import --dry-run $corpus/pprof/good/go-cpu.pb.gz \
+        $corpus/otlp/good/official-message $corpus/perf_script/good/busy $corpus/folded/good/two-stacks
+err=$("$cairn" import --dry-run $corpus/otlp/bad/stack-index-past-table 2>&1)
+is $? 2 "a damaged file ends in 2"
+like "$err" 'OTLP stack index 3 is outside the table of 3 entries' "  and says what is wrong with it"
+err=$("$cairn" import --dry-run README.md 2>&1)
+is $? 2 "a file of another kind ends in 2"
+like "$err" 'in no form we know' "  and says so"
+err=$("$cairn" top --server http://127.0.0.1:1 2>&1)
+is $? 1 "no server ends in 1"
+like "$err" '127.0.0.1' "  and names it"
+"$cairn" top --from yesterdayish --data "$tmp" 2>"$tmp/err"
+is $? 64 "a wrong time ends in 64"
+
+start_server --flush-interval 3600
+import() { "$cairn" import --server "$url" --time now "$@" >>"$tmp/import.log" 2>&1; }
+printf 'main;work;leaf 5000000000\nmain;work 1000000000\nmain;read;sys_read_[k] 500000000\n' >"$tmp/a.folded"
+printf 'main;work;leaf 9000000000\n' >"$tmp/b.folded"
+cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds
+ok "folded stacks are taken" import --type $cpu --label service.name=api --label version=1 "$tmp/a.folded"
+ok "  and others" import --type $cpu --label service.name=api --label version=2 "$tmp/b.folded"
+ok "perf script is taken" import $corpus/perf_script/good/busy
+samples=$(metric cairn_ingest_samples_total)
+touch -d '1 hour ago' "$tmp/a.folded"
+ok "the same file is taken again" "$cairn" import --server "$url" --time 1700000000 --label v=1 "$tmp/a.folded"
+ok "  and again" "$cairn" import --server "$url" --time 1700000000 --label v=1 "$tmp/a.folded"
+is "$(metric cairn_ingest_samples_total)" $((samples + 3)) "  and the second time counts nothing"
+
+# The range is fixed, so that both ways of asking see the same.
+from=$(($(date +%s) - 3600)) to=$(($(date +%s) + 60))
+both() {
+        operation=$1; shift
+        "$cairn" "$operation" --server "$url" --from $from --to $to "$@" >"$tmp/by-server" 2>"$tmp/err" &&
+                "$cairn" "$operation" --data "$data" --from $from --to $to "$@" >"$tmp/by-data" 2>"$tmp/err" &&
+                cmp "$tmp/by-server" "$tmp/by-data" || { cat "$tmp/err"; return 1; }
+}
+api='{service.name="api"}'
+ok "top, from the head" both top --json "$api"
+is "$(json "$tmp/by-data" '[(r["function"], r["flat"], r["cumulative"]) for r in d[:2]]')" \
+        "[('leaf', 14000000000, 14000000000), ('work', 1000000000, 15000000000)]" "  counts flat and cumulative"
+ok "flame, folded" both flame "$api"
+is "$(sort "$tmp/by-data" | tr '\n' ' ')" \
+        "main;read;sys_read_[k] 500000000 main;work 1000000000 main;work;leaf 14000000000 " "  merges equal stacks"
+ok "flame, JSON" both flame --format json "$api"
+is "$(json "$tmp/by-data" 'd["nodes"][0][3]')" 15500000000 "  has the total at its root"
+ok "flame, a page" both flame --format html "$api"
+like "$(head -c 15 "$tmp/by-data")" '<!doctype html>' "  is a page"
+unlike "$(cat "$tmp/by-data")" 'https?://' "  that fetches nothing"
+ok "flame, pprof" both flame --format pprof --output - "$api"
+ok "  which cairn reads back" "$cairn" import --dry-run "$tmp/by-data"
+ok "diff" both diff --base '{version="1"}' --json '{version="2"}'
+is "$(json "$tmp/by-data" '[(r["function"], r["flat"], r["flat_after"]) for r in d[:2]]')" \
+        "[('leaf', 5000000000, 9000000000), ('work', 1000000000, 0)]" "  sorts by change"
+ok "values of a label" both query --values version "$api"
+is "$(tr '\n' ' ' <"$tmp/by-data")" "1 2 " "  lists them"
+ok "types" both query --types
+like "$(cat "$tmp/by-data")" "^$cpu\$" "  lists them"
+ok "series" both query --series --step 1h --json "$api"
+is "$(json "$tmp/by-data" 'sum(p[1] for p in d["points"])')" 15500000000 "  sums up to the total"
+ok "a call tree" both query '{comm="busy"}'
+like "$(cat "$tmp/by-data")" '100.00% .* __libc_start_call_main' "  of the perf recording"
+ok "missing debuginfo" both query --missing
+
+answers 200 'doctype html' "the page is served" "$url/"
+answers 200 '^\["1","2"\]$' "label values have a path of their own" "$url/api/v1/query/label/version/values?from=$from&to=$to"
+answers 400 'expected' "a broken selector is 400" "$url/api/v1/query/top?selector=%7Ba%3D"
+answers 400 'bad regular expression' "a broken pattern is 400" -G --data-urlencode 'selector={a=~"("}' "$url/api/v1/query/top"
+answers 404 'no query' "an unknown question is 404" "$url/api/v1/query/drop"
+answers 405 '' "nothing is posted here" -X POST "$url/api/v1/query/top"
+
+"$cairn" top --server "$url" --from $from --to $to --json >"$tmp/before"
+stop_server
+"$cairn" top --data "$data" --from $from --to $to --json >"$tmp/after"
+ok "parts give the same sums as the head" cmp "$tmp/before" "$tmp/after"
+done_testing
