@@ -100,6 +100,7 @@ static enum status ask_server(const struct ask_options *o, const char *operation
         _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_free_ char *token = NULL;
         _cleanup_buf_ struct buf path;
+        char reason[32], text[200];
         enum status st;
 
         buf_init(&path, LIMIT_HTTP_HEADER_BYTES);
@@ -113,6 +114,8 @@ static enum status ask_server(const struct ask_options *o, const char *operation
                 return st;
         request.path = (const char *)path.data;
         st = http_client_send(client, &request, &response, err);
+        if (st == ST_BAD_DATA && strcmp(http_client_error_member(&response, "reason", reason, sizeof reason), "usage") == 0)
+                return error_set(err, ST_USAGE, "%s", http_client_error_member(&response, "error", text, sizeof text));
         if (st)
                 return st;
         buf_append(ret, response.body.data, response.body.size);

@@ -41,7 +41,7 @@ static enum status full(struct buf *b, const char *what, struct error *err)
 static enum status unpack_members(z_stream *z, const uint8_t *data, size_t n, struct buf *ret, struct error *err)
 {
         size_t taken = 0; /* bytes that z has been given */
-        uint8_t spare;
+        uint8_t spare = 0;
 
         for (;;) {
                 void *to;

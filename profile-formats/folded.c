@@ -38,7 +38,7 @@ static enum status add_frame(struct profile *p, struct number_map *names, const 
         struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .line_count = 1 };
         struct profile_line line = { 0 };
         uint32_t number;
-        bool fresh;
+        bool fresh = false;
         enum status st;
 
         if (n > KERNEL_MARK_SIZE && memcmp(text + n - KERNEL_MARK_SIZE, kernel_mark, KERNEL_MARK_SIZE) == 0) {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/assets.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /* The files are part of the program; paths are relative to the top of the source tree, where the build runs. */
-#define ASSET(name, path)                                                \
-        __asm__(".section .rodata, \"a\"\n"                              \
-                "asset_" #name "_start: .incbin \"" path "\"\n"          \
-                "asset_" #name "_end: .byte 0\n"                         \
-                ".previous\n");                                          \
-        extern const char asset_##name##_start[] __attribute__((visibility("hidden"))); \
-        extern const char asset_##name##_end[] __attribute__((visibility("hidden")))
+#define ASSET(name, path)                                                                        \
+        __asm__(".section .rodata, \"a\"\n"                                                        \
+                "asset_" #name "_text: .incbin \"" path "\"\n"                                     \
+                "asset_" #name "_end: .balign 8\n"                                                \
+                "asset_" #name "_size: .quad asset_" #name "_end - asset_" #name "_text\n"        \
+                ".previous\n");                                                                   \
+        extern const char asset_##name##_text[] __attribute__((visibility("hidden")));            \
+        extern const uint64_t asset_##name##_size __attribute__((visibility("hidden")))
 
 ASSET(index, "web/index.html");
 ASSET(flame_page, "web/flame.html");
@@ -24,7 +26,7 @@ struct part {
         size_t n;
 };
 
-#define PART(mark, name) { mark, asset_##name##_start, (size_t)(asset_##name##_end - asset_##name##_start) }
+#define PART(mark, name) { mark, asset_##name##_text, asset_##name##_size }
 
 /* Copy a page and put each part in place of its mark, at the mark's first occurrence. Parts stand in order. */
 static void put_page(struct buf *ret, const char *page, size_t n, const struct part *parts, size_t count)
@@ -48,7 +50,7 @@ void page_put_index(struct buf *ret)
         const struct part parts[] = { PART("/*style.css*/", style), PART("/*flame.js*/", flame_script),
                                       PART("/*index.js*/", index_script) };
 
-        put_page(ret, asset_index_start, (size_t)(asset_index_end - asset_index_start), parts, 3);
+        put_page(ret, asset_index_text, asset_index_size, parts, 3);
 }
 
 /* Inside a script element "<" could end it: as an escape it cannot. It occurs in strings only. */
@@ -82,6 +84,6 @@ void page_put_flame(struct buf *ret, const char *json, size_t n)
                                               { "/*data*/", (const char *)data.data, data.size },
                                               PART("/*flame.js*/", flame_script) };
 
-                put_page(ret, asset_flame_page_start, (size_t)(asset_flame_page_end - asset_flame_page_start), parts, 3);
+                put_page(ret, asset_flame_page_text, asset_flame_page_size, parts, 3);
         }
 }

@@ -22,7 +22,7 @@ static enum status add_mapping(struct profile *p, struct number_map *seen, const
         struct number_key key = { 0 };
         struct hash128 hash;
         uint32_t number;
-        bool fresh;
+        bool fresh = false;
         enum status st = add_text(p, l->mapping, &m.file, err);
 
         hash = hash128(l->build_id.bytes, l->build_id.size);

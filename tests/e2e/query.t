@@ -16,8 +16,6 @@ like "$err" 'in no form we know' "  and says so"
 err=$("$cairn" top --server http://127.0.0.1:1 2>&1)
 is $? 1 "no server ends in 1"
 like "$err" '127.0.0.1' "  and names it"
-"$cairn" top --from yesterdayish --data "$tmp" 2>"$tmp/err"
-is $? 64 "a wrong time ends in 64"
 
 start_server --flush-interval 3600
 import() { "$cairn" import --server "$url" --time now "$@" >>"$tmp/import.log" 2>&1; }
@@ -32,6 +30,13 @@ touch -d '1 hour ago' "$tmp/a.folded"
 ok "the same file is taken again" "$cairn" import --server "$url" --time 1700000000 --label v=1 "$tmp/a.folded"
 ok "  and again" "$cairn" import --server "$url" --time 1700000000 --label v=1 "$tmp/a.folded"
 is "$(metric cairn_ingest_samples_total)" $((samples + 3)) "  and the second time counts nothing"
+
+for where in "--server $url" "--data $data"; do
+        # shellcheck disable=SC2086  # two words on purpose
+        "$cairn" top $where --from yesterdayish 2>"$tmp/err"
+        is $? 64 "a wrong time ends in 64 with ${where%% *}"
+        is "$(cat "$tmp/err")" "cairn top: 'yesterdayish' is no time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" "  and says why"
+done
 
 # The range is fixed, so that both ways of asking see the same.
 from=$(($(date +%s) - 3600)) to=$(($(date +%s) + 60))
