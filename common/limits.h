@@ -35,6 +35,9 @@
 #define LIMIT_MINIDEBUGINFO_BYTES MiB(256)     /* .gnu_debugdata, unpacked */
 #define LIMIT_SYMBOL_TABLE_BYTES GiB(3)        /* a symbol table file */
 
+#define LIMIT_GO_FRAMES (1u << 28)             /* frames made from one pclntab */
+#define LIMIT_DYNAMIC_RELOCATIONS 16000000     /* of one file */
+
 /* DWARF */
 #define LIMIT_DIE_DEPTH 512
 #define LIMIT_INLINE_DEPTH 256

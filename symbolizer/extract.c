@@ -7,6 +7,7 @@
 #include "symbolizer/dwarf_extract.h"
 #include "symbolizer/extract_mini.h"
 #include "symbolizer/extract_symbols.h"
+#include "symbolizer/source_go.h"
 
 struct files {
         struct elf_image debuginfo, executable, altlink;
@@ -125,12 +126,29 @@ static enum status add_symbols(struct files *f, const struct code_map *code, str
         if (!st && symbols.count == 0)
                 st = add_lesser_symbols(f, code, &symbols, &found, err);
         if (!st) {
-                if (symbols.count && *quality < found)
+                if (code_symbols_fill(&symbols, b) && *quality < found)
                         *quality = found;
-                code_symbols_fill(&symbols, code, b);
         }
         code_symbols_deinit(&symbols);
         return st;
+}
+
+/* The table is data of the program; in a debug file of its own it is most often without content. */
+static enum status add_go(const struct files *f, const struct code_map *code, struct symbol_table_builder *b,
+                          enum symbol_quality *quality, struct error *err)
+{
+        const struct elf_image *images[] = { &f->executable, &f->debuginfo };
+        bool used = false;
+
+        for (size_t i = 0; i < 2 && !used; i++) {
+                enum status st = is_open(images[i]) ? source_go_fill(images[i], code, b, &used, err) : ST_OK;
+
+                if (st)
+                        return st;
+        }
+        if (used && *quality < QUALITY_GO_PCLNTAB)
+                *quality = QUALITY_GO_PCLNTAB;
+        return ST_OK;
 }
 
 /* File offsets are those of the file that runs; a debug file's own have nothing to do with them. */
@@ -159,6 +177,8 @@ static enum status extract(struct files *f, const struct code_map *code, struct 
         enum symbol_quality quality = QUALITY_NONE;
         enum status st = dwarf_extract(img, altlink_of(f, img), code, b, &quality, err);
 
+        if (!st)
+                st = add_go(f, code, b, &quality, err);
         if (!st)
                 st = add_symbols(f, code, b, &quality, err);
         if (!st)

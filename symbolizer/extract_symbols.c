@@ -118,111 +118,48 @@ static uint32_t function_of(struct symbol_table_builder *b, const struct code_sy
 
 struct cover {
         struct symbol_table_builder *b;
-        struct interval *spans; /* item: the symbol's function */
-        size_t count, capacity;
-        const uint32_t *functions; /* by symbol */
+        const uint32_t *chains; /* by symbol */
+        struct source_ranges ranges;
 };
 
 static void seen(void *context, uint64_t start, uint64_t end, uint32_t item)
 {
         struct cover *c = context;
 
-        if (!array_reserve(&c->spans, &c->capacity, c->count, sizeof *c->spans))
+        if (!source_ranges_add(&c->ranges, start, end, c->chains[item]))
                 c->b->failed = ST_NO_MEMORY;
-        else
-                c->spans[c->count++] = (struct interval){ .start = start, .end = end, .item = c->functions[item] };
 }
 
 static void paint(struct code_symbols *s, struct cover *c)
 {
         struct interval_list list = { 0 };
-        _cleanup_free_ uint32_t *functions = calloc(s->count + 1, sizeof *functions);
-        bool ok = functions != NULL;
+        _cleanup_free_ uint32_t *chains = calloc(s->count + 1, sizeof *chains);
+        bool ok = chains != NULL;
 
         for (size_t i = 0; ok && i < s->count; i++) {
                 struct code_symbol *sym = &s->items[i];
+                struct symbol_table_frame lone = { .function = function_of(c->b, sym) };
 
-                functions[i] = function_of(c->b, sym);
+                chains[i] = symbol_table_builder_chain(c->b, &lone, 1);
                 if (!sym->is_sized && i + 1 < s->count && s->items[i + 1].start < sym->end)
                         sym->end = s->items[i + 1].start;
                 ok = interval_list_add(&list, (struct interval){ sym->start, sym->end, (uint32_t)i,
                                                                  sym->is_sized ? LEVEL_SIZED : LEVEL_UNSIZED });
         }
-        c->functions = functions;
+        c->chains = chains;
         if (!ok || !interval_list_paint(&list, seen, c))
                 c->b->failed = ST_NO_MEMORY;
         interval_list_deinit(&list);
 }
 
-/* ---- merging them into the ranges ---- */
-
-/* The same frames with the outermost one named. */
-static uint32_t chain_named(struct symbol_table_builder *b, uint32_t chain, uint32_t function)
-{
-        struct symbol_table_frame frames[LIMIT_INLINE_DEPTH + 1];
-        const struct symbol_chain *c = &b->chains[chain];
-        size_t count = c->frame_count;
-
-        memcpy(frames, b->frames + c->first_frame, count * sizeof *frames);
-        frames[count - 1].function = function;
-        return symbol_table_builder_chain(b, frames, count);
-}
-
-/* Add [start, end) cut by the spans: with the named chain where a span is; elsewhere with chain, unless it is none. */
-static void add_cut(struct symbol_table_builder *b, const struct cover *c, size_t *at, uint64_t start, uint64_t end,
-                    uint32_t chain)
-{
-        while (start < end && !b->failed) {
-                const struct interval *span;
-                uint64_t until = end;
-
-                while (*at < c->count && c->spans[*at].end <= start)
-                        ++*at;
-                span = *at < c->count ? &c->spans[*at] : NULL;
-                if (span && span->start <= start) {
-                        struct symbol_table_frame lone = { .function = span->item };
-
-                        if (span->end < until)
-                                until = span->end;
-                        symbol_table_builder_range(b, start, until,
-                                                   chain == UINT32_MAX ? symbol_table_builder_chain(b, &lone, 1) :
-                                                                         chain_named(b, chain, span->item));
-                } else {
-                        if (span && span->start < until)
-                                until = span->start;
-                        if (chain != UINT32_MAX)
-                                symbol_table_builder_range(b, start, until, chain);
-                }
-                start = until;
-        }
-}
-
-void code_symbols_fill(struct code_symbols *s, const struct code_map *code, struct symbol_table_builder *b)
+bool code_symbols_fill(struct code_symbols *s, struct symbol_table_builder *b)
 {
         struct cover cover = { .b = b };
-        struct symbol_range *ranges;
-        size_t range_count, at = 0;
-        uint64_t pos = 0;
+        bool used;
 
-        symbol_table_builder_settle(b);
         drop_twins(s);
         paint(s, &cover);
-        /* The old ranges are read while new ones are added. */
-        ranges = steal_ptr(b->ranges);
-        range_count = b->range_count;
-        b->range_count = b->range_capacity = 0;
-        for (size_t i = 0; i < range_count && !b->failed; i++) {
-                const struct symbol_range *r = &ranges[i];
-
-                add_cut(b, &cover, &at, pos, r->start, UINT32_MAX);
-                if (symbol_table_builder_is_nameless(b, r->chain))
-                        add_cut(b, &cover, &at, r->start, r->end, r->chain);
-                else
-                        symbol_table_builder_range(b, r->start, r->end, r->chain);
-                pos = r->end;
-        }
-        if (code->count)
-                add_cut(b, &cover, &at, pos, code->regions[code->count - 1].end, UINT32_MAX);
-        free(ranges);
-        free(cover.spans);
+        used = source_fill(b, &cover.ranges);
+        source_ranges_deinit(&cover.ranges);
+        return used;
 }

@@ -13,7 +13,7 @@
  * `__libc_malloc`. A symbol without a size reaches to the next one.
  */
 #include "symbolizer/extract_internal.h"
-#include "symbolizer/symbol_table_builder.h"
+#include "symbolizer/source_fill.h"
 
 struct code_symbol {
         const char *name;   /* borrowed from its image */
@@ -31,7 +31,7 @@ void code_symbols_deinit(struct code_symbols *s);
 enum status code_symbols_add(struct code_symbols *s, const struct elf_image *img, const struct elf_section *section,
                              const struct code_map *code, struct error *err) MUST_CHECK;
 
-/** Fill the builder's table with them. Settles it. */
-void code_symbols_fill(struct code_symbols *s, const struct code_map *code, struct symbol_table_builder *b);
+/** Fill the builder's table with them. @return whether any address was named by one. */
+bool code_symbols_fill(struct code_symbols *s, struct symbol_table_builder *b);
 
 #endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/source_fill.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/limits.h"
+
+#define NO_CHAIN UINT32_MAX
+
+void source_ranges_deinit(struct source_ranges *s)
+{
+        free(s->items);
+        *s = (struct source_ranges){ 0 };
+}
+
+bool source_ranges_add(struct source_ranges *s, uint64_t start, uint64_t end, uint32_t chain)
+{
+        struct symbol_range *last = s->count ? &s->items[s->count - 1] : NULL;
+
+        if (start >= end || (last && start < last->end))
+                return true;
+        if (last && last->end == start && last->chain == chain) {
+                last->end = end;
+                return true;
+        }
+        if (!array_reserve(&s->items, &s->capacity, s->count, sizeof *s->items))
+                return false;
+        s->items[s->count++] = (struct symbol_range){ start, end, chain };
+        return true;
+}
+
+static const struct symbol_table_frame *outermost(const struct symbol_table_builder *b, uint32_t chain)
+{
+        const struct symbol_chain *c = &b->chains[chain];
+
+        return &b->frames[c->first_frame + c->frame_count - 1];
+}
+
+/* What a range of the table becomes where a range of the source lies on it. */
+static uint32_t joined(struct symbol_table_builder *b, uint32_t chain, uint32_t from_source)
+{
+        struct symbol_table_frame frames[LIMIT_INLINE_DEPTH + 1];
+        const struct symbol_chain *c;
+        size_t count;
+
+        if (chain == NO_CHAIN || outermost(b, from_source)->file)
+                return from_source;
+        c = &b->chains[chain];
+        count = c->frame_count;
+        memcpy(frames, b->frames + c->first_frame, count * sizeof *frames);
+        frames[count - 1].function = outermost(b, from_source)->function;
+        return symbol_table_builder_chain(b, frames, count);
+}
+
+struct filling {
+        struct symbol_table_builder *b;
+        const struct source_ranges *source;
+        size_t at; /* the first range of the source that may still matter */
+        bool used;
+};
+
+/* Add [start, end), which the table has as chain or not at all, cut by the source. */
+static void fill_span(struct filling *f, uint64_t start, uint64_t end, uint32_t chain)
+{
+        const struct source_ranges *s = f->source;
+
+        while (start < end && !f->b->failed) {
+                const struct symbol_range *r;
+                uint64_t until = end;
+
+                while (f->at < s->count && s->items[f->at].end <= start)
+                        f->at++;
+                r = f->at < s->count ? &s->items[f->at] : NULL;
+                if (r && r->start <= start) {
+                        if (r->end < until)
+                                until = r->end;
+                        symbol_table_builder_range(f->b, start, until, joined(f->b, chain, r->chain));
+                        f->used = true;
+                } else {
+                        if (r && r->start < until)
+                                until = r->start;
+                        if (chain != NO_CHAIN)
+                                symbol_table_builder_range(f->b, start, until, chain);
+                }
+                start = until;
+        }
+}
+
+bool source_fill(struct symbol_table_builder *b, const struct source_ranges *s)
+{
+        struct filling f = { .b = b, .source = s };
+        _cleanup_free_ struct symbol_range *old = NULL;
+        size_t count;
+        uint64_t pos = 0;
+
+        symbol_table_builder_settle(b);
+        if (b->failed || s->count == 0)
+                return false;
+        /* The old ranges are read while new ones are added. */
+        old = steal_ptr(b->ranges);
+        count = b->range_count;
+        b->range_count = b->range_capacity = 0;
+        for (size_t i = 0; i < count && !b->failed; i++) {
+                fill_span(&f, pos, old[i].start, NO_CHAIN);
+                if (symbol_table_builder_is_nameless(b, old[i].chain))
+                        fill_span(&f, old[i].start, old[i].end, old[i].chain);
+                else
+                        symbol_table_builder_range(b, old[i].start, old[i].end, old[i].chain);
+                pos = old[i].end;
+        }
+        fill_span(&f, pos, UINT64_MAX, NO_CHAIN);
+        return f.used;
+}
