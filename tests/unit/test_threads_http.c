@@ -55,7 +55,7 @@ static void *client(void *arg)
         uint16_t port = *(const uint16_t *)arg;
 
         for (int i = 0; i < REQUESTS; i++) {
-                char request[200], want[16];
+                char request[200], want[32];
                 _cleanup_free_ char *answer = NULL;
 
                 snprintf(want, sizeof want, "body %06d", i);
