@@ -11,6 +11,7 @@
 #include "common/metrics.h"
 #include "server/elf_job.h"
 #include "server/id_set.h"
+#include "server/needs.h"
 #include "symbolizer/extract_worker.h"
 #include "symbolizer/index_load.h"
 
@@ -21,19 +22,13 @@ static struct metric kept = METRIC_COUNTER("cairn_objects_kept_total", "Objects 
 static struct metric failed = METRIC_COUNTER("cairn_objects_failed_total", "Objects that could not be indexed.", "");
 static struct metric waiting = METRIC_GAUGE("cairn_index_queue", "Objects that wait to be indexed or are being indexed.", "");
 
-/* Objects that would be better with a supplementary file that is not stored. */
-struct need {
-        struct build_id object, altlink;
-};
-
 struct indexer {
         struct indexer_options options;
         char *scratch_dir;
         pthread_mutex_t lock;
         pthread_cond_t work;
         struct id_set queue, running; /* an object that is added while it runs is queued again, and waits for its end */
-        struct need *needs;
-        size_t need_count;
+        struct needs needs;
         pthread_mutex_t write;        /* the index has one writer at a time */
         atomic_bool stop;
         pthread_t threads[MAX_THREADS];
@@ -63,23 +58,19 @@ static enum status unpack(struct indexer *ix, const struct build_id *id, enum ob
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-static void remember_need(struct indexer *ix, const struct build_id *object, const struct build_id *altlink)
+/* The supplement may have arrived between the look and the note, so the look is repeated behind the note. */
+static enum status need(struct indexer *ix, struct job *j, const struct build_id *altlink, struct error *err)
 {
-        struct need *needs;
+        enum status st;
 
         pthread_mutex_lock(&ix->lock);
-        for (size_t i = 0; i < ix->need_count; i++) {
-                if (build_id_equal(&ix->needs[i].object, object) && build_id_equal(&ix->needs[i].altlink, altlink)) {
-                        pthread_mutex_unlock(&ix->lock);
-                        return;
-                }
-        }
-        needs = reallocarray(ix->needs, ix->need_count + 1, sizeof *needs);
-        if (needs) {
-                ix->needs = needs;
-                needs[ix->need_count++] = (struct need){ *object, *altlink };
-        }
+        st = needs_add(&ix->needs, &j->id, altlink, err);
         pthread_mutex_unlock(&ix->lock);
+        if (!st)
+                st = unpack(ix, altlink, OBJECT_DEBUGINFO, &j->altlink, err);
+        if (!st && j->altlink < 0 && ix->options.wanted)
+                ix->options.wanted(ix->options.context, altlink);
+        return st;
 }
 
 static enum status find_altlink(struct indexer *ix, struct job *j, struct error *err)
@@ -93,12 +84,7 @@ static enum status find_altlink(struct indexer *ix, struct job *j, struct error 
         if (st)
                 return st == ST_NOT_FOUND ? ST_OK : st;
         st = unpack(ix, &id, OBJECT_DEBUGINFO, &j->altlink, err);
-        if (!st && j->altlink < 0) {
-                remember_need(ix, &j->id, &id);
-                if (ix->options.wanted)
-                        ix->options.wanted(ix->options.context, &id);
-        }
-        return st;
+        return st || j->altlink >= 0 ? st : need(ix, j, &id, err);
 }
 
 /* The index changes between expect and changed, so a crash at any point heals later. */
@@ -233,19 +219,20 @@ static enum symbol_object_state state_of(struct indexer *ix, const struct build_
 void indexer_add(struct indexer *ix, const struct build_id *id)
 {
         struct symbol_object object;
+        struct build_id object_id;
+        struct error err;
+        bool taken = false;
 
         if (state_of(ix, id, &object) != OBJECT_INDEXED)
                 mark(ix, id, OBJECT_PENDING, "");
         pthread_mutex_lock(&ix->lock);
         enqueue(ix, id);
-        for (size_t i = 0; i < ix->need_count;) {
-                if (build_id_equal(&ix->needs[i].altlink, id)) {
-                        enqueue(ix, &ix->needs[i].object);
-                        ix->needs[i] = ix->needs[--ix->need_count];
-                } else {
-                        i++;
-                }
+        while (needs_take(&ix->needs, id, &object_id)) {
+                enqueue(ix, &object_id);
+                taken = true;
         }
+        if (taken && needs_save(&ix->needs, &err))
+                log_warn("index", "%s", err.text);
         pthread_mutex_unlock(&ix->lock);
 }
 
@@ -280,7 +267,9 @@ enum status indexer_start(const struct indexer_options *options, struct indexer 
         pthread_mutex_init(&ix->lock, NULL);
         pthread_mutex_init(&ix->write, NULL);
         pthread_cond_init(&ix->work, NULL);
-        st = ix->scratch_dir ? debuginfo_store_list(options->objects, queue_stale, ix, err) : error_no_memory(err);
+        st = ix->scratch_dir ? needs_load(&ix->needs, options->needs_path, err) : error_no_memory(err);
+        if (!st)
+                st = debuginfo_store_list(options->objects, queue_stale, ix, err);
         if (!st && ix->queue.count)
                 log_info("index", "%zu stored objects are not indexed yet", ix->queue.count);
         for (; !st && ix->thread_count < want; ix->thread_count++) {
@@ -315,7 +304,7 @@ void indexer_stop(struct indexer *ix)
         pthread_mutex_destroy(&ix->lock);
         id_set_deinit(&ix->queue);
         id_set_deinit(&ix->running);
-        free(ix->needs);
+        needs_deinit(&ix->needs);
         free(ix->scratch_dir);
         free(ix);
 }

@@ -20,7 +20,8 @@ struct indexer_options {
         struct debuginfo_store *objects; /* all borrowed */
         struct symbol_index *symbols;
         struct healer *healer;
-        const char *scratch_dir;         /* for temporary files */
+        const char *scratch_dir;         /* for temporary files; copied, as is the next */
+        const char *needs_path;          /* file that remembers who waits for a supplementary file */
         /* An object is missing that another one needs. May be NULL. */
         void (*wanted)(void *context, const struct build_id *id);
         void *context;

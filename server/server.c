@@ -111,10 +111,11 @@ static enum status open_stores(struct server *s, struct error *err)
 
 static enum status start_pipeline(struct server *s, struct error *err)
 {
-        struct indexer_options o = { .objects = s->objects, .symbols = s->symbols, .scratch_dir = s->scratch_dir,
-                                     .wanted = indexing_wants, .context = s };
         _cleanup_free_ char *queue = path_join(s->options->dir, "heal-queue");
-        enum status st = queue ? healer_start(s->profiles, queue, &s->healer, err) : error_no_memory(err);
+        _cleanup_free_ char *needs = path_join(s->options->dir, "supplement-needs");
+        struct indexer_options o = { .objects = s->objects, .symbols = s->symbols, .scratch_dir = s->scratch_dir,
+                                     .needs_path = needs, .wanted = indexing_wants, .context = s };
+        enum status st = queue && needs ? healer_start(s->profiles, queue, &s->healer, err) : error_no_memory(err);
 
         o.healer = s->healer;
         return st ? st : indexer_start(&o, &s->indexer, err);
@@ -125,12 +126,14 @@ static enum status start_federation(struct server *s, struct error *err)
         const struct federation_options o = { .size = sizeof o, .urls = s->options->upstreams,
                                               .url_count = s->options->upstream_count, .arrived = object_arrived,
                                               .failed = object_failed, .context = s };
+        enum status st;
 
         if (!o.url_count || s->options->read_only)
                 return ST_OK;
         for (size_t i = 0; i < o.url_count; i++)
                 log_info("federation", "upstream %s", o.urls[i]);
-        return federation_start(s->objects, &o, &s->federation, err);
+        st = federation_start(s->objects, &o, &s->federation, err);
+        return st ? st : wishes_start(s->profiles, samples_want, s, &s->wishes, err);
 }
 
 static enum status start_http(struct server *s, const struct listen_address *listen, struct error *err)
@@ -153,6 +156,7 @@ static void close_all(struct server *s)
 
         atomic_store(&s->ready, false);
         http_server_stop(s->http);
+        wishes_stop(s->wishes);
         pthread_mutex_lock(&s->federation_lock);
         federation = s->federation;
         s->federation = NULL;

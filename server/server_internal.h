@@ -13,6 +13,7 @@
 #include "server/indexer.h"
 #include "server/server.h"
 #include "server/tokens.h"
+#include "server/wishes.h"
 #include "symbolizer/lookup.h"
 
 struct server {
@@ -26,6 +27,7 @@ struct server {
         struct profile_store *profiles;
         pthread_mutex_t federation_lock; /* federation comes after, and goes before, the threads that wish for objects */
         struct federation *federation;   /* NULL without upstreams */
+        struct wishes *wishes;           /* NULL as well */
         struct healer *healer;           /* NULL when read-only, as is the indexer */
         struct indexer *indexer;
         struct http_server *http;
