@@ -43,6 +43,17 @@ ingest 0c nobody-has-it
 wait_metric 'cairn_federation_fetches_total{outcome="missing"}' 1
 like "$(folded nobody-has-it)" '^0x' "what nobody has stays an address"
 
+# ---- what an upstream got later ----
+
+cp "$tmp/program-0c.debug" "$tmp/files"
+kill -USR1 "$background_pids"
+has_it() { curl -sSf -o /dev/null "$upstream/buildid/$(build_id_of "$tmp/program-0c")/debuginfo"; }
+wait_for "the upstream to have the third object" has_it
+stop_server
+start_server --flush-interval 1 --upstream "$upstream"
+wait_metric cairn_heal_locations_total 2
+is "$(folded nobody-has-it)" 'main;work 7' "is asked for again after a restart"
+
 # ---- for a debuginfod client ----
 
 request "$url/buildid/$(build_id_of "$tmp/program-0b")/debuginfo"

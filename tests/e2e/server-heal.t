@@ -81,6 +81,29 @@ pass "the next start heals the past"
 wait_for "the heal queue to be empty" test ! -s "$data/heal-queue"
 pass "and the heal queue is empty"
 
+# ---- a supplementary file of dwz that comes last ----
+
+if command -v dwz >/dev/null; then
+        for b in 04 05; do build $b; objcopy --only-keep-debug "$tmp/program-$b" "$tmp/program-$b.debug"; done
+        (cd "$tmp" && dwz -m common.debug program-04.debug program-05.debug 2>/dev/null)
+        if [ -s "$tmp/common.debug" ]; then
+                ingest 04 four
+                put_object debuginfo "$tmp/program-04.debug"
+                is "$code" 201 "debuginfo that needs a supplementary file comes first"
+                wait_for "it to be indexed" metric_equals cairn_index_queue 0
+                kill_server
+                start_server --flush-interval 3600
+                ok "what it needs is remembered across a crash" grep -q "$(build_id_of "$tmp/common.debug")" "$data/supplement-needs"
+                put_object debuginfo "$tmp/common.debug"
+                is "$code" 201 "the supplementary file comes"
+                wait_metric cairn_objects_indexed_total 1
+                complete() { folded four | grep -Eq "$resolved"; }
+                wait_for "all names" complete
+                pass "and the object is indexed again with it"
+                ok "nothing is needed any more" test ! -s "$data/supplement-needs"
+        fi
+fi
+
 # ---- by hand ----
 
 request -X POST "$url/api/v1/resymbolize"
