@@ -166,17 +166,3 @@ enum status zstd_unpack(const void *data, size_t n, struct buf *ret, struct erro
                 ret->size = before;
         return st;
 }
-
-enum status zstd_pack(const void *data, size_t n, int level, struct buf *ret, struct error *err)
-{
-        uint8_t *to = buf_reserve(ret, ZSTD_compressBound(n));
-        size_t size;
-
-        if (!to)
-                return buf_status(ret, err, "zstd output");
-        size = ZSTD_compress(to, ZSTD_compressBound(n), data, n, level);
-        if (ZSTD_isError(size))
-                return error_no_memory(err);
-        buf_commit(ret, size);
-        return ST_OK;
-}

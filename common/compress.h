@@ -29,6 +29,5 @@ enum status gzip_pack(const void *data, size_t n, int level, struct buf *ret, st
 
 /** The window is bounded too (128 MiB), so that a frame header cannot ask for memory. */
 enum status zstd_unpack(const void *data, size_t n, struct buf *ret, struct error *err) MUST_CHECK;
-enum status zstd_pack(const void *data, size_t n, int level, struct buf *ret, struct error *err) MUST_CHECK;
 
 #endif

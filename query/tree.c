@@ -14,38 +14,69 @@ enum status tree_init(struct tree *t, struct error *err)
 {
         *t = (struct tree){ .capacity = 1024, .count = 1 };
         t->nodes = calloc(t->capacity, sizeof *t->nodes);
-        return t->nodes ? ST_OK : error_no_memory(err);
+        t->slots = calloc((size_t)t->capacity * 2, sizeof *t->slots);
+        return t->nodes && t->slots ? ST_OK : error_no_memory(err);
 }
 
 void tree_deinit(struct tree *t)
 {
-        number_map_deinit(&t->children);
         free(t->nodes);
+        free(t->slots);
         *t = (struct tree){ 0 };
+}
+
+/* The slot of a child, or the free one where it belongs. */
+static uint32_t slot_of(const struct tree *t, uint32_t parent, uint32_t frame)
+{
+        uint32_t mask = t->capacity * 2 - 1;
+        uint64_t h = ((uint64_t)parent << 32 | frame) * 0x9e3779b97f4a7c15u;
+        uint32_t at = (uint32_t)(h >> 32) & mask;
+
+        while (t->slots[at] && (t->nodes[t->slots[at]].parent != parent || t->nodes[t->slots[at]].frame != frame))
+                at = (at + 1) & mask;
+        return at;
+}
+
+static enum status grow(struct tree *t, struct error *err)
+{
+        uint32_t capacity = t->capacity * 2, *slots;
+        struct tree_node *nodes;
+
+        if (capacity > LIMIT_TREE_NODES)
+                return error_set(err, ST_TOO_BIG, "the merged stacks have more than %u nodes; narrow the time range or the "
+                                 "labels", LIMIT_TREE_NODES);
+        nodes = reallocarray(t->nodes, capacity, sizeof *nodes);
+        if (!nodes)
+                return error_no_memory(err);
+        t->nodes = nodes;
+        slots = calloc((size_t)capacity * 2, sizeof *slots);
+        if (!slots)
+                return error_no_memory(err);
+        free(t->slots);
+        t->slots = slots;
+        t->capacity = capacity;
+        for (uint32_t i = 1; i < t->count; i++)
+                slots[slot_of(t, nodes[i].parent, nodes[i].frame)] = i;
+        return ST_OK;
 }
 
 static enum status child(struct tree *t, uint32_t parent, uint32_t frame, uint32_t *ret, struct error *err)
 {
-        uint32_t number;
-        bool fresh;
-        enum status st = number_map_get(&t->children, &(struct number_key){ { parent, frame } }, &number, &fresh, err);
+        uint32_t at = slot_of(t, parent, frame);
 
-        if (st)
-                return st;
-        number++;
-        if (fresh) {
+        if (!t->slots[at]) {
                 if (t->count == t->capacity) {
-                        struct tree_node *bigger = reallocarray(t->nodes, (size_t)t->capacity * 2, sizeof *bigger);
+                        enum status st = grow(t, err);
 
-                        if (!bigger)
-                                return error_no_memory(err);
-                        t->nodes = bigger;
-                        t->capacity *= 2;
+                        if (st)
+                                return st;
+                        at = slot_of(t, parent, frame);
                 }
-                t->nodes[t->count++] = (struct tree_node){ .frame = frame, .parent = parent,
-                                                           .depth = t->nodes[parent].depth + 1 };
+                t->nodes[t->count] = (struct tree_node){ .frame = frame, .parent = parent,
+                                                         .depth = t->nodes[parent].depth + 1 };
+                t->slots[at] = t->count++;
         }
-        *ret = number;
+        *ret = t->slots[at];
         return ST_OK;
 }
 
@@ -194,19 +225,47 @@ static int compare_siblings(const void *x, const void *y, void *context)
         return a < b ? -1 : a > b;
 }
 
-static int compare_weights(const void *x, const void *y)
+/* Hoare's selection: the k-th greatest of the weights, which are reordered. */
+static int64_t kth_greatest(int64_t *w, uint32_t count, uint32_t k)
 {
-        int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+        uint32_t low = 0, high = count - 1;
 
-        return a > b ? -1 : a < b;
+        while (low < high) {
+                int64_t pivot = w[low + (high - low) / 2];
+                uint32_t i = low, j = high;
+
+                for (;;) {
+                        while (w[i] > pivot)
+                                i++;
+                        while (w[j] < pivot)
+                                j--;
+                        if (i >= j)
+                                break;
+                        int64_t swap = w[i];
+
+                        w[i++] = w[j];
+                        w[j--] = swap;
+                }
+                if (k <= j)
+                        high = j;
+                else
+                        low = j + 1;
+        }
+        return w[k];
 }
 
-/* The weight that a node needs to be among the max_nodes heaviest. */
-static enum status least_weight(const struct tree *t, uint32_t max_nodes, int64_t *ret, struct error *err)
+/* The max_nodes heaviest nodes are those above a weight, and some of that weight: the ones that were met first. */
+struct bound {
+        int64_t least;
+        uint32_t equal; /* how many of exactly that weight */
+};
+
+static enum status bound_make(const struct tree *t, uint32_t max_nodes, struct bound *ret, struct error *err)
 {
         _cleanup_free_ int64_t *weights = NULL;
+        uint32_t above = 0;
 
-        *ret = INT64_MIN;
+        *ret = (struct bound){ INT64_MIN, UINT32_MAX };
         if (t->count <= max_nodes)
                 return ST_OK;
         weights = calloc(t->count, sizeof *weights);
@@ -214,9 +273,16 @@ static enum status least_weight(const struct tree *t, uint32_t max_nodes, int64_
                 return error_no_memory(err);
         for (uint32_t i = 0; i < t->count; i++)
                 weights[i] = weight(&t->nodes[i]);
-        qsort(weights, t->count, sizeof *weights, compare_weights);
-        *ret = weights[max_nodes];
+        ret->least = kth_greatest(weights, t->count, max_nodes - 1);
+        for (uint32_t i = 0; i < t->count; i++)
+                above += weights[i] > ret->least;
+        ret->equal = max_nodes - above;
         return ST_OK;
+}
+
+static bool bound_keeps(struct bound *b, int64_t w)
+{
+        return w > b->least || (w == b->least && b->equal > 0 && b->equal--);
 }
 
 enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret, struct error *err)
@@ -225,25 +291,26 @@ enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret,
         _cleanup_free_ uint32_t *first = calloc(t->count + 1u, sizeof *first); /* of a node's children in sorted */
         _cleanup_free_ uint32_t *stack = calloc(t->count, sizeof *stack);
         uint32_t *order = calloc(t->count, sizeof *order);
-        uint32_t count = 0, depth = 0;
-        int64_t least;
+        uint32_t count = 0, depth = 0, kept = 0;
+        struct bound bound;
         enum status st;
 
         if (!sorted || !first || !stack || !order) {
                 free(order);
                 return error_no_memory(err);
         }
-        st = least_weight(t, max_nodes, &least, err);
+        st = bound_make(t, max_nodes, &bound, err);
         if (st) {
                 free(order);
                 return st;
         }
-        for (uint32_t i = 1; i < t->count; i++)
-                sorted[i - 1] = i;
-        qsort_r(sorted, t->count - 1, sizeof *sorted, compare_siblings, t->nodes);
+        for (uint32_t i = 0; i < t->count; i++) /* the root stays in any case, and counts */
+                if (bound_keeps(&bound, weight(&t->nodes[i])) && i)
+                        sorted[kept++] = i;
+        qsort_r(sorted, kept, sizeof *sorted, compare_siblings, t->nodes);
         for (uint32_t i = 0, at = 0; i < t->count; i++) {
                 first[i] = at;
-                while (at < t->count - 1 && t->nodes[sorted[at]].parent == i)
+                while (at < kept && t->nodes[sorted[at]].parent == i)
                         at++;
                 first[i + 1] = at;
         }
@@ -251,9 +318,6 @@ enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret,
         while (depth) {
                 uint32_t node = stack[--depth];
 
-                /* Equal weights at the bound could keep more than asked for: the count is a bound too. */
-                if (node && (weight(&t->nodes[node]) < least || count >= max_nodes))
-                        continue;
                 order[count++] = node;
                 for (uint32_t i = first[node + 1]; i-- > first[node];)
                         stack[depth++] = sorted[i];

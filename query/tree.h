@@ -23,9 +23,9 @@ struct tree_node {
 };
 
 struct tree {
-        struct number_map children; /* (parent, frame): its number is the node's minus one */
-        struct tree_node *nodes;    /* owned */
+        struct tree_node *nodes; /* owned */
         uint32_t count, capacity;
+        uint32_t *slots;         /* nodes by (parent, frame), 0 is free; twice the capacity; owned */
 };
 
 enum status tree_init(struct tree *t, struct error *err) MUST_CHECK;
@@ -46,10 +46,11 @@ struct tree_focus {
 
 /**
  * Add the stacks of one selection. Stacks deeper than LIMIT_TREE_DEPTH frames are cut at the leaf end and count for
- * the last frame that is left.
+ * the last frame that is left. More than LIMIT_TREE_NODES nodes are ST_TOO_BIG.
  * @param side  0, or 1 for the second selection of a diff.
  */
 #define LIMIT_TREE_DEPTH 4096
+#define LIMIT_TREE_NODES (1u << 25)
 enum status tree_add(struct tree *t, const struct frame_table *frames, const struct location_frames *locations,
                      const struct scan_stacks *stacks, const struct stack_sums *sums, unsigned side,
                      const struct tree_focus *focus, struct error *err) MUST_CHECK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "common/compress.h"
 #include "common/limits.h"
@@ -8,6 +9,15 @@
 
 typedef enum status pack_fn(const void *, size_t, int, struct buf *, struct error *);
 typedef enum status unpack_fn(const void *, size_t, struct buf *, struct error *);
+
+static enum status zstd_pack(const void *data, size_t n, int level, struct buf *ret, struct error *err)
+{
+        void *to = buf_reserve(ret, ZSTD_compressBound(n));
+
+        ck_assert_ptr_nonnull(to);
+        buf_commit(ret, ZSTD_compress(to, ZSTD_compressBound(n), data, n, level));
+        return buf_status(ret, err, "zstd output");
+}
 
 static pack_fn *const packs[] = { gzip_pack, zstd_pack };
 static unpack_fn *const unpacks[] = { gzip_unpack, zstd_unpack };

@@ -359,6 +359,47 @@ START_TEST(flame_json_holds_the_tree_in_drawing_order)
 }
 END_TEST
 
+START_TEST(the_heaviest_nodes_are_kept)
+{
+        _cleanup_buf_ struct buf text;
+
+        buf_init(&text, MiB(1));
+        for (unsigned i = 1; i <= 300; i++) /* 300 leaves of equal and unequal weights under one of 17 functions */
+                buf_printf(&text, "f%u;leaf%u %u\n", i % 17, i, i * 7919 % 101 + 1);
+        ck_assert_ptr_nonnull(buf_cstr(&text));
+        open_store();
+        append_folded((const char *)text.data, CPU, "many", NOW - 5 * S, 9);
+        for (unsigned max = 1; max <= 320; max += 29) {
+                char parameter[32];
+                int64_t least = INT64_MAX, parents = 0;
+
+                snprintf(parameter, sizeof parameter, "max_nodes=%u", max);
+                {
+                        ASK(json, "flame", "selector={service.name=\"many\"}", parameter);
+                        struct json_object *j = json_tokener_parse(json), *nodes = json_object_object_get(j, "nodes");
+                        size_t count = json_object_array_length(nodes);
+
+                        ck_assert_uint_eq(count, max < 318 ? max : 318);
+                        ck_assert_int_eq(json_object_get_int64(json_object_object_get(j, "left_out")), (int64_t)(318 - count));
+                        for (size_t i = 1; i < count; i++) {
+                                struct json_object *n = json_object_array_get_idx(nodes, i);
+                                int64_t total = json_object_get_int64(json_object_array_get_idx(n, 3));
+
+                                least = total < least ? total : least;
+                                parents += json_object_get_int64(json_object_array_get_idx(n, 0)) == 0;
+                        }
+                        /* The 17 functions outweigh every leaf, and no leaf left out outweighs one that was kept. */
+                        if (max > 18)
+                                ck_assert_int_eq(parents, 17);
+                        if (max == 30)
+                                ck_assert_int_ge(least, 97);
+                        json_object_put(j);
+                }
+        }
+        close_store();
+}
+END_TEST
+
 START_TEST(a_name_cannot_end_the_pages_script)
 {
         open_store();
@@ -503,6 +544,6 @@ TEST_SUITE("query", selectors_parse_as_in_prometheus, regular_expressions_match_
            no_pattern_takes_more_than_linear_time,
            bad_selectors_say_what_was_expected_where, times_parse_in_every_form, values_read_well,
            top_counts_leaves_flat_and_recursion_once, folded_merges_equal_stacks_and_marks_the_kernel,
-           flame_json_holds_the_tree_in_drawing_order, a_name_cannot_end_the_pages_script, diff_shows_both_sides,
+           flame_json_holds_the_tree_in_drawing_order, the_heaviest_nodes_are_kept, a_name_cannot_end_the_pages_script, diff_shows_both_sides,
            pprof_output_holds_the_same_sums, types_are_chosen_by_name_or_part, series_sum_per_step_from_multiples_of_it,
            labels_and_values_are_listed, wrong_parameters_are_named)
