@@ -20,7 +20,8 @@ void ask_param(struct ask_params *p, const char *name, const char *value)
 enum status ask_selector(int argc, char **argv, const char **ret, struct error *err)
 {
         if (argc > 1)
-                return error_set(err, ST_USAGE, "one selector at most; '%s' is too much (quote it for the shell)", argv[1]);
+                return error_set(err, ST_USAGE, "one selector at most; '%s' is too much (quote it for the shell)",
+                                 argv[1]);
         *ret = argc ? argv[0] : "";
         return ST_OK;
 }
@@ -35,8 +36,8 @@ static const char *param_value(void *context, const char *name)
         return NULL;
 }
 
-static enum status ask_directory(const char *data, const char *operation, struct ask_params *params, struct buf *ret,
-                                 struct error *err)
+static enum status ask_directory(const char *data, const char *operation, struct ask_params *params,
+                                 struct buf *ret, struct error *err)
 {
         _cleanup_free_ char *profiles = path_join(data, "profiles"), *index = path_join(data, "index");
         struct profile_store_options options = { .size = sizeof options, .read_only = true };
@@ -56,8 +57,8 @@ static enum status ask_directory(const char *data, const char *operation, struct
                 return st;
         st = profile_store_open(profiles, &options, &store, err);
         if (!st)
-                st = query_run(store, operation, param_value, params, now.tv_sec * INT64_C(1000000000) + now.tv_nsec, ret,
-                               &content_type, err);
+                st = query_run(store, operation, param_value, params,
+                               now.tv_sec * INT64_C(1000000000) + now.tv_nsec, ret, &content_type, err);
         if (store)
                 profile_store_close(store);
         if (options.symbols)
@@ -65,7 +66,8 @@ static enum status ask_directory(const char *data, const char *operation, struct
         return st;
 }
 
-static enum status make_path(const char *operation, const struct ask_params *params, struct buf *path, struct error *err)
+static enum status make_path(const char *operation, const struct ask_params *params, struct buf *path,
+                             struct error *err)
 {
         const char *name = param_value((void *)params, "name");
         char separator = '?';
@@ -93,7 +95,8 @@ static enum status make_path(const char *operation, const struct ask_params *par
 static enum status ask_server(const struct ask_options *o, const char *operation, const struct ask_params *params,
                               struct buf *ret, struct error *err)
 {
-        struct http_client_options options = { .size = sizeof options, .attempts = 2,
+        struct http_client_options options = { .size = sizeof options,
+                                               .attempts = 2,
                                                .base_url = o->server ? o->server : DEFAULT_SERVER };
         struct http_client_request request = { .method = "GET", .max_response = LIMIT_RESPONSE_BYTES };
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
@@ -114,8 +117,10 @@ static enum status ask_server(const struct ask_options *o, const char *operation
                 return st;
         request.path = (const char *)path.data;
         st = http_client_send(client, &request, &response, err);
-        if (st == ST_BAD_DATA && strcmp(http_client_error_member(&response, "reason", reason, sizeof reason), "usage") == 0)
-                return error_set(err, ST_USAGE, "%s", http_client_error_member(&response, "error", text, sizeof text));
+        if (st == ST_BAD_DATA &&
+            strcmp(http_client_error_member(&response, "reason", reason, sizeof reason), "usage") == 0)
+                return error_set(err, ST_USAGE, "%s",
+                                 http_client_error_member(&response, "error", text, sizeof text));
         if (st)
                 return st;
         buf_append(ret, response.body.data, response.body.size);

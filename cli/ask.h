@@ -17,12 +17,13 @@ struct ask_options {
         const char *from, *to, *type;
 };
 
-#define ASK_OPTIONS(o)                                                                                               \
-        OPTION_STRING("server", 0, "URL", &(o)->server, "ask this server (default " DEFAULT_SERVER ")"),              \
-                OPTION_STRING("data", 0, "DIR", &(o)->data, "read this data directory instead, without a server"),    \
-                OPTION_STRING("token-file", 0, "FILE", &(o)->token_file, "file with the token for the server"),       \
-                OPTION_STRING("from", 0, "T", &(o)->from, "start: now-1h (default), 2026-01-31T12:00:00Z, seconds"),  \
-                OPTION_STRING("to", 0, "T", &(o)->to, "end (default now)"),                                           \
+#define ASK_OPTIONS(o)                                                                                             \
+        OPTION_STRING("server", 0, "URL", &(o)->server, "ask this server (default " DEFAULT_SERVER ")"),           \
+                OPTION_STRING("data", 0, "DIR", &(o)->data, "read this data directory instead, without a server"), \
+                OPTION_STRING("token-file", 0, "FILE", &(o)->token_file, "file with the token for the server"),    \
+                OPTION_STRING("from", 0, "T", &(o)->from,                                                          \
+                              "start: now-1h (default), 2026-01-31T12:00:00Z, seconds"),                           \
+                OPTION_STRING("to", 0, "T", &(o)->to, "end (default now)"),                                        \
                 OPTION_STRING("type", 0, "T", &(o)->type, "profile type, or a part of it: cpu, memory, ...")
 
 #define ASK_PARAMS 16

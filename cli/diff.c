@@ -6,10 +6,11 @@
 #include "cli/command.h"
 
 static const struct usage usage = {
-        .synopsis = "cairn diff [--server URL | --data DIR] [--base-from T] [--base-to T] [--base SELECTOR] [--from T] "
-                    "[--to T] [--type T] [--format F] [--output FILE] [SELECTOR]",
-        .about = "Compare two selections: before (the base) and after. What the base leaves open is the same as after. "
-                 "Functions are sorted by how much their flat cost changed.",
+        .synopsis =
+                "cairn diff [--server URL | --data DIR] [--base-from T] [--base-to T] [--base SELECTOR] [--from T] "
+                "[--to T] [--type T] [--format F] [--output FILE] [SELECTOR]",
+        .about = "Compare two selections: before (the base) and after. What the base leaves open is the same as "
+                 "after. Functions are sorted by how much their flat cost changed.",
         .examples = "  cairn diff --base-from now-2h --base-to now-1h '{service.name=\"api\"}'\n"
                     "  cairn diff --base '{version=\"1\"}' '{version=\"2\"}' --output diff.html\n",
 };
@@ -33,7 +34,8 @@ int command_diff(int argc, char **argv)
                 OPTION_STRING("base-from", 0, "T", &from, "start of the base"),
                 OPTION_STRING("base-to", 0, "T", &to, "end of the base"),
                 OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json"),
-                OPTION_STRING("format", 0, "F", &format, "text, rows (JSON of the table), json (flame graph) or html"),
+                OPTION_STRING("format", 0, "F", &format,
+                              "text, rows (JSON of the table), json (flame graph) or html"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
                 OPTION_FLAG("json", 0, &json, "the same as --format rows"),
                 OPTION_END,

@@ -8,8 +8,8 @@
 static const struct usage usage = {
         .synopsis = "cairn flame [--server URL | --data DIR] [--from T] [--to T] [--type T] [--format F] "
                     "[--output FILE] [SELECTOR]",
-        .about = "Write a flame graph. The format follows from the file's name (.html, .json, .pb.gz, .txt, otherwise "
-                 "folded) unless --format says it; on standard output it is folded stacks.",
+        .about = "Write a flame graph. The format follows from the file's name (.html, .json, .pb.gz, .txt, "
+                 "otherwise folded) unless --format says it; on standard output it is folded stacks.",
         .examples = "  cairn flame --output cpu.html '{service.name=\"api\"}'\n"
                     "  cairn flame | flamegraph.pl > cpu.svg\n"
                     "  cairn flame --format text --callees-of PyEval_EvalCode\n",
@@ -24,8 +24,10 @@ static bool ends_in(const char *text, const char *end)
 
 static const char *format_of(const char *output)
 {
-        static const char *const endings[][2] = { { ".html", "html" },  { ".htm", "html" },   { ".json", "json" },
-                                                  { ".pb.gz", "pprof" }, { ".pprof", "pprof" }, { ".txt", "text" } };
+        static const char *const endings[][2] = {
+                { ".html", "html" },   { ".htm", "html" },    { ".json", "json" },
+                { ".pb.gz", "pprof" }, { ".pprof", "pprof" }, { ".txt", "text" }
+        };
 
         for (size_t i = 0; output && i < sizeof endings / sizeof *endings; i++)
                 if (ends_in(output, endings[i][0]))
@@ -36,8 +38,11 @@ static const char *format_of(const char *output)
 static enum status write_flame(const struct ask_options *o, const char *format, struct ask_params *params,
                                const char *output, struct error *err)
 {
-        static const char *const formats[][2] = { { "folded", "folded" }, { "pprof", "pprof" }, { "html", "flame" },
-                                                  { "json", "flame" },    { "text", "flame" } };
+        static const char *const formats[][2] = { { "folded", "folded" },
+                                                  { "pprof", "pprof" },
+                                                  { "html", "flame" },
+                                                  { "json", "flame" },
+                                                  { "text", "flame" } };
 
         for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
                 if (strcmp(formats[i][0], format) != 0)

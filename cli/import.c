@@ -18,12 +18,14 @@
 #include "query/time_text.h"
 
 static const struct usage usage = {
-        .synopsis = "cairn import [--server URL] [--format F] [--label K=V]... [--type ID] [--time T] [--dry-run] FILE...",
-        .about = "Send profiles in pprof, OTLP, perf script or folded form to the service; the form is recognized unless "
-                 "--format says it. The same file sent twice counts once. With --dry-run files are only read and checked.",
+        .synopsis = "cairn import [--server URL] [--format F] [--label K=V]... [--type ID] [--time T] [--dry-run] "
+                    "FILE...",
+        .about = "Send profiles in pprof, OTLP, perf script or folded form to the service; the form is recognized "
+                 "unless --format says it. The same file sent twice counts once. With --dry-run files are only read and "
+                 "checked.",
         .examples = "  cairn import --label service.name=api cpu.pb.gz\n"
-                    "  perf record -g --buildid-mmap ./app; perf script --show-mmap-events > app.txt; cairn import app.txt\n"
-                    "  cairn import --format folded --type process_cpu:samples:count:cpu:nanoseconds out.folded\n",
+                    "  perf record -g --buildid-mmap ./app; perf script --show-mmap-events > app.txt; cairn import "
+                    "app.txt\n  cairn import --format folded --type process_cpu:samples:count:cpu:nanoseconds out.folded\n",
 };
 
 struct import_options {
@@ -53,8 +55,8 @@ static bool looks_like_text(const struct buf *b)
         return true;
 }
 
-static enum status decode_as(enum format f, const struct buf *b, const struct import_options *o, struct profile *ret,
-                             struct error *err)
+static enum status decode_as(enum format f, const struct buf *b, const struct import_options *o,
+                             struct profile *ret, struct error *err)
 {
         switch (f) {
         case FORMAT_PPROF:
@@ -70,8 +72,8 @@ static enum status decode_as(enum format f, const struct buf *b, const struct im
 }
 
 /* A pprof file has a string table where an OTLP request has nothing, so at most one of the two decodes. */
-static enum status decode(const struct buf *b, const struct import_options *o, struct profile *ret, enum format *format_ret,
-                          struct error *err)
+static enum status decode(const struct buf *b, const struct import_options *o, struct profile *ret,
+                          enum format *format_ret, struct error *err)
 {
         bool text = looks_like_text(b);
         enum format first = text ? FORMAT_PERF : FORMAT_PPROF, second = text ? FORMAT_FOLDED : FORMAT_OTLP;
@@ -92,8 +94,9 @@ static enum status decode(const struct buf *b, const struct import_options *o, s
                 *format_ret = second;
                 st = decode_as(second, b, o, ret, &second_err);
                 if (st == ST_BAD_DATA)
-                        return error_set(err, st, "in no form we know; as %s: %.80s; as %s: %.80s", format_names[first],
-                                         first_err.text, format_names[second], second_err.text);
+                        return error_set(err, st, "in no form we know; as %s: %.80s; as %s: %.80s",
+                                         format_names[first], first_err.text, format_names[second],
+                                         second_err.text);
                 first_err = second_err;
         }
         if (st)
@@ -136,10 +139,13 @@ static enum status add_labels(struct profile *p, const struct option_list *label
 
 static enum status send_profile(const struct import_options *o, const struct profile *p, struct error *err)
 {
-        static const char *const headers[] = { "Content-Type: application/x-protobuf", "Content-Encoding: gzip", NULL };
-        struct http_client_options options = { .size = sizeof options, .base_url = o->server ? o->server : DEFAULT_SERVER };
-        struct http_client_request request = { .method = "POST", .path = "/v1development/profiles", .headers = headers,
-                                               .repeatable = true }; /* equal bodies count once */
+        static const char *const headers[] = { "Content-Type: application/x-protobuf", "Content-Encoding: gzip",
+                                               NULL };
+        struct http_client_options options = { .size = sizeof options,
+                                               .base_url = o->server ? o->server : DEFAULT_SERVER };
+        struct http_client_request request = {
+                .method = "POST", .path = "/v1development/profiles", .headers = headers, .repeatable = true
+        }; /* equal bodies count once */
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_free_ char *token = NULL;
@@ -177,7 +183,8 @@ static enum status import_file(const struct import_options *common, const char *
         if (st)
                 return st;
         if (!o.time_unix_ns)
-                o.time_unix_ns = stat(path, &file) ? 0 : file.st_mtim.tv_sec * INT64_C(1000000000) + file.st_mtim.tv_nsec;
+                o.time_unix_ns =
+                        stat(path, &file) ? 0 : file.st_mtim.tv_sec * INT64_C(1000000000) + file.st_mtim.tv_nsec;
         st = decode(&b, &o, &p, &format, err);
         if (st)
                 return st;
@@ -205,7 +212,8 @@ static enum status import_all(struct import_options *o, int argc, char **argv, s
         if (argc == 0)
                 return error_set(err, ST_USAGE, "which file?");
         if (o->time)
-                st = time_text_parse(o->time, now.tv_sec * INT64_C(1000000000) + now.tv_nsec, &o->time_unix_ns, err);
+                st = time_text_parse(o->time, now.tv_sec * INT64_C(1000000000) + now.tv_nsec, &o->time_unix_ns,
+                                     err);
         for (int i = 0; !st && i < argc; i++) {
                 st = import_file(o, argv[i], err);
                 if (st)
@@ -223,7 +231,8 @@ int command_import(int argc, char **argv)
                 OPTION_STRING("format", 0, "F", &o.format, "pprof, otlp, perf (the text of perf script) or folded"),
                 OPTION_LIST("label", 0, "K=V", &o.labels, "give every sample that lacks it this label"),
                 OPTION_STRING("type", 0, "ID", &o.type, "profile type of folded stacks, five parts joined by ':'"),
-                OPTION_STRING("time", 0, "T", &o.time, "when samples without a time were taken (default: the file's time)"),
+                OPTION_STRING("time", 0, "T", &o.time,
+                              "when samples without a time were taken (default: the file's time)"),
                 OPTION_FLAG("dry-run", 0, &o.dry_run, "read and check, send nothing"),
                 OPTION_END,
         };

@@ -6,8 +6,8 @@
 static const struct usage usage = {
         .synopsis = "cairn query [--server URL | --data DIR] [--from T] [--to T] [--type T] "
                     "[--types | --labels | --values LABEL | --series | --missing] [--json] [SELECTOR]",
-        .about = "Print the merged call tree of the samples that a selector matches, or their cost over time, or what "
-                 "profile types, labels and values there are, or which objects lack debuginfo.",
+        .about = "Print the merged call tree of the samples that a selector matches, or their cost over time, or "
+                 "what profile types, labels and values there are, or which objects lack debuginfo.",
         .examples = "  cairn query '{comm=~\"post.*\"}'\n"
                     "  cairn query --series --step 1m '{service.name=\"api\"}'\n"
                     "  cairn query --values comm\n"
@@ -37,12 +37,17 @@ int command_query(int argc, char **argv)
         enum status st = options_parse(&usage, specs, &argc, &argv, &err);
 
         if (!st && types + labels + series + missing + (values != NULL) > 1)
-                st = error_set(&err, ST_USAGE, "--types, --labels, --values, --series and --missing exclude each other");
+                st = error_set(&err, ST_USAGE,
+                               "--types, --labels, --values, --series and --missing exclude each other");
         if (!st)
                 st = ask_selector(argc, argv, &selector, &err);
         if (!st) {
-                operation = types ? "types" : labels ? "labels" : values ? "values" : series ? "series" :
-                            missing ? "missing" : "flame";
+                operation = types     ? "types"
+                            : labels  ? "labels"
+                            : values  ? "values"
+                            : series  ? "series"
+                            : missing ? "missing"
+                                      : "flame";
                 ask_param(&params, "selector", selector);
                 ask_param(&params, "name", values);
                 ask_param(&params, "step", step);

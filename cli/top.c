@@ -4,9 +4,10 @@
 #include "cli/command.h"
 
 static const struct usage usage = {
-        .synopsis = "cairn top [--server URL | --data DIR] [--from T] [--to T] [--type T] [--limit N] [--json] [SELECTOR]",
-        .about = "Print the functions that cost most: flat is what was spent in the function itself, cumulative also what "
-                 "it called. Inlined functions count as functions.",
+        .synopsis = "cairn top [--server URL | --data DIR] [--from T] [--to T] [--type T] [--limit N] [--json] "
+                    "[SELECTOR]",
+        .about = "Print the functions that cost most: flat is what was spent in the function itself, cumulative "
+                 "also what it called. Inlined functions count as functions.",
         .examples = "  cairn top\n"
                     "  cairn top --from now-5m '{comm=\"python3\"}'\n"
                     "  cairn top --json --limit 10 --type memory --data ./cairn-data\n",
@@ -22,7 +23,8 @@ int command_top(int argc, char **argv)
                 ASK_OPTIONS(&o),
                 OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
-                OPTION_FLAG("json", 0, &json, "print a JSON array of {function, file, line, flat, cumulative, ...}"),
+                OPTION_FLAG("json", 0, &json,
+                            "print a JSON array of {function, file, line, flat, cumulative, ...}"),
                 OPTION_END,
         };
         struct error err;

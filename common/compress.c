@@ -73,7 +73,8 @@ static enum status unpack_members(z_stream *z, const uint8_t *data, size_t n, st
                 } else if (rc == Z_MEM_ERROR) {
                         return error_no_memory(err);
                 } else if (rc != Z_OK && rc != Z_BUF_ERROR) {
-                        return error_set(err, ST_BAD_DATA, "gzip data is damaged: %s", z->msg ? z->msg : "bad stream");
+                        return error_set(err, ST_BAD_DATA, "gzip data is damaged: %s",
+                                         z->msg ? z->msg : "bad stream");
                 } else if (z->avail_in == 0 && taken == n && z->avail_out) {
                         return error_set(err, ST_BAD_DATA, "gzip data is cut off");
                 }

@@ -47,7 +47,8 @@ static enum status add_frame(struct profile *p, struct number_map *names, const 
         }
         st = profile_add_string(p, text, text_cut(text, n, LIMIT_NAME_BYTES), &line.function, err);
         if (!st)
-                st = number_map_get(names, &(struct number_key){ { line.function, l.is_kernel } }, ret, &fresh, err);
+                st = number_map_get(names, &(struct number_key){ { line.function, l.is_kernel } }, ret, &fresh,
+                                    err);
         if (st || !fresh)
                 return st;
         st = profile_add_line(p, &line, &l.first_line, err);

@@ -18,7 +18,7 @@
  * @param type_id  the samples' type, five parts; NULL: "samples:samples:count::".
  * @return ST_BAD_DATA with the line's number when a line has no count.
  */
-enum status folded_decode(const void *data, size_t n, const char *type_id, struct profile *ret, struct error *err)
-        MUST_CHECK;
+enum status folded_decode(const void *data, size_t n, const char *type_id, struct profile *ret,
+                          struct error *err) MUST_CHECK;
 
 #endif

@@ -17,8 +17,8 @@ enum status label_list_set(struct label_list *l, uint32_t key, uint32_t value, s
         return ST_OK;
 }
 
-enum status label_list_set_text(struct label_list *l, struct profile *p, const char *key, const char *value, size_t n,
-                                struct error *err)
+enum status label_list_set_text(struct label_list *l, struct profile *p, const char *key, const char *value,
+                                size_t n, struct error *err)
 {
         uint32_t k, v;
         enum status st = profile_add_string(p, key, text_cut(key, strlen(key), LIMIT_LABEL_BYTES), &k, err);

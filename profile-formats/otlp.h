@@ -34,15 +34,17 @@
 enum status otlp_decode(const void *data, size_t n, struct profile *ret, struct error *err) MUST_CHECK;
 
 /**
- * Append an ExportProfilesServiceRequest that any OTLP receiver takes. otlp_decode() gives the same profile back, up
- * to the order and numbering of its entries. Labels that all samples share become resource attributes.
+ * Append an ExportProfilesServiceRequest that any OTLP receiver takes. otlp_decode() gives the same profile back,
+ * up to the order and numbering of its entries. Labels that all samples share become resource attributes.
  */
 enum status otlp_encode(const struct profile *p, struct buf *ret, struct error *err) MUST_CHECK;
 
-/** Append an ExportProfilesServiceResponse; with rejected 0 and message NULL it is the empty body of full success. */
+/** Append an ExportProfilesServiceResponse; with rejected 0 and message NULL it is the empty body of full success.
+ */
 void otlp_put_response(struct buf *ret, uint64_t rejected, const char *message);
 
-/** Append a google.rpc.Status, the body of every error. code is a gRPC code: 3 invalid argument, 8 exhausted, ... */
+/** Append a google.rpc.Status, the body of every error. code is a gRPC code: 3 invalid argument, 8 exhausted, ...
+ */
 void otlp_put_status(struct buf *ret, uint32_t code, const char *message);
 
 #endif

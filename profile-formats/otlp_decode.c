@@ -33,7 +33,8 @@ static enum status add_attribute(struct label_list *l, const struct otlp_attribu
 }
 
 /* Resource and InstrumentationScope differ in the number of their attributes field. */
-static enum status add_key_values(struct decoder *d, struct reader r, uint32_t field, struct label_list *l, struct error *err)
+static enum status add_key_values(struct decoder *d, struct reader r, uint32_t field, struct label_list *l,
+                                  struct error *err)
 {
         struct wire_field f;
         enum status st = ST_OK;
@@ -52,8 +53,8 @@ static enum status add_key_values(struct decoder *d, struct reader r, uint32_t f
         return st;
 }
 
-static enum status add_indexed(struct decoder *d, struct wire_field *f, const struct reader *at, struct label_list *l,
-                               bool *truncated, struct error *err)
+static enum status add_indexed(struct decoder *d, struct wire_field *f, const struct reader *at,
+                               struct label_list *l, bool *truncated, struct error *err)
 {
         uint64_t index;
         enum status st = ST_OK;
@@ -131,7 +132,8 @@ static enum status sample_labels(struct decoder *d, const struct context *c, con
         return ST_OK;
 }
 
-static enum status add_events(struct decoder *d, const struct context *c, struct profile_sample *s, struct error *err)
+static enum status add_events(struct decoder *d, const struct context *c, struct profile_sample *s,
+                              struct error *err)
 {
         size_t values = d->values.size / sizeof(uint64_t), times = d->timestamps.size / sizeof(uint64_t);
         enum status st = ST_OK;
@@ -202,15 +204,16 @@ static enum status read_sample(struct decoder *d, struct reader r, const struct 
                         first = false;
                         while (wire_next_number(&f, WIRE_VARINT, &v))
                                 buf_append_uleb128(&unpacked, v);
-                        st = f.bytes.failed ? reader_error(&f.bytes, err, "OTLP sample") :
-                                              buf_status(&unpacked, err, "list of attribute indices of an OTLP sample");
+                        st = f.bytes.failed
+                                     ? reader_error(&f.bytes, err, "OTLP sample")
+                                     : buf_status(&unpacked, err, "list of attribute indices of an OTLP sample");
                         if (!st)
                                 reader_init(&attributes, unpacked.data, unpacked.size);
                         break;
                 case SAMPLE_LINK:
                         if (f.type == WIRE_BYTES) {
-                                st = error_at(err, ST_BAD_DATA, message.base, "OTLP sample has values in field 3: %s",
-                                              too_old);
+                                st = error_at(err, ST_BAD_DATA, message.base,
+                                              "OTLP sample has values in field 3: %s", too_old);
                                 break;
                         }
                         st = otlp_check_index(dict, DICTIONARY_LINKS, f.value, &message, err);
@@ -279,11 +282,14 @@ static uint32_t take_type_label(const struct profile *p, struct label_list *l)
         return 0;
 }
 
-static enum status add_type(struct decoder *d, const struct value_type *sample, const struct value_type *period_type,
-                            int64_t period, struct context *c, struct error *err)
+static enum status add_type(struct decoder *d, const struct value_type *sample,
+                            const struct value_type *period_type, int64_t period, struct context *c,
+                            struct error *err)
 {
         struct profile *p = d->p;
-        struct profile_type named = { .id = take_type_label(p, &c->labels), .unit = sample->unit, .period = period };
+        struct profile_type named = { .id = take_type_label(p, &c->labels),
+                                      .unit = sample->unit,
+                                      .period = period };
 
         if (named.id)
                 return profile_add_type(p, &named, &c->type, err);
@@ -292,7 +298,8 @@ static enum status add_type(struct decoder *d, const struct value_type *sample, 
                                 &c->type, err);
 }
 
-static enum status read_profile(struct decoder *d, struct reader r, const struct label_list *outer, struct error *err)
+static enum status read_profile(struct decoder *d, struct reader r, const struct label_list *outer,
+                                struct error *err)
 {
         const struct reader message = r;
         struct context c = { .labels = *outer };
@@ -356,9 +363,11 @@ static enum status read_profile(struct decoder *d, struct reader r, const struct
 }
 
 /*
- * A wrapper (ResourceProfiles, ScopeProfiles) may hold its attributes after what they describe, so it is walked twice.
+ * A wrapper (ResourceProfiles, ScopeProfiles) may hold its attributes after what they describe, so it is walked
+ * twice.
  */
-static enum status read_scope_profiles(struct decoder *d, struct reader r, const struct label_list *outer, struct error *err)
+static enum status read_scope_profiles(struct decoder *d, struct reader r, const struct label_list *outer,
+                                       struct error *err)
 {
         const struct reader message = r;
         struct label_list l = *outer;

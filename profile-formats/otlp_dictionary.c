@@ -16,9 +16,12 @@ static const struct {
         const char *name;
         uint32_t limit;
 } tables[DICTIONARY_TABLES] = {
-        [DICTIONARY_MAPPINGS] = { "mapping", LIMIT_LOCATIONS },   [DICTIONARY_LOCATIONS] = { "location", LIMIT_LOCATIONS },
-        [DICTIONARY_FUNCTIONS] = { "function", LIMIT_LOCATIONS }, [DICTIONARY_LINKS] = { "link", LIMIT_SAMPLES },
-        [DICTIONARY_STRINGS] = { "string", LIMIT_STRINGS },       [DICTIONARY_ATTRIBUTES] = { "attribute", LIMIT_STRINGS },
+        [DICTIONARY_MAPPINGS] = { "mapping", LIMIT_LOCATIONS },
+        [DICTIONARY_LOCATIONS] = { "location", LIMIT_LOCATIONS },
+        [DICTIONARY_FUNCTIONS] = { "function", LIMIT_LOCATIONS },
+        [DICTIONARY_LINKS] = { "link", LIMIT_SAMPLES },
+        [DICTIONARY_STRINGS] = { "string", LIMIT_STRINGS },
+        [DICTIONARY_ATTRIBUTES] = { "attribute", LIMIT_STRINGS },
         [DICTIONARY_STACKS] = { "stack", LIMIT_SAMPLES },
 };
 
@@ -41,8 +44,8 @@ static struct reader entry_reader(const struct otlp_dictionary *d, unsigned tabl
         return r;
 }
 
-enum status otlp_check_index(const struct otlp_dictionary *d, unsigned table, uint64_t index, const struct reader *at,
-                             struct error *err)
+enum status otlp_check_index(const struct otlp_dictionary *d, unsigned table, uint64_t index,
+                             const struct reader *at, struct error *err)
 {
         if (index == 0 || index < d->counts[table])
                 return ST_OK;
@@ -66,8 +69,8 @@ enum status otlp_string(struct otlp_dictionary *d, uint64_t index, const struct 
                 uint32_t number;
 
                 e = &d->tables[DICTIONARY_STRINGS][index];
-                st = profile_add_string(d->p, (const char *)e->data, text_cut(e->data, e->size, LIMIT_NAME_BYTES), &number,
-                                        err);
+                st = profile_add_string(d->p, (const char *)e->data, text_cut(e->data, e->size, LIMIT_NAME_BYTES),
+                                        &number, err);
                 if (st)
                         return st;
                 d->strings[index] = number + 1;
@@ -96,7 +99,8 @@ static size_t double_text(double v, char *out, size_t n)
 }
 
 /* Arrays and maps are skipped, not descended into: they are no labels, and their nesting costs nothing. */
-static enum status any_value(struct otlp_dictionary *d, struct reader r, struct otlp_attribute *ret, struct error *err)
+static enum status any_value(struct otlp_dictionary *d, struct reader r, struct otlp_attribute *ret,
+                             struct error *err)
 {
         const uint8_t *text = NULL;
         char number[40];
@@ -136,7 +140,8 @@ static enum status any_value(struct otlp_dictionary *d, struct reader r, struct 
         return profile_add_string(d->p, (const char *)text, text_cut(text, n, LIMIT_LABEL_BYTES), &ret->value, err);
 }
 
-enum status otlp_key_value(struct otlp_dictionary *d, struct reader r, struct otlp_attribute *ret, struct error *err)
+enum status otlp_key_value(struct otlp_dictionary *d, struct reader r, struct otlp_attribute *ret,
+                           struct error *err)
 {
         struct otlp_attribute a = { 0 };
         struct wire_field f;
@@ -145,7 +150,8 @@ enum status otlp_key_value(struct otlp_dictionary *d, struct reader r, struct ot
         while (!st && wire_next(&r, &f)) {
                 if (f.number == KEY_VALUE_KEY && f.type == WIRE_BYTES && f.bytes.size)
                         st = profile_add_string(d->p, (const char *)f.bytes.data,
-                                                text_cut(f.bytes.data, f.bytes.size, LIMIT_LABEL_BYTES), &a.key, err);
+                                                text_cut(f.bytes.data, f.bytes.size, LIMIT_LABEL_BYTES), &a.key,
+                                                err);
                 else if (f.number == KEY_VALUE_KEY_STRINDEX && f.type == WIRE_VARINT && f.value)
                         st = otlp_string(d, f.value, &r, &a.key, err);
                 else if (f.number == KEY_VALUE_VALUE && f.type == WIRE_BYTES)
@@ -183,16 +189,16 @@ static enum status read_attribute(struct otlp_dictionary *d, uint32_t i, struct 
 
 static void take_build_id(struct build_id *id, int *rank, const char *key, const char *value)
 {
-        static const char *const keys[] = { ATTRIBUTE_BUILD_ID_GNU, ATTRIBUTE_BUILD_ID_GO, ATTRIBUTE_BUILD_ID_HTLHASH,
-                                            ATTRIBUTE_BUILD_ID_PROFILING };
+        static const char *const keys[] = { ATTRIBUTE_BUILD_ID_GNU, ATTRIBUTE_BUILD_ID_GO,
+                                            ATTRIBUTE_BUILD_ID_HTLHASH, ATTRIBUTE_BUILD_ID_PROFILING };
 
         for (int i = 0; i < 4 && i < *rank; i++) {
                 struct build_id found;
 
                 if (strcmp(key, keys[i]) != 0)
                         continue;
-                if (i == 1 ? build_id_from_go(&found, value, strlen(value)) :
-                             build_id_from_hex(&found, value, strlen(value))) {
+                if (i == 1 ? build_id_from_go(&found, value, strlen(value))
+                           : build_id_from_hex(&found, value, strlen(value))) {
                         *id = found;
                         *rank = i;
                 }
@@ -263,7 +269,8 @@ static enum status read_function(struct otlp_dictionary *d, uint32_t i, struct e
         return st;
 }
 
-static enum status read_line(struct otlp_dictionary *d, struct reader r, struct profile_location *l, struct error *err)
+static enum status read_line(struct otlp_dictionary *d, struct reader r, struct profile_location *l,
+                             struct error *err)
 {
         struct profile_line line = { 0 };
         struct wire_field f;
@@ -325,7 +332,8 @@ static enum status read_location(struct otlp_dictionary *d, uint32_t i, struct e
                                 if (strcmp(key, ATTRIBUTE_ADDRESS_KIND) == 0)
                                         kind = otlp_text(d, d->attributes[index].value);
                                 else if (strcmp(key, ATTRIBUTE_FRAME_TYPE) == 0)
-                                        kernel_frame = strcmp(otlp_text(d, d->attributes[index].value), "kernel") == 0;
+                                        kernel_frame =
+                                                strcmp(otlp_text(d, d->attributes[index].value), "kernel") == 0;
                         }
                         if (!st && f.bytes.failed)
                                 st = reader_error(&f.bytes, err, "OTLP location");
@@ -404,9 +412,11 @@ static enum status read_link(struct otlp_dictionary *d, uint32_t i, struct error
         struct wire_field f;
 
         while (wire_next(&r, &f)) {
-                if (f.number == LINK_TRACE_ID && f.type == WIRE_BYTES && f.bytes.size == sizeof d->links[i].trace_id)
+                if (f.number == LINK_TRACE_ID && f.type == WIRE_BYTES &&
+                    f.bytes.size == sizeof d->links[i].trace_id)
                         memcpy(d->links[i].trace_id, f.bytes.data, f.bytes.size);
-                else if (f.number == LINK_SPAN_ID && f.type == WIRE_BYTES && f.bytes.size == sizeof d->links[i].span_id)
+                else if (f.number == LINK_SPAN_ID && f.type == WIRE_BYTES &&
+                         f.bytes.size == sizeof d->links[i].span_id)
                         memcpy(d->links[i].span_id, f.bytes.data, f.bytes.size);
                 else if ((f.number == LINK_TRACE_ID || f.number == LINK_SPAN_ID) &&
                          (f.type != WIRE_BYTES || f.bytes.size))
@@ -446,7 +456,8 @@ static enum status check_entry_zero(const struct otlp_dictionary *d, unsigned ta
                         tables[table].name);
 }
 
-static enum status walk_entries(struct otlp_dictionary *d, const void *data, size_t n, bool store, struct error *err)
+static enum status walk_entries(struct otlp_dictionary *d, const void *data, size_t n, bool store,
+                                struct error *err)
 {
         struct reader request;
         struct wire_field part, entry;

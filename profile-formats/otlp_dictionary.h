@@ -35,7 +35,7 @@ struct otlp_dictionary {
         const uint8_t *start; /* of the request, for offsets in messages */
         struct otlp_entry *tables[DICTIONARY_TABLES];
         uint32_t counts[DICTIONARY_TABLES];
-        uint32_t *strings;    /* of the profile, plus one; 0: not yet added */
+        uint32_t *strings; /* of the profile, plus one; 0: not yet added */
         struct otlp_attribute *attributes;
         struct otlp_link *links;
         uint32_t *mappings, *locations, *stacks; /* numbers in the profile */
@@ -51,16 +51,16 @@ enum status otlp_dictionary_read(struct otlp_dictionary *d, struct profile *p, c
 void otlp_dictionary_deinit(struct otlp_dictionary *d);
 
 /** ST_BAD_DATA unless index is inside the table. Index 0 is always inside. */
-enum status otlp_check_index(const struct otlp_dictionary *d, unsigned table, uint64_t index, const struct reader *at,
-                             struct error *err) MUST_CHECK;
+enum status otlp_check_index(const struct otlp_dictionary *d, unsigned table, uint64_t index,
+                             const struct reader *at, struct error *err) MUST_CHECK;
 
 /** The profile's string for a string index. */
 enum status otlp_string(struct otlp_dictionary *d, uint64_t index, const struct reader *at, uint32_t *ret,
                         struct error *err) MUST_CHECK;
 
 /** Decode a KeyValue message (of a resource or a scope). */
-enum status otlp_key_value(struct otlp_dictionary *d, struct reader r, struct otlp_attribute *ret, struct error *err)
-        MUST_CHECK;
+enum status otlp_key_value(struct otlp_dictionary *d, struct reader r, struct otlp_attribute *ret,
+                           struct error *err) MUST_CHECK;
 
 /** An attribute's key or value as text. */
 const char *otlp_text(const struct otlp_dictionary *d, uint32_t string);

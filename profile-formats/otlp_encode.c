@@ -139,9 +139,9 @@ static void put_locations(struct encoder *e)
                                         attribute(e, extra(e, EXTRA_FRAME_TYPE), extra(e, EXTRA_KERNEL)));
                 wire_put_varint(e->out, LOCATION_ATTRIBUTES,
                                 attribute(e, extra(e, EXTRA_ADDRESS_KIND),
-                                          extra(e, l->kind == ADDRESS_FILE_OFFSET ? EXTRA_FILE_OFFSET :
-                                                   l->kind == ADDRESS_NONE        ? EXTRA_NONE :
-                                                                                    EXTRA_OBJECT)));
+                                          extra(e, l->kind == ADDRESS_FILE_OFFSET ? EXTRA_FILE_OFFSET
+                                                   : l->kind == ADDRESS_NONE      ? EXTRA_NONE
+                                                                                  : EXTRA_OBJECT)));
                 wire_end(e->out, mark);
         }
 }
@@ -184,8 +184,8 @@ static void put_stacks(struct encoder *e)
                         size_t packed = wire_begin(e->out, STACK_LOCATIONS);
 
                         for (uint32_t j = 0; j < s->location_count; j++)
-                                buf_append_uleb128(e->out,
-                                                   e->p->stack_locations.items[s->first_location + j] + UINT64_C(1));
+                                buf_append_uleb128(e->out, e->p->stack_locations.items[s->first_location + j] +
+                                                                   UINT64_C(1));
                         wire_end(e->out, packed);
                 }
                 wire_end(e->out, mark);
@@ -195,7 +195,8 @@ static void put_stacks(struct encoder *e)
 static void put_strings_and_attributes(struct encoder *e)
 {
         for (uint32_t i = 0; i < e->p->strings.count; i++)
-                wire_put_bytes(e->out, DICTIONARY_STRINGS, e->p->strings.items[i].text, e->p->strings.items[i].size);
+                wire_put_bytes(e->out, DICTIONARY_STRINGS, e->p->strings.items[i].text,
+                               e->p->strings.items[i].size);
         buf_append(e->out, e->more.fields.data, e->more.fields.size);
         put_empty(e->out, DICTIONARY_ATTRIBUTES);
         for (uint32_t i = 0; i < e->attributes.count; i++) {

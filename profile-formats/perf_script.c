@@ -10,7 +10,8 @@
 #include "profile-formats/profile_type.h"
 #include "profile-formats/return_address.h"
 
-#define PROCESS_START (UINT64_C(1) << 40) /* newer perf prints file offsets of user code, older perf process addresses */
+#define PROCESS_START                                                                                              \
+        (UINT64_C(1) << 40) /* newer perf prints file offsets of user code, older perf process addresses */
 #define LIMIT_MMAPS 1000000
 
 struct text {
@@ -236,7 +237,8 @@ static enum status place(struct decoder *d, uint32_t file, struct profile_locati
         for (uint32_t i = d->mmap_count; i-- > 0;) { /* the latest first */
                 const struct mmap *m = &d->mmaps[i];
 
-                if (m->file != file || (!offset && !l->is_kernel && (l->address < m->start || l->address >= m->end)))
+                if (m->file != file ||
+                    (!offset && !l->is_kernel && (l->address < m->start || l->address >= m->end)))
                         continue;
                 l->mapping = m->mapping;
                 if (!l->is_kernel) {
@@ -257,7 +259,8 @@ static enum status add_location(struct decoder *d, struct profile_location *l, c
                                 uint32_t *ret, struct error *err)
 {
         struct number_key key = { { l->mapping, (uint32_t)l->address, (uint32_t)(l->address >> 32),
-                                    line ? line->function : 0, d->inlined_count, (uint32_t)l->kind << 1 | l->is_kernel } };
+                                    line ? line->function : 0, d->inlined_count,
+                                    (uint32_t)l->kind << 1 | l->is_kernel } };
         uint32_t number;
         bool fresh;
         enum status st = number_map_get(&d->locations, &key, ret, &fresh, err);
@@ -311,8 +314,8 @@ static enum status read_frame(struct decoder *d, struct text t, struct error *er
         }
         named = symbol.n && !is_unknown(symbol);
         if (named) {
-                st = profile_add_string(d->p, symbol.at, text_cut(symbol.at, symbol.n, LIMIT_NAME_BYTES), &line.function,
-                                        err);
+                st = profile_add_string(d->p, symbol.at, text_cut(symbol.at, symbol.n, LIMIT_NAME_BYTES),
+                                        &line.function, err);
                 if (st)
                         return st;
         }
@@ -360,7 +363,8 @@ static enum status add_event_type(struct decoder *d, struct text event, bool has
         char name[128];
         bool clock;
 
-        /* A tracepoint's name has a colon of its own ("sched:sched_switch:"); modifiers are short ("cpu-clock:pppH:"). */
+        /* A tracepoint's name has a colon of its own ("sched:sched_switch:"); modifiers are short
+         * ("cpu-clock:pppH:"). */
         if (colon && event.n - base.n > 6) {
                 base = event;
                 while (base.n && base.at[base.n - 1] == ':')
@@ -369,10 +373,12 @@ static enum status add_event_type(struct decoder *d, struct text event, bool has
         snprintf(name, sizeof name, "%.*s", (int)(base.n < 127 ? base.n : 127), base.at);
         clock = strcmp(name, "cpu-clock") == 0 || strcmp(name, "task-clock") == 0;
         if (clock)
-                return profile_type_add_id(d->p, has_period ? "process_cpu:cpu:nanoseconds:cpu:nanoseconds" :
-                                                              "process_cpu:samples:count:cpu:nanoseconds",
+                return profile_type_add_id(d->p,
+                                           has_period ? "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+                                                      : "process_cpu:samples:count:cpu:nanoseconds",
                                            0, &d->sample.type, err);
-        return profile_type_add(d->p, "perf", name, has_period ? "count" : "samples", "", "", 0, &d->sample.type, err);
+        return profile_type_add(d->p, "perf", name, has_period ? "count" : "samples", "", "", 0, &d->sample.type,
+                                err);
 }
 
 static enum status open_sample(struct decoder *d, struct header *h, struct error *err)
@@ -386,7 +392,8 @@ static enum status open_sample(struct decoder *d, struct header *h, struct error
 
         if (has_period)
                 word = next_word(&h->rest);
-        d->sample = (struct profile_sample){ .value = has_period ? (int64_t)period : 1, .time_unix_ns = h->time_ns };
+        d->sample =
+                (struct profile_sample){ .value = has_period ? (int64_t)period : 1, .time_unix_ns = h->time_ns };
         d->frame_count = d->depth = d->inlined_count = 0;
         d->kernel_below = false;
         st = add_event_type(d, word, has_period, err);
@@ -457,7 +464,8 @@ static enum status decode(struct decoder *d, const char *at, const char *end, st
         return close_sample(d, err);
 }
 
-enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret, struct error *err)
+enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret,
+                               struct error *err)
 {
         _cleanup_free_ struct decoder *d = calloc(1, sizeof *d);
         struct profile p;

@@ -24,7 +24,7 @@
  * @param end_unix_ns  when the last sample was taken, since perf prints no wall clock; 0 leaves all times at 0.
  * @return ST_BAD_DATA with the line's number: a stack without a header, a line that is neither.
  */
-enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret, struct error *err)
-        MUST_CHECK;
+enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret,
+                               struct error *err) MUST_CHECK;
 
 #endif

@@ -8,8 +8,8 @@
  *
  * What becomes of a file:
  * - Each non-zero value of a sample is one sample of that value's type.
- * - Addresses are process addresses; the mapping turns them into file offsets, which the object's segments turn into
- *   object addresses later (profile_object_address()). Return addresses have been taken back by the sender.
+ * - Addresses are process addresses; the mapping turns them into file offsets, which the object's segments turn
+ * into object addresses later (profile_object_address()). Return addresses have been taken back by the sender.
  * - Frames that come with names keep them. Labels become labels, numbers in decimal.
  *
  * Threads: no shared state.
@@ -19,13 +19,15 @@
 #include "profile-formats/profile.h"
 
 /**
- * @param name  the name part of the type ids ("process_cpu", "memory"), NULL to let it follow from the sample types.
+ * @param name  the name part of the type ids ("process_cpu", "memory"), NULL to let it follow from the sample
+ * types.
  * @param ret   initialised here; profile_deinit() it on success only.
  * @return ST_BAD_DATA: damaged gzip, malformed, an id or string index that is not there, an id used twice, a sample
  *         with another number of values than there are sample types; ST_TOO_BIG: a limit, LIMIT_HTTP_BODY_BYTES for
  *         the unpacked size.
  */
-enum status pprof_decode(const void *data, size_t n, const char *name, struct profile *ret, struct error *err) MUST_CHECK;
+enum status pprof_decode(const void *data, size_t n, const char *name, struct profile *ret,
+                         struct error *err) MUST_CHECK;
 
 /**
  * Append a gzip'd pprof file with all frames that the profile has. Mappings start at 0 and addresses are object

@@ -68,7 +68,8 @@ static struct reader part_reader(const struct decoder *d, uint32_t part, uint32_
         return r;
 }
 
-static enum status string_at(struct decoder *d, uint64_t index, const struct reader *at, uint32_t *ret, struct error *err)
+static enum status string_at(struct decoder *d, uint64_t index, const struct reader *at, uint32_t *ret,
+                             struct error *err)
 {
         const struct span *s;
         uint32_t number;
@@ -79,8 +80,9 @@ static enum status string_at(struct decoder *d, uint64_t index, const struct rea
                 return ST_OK;
         }
         if (index >= d->counts[PPROF_STRING_TABLE])
-                return error_at(err, ST_BAD_DATA, at->base, "pprof string index %" PRId64 " is outside the table of %u",
-                                (int64_t)index, d->counts[PPROF_STRING_TABLE]);
+                return error_at(err, ST_BAD_DATA, at->base,
+                                "pprof string index %" PRId64 " is outside the table of %u", (int64_t)index,
+                                d->counts[PPROF_STRING_TABLE]);
         if (!d->strings[index]) {
                 s = &d->parts[PPROF_STRING_TABLE][index];
                 st = profile_add_string(d->p, (const char *)s->data, text_cut(s->data, s->size, LIMIT_NAME_BYTES),
@@ -104,14 +106,14 @@ static enum status find_id(const struct number_map *ids, uint64_t id, const char
         struct number_key key = id_key(id);
 
         if (!number_map_find(ids, &key, ret))
-                return error_at(err, ST_BAD_DATA, at->base, "pprof file refers to %s %" PRIu64 ", which it does not have",
-                                what, id);
+                return error_at(err, ST_BAD_DATA, at->base,
+                                "pprof file refers to %s %" PRIu64 ", which it does not have", what, id);
         return ST_OK;
 }
 
 /* Give entry i of a table its id. */
-static enum status take_id(struct number_map *ids, uint64_t id, uint32_t i, const char *what, const struct reader *at,
-                           struct error *err)
+static enum status take_id(struct number_map *ids, uint64_t id, uint32_t i, const char *what,
+                           const struct reader *at, struct error *err)
 {
         struct number_key key = id_key(id);
         uint32_t number;
@@ -395,7 +397,8 @@ static enum status walk_parts(struct decoder *d, const void *data, size_t n, boo
                 if (f.number > PPROF_STRING_TABLE || f.type != WIRE_BYTES)
                         continue;
                 if (store)
-                        d->parts[f.number][d->counts[f.number]] = (struct span){ f.bytes.data, (uint32_t)f.bytes.size };
+                        d->parts[f.number][d->counts[f.number]] =
+                                (struct span){ f.bytes.data, (uint32_t)f.bytes.size };
                 if (++d->counts[f.number] > part_limits[f.number])
                         return error_set(err, ST_TOO_BIG, "pprof file has more than %u %s", part_limits[f.number],
                                          part_names[f.number]);
@@ -429,8 +432,8 @@ static enum status read_head(struct decoder *d, const void *data, size_t n, cons
                 st = read_value_type(d, part_reader(d, PPROF_SAMPLE_TYPE, i), &t, err);
                 if (!st)
                         st = profile_type_add(p, name, profile_text(p, t.type), profile_text(p, t.unit),
-                                              profile_text(p, d->period_type.type), profile_text(p, d->period_type.unit),
-                                              d->period, &d->types[i], err);
+                                              profile_text(p, d->period_type.type),
+                                              profile_text(p, d->period_type.unit), d->period, &d->types[i], err);
         }
         return st;
 }

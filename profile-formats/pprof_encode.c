@@ -77,9 +77,10 @@ static void put_locations(struct encoder *e)
                         const struct profile_line *line = &p->lines.items[l->first_line + j];
                         size_t line_mark = wire_begin(e->out, PPROF_LOCATION_LINE);
 
-                        wire_put_uint(e->out, PPROF_LINE_FUNCTION_ID,
-                                      id_of(e, &e->functions,
-                                            (struct number_key){ { line->function, line->linkage_name, line->file } }));
+                        wire_put_uint(
+                                e->out, PPROF_LINE_FUNCTION_ID,
+                                id_of(e, &e->functions,
+                                      (struct number_key){ { line->function, line->linkage_name, line->file } }));
                         wire_put_uint(e->out, PPROF_LINE_LINE, (uint64_t)line->line);
                         wire_end(e->out, line_mark);
                 }
@@ -188,7 +189,8 @@ static void put_samples(struct encoder *e, const struct profile_sample **order, 
 
                 memset(values, 0, p->types.count * sizeof *values);
                 for (; i < p->samples.count && compare_samples(&order[start], &order[i]) == 0; i++)
-                        values[order[i]->type] = (int64_t)((uint64_t)values[order[i]->type] + (uint64_t)order[i]->value);
+                        values[order[i]->type] =
+                                (int64_t)((uint64_t)values[order[i]->type] + (uint64_t)order[i]->value);
                 put_sample(e, order[start], values);
         }
         wire_put_uint(e->out, PPROF_TIME_NANOS, (uint64_t)first);

@@ -30,12 +30,13 @@ struct label_set {
 
 static enum status too_big(const struct profile *p, const char *what, struct error *err)
 {
-        return error_set(err, ST_TOO_BIG, "profile needs more than %zu bytes of memory for its %s", p->arena.max, what);
+        return error_set(err, ST_TOO_BIG, "profile needs more than %zu bytes of memory for its %s", p->arena.max,
+                         what);
 }
 
 /* Room for n more entries; the old array stays in the arena, which at worst doubles a table. */
-static enum status grow(struct profile *p, void **items, uint32_t count, uint32_t *capacity, uint32_t n, size_t size,
-                        uint32_t limit, const char *what, struct error *err)
+static enum status grow(struct profile *p, void **items, uint32_t count, uint32_t *capacity, uint32_t n,
+                        size_t size, uint32_t limit, const char *what, struct error *err)
 {
         uint64_t want = *capacity ? (uint64_t)*capacity * 2 : 64;
         void *bigger;
@@ -58,23 +59,23 @@ static enum status grow(struct profile *p, void **items, uint32_t count, uint32_
         return ST_OK;
 }
 
-#define GROW(p, table, n, limit, what, err)                                                                    \
-        ({                                                                                                     \
-                void *items_ = (p)->table.items;                                                               \
-                enum status st_ = grow(p, &items_, (p)->table.count, &(p)->table.capacity, n,                  \
-                                       sizeof *(p)->table.items, limit, what, err);                            \
-                (p)->table.items = items_;                                                                     \
-                st_;                                                                                           \
+#define GROW(p, table, n, limit, what, err)                                                                        \
+        ({                                                                                                         \
+                void *items_ = (p)->table.items;                                                                   \
+                enum status st_ = grow(p, &items_, (p)->table.count, &(p)->table.capacity, n,                      \
+                                       sizeof *(p)->table.items, limit, what, err);                                \
+                (p)->table.items = items_;                                                                         \
+                st_;                                                                                               \
         })
 
-#define APPEND(p, table, item, limit, what, ret, err)                                                          \
-        ({                                                                                                     \
-                enum status append_ = GROW(p, table, 1, limit, what, err);                                     \
-                if (!append_) {                                                                                \
-                        *(ret) = (p)->table.count;                                                             \
-                        (p)->table.items[(p)->table.count++] = *(item);                                        \
-                }                                                                                              \
-                append_;                                                                                       \
+#define APPEND(p, table, item, limit, what, ret, err)                                                              \
+        ({                                                                                                         \
+                enum status append_ = GROW(p, table, 1, limit, what, err);                                         \
+                if (!append_) {                                                                                    \
+                        *(ret) = (p)->table.count;                                                                 \
+                        (p)->table.items[(p)->table.count++] = *(item);                                            \
+                }                                                                                                  \
+                append_;                                                                                           \
         })
 
 /* Make sure that one more entry keeps the table at most half full. */
@@ -218,7 +219,8 @@ bool profile_find_string(const struct profile *p, const char *text, size_t n, ui
         return true;
 }
 
-enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret, struct error *err)
+enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret,
+                                struct error *err)
 {
         return APPEND(p, mappings, m, LIMIT_LOCATIONS, "mappings", ret, err);
 }
@@ -228,7 +230,8 @@ enum status profile_add_line(struct profile *p, const struct profile_line *l, ui
         return APPEND(p, lines, l, LIMIT_TABLE, "lines", ret, err);
 }
 
-enum status profile_add_location(struct profile *p, const struct profile_location *l, uint32_t *ret, struct error *err)
+enum status profile_add_location(struct profile *p, const struct profile_location *l, uint32_t *ret,
+                                 struct error *err)
 {
         return APPEND(p, locations, l, LIMIT_LOCATIONS, "locations", ret, err);
 }
@@ -299,8 +302,8 @@ static bool same_label_set(const struct profile *p, uint32_t number, const void 
                (n == 0 || memcmp(p->labels.items + s->first, key, n * sizeof *p->labels.items) == 0);
 }
 
-enum status profile_add_label_set(struct profile *p, struct profile_label *labels, uint32_t count, uint32_t *first_ret,
-                                  struct error *err)
+enum status profile_add_label_set(struct profile *p, struct profile_label *labels, uint32_t count,
+                                  uint32_t *first_ret, struct error *err)
 {
         struct intern_table *in = &p->intern->label_sets;
         struct label_set s = { p->labels.count, count };

@@ -38,15 +38,15 @@ struct profile_mapping {
 };
 
 struct profile_line {
-        uint32_t function;        /* string: readable name */
-        uint32_t linkage_name;    /* string, 0 when the same or unknown */
-        uint32_t file;            /* string, 0 when unknown */
-        int64_t line;             /* 0 when unknown */
+        uint32_t function;     /* string: readable name */
+        uint32_t linkage_name; /* string, 0 when the same or unknown */
+        uint32_t file;         /* string, 0 when unknown */
+        int64_t line;          /* 0 when unknown */
 };
 
 struct profile_location {
-        uint32_t mapping;         /* PROFILE_NONE when unknown */
-        uint32_t first_line;      /* lines the sender resolved itself; line_count 0: not symbolized */
+        uint32_t mapping;    /* PROFILE_NONE when unknown */
+        uint32_t first_line; /* lines the sender resolved itself; line_count 0: not symbolized */
         uint32_t line_count;
         enum profile_address_kind kind;
         uint64_t address;
@@ -54,41 +54,41 @@ struct profile_location {
 };
 
 struct profile_stack {
-        uint32_t first_location;  /* into stack_locations */
-        uint32_t location_count;  /* leaf first; root end cut at LIMIT_STACK_FRAMES */
+        uint32_t first_location; /* into stack_locations */
+        uint32_t location_count; /* leaf first; root end cut at LIMIT_STACK_FRAMES */
         bool truncated;
 };
 
 struct profile_label {
-        uint32_t key;             /* string */
-        uint32_t value;           /* string; numbers are written in decimal */
+        uint32_t key;   /* string */
+        uint32_t value; /* string; numbers are written in decimal */
 };
 
 struct profile_type {
         /* "name:sample_type:sample_unit:period_type:period_unit" as in
          * "process_cpu:cpu:nanoseconds:cpu:nanoseconds" */
-        uint32_t id;              /* string */
-        uint32_t unit;            /* string: unit of values */
-        int64_t period;           /* in period_unit, 0 when unknown */
+        uint32_t id;    /* string */
+        uint32_t unit;  /* string: unit of values */
+        int64_t period; /* in period_unit, 0 when unknown */
 };
 
 struct profile_sample {
         uint32_t stack;
         uint32_t type;
-        uint32_t first_label;     /* into labels; resource, scope and sample labels merged, keys unique */
+        uint32_t first_label; /* into labels; resource, scope and sample labels merged, keys unique */
         uint32_t label_count;
-        int64_t time_unix_ns;     /* 0 when the sender told none: profile_default_time() */
-        int64_t duration_ns;      /* 0 when unknown */
+        int64_t time_unix_ns; /* 0 when the sender told none: profile_default_time() */
+        int64_t duration_ns;  /* 0 when unknown */
         int64_t value;
-        uint8_t trace_id[16];     /* all zero: none */
+        uint8_t trace_id[16]; /* all zero: none */
         uint8_t span_id[8];
 };
 
 /* A table that grows inside the profile's arena. */
-#define PROFILE_TABLE(type) \
-        struct {            \
-                type *items; \
-                uint32_t count, capacity; \
+#define PROFILE_TABLE(type)                                                                                        \
+        struct {                                                                                                   \
+                type *items;                                                                                       \
+                uint32_t count, capacity;                                                                          \
         }
 
 struct profile_string {
@@ -123,21 +123,29 @@ void profile_deinit(struct profile *p);
  * ST_TOO_BIG names the limit; the profile stays valid. Bytes of a string that
  * are no UTF-8, and NUL, become U+FFFD.
  */
-enum status profile_add_string(struct profile *p, const char *text, size_t n, uint32_t *ret, struct error *err) MUST_CHECK;
-enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret, struct error *err) MUST_CHECK;
-enum status profile_add_line(struct profile *p, const struct profile_line *l, uint32_t *ret, struct error *err) MUST_CHECK;
-enum status profile_add_location(struct profile *p, const struct profile_location *l, uint32_t *ret, struct error *err) MUST_CHECK;
-enum status profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t count, uint32_t *ret, struct error *err) MUST_CHECK;
-enum status profile_add_type(struct profile *p, const struct profile_type *t, uint32_t *ret, struct error *err) MUST_CHECK;
-enum status profile_add_label(struct profile *p, const struct profile_label *l, uint32_t *ret, struct error *err) MUST_CHECK;
+enum status profile_add_string(struct profile *p, const char *text, size_t n, uint32_t *ret,
+                               struct error *err) MUST_CHECK;
+enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret,
+                                struct error *err) MUST_CHECK;
+enum status profile_add_line(struct profile *p, const struct profile_line *l, uint32_t *ret,
+                             struct error *err) MUST_CHECK;
+enum status profile_add_location(struct profile *p, const struct profile_location *l, uint32_t *ret,
+                                 struct error *err) MUST_CHECK;
+enum status profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t count, uint32_t *ret,
+                              struct error *err) MUST_CHECK;
+enum status profile_add_type(struct profile *p, const struct profile_type *t, uint32_t *ret,
+                             struct error *err) MUST_CHECK;
+enum status profile_add_label(struct profile *p, const struct profile_label *l, uint32_t *ret,
+                              struct error *err) MUST_CHECK;
 
 /**
- * The range of labels that holds exactly these (keys unique, at most LIMIT_LABELS_PER_SAMPLE). They are sorted in place
- * by key number; equal sets share one range, so that equal first_label and label_count mean equal labels.
+ * The range of labels that holds exactly these (keys unique, at most LIMIT_LABELS_PER_SAMPLE). They are sorted in
+ * place by key number; equal sets share one range, so that equal first_label and label_count mean equal labels.
  */
-enum status profile_add_label_set(struct profile *p, struct profile_label *labels, uint32_t count, uint32_t *first_ret,
-                                  struct error *err) MUST_CHECK;
-enum status profile_add_sample(struct profile *p, const struct profile_sample *s, uint32_t *ret, struct error *err) MUST_CHECK;
+enum status profile_add_label_set(struct profile *p, struct profile_label *labels, uint32_t count,
+                                  uint32_t *first_ret, struct error *err) MUST_CHECK;
+enum status profile_add_sample(struct profile *p, const struct profile_sample *s, uint32_t *ret,
+                               struct error *err) MUST_CHECK;
 
 /** The number of a string that the profile has; false when it has not. */
 bool profile_find_string(const struct profile *p, const char *text, size_t n, uint32_t *ret) MUST_CHECK;

@@ -23,10 +23,12 @@ const char *profile_type_part(const char *id, enum profile_type_part part, size_
 static const char *usual_name(const char *sample_type, const char *sample_unit, const char *period_type)
 {
         static const char *const usual[][2] = {
-                { "cpu", "process_cpu" },         { "samples", "process_cpu" },     { "alloc_space", "memory" },
-                { "alloc_objects", "memory" },    { "inuse_space", "memory" },      { "inuse_objects", "memory" },
-                { "goroutine", "goroutine" },     { "goroutines", "goroutine" },    { "contentions", "block" },
-                { "delay", "block" },             { "wall", "wall" },               { "off_cpu", "off_cpu" },
+                { "cpu", "process_cpu" },     { "samples", "process_cpu" },
+                { "alloc_space", "memory" },  { "alloc_objects", "memory" },
+                { "inuse_space", "memory" },  { "inuse_objects", "memory" },
+                { "goroutine", "goroutine" }, { "goroutines", "goroutine" },
+                { "contentions", "block" },   { "delay", "block" },
+                { "wall", "wall" },           { "off_cpu", "off_cpu" },
         };
 
         if (strcmp(period_type, "cpu") == 0)

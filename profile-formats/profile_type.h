@@ -24,7 +24,7 @@ enum status profile_type_add(struct profile *p, const char *name, const char *sa
                              struct error *err) MUST_CHECK;
 
 /** Add the type that an id of five parts names; the unit is its third part. */
-enum status profile_type_add_id(struct profile *p, const char *id, int64_t period, uint32_t *ret, struct error *err)
-        MUST_CHECK;
+enum status profile_type_add_id(struct profile *p, const char *id, int64_t period, uint32_t *ret,
+                                struct error *err) MUST_CHECK;
 
 #endif

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #define KERNEL_START (UINT64_C(1) << 63)
-#define LINKED_LIMIT (UINT64_C(1) << 40) /* no ELF file is linked above 1 TiB; PIE and shared objects load above it */
+#define LINKED_LIMIT                                                                                               \
+        (UINT64_C(1) << 40) /* no ELF file is linked above 1 TiB; PIE and shared objects load above it */
 
 uint64_t profile_caller_address(enum address_source source, uint64_t address, uint32_t depth, bool interrupted)
 {

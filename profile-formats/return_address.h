@@ -20,7 +20,8 @@ enum address_source {
         ADDRESS_SOURCE_RAW_CHAIN,
         /* OTLP profiles: the OpenTelemetry eBPF profiler and our agent subtract before they send. */
         ADDRESS_SOURCE_OTLP,
-        /* pprof: "the profile source is expected to perform any adjustment of the addresses to point to the calls". */
+        /* pprof: "the profile source is expected to perform any adjustment of the addresses to point to the calls".
+         */
         ADDRESS_SOURCE_PPROF,
 };
 

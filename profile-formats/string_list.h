@@ -2,7 +2,8 @@
 #ifndef CAIRN_PROFILE_FORMATS_STRING_LIST_H
 #define CAIRN_PROFILE_FORMATS_STRING_LIST_H
 
-/** @file The string table of an encoder: the profile's strings under their own numbers, and further ones after them. */
+/** @file The string table of an encoder: the profile's strings under their own numbers, and further ones after
+ * them. */
 #include "profile-formats/number_map.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/wire.h"
@@ -18,6 +19,7 @@ void string_list_init(struct string_list *l, const struct profile *p, uint32_t f
 void string_list_deinit(struct string_list *l);
 
 /** The number of a text, which is added when it is new. */
-enum status string_list_get(struct string_list *l, const char *text, size_t n, uint32_t *ret, struct error *err) MUST_CHECK;
+enum status string_list_get(struct string_list *l, const char *text, size_t n, uint32_t *ret,
+                            struct error *err) MUST_CHECK;
 
 #endif

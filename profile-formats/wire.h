@@ -38,7 +38,8 @@ bool wire_next(struct reader *r, struct wire_field *ret) MUST_CHECK;
 
 /**
  * The next value of a repeated scalar, packed or not; element says how one value of a packed run is stored
- * (WIRE_VARINT or WIRE_FIXED64). False after the last; when the field is of another type or malformed, f->bytes.failed.
+ * (WIRE_VARINT or WIRE_FIXED64). False after the last; when the field is of another type or malformed,
+ * f->bytes.failed.
  */
 bool wire_next_number(struct wire_field *f, enum wire_type element, uint64_t *ret) MUST_CHECK;
 
@@ -46,7 +47,7 @@ void wire_put_varint(struct buf *b, uint32_t number, uint64_t value);  /* also w
 void wire_put_uint(struct buf *b, uint32_t number, uint64_t value);    /* left out when 0, as proto3 does */
 void wire_put_fixed64(struct buf *b, uint32_t number, uint64_t value); /* left out when 0 */
 void wire_put_bytes(struct buf *b, uint32_t number, const void *data, size_t n);
-void wire_put_str(struct buf *b, uint32_t number, const char *s);      /* left out when empty */
+void wire_put_str(struct buf *b, uint32_t number, const char *s); /* left out when empty */
 
 /** Start a nested message (or packed run); pass the result to wire_end(). */
 size_t wire_begin(struct buf *b, uint32_t number);

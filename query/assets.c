@@ -5,13 +5,13 @@
 #include <string.h>
 
 /* The files are part of the program; paths are relative to the top of the source tree, where the build runs. */
-#define ASSET(name, path)                                                                        \
-        __asm__(".section .rodata, \"a\"\n"                                                        \
-                "asset_" #name "_text: .incbin \"" path "\"\n"                                     \
-                "asset_" #name "_end: .balign 8\n"                                                \
-                "asset_" #name "_size: .quad asset_" #name "_end - asset_" #name "_text\n"        \
-                ".previous\n");                                                                   \
-        extern const char asset_##name##_text[] __attribute__((visibility("hidden")));            \
+#define ASSET(name, path)                                                                                          \
+        __asm__(".section .rodata, \"a\"\n"                                                                        \
+                "asset_" #name "_text: .incbin \"" path "\"\n"                                                     \
+                "asset_" #name "_end: .balign 8\n"                                                                 \
+                "asset_" #name "_size: .quad asset_" #name "_end - asset_" #name "_text\n"                         \
+                ".previous\n");                                                                                    \
+        extern const char asset_##name##_text[] __attribute__((visibility("hidden")));                             \
         extern const uint64_t asset_##name##_size __attribute__((visibility("hidden")))
 
 ASSET(index, "web/index.html");
@@ -26,7 +26,10 @@ struct part {
         size_t n;
 };
 
-#define PART(mark, name) { mark, asset_##name##_text, asset_##name##_size }
+#define PART(mark, name)                                                                                           \
+        {                                                                                                          \
+                mark, asset_##name##_text, asset_##name##_size                                                     \
+        }
 
 /* Copy a page and put each part in place of its mark, at the mark's first occurrence. Parts stand in order. */
 static void put_page(struct buf *ret, const char *page, size_t n, const struct part *parts, size_t count)

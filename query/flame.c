@@ -65,8 +65,10 @@ enum status flame_put_json(const struct flame *f, struct buf *ret, struct error 
         json_out_init(&j, ret);
         json_object(&j, NULL);
         json_int(&j, "version", 1);
-        json_str(&j, "type", *f->sides[0]->sums.type || !f->sides[1] ? f->sides[0]->sums.type : f->sides[1]->sums.type);
-        json_str(&j, "unit", *f->sides[0]->sums.unit || !f->sides[1] ? f->sides[0]->sums.unit : f->sides[1]->sums.unit);
+        json_str(&j, "type",
+                 *f->sides[0]->sums.type || !f->sides[1] ? f->sides[0]->sums.type : f->sides[1]->sums.type);
+        json_str(&j, "unit",
+                 *f->sides[0]->sums.unit || !f->sides[1] ? f->sides[0]->sums.unit : f->sides[1]->sums.unit);
         json_str(&j, "focus", f->focus->function);
         json_bool(&j, "inverted", f->focus->view == TREE_CALLERS);
         json_array(&j, "sides");
@@ -122,8 +124,9 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
 
         if (st)
                 return st;
-        buf_printf(ret, "%s in %" PRIu64 " samples, %s to %s UTC%s%s\n%s\n\n", value_text(m->total, m->sums.unit, value, 40),
-                   m->samples, time_utc_text(m->selection->from_unix_ns, from, sizeof from),
+        buf_printf(ret, "%s in %" PRIu64 " samples, %s to %s UTC%s%s\n%s\n\n",
+                   value_text(m->total, m->sums.unit, value, 40), m->samples,
+                   time_utc_text(m->selection->from_unix_ns, from, sizeof from),
                    time_utc_text(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "",
                    m->selection->text, m->sums.type);
         for (uint32_t i = 1; i < count; i++) {

@@ -50,7 +50,8 @@ static enum status copy_text(struct frame_table *t, const char *text, const char
         return *ret ? ST_OK : error_set(err, ST_TOO_BIG, "frames need more than %zu bytes", t->arena.max);
 }
 
-static enum status add_frame(struct frame_table *t, const struct query_frame *frame, uint32_t *ret, struct error *err)
+static enum status add_frame(struct frame_table *t, const struct query_frame *frame, uint32_t *ret,
+                             struct error *err)
 {
         struct number_key key = text_key(frame->function, frame->file, (uint32_t)frame->kind + 1);
         struct query_frame *f;
@@ -93,8 +94,9 @@ static enum status add_frame(struct frame_table *t, const struct query_frame *fr
 static enum status add_unresolved(struct frame_table *t, const struct scan_location *l, uint32_t *ret,
                                   struct error *err)
 {
-        struct query_frame f = { .linkage_name = "", .file = "", .mapping = l->mapping, .state = l->state,
-                                 .kind = FRAME_UNRESOLVED };
+        struct query_frame f = {
+                .linkage_name = "", .file = "", .mapping = l->mapping, .state = l->state, .kind = FRAME_UNRESOLVED
+        };
         const char *base = path_base(l->mapping);
         char text[LIMIT_PATH_BYTES + 32];
 
@@ -108,8 +110,8 @@ static enum status add_unresolved(struct frame_table *t, const struct scan_locat
         return add_frame(t, &f, ret, err);
 }
 
-static enum status add_location(struct frame_table *t, const struct scan_location *l, uint32_t *frames, int64_t *lines,
-                                struct error *err)
+static enum status add_location(struct frame_table *t, const struct scan_location *l, uint32_t *frames,
+                                int64_t *lines, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -119,8 +121,9 @@ static enum status add_location(struct frame_table *t, const struct scan_locatio
         }
         for (uint32_t i = 0; !st && i < l->frame_count; i++) {
                 const struct scan_frame *s = &l->frames[l->frame_count - 1 - i];
-                struct query_frame f = { .linkage_name = s->linkage_name, .file = s->file, .mapping = l->mapping,
-                                         .state = l->state };
+                struct query_frame f = {
+                        .linkage_name = s->linkage_name, .file = s->file, .mapping = l->mapping, .state = l->state
+                };
 
                 f.function = *s->function ? s->function : *s->linkage_name ? s->linkage_name : "[no name]";
                 f.kind = l->is_kernel ? FRAME_KERNEL : s->inlined ? FRAME_INLINED : FRAME_NATIVE;
@@ -130,8 +133,8 @@ static enum status add_location(struct frame_table *t, const struct scan_locatio
         return st;
 }
 
-enum status location_frames_make(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,
-                                 struct error *err)
+enum status location_frames_make(struct frame_table *t, const struct scan_stacks *stacks,
+                                 struct location_frames *ret, struct error *err)
 {
         struct location_frames l = { .first = calloc(stacks->location_count + 1, sizeof *l.first) };
         uint64_t total = 0;

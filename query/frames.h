@@ -24,9 +24,9 @@ const char *frame_kind_name(enum frame_kind k); /* "native", "inlined", "kernel"
 struct query_frame {
         const char *function; /* never ""; all texts live in the table's arena */
         const char *linkage_name;
-        const char *file;     /* "" unknown */
-        const char *mapping;  /* path of the first object it was met in */
-        const char *state;    /* symbol_state_name() */
+        const char *file;    /* "" unknown */
+        const char *mapping; /* path of the first object it was met in */
+        const char *state;   /* symbol_state_name() */
         enum frame_kind kind;
         uint32_t name;
 };
@@ -48,8 +48,8 @@ struct location_frames {
         uint32_t *frames; /* numbers in the table */
         int64_t *lines;   /* line of each, 0 unknown */
 };
-enum status location_frames_make(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,
-                                 struct error *err) MUST_CHECK;
+enum status location_frames_make(struct frame_table *t, const struct scan_stacks *stacks,
+                                 struct location_frames *ret, struct error *err) MUST_CHECK;
 void location_frames_deinit(struct location_frames *l);
 #define _cleanup_location_frames_ _cleanup_(location_frames_deinit)
 

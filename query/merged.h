@@ -9,15 +9,15 @@
 struct merged {
         const struct selection *selection; /* borrowed */
         struct stack_sums sums;
-        const struct scan_stacks *stacks;  /* of the scan */
+        const struct scan_stacks *stacks; /* of the scan */
         struct location_frames locations;
         int64_t total;
         uint64_t samples;
 };
 
 /** @param type  full id, or NULL when there are no samples at all. */
-enum status merged_make(struct store_scan *scan, const struct selection *s, const char *type, struct frame_table *frames,
-                        struct merged *ret, struct error *err) MUST_CHECK;
+enum status merged_make(struct store_scan *scan, const struct selection *s, const char *type,
+                        struct frame_table *frames, struct merged *ret, struct error *err) MUST_CHECK;
 void merged_deinit(struct merged *m);
 #define _cleanup_merged_ _cleanup_(merged_deinit)
 

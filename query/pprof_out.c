@@ -15,8 +15,8 @@ static enum status add_text(struct profile *p, const char *text, uint32_t *ret, 
 }
 
 /* Locations of one object share its mapping. */
-static enum status add_mapping(struct profile *p, struct number_map *seen, const struct scan_location *l, uint32_t *ret,
-                               struct error *err)
+static enum status add_mapping(struct profile *p, struct number_map *seen, const struct scan_location *l,
+                               uint32_t *ret, struct error *err)
 {
         struct profile_mapping m = { .build_id = l->build_id };
         struct number_key key = { 0 };
@@ -38,7 +38,9 @@ static enum status add_mapping(struct profile *p, struct number_map *seen, const
 static enum status add_location(struct profile *p, struct number_map *mappings, const struct scan_location *l,
                                 struct error *err)
 {
-        struct profile_location location = { .mapping = PROFILE_NONE, .address = l->address, .is_kernel = l->is_kernel,
+        struct profile_location location = { .mapping = PROFILE_NONE,
+                                             .address = l->address,
+                                             .is_kernel = l->is_kernel,
                                              .first_line = p->lines.count };
         uint32_t number;
         enum status st = ST_OK;

@@ -42,8 +42,8 @@ static void put_head(struct json_out *j, const struct merged *m)
 
 /* ---- top ---------------------------------------------------------------------------------- */
 
-static void put_top(struct question *q, const struct top *top, const struct frame_table *frames, const struct merged *a,
-                    const struct merged *b)
+static void put_top(struct question *q, const struct top *top, const struct frame_table *frames,
+                    const struct merged *a, const struct merged *b)
 {
         struct json_out j;
 
@@ -92,13 +92,14 @@ static enum status answer_top(struct question *q)
 
 static enum status read_focus(const struct question *q, struct tree_focus *ret)
 {
-        const char *callees = param_get(&q->params, "", "callees_of"), *callers = param_get(&q->params, "", "callers_of");
+        const char *callees = param_get(&q->params, "", "callees_of"),
+                   *callers = param_get(&q->params, "", "callers_of");
 
         if (callees && callers)
                 return error_set(q->err, ST_USAGE, "callees_of and callers_of exclude each other");
-        *ret = callees ? (struct tree_focus){ TREE_CALLEES, callees } :
-               callers ? (struct tree_focus){ TREE_CALLERS, callers } :
-                         (struct tree_focus){ TREE_ALL, NULL };
+        *ret = callees   ? (struct tree_focus){ TREE_CALLEES, callees }
+               : callers ? (struct tree_focus){ TREE_CALLERS, callers }
+                         : (struct tree_focus){ TREE_ALL, NULL };
         return ST_OK;
 }
 
@@ -123,8 +124,9 @@ static enum status answer_tree(struct question *q, bool folded)
         _cleanup_merged_ struct merged m = { 0 };
         _cleanup_tree_ struct tree tree = { 0 };
         struct tree_focus focus = { 0 };
-        struct flame f = { .frames = &frames, .tree = &tree, .sides = { &m }, .max_nodes = q->r.max_nodes,
-                           .focus = &focus };
+        struct flame f = {
+                .frames = &frames, .tree = &tree, .sides = { &m }, .max_nodes = q->r.max_nodes, .focus = &focus
+        };
         const char *type;
         enum status st;
 
@@ -181,8 +183,9 @@ static enum status answer_diff(struct question *q)
         _cleanup_tree_ struct tree tree = { 0 };
         _cleanup_top_ struct top top = { 0 };
         const struct tree_focus focus = { 0 };
-        struct flame f = { .frames = &frames, .tree = &tree, .sides = { &a, &b }, .max_nodes = q->r.max_nodes,
-                           .focus = &focus };
+        struct flame f = {
+                .frames = &frames, .tree = &tree, .sides = { &a, &b }, .max_nodes = q->r.max_nodes, .focus = &focus
+        };
         const char *view = param_get(&q->params, "", "view");
         struct selection base;
         enum status st;
@@ -192,7 +195,8 @@ static enum status answer_diff(struct question *q)
         if (st)
                 return st;
         st = diff_sides(q, &base, &a, &b, &frames);
-        if (!st && (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || (view && strcmp(view, "top") == 0))) {
+        if (!st &&
+            (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || (view && strcmp(view, "top") == 0))) {
                 st = top_make(&frames, &a, &b, &top, q->err);
                 if (!st)
                         put_top(q, &top, &frames, &a, &b);
@@ -281,8 +285,11 @@ static struct scan_filter filter_of(const struct question *q, const char *type)
 {
         const struct selection *s = &q->r.selection;
 
-        return (struct scan_filter){ .from_unix_ns = s->from_unix_ns, .to_unix_ns = s->to_unix_ns, .type = type,
-                                     .matchers = s->selector.matchers, .matcher_count = s->selector.count };
+        return (struct scan_filter){ .from_unix_ns = s->from_unix_ns,
+                                     .to_unix_ns = s->to_unix_ns,
+                                     .type = type,
+                                     .matchers = s->selector.matchers,
+                                     .matcher_count = s->selector.count };
 }
 
 static enum status answer_values(struct question *q)
@@ -293,7 +300,8 @@ static enum status answer_values(struct question *q)
         enum status st = ST_OK;
 
         if (!key)
-                return error_set(q->err, ST_USAGE, "the parameter name is missing: the label whose values are asked for");
+                return error_set(q->err, ST_USAGE,
+                                 "the parameter name is missing: the label whose values are asked for");
         if (q->r.type)
                 st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
         filter = filter_of(q, type);
@@ -347,15 +355,19 @@ static const struct {
         const char *name;
         enum status (*answer)(struct question *q);
 } operations[] = {
-        { "top", answer_top },       { "flame", answer_flame },   { "folded", answer_folded }, { "pprof", answer_pprof },
-        { "diff", answer_diff },     { "series", answer_series }, { "labels", answer_labels }, { "values", answer_values },
-        { "types", answer_types },   { "missing", answer_missing },
+        { "top", answer_top },         { "flame", answer_flame },   { "folded", answer_folded },
+        { "pprof", answer_pprof },     { "diff", answer_diff },     { "series", answer_series },
+        { "labels", answer_labels },   { "values", answer_values }, { "types", answer_types },
+        { "missing", answer_missing },
 };
 
 enum status query_run(struct profile_store *store, const char *operation, query_param *param, void *context,
                       int64_t now_unix_ns, struct buf *ret, const char **content_type_ret, struct error *err)
 {
-        struct question q = { .params = { param, context }, .now_unix_ns = now_unix_ns, .ret = ret, .err = err,
+        struct question q = { .params = { param, context },
+                              .now_unix_ns = now_unix_ns,
+                              .ret = ret,
+                              .err = err,
                               .content_type = type_json };
         size_t i = 0, count = sizeof operations / sizeof *operations;
         enum status st;

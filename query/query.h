@@ -28,6 +28,7 @@ typedef const char *query_param(void *context, const char *name);
  * @return ST_NOT_FOUND: no such operation; ST_USAGE: a parameter is wrong, the text names it; ST_TOO_BIG.
  */
 enum status query_run(struct profile_store *store, const char *operation, query_param *param, void *context,
-                      int64_t now_unix_ns, struct buf *ret, const char **content_type_ret, struct error *err) MUST_CHECK;
+                      int64_t now_unix_ns, struct buf *ret, const char **content_type_ret,
+                      struct error *err) MUST_CHECK;
 
 #endif

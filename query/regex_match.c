@@ -179,10 +179,10 @@ static uint32_t next_code(const char *text, size_t n, size_t *size_ret)
         size_t size = utf8_sequence(text, n);
 
         *size_ret = size ? size : 1;
-        return size < 2  ? u[0] :
-               size == 2 ? (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu) :
-               size == 3 ? (u[0] & 0x0fu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu) :
-                           (u[0] & 0x07u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
+        return size < 2    ? u[0]
+               : size == 2 ? (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu)
+               : size == 3 ? (u[0] & 0x0fu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu)
+                           : (u[0] & 0x07u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
 }
 
 bool regex_match_text(void *context, const char *text, size_t n)

@@ -20,7 +20,8 @@ static enum status bad(const struct parser *p, const char *what)
                          (size_t)(p->at - p->start));
 }
 
-/* The arrays hold what LIMIT_REGEX_BYTES can ask for; a test all the same, since a slip here would write past them. */
+/* The arrays hold what LIMIT_REGEX_BYTES can ask for; a test all the same, since a slip here would write past them.
+ */
 static enum status add_node(struct parser *p, struct regex_node node, uint32_t *ret)
 {
         if (p->t->node_count == sizeof p->t->nodes / sizeof *p->t->nodes)
@@ -45,10 +46,10 @@ static enum status take_code_point(struct parser *p, uint32_t *ret)
 
         if (n == 0)
                 return bad(p, "no UTF-8 text");
-        *ret = n == 1 ? u[0] :
-               n == 2 ? (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu) :
-               n == 3 ? (u[0] & 0x0fu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu) :
-                        (u[0] & 0x07u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
+        *ret = n == 1   ? u[0]
+               : n == 2 ? (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu)
+               : n == 3 ? (u[0] & 0x0fu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu)
+                        : (u[0] & 0x07u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
         p->at += n;
         return ST_OK;
 }
@@ -267,7 +268,9 @@ static enum status parse_repeated(struct parser *p, uint32_t *ret)
                 if (!st && *p->at == '?') /* lazy: of no meaning for whole matches */
                         p->at++;
                 if (!st)
-                        st = add_node(p, (struct regex_node){ .kind = NODE_REPEAT, .left = *ret, .min = min, .max = max }, ret);
+                        st = add_node(
+                                p, (struct regex_node){ .kind = NODE_REPEAT, .left = *ret, .min = min, .max = max },
+                                ret);
         }
         return st;
 }

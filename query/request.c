@@ -72,7 +72,8 @@ static enum status read_number(const struct param_source *params, const char *na
         return ST_OK;
 }
 
-enum status request_read(const struct param_source *params, int64_t now_unix_ns, struct request *ret, struct error *err)
+enum status request_read(const struct param_source *params, int64_t now_unix_ns, struct request *ret,
+                         struct error *err)
 {
         struct request r = { .type = param_get(params, "", "type") };
         const char *step = param_get(params, "", "step");
@@ -122,8 +123,8 @@ static bool is_sample_type(const char *id, const char *asked)
 }
 
 /* The one type that agrees, preferring what comes first in `preferred` when several do. */
-static const char *pick(const struct scan_names *types, const char *asked, bool (*agrees)(const char *, const char *),
-                        size_t *count_ret)
+static const char *pick(const struct scan_names *types, const char *asked,
+                        bool (*agrees)(const char *, const char *), size_t *count_ret)
 {
         static const char *const preferred[] = { "process_cpu:cpu", "process_cpu:samples" };
         const char *found = NULL;
@@ -138,7 +139,8 @@ static const char *pick(const struct scan_names *types, const char *asked, bool 
         }
         for (size_t p = 0; *count_ret > 1 && p < 2; p++) {
                 for (size_t i = 0; i < types->count; i++) {
-                        if (is_prefix(types->items[i], preferred[p]) && (!asked || agrees(types->items[i], asked))) {
+                        if (is_prefix(types->items[i], preferred[p]) &&
+                            (!asked || agrees(types->items[i], asked))) {
                                 *count_ret = 1;
                                 return types->items[i];
                         }
@@ -147,7 +149,8 @@ static const char *pick(const struct scan_names *types, const char *asked, bool 
         return found;
 }
 
-static enum status refuse_type(const struct scan_names *types, const char *asked, const char *what, struct error *err)
+static enum status refuse_type(const struct scan_names *types, const char *asked, const char *what,
+                               struct error *err)
 {
         char list[160] = "";
         size_t n = 0;

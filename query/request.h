@@ -39,8 +39,8 @@ enum status selection_read(const struct param_source *params, const char *prefix
                            int64_t now_unix_ns, struct selection *ret, struct error *err) MUST_CHECK;
 void selection_deinit(struct selection *s);
 
-enum status request_read(const struct param_source *params, int64_t now_unix_ns, struct request *ret, struct error *err)
-        MUST_CHECK;
+enum status request_read(const struct param_source *params, int64_t now_unix_ns, struct request *ret,
+                         struct error *err) MUST_CHECK;
 void request_deinit(struct request *r);
 #define _cleanup_request_ _cleanup_(request_deinit)
 
@@ -48,8 +48,8 @@ void request_deinit(struct request *r);
 const char *param_get(const struct param_source *params, const char *prefix, const char *name);
 
 /**
- * The full type id for what was asked for: the id itself, its first parts ("process_cpu", "process_cpu:cpu"), or its
- * sample type ("cpu"). Asked for nothing, CPU time wins, then CPU samples, then the first.
+ * The full type id for what was asked for: the id itself, its first parts ("process_cpu", "process_cpu:cpu"), or
+ * its sample type ("cpu"). Asked for nothing, CPU time wins, then CPU samples, then the first.
  * @param ret  borrowed from the scan; NULL when there are no samples of any type.
  * @return ST_USAGE when it names none or several; the text lists what there is.
  */

@@ -15,8 +15,8 @@ struct parser {
 
 static enum status expected(const struct parser *p, const char *what)
 {
-        return error_at(p->err, ST_USAGE, (uint64_t)(p->at - p->start),
-                        "selector '%.60s': expected %s at byte %zu", p->start, what, (size_t)(p->at - p->start));
+        return error_at(p->err, ST_USAGE, (uint64_t)(p->at - p->start), "selector '%.60s': expected %s at byte %zu",
+                        p->start, what, (size_t)(p->at - p->start));
 }
 
 static void skip_blanks(struct parser *p)
@@ -139,7 +139,10 @@ static enum status take_operator(struct parser *p, enum label_match *ret)
                 const char *text;
                 enum label_match op;
         } operators[] = {
-                { "=~", LABEL_REGEX }, { "!~", LABEL_NOT_REGEX }, { "!=", LABEL_NOT_EQUAL }, { "=", LABEL_EQUAL },
+                { "=~", LABEL_REGEX },
+                { "!~", LABEL_NOT_REGEX },
+                { "!=", LABEL_NOT_EQUAL },
+                { "=", LABEL_EQUAL },
         };
 
         for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
@@ -163,7 +166,8 @@ static enum status add_matcher(struct parser *p, char **key, char **value, enum 
                 return ST_OK;
         }
         if (p->s.count == LIMIT_SELECTOR_MATCHERS)
-                return error_set(p->err, ST_USAGE, "a selector may have up to %d matchers", LIMIT_SELECTOR_MATCHERS);
+                return error_set(p->err, ST_USAGE, "a selector may have up to %d matchers",
+                                 LIMIT_SELECTOR_MATCHERS);
         if (op == LABEL_REGEX || op == LABEL_NOT_REGEX) {
                 struct regex_match *regex;
 

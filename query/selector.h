@@ -25,7 +25,7 @@
 struct selector {
         struct label_matcher *matchers; /* owned, as everything they point to */
         size_t count;
-        char *type;                     /* NULL when the text names none */
+        char *type; /* NULL when the text names none */
 };
 
 /**

@@ -13,7 +13,7 @@
 struct series {
         int64_t first_ns, step_ns;
         size_t count;
-        int64_t *values;  /* owned */
+        int64_t *values;   /* owned */
         uint64_t *samples; /* owned */
 };
 
@@ -32,7 +32,8 @@ static enum status add_sample(void *context, int64_t time_unix_ns, int64_t value
 
 static int64_t usual_step(int64_t range_ns)
 {
-        static const int64_t steps_s[] = { 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200 };
+        static const int64_t steps_s[] = { 1,   2,   5,   10,   15,   30,   60,    120,
+                                           300, 600, 900, 1800, 3600, 7200, 21600, 43200 };
 
         for (size_t i = 0; i < sizeof steps_s / sizeof *steps_s; i++)
                 if (range_ns / (steps_s[i] * NS_PER_S) <= 120)
@@ -77,8 +78,10 @@ enum status series_put(struct store_scan *scan, const struct request *r, const c
                        struct error *err)
 {
         const struct selection *sel = &r->selection;
-        const struct scan_filter filter = { .from_unix_ns = sel->from_unix_ns, .to_unix_ns = sel->to_unix_ns,
-                                            .type = type, .matchers = sel->selector.matchers,
+        const struct scan_filter filter = { .from_unix_ns = sel->from_unix_ns,
+                                            .to_unix_ns = sel->to_unix_ns,
+                                            .type = type,
+                                            .matchers = sel->selector.matchers,
                                             .matcher_count = sel->selector.count };
         struct series s = { .step_ns = r->step_ns };
         uint64_t range = (uint64_t)sel->to_unix_ns - (uint64_t)sel->from_unix_ns, count;

@@ -12,7 +12,7 @@ static const struct {
         const char *name;
         int64_t ns;
 } units[] = {
-        { "ms", NS_PER_S / 1000 }, { "s", NS_PER_S },          { "m", 60 * NS_PER_S },
+        { "ms", NS_PER_S / 1000 }, { "s", NS_PER_S },         { "m", 60 * NS_PER_S },
         { "h", 3600 * NS_PER_S },  { "d", 86400 * NS_PER_S }, { "w", 7 * 86400 * NS_PER_S },
 };
 
@@ -44,7 +44,8 @@ static bool take_duration(const char *at, int64_t *ret)
                 if (!take_number(&at, &n))
                         return false;
                 letters = strspn(at, "abcdefghijklmnopqrstuvwxyz");
-                while (unit < count && (strlen(units[unit].name) != letters || strncmp(at, units[unit].name, letters)))
+                while (unit < count &&
+                       (strlen(units[unit].name) != letters || strncmp(at, units[unit].name, letters)))
                         unit++;
                 if (letters == 0 && *at == 0)
                         unit = 1; /* seconds */
@@ -135,7 +136,8 @@ static bool take_epoch(const char *at, int64_t *ret)
 
         if (!take_number(&at, &n) || *at)
                 return false;
-        /* Seconds up to the year 5138, then milliseconds up to the same, then microseconds; what is greater is nanoseconds. */
+        /* Seconds up to the year 5138, then milliseconds up to the same, then microseconds; what is greater is
+         * nanoseconds. */
         if (n < INT64_C(100000000000))
                 return !__builtin_mul_overflow(n, NS_PER_S, ret);
         if (n < INT64_C(100000000000000))
@@ -162,7 +164,8 @@ enum status time_text_parse(const char *text, int64_t now_unix_ns, int64_t *ret,
                 *ret = v;
                 return ST_OK;
         }
-        return error_set(err, ST_USAGE, "'%.60s' is no time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds", text);
+        return error_set(err, ST_USAGE, "'%.60s' is no time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds",
+                         text);
 }
 
 enum status duration_text_parse(const char *text, int64_t *ret_ns, struct error *err)

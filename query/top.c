@@ -24,8 +24,8 @@ static void take_line(struct top_row *row, int64_t line, int64_t value, bool lea
 }
 
 /* seen: per name, the number of the last stack that it was met in, plus one. */
-static void add_selection(struct top_row *rows, const struct frame_table *frames, const struct merged *m, unsigned side,
-                          size_t *seen)
+static void add_selection(struct top_row *rows, const struct frame_table *frames, const struct merged *m,
+                          unsigned side, size_t *seen)
 {
         const struct location_frames *l = &m->locations;
 
@@ -36,7 +36,8 @@ static void add_selection(struct top_row *rows, const struct frame_table *frames
                 for (size_t j = m->stacks->first[i]; j < m->stacks->first[i + 1]; j++) {
                         uint32_t location = m->stacks->indexes[j];
 
-                        for (uint32_t k = l->first[location + 1]; k-- > l->first[location];) { /* from the innermost */
+                        for (uint32_t k = l->first[location + 1];
+                             k-- > l->first[location];) { /* from the innermost */
                                 uint32_t name = frames->items[l->frames[k]].name;
                                 struct top_row *row = &rows[name];
 
@@ -80,8 +81,8 @@ static int compare_changes(const void *x, const void *y)
         return a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
-enum status top_make(const struct frame_table *frames, const struct merged *a, const struct merged *b, struct top *ret,
-                     struct error *err)
+enum status top_make(const struct frame_table *frames, const struct merged *a, const struct merged *b,
+                     struct top *ret, struct error *err)
 {
         size_t count = frames->name_count, kept = 0;
         struct top_row *rows = calloc(count + 1, sizeof *rows);
@@ -171,8 +172,8 @@ static void put_diff_text(const struct top *t, const struct frame_table *frames,
 {
         put_header(a, "before: ", ret);
         put_header(b, "after:  ", ret);
-        buf_printf(ret, "%s\n\n%12s %7s %12s %7s %12s %8s\n", *a->sums.type ? a->sums.type : b->sums.type, "flat before", "",
-                   "flat after", "", "change", "of share");
+        buf_printf(ret, "%s\n\n%12s %7s %12s %7s %12s %8s\n", *a->sums.type ? a->sums.type : b->sums.type,
+                   "flat before", "", "flat after", "", "change", "of share");
         for (size_t i = 0; i < shown(t, limit); i++) {
                 const struct top_row *r = &t->rows[i];
                 const char *unit = *a->sums.unit ? a->sums.unit : b->sums.unit;
@@ -180,15 +181,15 @@ static void put_diff_text(const struct top *t, const struct frame_table *frames,
                 int64_t delta = (int64_t)((uint64_t)r->flat[1] - (uint64_t)r->flat[0]);
                 char v[3][40];
 
-                buf_printf(ret, "%12s %6.2f%% %12s %6.2f%% %12s %+7.2f%%", value_text(r->flat[0], unit, v[0], 40), before,
-                           value_text(r->flat[1], unit, v[1], 40), after, value_text(delta, unit, v[2], 40),
+                buf_printf(ret, "%12s %6.2f%% %12s %6.2f%% %12s %+7.2f%%", value_text(r->flat[0], unit, v[0], 40),
+                           before, value_text(r->flat[1], unit, v[1], 40), after, value_text(delta, unit, v[2], 40),
                            after - before);
                 put_place(&frames->items[r->frame], r->line, ret);
         }
 }
 
-void top_put_text(const struct top *t, const struct frame_table *frames, const struct merged *a, const struct merged *b,
-                  uint64_t limit, struct buf *ret)
+void top_put_text(const struct top *t, const struct frame_table *frames, const struct merged *a,
+                  const struct merged *b, uint64_t limit, struct buf *ret)
 {
         if (b) {
                 put_diff_text(t, frames, a, b, limit, ret);

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What each function costs: flat where it was at the leaf, cumulative where it was anywhere in the stack. A function
- * that occurs several times in a stack (recursion) counts once. Private to query/.
+ * What each function costs: flat where it was at the leaf, cumulative where it was anywhere in the stack. A
+ * function that occurs several times in a stack (recursion) counts once. Private to query/.
  */
 #include "common/json_out.h"
 #include "query/merged.h"
@@ -13,7 +13,7 @@
 struct top_row {
         uint32_t frame; /* one frame of that name */
         int64_t flat[2], cumulative[2];
-        int64_t line;   /* of the most expensive leaf, else of the most expensive stack; 0 unknown */
+        int64_t line; /* of the most expensive leaf, else of the most expensive stack; 0 unknown */
         int64_t line_value;
         bool line_of_leaf;
 };
@@ -24,14 +24,14 @@ struct top {
 };
 
 /** @param b  the second selection of a diff, or NULL. A diff is sorted by the change of flat. */
-enum status top_make(const struct frame_table *frames, const struct merged *a, const struct merged *b, struct top *ret,
-                     struct error *err) MUST_CHECK;
+enum status top_make(const struct frame_table *frames, const struct merged *a, const struct merged *b,
+                     struct top *ret, struct error *err) MUST_CHECK;
 void top_deinit(struct top *t);
 #define _cleanup_top_ _cleanup_(top_deinit)
 
 void top_put_rows(const struct top *t, const struct frame_table *frames, uint64_t limit, bool diff, const char *key,
                   struct json_out *j);
-void top_put_text(const struct top *t, const struct frame_table *frames, const struct merged *a, const struct merged *b,
-                  uint64_t limit, struct buf *ret);
+void top_put_text(const struct top *t, const struct frame_table *frames, const struct merged *a,
+                  const struct merged *b, uint64_t limit, struct buf *ret);
 
 #endif

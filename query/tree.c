@@ -43,8 +43,10 @@ static enum status grow(struct tree *t, struct error *err)
         struct tree_node *nodes;
 
         if (capacity > LIMIT_TREE_NODES)
-                return error_set(err, ST_TOO_BIG, "the merged stacks have more than %u nodes; narrow the time range or the "
-                                 "labels", LIMIT_TREE_NODES);
+                return error_set(err, ST_TOO_BIG,
+                                 "the merged stacks have more than %u nodes; narrow the time range or the "
+                                 "labels",
+                                 LIMIT_TREE_NODES);
         nodes = reallocarray(t->nodes, capacity, sizeof *nodes);
         if (!nodes)
                 return error_no_memory(err);
@@ -72,8 +74,8 @@ static enum status child(struct tree *t, uint32_t parent, uint32_t frame, uint32
                                 return st;
                         at = slot_of(t, parent, frame);
                 }
-                t->nodes[t->count] = (struct tree_node){ .frame = frame, .parent = parent,
-                                                         .depth = t->nodes[parent].depth + 1 };
+                t->nodes[t->count] =
+                        (struct tree_node){ .frame = frame, .parent = parent, .depth = t->nodes[parent].depth + 1 };
                 t->slots[at] = t->count++;
         }
         *ret = t->slots[at];
@@ -87,8 +89,8 @@ struct path {
         size_t count, capacity;
 };
 
-static enum status path_of(struct path *p, const struct location_frames *l, const struct scan_stacks *stacks, size_t i,
-                           struct error *err)
+static enum status path_of(struct path *p, const struct location_frames *l, const struct scan_stacks *stacks,
+                           size_t i, struct error *err)
 {
         size_t need = 0;
 
@@ -119,7 +121,8 @@ static enum status path_of(struct path *p, const struct location_frames *l, cons
 
 static bool is_function(const struct frame_table *t, uint32_t frame, const char *function)
 {
-        return strcmp(t->items[frame].function, function) == 0 || strcmp(t->items[frame].linkage_name, function) == 0;
+        return strcmp(t->items[frame].function, function) == 0 ||
+               strcmp(t->items[frame].linkage_name, function) == 0;
 }
 
 /* Cut a path down to what the focus shows; false when the function is not in it. */
@@ -285,7 +288,8 @@ static bool bound_keeps(struct bound *b, int64_t w)
         return w > b->least || (w == b->least && b->equal > 0 && b->equal--);
 }
 
-enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret, struct error *err)
+enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret,
+                       struct error *err)
 {
         _cleanup_free_ uint32_t *sorted = calloc(t->count, sizeof *sorted);
         _cleanup_free_ uint32_t *first = calloc(t->count + 1u, sizeof *first); /* of a node's children in sorted */

@@ -14,18 +14,18 @@
 #include "query/frames.h"
 
 struct tree_node {
-        uint32_t frame;        /* in the frame table; of no meaning for the root */
+        uint32_t frame; /* in the frame table; of no meaning for the root */
         uint32_t parent;
-        uint32_t depth;        /* 0 for the root */
+        uint32_t depth; /* 0 for the root */
         int64_t self[2], total[2];
-        int64_t line;          /* of the most expensive stack that passed here, 0 unknown */
+        int64_t line; /* of the most expensive stack that passed here, 0 unknown */
         int64_t line_value;
 };
 
 struct tree {
         struct tree_node *nodes; /* owned */
         uint32_t count, capacity;
-        uint32_t *slots;         /* nodes by (parent, frame), 0 is free; twice the capacity; owned */
+        uint32_t *slots; /* nodes by (parent, frame), 0 is free; twice the capacity; owned */
 };
 
 enum status tree_init(struct tree *t, struct error *err) MUST_CHECK;
@@ -63,7 +63,7 @@ void tree_finish(struct tree *t);
  * max_nodes, those with the smallest totals are left out.
  * @param ret  owned by the caller, free().
  */
-enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret, struct error *err)
-        MUST_CHECK;
+enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret,
+                       struct error *err) MUST_CHECK;
 
 #endif

@@ -17,7 +17,8 @@ static void scaled(double v, const struct scale *scales, size_t count, char *out
 
         while (i + 1 < count && fabs(v) < scales[i].at_least)
                 i++;
-        snprintf(out, size, "%.*f %s", fabs(v / scales[i].at_least) < 9.995 ? 2 : 1, v / scales[i].at_least, scales[i].unit);
+        snprintf(out, size, "%.*f %s", fabs(v / scales[i].at_least) < 9.995 ? 2 : 1, v / scales[i].at_least,
+                 scales[i].unit);
 }
 
 static void grouped(int64_t value, char *out, size_t size)
@@ -38,8 +39,9 @@ const char *value_text(int64_t value, const char *unit, char *out, size_t size)
 {
         static const struct scale time[] = { { 3600e9, "h" }, { 60e9, "min" }, { 1e9, "s" },
                                              { 1e6, "ms" },   { 1e3, "us" },   { 1, "ns" } };
-        static const struct scale bytes[] = { { 1ull << 40, "TiB" }, { 1 << 30, "GiB" }, { 1 << 20, "MiB" },
-                                              { 1 << 10, "KiB" },    { 1, "B" } };
+        static const struct scale bytes[] = {
+                { 1ull << 40, "TiB" }, { 1 << 30, "GiB" }, { 1 << 20, "MiB" }, { 1 << 10, "KiB" }, { 1, "B" }
+        };
 
         if (value == 0)
                 snprintf(out, size, "0");

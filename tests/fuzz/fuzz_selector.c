@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (selector_parse(text, &s, NULL) == ST_OK) {
                 for (size_t i = 0; i < s.count; i++)
                         if (s.matchers[i].match)
-                                (void)s.matchers[i].match(s.matchers[i].context, text, strlen(text) < 64 ? strlen(text) : 64);
+                                (void)s.matchers[i].match(s.matchers[i].context, text,
+                                                          strlen(text) < 64 ? strlen(text) : 64);
                 selector_deinit(&s);
         }
         if (time_text_parse(text, 1700000000000000000, &t, NULL) == ST_OK && size == 0)

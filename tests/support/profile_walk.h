@@ -3,8 +3,8 @@
 #define CAIRN_TESTS_SUPPORT_PROFILE_WALK_H
 
 /*
- * Follows every reference of a profile and aborts where one breaks the promises of profile-formats/profile.h. All in
- * the header, since fuzz targets link no test support.
+ * Follows every reference of a profile and aborts where one breaks the promises of profile-formats/profile.h. All
+ * in the header, since fuzz targets link no test support.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 #include "common/utf8.h"
 #include "profile-formats/profile.h"
 
-#define WALK_CHECK(x)    \
-        do {             \
-                if (!(x)) \
-                        abort(); \
+#define WALK_CHECK(x)                                                                                              \
+        do {                                                                                                       \
+                if (!(x))                                                                                          \
+                        abort();                                                                                   \
         } while (0)
 
 static inline void profile_walk(const struct profile *p)
@@ -48,11 +48,13 @@ static inline void profile_walk(const struct profile *p)
         for (uint32_t i = 0; i < p->stacks.count; i++) {
                 const struct profile_stack *s = &p->stacks.items[i];
 
-                WALK_CHECK(s->location_count <= LIMIT_STACK_FRAMES && s->first_location <= p->stack_locations.count &&
+                WALK_CHECK(s->location_count <= LIMIT_STACK_FRAMES &&
+                           s->first_location <= p->stack_locations.count &&
                            s->location_count <= p->stack_locations.count - s->first_location);
         }
         for (uint32_t i = 0; i < p->labels.count; i++)
-                WALK_CHECK(p->labels.items[i].key < p->strings.count && p->labels.items[i].value < p->strings.count);
+                WALK_CHECK(p->labels.items[i].key < p->strings.count &&
+                           p->labels.items[i].value < p->strings.count);
         for (uint32_t i = 0; i < p->types.count; i++)
                 WALK_CHECK(p->types.items[i].id < p->strings.count && p->types.items[i].unit < p->strings.count);
         for (uint32_t i = 0; i < p->samples.count; i++) {
@@ -62,7 +64,8 @@ static inline void profile_walk(const struct profile *p)
                 WALK_CHECK(s->first_label <= p->labels.count && s->label_count <= LIMIT_LABELS_PER_SAMPLE &&
                            s->label_count <= p->labels.count - s->first_label);
                 for (uint32_t j = 1; j < s->label_count; j++) /* sorted and unique */
-                        WALK_CHECK(p->labels.items[s->first_label + j - 1].key < p->labels.items[s->first_label + j].key);
+                        WALK_CHECK(p->labels.items[s->first_label + j - 1].key <
+                                   p->labels.items[s->first_label + j].key);
         }
 }
 

@@ -38,26 +38,40 @@ static void make_profile(struct profile *p)
 
         l = (struct profile_location){ .mapping = map, .kind = ADDRESS_OBJECT, .address = 0x401234 };
         ck_assert_int_eq(profile_add_location(p, &l, &leaf, NULL), ST_OK);
-        l = (struct profile_location){ .mapping = map, .kind = ADDRESS_FILE_OFFSET, .address = 0x2000, .line_count = 2 };
+        l = (struct profile_location){
+                .mapping = map, .kind = ADDRESS_FILE_OFFSET, .address = 0x2000, .line_count = 2
+        };
         l.first_line = p->lines.count;
-        ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "inner"), 0, str(p, "a.h"), 7 }, &n, NULL), 0);
-        ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "outer(int)"), str(p, "_Z5outeri"),
-                                                                     str(p, "a.cc"), 70 }, &n, NULL), 0);
+        ck_assert_int_eq(
+                profile_add_line(p, &(struct profile_line){ str(p, "inner"), 0, str(p, "a.h"), 7 }, &n, NULL), 0);
+        ck_assert_int_eq(profile_add_line(p,
+                                          &(struct profile_line){ str(p, "outer(int)"), str(p, "_Z5outeri"),
+                                                                  str(p, "a.cc"), 70 },
+                                          &n, NULL),
+                         0);
         ck_assert_int_eq(profile_add_location(p, &l, &inlined, NULL), ST_OK);
-        l = (struct profile_location){ .mapping = nameless, .address = 0xffffffff81000010, .is_kernel = true,
-                                       .first_line = p->lines.count, .line_count = 1 };
-        ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "do_syscall_64"), 0, 0, 0 }, &n, NULL), 0);
-        ck_assert_int_eq(profile_add_location(p, &l, &kernel, NULL), ST_OK);
-        l = (struct profile_location){ .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .first_line = p->lines.count,
+        l = (struct profile_location){ .mapping = nameless,
+                                       .address = 0xffffffff81000010,
+                                       .is_kernel = true,
+                                       .first_line = p->lines.count,
                                        .line_count = 1 };
-        ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "main.py:run"), 0, str(p, "main.py"), 3 },
-                                          &n, NULL), 0);
+        ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "do_syscall_64"), 0, 0, 0 }, &n, NULL),
+                         0);
+        ck_assert_int_eq(profile_add_location(p, &l, &kernel, NULL), ST_OK);
+        l = (struct profile_location){
+                .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .first_line = p->lines.count, .line_count = 1
+        };
+        ck_assert_int_eq(profile_add_line(p,
+                                          &(struct profile_line){ str(p, "main.py:run"), 0, str(p, "main.py"), 3 },
+                                          &n, NULL),
+                         0);
         ck_assert_int_eq(profile_add_location(p, &l, &interpreted, NULL), ST_OK);
         l = (struct profile_location){ .mapping = PROFILE_NONE, .address = 0x7f0000001000 };
         ck_assert_int_eq(profile_add_location(p, &l, &raw, NULL), ST_OK);
 
         ck_assert_int_eq(profile_add_stack(p, (uint32_t[]){ leaf, inlined }, 2, &stacks[0], NULL), ST_OK);
-        ck_assert_int_eq(profile_add_stack(p, (uint32_t[]){ kernel, raw, interpreted }, 3, &stacks[1], NULL), ST_OK);
+        ck_assert_int_eq(profile_add_stack(p, (uint32_t[]){ kernel, raw, interpreted }, 3, &stacks[1], NULL),
+                         ST_OK);
         ck_assert_int_eq(profile_add_stack(p, NULL, 0, &stacks[2], NULL), ST_OK);
         p->stacks.items[stacks[0]].truncated = true;
 
@@ -73,8 +87,11 @@ static void make_profile(struct profile *p)
         other[1] = (struct profile_label){ str(p, "thread.id"), str(p, "17") };
         other[2] = (struct profile_label){ str(p, "empty"), 0 };
 
-        s = (struct profile_sample){ .stack = stacks[0], .type = types[0], .time_unix_ns = 1700000000000000001,
-                                     .duration_ns = 10000000000, .value = 5 };
+        s = (struct profile_sample){ .stack = stacks[0],
+                                     .type = types[0],
+                                     .time_unix_ns = 1700000000000000001,
+                                     .duration_ns = 10000000000,
+                                     .value = 5 };
         ck_assert_int_eq(profile_add_label_set(p, service, 2, &first, NULL), ST_OK);
         s.first_label = first;
         s.label_count = 2;
@@ -87,8 +104,9 @@ static void make_profile(struct profile *p)
         memset(s.span_id, 0x5a, sizeof s.span_id);
         ck_assert_int_eq(profile_add_sample(p, &s, &n, NULL), ST_OK);
         ck_assert_int_eq(profile_add_label_set(p, other, 3, &first, NULL), ST_OK);
-        s = (struct profile_sample){ .stack = stacks[2], .type = types[1], .value = 9, .first_label = first,
-                                     .label_count = 3 };
+        s = (struct profile_sample){
+                .stack = stacks[2], .type = types[1], .value = 9, .first_label = first, .label_count = 3
+        };
         ck_assert_int_eq(profile_add_sample(p, &s, &n, NULL), ST_OK);
 }
 
@@ -136,8 +154,14 @@ struct request {
 
 static const struct request good_request = {
         .strings = { "samples", "count", "cpu", "nanoseconds", "work", "host.name", "h1" },
-        .stack_index = 1, .location_in_stack = 1, .mapping_in_location = 1, .function_in_line = 1,
-        .attribute_in_sample = 1, .link = 1, .name_in_function = 5, .values = 1,
+        .stack_index = 1,
+        .location_in_stack = 1,
+        .mapping_in_location = 1,
+        .function_in_line = 1,
+        .attribute_in_sample = 1,
+        .link = 1,
+        .name_in_function = 5,
+        .values = 1,
 };
 
 static void put_request(struct buf *b, const struct request *q)
@@ -264,7 +288,8 @@ START_TEST(every_index_outside_its_table_is_refused)
                 for (int j = 0; j < 6; j++) {
                         struct profile p;
 
-                        ck_assert_msg(decode_request(&q[j], &p, &err) == ST_BAD_DATA, "case %d of %" PRIu64, j, bad[i]);
+                        ck_assert_msg(decode_request(&q[j], &p, &err) == ST_BAD_DATA, "case %d of %" PRIu64, j,
+                                      bad[i]);
                         ck_assert_ptr_nonnull(strstr(err.text, "index"));
                 }
         }

@@ -19,13 +19,25 @@ struct file {
         bool no_types;
 };
 
-static const struct file good_file = { .location_in_sample = 900, .function_in_line = 50, .mapping_in_location = 7,
-                                       .string_in_function = 5, .second_location_id = 901, .values = 2 };
+static const struct file good_file = { .location_in_sample = 900,
+                                       .function_in_line = 50,
+                                       .mapping_in_location = 7,
+                                       .string_in_function = 5,
+                                       .second_location_id = 901,
+                                       .values = 2 };
 
 static void put_file(struct buf *b, const struct file *q)
 {
-        static const char *const strings[] = { "", "samples", "count", "cpu", "nanoseconds", "work", "/bin/app",
-                                               "0123456789abcdef0123456789abcdef01234567", "thread", "bytes" };
+        static const char *const strings[] = { "",
+                                               "samples",
+                                               "count",
+                                               "cpu",
+                                               "nanoseconds",
+                                               "work",
+                                               "/bin/app",
+                                               "0123456789abcdef0123456789abcdef01234567",
+                                               "thread",
+                                               "bytes" };
         size_t m, l;
 
         for (int i = 0; i < 2 && !q->no_types; i++) {
@@ -142,7 +154,8 @@ START_TEST(references_to_nothing_are_refused)
                 { offsetof(struct file, location_in_sample), 5, "refers to location 5" },
                 { offsetof(struct file, location_in_sample), 0, "refers to location 0" },
                 { offsetof(struct file, function_in_line), 51, "refers to function 51" },
-                { offsetof(struct file, mapping_in_location), UINT64_MAX, "refers to mapping 18446744073709551615" },
+                { offsetof(struct file, mapping_in_location), UINT64_MAX,
+                  "refers to mapping 18446744073709551615" },
                 { offsetof(struct file, string_in_function), 10, "string index 10 is outside the table of 10" },
                 { offsetof(struct file, string_in_function), (uint64_t)-1, "string index -1 is outside" },
                 { offsetof(struct file, second_location_id), 900, "location 900 twice" },
@@ -211,7 +224,8 @@ END_TEST
 
 START_TEST(folded_lines_are_root_first)
 {
-        static const char text[] = "main;work;do_syscall_64_[k] 7\n\n# comment\r\nmain;a name with blanks 3\r\nmain;work 1";
+        static const char text[] =
+                "main;work;do_syscall_64_[k] 7\n\n# comment\r\nmain;a name with blanks 3\r\nmain;work 1";
         _cleanup_profile_ struct profile p;
         _cleanup_free_ char *got = NULL;
         struct error err;
@@ -257,19 +271,20 @@ START_TEST(perf_script_callers_are_taken_back_by_one)
         _cleanup_free_ char *got = NULL;
         struct error err;
 
-        ck_assert_msg(perf_script_decode(perf_text, strlen(perf_text), 5000000000000, &p, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(perf_script_decode(perf_text, strlen(perf_text), 5000000000000, &p, &err) == ST_OK, "%s",
+                      err.text);
         got = profile_to_text(&p);
-        ck_assert_str_eq(
-                got,
-                "perf:cycles:count:: count 0 t=5000000000000 d=0 v=1 "
-                "000000000000000000000000000000000000000000000000 {comm=other} {pid=17} "
-                "[1 0x40115a /bin/other@ main||:0]\n"
-                "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 0 t=4999000000000 d=0 v=10101010 "
-                "000000000000000000000000000000000000000000000000 {comm=my prog 1.5: x} {pid=28419} "
-                "[0k 0xffffffff81000123 [kernel.kallsyms]@4a5a9b0affb66c437abcd455d2738af879985fa9 do_syscall_64||:0] "
-                "[1 0x1161 /tmp/busy@5bd3ec2711b6971f6d2a611a719c73b36910dd78 inner(int, char)||:0] "
-                "[1 0x1184 /tmp/busy@5bd3ec2711b6971f6d2a611a719c73b36910dd78 folded_in||:0 outer||:0] "
-                "[1 0x27249 /lib/libc.so.6@]\n");
+        ck_assert_str_eq(got,
+                         "perf:cycles:count:: count 0 t=5000000000000 d=0 v=1 "
+                         "000000000000000000000000000000000000000000000000 {comm=other} {pid=17} "
+                         "[1 0x40115a /bin/other@ main||:0]\n"
+                         "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 0 t=4999000000000 d=0 v=10101010 "
+                         "000000000000000000000000000000000000000000000000 {comm=my prog 1.5: x} {pid=28419} "
+                         "[0k 0xffffffff81000123 [kernel.kallsyms]@4a5a9b0affb66c437abcd455d2738af879985fa9 "
+                         "do_syscall_64||:0] "
+                         "[1 0x1161 /tmp/busy@5bd3ec2711b6971f6d2a611a719c73b36910dd78 inner(int, char)||:0] "
+                         "[1 0x1184 /tmp/busy@5bd3ec2711b6971f6d2a611a719c73b36910dd78 folded_in||:0 outer||:0] "
+                         "[1 0x27249 /lib/libc.so.6@]\n");
 }
 END_TEST
 

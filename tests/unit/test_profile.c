@@ -109,7 +109,8 @@ START_TEST(load_addresses_come_off_by_the_sender)
         const struct address_mapping exec = { 0x401000, 0x402000, 0x1000, "/bin/a" };
         const struct address_mapping pie = { 0x55b87a6bc000, 0x55b87a6bd000, 0x1000, "/bin/a" };
         const struct address_mapping linked = { 0x2000, 0x3000, 0x1000, "a" }; /* p_vaddr 0x2000 at offset 0x1000 */
-        const struct address_mapping kernel = { 0xffffffff81000000, UINT64_MAX, 0xffffffff81000000, "[kernel.kallsyms]_text" };
+        const struct address_mapping kernel = { 0xffffffff81000000, UINT64_MAX, 0xffffffff81000000,
+                                                "[kernel.kallsyms]_text" };
         const struct address_mapping none = { 0, 0, 0, "" };
         bool is_kernel;
         uint64_t a;
@@ -121,7 +122,8 @@ START_TEST(load_addresses_come_off_by_the_sender)
         ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_PPROF, &exec, 0x40115a, &a, &is_kernel),
                          ADDRESS_FILE_OFFSET);
         ck_assert_uint_eq(a, 0x115a);
-        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_OTLP, &linked, 0x2010, &a, &is_kernel), ADDRESS_OBJECT);
+        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_OTLP, &linked, 0x2010, &a, &is_kernel),
+                         ADDRESS_OBJECT);
         ck_assert_uint_eq(a, 0x2010);
         ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_OTLP, &pie, 0x55b87a6bc15a, &a, &is_kernel),
                          ADDRESS_FILE_OFFSET); /* pprof in OTLP's clothes */
@@ -130,7 +132,8 @@ START_TEST(load_addresses_come_off_by_the_sender)
                          ADDRESS_OBJECT);
         ck_assert_uint_eq(a, 0xffffffff81000123);
         ck_assert(is_kernel);
-        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_PPROF, &none, 0x1234, &a, &is_kernel), ADDRESS_OBJECT);
+        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_PPROF, &none, 0x1234, &a, &is_kernel),
+                         ADDRESS_OBJECT);
         ck_assert_uint_eq(a, 0x1234);
 }
 END_TEST
@@ -142,7 +145,8 @@ START_TEST(type_ids_are_made_of_five_parts)
         size_t n;
 
         ck_assert_int_eq(profile_init(&p, MiB(1), NULL), ST_OK);
-        ck_assert_int_eq(profile_type_add(&p, NULL, "inuse_space", "bytes", "space", "bytes", 512, &t, NULL), ST_OK);
+        ck_assert_int_eq(profile_type_add(&p, NULL, "inuse_space", "bytes", "space", "bytes", 512, &t, NULL),
+                         ST_OK);
         ck_assert_str_eq(profile_text(&p, p.types.items[t].id), "memory:inuse_space:bytes:space:bytes");
         ck_assert_str_eq(profile_text(&p, p.types.items[t].unit), "bytes");
         ck_assert_int_eq(profile_type_add(&p, NULL, "a:b", "u", "", "", 0, &t, NULL), ST_OK);
@@ -209,4 +213,5 @@ END_TEST
 TEST_SUITE("profile", equal_strings_stacks_and_label_sets_get_one_number, a_string_that_is_no_text_is_repaired,
            a_stack_over_the_limit_is_cut_at_its_root, memory_ends_at_the_maximum_and_the_profile_stays_valid,
            only_raw_chains_take_callers_back_by_one, load_addresses_come_off_by_the_sender,
-           type_ids_are_made_of_five_parts, labels_for_all_leave_a_samples_own, nested_messages_get_lengths_of_any_size)
+           type_ids_are_made_of_five_parts, labels_for_all_leave_a_samples_own,
+           nested_messages_get_lengths_of_any_size)

@@ -26,8 +26,10 @@ START_TEST(selectors_parse_as_in_prometheus)
         _cleanup_selector_ struct selector s = { 0 };
         struct error err;
 
-        ck_assert_msg(selector_parse(" process_cpu:cpu { service.name = \"a\\\"b\\u00e9\" , comm=~'post.*', x!=``, y!~\"\\\\d+\", } ",
-                                     &s, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(selector_parse(" process_cpu:cpu { service.name = \"a\\\"b\\u00e9\" , comm=~'post.*', x!=``, "
+                                     "y!~\"\\\\d+\", } ",
+                                     &s, &err) == ST_OK,
+                      "%s", err.text);
         ck_assert_str_eq(s.type, "process_cpu:cpu");
         ck_assert_uint_eq(s.count, 4);
         ck_assert_str_eq(s.matchers[0].key, "service.name");
@@ -57,18 +59,42 @@ START_TEST(regular_expressions_match_whole_values)
                 const char *pattern, *text;
                 bool match;
         } cases[] = {
-                { "post.*", "postgres", true },   { "post.*", "a post", false }, { "a|b", "a", true },
-                { "a|b", "ab", false },           { "", "", true },              { ".+", "", false },
-                { "(?:x|y)\\d+", "y12", true },   { "[^]a]", "b", true },        { "[^]a]", "]", false },
-                { "[\\d.]+", "1.2", true },       { "a{2,3}", "aa", true },      { "a{2,3}", "aaaa", false },
-                { "x\\.y", "x.y", true },         { "x\\.y", "xzy", false },    { "(?i)ABC[x-z]", "aBcY", true },
-                { "^a$", "a", true },             { "a^b", "ab", false },         { "(a|b)*c", "ababc", true },
-                { "a{2,}", "aaaaa", true },       { "a{2,}", "a", false },        { "(ab){2}", "abab", true },
-                { "(ab){2}", "ab", false },       { "a{0}b", "b", true },         { "[^\\d]", "x", true },
-                { "[\\D]", "5", false },          { "\\S+", "a b", false },       { ".", "\xc3\xa9", true },
-                { "[\xc3\xa0-\xc3\xbf]", "\xc3\xa9", true }, { "a?b??c*?", "", true }, { "|x", "", true },
-                { "()", "", true },               { "\\x41\\t", "A\t", true },    { "[a-]", "-", true },
-                { "[a\\]]", "]", true },          { "(?:a|bc)+?", "abcbca", true }, { "x*", "xxxxxxxxy", false },
+                { "post.*", "postgres", true },
+                { "post.*", "a post", false },
+                { "a|b", "a", true },
+                { "a|b", "ab", false },
+                { "", "", true },
+                { ".+", "", false },
+                { "(?:x|y)\\d+", "y12", true },
+                { "[^]a]", "b", true },
+                { "[^]a]", "]", false },
+                { "[\\d.]+", "1.2", true },
+                { "a{2,3}", "aa", true },
+                { "a{2,3}", "aaaa", false },
+                { "x\\.y", "x.y", true },
+                { "x\\.y", "xzy", false },
+                { "(?i)ABC[x-z]", "aBcY", true },
+                { "^a$", "a", true },
+                { "a^b", "ab", false },
+                { "(a|b)*c", "ababc", true },
+                { "a{2,}", "aaaaa", true },
+                { "a{2,}", "a", false },
+                { "(ab){2}", "abab", true },
+                { "(ab){2}", "ab", false },
+                { "a{0}b", "b", true },
+                { "[^\\d]", "x", true },
+                { "[\\D]", "5", false },
+                { "\\S+", "a b", false },
+                { ".", "\xc3\xa9", true },
+                { "[\xc3\xa0-\xc3\xbf]", "\xc3\xa9", true },
+                { "a?b??c*?", "", true },
+                { "|x", "", true },
+                { "()", "", true },
+                { "\\x41\\t", "A\t", true },
+                { "[a-]", "-", true },
+                { "[a\\]]", "]", true },
+                { "(?:a|bc)+?", "abcbca", true },
+                { "x*", "xxxxxxxxy", false },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -78,7 +104,8 @@ START_TEST(regular_expressions_match_whole_values)
                 snprintf(text, sizeof text, "a=~`%s`", cases[i].pattern);
                 ck_assert_msg(selector_parse(text, &s, NULL) == ST_OK, "%s", cases[i].pattern);
                 ck_assert_msg(s.matchers[0].match(s.matchers[0].context, cases[i].text, strlen(cases[i].text)) ==
-                                      cases[i].match, "%s on '%s'", cases[i].pattern, cases[i].text);
+                                      cases[i].match,
+                              "%s on '%s'", cases[i].pattern, cases[i].text);
                 selector_deinit(&s);
         }
 }
@@ -86,7 +113,8 @@ END_TEST
 
 START_TEST(no_pattern_takes_more_than_linear_time)
 {
-        static const char *const patterns[] = { "(a*)*b", "((((a*)*)*)*)*b", "(a|a)*b", "(a?){400}a{400}b", "(.*)(.*)(.*)(.*)(.*)b" };
+        static const char *const patterns[] = { "(a*)*b", "((((a*)*)*)*)*b", "(a|a)*b", "(a?){400}a{400}b",
+                                                "(.*)(.*)(.*)(.*)(.*)b" };
         _cleanup_free_ char *text = malloc(4096);
         char stars[LIMIT_REGEX_BYTES + 1];
         struct regex_match *m;
@@ -162,8 +190,16 @@ START_TEST(times_parse_in_every_form)
                 { "2023-11-14 20:43:20-01:30", NOW },
                 { "2023-11-15", NOW + 6400 * S },
         };
-        static const char *const bad[] = { "", "nowish", "now-", "now-1x", "2023-13-01", "2023-11-14T", "1e9", "tomorrow",
-                                           "now-99999999999999999w", "2023-11-14T22:13:20+1" };
+        static const char *const bad[] = { "",
+                                           "nowish",
+                                           "now-",
+                                           "now-1x",
+                                           "2023-13-01",
+                                           "2023-11-14T",
+                                           "1e9",
+                                           "tomorrow",
+                                           "now-99999999999999999w",
+                                           "2023-11-14T22:13:20+1" };
         int64_t t;
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -221,7 +257,8 @@ static void open_store(void)
         ck_assert_ptr_nonnull(mkdtemp(dir));
         ck_assert_msg(profile_store_open(dir, &options, &store, &err) == ST_OK, "%s", err.text);
         append_folded("main;work;leaf 5000000000\nmain;work 1000000000\nmain;rec;rec;rec 2000000000\n"
-                      "main;read;sys_read_[k] 500000000\n", CPU, "api", NOW - 60 * S, 1);
+                      "main;read;sys_read_[k] 500000000\n",
+                      CPU, "api", NOW - 60 * S, 1);
         append_folded("main;work;leaf 9000000000\nmain;new 1000000000\n", CPU, "api", NOW - 10 * S, 2);
         append_folded("main;idle 7000000000\n", CPU, "db", NOW - 30 * S, 3);
         append_folded("main;alloc 4096\n", "memory:inuse_space:bytes:space:bytes", "db", NOW - 30 * S, 4);
@@ -268,7 +305,8 @@ static char *ask(const char *operation, struct pairs p, enum status want)
         return (char *)b.data;
 }
 
-#define ASK(name, operation, ...) _cleanup_free_ char *name = ask(operation, (struct pairs){ { __VA_ARGS__ } }, ST_OK)
+#define ASK(name, operation, ...)                                                                                  \
+        _cleanup_free_ char *name = ask(operation, (struct pairs){ { __VA_ARGS__ } }, ST_OK)
 
 START_TEST(top_counts_leaves_flat_and_recursion_once)
 {
@@ -282,17 +320,19 @@ START_TEST(top_counts_leaves_flat_and_recursion_once)
                         const char *function;
                         int64_t flat, cumulative;
                 } want[] = {
-                        { "leaf", 5 * S, 5 * S },       { "rec", 2 * S, 2 * S }, { "work", S, 6 * S },
-                        { "sys_read", S / 2, S / 2 },   { "main", 0, 8 * S + S / 2 }, { "read", 0, S / 2 },
+                        { "leaf", 5 * S, 5 * S },     { "rec", 2 * S, 2 * S },      { "work", S, 6 * S },
+                        { "sys_read", S / 2, S / 2 }, { "main", 0, 8 * S + S / 2 }, { "read", 0, S / 2 },
                 };
 
                 ck_assert_uint_eq(json_object_array_length(j), 6);
                 for (size_t i = 0; i < 6; i++) {
                         struct json_object *row = json_object_array_get_idx(j, i);
 
-                        ck_assert_str_eq(json_object_get_string(json_object_object_get(row, "function")), want[i].function);
+                        ck_assert_str_eq(json_object_get_string(json_object_object_get(row, "function")),
+                                         want[i].function);
                         ck_assert_int_eq(json_object_get_int64(json_object_object_get(row, "flat")), want[i].flat);
-                        ck_assert_int_eq(json_object_get_int64(json_object_object_get(row, "cumulative")), want[i].cumulative);
+                        ck_assert_int_eq(json_object_get_int64(json_object_object_get(row, "cumulative")),
+                                         want[i].cumulative);
                 }
                 json_object_put(j);
                 ck_assert_ptr_nonnull(strstr(text, "18.5 s in 6 samples"));
@@ -339,7 +379,8 @@ START_TEST(flame_json_holds_the_tree_in_drawing_order)
                 ck_assert_int_eq(json_object_get_int64(json_object_array_get_idx(root, 3)), 18 * S + S / 2);
                 ck_assert_str_eq(json_object_get_string(json_object_object_get(j, "unit")), "nanoseconds");
                 for (size_t i = 1; i < json_object_array_length(nodes); i++) {
-                        int64_t parent = json_object_get_int64(json_object_array_get_idx(json_object_array_get_idx(nodes, i), 0));
+                        int64_t parent = json_object_get_int64(
+                                json_object_array_get_idx(json_object_array_get_idx(nodes, i), 0));
 
                         ck_assert_int_ge(parent, 0);
                         ck_assert_int_lt(parent, (int64_t)i);
@@ -376,11 +417,13 @@ START_TEST(the_heaviest_nodes_are_kept)
                 snprintf(parameter, sizeof parameter, "max_nodes=%u", max);
                 {
                         ASK(json, "flame", "selector={service.name=\"many\"}", parameter);
-                        struct json_object *j = json_tokener_parse(json), *nodes = json_object_object_get(j, "nodes");
+                        struct json_object *j = json_tokener_parse(json),
+                                           *nodes = json_object_object_get(j, "nodes");
                         size_t count = json_object_array_length(nodes);
 
                         ck_assert_uint_eq(count, max < 318 ? max : 318);
-                        ck_assert_int_eq(json_object_get_int64(json_object_object_get(j, "left_out")), (int64_t)(318 - count));
+                        ck_assert_int_eq(json_object_get_int64(json_object_object_get(j, "left_out")),
+                                         (int64_t)(318 - count));
                         for (size_t i = 1; i < count; i++) {
                                 struct json_object *n = json_object_array_get_idx(nodes, i);
                                 int64_t total = json_object_get_int64(json_object_array_get_idx(n, 3));
@@ -388,7 +431,8 @@ START_TEST(the_heaviest_nodes_are_kept)
                                 least = total < least ? total : least;
                                 parents += json_object_get_int64(json_object_array_get_idx(n, 0)) == 0;
                         }
-                        /* The 17 functions outweigh every leaf, and no leaf left out outweighs one that was kept. */
+                        /* The 17 functions outweigh every leaf, and no leaf left out outweighs one that was kept.
+                         */
                         if (max > 18)
                                 ck_assert_int_eq(parents, 17);
                         if (max == 30)
@@ -418,14 +462,16 @@ START_TEST(diff_shows_both_sides)
 {
         open_store();
         {
-                ASK(rows, "diff", "selector={service.name=\"api\"}", "from=now-20s", "base_from=now-1h", "base_to=now-20s",
-                    "format=rows");
-                ASK(text, "diff", "selector={service.name=\"api\"}", "from=now-20s", "base_from=now-1h", "base_to=now-20s",
-                    "format=text");
-                ASK(tree, "diff", "selector={service.name=\"api\"}", "from=now-20s", "base_from=now-1h", "base_to=now-20s");
+                ASK(rows, "diff", "selector={service.name=\"api\"}", "from=now-20s", "base_from=now-1h",
+                    "base_to=now-20s", "format=rows");
+                ASK(text, "diff", "selector={service.name=\"api\"}", "from=now-20s", "base_from=now-1h",
+                    "base_to=now-20s", "format=text");
+                ASK(tree, "diff", "selector={service.name=\"api\"}", "from=now-20s", "base_from=now-1h",
+                    "base_to=now-20s");
 
                 ck_assert_ptr_nonnull(strstr(rows, "\"function\":\"leaf\""));
-                ck_assert_ptr_nonnull(strstr(rows, "\"flat\":5000000000,\"cumulative\":5000000000,\"flat_after\":9000000000"));
+                ck_assert_ptr_nonnull(
+                        strstr(rows, "\"flat\":5000000000,\"cumulative\":5000000000,\"flat_after\":9000000000"));
                 ck_assert_ptr_nonnull(strstr(text, "before: 8.50 s in 4 samples"));
                 ck_assert_ptr_nonnull(strstr(text, "after:  10.0 s in 2 samples"));
                 ck_assert_ptr_nonnull(strstr(tree, "\"total\":8500000000"));
@@ -541,9 +587,9 @@ START_TEST(wrong_parameters_are_named)
 END_TEST
 
 TEST_SUITE("query", selectors_parse_as_in_prometheus, regular_expressions_match_whole_values,
-           no_pattern_takes_more_than_linear_time,
-           bad_selectors_say_what_was_expected_where, times_parse_in_every_form, values_read_well,
-           top_counts_leaves_flat_and_recursion_once, folded_merges_equal_stacks_and_marks_the_kernel,
-           flame_json_holds_the_tree_in_drawing_order, the_heaviest_nodes_are_kept, a_name_cannot_end_the_pages_script, diff_shows_both_sides,
-           pprof_output_holds_the_same_sums, types_are_chosen_by_name_or_part, series_sum_per_step_from_multiples_of_it,
-           labels_and_values_are_listed, wrong_parameters_are_named)
+           no_pattern_takes_more_than_linear_time, bad_selectors_say_what_was_expected_where,
+           times_parse_in_every_form, values_read_well, top_counts_leaves_flat_and_recursion_once,
+           folded_merges_equal_stacks_and_marks_the_kernel, flame_json_holds_the_tree_in_drawing_order,
+           the_heaviest_nodes_are_kept, a_name_cannot_end_the_pages_script, diff_shows_both_sides,
+           pprof_output_holds_the_same_sums, types_are_chosen_by_name_or_part,
+           series_sum_per_step_from_multiples_of_it, labels_and_values_are_listed, wrong_parameters_are_named)
