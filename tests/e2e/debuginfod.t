@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# debuginfod clients against the service: elfutils' debuginfod-find, and curl for what that does not show.
+. tests/e2e/lib.sh
+for tool in debuginfod-find gcc objcopy curl; do
+        command -v $tool >/dev/null || skip_all "$tool is not installed"
+done
+
+upload() { "$CAIRN_BUILD/cairn-upload" --server "$url" "$@" >"$tmp/upload.log" 2>&1; }
+
+# find WORD...: debuginfod-find with a cache of its own; sets $found, $find_status.
+find_id=0
+find_it() {
+        find_id=$((find_id + 1))
+        found=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/cache.$find_id debuginfod-find "$@" 2>"$tmp/find.err")
+        find_status=$?
+}
+
+cat >"$tmp/program.c" <<'END'
+#include <stdio.h>
+int main(void) { puts("hello"); return 0; }
+END
+gcc -g -O2 -Wl,--build-id -o "$tmp/whole" "$tmp/program.c"
+mkdir "$tmp/build"
+objcopy --only-keep-debug "$tmp/whole" "$tmp/build/program.debug"
+objcopy --strip-all "$tmp/whole" "$tmp/build/program"
+id=$(build_id_of "$tmp/whole")
+
+start_server
+ok "cairn-upload sends debuginfo and executable" upload --executables "$tmp/build"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[].kind] | sort')" '["debuginfo","executable"]' "both are stored"
+
+# ---- debuginfod-find ----
+
+find_it debuginfo "$id"
+is $find_status 0 "debuginfod-find debuginfo"
+ok "  is the uploaded file, byte for byte" cmp "$found" "$tmp/build/program.debug"
+find_it executable "$id"
+is $find_status 0 "debuginfod-find executable"
+ok "  is the uploaded file, byte for byte" cmp "$found" "$tmp/build/program"
+find_it debuginfo "$tmp/build/program"
+ok "a file names its build-id itself" cmp "$found" "$tmp/build/program.debug"
+
+objcopy -O binary --only-section=.debug_info --set-section-flags .debug_info=alloc "$tmp/build/program.debug" "$tmp/debug_info"
+objcopy -O binary --only-section=.text "$tmp/build/program" "$tmp/text"
+find_it section "$id" .debug_info
+ok "debuginfod-find section of the debuginfo" cmp "$found" "$tmp/debug_info"
+find_it section "$id" .text
+ok "and of the executable" cmp "$found" "$tmp/text"
+find_it section "$id" .no_such_section
+unlike "$find_status" '^0$' "a section that is nowhere is not found"
+
+begin=$(date +%s%N)
+find_it debuginfo 00112233445566778899aabbccddeeff00112233
+end=$(date +%s%N)
+is $find_status 1 "an unknown build-id fails"
+like "$(cat "$tmp/find.err")" 'No such file or directory' "  as not found"
+ok "  within two seconds" test $((end - begin)) -lt 2000000000
+ok "  and the client remembers it" test -f "$tmp/cache.$find_id/00112233445566778899aabbccddeeff00112233/debuginfo"
+find_it source "$id" "$tmp/program.c"
+is $find_status 1 "a source is not found"
+
+# The client takes what it wants to have at most from its environment.
+found=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/cache.size DEBUGINFOD_MAXSIZE=100 debuginfod-find debuginfo "$id" 2>"$tmp/find.err")
+unlike "$?" '^0$' "debuginfod-find gets nothing larger than DEBUGINFOD_MAXSIZE"
+like "$(cat "$tmp/find.err")" 'File too large' "  and knows why"
+ok "  without remembering a miss" test ! -e "$tmp/cache.size/$id/debuginfo"
+
+# ---- headers ----
+
+size=$(stat -c %s "$tmp/build/program.debug")
+curl -sS -D "$tmp/get.headers" -o "$tmp/get" "$url/buildid/$id/debuginfo"
+curl -sS --head -D "$tmp/head.headers" -o "$tmp/head" "$url/buildid/$id/debuginfo"
+headers=$(tr -d '\r' <"$tmp/get.headers")
+like "$headers" "^X-DEBUGINFOD-SIZE: $size\$" "X-DEBUGINFOD-SIZE is the file's size"
+like "$headers" '^X-DEBUGINFOD-FILE: program.debug$' "X-DEBUGINFOD-FILE is its name"
+like "$headers" "^Content-Length: $size\$" "Content-Length is there"
+without_date() { tr -d '\r' <"$1" | grep -Ev '^(Date|Connection):' | sort; }
+is "$(without_date "$tmp/head.headers")" "$(without_date "$tmp/get.headers")" "HEAD has the headers of GET"
+answers 200 '' "the debuginfo" "$url/buildid/$id/debuginfo"
+ok "  is whole" cmp "$tmp/body" "$tmp/build/program.debug"
+answers 200 '' "a build-id in capitals is the same" "$url/buildid/$(printf '%s' "$id" | tr a-f A-F)/debuginfo"
+ok "  file" cmp "$tmp/body" "$tmp/build/program.debug"
+
+part() { tail -c +$(($1 + 1)) "$tmp/build/program.debug" | head -c "$2" >"$tmp/part"; }
+request -r 1000-1999 "$url/buildid/$id/debuginfo"
+part 1000 1000
+is "$code" 206 "a range in the middle"
+ok "  is its bytes" cmp "$tmp/body" "$tmp/part"
+request -r -500 "$url/buildid/$id/debuginfo"
+part $((size - 500)) 500
+is "$code" 206 "the last bytes"
+ok "  are the last" cmp "$tmp/body" "$tmp/part"
+request -r "$size-" "$url/buildid/$id/debuginfo"
+is "$code" 416 "a range behind the end is refused"
+request -C 1500 "$url/buildid/$id/debuginfo"
+part 1500 "$size"
+ok "a download goes on where it was cut off" cmp "$tmp/body" "$tmp/part"
+
+request -H "X-DEBUGINFOD-MAXSIZE: $((size - 1))" "$url/buildid/$id/debuginfo"
+is "$code" 406 "one byte more than X-DEBUGINFOD-MAXSIZE is 406"
+request -H "X-DEBUGINFOD-MAXSIZE: $size" "$url/buildid/$id/debuginfo"
+is "$code" 200 "exactly as much is fine"
+request -X POST "$url/buildid/$id/debuginfo"
+is "$code" 405 "another method is refused"
+is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "nothing of this was a failure of ours"
+
+done_testing
