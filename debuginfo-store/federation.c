@@ -12,7 +12,9 @@
  * whoever waits for another waits with a longer list, and no ring of waiting
  * comes about. The miss of a forwarded question is not the whole truth, since
  * who asked was left out, and is remembered only as long as an error; that of
- * a direct question holds for all.
+ * a direct question holds for all. The threads here are for direct questions:
+ * a forwarded one is fetched by the thread that brings it, so that services
+ * whose threads all wait for each other still answer each other.
  */
 #include "debuginfo-store/federation.h"
 
@@ -124,7 +126,7 @@ static void forget(struct federation *f, struct entry *gone)
 }
 
 /* Called with the lock held; NULL when the table is full or memory is out. */
-static struct entry *enqueue(struct federation *f, const struct build_id *id, enum object_kind kind,
+static struct entry *add(struct federation *f, const struct build_id *id, enum object_kind kind,
                              const struct forwarded *way)
 {
         struct entry **bucket = bucket_of(f, id, kind);
@@ -143,15 +145,20 @@ static struct entry *enqueue(struct federation *f, const struct build_id *id, en
         e->next = *bucket;
         *bucket = e;
         f->entry_count++;
-        *f->queue_last = e;
-        f->queue_last = &e->next_queued;
-        pthread_cond_broadcast(&f->changed);
         return e;
 }
 
+/* Called with the lock held. */
+static void enqueue(struct federation *f, struct entry *e)
+{
+        *f->queue_last = e;
+        f->queue_last = &e->next_queued;
+        pthread_cond_broadcast(&f->changed);
+}
+
 /* Ask one upstream, and store what it has. */
-static enum status fetch_from(struct federation *f, const char *url, const struct entry *e, struct stored_object *ret,
-                              struct error *err)
+static enum status fetch_from(struct federation *f, const char *url, const struct entry *e, const atomic_bool *cancel,
+                              struct stored_object *ret, struct error *err)
 {
         struct object_claim claim = { .build_id = e->id, .kind = e->kind, .source = SOURCE_UPSTREAM };
         const struct fetch_question question = { .url = url, .id = &e->id, .kind = e->kind,
@@ -164,7 +171,7 @@ static enum status fetch_from(struct federation *f, const char *url, const struc
 
         if (fd < 0)
                 return ST_OS;
-        st = fetch_object(&question, fd, &f->stop, err);
+        st = fetch_object(&question, fd, cancel, err);
         if (!st)
                 st = object_upload_begin(f->store, &claim, &upload, err);
         if (st) {
@@ -181,13 +188,14 @@ static enum status fetch_from(struct federation *f, const char *url, const struc
 }
 
 /* The upstreams in their order; a transient failure at one matters only when none has the object. */
-static enum status fetch_one(struct federation *f, const struct entry *e, struct stored_object *ret, struct error *err)
+static enum status fetch_one(struct federation *f, const struct entry *e, const atomic_bool *cancel,
+                             struct stored_object *ret, struct error *err)
 {
         enum status worst = ST_NOT_FOUND;
 
-        for (size_t i = 0; i < f->options.url_count && !f->stop; i++) {
+        for (size_t i = 0; i < f->options.url_count && !*cancel; i++) {
                 struct error one = { 0 };
-                enum status st = fetch_from(f, f->urls[i], e, ret, &one);
+                enum status st = fetch_from(f, f->urls[i], e, cancel, ret, &one);
 
                 if (st == ST_OK)
                         return ST_OK;
@@ -200,47 +208,52 @@ static enum status fetch_one(struct federation *f, const struct entry *e, struct
         return worst;
 }
 
+/* Fetch what the entry is about. Called with the lock held, which is given up meanwhile; the entry may be gone then. */
+static void fetch_entry(struct federation *f, struct entry *e, const atomic_bool *cancel)
+{
+        struct stored_object object;
+        struct error err;
+        enum status st;
+
+        e->state = IN_FLIGHT;
+        pthread_mutex_unlock(&f->lock);
+        st = fetch_one(f, e, cancel, &object, &err);
+        metric_add(st == ST_OK ? &fetched : st == ST_NOT_FOUND ? &missed : &failed, 1);
+        if (st == ST_OK && f->options.arrived)
+                f->options.arrived(f->options.context, &object);
+        if (st && st != ST_NOT_FOUND && !*cancel && f->options.failed)
+                f->options.failed(f->options.context, &e->id, &err);
+
+        pthread_mutex_lock(&f->lock);
+        if (st == ST_OK) {
+                forget(f, e);
+        } else {
+                bool whole_truth = st == ST_NOT_FOUND && !e->via[0];
+                uint64_t wait_s = whole_truth ? f->options.miss_s : f->options.error_s;
+
+                e->state = st == ST_NOT_FOUND ? MISSING : FAILED;
+                e->forget_ns = monotonic_ns() + (int64_t)wait_s * 1000000000;
+        }
+        pthread_cond_broadcast(&f->changed);
+}
+
 static void *run(void *context)
 {
         struct federation *f = context;
 
         pthread_setname_np(pthread_self(), "federation");
         pthread_mutex_lock(&f->lock);
-        for (;;) {
-                struct entry *e;
-                struct stored_object object;
-                struct error err;
-                enum status st;
+        while (!f->stop) {
+                struct entry *e = f->queue_first;
 
-                while (!f->stop && !f->queue_first)
+                if (!e) {
                         pthread_cond_wait(&f->changed, &f->lock);
-                if (f->stop)
-                        break;
-                e = f->queue_first;
+                        continue;
+                }
                 f->queue_first = e->next_queued;
                 if (!f->queue_first)
                         f->queue_last = &f->queue_first;
-                e->state = IN_FLIGHT;
-                pthread_mutex_unlock(&f->lock);
-
-                st = fetch_one(f, e, &object, &err);
-                if (st && st != ST_NOT_FOUND && !f->stop && f->options.failed)
-                        f->options.failed(f->options.context, &e->id, &err);
-                metric_add(st == ST_OK ? &fetched : st == ST_NOT_FOUND ? &missed : &failed, 1);
-                if (st == ST_OK && f->options.arrived)
-                        f->options.arrived(f->options.context, &object);
-
-                pthread_mutex_lock(&f->lock);
-                if (st == ST_OK) {
-                        forget(f, e);
-                } else {
-                        bool whole_truth = st == ST_NOT_FOUND && !e->via[0];
-                        uint64_t wait_s = whole_truth ? f->options.miss_s : f->options.error_s;
-
-                        e->state = st == ST_NOT_FOUND ? MISSING : FAILED;
-                        e->forget_ns = monotonic_ns() + (int64_t)wait_s * 1000000000;
-                }
-                pthread_cond_broadcast(&f->changed);
+                fetch_entry(f, e, &f->stop);
         }
         pthread_mutex_unlock(&f->lock);
         return NULL;
@@ -333,8 +346,12 @@ void federation_want(struct federation *f, const struct build_id *ids, size_t co
                 if (debuginfo_store_stat(f->store, &ids[i], kind, &have, NULL) == ST_OK)
                         continue;
                 pthread_mutex_lock(&f->lock);
-                if (!find(f, &ids[i], kind, &way))
-                        enqueue(f, &ids[i], kind, &way);
+                if (!find(f, &ids[i], kind, &way)) {
+                        struct entry *e = add(f, &ids[i], kind, &way);
+
+                        if (e)
+                                enqueue(f, e);
+                }
                 pthread_mutex_unlock(&f->lock);
         }
 }
@@ -371,8 +388,15 @@ enum status federation_fetch(struct federation *f, const struct build_id *id, en
                 if (st != ST_NOT_FOUND)
                         break;
                 e = find(f, id, kind, &way);
-                if (!e)
-                        e = enqueue(f, id, kind, &way);
+                if (!e && !f->stop && !(cancel && *cancel)) {
+                        e = add(f, id, kind, &way);
+                        if (e && way.via[0]) {
+                                fetch_entry(f, e, cancel ? cancel : &f->stop);
+                                continue;
+                        }
+                        if (e)
+                                enqueue(f, e);
+                }
                 if (e && e->state == MISSING) {
                         st = error_set(err, ST_NOT_FOUND, "no upstream has a %s for build-id %s",
                                        object_kind_name(kind), hex);

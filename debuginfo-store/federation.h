@@ -27,7 +27,7 @@ struct federation_options {
         uint64_t miss_s;                  /* 0: 600; how long "not found" is remembered */
         uint64_t error_s;                 /* 0: 30 */
         unsigned threads;                 /* 0: 2 */
-        /* Told of each object that arrived; on a federation thread, no lock held. */
+        /* Told of each object that arrived; on the thread that fetched it, no lock held. */
         void (*arrived)(void *context, const struct stored_object *object);
         /* Told why an object could not be fetched, other than that nobody has it; likewise. */
         void (*failed)(void *context, const struct build_id *id, const struct error *err);
@@ -36,6 +36,7 @@ struct federation_options {
 
 enum status federation_start(struct debuginfo_store *store, const struct federation_options *options,
                              struct federation **ret, struct error *err) MUST_CHECK;
+/** Nobody waits in federation_fetch() any more. What is being fetched is given up. */
 void federation_stop(struct federation *f);
 
 /** Queue build-ids; returns at once. Those known, in flight or remembered as missing are left out. */

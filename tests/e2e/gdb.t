@@ -65,10 +65,10 @@ if [ -n "$python_id" ] && [ -f "$python_debug" ]; then
         like "$shown" 'No line number information' "Debian's Python has no lines of its own"
         rm -rf "$tmp/cache"
         ok "the debug file of python3.11-dbg is uploaded" upload "$python_debug"
-        debug $python 'info line Py_BytesMain' 'break PyObject_Repr' 'info scope PyObject_Repr'
+        debug $python 'info line Py_BytesMain' 'break Py_RunMain' 'info scope Py_BytesMain'
         like "$shown" 'Line [0-9]+ of ".*Modules/main\.c"' "then Py_BytesMain is in a C file"
-        like "$shown" 'Breakpoint 1 at 0x[0-9a-f]+: file .*Objects/object\.c, line [0-9]+' "a breakpoint is in another"
-        like "$shown" 'Symbol v is (a variable|multi-location)' "and arguments are known"
+        like "$shown" 'Breakpoint 1 at 0x[0-9a-f]+: file .*Modules/main\.c, line [0-9]+' "a breakpoint is in another"
+        like "$shown" 'Symbol argc is (a variable|multi-location)' "and arguments are known"
         # What gdb says with the file from the package is what it says with ours.
         ours=$shown
         theirs=$(HOME=$tmp gdb -nx -batch -iex 'set auto-load no' -x "$tmp/commands" $python 2>&1)

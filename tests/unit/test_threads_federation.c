@@ -15,6 +15,7 @@
 #include "tests/support/suite.h"
 
 #define PATIENCE_NS 60000000000
+#define THREADS 4
 
 /* An upstream: has the object of one build-id, and can be told to keep its clients waiting. */
 struct upstream {
@@ -137,7 +138,7 @@ static struct federation *start(size_t upstream_count, uint64_t miss_s, uint64_t
 {
         const char *urls[] = { upstreams[0].url, upstreams[1].url };
         const struct federation_options o = { .size = sizeof o, .urls = urls, .url_count = upstream_count,
-                                              .miss_s = miss_s, .error_s = error_s, .threads = 4,
+                                              .miss_s = miss_s, .error_s = error_s, .threads = THREADS,
                                               .arrived = arrived, .failed = failed };
         struct federation *f;
 
@@ -420,6 +421,41 @@ START_TEST(a_forwarded_question_does_not_wait_for_a_direct_one)
 }
 END_TEST
 
+/* Nor for a thread: services whose threads all wait for each other would not answer each other otherwise. */
+START_TEST(forwarded_questions_need_no_thread_of_the_service)
+{
+        struct federation *f = start(1, 0, 0);
+        struct question direct[THREADS], forwarded;
+
+        atomic_store(&upstreams[0].holds, true);
+        for (uint8_t i = 0; i < THREADS; i++)
+                ask(&direct[i], f, (uint8_t)(20 + i), NULL);
+        wait_until_asked(&upstreams[0], THREADS);
+        ask(&forwarded, f, 1, "_cairn-0123456789abcdef");
+        wait_until_asked(&upstreams[0], THREADS + 1);
+        atomic_store(&upstreams[0].holds, false);
+        for (size_t i = 0; i < THREADS; i++)
+                ck_assert_int_eq(answer_of(&direct[i]), ST_NOT_FOUND);
+        ck_assert_int_eq(answer_of(&forwarded), ST_OK);
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(a_forwarded_question_is_cancelled_like_any)
+{
+        struct federation *f = start(1, 0, 0);
+        struct question q;
+
+        atomic_store(&upstreams[0].holds, true);
+        ask(&q, f, 1, "_cairn-0123456789abcdef");
+        wait_until_asked(&upstreams[0], 1);
+        atomic_store(&q.cancel, true);
+        ck_assert_int_eq(answer_of(&q), ST_BUSY);
+        ck_assert_uint_eq(failures, 0);
+        federation_stop(f);
+}
+END_TEST
+
 START_TEST(clients_behind_a_proxy_share_one_question)
 {
         struct federation *f = start(1, 0, 0);
@@ -462,6 +498,8 @@ int main(void)
                 a_question_passes_eight_servers_at_most,
                 a_way_of_any_length_is_no_harm,
                 a_forwarded_question_does_not_wait_for_a_direct_one,
+                forwarded_questions_need_no_thread_of_the_service,
+                a_forwarded_question_is_cancelled_like_any,
                 clients_behind_a_proxy_share_one_question,
                 the_miss_of_a_forwarded_question_is_not_that_of_a_direct_one,
         };
