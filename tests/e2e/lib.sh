@@ -109,7 +109,7 @@ stop_server() {
 }
 
 check_log() {
-        if grep -Eq 'ERROR: (Address|Leak|Thread)Sanitizer|runtime error:' "$server_log"; then
+        if grep -Eq '(ERROR|WARNING): (Address|Leak|Thread)Sanitizer|runtime error:' "$server_log"; then
                 fail "no sanitizer report" "$(grep -E -A15 'Sanitizer|runtime error:' "$server_log" | head -60)"
                 mv "$server_log" "$server_log.seen"
         else
