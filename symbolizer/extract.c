@@ -8,6 +8,7 @@
 #include "symbolizer/extract_mini.h"
 #include "symbolizer/extract_symbols.h"
 #include "symbolizer/source_go.h"
+#include "symbolizer/source_plt.h"
 
 struct files {
         struct elf_image debuginfo, executable, altlink;
@@ -84,53 +85,66 @@ static const struct elf_image *altlink_of(const struct files *f, const struct el
         return &f->altlink;
 }
 
-static enum status add_symbols_of(const struct elf_image *img, uint32_t type, const struct code_map *code,
-                                  struct code_symbols *symbols, struct error *err)
+static enum status add_symbols_of(const struct elf_image *img, uint32_t type, enum symbol_quality source,
+                                  const struct code_map *code, struct code_symbols *symbols, struct error *err)
 {
         const struct elf_section *s = is_open(img) ? elf_image_section_of_type(img, type) : NULL;
 
         if (!s || !elf_section_has_content(s))
                 return ST_OK;
-        return code_symbols_add(symbols, img, s, code, err);
+        return code_symbols_add(symbols, img, s, source, code, err);
 }
 
-/* Minidebuginfo holds what .dynsym lacks. A broken one is as good as none. */
-static enum status add_lesser_symbols(struct files *f, const struct code_map *code, struct code_symbols *symbols,
-                                      enum symbol_quality *found, struct error *err)
+/* Every symbol table of both files, as one: what is in two of them counts once. A broken minidebuginfo is as good as none. */
+static enum status collect_symbols(struct files *f, const struct code_map *code, struct code_symbols *symbols,
+                                   struct error *err)
 {
         const struct elf_image *img = is_open(&f->executable) ? &f->executable : &f->debuginfo;
-        enum status st;
+        enum status st = add_symbols_of(&f->debuginfo, SHT_SYMTAB, QUALITY_SYMTAB, code, symbols, err);
 
-        *found = QUALITY_DYNSYM;
-        if (minidebuginfo_open(img, &f->mini_bytes, &f->mini, NULL) == ST_OK) {
-                st = add_symbols_of(&f->mini, SHT_SYMTAB, code, symbols, err);
-                if (st)
-                        return st;
-                if (symbols->count)
-                        *found = QUALITY_MINIDEBUGINFO;
-        }
-        st = add_symbols_of(&f->debuginfo, SHT_DYNSYM, code, symbols, err);
-        return st ? st : add_symbols_of(&f->executable, SHT_DYNSYM, code, symbols, err);
+        if (!st)
+                st = add_symbols_of(&f->executable, SHT_SYMTAB, QUALITY_SYMTAB, code, symbols, err);
+        if (!st && minidebuginfo_open(img, &f->mini_bytes, &f->mini, NULL) == ST_OK)
+                st = add_symbols_of(&f->mini, SHT_SYMTAB, QUALITY_MINIDEBUGINFO, code, symbols, err);
+        if (!st)
+                st = add_symbols_of(&f->debuginfo, SHT_DYNSYM, QUALITY_DYNSYM, code, symbols, err);
+        if (!st)
+                st = add_symbols_of(&f->executable, SHT_DYNSYM, QUALITY_DYNSYM, code, symbols, err);
+        return st;
 }
 
-/* .dynsym is a part of .symtab wherever both exist. */
 static enum status add_symbols(struct files *f, const struct code_map *code, struct symbol_table_builder *b,
                                enum symbol_quality *quality, struct error *err)
 {
         struct code_symbols symbols = { 0 };
-        enum symbol_quality found = QUALITY_SYMTAB;
-        enum status st = add_symbols_of(&f->debuginfo, SHT_SYMTAB, code, &symbols, err);
+        enum status st = collect_symbols(f, code, &symbols, err);
 
-        if (!st)
-                st = add_symbols_of(&f->executable, SHT_SYMTAB, code, &symbols, err);
-        if (!st && symbols.count == 0)
-                st = add_lesser_symbols(f, code, &symbols, &found, err);
         if (!st) {
-                if (code_symbols_fill(&symbols, b) && *quality < found)
+                enum symbol_quality found = code_symbols_fill(&symbols, b);
+
+                if (*quality < found)
                         *quality = found;
         }
         code_symbols_deinit(&symbols);
         return st;
+}
+
+/* Only the file that runs has the bytes for certain; a split debug file may have kept them. */
+static enum status add_plt(const struct files *f, struct symbol_table_builder *b, enum symbol_quality *quality,
+                           struct error *err)
+{
+        const struct elf_image *images[] = { &f->executable, &f->debuginfo };
+        bool used = false;
+
+        for (size_t i = 0; i < 2 && !used; i++) {
+                enum status st = is_open(images[i]) ? source_plt_fill(images[i], b, &used, err) : ST_OK;
+
+                if (st)
+                        return st;
+        }
+        if (used && *quality < QUALITY_DYNSYM)
+                *quality = QUALITY_DYNSYM;
+        return ST_OK;
 }
 
 /* The table is data of the program; in a debug file of its own it is most often without content. */
@@ -181,6 +195,8 @@ static enum status extract(struct files *f, const struct code_map *code, struct 
                 st = add_go(f, code, b, &quality, err);
         if (!st)
                 st = add_symbols(f, code, b, &quality, err);
+        if (!st)
+                st = add_plt(f, b, &quality, err);
         if (!st)
                 st = symbol_table_builder_finish(b, t, err);
         if (!st) {

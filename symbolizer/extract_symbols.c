@@ -29,8 +29,22 @@ static bool names_code(const struct elf_image *img, const struct elf_symbol *sym
         return section && (section->flags & SHF_EXECINSTR);
 }
 
+/* Where code that begins at start may end: with its region, and of what has no size with its section. */
+static uint64_t end_of(const struct elf_image *img, const struct elf_symbol *sym, uint64_t start, uint64_t region_end)
+{
+        const struct elf_section *section = elf_image_section_at(img, sym->section);
+        uint64_t end = region_end;
+
+        if (sym->size > 0)
+                return sym->size < end - start ? start + sym->size : end;
+        if (section && section->address <= start && section->size > start - section->address &&
+            section->address + section->size < end)
+                end = section->address + section->size;
+        return end;
+}
+
 enum status code_symbols_add(struct code_symbols *s, const struct elf_image *img, const struct elf_section *section,
-                             const struct code_map *code, struct error *err)
+                             enum symbol_quality source, const struct code_map *code, struct error *err)
 {
         struct elf_symbol_cursor cursor;
         struct elf_symbol sym;
@@ -39,7 +53,7 @@ enum status code_symbols_add(struct code_symbols *s, const struct elf_image *img
         if (st)
                 return st;
         while (elf_symbols_next(&cursor, &sym)) {
-                struct code_symbol c = { .name = sym.name, .start = sym.value, .binding = sym.binding };
+                struct code_symbol c = { .name = sym.name, .start = sym.value, .binding = sym.binding, .source = source };
                 const struct code_region *region;
 
                 if (!names_code(img, &sym))
@@ -51,7 +65,7 @@ enum status code_symbols_add(struct code_symbols *s, const struct elf_image *img
                         continue;
                 c.is_function = elf_symbol_is_function(&sym);
                 c.is_sized = sym.size > 0;
-                c.end = sym.size > 0 && sym.size < region->end - c.start ? c.start + sym.size : region->end;
+                c.end = end_of(img, &sym, c.start, region->end);
                 if (!array_reserve(&s->items, &s->capacity, s->count, sizeof c))
                         return error_no_memory(err);
                 s->items[s->count++] = c;
@@ -86,7 +100,7 @@ static int compare(const void *a, const void *b)
         size_y = strlen(y->name);
         if (size_x != size_y)
                 return size_x < size_y ? -1 : 1;
-        return strcmp(x->name, y->name);
+        return strcmp(x->name, y->name) ? strcmp(x->name, y->name) : (int)y->source - (int)x->source;
 }
 
 static void drop_twins(struct code_symbols *s)
@@ -118,14 +132,18 @@ static uint32_t function_of(struct symbol_table_builder *b, const struct code_sy
 
 struct cover {
         struct symbol_table_builder *b;
+        const struct code_symbols *symbols;
         const uint32_t *chains; /* by symbol */
         struct source_ranges ranges;
+        enum symbol_quality best;
 };
 
 static void seen(void *context, uint64_t start, uint64_t end, uint32_t item)
 {
         struct cover *c = context;
 
+        if (c->symbols->items[item].source > c->best)
+                c->best = c->symbols->items[item].source;
         if (!source_ranges_add(&c->ranges, start, end, c->chains[item]))
                 c->b->failed = ST_NO_MEMORY;
 }
@@ -152,14 +170,14 @@ static void paint(struct code_symbols *s, struct cover *c)
         interval_list_deinit(&list);
 }
 
-bool code_symbols_fill(struct code_symbols *s, struct symbol_table_builder *b)
+enum symbol_quality code_symbols_fill(struct code_symbols *s, struct symbol_table_builder *b)
 {
-        struct cover cover = { .b = b };
+        struct cover cover = { .b = b, .symbols = s };
         bool used;
 
         drop_twins(s);
         paint(s, &cover);
         used = source_fill(b, &cover.ranges);
         source_ranges_deinit(&cover.ranges);
-        return used;
+        return used ? cover.best : QUALITY_NONE;
 }

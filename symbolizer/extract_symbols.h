@@ -10,7 +10,8 @@
  * Of several symbols at one address the first of these decides: a function
  * before an untyped label; one with a size; global, weak, local; fewer leading
  * underscores; the shorter name; the smaller name. So `malloc` wins over
- * `__libc_malloc`. A symbol without a size reaches to the next one.
+ * `__libc_malloc`. A symbol without a size reaches to the next one or to the end
+of its section, and never over one with a size.
  */
 #include "symbolizer/extract_internal.h"
 #include "symbolizer/source_fill.h"
@@ -18,6 +19,7 @@
 struct code_symbol {
         const char *name;   /* borrowed from its image */
         uint64_t start, end;
+        enum symbol_quality source;
         bool is_function, is_sized;
         uint8_t binding;
 };
@@ -27,11 +29,17 @@ struct code_symbols {
 };
 void code_symbols_deinit(struct code_symbols *s);
 
-/** Add the symbols of a SHT_SYMTAB or SHT_DYNSYM section that name code. */
+/**
+ * Add the symbols of a SHT_SYMTAB or SHT_DYNSYM section that name code. Those of several files and sections may be
+ * added, in any order: a symbol that is in two of them counts once.
+ */
 enum status code_symbols_add(struct code_symbols *s, const struct elf_image *img, const struct elf_section *section,
-                             const struct code_map *code, struct error *err) MUST_CHECK;
+                             enum symbol_quality source, const struct code_map *code, struct error *err) MUST_CHECK;
 
-/** Fill the builder's table with them. @return whether any address was named by one. */
-bool code_symbols_fill(struct code_symbols *s, struct symbol_table_builder *b);
+/**
+ * Fill the builder's table with them.
+ * @return the best source of any symbol that names an address; QUALITY_NONE when none was needed.
+ */
+enum symbol_quality code_symbols_fill(struct code_symbols *s, struct symbol_table_builder *b);
 
 #endif
