@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the names that `cairn symbolize` gives PLT stubs with those that objdump gives them.
+
+    compare_plt.py --cairn PROGRAM [--objdump PROGRAM] FILE...
+
+Asks for the first and the last byte of every stub that objdump names. Exits 1 when a name differs, or when there is
+no stub in any of the files.
+"""
+import argparse
+import json
+import re
+import subprocess
+import sys
+
+
+def stubs(objdump, path):
+    """(first address, last instruction's address, name), from the disassembly of the PLT's sections."""
+    out = subprocess.run([objdump, "-d", "-w", path], capture_output=True, text=True, check=True).stdout
+    found, name, first, last = [], None, 0, 0
+    for line in out.splitlines() + ["0 <>:"]:
+        label = re.match(r"([0-9a-f]+) <(.*)>:$", line)
+        code = re.match(r" *([0-9a-f]+):\t", line)
+        if label or line.startswith("Disassembly"):
+            if name and name.endswith("@plt"):
+                found.append((first, last, name))
+            name = label.group(2) if label else None
+            first = int(label.group(1), 16) if label else 0
+        elif code:
+            last = int(code.group(1), 16)
+    return found
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cairn", required=True)
+    p.add_argument("--objdump", default="objdump")
+    p.add_argument("files", nargs="+")
+    o = p.parse_args()
+    total = wrong = 0
+    for path in o.files:
+        found = stubs(o.objdump, path)
+        asked = "".join("0x%x\n0x%x\n" % (a, b) for a, b, _ in found)
+        out = subprocess.run([o.cairn, "symbolize", "-e", path, "--format=json"], input=asked or "0\n",
+                             capture_output=True, text=True, check=True).stdout
+        names = [r["frames"][-1]["function"] if r["frames"] else "" for r in json.loads(out)["results"]]
+        bad = [(hex(a), n, names[2 * i], names[2 * i + 1]) for i, (a, _, n) in enumerate(found)
+               if {names[2 * i], names[2 * i + 1]} != {n}]
+        print("%s: %d stubs, %d differ %s" % (path, len(found), len(bad), bad[:3] or ""))
+        total += len(found)
+        wrong += len(bad)
+    return total == 0 or wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
