@@ -27,16 +27,22 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 format: ## run clang-format over the files changed against HEAD
 	$(Q)git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | xargs -r clang-format -i
 
-lint: ## static checks: cppcheck, shellcheck, manual pages, banned words
+lint: ## static checks: cppcheck, shellcheck, manual pages, licence lines
 	$(Q)scripts/lint.sh
 
-install: programs ## install programs, manual pages and units under DESTDIR$(PREFIX)
+UNITS := $(wildcard deploy/systemd/*.service)
+install: programs ## install programs, manual pages, systemd units and SQL views under DESTDIR$(PREFIX)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
 	$(Q)install -m 0755 $(PROGRAMS:%=$(O)/%) $(DESTDIR)$(PREFIX)/bin
 	$(Q)for page in $(wildcard docs/man/*.1); do install -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man1; done
 	$(Q)for page in $(wildcard docs/man/*.8); do install -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man8; done
+	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/cairn/sql
+	$(Q)for unit in $(UNITS); do sed 's|/usr/bin|$(PREFIX)/bin|' $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
+	$(Q)install -m 0644 $(wildcard deploy/sql/*.sql) $(DESTDIR)$(PREFIX)/share/cairn/sql
 
 uninstall: ## remove what install put there
+	$(Q)rm -f $(patsubst deploy/systemd/%,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,$(UNITS))
+	$(Q)rm -rf $(DESTDIR)$(PREFIX)/share/cairn
 	$(Q)rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
 	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/man/*.1))
 	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man8/%,$(wildcard docs/man/*.8))
