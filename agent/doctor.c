@@ -216,18 +216,18 @@ void doctor_write(const struct doctor *d, bool json, struct buf *out)
                 return;
         }
         json_out_init(&j, out);
-        json_object(&j, NULL);
-        json_bool(&j, "can_profile", doctor_can_profile(d));
-        json_array(&j, "items");
+        json_out_object(&j, NULL);
+        json_out_bool(&j, "can_profile", doctor_can_profile(d));
+        json_out_array(&j, "items");
         for (size_t i = 0; i < d->count; i++) {
-                json_object(&j, NULL);
-                json_str(&j, "name", d->items[i].name);
-                json_str(&j, "state", names[d->items[i].state]);
-                json_str(&j, "found", d->items[i].found);
-                json_str(&j, "mend", d->items[i].mend);
-                json_object_end(&j);
+                json_out_object(&j, NULL);
+                json_out_str(&j, "name", d->items[i].name);
+                json_out_str(&j, "state", names[d->items[i].state]);
+                json_out_str(&j, "found", d->items[i].found);
+                json_out_str(&j, "mend", d->items[i].mend);
+                json_out_object_end(&j);
         }
-        json_array_end(&j);
-        json_object_end(&j);
+        json_out_array_end(&j);
+        json_out_object_end(&j);
         buf_append_u8(out, '\n');
 }

@@ -52,24 +52,24 @@ static void write_json(struct index_command *c, const char *file, const struct b
 {
         char hex[BUILD_ID_HEX_MAX];
 
-        json_object(&c->out, NULL);
+        json_out_object(&c->out, NULL);
         if (file)
-                json_str(&c->out, "file", file);
-        json_str(&c->out, "build_id", build_id_hex(id, hex));
-        json_str(&c->out, "state", symbol_object_state_name(o->state));
+                json_out_str(&c->out, "file", file);
+        json_out_str(&c->out, "build_id", build_id_hex(id, hex));
+        json_out_str(&c->out, "state", symbol_object_state_name(o->state));
         if (o->reason[0])
-                json_str(&c->out, "reason", o->reason);
-        json_str(&c->out, "quality", symbol_quality_name(o->quality));
-        json_uint(&c->out, "generation", o->generation);
-        json_uint(&c->out, "ranges", o->range_count);
-        json_uint(&c->out, "chains", o->chain_count);
-        json_uint(&c->out, "functions", o->function_count);
-        json_uint(&c->out, "files", o->file_count);
-        json_uint(&c->out, "index_bytes", o->index_bytes);
-        json_uint(&c->out, "block_bytes", o->block_bytes);
-        json_uint(&c->out, "string_bytes", o->string_bytes);
-        json_int(&c->out, "indexed_unix_s", o->indexed_unix_s);
-        json_object_end(&c->out);
+                json_out_str(&c->out, "reason", o->reason);
+        json_out_str(&c->out, "quality", symbol_quality_name(o->quality));
+        json_out_uint(&c->out, "generation", o->generation);
+        json_out_uint(&c->out, "ranges", o->range_count);
+        json_out_uint(&c->out, "chains", o->chain_count);
+        json_out_uint(&c->out, "functions", o->function_count);
+        json_out_uint(&c->out, "files", o->file_count);
+        json_out_uint(&c->out, "index_bytes", o->index_bytes);
+        json_out_uint(&c->out, "block_bytes", o->block_bytes);
+        json_out_uint(&c->out, "string_bytes", o->string_bytes);
+        json_out_int(&c->out, "indexed_unix_s", o->indexed_unix_s);
+        json_out_object_end(&c->out);
 }
 
 static void write_text(struct index_command *c, const struct build_id *id, const struct symbol_object *o)
@@ -136,7 +136,7 @@ static int index_files(struct index_command *c, int argc, char **argv)
         int code = EXIT_DONE;
 
         if (c->json)
-                json_array(&c->out, NULL);
+                json_out_array(&c->out, NULL);
         for (int i = 0; i < argc; i++) {
                 struct error err;
                 enum status st = index_file(c, argv[i], &err);
@@ -148,7 +148,7 @@ static int index_files(struct index_command *c, int argc, char **argv)
                         command_fail(NAME, st, &err);
         }
         if (c->json) {
-                json_array_end(&c->out);
+                json_out_array_end(&c->out);
                 buf_append_str(&c->text, "\n");
                 print(c);
         }

@@ -54,20 +54,20 @@ static enum status print_json(const struct profile_store_stat *s, struct error *
 
         buf_init(&out, KiB(64));
         json_out_init(&j, &out);
-        json_object(&j, NULL);
-        json_uint(&j, "sample_rows", s->sample_rows);
-        json_uint(&j, "sample_files", s->sample_files);
-        json_uint(&j, "stack_rows", s->stack_rows);
-        json_uint(&j, "stack_files", s->stack_files);
-        json_uint(&j, "location_rows", s->location_rows);
-        json_uint(&j, "location_files", s->location_files);
-        json_uint(&j, "unresolved_locations", s->unresolved_locations);
-        json_uint(&j, "table_bytes", s->bytes);
-        json_uint(&j, "queued_batches", s->queued_batches);
-        json_uint(&j, "queue_bytes", s->queue_disk_bytes);
-        json_int(&j, "oldest_unix_ns", s->oldest_unix_ns);
-        json_int(&j, "newest_unix_ns", s->newest_unix_ns);
-        json_object_end(&j);
+        json_out_object(&j, NULL);
+        json_out_uint(&j, "sample_rows", s->sample_rows);
+        json_out_uint(&j, "sample_files", s->sample_files);
+        json_out_uint(&j, "stack_rows", s->stack_rows);
+        json_out_uint(&j, "stack_files", s->stack_files);
+        json_out_uint(&j, "location_rows", s->location_rows);
+        json_out_uint(&j, "location_files", s->location_files);
+        json_out_uint(&j, "unresolved_locations", s->unresolved_locations);
+        json_out_uint(&j, "table_bytes", s->bytes);
+        json_out_uint(&j, "queued_batches", s->queued_batches);
+        json_out_uint(&j, "queue_bytes", s->queue_disk_bytes);
+        json_out_int(&j, "oldest_unix_ns", s->oldest_unix_ns);
+        json_out_int(&j, "newest_unix_ns", s->newest_unix_ns);
+        json_out_object_end(&j);
         st = buf_status(&out, err, "the answer");
         if (!st)
                 printf("%.*s\n", (int)out.size, (const char *)out.data);

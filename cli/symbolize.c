@@ -192,18 +192,18 @@ static enum status answer_all(struct symbolize *s, int argc, char **argv, bool *
 
         json_out_init(&s->out, &s->json);
         if (s->format == FORMAT_JSON) {
-                json_object(&s->out, NULL);
-                json_str(&s->out, "build_id", s->source.build_id);
+                json_out_object(&s->out, NULL);
+                json_out_str(&s->out, "build_id", s->source.build_id);
                 if (s->source.quality)
-                        json_str(&s->out, "quality", s->source.quality);
-                json_array(&s->out, "results");
+                        json_out_str(&s->out, "quality", s->source.quality);
+                json_out_array(&s->out, "results");
         }
         st = argc ? read_arguments(s, argc, argv, err) : read_stdin(s, bad, err);
         if (st)
                 return st;
         if (s->format == FORMAT_JSON) {
-                json_array_end(&s->out);
-                json_object_end(&s->out);
+                json_out_array_end(&s->out);
+                json_out_object_end(&s->out);
                 fwrite(s->json.data, 1, s->json.size, stdout);
                 putchar('\n');
         }

@@ -42,21 +42,21 @@ void answer_print_json(struct json_out *j, const struct answer *a)
         char address[32];
 
         snprintf(address, sizeof address, "0x%" PRIx64, a->address);
-        json_object(j, NULL);
-        json_str(j, "address", address);
-        json_str(j, "state", a->state);
-        json_array(j, "frames");
+        json_out_object(j, NULL);
+        json_out_str(j, "address", address);
+        json_out_str(j, "state", a->state);
+        json_out_array(j, "frames");
         for (size_t i = 0; i < a->frame_count; i++) {
                 const struct answer_frame *f = &a->frames[i];
 
-                json_object(j, NULL);
-                json_str(j, "function", f->function);
-                json_str(j, "linkage_name", f->linkage_name);
-                json_str(j, "file", f->file);
-                json_uint(j, "line", f->line);
-                json_bool(j, "inlined", f->inlined);
-                json_object_end(j);
+                json_out_object(j, NULL);
+                json_out_str(j, "function", f->function);
+                json_out_str(j, "linkage_name", f->linkage_name);
+                json_out_str(j, "file", f->file);
+                json_out_uint(j, "line", f->line);
+                json_out_bool(j, "inlined", f->inlined);
+                json_out_object_end(j);
         }
-        json_array_end(j);
-        json_object_end(j);
+        json_out_array_end(j);
+        json_out_object_end(j);
 }

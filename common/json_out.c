@@ -7,7 +7,7 @@
 
 #include "common/utf8.h"
 
-void json_quote(struct buf *buf, const char *s, size_t n)
+void json_out_quote(struct buf *buf, const char *s, size_t n)
 {
         buf_append_u8(buf, '"');
         for (size_t i = 0; i < n;) {
@@ -40,7 +40,7 @@ static void begin(struct json_out *j, const char *key)
         if (j->comma)
                 buf_append_u8(j->buf, ',');
         if (key) {
-                json_quote(j->buf, key, strlen(key));
+                json_out_quote(j->buf, key, strlen(key));
                 buf_append_u8(j->buf, ':');
         }
         j->comma = true;
@@ -59,55 +59,55 @@ static void close_scope(struct json_out *j, char c)
         j->comma = true;
 }
 
-void json_object(struct json_out *j, const char *key)
+void json_out_object(struct json_out *j, const char *key)
 {
         open_scope(j, key, '{');
 }
 
-void json_object_end(struct json_out *j)
+void json_out_object_end(struct json_out *j)
 {
         close_scope(j, '}');
 }
 
-void json_array(struct json_out *j, const char *key)
+void json_out_array(struct json_out *j, const char *key)
 {
         open_scope(j, key, '[');
 }
 
-void json_array_end(struct json_out *j)
+void json_out_array_end(struct json_out *j)
 {
         close_scope(j, ']');
 }
 
-void json_strn(struct json_out *j, const char *key, const char *value, size_t n)
+void json_out_strn(struct json_out *j, const char *key, const char *value, size_t n)
 {
         begin(j, key);
-        json_quote(j->buf, value, n);
+        json_out_quote(j->buf, value, n);
 }
 
-void json_str(struct json_out *j, const char *key, const char *value)
+void json_out_str(struct json_out *j, const char *key, const char *value)
 {
         if (value) {
-                json_strn(j, key, value, strlen(value));
+                json_out_strn(j, key, value, strlen(value));
                 return;
         }
         begin(j, key);
         buf_append_str(j->buf, "null");
 }
 
-void json_int(struct json_out *j, const char *key, int64_t value)
+void json_out_int(struct json_out *j, const char *key, int64_t value)
 {
         begin(j, key);
         buf_printf(j->buf, "%" PRId64, value);
 }
 
-void json_uint(struct json_out *j, const char *key, uint64_t value)
+void json_out_uint(struct json_out *j, const char *key, uint64_t value)
 {
         begin(j, key);
         buf_printf(j->buf, "%" PRIu64, value);
 }
 
-void json_double(struct json_out *j, const char *key, double value)
+void json_out_double(struct json_out *j, const char *key, double value)
 {
         begin(j, key);
         if (isfinite(value))
@@ -116,7 +116,7 @@ void json_double(struct json_out *j, const char *key, double value)
                 buf_append_str(j->buf, "null");
 }
 
-void json_bool(struct json_out *j, const char *key, bool value)
+void json_out_bool(struct json_out *j, const char *key, bool value)
 {
         begin(j, key);
         buf_append_str(j->buf, value ? "true" : "false");

@@ -22,18 +22,18 @@ struct json_out {
 };
 
 void json_out_init(struct json_out *j, struct buf *buf);
-void json_object(struct json_out *j, const char *key);
-void json_object_end(struct json_out *j);
-void json_array(struct json_out *j, const char *key);
-void json_array_end(struct json_out *j);
-void json_str(struct json_out *j, const char *key, const char *value); /* NULL writes null */
-void json_strn(struct json_out *j, const char *key, const char *value, size_t n);
-void json_int(struct json_out *j, const char *key, int64_t value);
-void json_uint(struct json_out *j, const char *key, uint64_t value);
-void json_double(struct json_out *j, const char *key, double value);
-void json_bool(struct json_out *j, const char *key, bool value);
+void json_out_object(struct json_out *j, const char *key);
+void json_out_object_end(struct json_out *j);
+void json_out_array(struct json_out *j, const char *key);
+void json_out_array_end(struct json_out *j);
+void json_out_str(struct json_out *j, const char *key, const char *value); /* NULL writes null */
+void json_out_strn(struct json_out *j, const char *key, const char *value, size_t n);
+void json_out_int(struct json_out *j, const char *key, int64_t value);
+void json_out_uint(struct json_out *j, const char *key, uint64_t value);
+void json_out_double(struct json_out *j, const char *key, double value);
+void json_out_bool(struct json_out *j, const char *key, bool value);
 
 /** A quoted, escaped string alone. */
-void json_quote(struct buf *buf, const char *s, size_t n);
+void json_out_quote(struct buf *buf, const char *s, size_t n);
 
 #endif

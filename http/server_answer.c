@@ -85,10 +85,10 @@ void http_fail_code(struct http_request *req, unsigned code, const char *reason,
         va_end(args);
         buf_clear(&req->error_body);
         json_out_init(&j, &req->error_body);
-        json_object(&j, NULL);
-        json_str(&j, "error", text);
-        json_str(&j, "reason", reason);
-        json_object_end(&j);
+        json_out_object(&j, NULL);
+        json_out_str(&j, "error", text);
+        json_out_str(&j, "reason", reason);
+        json_out_object_end(&j);
         buf_append_str(&req->error_body, "\n");
         if (code == 429 || code == 503)
                 http_set_header(req, "Retry-After", "5");

@@ -18,14 +18,14 @@ static int64_t now_ms(void)
 static void line_begin(struct json_out *j, struct buf *out, const char *action)
 {
         json_out_init(j, out);
-        json_object(j, NULL);
-        json_object(j, action);
+        json_out_object(j, NULL);
+        json_out_object(j, action);
 }
 
 static void line_end(struct json_out *j)
 {
-        json_object_end(j);
-        json_object_end(j);
+        json_out_object_end(j);
+        json_out_object_end(j);
         buf_append_u8(j->buf, '\n');
 }
 
@@ -34,11 +34,11 @@ static void append_commit_info(struct buf *out, const char *operation)
         struct json_out j;
 
         line_begin(&j, out, "commitInfo");
-        json_int(&j, "timestamp", now_ms());
-        json_str(&j, "operation", operation);
-        json_object(&j, "operationParameters");
-        json_object_end(&j);
-        json_str(&j, "engineInfo", "cairn/" CAIRN_VERSION);
+        json_out_int(&j, "timestamp", now_ms());
+        json_out_str(&j, "operation", operation);
+        json_out_object(&j, "operationParameters");
+        json_out_object_end(&j);
+        json_out_str(&j, "engineInfo", "cairn/" CAIRN_VERSION);
         line_end(&j);
 }
 
@@ -85,28 +85,28 @@ enum status delta_commit_text_create(struct buf *out, const struct parquet_field
                 return error_os(err, errno, "cannot get random bytes for a table's identity");
         append_commit_info(out, "CREATE TABLE");
         line_begin(&j, out, "protocol");
-        json_int(&j, "minReaderVersion", DELTA_READER_VERSION);
-        json_int(&j, "minWriterVersion", DELTA_WRITER_VERSION);
+        json_out_int(&j, "minReaderVersion", DELTA_READER_VERSION);
+        json_out_int(&j, "minWriterVersion", DELTA_WRITER_VERSION);
         line_end(&j);
         line_begin(&j, out, "metaData");
-        json_str(&j, "id", uuid);
-        json_object(&j, "format");
-        json_str(&j, "provider", "parquet");
-        json_object(&j, "options");
-        json_object_end(&j);
-        json_object_end(&j);
-        json_strn(&j, "schemaString", (const char *)schema.data, schema.size);
-        json_array(&j, "partitionColumns");
+        json_out_str(&j, "id", uuid);
+        json_out_object(&j, "format");
+        json_out_str(&j, "provider", "parquet");
+        json_out_object(&j, "options");
+        json_out_object_end(&j);
+        json_out_object_end(&j);
+        json_out_strn(&j, "schemaString", (const char *)schema.data, schema.size);
+        json_out_array(&j, "partitionColumns");
         for (size_t i = 0; i < partition_count; i++) {
                 if (!has_field(fields, field_count, partition_columns[i]))
                         return error_set(err, ST_USAGE, "'%s' cannot partition a table: no such string or date column",
                                          partition_columns[i]);
-                json_str(&j, NULL, partition_columns[i]);
+                json_out_str(&j, NULL, partition_columns[i]);
         }
-        json_array_end(&j);
-        json_object(&j, "configuration");
-        json_object_end(&j);
-        json_int(&j, "createdTime", now_ms());
+        json_out_array_end(&j);
+        json_out_object(&j, "configuration");
+        json_out_object_end(&j);
+        json_out_int(&j, "createdTime", now_ms());
         line_end(&j);
         return buf_status(out, err, "a commit");
 }
@@ -133,10 +133,10 @@ static bool path_valid(const char *path)
 
 static void append_partitions(struct json_out *j, const struct delta_partition *partitions, size_t count)
 {
-        json_object(j, "partitionValues");
+        json_out_object(j, "partitionValues");
         for (size_t i = 0; i < count; i++)
-                json_str(j, partitions[i].key, partitions[i].value);
-        json_object_end(j);
+                json_out_str(j, partitions[i].key, partitions[i].value);
+        json_out_object_end(j);
 }
 
 static void append_remove(struct buf *out, const struct delta_file *f, bool data_change)
@@ -144,12 +144,12 @@ static void append_remove(struct buf *out, const struct delta_file *f, bool data
         struct json_out j;
 
         line_begin(&j, out, "remove");
-        json_str(&j, "path", f->path);
-        json_int(&j, "deletionTimestamp", now_ms());
-        json_bool(&j, "dataChange", data_change);
-        json_bool(&j, "extendedFileMetadata", true);
+        json_out_str(&j, "path", f->path);
+        json_out_int(&j, "deletionTimestamp", now_ms());
+        json_out_bool(&j, "dataChange", data_change);
+        json_out_bool(&j, "extendedFileMetadata", true);
         append_partitions(&j, f->partitions, f->partition_count);
-        json_uint(&j, "size", f->size);
+        json_out_uint(&j, "size", f->size);
         line_end(&j);
 }
 
@@ -158,13 +158,13 @@ static void append_add(struct buf *out, const struct delta_add *a, bool data_cha
         struct json_out j;
 
         line_begin(&j, out, "add");
-        json_str(&j, "path", a->path);
+        json_out_str(&j, "path", a->path);
         append_partitions(&j, a->partitions, a->partition_count);
-        json_uint(&j, "size", a->size);
-        json_int(&j, "modificationTime", now_ms());
-        json_bool(&j, "dataChange", data_change);
+        json_out_uint(&j, "size", a->size);
+        json_out_int(&j, "modificationTime", now_ms());
+        json_out_bool(&j, "dataChange", data_change);
         if (a->stats)
-                json_str(&j, "stats", a->stats);
+                json_out_str(&j, "stats", a->stats);
         line_end(&j);
 }
 
@@ -176,9 +176,9 @@ enum status delta_commit_text(struct buf *out, const struct delta_state *s, cons
         append_commit_info(out, c->operation ? c->operation : "WRITE");
         if (c->app_id) {
                 line_begin(&j, out, "txn");
-                json_str(&j, "appId", c->app_id);
-                json_int(&j, "version", c->txn_version);
-                json_int(&j, "lastUpdated", now_ms());
+                json_out_str(&j, "appId", c->app_id);
+                json_out_int(&j, "version", c->txn_version);
+                json_out_int(&j, "lastUpdated", now_ms());
                 line_end(&j);
         }
         if (c->fields) {

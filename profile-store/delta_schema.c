@@ -35,20 +35,20 @@ static bool append_struct(struct json_out *j, const char *key, const struct parq
 {
         bool ok = true;
 
-        json_object(j, key);
-        json_str(j, "type", "struct");
-        json_array(j, "fields");
+        json_out_object(j, key);
+        json_out_str(j, "type", "struct");
+        json_out_array(j, "fields");
         for (size_t i = 0; ok && i < count; i++) {
-                json_object(j, NULL);
-                json_str(j, "name", fields[i].name);
+                json_out_object(j, NULL);
+                json_out_str(j, "name", fields[i].name);
                 ok = append_type(j, "type", &fields[i], depth);
-                json_bool(j, "nullable", fields[i].optional);
-                json_object(j, "metadata");
-                json_object_end(j);
-                json_object_end(j);
+                json_out_bool(j, "nullable", fields[i].optional);
+                json_out_object(j, "metadata");
+                json_out_object_end(j);
+                json_out_object_end(j);
         }
-        json_array_end(j);
-        json_object_end(j);
+        json_out_array_end(j);
+        json_out_object_end(j);
         return ok;
 }
 
@@ -59,25 +59,25 @@ static bool append_type(struct json_out *j, const char *key, const struct parque
         if (depth == 0)
                 return false;
         if (primitive(f->kind)) {
-                json_str(j, key, primitive(f->kind));
+                json_out_str(j, key, primitive(f->kind));
                 return true;
         }
         if (f->kind == PARQUET_STRUCT)
                 return append_struct(j, key, f->children, f->child_count, depth - 1);
         if (f->child_count != (f->kind == PARQUET_LIST ? 1 : 2) || f->kind > PARQUET_MAP)
                 return false;
-        json_object(j, key);
+        json_out_object(j, key);
         if (f->kind == PARQUET_LIST) {
-                json_str(j, "type", "array");
+                json_out_str(j, "type", "array");
                 ok = append_type(j, "elementType", &f->children[0], depth - 1);
-                json_bool(j, "containsNull", f->children[0].optional);
+                json_out_bool(j, "containsNull", f->children[0].optional);
         } else {
-                json_str(j, "type", "map");
+                json_out_str(j, "type", "map");
                 ok = append_type(j, "keyType", &f->children[0], depth - 1) &&
                      append_type(j, "valueType", &f->children[1], depth - 1);
-                json_bool(j, "valueContainsNull", f->children[1].optional);
+                json_out_bool(j, "valueContainsNull", f->children[1].optional);
         }
-        json_object_end(j);
+        json_out_object_end(j);
         return ok;
 }
 

@@ -12,30 +12,30 @@
 
 static void put_side(struct json_out *j, const struct merged *m)
 {
-        json_object(j, NULL);
-        json_str(j, "selector", m->selection->text);
-        json_int(j, "from_ms", m->selection->from_unix_ns / 1000000);
-        json_int(j, "to_ms", m->selection->to_unix_ns / 1000000);
-        json_int(j, "total", m->total);
-        json_uint(j, "samples", m->samples);
-        json_object_end(j);
+        json_out_object(j, NULL);
+        json_out_str(j, "selector", m->selection->text);
+        json_out_int(j, "from_ms", m->selection->from_unix_ns / 1000000);
+        json_out_int(j, "to_ms", m->selection->to_unix_ns / 1000000);
+        json_out_int(j, "total", m->total);
+        json_out_uint(j, "samples", m->samples);
+        json_out_object_end(j);
 }
 
 static void put_frames(struct json_out *j, const struct frame_table *frames, const uint32_t *used, uint32_t count)
 {
-        json_array(j, "frames");
+        json_out_array(j, "frames");
         for (uint32_t i = 0; i < count; i++) {
                 const struct query_frame *f = &frames->items[used[i]];
 
-                json_array(j, NULL);
-                json_str(j, NULL, f->function);
-                json_str(j, NULL, f->file);
-                json_str(j, NULL, f->mapping);
-                json_int(j, NULL, f->kind);
-                json_str(j, NULL, f->kind == FRAME_UNRESOLVED ? f->state : "");
-                json_array_end(j);
+                json_out_array(j, NULL);
+                json_out_str(j, NULL, f->function);
+                json_out_str(j, NULL, f->file);
+                json_out_str(j, NULL, f->mapping);
+                json_out_int(j, NULL, f->kind);
+                json_out_str(j, NULL, f->kind == FRAME_UNRESOLVED ? f->state : "");
+                json_out_array_end(j);
         }
-        json_array_end(j);
+        json_out_array_end(j);
 }
 
 enum status flame_put_json(const struct flame *f, struct buf *ret, struct error *err)
@@ -63,39 +63,39 @@ enum status flame_put_json(const struct flame *f, struct buf *ret, struct error 
                 }
         }
         json_out_init(&j, ret);
-        json_object(&j, NULL);
-        json_int(&j, "version", 1);
-        json_str(&j, "type",
+        json_out_object(&j, NULL);
+        json_out_int(&j, "version", 1);
+        json_out_str(&j, "type",
                  *f->sides[0]->sums.type || !f->sides[1] ? f->sides[0]->sums.type : f->sides[1]->sums.type);
-        json_str(&j, "unit",
+        json_out_str(&j, "unit",
                  *f->sides[0]->sums.unit || !f->sides[1] ? f->sides[0]->sums.unit : f->sides[1]->sums.unit);
-        json_str(&j, "focus", f->focus->function);
-        json_bool(&j, "inverted", f->focus->view == TREE_CALLERS);
-        json_array(&j, "sides");
+        json_out_str(&j, "focus", f->focus->function);
+        json_out_bool(&j, "inverted", f->focus->view == TREE_CALLERS);
+        json_out_array(&j, "sides");
         for (int side = 0; side < 2 && f->sides[side]; side++)
                 put_side(&j, f->sides[side]);
-        json_array_end(&j);
+        json_out_array_end(&j);
         put_frames(&j, f->frames, used, used_count);
-        json_uint(&j, "left_out", t->count - count);
-        json_array(&j, "nodes");
+        json_out_uint(&j, "left_out", t->count - count);
+        json_out_array(&j, "nodes");
         for (uint32_t i = 0; i < count; i++) {
                 const struct tree_node *n = &t->nodes[order[i]];
 
                 position[order[i]] = i;
-                json_array(&j, NULL);
-                json_int(&j, NULL, i ? (int64_t)position[n->parent] : -1);
-                json_int(&j, NULL, i ? (int64_t)frame_number[n->frame] - 1 : -1);
-                json_int(&j, NULL, n->self[0]);
-                json_int(&j, NULL, n->total[0]);
-                json_int(&j, NULL, n->line);
+                json_out_array(&j, NULL);
+                json_out_int(&j, NULL, i ? (int64_t)position[n->parent] : -1);
+                json_out_int(&j, NULL, i ? (int64_t)frame_number[n->frame] - 1 : -1);
+                json_out_int(&j, NULL, n->self[0]);
+                json_out_int(&j, NULL, n->total[0]);
+                json_out_int(&j, NULL, n->line);
                 if (f->sides[1]) {
-                        json_int(&j, NULL, n->self[1]);
-                        json_int(&j, NULL, n->total[1]);
+                        json_out_int(&j, NULL, n->self[1]);
+                        json_out_int(&j, NULL, n->total[1]);
                 }
-                json_array_end(&j);
+                json_out_array_end(&j);
         }
-        json_array_end(&j);
-        json_object_end(&j);
+        json_out_array_end(&j);
+        json_out_object_end(&j);
         return buf_status(ret, err, "flame graph");
 }
 

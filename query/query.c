@@ -32,12 +32,12 @@ static uint64_t text_limit(const struct question *q)
 
 static void put_head(struct json_out *j, const struct merged *m)
 {
-        json_str(j, "type", m->sums.type);
-        json_str(j, "unit", m->sums.unit);
-        json_int(j, "from_ms", m->selection->from_unix_ns / 1000000);
-        json_int(j, "to_ms", m->selection->to_unix_ns / 1000000);
-        json_int(j, "total", m->total);
-        json_uint(j, "samples", m->samples);
+        json_out_str(j, "type", m->sums.type);
+        json_out_str(j, "unit", m->sums.unit);
+        json_out_int(j, "from_ms", m->selection->from_unix_ns / 1000000);
+        json_out_int(j, "to_ms", m->selection->to_unix_ns / 1000000);
+        json_out_int(j, "total", m->total);
+        json_out_uint(j, "samples", m->samples);
 }
 
 /* ---- top ---------------------------------------------------------------------------------- */
@@ -58,14 +58,14 @@ static void put_top(struct question *q, const struct top *top, const struct fram
                 top_put_text(top, frames, a, b, text_limit(q), q->ret);
                 break;
         default:
-                json_object(&j, NULL);
+                json_out_object(&j, NULL);
                 put_head(&j, a);
                 if (b) {
-                        json_int(&j, "total_after", b->total);
-                        json_uint(&j, "samples_after", b->samples);
+                        json_out_int(&j, "total_after", b->total);
+                        json_out_uint(&j, "samples_after", b->samples);
                 }
                 top_put_rows(top, frames, q->r.limit, b != NULL, "rows", &j);
-                json_object_end(&j);
+                json_out_object_end(&j);
         }
 }
 
@@ -253,10 +253,10 @@ static void put_names(struct question *q, const struct scan_names *names)
                         buf_printf(q->ret, "%s\n", names->items[i]);
                 return;
         }
-        json_array(&j, NULL);
+        json_out_array(&j, NULL);
         for (size_t i = 0; i < count; i++)
-                json_str(&j, NULL, names->items[i]);
-        json_array_end(&j);
+                json_out_str(&j, NULL, names->items[i]);
+        json_out_array_end(&j);
 }
 
 static enum status answer_labels(struct question *q)
@@ -328,7 +328,7 @@ static enum status answer_missing(struct question *q)
         q->content_type = q->r.format == FORMAT_TEXT ? type_text : type_json;
         json_out_init(&j, q->ret);
         if (q->r.format != FORMAT_TEXT)
-                json_array(&j, NULL);
+                json_out_array(&j, NULL);
         for (size_t i = 0; i < count; i++) {
                 const struct scan_missing *m = &items[i];
 
@@ -338,16 +338,16 @@ static enum status answer_missing(struct question *q)
                                    (unsigned long long)m->locations, m->mapping);
                         continue;
                 }
-                json_object(&j, NULL);
-                json_str(&j, "build_id", build_id_hex(&m->build_id, hex));
-                json_str(&j, "object", m->mapping);
-                json_str(&j, "state", m->state);
-                json_uint(&j, "locations", m->locations);
-                json_int(&j, "samples", m->samples);
-                json_object_end(&j);
+                json_out_object(&j, NULL);
+                json_out_str(&j, "build_id", build_id_hex(&m->build_id, hex));
+                json_out_str(&j, "object", m->mapping);
+                json_out_str(&j, "state", m->state);
+                json_out_uint(&j, "locations", m->locations);
+                json_out_int(&j, "samples", m->samples);
+                json_out_object_end(&j);
         }
         if (q->r.format != FORMAT_TEXT)
-                json_array_end(&j);
+                json_out_array_end(&j);
         return ST_OK;
 }
 

@@ -58,20 +58,20 @@ static void put(const struct series *s, const struct request *r, const char *typ
                 return;
         }
         json_out_init(&j, ret);
-        json_object(&j, NULL);
-        json_str(&j, "type", type ? type : "");
-        json_strn(&j, "unit", unit, n);
-        json_int(&j, "step_ms", s->step_ns / 1000000);
-        json_array(&j, "points"); /* [time in ms, value, samples] */
+        json_out_object(&j, NULL);
+        json_out_str(&j, "type", type ? type : "");
+        json_out_strn(&j, "unit", unit, n);
+        json_out_int(&j, "step_ms", s->step_ns / 1000000);
+        json_out_array(&j, "points"); /* [time in ms, value, samples] */
         for (size_t i = 0; i < s->count; i++) {
-                json_array(&j, NULL);
-                json_int(&j, NULL, (s->first_ns + (int64_t)i * s->step_ns) / 1000000);
-                json_int(&j, NULL, s->values[i]);
-                json_uint(&j, NULL, s->samples[i]);
-                json_array_end(&j);
+                json_out_array(&j, NULL);
+                json_out_int(&j, NULL, (s->first_ns + (int64_t)i * s->step_ns) / 1000000);
+                json_out_int(&j, NULL, s->values[i]);
+                json_out_uint(&j, NULL, s->samples[i]);
+                json_out_array_end(&j);
         }
-        json_array_end(&j);
-        json_object_end(&j);
+        json_out_array_end(&j);
+        json_out_object_end(&j);
 }
 
 enum status series_put(struct store_scan *scan, const struct request *r, const char *type, struct buf *ret,

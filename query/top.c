@@ -119,26 +119,26 @@ static size_t shown(const struct top *t, uint64_t limit)
 void top_put_rows(const struct top *t, const struct frame_table *frames, uint64_t limit, bool diff, const char *key,
                   struct json_out *j)
 {
-        json_array(j, key);
+        json_out_array(j, key);
         for (size_t i = 0; i < shown(t, limit); i++) {
                 const struct top_row *r = &t->rows[i];
                 const struct query_frame *f = &frames->items[r->frame];
 
-                json_object(j, NULL);
-                json_str(j, "function", f->function);
-                json_str(j, "file", f->file);
-                json_int(j, "line", r->line);
-                json_str(j, "object", f->mapping);
-                json_str(j, "kind", frame_kind_name(f->kind));
-                json_int(j, "flat", r->flat[0]);
-                json_int(j, "cumulative", r->cumulative[0]);
+                json_out_object(j, NULL);
+                json_out_str(j, "function", f->function);
+                json_out_str(j, "file", f->file);
+                json_out_int(j, "line", r->line);
+                json_out_str(j, "object", f->mapping);
+                json_out_str(j, "kind", frame_kind_name(f->kind));
+                json_out_int(j, "flat", r->flat[0]);
+                json_out_int(j, "cumulative", r->cumulative[0]);
                 if (diff) {
-                        json_int(j, "flat_after", r->flat[1]);
-                        json_int(j, "cumulative_after", r->cumulative[1]);
+                        json_out_int(j, "flat_after", r->flat[1]);
+                        json_out_int(j, "cumulative_after", r->cumulative[1]);
                 }
-                json_object_end(j);
+                json_out_object_end(j);
         }
-        json_array_end(j);
+        json_out_array_end(j);
 }
 
 static double percent(int64_t v, int64_t total)

@@ -16,19 +16,19 @@ struct lister {
 
 static void put_index(struct json_out *j, const struct symbol_object *o)
 {
-        json_object(j, "index");
-        json_str(j, "state", symbol_object_state_name(o->state));
+        json_out_object(j, "index");
+        json_out_str(j, "state", symbol_object_state_name(o->state));
         if (o->state == OBJECT_INDEXED) {
-                json_str(j, "quality", symbol_quality_name(o->quality));
-                json_uint(j, "generation", o->generation);
-                json_uint(j, "ranges", o->range_count);
-                json_uint(j, "functions", o->function_count);
-                json_uint(j, "files", o->file_count);
-                json_uint(j, "index_bytes", o->index_bytes);
+                json_out_str(j, "quality", symbol_quality_name(o->quality));
+                json_out_uint(j, "generation", o->generation);
+                json_out_uint(j, "ranges", o->range_count);
+                json_out_uint(j, "functions", o->function_count);
+                json_out_uint(j, "files", o->file_count);
+                json_out_uint(j, "index_bytes", o->index_bytes);
         }
         if (o->state == OBJECT_FAILED)
-                json_str(j, "error", o->reason);
-        json_object_end(j);
+                json_out_str(j, "error", o->reason);
+        json_out_object_end(j);
 }
 
 static enum status put_object(void *context, const struct stored_object *object)
@@ -45,18 +45,18 @@ static enum status put_object(void *context, const struct stored_object *object)
         }
         if (st)
                 return st;
-        json_object(&l->j, NULL);
-        json_str(&l->j, "build_id", build_id_hex(&object->build_id, id));
-        json_str(&l->j, "kind", object_kind_name(object->kind));
-        json_str(&l->j, "name", object->name);
-        json_str(&l->j, "source", object->source == SOURCE_UPLOAD ? "upload" : "upstream");
-        json_str(&l->j, "quality", symbol_quality_name(object->quality));
-        json_uint(&l->j, "size", object->size_bytes);
-        json_uint(&l->j, "stored_bytes", object->stored_bytes);
-        json_str(&l->j, "sha256", sha256_hex(object->sha256, sha));
-        json_int(&l->j, "stored_unix_s", object->stored_unix_s);
+        json_out_object(&l->j, NULL);
+        json_out_str(&l->j, "build_id", build_id_hex(&object->build_id, id));
+        json_out_str(&l->j, "kind", object_kind_name(object->kind));
+        json_out_str(&l->j, "name", object->name);
+        json_out_str(&l->j, "source", object->source == SOURCE_UPLOAD ? "upload" : "upstream");
+        json_out_str(&l->j, "quality", symbol_quality_name(object->quality));
+        json_out_uint(&l->j, "size", object->size_bytes);
+        json_out_uint(&l->j, "stored_bytes", object->stored_bytes);
+        json_out_str(&l->j, "sha256", sha256_hex(object->sha256, sha));
+        json_out_int(&l->j, "stored_unix_s", object->stored_unix_s);
         put_index(&l->j, &symbols);
-        json_object_end(&l->j);
+        json_out_object_end(&l->j);
         return buf_status(l->out, l->err, "list of objects");
 }
 
@@ -67,11 +67,11 @@ enum status debuginfo_list_json(struct debuginfo_store *objects, struct symbol_i
         enum status st;
 
         json_out_init(&l.j, ret);
-        json_object(&l.j, NULL);
-        json_array(&l.j, "objects");
+        json_out_object(&l.j, NULL);
+        json_out_array(&l.j, "objects");
         st = debuginfo_store_list(objects, put_object, &l, err);
-        json_array_end(&l.j);
-        json_object_end(&l.j);
+        json_out_array_end(&l.j);
+        json_out_object_end(&l.j);
         return st ? st : buf_status(ret, err, "list of objects");
 }
 
@@ -88,13 +88,13 @@ static void put_missing(struct json_out *j, const struct scan_missing *m)
 {
         char id[BUILD_ID_HEX_MAX];
 
-        json_object(j, NULL);
-        json_str(j, "build_id", m->build_id.size ? build_id_hex(&m->build_id, id) : "");
-        json_str(j, "mapping", m->mapping);
-        json_str(j, "state", m->state);
-        json_uint(j, "locations", m->locations);
-        json_int(j, "samples", m->samples);
-        json_object_end(j);
+        json_out_object(j, NULL);
+        json_out_str(j, "build_id", m->build_id.size ? build_id_hex(&m->build_id, id) : "");
+        json_out_str(j, "mapping", m->mapping);
+        json_out_str(j, "state", m->state);
+        json_out_uint(j, "locations", m->locations);
+        json_out_int(j, "samples", m->samples);
+        json_out_object_end(j);
 }
 
 enum status debuginfo_missing_json(struct profile_store *profiles, int64_t from_unix_ns, int64_t to_unix_ns, struct buf *ret,
@@ -114,12 +114,12 @@ enum status debuginfo_missing_json(struct profile_store *profiles, int64_t from_
                 if (count)
                         qsort(missing, count, sizeof *missing, by_samples);
                 json_out_init(&j, ret);
-                json_object(&j, NULL);
-                json_array(&j, "missing");
+                json_out_object(&j, NULL);
+                json_out_array(&j, "missing");
                 for (size_t i = 0; i < count; i++)
                         put_missing(&j, &missing[i]);
-                json_array_end(&j);
-                json_object_end(&j);
+                json_out_array_end(&j);
+                json_out_object_end(&j);
                 st = buf_status(ret, err, "list of missing objects");
         }
         store_scan_end(scan);

@@ -85,11 +85,11 @@ static void resymbolize(struct http_request *req, void *context)
         id_set_deinit(&ids);
         buf_init(&body, KiB(4));
         json_out_init(&j, &body);
-        json_object(&j, NULL);
-        json_uint(&j, "locations_seen", result.locations_seen);
-        json_uint(&j, "locations_changed", result.locations_changed);
-        json_uint(&j, "files_rewritten", result.files_rewritten);
-        json_object_end(&j);
+        json_out_object(&j, NULL);
+        json_out_uint(&j, "locations_seen", result.locations_seen);
+        json_out_uint(&j, "locations_changed", result.locations_changed);
+        json_out_uint(&j, "files_rewritten", result.files_rewritten);
+        json_out_object_end(&j);
         finish(req, st, &body, &err);
 }
 

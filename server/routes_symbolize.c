@@ -95,13 +95,13 @@ static enum status put_frame(struct json_out *j, struct symbol_view *view, const
                 st = symbol_view_file(view, f->file, &file, err);
         if (st)
                 return st;
-        json_object(j, NULL);
-        json_str(j, "function", name);
-        json_str(j, "linkage_name", linkage_name);
-        json_str(j, "file", file);
-        json_uint(j, "line", f->line);
-        json_bool(j, "inlined", f->inlined);
-        json_object_end(j);
+        json_out_object(j, NULL);
+        json_out_str(j, "function", name);
+        json_out_str(j, "linkage_name", linkage_name);
+        json_out_str(j, "file", file);
+        json_out_uint(j, "line", f->line);
+        json_out_bool(j, "inlined", f->inlined);
+        json_out_object_end(j);
         return ST_OK;
 }
 
@@ -112,14 +112,14 @@ static enum status put_result(struct json_out *j, struct symbol_view *view, uint
         enum status st = ST_OK;
 
         snprintf(address, sizeof address, "0x%" PRIx64, asked);
-        json_object(j, NULL);
-        json_str(j, "address", address);
-        json_str(j, "state", symbol_state_name(r->state));
-        json_array(j, "frames");
+        json_out_object(j, NULL);
+        json_out_str(j, "address", address);
+        json_out_str(j, "state", symbol_state_name(r->state));
+        json_out_array(j, "frames");
         for (uint32_t i = 0; !st && i < r->frame_count; i++)
                 st = put_frame(j, view, &batch->frames[r->first_frame + i], err);
-        json_array_end(j);
-        json_object_end(j);
+        json_out_array_end(j);
+        json_out_object_end(j);
         return st;
 }
 
@@ -132,16 +132,16 @@ static enum status put_object(struct json_out *j, struct symbol_view *view, cons
 
         if (st)
                 return st;
-        json_object(j, NULL);
-        json_str(j, "build_id", build_id_hex(&k->ids[n], hex));
-        json_str(j, "state", symbol_object_state_name(object.state));
-        json_str(j, "quality", symbol_quality_name(object.quality));
-        json_uint(j, "generation", object.generation);
-        json_array(j, "results");
+        json_out_object(j, NULL);
+        json_out_str(j, "build_id", build_id_hex(&k->ids[n], hex));
+        json_out_str(j, "state", symbol_object_state_name(object.state));
+        json_out_str(j, "quality", symbol_quality_name(object.quality));
+        json_out_uint(j, "generation", object.generation);
+        json_out_array(j, "results");
         for (size_t i = k->first[n]; !st && i < k->first[n + 1]; i++)
                 st = put_result(j, view, k->keys[i].address, batch, &batch->results[i], err);
-        json_array_end(j);
-        json_object_end(j);
+        json_out_array_end(j);
+        json_out_object_end(j);
         return st ? st : buf_status(j->buf, err, "the answer");
 }
 
@@ -156,12 +156,12 @@ static enum status answer_keys(struct server *s, const struct request_keys *k, s
                 return st;
         st = symbol_view_lookup(view, k->keys, k->key_count, &batch, err);
         json_out_init(&j, body);
-        json_object(&j, NULL);
-        json_array(&j, "objects");
+        json_out_object(&j, NULL);
+        json_out_array(&j, "objects");
         for (size_t i = 0; !st && i < k->object_count; i++)
                 st = put_object(&j, view, k, i, &batch, err);
-        json_array_end(&j);
-        json_object_end(&j);
+        json_out_array_end(&j);
+        json_out_object_end(&j);
         symbol_view_end(view);
         symbol_batch_deinit(&batch);
         return st;

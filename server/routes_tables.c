@@ -29,17 +29,17 @@ static void put_files(struct json_out *j, const char *table, const struct delta_
 {
         char path[LIMIT_PATH_BYTES];
 
-        json_int(j, "version", (int64_t)s->version);
-        json_array(j, "files");
+        json_out_int(j, "version", (int64_t)s->version);
+        json_out_array(j, "files");
         for (size_t i = 0; i < s->file_count; i++) {
                 snprintf(path, sizeof path, "/store/%s/%s", table, s->files[i]->path);
-                json_object(j, NULL);
-                json_str(j, "path", path);
-                json_uint(j, "size", s->files[i]->size);
-                json_int(j, "modified_ms", s->files[i]->modified_ms);
-                json_object_end(j);
+                json_out_object(j, NULL);
+                json_out_str(j, "path", path);
+                json_out_uint(j, "size", s->files[i]->size);
+                json_out_int(j, "modified_ms", s->files[i]->modified_ms);
+                json_out_object_end(j);
         }
-        json_array_end(j);
+        json_out_array_end(j);
 }
 
 /* A table that has no log yet has no files. */
@@ -56,16 +56,16 @@ static enum status put_table(struct json_out *j, struct server *s, const char *n
                 delta_table_close(table);
                 return st;
         }
-        json_object(j, NULL);
-        json_str(j, "table", name);
+        json_out_object(j, NULL);
+        json_out_str(j, "table", name);
         if (snapshot) {
                 put_files(j, name, snapshot);
                 delta_snapshot_release(snapshot);
         } else {
-                json_array(j, "files");
-                json_array_end(j);
+                json_out_array(j, "files");
+                json_out_array_end(j);
         }
-        json_object_end(j);
+        json_out_object_end(j);
         delta_table_close(table);
         return ST_OK;
 }
@@ -84,13 +84,13 @@ static void list(struct http_request *req, void *context)
         }
         buf_init(&body, LIMIT_RESPONSE_BYTES);
         json_out_init(&j, &body);
-        json_object(&j, NULL);
-        json_array(&j, "tables");
+        json_out_object(&j, NULL);
+        json_out_array(&j, "tables");
         for (size_t i = 0; !st && i < 3; i++)
                 if (!*only || strcmp(only, tables[i]) == 0)
                         st = put_table(&j, context, tables[i], &err);
-        json_array_end(&j);
-        json_object_end(&j);
+        json_out_array_end(&j);
+        json_out_object_end(&j);
         if (!st) {
                 respond_json(req, &body);
                 return;

@@ -40,12 +40,12 @@ static enum status want_file(struct server *s, struct json_object *file, struct 
                 if (st)
                         return st;
         }
-        json_object(out, NULL);
-        json_str(out, "build_id", id_text);
-        json_str(out, "kind", kind_text);
-        json_bool(out, "want", wanted);
-        json_str(out, "reason", reason);
-        json_object_end(out);
+        json_out_object(out, NULL);
+        json_out_str(out, "build_id", id_text);
+        json_out_str(out, "kind", kind_text);
+        json_out_bool(out, "want", wanted);
+        json_out_str(out, "reason", reason);
+        json_out_object_end(out);
         return ST_OK;
 }
 
@@ -60,16 +60,16 @@ static enum status want_files(struct server *s, struct json_object *request, str
         if (json_in_array_size(files) > LIMIT_WANT_FILES)
                 return error_set(err, ST_TOO_BIG, "'files' has more than %d entries; ask in several requests", LIMIT_WANT_FILES);
         json_out_init(&out, body);
-        json_object(&out, NULL);
-        json_array(&out, "files");
+        json_out_object(&out, NULL);
+        json_out_array(&out, "files");
         for (size_t i = 0; !st && i < json_in_array_size(files); i++) {
                 struct json_object *file = json_in_array_object(files, i);
 
                 st = file ? want_file(s, file, &out, err)
                           : error_set(err, ST_BAD_DATA, "'files' holds something that is no object");
         }
-        json_array_end(&out);
-        json_object_end(&out);
+        json_out_array_end(&out);
+        json_out_object_end(&out);
         return st;
 }
 

@@ -208,18 +208,18 @@ static void write_item(struct json_out *j, const struct upload_item *item, bool 
 {
         char hex[BUILD_ID_HEX_MAX];
 
-        json_object(j, NULL);
-        json_str(j, "path", item->path);
-        json_str(j, "build_id", build_id_hex(&item->build_id, hex));
-        json_str(j, "kind", upload_kind_name(item->kind));
-        json_str(j, "quality", symbol_quality_name(item->quality));
-        json_str(j, "state", state_name(item->state, dry_run));
-        json_str(j, "reason", item->reason);
+        json_out_object(j, NULL);
+        json_out_str(j, "path", item->path);
+        json_out_str(j, "build_id", build_id_hex(&item->build_id, hex));
+        json_out_str(j, "kind", upload_kind_name(item->kind));
+        json_out_str(j, "quality", symbol_quality_name(item->quality));
+        json_out_str(j, "state", state_name(item->state, dry_run));
+        json_out_str(j, "reason", item->reason);
         if (item->state == UPLOAD_SENT) {
-                json_uint(j, "size_bytes", item->size_bytes);
-                json_uint(j, "sent_bytes", item->sent_bytes);
+                json_out_uint(j, "size_bytes", item->size_bytes);
+                json_out_uint(j, "sent_bytes", item->sent_bytes);
         }
-        json_object_end(j);
+        json_out_object_end(j);
 }
 
 void report_json(struct report *r, const struct upload_list *list, const char *server, bool dry_run)
@@ -230,26 +230,26 @@ void report_json(struct report *r, const struct upload_list *list, const char *s
 
         buf_init(&b, GiB(1));
         json_out_init(&j, &b);
-        json_object(&j, NULL);
-        json_str(&j, "server", server);
-        json_uint(&j, "sent", t.sent);
-        json_uint(&j, "already_there", t.there);
-        json_uint(&j, "refused", t.refused);
-        json_uint(&j, "failed", t.failed);
-        json_uint(&j, dry_run ? "would_send" : "not_tried", t.wanted);
-        json_uint(&j, "sent_bytes", t.sent_bytes);
-        json_object(&j, "skipped");
-        json_uint(&j, "no_build_id", list->skips.no_build_id);
-        json_uint(&j, "no_symbols", list->skips.no_symbols);
-        json_uint(&j, "duplicate", list->skips.duplicate);
-        json_uint(&j, "core_dump", list->skips.core_dump);
-        json_uint(&j, "broken", list->skips.broken);
-        json_object_end(&j);
-        json_array(&j, "files");
+        json_out_object(&j, NULL);
+        json_out_str(&j, "server", server);
+        json_out_uint(&j, "sent", t.sent);
+        json_out_uint(&j, "already_there", t.there);
+        json_out_uint(&j, "refused", t.refused);
+        json_out_uint(&j, "failed", t.failed);
+        json_out_uint(&j, dry_run ? "would_send" : "not_tried", t.wanted);
+        json_out_uint(&j, "sent_bytes", t.sent_bytes);
+        json_out_object(&j, "skipped");
+        json_out_uint(&j, "no_build_id", list->skips.no_build_id);
+        json_out_uint(&j, "no_symbols", list->skips.no_symbols);
+        json_out_uint(&j, "duplicate", list->skips.duplicate);
+        json_out_uint(&j, "core_dump", list->skips.core_dump);
+        json_out_uint(&j, "broken", list->skips.broken);
+        json_out_object_end(&j);
+        json_out_array(&j, "files");
         for (size_t i = 0; i < list->count; i++)
                 write_item(&j, &list->items[i], dry_run);
-        json_array_end(&j);
-        json_object_end(&j);
+        json_out_array_end(&j);
+        json_out_object_end(&j);
         pthread_mutex_lock(&r->lock);
         wipe_progress(r);
         puts(buf_cstr(&b) ? buf_cstr(&b) : "{}");

@@ -15,22 +15,22 @@ static enum status write_question(const struct upload_item *items, size_t count,
         struct json_out j;
 
         json_out_init(&j, to);
-        json_object(&j, NULL);
-        json_array(&j, "files");
+        json_out_object(&j, NULL);
+        json_out_array(&j, "files");
         for (size_t i = 0; i < count; i++) {
                 const char *name = path_base(items[i].path);
                 char hex[BUILD_ID_HEX_MAX];
 
-                json_object(&j, NULL);
-                json_str(&j, "build_id", build_id_hex(&items[i].build_id, hex));
-                json_str(&j, "kind", upload_kind_name(items[i].kind));
-                json_str(&j, "quality", symbol_quality_name(items[i].quality));
-                json_uint(&j, "size", items[i].split ? 0 : items[i].size_bytes);
-                json_strn(&j, "name", name, strnlen(name, NAME_MAX_BYTES));
-                json_object_end(&j);
+                json_out_object(&j, NULL);
+                json_out_str(&j, "build_id", build_id_hex(&items[i].build_id, hex));
+                json_out_str(&j, "kind", upload_kind_name(items[i].kind));
+                json_out_str(&j, "quality", symbol_quality_name(items[i].quality));
+                json_out_uint(&j, "size", items[i].split ? 0 : items[i].size_bytes);
+                json_out_strn(&j, "name", name, strnlen(name, NAME_MAX_BYTES));
+                json_out_object_end(&j);
         }
-        json_array_end(&j);
-        json_object_end(&j);
+        json_out_array_end(&j);
+        json_out_object_end(&j);
         return buf_status(to, err, "the question to the server");
 }
 

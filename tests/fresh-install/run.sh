@@ -24,6 +24,7 @@ done
 command -v debootstrap >/dev/null || { echo "fresh-install: install debootstrap first" >&2; exit 1; }
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/cairn-fresh.XXXXXX")
+chmod 755 "$root" # the user inside must reach it too
 cleanup() {
         for m in proc sys dev; do
                 umount -R -l "$root/$m" 2>/dev/null || true

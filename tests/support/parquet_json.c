@@ -37,7 +37,7 @@ static void dump_hex(struct dump *d, const char *key, const struct parquet_bytes
         buf_init(&hex, MiB(64));
         for (size_t i = 0; i < b->size; i++)
                 buf_printf(&hex, "%02x", b->data[i]);
-        json_strn(&d->out, key, (const char *)hex.data, hex.size);
+        json_out_strn(&d->out, key, (const char *)hex.data, hex.size);
 }
 
 static void dump_leaf(struct dump *d, const char *key, const struct parquet_column *c, uint64_t slot)
@@ -45,26 +45,26 @@ static void dump_leaf(struct dump *d, const char *key, const struct parquet_colu
         const struct parquet_bytes *b;
 
         if (slot_is_null(c, slot)) {
-                json_str(&d->out, key, NULL);
+                json_out_str(&d->out, key, NULL);
                 return;
         }
         switch (c->kind) {
         case PARQUET_BOOL:
-                json_bool(&d->out, key, c->ints[slot]);
+                json_out_bool(&d->out, key, c->ints[slot]);
                 break;
         case PARQUET_DOUBLE:
-                json_double(&d->out, key, c->doubles[slot]);
+                json_out_double(&d->out, key, c->doubles[slot]);
                 break;
         case PARQUET_STRING:
                 b = &c->dict[c->codes[slot]];
-                json_strn(&d->out, key, (const char *)b->data, b->size);
+                json_out_strn(&d->out, key, (const char *)b->data, b->size);
                 break;
         case PARQUET_BINARY:
                 b = &c->dict[c->codes[slot]];
                 dump_hex(d, key, b);
                 break;
         default:
-                json_int(&d->out, key, c->ints[slot]);
+                json_out_int(&d->out, key, c->ints[slot]);
         }
 }
 
@@ -77,11 +77,11 @@ static void dump_list(struct dump *d, const char *key, uint32_t node, uint64_t r
         const struct parquet_column *value = &d->columns[n->column_end - 1];
 
         if (c->list_valid && !c->list_valid[row]) {
-                json_str(&d->out, key, NULL);
+                json_out_str(&d->out, key, NULL);
                 return;
         }
         if (n->kind == PARQUET_MAP) {
-                json_object(&d->out, key);
+                json_out_object(&d->out, key);
                 for (uint32_t i = c->offsets[row]; i < c->offsets[row + 1]; i++) {
                         const struct parquet_bytes *name = &c->dict[c->codes[i]];
                         char text[256];
@@ -89,13 +89,13 @@ static void dump_list(struct dump *d, const char *key, uint32_t node, uint64_t r
                         snprintf(text, sizeof text, "%.*s", (int)name->size, (const char *)name->data);
                         dump_leaf(d, text, value, i);
                 }
-                json_object_end(&d->out);
+                json_out_object_end(&d->out);
                 return;
         }
-        json_array(&d->out, key);
+        json_out_array(&d->out, key);
         for (uint32_t i = c->offsets[row]; i < c->offsets[row + 1]; i++)
                 dump_node(d, NULL, node + 2, row, i);
-        json_array_end(&d->out);
+        json_out_array_end(&d->out);
 }
 
 static void dump_node(struct dump *d, const char *key, uint32_t node, uint64_t row, uint64_t slot)
@@ -107,12 +107,12 @@ static void dump_node(struct dump *d, const char *key, uint32_t node, uint64_t r
         } else if (n->kind == PARQUET_LIST || n->kind == PARQUET_MAP) {
                 dump_list(d, key, node, row);
         } else if (node && all_null(d, n, row, slot)) {
-                json_str(&d->out, key, NULL);
+                json_out_str(&d->out, key, NULL);
         } else {
-                json_object(&d->out, key);
+                json_out_object(&d->out, key);
                 for (uint32_t i = node + 1; i < n->end; i = d->schema->nodes[i].end)
                         dump_node(d, d->schema->nodes[i].name, i, row, slot);
-                json_object_end(&d->out);
+                json_out_object_end(&d->out);
         }
 }
 

@@ -114,14 +114,14 @@ START_TEST(json_text_is_escaped_and_always_utf8)
 
         buf_init(&b, 4096);
         json_out_init(&j, &b);
-        json_object(&j, NULL);
-        json_str(&j, "a", "x\"\n\xff");
-        json_array(&j, "b");
-        json_int(&j, NULL, -1);
-        json_uint(&j, NULL, UINT64_MAX);
-        json_array_end(&j);
-        json_str(&j, "c", NULL);
-        json_object_end(&j);
+        json_out_object(&j, NULL);
+        json_out_str(&j, "a", "x\"\n\xff");
+        json_out_array(&j, "b");
+        json_out_int(&j, NULL, -1);
+        json_out_uint(&j, NULL, UINT64_MAX);
+        json_out_array_end(&j);
+        json_out_str(&j, "c", NULL);
+        json_out_object_end(&j);
         ck_assert_str_eq(buf_cstr(&b),
                          "{\"a\":\"x\\\"\\u000a\xef\xbf\xbd\",\"b\":[-1,18446744073709551615],\"c\":null}");
 }

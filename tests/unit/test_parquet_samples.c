@@ -52,14 +52,14 @@ static void sample_open(struct sample *s, const char *name, const struct parquet
 static void sample_row_begin(struct sample *s)
 {
         json_out_init(&s->out, &s->json);
-        json_object(&s->out, NULL);
+        json_out_object(&s->out, NULL);
 }
 
 static void sample_row_end(struct sample *s)
 {
         struct error err = { 0 };
 
-        json_object_end(&s->out);
+        json_out_object_end(&s->out);
         buf_append_str(&s->json, "\n");
         ck_assert_msg(!parquet_writer_end_rows(s->w, 1, &err), "%s", err.text);
 }
@@ -103,10 +103,10 @@ static void number(struct sample *s, const char *key, uint32_t node, bool is_nul
 {
         if (is_null) {
                 parquet_put_null(s->w, node);
-                json_str(&s->out, key, NULL);
+                json_out_str(&s->out, key, NULL);
         } else {
                 parquet_put_int(s->w, node, v);
-                json_int(&s->out, key, v);
+                json_out_int(&s->out, key, v);
         }
 }
 
@@ -114,10 +114,10 @@ static void boolean(struct sample *s, const char *key, uint32_t node, bool is_nu
 {
         if (is_null) {
                 parquet_put_null(s->w, node);
-                json_str(&s->out, key, NULL);
+                json_out_str(&s->out, key, NULL);
         } else {
                 parquet_put_int(s->w, node, v);
-                json_bool(&s->out, key, v);
+                json_out_bool(&s->out, key, v);
         }
 }
 
@@ -127,7 +127,7 @@ static void text(struct sample *s, const char *key, uint32_t node, const char *v
                 parquet_put_str(s->w, node, v);
         else
                 parquet_put_null(s->w, node);
-        json_str(&s->out, key, v);
+        json_out_str(&s->out, key, v);
 }
 
 /* JSON has no bytes: hexadecimal. */
@@ -138,7 +138,7 @@ static void binary(struct sample *s, const char *key, uint32_t node, const uint8
         for (size_t i = 0; i < n; i++)
                 snprintf(hex + 2 * i, 3, "%02x", v[i]);
         parquet_put_bytes(s->w, node, v, n);
-        json_str(&s->out, key, hex);
+        json_out_str(&s->out, key, hex);
 }
 
 #define LONG_Z "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
@@ -200,7 +200,7 @@ START_TEST(flat_columns_of_every_type_in_several_row_groups)
                 binary(&s, "id", node[8], id, sizeof id);
                 text(&s, "nothing", node[9], NULL);
                 parquet_put_double(s.w, node[10], ratio);
-                json_double(&s.out, "ratio", ratio);
+                json_out_double(&s.out, "ratio", ratio);
                 sample_row_end(&s);
         }
         sample_close(&s);
@@ -263,49 +263,49 @@ START_TEST(nested_columns_with_nulls_and_empty_lists)
                 int64_t ids[23];
 
                 sample_row_begin(&s);
-                json_array(&s.out, "stack");
+                json_out_array(&s.out, "stack");
                 for (size_t k = 0; k < depth; k++) {
                         ids[k] = (int64_t)(next(&dice) % 500) * 0x123456789;
-                        json_int(&s.out, NULL, ids[k]);
+                        json_out_int(&s.out, NULL, ids[k]);
                 }
-                json_array_end(&s.out);
+                json_out_array_end(&s.out);
                 parquet_put_int_list(s.w, stack, ids, depth);
 
                 if (r % 10 == 0) {
                         parquet_put_null(s.w, frames);
-                        json_str(&s.out, "frames", NULL);
+                        json_out_str(&s.out, "frames", NULL);
                 } else {
                         size_t count = r / 16 % 5;
 
                         parquet_put_list(s.w, frames, count);
-                        json_array(&s.out, "frames");
+                        json_out_array(&s.out, "frames");
                         for (size_t k = 0; k < count; k++) {
                                 uint64_t f = next(&dice);
 
                                 if (f % 13 == 0) {
                                         parquet_put_null(s.w, frame_node);
-                                        json_str(&s.out, NULL, NULL);
+                                        json_out_str(&s.out, NULL, NULL);
                                         continue;
                                 }
-                                json_object(&s.out, NULL);
+                                json_out_object(&s.out, NULL);
                                 text(&s, "function", function, f % 3 ? words[f / 4 % WORDS] : NULL);
                                 text(&s, "linkage_name", linkage, f % 5 ? words[f / 8 % WORDS] : NULL);
                                 text(&s, "file", file, f % 7 ? "src/main.c" : NULL);
                                 number(&s, "line", line, f % 4 == 0, (int64_t)(f % 3000));
                                 boolean(&s, "inlined", inlined, f % 6 == 1, k > 0);
-                                json_object_end(&s.out);
+                                json_out_object_end(&s.out);
                         }
-                        json_array_end(&s.out);
+                        json_out_array_end(&s.out);
                 }
 
                 if (r % 9 == 0) {
                         parquet_put_null(s.w, labels);
-                        json_str(&s.out, "labels", NULL);
+                        json_out_str(&s.out, "labels", NULL);
                 } else {
                         size_t count = r / 32 % 3;
 
                         parquet_put_list(s.w, labels, count);
-                        json_object(&s.out, "labels");
+                        json_out_object(&s.out, "labels");
                         for (size_t k = 0; k < count; k++) {
                                 const char *name = k ? "region" : "pod";
                                 const char *v = next(&dice) % 4 ? words[next(&dice) % WORDS] : NULL;
@@ -313,28 +313,28 @@ START_TEST(nested_columns_with_nulls_and_empty_lists)
                                 parquet_put_str(s.w, key, name);
                                 text(&s, name, value, v);
                         }
-                        json_object_end(&s.out);
+                        json_out_object_end(&s.out);
                 }
 
                 if (r % 8 == 0) {
                         parquet_put_null(s.w, inner_node);
-                        json_str(&s.out, "inner", NULL);
+                        json_out_str(&s.out, "inner", NULL);
                 } else {
-                        json_object(&s.out, "inner");
+                        json_out_object(&s.out, "inner");
                         number(&s, "number", inner_number, false, i);
                         if (r % 7 == 0) {
                                 parquet_put_null(s.w, tags);
-                                json_str(&s.out, "tags", NULL);
+                                json_out_str(&s.out, "tags", NULL);
                         } else {
                                 size_t count = r % 3;
 
                                 parquet_put_int_list(s.w, tags, ids, depth < count ? depth : count);
-                                json_array(&s.out, "tags");
+                                json_out_array(&s.out, "tags");
                                 for (size_t k = 0; k < count && k < depth; k++)
-                                        json_int(&s.out, NULL, ids[k]);
-                                json_array_end(&s.out);
+                                        json_out_int(&s.out, NULL, ids[k]);
+                                json_out_array_end(&s.out);
                         }
-                        json_object_end(&s.out);
+                        json_out_object_end(&s.out);
                 }
                 sample_row_end(&s);
         }
