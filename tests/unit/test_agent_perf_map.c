@@ -66,7 +66,7 @@ START_TEST(ranges_agree_with_the_rule_on_random_symbols)
                 starts[i] = (uint64_t)rand() % 1000;
                 ends[i] = starts[i] + 1 + (uint64_t)rand() % 60;
                 snprintf(names[i], sizeof names[i], "f%d", i);
-                snprintf(line, sizeof line, "%lx %lx %s\n", starts[i], ends[i] - starts[i], names[i]);
+                snprintf(line, sizeof line, "%lx %lx %.15s\n", starts[i], ends[i] - starts[i], names[i]);
                 feed(&m, line, strlen(line));
         }
         for (uint64_t addr = 0; addr < 1100; addr++) {
