@@ -50,7 +50,7 @@ BANNED := -include common/banned.h
 
 # ---- modules: a folder is a library -----------------------------------------
 
-MODULES := common sandbox http elf-image profile-formats unwind-tables agent uploader debuginfo-store \
+MODULES := common sandbox http elf-image dwarf profile-formats unwind-tables agent uploader debuginfo-store \
 	symbolizer parquet profile-store query server cli
 MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c),$(m)))
 
@@ -67,7 +67,7 @@ BPF_SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/gen/bpf/%.skel.h,$(wildcard bpf/*.b
 
 SYSTEM_LIBS := -ldw -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
-LIBS_cairn := common sandbox http elf-image profile-formats debuginfo-store symbolizer parquet profile-store \
+LIBS_cairn := common sandbox http elf-image dwarf profile-formats debuginfo-store symbolizer parquet profile-store \
 	query server cli
 SYSTEM_cairn := -ldw -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lcrypto -lm

@@ -42,6 +42,18 @@
 #define LIMIT_DIE_DEPTH 512
 #define LIMIT_INLINE_DEPTH 256
 #define LIMIT_RANGES_PER_OBJECT 64000000
+#define LIMIT_EXTRACT_THREADS 64
+#define LIMIT_DWARF_UNITS 4000000              /* of one file */
+#define LIMIT_DWARF_ABBREVS 1000000            /* of one table */
+#define LIMIT_DWARF_ATTRIBUTES 1024            /* of one abbreviation */
+#define LIMIT_DWARF_ORIGINS 16                 /* abstract origins and specifications one after another */
+#define LIMIT_DWARF_LINE_ROWS (1 << 25)        /* of one line table */
+#define LIMIT_DWARF_LINE_FILES (1 << 22)       /* and its files */
+#define LIMIT_DWARF_LINE_FORMATS 32            /* values that describe one file */
+#define LIMIT_DWARF_RANGE_ENTRIES (1 << 27)    /* range list entries read for one file */
+#define LIMIT_DWARF_UNIT_TEXT_BYTES MiB(256)   /* names with their scopes, of one unit */
+#define LIMIT_DWARF_ABBREV_REREAD 256          /* times .debug_abbrev's size that may be read in all */
+#define LIMIT_DWARF_REREAD 32                  /* the same for other sections, where units share data */
 
 /* Worker process */
 #define LIMIT_WORKER_MEMORY_BYTES GiB(8)

@@ -1,73 +1,253 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Units are dealt out one after the other to all threads. A thread reads and
+ * flattens its unit into a part of a ring; whoever then finds the next part in
+ * turn to be ready merges it, one thread at a time. So the table comes out in
+ * the order of the units, and a thread only waits when the ring is full.
+ */
 #include "symbolizer/dwarf_extract.h"
 
-#include <dwarf.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
 
-#include "symbolizer/dwarf_file.h"
-#include "symbolizer/dwarf_unit.h"
+#include "common/limits.h"
+#include "symbolizer/dwarf_spans.h"
 
-static enum status extract_units(Dwarf *dwarf, const char *name, struct dwarf_unit *u, struct error *err)
+#define PARTS_PER_THREAD 3
+#define BYTES_PER_THREAD MiB(1) /* of .debug_info; below, a thread costs more than it saves */
+#define STACK_BYTES MiB(1)
+
+struct slot {
+        struct dwarf_part part;
+        bool is_ready;
+};
+
+struct extraction {
+        struct dwarf_object object;
+        struct dwarf_regions regions;
+        struct symbol_table_builder *builder; /* of who merges */
+        struct dwarf_merge merge;             /* of who merges */
+        struct dwarf_summary summary;         /* of who merges */
+        uint64_t function_count;
+        uint64_t *tables; /* owned; by unit: the offset of its line table, UINT64_MAX none */
+
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        struct slot *slots; /* owned; unit i has slot i % slot_count */
+        size_t slot_count, thread_count;
+        size_t next_unit, next_merge;
+        bool is_merging;
+        enum status failed;
+};
+
+/* ---- one unit ---- */
+
+static void merge_one(struct extraction *x, struct slot *s)
 {
-        Dwarf_CU *unit = NULL;
-        Dwarf_Die die;
-        uint8_t type;
-        int r;
+        const struct dwarf_code *code = &s->part.code;
 
-        while ((r = dwarf_get_units(dwarf, unit, &unit, NULL, &type, &die, NULL)) == 0) {
-                if (u->builder->failed)
-                        return ST_OK; /* reported when the table is finished */
-                if (type != DW_UT_type && type != DW_UT_split_type && dwarf_tag(&die) != DW_TAG_partial_unit)
-                        dwarf_unit_extract(u, &die);
-        }
-        if (r < 0)
-                return error_set(err, ST_BAD_DATA, "cannot read the DWARF of '%s': %s", name, dwarf_errmsg(-1));
-        return ST_OK;
+        dwarf_part_merge(&s->part, &x->merge, x->builder);
+        x->function_count += code->function_count;
+        if (code->damage && x->summary.damaged_units++ == 0)
+                x->summary.damage = code->damage;
 }
 
-/* Line tables that no unit refers to. libdw's word for whose a table is misses some. */
-static void extract_lone_lines(Dwarf *dwarf, struct dwarf_unit *u)
+static enum status read_one(struct extraction *x, struct dwarf_reader *r, struct interval_list *scratch, size_t unit,
+                            struct slot *s)
 {
-        Dwarf_Off offset = 0, next;
-        Dwarf_CU *unit = NULL;
-        Dwarf_Files *files;
-        Dwarf_Lines *lines;
-        size_t file_count, line_count;
+        enum status st = dwarf_reader_unit(r, unit, &s->part.code);
 
-        while (!u->builder->failed &&
-               dwarf_next_lines(dwarf, offset, &next, &unit, &files, &file_count, &lines, &line_count) == 0 &&
-               next > offset) {
-                dwarf_unit_extract_lines(u, offset, files, file_count);
-                offset = next;
+        x->tables[unit] = s->part.code.line_offset;
+        return st ? st : dwarf_part_flatten(&s->part, scratch);
+}
+
+/* ---- threads ---- */
+
+static bool can_merge(const struct extraction *x)
+{
+        return !x->is_merging && x->next_merge < x->next_unit && x->slots[x->next_merge % x->slot_count].is_ready;
+}
+
+static bool can_read(const struct extraction *x)
+{
+        return x->next_unit < x->object.main.units.count && x->next_unit - x->next_merge < x->slot_count;
+}
+
+static void work(struct extraction *x, struct dwarf_reader *r)
+{
+        struct interval_list scratch = { 0 };
+
+        pthread_mutex_lock(&x->lock);
+        while (!x->failed && x->next_merge < x->object.main.units.count) {
+                struct slot *s;
+                enum status st = ST_OK;
+
+                if (can_merge(x)) {
+                        s = &x->slots[x->next_merge % x->slot_count];
+                        x->is_merging = true;
+                        pthread_mutex_unlock(&x->lock);
+                        merge_one(x, s);
+                        pthread_mutex_lock(&x->lock);
+                        x->is_merging = s->is_ready = false;
+                        x->next_merge++;
+                        st = x->builder->failed;
+                } else if (can_read(x)) {
+                        size_t unit = x->next_unit++;
+
+                        s = &x->slots[unit % x->slot_count];
+                        pthread_mutex_unlock(&x->lock);
+                        st = read_one(x, r, &scratch, unit, s);
+                        pthread_mutex_lock(&x->lock);
+                        s->is_ready = true;
+                } else {
+                        pthread_cond_wait(&x->changed, &x->lock);
+                        continue;
+                }
+                if (st && !x->failed)
+                        x->failed = st;
+                pthread_cond_broadcast(&x->changed);
         }
+        pthread_mutex_unlock(&x->lock);
+        interval_list_deinit(&scratch);
+}
+
+static void *thread_main(void *context)
+{
+        struct extraction *x = context;
+        struct dwarf_reader *r;
+
+        if (dwarf_reader_create(&x->object, x->regions, &r, NULL) == ST_OK) {
+                work(x, r);
+                dwarf_reader_destroy(r);
+        }
+        return NULL; /* without memory for a reader the other threads do it all */
+}
+
+static size_t count_threads(const struct extraction *x)
+{
+        size_t n = x->object.main.sections.data[DWARF_INFO].size / BYTES_PER_THREAD + 1;
+        cpu_set_t cpus;
+
+        if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && n > (size_t)CPU_COUNT(&cpus))
+                n = (size_t)CPU_COUNT(&cpus);
+        return n < LIMIT_EXTRACT_THREADS ? n : LIMIT_EXTRACT_THREADS;
+}
+
+/* The caller's thread works too; those that cannot be started are done without. */
+static void run_threads(struct extraction *x, struct dwarf_reader *r)
+{
+        pthread_t threads[LIMIT_EXTRACT_THREADS];
+        pthread_attr_t attributes;
+        size_t started = 0;
+
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, STACK_BYTES);
+        while (started + 1 < x->thread_count &&
+               pthread_create(&threads[started], &attributes, thread_main, x) == 0) {
+                pthread_setname_np(threads[started], "dwarf");
+                started++;
+        }
+        pthread_attr_destroy(&attributes);
+        work(x, r);
+        for (size_t i = 0; i < started; i++)
+                pthread_join(threads[i], NULL);
+}
+
+/* ---- line tables that no unit refers to ---- */
+
+static int by_value(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+        return x < y ? -1 : x > y;
+}
+
+static enum status extract_lone_lines(struct extraction *x, struct dwarf_reader *r)
+{
+        const struct dwarf_sections *sections = &x->object.main.sections;
+        size_t unit_count = x->object.main.units.count;
+        uint64_t offset = sections->data[DWARF_LINE].size ? 0 : UINT64_MAX;
+        struct slot *s = &x->slots[0];
+        struct interval_list none = { 0 };
+        enum status st = ST_OK;
+
+        if (unit_count)
+                qsort(x->tables, unit_count, sizeof *x->tables, by_value);
+        for (; !st && offset != UINT64_MAX; offset = dwarf_lines_next(sections, offset)) {
+                if (unit_count && bsearch(&offset, x->tables, unit_count, sizeof offset, by_value))
+                        continue;
+                st = dwarf_reader_lines(r, offset, &s->part.code);
+                if (!st)
+                        st = dwarf_part_flatten(&s->part, &none);
+                if (!st)
+                        merge_one(x, s);
+        }
+        interval_list_deinit(&none);
+        return st;
+}
+
+/* ---- all of it ---- */
+
+static enum status extract(struct extraction *x, struct error *err)
+{
+        struct dwarf_reader *r;
+        enum status st;
+
+        x->thread_count = count_threads(x);
+        x->slot_count = x->thread_count * PARTS_PER_THREAD;
+        x->slots = calloc(x->slot_count, sizeof *x->slots);
+        x->tables = calloc(x->object.main.units.count + 1, sizeof *x->tables);
+        if (!x->slots || !x->tables)
+                return error_no_memory(err);
+        for (size_t i = 0; i < x->slot_count; i++)
+                dwarf_part_init(&x->slots[i].part);
+        st = dwarf_reader_create(&x->object, x->regions, &r, err);
+        if (st)
+                return st;
+        run_threads(x, r);
+        st = x->failed ? x->failed : extract_lone_lines(x, r);
+        dwarf_reader_destroy(r);
+        if (st == ST_TOO_BIG)
+                return error_set(err, st, "more DWARF ranges than a symbol table holds");
+        return st ? error_no_memory(err) : ST_OK;
+}
+
+static void deinit(struct extraction *x)
+{
+        for (size_t i = 0; x->slots && i < x->slot_count; i++)
+                dwarf_part_deinit(&x->slots[i].part);
+        free(x->slots);
+        free(x->tables);
+        dwarf_merge_deinit(&x->merge);
+        dwarf_object_close(&x->object);
 }
 
 enum status dwarf_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
-                          struct symbol_table_builder *builder, enum symbol_quality *quality_ret, struct error *err)
+                          struct symbol_table_builder *builder, struct dwarf_summary *ret, struct error *err)
 {
-        struct dwarf_file main_file = { 0 }, alt_file = { 0 };
-        struct dwarf_unit unit;
+        struct extraction x = { .builder = builder, .lock = PTHREAD_MUTEX_INITIALIZER,
+                                .changed = PTHREAD_COND_INITIALIZER };
+        _cleanup_free_ struct dwarf_region *regions = calloc(code->count + 1, sizeof *regions);
         enum status st;
 
-        st = dwarf_file_open(img, &main_file, err);
+        if (!regions)
+                return error_no_memory(err);
+        for (size_t i = 0; i < code->count; i++)
+                regions[i] = (struct dwarf_region){ code->regions[i].start, code->regions[i].end };
+        x.regions = (struct dwarf_regions){ regions, code->count };
+        st = dwarf_object_open(img, altlink, &x.object, err);
         if (st == ST_NOT_FOUND) {
-                *quality_ret = QUALITY_NONE;
+                *ret = (struct dwarf_summary){ .quality = QUALITY_NONE };
                 return ST_OK;
         }
-        if (!st && altlink)
-                st = dwarf_file_open(altlink, &alt_file, err);
+        if (st)
+                return st;
+        st = extract(&x, err);
         if (!st) {
-                if (alt_file.dwarf)
-                        dwarf_setalt(main_file.dwarf, alt_file.dwarf);
-                dwarf_unit_init(&unit, &main_file, builder, code);
-                st = extract_units(main_file.dwarf, img->name, &unit, err);
-                if (!st)
-                        extract_lone_lines(main_file.dwarf, &unit);
-                *quality_ret = unit.function_total ? QUALITY_DWARF :
-                               builder->range_count ? QUALITY_LINES :
-                                                      QUALITY_NONE;
-                dwarf_unit_deinit(&unit);
+                *ret = x.summary;
+                ret->quality = x.function_count ? QUALITY_DWARF : builder->range_count ? QUALITY_LINES : QUALITY_NONE;
         }
-        dwarf_file_close(&main_file);
-        dwarf_file_close(&alt_file);
+        deinit(&x);
         return st;
 }

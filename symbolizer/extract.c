@@ -188,8 +188,9 @@ static enum status extract(struct files *f, const struct code_map *code, struct 
                            struct symbol_table *t, struct error *err)
 {
         const struct elf_image *img = best(f);
-        enum symbol_quality quality = QUALITY_NONE;
-        enum status st = dwarf_extract(img, altlink_of(f, img), code, b, &quality, err);
+        struct dwarf_summary dwarf = { .quality = QUALITY_NONE };
+        enum status st = dwarf_extract(img, altlink_of(f, img), code, b, &dwarf, err);
+        enum symbol_quality quality = dwarf.quality;
 
         if (!st)
                 st = add_go(f, code, b, &quality, err);

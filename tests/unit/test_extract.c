@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/limits.h"
-#include "symbolizer/dwarf_lines.h"
+#include "tests/support/libdw_lines.h"
 #include "symbolizer/extract.h"
 #include "symbolizer/extract_find.h"
 #include "symbolizer/extract_internal.h"
@@ -123,18 +123,18 @@ END_TEST
 static struct code_region code_regions[] = { { 0x1000, 0x2000 } };
 static const struct code_map code = { code_regions, 1 };
 
-static enum status read_rows(const uint8_t *program, size_t size, struct dwarf_rows *rows)
+static enum status read_rows(const uint8_t *program, size_t size, struct libdw_rows *rows)
 {
         uint8_t section[256] = { (uint8_t)size };
 
         memcpy(section + 4, program, size);
-        return dwarf_rows_read(rows, section, 4 + size, 0, false, &code, NULL);
+        return libdw_rows_read(rows, section, 4 + size, 0, false, &code, NULL);
 }
 #define READ_ROWS(rows, ...) read_rows((uint8_t[]){ LINE_HEADER, __VA_ARGS__ }, sizeof((uint8_t[]){ LINE_HEADER, __VA_ARGS__ }), rows)
 
 START_TEST(the_last_of_several_rows_at_one_address_covers_it)
 {
-        struct dwarf_rows rows = { 0 };
+        struct libdw_rows rows = { 0 };
 
         ck_assert_int_eq(READ_ROWS(&rows, SET_ADDRESS(0), COPY, ADVANCE_LINE(4), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY,
                                    ADVANCE_PC(8), END_SEQUENCE),
@@ -145,13 +145,13 @@ START_TEST(the_last_of_several_rows_at_one_address_covers_it)
         ck_assert_uint_eq(rows.rows[0].line, 5);
         ck_assert_uint_eq(rows.rows[1].end, 0x1010);
         ck_assert_uint_eq(rows.rows[1].line, 6);
-        dwarf_rows_deinit(&rows);
+        libdw_rows_deinit(&rows);
 }
 END_TEST
 
 START_TEST(a_row_at_the_end_of_its_sequence_covers_nothing)
 {
-        struct dwarf_rows rows = { 0 };
+        struct libdw_rows rows = { 0 };
 
         ck_assert_int_eq(READ_ROWS(&rows, SET_ADDRESS(0), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY, END_SEQUENCE,
                                    SET_ADDRESS(0x40), COPY, ADVANCE_PC(4), END_SEQUENCE),
@@ -159,42 +159,42 @@ START_TEST(a_row_at_the_end_of_its_sequence_covers_nothing)
         ck_assert_uint_eq(rows.count, 2);
         ck_assert_uint_eq(rows.rows[0].end, 0x1008);
         ck_assert_uint_eq(rows.rows[1].start, 0x1040);
-        dwarf_rows_deinit(&rows);
+        libdw_rows_deinit(&rows);
 }
 END_TEST
 
 START_TEST(a_sequence_that_begins_outside_code_is_left_out)
 {
-        struct dwarf_rows rows = { 0 };
+        struct libdw_rows rows = { 0 };
 
         /* From 0 on, where linkers leave what they dropped, and long enough to reach into the code. */
         ck_assert_int_eq(READ_ROWS(&rows, COPY, 9, 0xff, 0x1f, COPY, ADVANCE_PC(8), END_SEQUENCE), ST_OK);
         ck_assert_uint_eq(rows.count, 0);
         ck_assert_int_eq(READ_ROWS(&rows, COPY, ADVANCE_PC(127), COPY, ADVANCE_PC(0x7f), END_SEQUENCE), ST_OK);
         ck_assert_uint_eq(rows.count, 0);
-        dwarf_rows_deinit(&rows);
+        libdw_rows_deinit(&rows);
 }
 END_TEST
 
 START_TEST(a_program_that_is_cut_off_keeps_its_whole_sequences)
 {
-        struct dwarf_rows rows = { 0 };
+        struct libdw_rows rows = { 0 };
 
         ck_assert_int_eq(READ_ROWS(&rows, SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), COPY, 0, 9),
                          ST_BAD_DATA);
         ck_assert_uint_eq(rows.count, 1);
-        dwarf_rows_deinit(&rows);
+        libdw_rows_deinit(&rows);
 }
 END_TEST
 
 START_TEST(a_zero_line_range_is_refused)
 {
         uint8_t program[] = { LINE_HEADER, 20 };
-        struct dwarf_rows rows = { 0 };
+        struct libdw_rows rows = { 0 };
 
         program[10] = 0;
         ck_assert_int_eq(read_rows(program, sizeof program, &rows), ST_BAD_DATA);
-        dwarf_rows_deinit(&rows);
+        libdw_rows_deinit(&rows);
 }
 END_TEST
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/limits.h"
-#include "symbolizer/dwarf_unit.h"
+#include "tests/support/libdw_unit.h"
 
-static uint32_t chain_of(struct dwarf_unit *u, uint32_t scope, uint32_t file, uint32_t line)
+static uint32_t chain_of(struct libdw_unit *u, uint32_t scope, uint32_t file, uint32_t line)
 {
         struct symbol_table_frame frames[LIMIT_INLINE_DEPTH + 1];
         size_t count = 0;
@@ -15,7 +15,7 @@ static uint32_t chain_of(struct dwarf_unit *u, uint32_t scope, uint32_t file, ui
         if (scope == NO_SCOPE)
                 frames[count++] = (struct symbol_table_frame){ SYMBOL_NO_FUNCTION, file, line };
         while (scope != NO_SCOPE) {
-                const struct dwarf_scope *s = &u->scopes[scope];
+                const struct libdw_scope *s = &u->scopes[scope];
 
                 frames[count++] = (struct symbol_table_frame){ s->function, file, line };
                 file = s->call_file;
@@ -27,13 +27,13 @@ static uint32_t chain_of(struct dwarf_unit *u, uint32_t scope, uint32_t file, ui
 }
 
 /* [start, end) is all in one scope, or in none; the line rows cut it. */
-static void flatten_span(struct dwarf_unit *u, uint64_t start, uint64_t end, uint32_t scope)
+static void flatten_span(struct libdw_unit *u, uint64_t start, uint64_t end, uint32_t scope)
 {
-        const struct dwarf_rows *r = &u->rows;
+        const struct libdw_rows *r = &u->rows;
 
-        u->row_hint = dwarf_rows_next(r, start, u->row_hint);
+        u->row_hint = libdw_rows_next(r, start, u->row_hint);
         for (size_t i = u->row_hint; start < end; u->row_hint = i) {
-                const struct dwarf_row *row = i < r->count && r->rows[i].start < end ? &r->rows[i] : NULL;
+                const struct libdw_row *row = i < r->count && r->rows[i].start < end ? &r->rows[i] : NULL;
                 uint64_t until = row ? row->start : end;
 
                 if (start < until) { /* no row says where this is */
@@ -44,16 +44,16 @@ static void flatten_span(struct dwarf_unit *u, uint64_t start, uint64_t end, uin
                 }
                 until = row->end < end ? row->end : end;
                 symbol_table_builder_range(u->builder, start, until,
-                                           chain_of(u, scope, dwarf_unit_file(u, row->file), row->line));
+                                           chain_of(u, scope, libdw_unit_file(u, row->file), row->line));
                 start = until;
                 i += row->end <= end;
         }
 }
 
 /* Line rows outside every function: hand-written assembly without DIEs. */
-static void flatten_gap(struct dwarf_unit *u, uint64_t start, uint64_t end)
+static void flatten_gap(struct libdw_unit *u, uint64_t start, uint64_t end)
 {
-        const struct dwarf_rows *r = &u->rows;
+        const struct libdw_rows *r = &u->rows;
 
         if (r->count == 0)
                 return;
@@ -67,14 +67,14 @@ static void flatten_gap(struct dwarf_unit *u, uint64_t start, uint64_t end)
 
 static void seen(void *context, uint64_t start, uint64_t end, uint32_t scope)
 {
-        struct dwarf_unit *u = context;
+        struct libdw_unit *u = context;
 
         flatten_gap(u, u->flat_until, start);
         flatten_span(u, start, end, scope);
         u->flat_until = end;
 }
 
-void dwarf_unit_flatten(struct dwarf_unit *u)
+void libdw_unit_flatten(struct libdw_unit *u)
 {
         u->flat_until = 0;
         u->row_hint = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_SYMBOLIZER_DWARF_NAMES_H
-#define CAIRN_SYMBOLIZER_DWARF_NAMES_H
+#ifndef CAIRN_TESTS_SUPPORT_LIBDW_NAMES_H
+#define CAIRN_TESTS_SUPPORT_LIBDW_NAMES_H
 
 /**
  * @file
@@ -14,28 +14,28 @@
 
 #include "symbolizer/symbol_table_builder.h"
 
-struct dwarf_name_entry {
+struct libdw_name_entry {
         const void *die;    /* address of a DIE in its section; NULL is free */
         uint32_t value;
 };
-struct dwarf_name_map {
-        struct dwarf_name_entry *entries; /* owned */
+struct libdw_name_map {
+        struct libdw_name_entry *entries; /* owned */
         size_t slot_count, count;
 };
 
-struct dwarf_names {
+struct libdw_names {
         struct symbol_table_builder *builder;
-        struct dwarf_name_map functions;  /* of an origin DIE: its function */
-        struct dwarf_name_map qualifiers; /* of a DIE: string offset of "ns::Class" */
+        struct libdw_name_map functions;  /* of an origin DIE: its function */
+        struct libdw_name_map qualifiers; /* of a DIE: string offset of "ns::Class" */
 };
 
-void dwarf_names_init(struct dwarf_names *n, struct symbol_table_builder *builder);
-void dwarf_names_deinit(struct dwarf_names *n);
+void libdw_names_init(struct libdw_names *n, struct symbol_table_builder *builder);
+void libdw_names_deinit(struct libdw_names *n);
 
 /** The DIE of this function is inside "ns::Class" (a string offset of the builder). */
-void dwarf_names_note_qualifier(struct dwarf_names *n, Dwarf_Die *die, uint32_t qualifier);
+void libdw_names_note_qualifier(struct libdw_names *n, Dwarf_Die *die, uint32_t qualifier);
 
 /** The function that a subprogram or an inlined call is of, SYMBOL_NO_FUNCTION when nothing names it. */
-uint32_t dwarf_names_function(struct dwarf_names *n, Dwarf_Die *die);
+uint32_t libdw_names_function(struct libdw_names *n, Dwarf_Die *die);
 
 #endif

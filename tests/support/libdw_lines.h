@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_SYMBOLIZER_DWARF_LINES_H
-#define CAIRN_SYMBOLIZER_DWARF_LINES_H
+#ifndef CAIRN_TESTS_SUPPORT_LIBDW_LINES_H
+#define CAIRN_TESTS_SUPPORT_LIBDW_LINES_H
 
 /**
  * @file
@@ -16,15 +16,15 @@
 #include "symbolizer/extract_internal.h"
 #include "symbolizer/symbol_table_builder.h"
 
-struct dwarf_row { /* covers [start, end) */
+struct libdw_row { /* covers [start, end) */
         uint64_t start, end;
         uint32_t file; /* number in the unit's file table */
         uint32_t line; /* 0: the compiler made it up */
 };
 
 /** Sorted and apart. Reused from unit to unit. */
-struct dwarf_rows {
-        struct dwarf_row *rows; /* owned */
+struct libdw_rows {
+        struct libdw_row *rows; /* owned */
         size_t count, capacity;
 };
 
@@ -36,11 +36,11 @@ struct dwarf_rows {
  * @return ST_BAD_DATA, with the rows of the sequences before the fault kept;
  *         ST_UNSUPPORTED for another version; ST_NO_MEMORY.
  */
-enum status dwarf_rows_read(struct dwarf_rows *r, const uint8_t *section, size_t section_size, uint64_t offset,
+enum status libdw_rows_read(struct libdw_rows *r, const uint8_t *section, size_t section_size, uint64_t offset,
                             bool big_endian, const struct code_map *code, struct error *err) MUST_CHECK;
-void dwarf_rows_deinit(struct dwarf_rows *r);
+void libdw_rows_deinit(struct libdw_rows *r);
 
 /** The index of the first row that ends after address, searched from hint on; count when none does. */
-size_t dwarf_rows_next(const struct dwarf_rows *r, uint64_t address, size_t hint);
+size_t libdw_rows_next(const struct libdw_rows *r, uint64_t address, size_t hint);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/dwarf_lines.h"
+#include "tests/support/libdw_lines.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@ struct machine {
         size_t first_row; /* of the sequence */
 };
 
-void dwarf_rows_deinit(struct dwarf_rows *r)
+void libdw_rows_deinit(struct libdw_rows *r)
 {
         free(r->rows);
-        *r = (struct dwarf_rows){ 0 };
+        *r = (struct libdw_rows){ 0 };
 }
 
 /* Cut the program out of the section and read what it needs of its header. */
@@ -77,10 +77,10 @@ static void advance(const struct header *h, struct machine *m, uint64_t operatio
 }
 
 /* A row's end is set when the next one comes. */
-static bool add_row(struct dwarf_rows *r, struct machine *m, const struct code_map *code)
+static bool add_row(struct libdw_rows *r, struct machine *m, const struct code_map *code)
 {
-        struct dwarf_row row = { .start = m->address, .end = m->address };
-        struct dwarf_row *last;
+        struct libdw_row row = { .start = m->address, .end = m->address };
+        struct libdw_row *last;
 
         row.file = m->file < UINT32_MAX ? (uint32_t)m->file : UINT32_MAX;
         row.line = m->line <= INT32_MAX ? (uint32_t)m->line : 0;
@@ -108,9 +108,9 @@ static bool add_row(struct dwarf_rows *r, struct machine *m, const struct code_m
         return true;
 }
 
-static void end_sequence(struct dwarf_rows *r, struct machine *m)
+static void end_sequence(struct libdw_rows *r, struct machine *m)
 {
-        struct dwarf_row *last = r->count > m->first_row && m->started ? &r->rows[r->count - 1] : NULL;
+        struct libdw_row *last = r->count > m->first_row && m->started ? &r->rows[r->count - 1] : NULL;
 
         if (last && m->address > last->start)
                 last->end = m->address;
@@ -119,7 +119,7 @@ static void end_sequence(struct dwarf_rows *r, struct machine *m)
         *m = (struct machine){ .file = 1, .line = 1, .first_row = r->count };
 }
 
-static bool run_extended(struct reader *p, struct dwarf_rows *r, struct machine *m)
+static bool run_extended(struct reader *p, struct libdw_rows *r, struct machine *m)
 {
         struct reader inner;
         uint64_t length;
@@ -147,7 +147,7 @@ static bool run_extended(struct reader *p, struct dwarf_rows *r, struct machine 
         }
 }
 
-static bool run_standard(uint8_t opcode, const struct header *h, struct reader *p, struct dwarf_rows *r,
+static bool run_standard(uint8_t opcode, const struct header *h, struct reader *p, struct libdw_rows *r,
                          struct machine *m, const struct code_map *code, bool *memory)
 {
         uint64_t operand;
@@ -187,7 +187,7 @@ static bool run_standard(uint8_t opcode, const struct header *h, struct reader *
         }
 }
 
-static bool run(const struct header *h, struct reader *p, struct dwarf_rows *r, const struct code_map *code,
+static bool run(const struct header *h, struct reader *p, struct libdw_rows *r, const struct code_map *code,
                 bool *memory)
 {
         struct machine m = { .file = 1, .line = 1 };
@@ -220,13 +220,13 @@ static bool run(const struct header *h, struct reader *p, struct dwarf_rows *r, 
 
 static int by_start(const void *a, const void *b)
 {
-        const struct dwarf_row *x = a, *y = b;
+        const struct libdw_row *x = a, *y = b;
 
         return x->start < y->start ? -1 : x->start > y->start;
 }
 
 /* Sequences come in any order; those of sound programs do not overlap. */
-static void sort(struct dwarf_rows *r)
+static void sort(struct libdw_rows *r)
 {
         size_t kept = 0;
         uint64_t end = 0;
@@ -237,7 +237,7 @@ static void sort(struct dwarf_rows *r)
         if (!sorted)
                 qsort(r->rows, r->count, sizeof *r->rows, by_start);
         for (size_t i = 0; i < r->count; i++) {
-                struct dwarf_row row = r->rows[i];
+                struct libdw_row row = r->rows[i];
 
                 if (row.start < end)
                         row.start = end;
@@ -249,7 +249,7 @@ static void sort(struct dwarf_rows *r)
         r->count = kept;
 }
 
-enum status dwarf_rows_read(struct dwarf_rows *r, const uint8_t *section, size_t section_size, uint64_t offset,
+enum status libdw_rows_read(struct libdw_rows *r, const uint8_t *section, size_t section_size, uint64_t offset,
                             bool big_endian, const struct code_map *code, struct error *err)
 {
         struct reader reader, program = { 0 };
@@ -270,7 +270,7 @@ enum status dwarf_rows_read(struct dwarf_rows *r, const uint8_t *section, size_t
         return ok ? ST_OK : reader_error(&program, err, "a line table");
 }
 
-size_t dwarf_rows_next(const struct dwarf_rows *r, uint64_t address, size_t hint)
+size_t libdw_rows_next(const struct libdw_rows *r, uint64_t address, size_t hint)
 {
         size_t i = hint;
 

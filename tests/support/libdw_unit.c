@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/dwarf_unit.h"
+#include "tests/support/libdw_unit.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 
 #include "common/limits.h"
 
-void dwarf_unit_init(struct dwarf_unit *u, const struct dwarf_file *file, struct symbol_table_builder *builder,
+void libdw_unit_init(struct libdw_unit *u, const struct libdw_file *file, struct symbol_table_builder *builder,
                      const struct code_map *code)
 {
-        *u = (struct dwarf_unit){ .builder = builder, .code = code, .line_section = file->line_section,
+        *u = (struct libdw_unit){ .builder = builder, .code = code, .line_section = file->line_section,
                                   .line_section_size = file->line_section_size, .big_endian = file->big_endian };
-        dwarf_names_init(&u->names, builder);
+        libdw_names_init(&u->names, builder);
 }
 
-void dwarf_unit_deinit(struct dwarf_unit *u)
+void libdw_unit_deinit(struct libdw_unit *u)
 {
-        dwarf_names_deinit(&u->names);
-        dwarf_rows_deinit(&u->rows);
+        libdw_names_deinit(&u->names);
+        libdw_rows_deinit(&u->rows);
         interval_list_deinit(&u->intervals);
         free(u->scopes);
         free(u->files);
         free(u->tables);
-        *u = (struct dwarf_unit){ 0 };
+        *u = (struct libdw_unit){ 0 };
 }
 
 /* What a DIE passes on to its children. */
@@ -48,7 +48,7 @@ static uint32_t uint_attr(Dwarf_Die *die, unsigned name)
 }
 
 /* libdw joins directory and file, but leaves the unit's own directory out. */
-static uint32_t intern_path(struct dwarf_unit *u, const char *path)
+static uint32_t intern_path(struct libdw_unit *u, const char *path)
 {
         _cleanup_buf_ struct buf full = { 0 };
 
@@ -59,7 +59,7 @@ static uint32_t intern_path(struct dwarf_unit *u, const char *path)
         return symbol_table_builder_string(u->builder, buf_cstr(&full) ? buf_cstr(&full) : path);
 }
 
-uint32_t dwarf_unit_file(struct dwarf_unit *u, uint64_t number)
+uint32_t libdw_unit_file(struct libdw_unit *u, uint64_t number)
 {
         if (number >= u->file_count)
                 return 0;
@@ -68,12 +68,12 @@ uint32_t dwarf_unit_file(struct dwarf_unit *u, uint64_t number)
         return u->files[number];
 }
 
-static uint32_t add_scope(struct dwarf_unit *u, Dwarf_Die *die, uint32_t parent)
+static uint32_t add_scope(struct libdw_unit *u, Dwarf_Die *die, uint32_t parent)
 {
-        struct dwarf_scope s = { .parent = parent, .function = dwarf_names_function(&u->names, die) };
+        struct libdw_scope s = { .parent = parent, .function = libdw_names_function(&u->names, die) };
 
         if (parent != NO_SCOPE) {
-                s.call_file = dwarf_unit_file(u, uint_attr(die, DW_AT_call_file));
+                s.call_file = libdw_unit_file(u, uint_attr(die, DW_AT_call_file));
                 s.call_line = uint_attr(die, DW_AT_call_line);
         }
         if (u->scope_count >= NO_SCOPE ||
@@ -86,7 +86,7 @@ static uint32_t add_scope(struct dwarf_unit *u, Dwarf_Die *die, uint32_t parent)
 }
 
 /* Is there live code behind the DIE? A linker that drops a function leaves its DIE with addresses where no code is. */
-static bool has_code(const struct dwarf_unit *u, Dwarf_Die *die)
+static bool has_code(const struct libdw_unit *u, Dwarf_Die *die)
 {
         Dwarf_Addr base, start, end;
         ptrdiff_t at = 0;
@@ -97,7 +97,7 @@ static bool has_code(const struct dwarf_unit *u, Dwarf_Die *die)
         return false;
 }
 
-static void add_intervals(struct dwarf_unit *u, Dwarf_Die *die, uint32_t scope, uint32_t level)
+static void add_intervals(struct libdw_unit *u, Dwarf_Die *die, uint32_t scope, uint32_t level)
 {
         Dwarf_Addr base, start, end;
         ptrdiff_t at = 0;
@@ -118,10 +118,10 @@ static void add_intervals(struct dwarf_unit *u, Dwarf_Die *die, uint32_t scope, 
         }
 }
 
-static bool visit_function(struct dwarf_unit *u, Dwarf_Die *die, uint32_t level, struct context *c)
+static bool visit_function(struct libdw_unit *u, Dwarf_Die *die, uint32_t level, struct context *c)
 {
         if (c->qualifier && !dwarf_hasattr(die, DW_AT_linkage_name) && dwarf_hasattr(die, DW_AT_name))
-                dwarf_names_note_qualifier(&u->names, die, c->qualifier);
+                libdw_names_note_qualifier(&u->names, die, c->qualifier);
         if (!has_code(u, die))
                 return false;
         c->scope = add_scope(u, die, NO_SCOPE);
@@ -131,7 +131,7 @@ static bool visit_function(struct dwarf_unit *u, Dwarf_Die *die, uint32_t level,
         return true;
 }
 
-static bool visit_inlined(struct dwarf_unit *u, Dwarf_Die *die, uint32_t level, struct context *c)
+static bool visit_inlined(struct libdw_unit *u, Dwarf_Die *die, uint32_t level, struct context *c)
 {
         if (c->scope == NO_SCOPE || c->depth >= LIMIT_INLINE_DEPTH - 1)
                 return false;
@@ -141,7 +141,7 @@ static bool visit_inlined(struct dwarf_unit *u, Dwarf_Die *die, uint32_t level, 
         return true;
 }
 
-static void qualify(struct dwarf_unit *u, Dwarf_Die *die, struct context *c)
+static void qualify(struct libdw_unit *u, Dwarf_Die *die, struct context *c)
 {
         const char *name = dwarf_diename(die);
         _cleanup_buf_ struct buf full = { 0 };
@@ -157,7 +157,7 @@ static void qualify(struct dwarf_unit *u, Dwarf_Die *die, struct context *c)
 }
 
 /* @return whether the children may hold code; c becomes their context. */
-static bool visit(struct dwarf_unit *u, Dwarf_Die *die, uint32_t level, bool qualifies, struct context *c)
+static bool visit(struct libdw_unit *u, Dwarf_Die *die, uint32_t level, bool qualifies, struct context *c)
 {
         switch (dwarf_tag(die)) {
         case DW_TAG_subprogram:
@@ -199,7 +199,7 @@ static bool is_cplusplus(Dwarf_Die *unit_die)
 }
 
 /* Depth first without recursion. DIEs only follow one another forwards, so a hostile sibling link cannot make a circle. */
-static void walk(struct dwarf_unit *u, Dwarf_Die *unit_die)
+static void walk(struct libdw_unit *u, Dwarf_Die *unit_die)
 {
         struct level stack[LIMIT_DIE_DEPTH];
         bool qualifies = is_cplusplus(unit_die);
@@ -224,7 +224,7 @@ static void walk(struct dwarf_unit *u, Dwarf_Die *unit_die)
         }
 }
 
-static void use_files(struct dwarf_unit *u, Dwarf_Files *table, size_t count)
+static void use_files(struct libdw_unit *u, Dwarf_Files *table, size_t count)
 {
         u->file_table = table;
         u->file_count = 0;
@@ -244,9 +244,9 @@ static void use_files(struct dwarf_unit *u, Dwarf_Files *table, size_t count)
 }
 
 /* A unit with a broken line table keeps its functions, and the rows before the fault. */
-static void read_rows(struct dwarf_unit *u, uint64_t offset)
+static void read_rows(struct libdw_unit *u, uint64_t offset)
 {
-        if (dwarf_rows_read(&u->rows, u->line_section, u->line_section_size, offset, u->big_endian, u->code, NULL) ==
+        if (libdw_rows_read(&u->rows, u->line_section, u->line_section_size, offset, u->big_endian, u->code, NULL) ==
             ST_NO_MEMORY)
                 u->builder->failed = ST_NO_MEMORY;
 }
@@ -258,7 +258,7 @@ static int by_value(const void *a, const void *b)
         return x < y ? -1 : x > y;
 }
 
-static void note_table(struct dwarf_unit *u, uint64_t offset)
+static void note_table(struct libdw_unit *u, uint64_t offset)
 {
         if (!array_reserve(&u->tables, &u->table_capacity, u->table_count, sizeof *u->tables))
                 u->builder->failed = ST_NO_MEMORY;
@@ -266,7 +266,7 @@ static void note_table(struct dwarf_unit *u, uint64_t offset)
                 u->tables[u->table_count++] = offset;
 }
 
-static bool is_noted(struct dwarf_unit *u, uint64_t offset)
+static bool is_noted(struct libdw_unit *u, uint64_t offset)
 {
         if (!u->table_count)
                 return false;
@@ -276,7 +276,7 @@ static bool is_noted(struct dwarf_unit *u, uint64_t offset)
         return bsearch(&offset, u->tables, u->table_count, sizeof *u->tables, by_value) != NULL;
 }
 
-void dwarf_unit_extract(struct dwarf_unit *u, Dwarf_Die *unit_die)
+void libdw_unit_extract(struct libdw_unit *u, Dwarf_Die *unit_die)
 {
         Dwarf_Files *files = NULL;
         size_t file_count = 0;
@@ -293,10 +293,10 @@ void dwarf_unit_extract(struct dwarf_unit *u, Dwarf_Die *unit_die)
                 read_rows(u, offset);
         }
         walk(u, unit_die);
-        dwarf_unit_flatten(u);
+        libdw_unit_flatten(u);
 }
 
-void dwarf_unit_extract_lines(struct dwarf_unit *u, uint64_t offset, Dwarf_Files *files, size_t file_count)
+void libdw_unit_extract_lines(struct libdw_unit *u, uint64_t offset, Dwarf_Files *files, size_t file_count)
 {
         if (is_noted(u, offset))
                 return;
@@ -304,5 +304,5 @@ void dwarf_unit_extract_lines(struct dwarf_unit *u, uint64_t offset, Dwarf_Files
         use_files(u, files, file_count);
         u->directory = NULL;
         read_rows(u, offset);
-        dwarf_unit_flatten(u);
+        libdw_unit_flatten(u);
 }

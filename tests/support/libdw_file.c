@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/dwarf_file.h"
+#include "tests/support/libdw_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +168,7 @@ static enum status fill(struct container *c, const struct elf_image *img, struct
         return ST_OK;
 }
 
-static void find_lines_unpacked(const struct container *c, struct dwarf_file *f)
+static void find_lines_unpacked(const struct container *c, struct libdw_file *f)
 {
         for (unsigned i = 1; i < c->count; i++) {
                 if (strcmp(c->names + c->headers[i].sh_name, ".debug_line") == 0) {
@@ -180,7 +180,7 @@ static void find_lines_unpacked(const struct container *c, struct dwarf_file *f)
 
 /* ---- the handle ---- */
 
-static enum status find_lines(const struct elf_image *img, struct dwarf_file *f, struct error *err)
+static enum status find_lines(const struct elf_image *img, struct libdw_file *f, struct error *err)
 {
         const struct elf_section *s = elf_image_section(img, ".debug_line");
 
@@ -189,17 +189,17 @@ static enum status find_lines(const struct elf_image *img, struct dwarf_file *f,
         return elf_section_raw(img, s, &f->line_section, &f->line_section_size, err);
 }
 
-void dwarf_file_close(struct dwarf_file *f)
+void libdw_file_close(struct libdw_file *f)
 {
         dwarf_end(f->dwarf);
         elf_end(f->elf);
         free(f->unpacked);
-        *f = (struct dwarf_file){ 0 };
+        *f = (struct libdw_file){ 0 };
 }
 
-enum status dwarf_file_open(const struct elf_image *img, struct dwarf_file *ret, struct error *err)
+enum status libdw_file_open(const struct elf_image *img, struct libdw_file *ret, struct error *err)
 {
-        struct dwarf_file f = { .big_endian = img->big_endian };
+        struct libdw_file f = { .big_endian = img->big_endian };
         struct container c = { 0 };
         enum status st = ST_OK;
 
@@ -226,7 +226,7 @@ enum status dwarf_file_open(const struct elf_image *img, struct dwarf_file *ret,
                                        dwarf_errmsg(-1));
         }
         if (st) {
-                dwarf_file_close(&f);
+                libdw_file_close(&f);
                 return st;
         }
         *ret = f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/dwarf_names.h"
+#include "tests/support/libdw_names.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -9,20 +9,20 @@
 
 #define ORIGIN_DEPTH_MAX 16 /* abstract origins and specifications one after another */
 
-void dwarf_names_init(struct dwarf_names *n, struct symbol_table_builder *builder)
+void libdw_names_init(struct libdw_names *n, struct symbol_table_builder *builder)
 {
-        *n = (struct dwarf_names){ .builder = builder };
+        *n = (struct libdw_names){ .builder = builder };
 }
 
-void dwarf_names_deinit(struct dwarf_names *n)
+void libdw_names_deinit(struct libdw_names *n)
 {
         free(n->functions.entries);
         free(n->qualifiers.entries);
-        *n = (struct dwarf_names){ 0 };
+        *n = (struct libdw_names){ 0 };
 }
 
 /* The entry of a DIE, or the free one where it belongs. */
-static struct dwarf_name_entry *map_slot(const struct dwarf_name_map *m, const void *die)
+static struct libdw_name_entry *map_slot(const struct libdw_name_map *m, const void *die)
 {
         size_t at = hash64(&die, sizeof die) & (m->slot_count - 1);
 
@@ -31,9 +31,9 @@ static struct dwarf_name_entry *map_slot(const struct dwarf_name_map *m, const v
         return &m->entries[at];
 }
 
-static bool map_grow(struct dwarf_name_map *m)
+static bool map_grow(struct libdw_name_map *m)
 {
-        struct dwarf_name_map grown = { .slot_count = m->slot_count ? m->slot_count * 2 : 1024, .count = m->count };
+        struct libdw_name_map grown = { .slot_count = m->slot_count ? m->slot_count * 2 : 1024, .count = m->count };
 
         if (m->count * 2 < m->slot_count)
                 return true;
@@ -49,20 +49,20 @@ static bool map_grow(struct dwarf_name_map *m)
 }
 
 /* Without memory nothing is remembered, and the builder has failed or soon will. */
-static void map_put(struct dwarf_name_map *m, const void *die, uint32_t value)
+static void map_put(struct libdw_name_map *m, const void *die, uint32_t value)
 {
-        struct dwarf_name_entry *entry;
+        struct libdw_name_entry *entry;
 
         if (!map_grow(m))
                 return;
         entry = map_slot(m, die);
         m->count += !entry->die;
-        *entry = (struct dwarf_name_entry){ die, value };
+        *entry = (struct libdw_name_entry){ die, value };
 }
 
-static bool map_get(const struct dwarf_name_map *m, const void *die, uint32_t *ret)
+static bool map_get(const struct libdw_name_map *m, const void *die, uint32_t *ret)
 {
-        const struct dwarf_name_entry *entry = m->slot_count ? map_slot(m, die) : NULL;
+        const struct libdw_name_entry *entry = m->slot_count ? map_slot(m, die) : NULL;
 
         if (!entry || !entry->die)
                 return false;
@@ -70,7 +70,7 @@ static bool map_get(const struct dwarf_name_map *m, const void *die, uint32_t *r
         return true;
 }
 
-void dwarf_names_note_qualifier(struct dwarf_names *n, Dwarf_Die *die, uint32_t qualifier)
+void libdw_names_note_qualifier(struct libdw_names *n, Dwarf_Die *die, uint32_t qualifier)
 {
         map_put(&n->qualifiers, die->addr, qualifier);
 }
@@ -92,7 +92,7 @@ static const char *text(Dwarf_Die *die, unsigned name)
         return dwarf_attr(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
 }
 
-static uint32_t qualified(struct dwarf_names *n, Dwarf_Die *die, const char *name)
+static uint32_t qualified(struct libdw_names *n, Dwarf_Die *die, const char *name)
 {
         struct symbol_table_builder *b = n->builder;
         _cleanup_buf_ struct buf full = { 0 };
@@ -107,7 +107,7 @@ static uint32_t qualified(struct dwarf_names *n, Dwarf_Die *die, const char *nam
         return symbol_table_builder_function(b, "", s ? s : name);
 }
 
-static uint32_t resolve(struct dwarf_names *n, Dwarf_Die *die)
+static uint32_t resolve(struct libdw_names *n, Dwarf_Die *die)
 {
         Dwarf_Die named, at = *die, next;
         const char *name = NULL;
@@ -132,7 +132,7 @@ static uint32_t resolve(struct dwarf_names *n, Dwarf_Die *die)
         return qualified(n, &named, name);
 }
 
-uint32_t dwarf_names_function(struct dwarf_names *n, Dwarf_Die *die)
+uint32_t libdw_names_function(struct libdw_names *n, Dwarf_Die *die)
 {
         Dwarf_Die key;
         uint32_t function;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_SYMBOLIZER_DWARF_UNIT_H
-#define CAIRN_SYMBOLIZER_DWARF_UNIT_H
+#ifndef CAIRN_TESTS_SUPPORT_LIBDW_UNIT_H
+#define CAIRN_TESTS_SUPPORT_LIBDW_UNIT_H
 
 /**
  * @file
@@ -16,14 +16,14 @@
  */
 #include <elfutils/libdw.h>
 
-#include "symbolizer/dwarf_file.h"
-#include "symbolizer/dwarf_lines.h"
-#include "symbolizer/dwarf_names.h"
+#include "tests/support/libdw_file.h"
+#include "tests/support/libdw_lines.h"
+#include "tests/support/libdw_names.h"
 #include "symbolizer/extract_internal.h"
 
 #define NO_SCOPE UINT32_MAX
 
-struct dwarf_scope {
+struct libdw_scope {
         uint32_t parent;    /* the scope this one is inlined into, NO_SCOPE for a function */
         uint32_t function;
         uint32_t call_file; /* string offset */
@@ -31,16 +31,16 @@ struct dwarf_scope {
 };
 
 /** Working memory, reused from unit to unit. */
-struct dwarf_unit {
+struct libdw_unit {
         struct symbol_table_builder *builder;
         const struct code_map *code;
         const uint8_t *line_section; /* .debug_line */
         size_t line_section_size;
         bool big_endian;
-        struct dwarf_names names;
-        struct dwarf_rows rows;
+        struct libdw_names names;
+        struct libdw_rows rows;
         struct interval_list intervals;
-        struct dwarf_scope *scopes;
+        struct libdw_scope *scopes;
         size_t scope_count, scope_capacity;
         uint32_t *files;      /* number in file_table -> string offset, UINT32_MAX not yet asked for */
         size_t file_count, file_capacity;
@@ -56,18 +56,18 @@ struct dwarf_unit {
         uint32_t last_scope, last_file, last_line, last_chain;
 };
 
-void dwarf_unit_init(struct dwarf_unit *u, const struct dwarf_file *file, struct symbol_table_builder *builder,
+void libdw_unit_init(struct libdw_unit *u, const struct libdw_file *file, struct symbol_table_builder *builder,
                      const struct code_map *code);
-void dwarf_unit_deinit(struct dwarf_unit *u);
+void libdw_unit_deinit(struct libdw_unit *u);
 
 /** Add the ranges of a unit to the builder. What cannot be read of it is left out; failures stay in the builder. */
-void dwarf_unit_extract(struct dwarf_unit *u, Dwarf_Die *unit_die);
+void libdw_unit_extract(struct libdw_unit *u, Dwarf_Die *unit_die);
 
 /** Add the ranges of a line table, unless it belongs to one of the units before. */
-void dwarf_unit_extract_lines(struct dwarf_unit *u, uint64_t offset, Dwarf_Files *files, size_t file_count);
+void libdw_unit_extract_lines(struct libdw_unit *u, uint64_t offset, Dwarf_Files *files, size_t file_count);
 
-/* Between dwarf_unit.c, which walks the DIEs, and dwarf_flatten.c. */
-void dwarf_unit_flatten(struct dwarf_unit *u);
-uint32_t dwarf_unit_file(struct dwarf_unit *u, uint64_t number); /* string offset of its path, 0 unknown */
+/* Between libdw_unit.c, which walks the DIEs, and libdw_flatten.c. */
+void libdw_unit_flatten(struct libdw_unit *u);
+uint32_t libdw_unit_file(struct libdw_unit *u, uint64_t number); /* string offset of its path, 0 unknown */
 
 #endif

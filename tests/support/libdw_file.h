@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_SYMBOLIZER_DWARF_FILE_H
-#define CAIRN_SYMBOLIZER_DWARF_FILE_H
+#ifndef CAIRN_TESTS_SUPPORT_LIBDW_FILE_H
+#define CAIRN_TESTS_SUPPORT_LIBDW_FILE_H
 
 /**
  * @file
@@ -15,7 +15,7 @@
 
 #include "elf-image/elf_image.h"
 
-struct dwarf_file {
+struct libdw_file {
         Elf *elf;
         Dwarf *dwarf;
         uint8_t *unpacked; /* owned; NULL when libdw reads the image itself */
@@ -24,8 +24,8 @@ struct dwarf_file {
         bool big_endian;
 };
 
-/** @param ret keep img open until dwarf_file_close(). @return ST_NOT_FOUND without DWARF. */
-enum status dwarf_file_open(const struct elf_image *img, struct dwarf_file *ret, struct error *err) MUST_CHECK;
-void dwarf_file_close(struct dwarf_file *f);
+/** @param ret keep img open until libdw_file_close(). @return ST_NOT_FOUND without DWARF. */
+enum status libdw_file_open(const struct elf_image *img, struct libdw_file *ret, struct error *err) MUST_CHECK;
+void libdw_file_close(struct libdw_file *f);
 
 #endif

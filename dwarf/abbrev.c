@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dwarf/abbrev.h"
+
+#include <stdlib.h>
+
+#include "common/limits.h"
+#include "dwarf/array.h"
+
+struct spec {
+        uint16_t attribute, form;
+        int64_t implicit;
+};
+
+static enum dwarf_role role_of(uint16_t attribute)
+{
+        switch (attribute) {
+        case DW_AT_sibling:
+                return DWARF_ROLE_SIBLING;
+        case DW_AT_name:
+                return DWARF_ROLE_NAME;
+        case DW_AT_linkage_name:
+        case DW_AT_MIPS_linkage_name:
+                return DWARF_ROLE_LINKAGE_NAME;
+        case DW_AT_abstract_origin:
+                return DWARF_ROLE_ORIGIN;
+        case DW_AT_specification:
+                return DWARF_ROLE_SPECIFICATION;
+        case DW_AT_low_pc:
+                return DWARF_ROLE_LOW_PC;
+        case DW_AT_high_pc:
+                return DWARF_ROLE_HIGH_PC;
+        case DW_AT_ranges:
+                return DWARF_ROLE_RANGES;
+        case DW_AT_call_file:
+                return DWARF_ROLE_CALL_FILE;
+        case DW_AT_call_line:
+                return DWARF_ROLE_CALL_LINE;
+        case DW_AT_stmt_list:
+                return DWARF_ROLE_STMT_LIST;
+        case DW_AT_comp_dir:
+                return DWARF_ROLE_COMP_DIR;
+        case DW_AT_language:
+                return DWARF_ROLE_LANGUAGE;
+        case DW_AT_str_offsets_base:
+                return DWARF_ROLE_STR_OFFSETS_BASE;
+        case DW_AT_addr_base:
+        case DW_AT_GNU_addr_base:
+                return DWARF_ROLE_ADDR_BASE;
+        case DW_AT_rnglists_base:
+                return DWARF_ROLE_RNGLISTS_BASE;
+        case DW_AT_GNU_ranges_base:
+                return DWARF_ROLE_GNU_RANGES_BASE;
+        case DW_AT_dwo_name:
+        case DW_AT_GNU_dwo_name:
+                return DWARF_ROLE_DWO_NAME;
+        default:
+                return DWARF_ROLE_NONE;
+        }
+}
+
+static bool wants_all(uint16_t tag)
+{
+        switch (tag) {
+        case DW_TAG_subprogram:
+        case DW_TAG_inlined_subroutine:
+        case DW_TAG_entry_point:
+        case DW_TAG_namespace:
+        case DW_TAG_module:
+        case DW_TAG_class_type:
+        case DW_TAG_structure_type:
+        case DW_TAG_union_type:
+        case DW_TAG_interface_type:
+        case DW_TAG_compile_unit:
+        case DW_TAG_partial_unit:
+        case DW_TAG_type_unit:
+        case DW_TAG_skeleton_unit:
+                return true;
+        default:
+                return false;
+        }
+}
+
+static enum dwarf_kind kind_of(uint16_t tag, uint32_t roles)
+{
+        const uint32_t places = 1u << DWARF_ROLE_LOW_PC | 1u << DWARF_ROLE_RANGES;
+
+        switch (tag) {
+        case DW_TAG_subprogram:
+                if (roles & places)
+                        return DWARF_KIND_FUNCTION;
+                return (roles & 1u << DWARF_ROLE_NAME) && !(roles & 1u << DWARF_ROLE_LINKAGE_NAME) ?
+                               DWARF_KIND_DECLARED :
+                               DWARF_KIND_PLAIN;
+        case DW_TAG_inlined_subroutine:
+                return DWARF_KIND_INLINED;
+        case DW_TAG_namespace:
+        case DW_TAG_class_type:
+        case DW_TAG_structure_type:
+        case DW_TAG_union_type:
+        case DW_TAG_interface_type:
+                return DWARF_KIND_SCOPE;
+        case DW_TAG_module:
+        case DW_TAG_lexical_block:
+        case DW_TAG_try_block:
+        case DW_TAG_catch_block:
+        case DW_TAG_with_stmt:
+                return DWARF_KIND_BLOCK;
+        default:
+                return DWARF_KIND_PLAIN;
+        }
+}
+
+/* Turn specs into a plan. @return false without memory. */
+static bool add_plan(struct dwarf_abbrevs *t, const struct spec *specs, size_t count, uint32_t wanted,
+                     struct dwarf_plan *ret)
+{
+        struct dwarf_plan plan = { .first = (uint32_t)t->step_count };
+
+        for (size_t i = 0; i < count; i++) {
+                int size = dwarf_form_size(specs[i].form, &t->format);
+                enum dwarf_role role = role_of(specs[i].attribute);
+
+                if (!(wanted & 1u << role))
+                        role = DWARF_ROLE_NONE;
+                if (role == DWARF_ROLE_NONE && size >= 0) {
+                        plan.tail += (uint32_t)size;
+                        continue;
+                }
+                if (!dwarf_array_reserve(&t->steps, &t->step_capacity, t->step_count, sizeof *t->steps))
+                        return false;
+                t->steps[t->step_count++] = (struct dwarf_step){ specs[i].implicit, plan.tail, specs[i].form,
+                                                                 (uint8_t)role };
+                plan.tail = 0;
+                plan.count++;
+        }
+        *ret = plan;
+        return true;
+}
+
+/* An unknown form only matters to the DIEs that have it. */
+static enum status read_specs(struct dwarf_cursor *c, struct spec *specs, size_t *count_ret, uint32_t *roles)
+{
+        size_t count = 0;
+
+        for (;;) {
+                uint64_t attribute = dwarf_uleb(c), form = dwarf_uleb(c);
+                int64_t implicit = form == DW_FORM_implicit_const ? dwarf_sleb(c) : 0;
+
+                if (c->failed || attribute > UINT16_MAX || form > UINT16_MAX)
+                        return ST_BAD_DATA;
+                if (attribute == 0 && form == 0)
+                        break;
+                if (count == LIMIT_DWARF_ATTRIBUTES)
+                        return ST_TOO_BIG;
+                *roles |= 1u << role_of((uint16_t)attribute);
+                specs[count++] = (struct spec){ (uint16_t)attribute, (uint16_t)form, implicit };
+        }
+        *count_ret = count;
+        return ST_OK;
+}
+
+static enum status read_one(struct dwarf_abbrevs *t, struct dwarf_cursor *c, uint64_t code)
+{
+        struct spec specs[LIMIT_DWARF_ATTRIBUTES];
+        struct dwarf_abbrev a = { .code = code };
+        uint64_t tag = dwarf_uleb(c);
+        uint32_t roles = 0;
+        size_t count;
+        enum status st;
+
+        a.has_children = dwarf_u8(c) != 0;
+        if (c->failed)
+                return ST_BAD_DATA;
+        a.tag = tag > UINT16_MAX ? UINT16_MAX : (uint16_t)tag;
+        st = read_specs(c, specs, &count, &roles);
+        if (st)
+                return st;
+        if (t->count == LIMIT_DWARF_ABBREVS)
+                return ST_TOO_BIG;
+        a.kind = (uint8_t)kind_of(a.tag, roles);
+        if (!add_plan(t, specs, count, 1u << DWARF_ROLE_SIBLING, &a.skip))
+                return ST_NO_MEMORY;
+        a.full = a.skip;
+        if (wants_all(a.tag) && !add_plan(t, specs, count, UINT32_MAX, &a.full))
+                return ST_NO_MEMORY;
+        if (!dwarf_array_reserve(&t->items, &t->capacity, t->count, sizeof a))
+                return ST_NO_MEMORY;
+        t->is_dense &= code == t->count + 1;
+        t->items[t->count++] = a;
+        return ST_OK;
+}
+
+/* By code, then by place. */
+static int by_code(const void *x, const void *y, void *items)
+{
+        uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+        const struct dwarf_abbrev *of = items;
+
+        if (of[a].code != of[b].code)
+                return of[a].code < of[b].code ? -1 : 1;
+        return a < b ? -1 : a > b;
+}
+
+static bool make_order(struct dwarf_abbrevs *t)
+{
+        if (t->order_capacity < t->count) {
+                uint32_t *order = reallocarray(t->order, t->count, sizeof *order);
+
+                if (!order)
+                        return false;
+                t->order = order;
+                t->order_capacity = t->count;
+        }
+        for (size_t i = 0; i < t->count; i++)
+                t->order[i] = (uint32_t)i;
+        qsort_r(t->order, t->count, sizeof *t->order, by_code, t->items);
+        return true;
+}
+
+enum status dwarf_abbrevs_read(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
+                               const struct dwarf_format *format)
+{
+        struct dwarf_cursor c = dwarf_section_at(s, DWARF_ABBREV, offset);
+        const uint8_t *start = c.pos;
+        enum status st = ST_OK;
+        uint64_t code;
+
+        t->count = t->step_count = 0;
+        t->is_dense = true;
+        t->is_valid = false;
+        t->offset = offset;
+        t->format = *format;
+        while (!st && dwarf_left(&c) && (code = dwarf_uleb(&c)) != 0)
+                st = read_one(t, &c, code);
+        t->bytes = (size_t)(c.pos - start);
+        if (!st && c.failed)
+                st = ST_BAD_DATA;
+        if (!st && !t->is_dense && !make_order(t))
+                st = ST_NO_MEMORY;
+        t->is_valid = !st;
+        return st;
+}
+
+void dwarf_abbrevs_deinit(struct dwarf_abbrevs *t)
+{
+        free(t->items);
+        free(t->order);
+        free(t->steps);
+        *t = (struct dwarf_abbrevs){ 0 };
+}
+
+const struct dwarf_abbrev *dwarf_abbrevs_search(const struct dwarf_abbrevs *t, uint64_t code)
+{
+        size_t low = 0, high = t->count;
+
+        while (low < high) {
+                size_t mid = low + (high - low) / 2;
+
+                if (t->items[t->order[mid]].code < code)
+                        low = mid + 1;
+                else
+                        high = mid;
+        }
+        return low < t->count && t->items[t->order[low]].code == code ? &t->items[t->order[low]] : NULL;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DWARF_CODE_H
+#define CAIRN_DWARF_CODE_H
+
+/**
+ * @file
+ * What one unit says about code: its functions and inlined calls as scopes with
+ * names, the addresses of each, and its line rows. Everything else in the unit
+ * is stepped over.
+ *
+ * Threads: a reader and its results belong to one thread at a time; any number
+ * of readers work on one object.
+ */
+#include "common/arena.h"
+#include "dwarf/line.h"
+
+#define DWARF_NO_SCOPE UINT32_MAX
+
+struct dwarf_scope {
+        uint32_t parent;    /* the scope this one is inlined into, DWARF_NO_SCOPE for a function */
+        uint32_t name;      /* of the unit's names */
+        uint32_t call_file; /* of the unit's line table, UINT32_MAX unknown */
+        uint32_t call_line; /* 0 unknown */
+};
+
+/** Addresses of a scope. Where intervals overlap the one with the greater level is inside, else the later scope. */
+struct dwarf_interval {
+        uint64_t start, end;
+        uint32_t scope, level;
+};
+
+/**
+ * The name of a function: the linkage name, wherever its chain of abstract
+ * origins and specifications has it; else the plain one, in C++ behind the
+ * namespaces and classes it stands in. Both NULL: nameless.
+ */
+struct dwarf_name {
+        const char *linkage, *plain; /* borrowed from the object or from the result */
+};
+
+struct dwarf_code {
+        struct dwarf_lines lines;
+        struct dwarf_scope *scopes; /* a parent before its children */
+        size_t scope_count, scope_capacity;
+        struct dwarf_interval *intervals;
+        size_t interval_count, interval_capacity;
+        struct dwarf_name *names;
+        size_t name_count, name_capacity;
+        size_t function_count;     /* scopes that are not inlined */
+        uint64_t line_offset;      /* of the table in .debug_line, UINT64_MAX without one */
+        enum status damage;        /* ST_OK, or why some of the unit is missing */
+        struct arena texts;
+};
+
+void dwarf_code_init(struct dwarf_code *c);
+void dwarf_code_deinit(struct dwarf_code *c);
+
+struct dwarf_reader;
+
+/**
+ * @param code where code is; borrowed, as o, until dwarf_reader_destroy().
+ * @param ret owned.
+ */
+enum status dwarf_reader_create(struct dwarf_object *o, struct dwarf_regions code, struct dwarf_reader **ret,
+                                struct error *err) MUST_CHECK;
+void dwarf_reader_destroy(struct dwarf_reader *r);
+
+/**
+ * Read unit i of the object's own file, in place of what the result held.
+ * What cannot be read is left out and code->damage says why. A unit that holds
+ * no code of its own (types, partial units) gives an empty result.
+ * @return ST_OK also with damage; ST_NO_MEMORY; ST_TOO_BIG past LIMIT_RANGES_PER_OBJECT.
+ */
+enum status dwarf_reader_unit(struct dwarf_reader *r, size_t i, struct dwarf_code *code) MUST_CHECK;
+
+/** Read the line table at an offset of .debug_line that no unit refers to. As above. */
+enum status dwarf_reader_lines(struct dwarf_reader *r, uint64_t offset, struct dwarf_code *code) MUST_CHECK;
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dwarf/context.h"
+
+struct dwarf_cursor dwarf_context_at(const struct dwarf_context *x, uint64_t offset)
+{
+        const struct elf_section_data *d = &x->file->sections.data[DWARF_INFO];
+        struct dwarf_cursor c = { .pos = d->bytes + x->unit->end, .end = d->bytes + x->unit->end,
+                                  .swap = x->file->sections.swap };
+
+        if (offset < x->unit->first_die || offset >= x->unit->end)
+                dwarf_fail(&c);
+        else
+                c.pos = d->bytes + offset;
+        return c;
+}
+
+void dwarf_context_die(const struct dwarf_context *x, struct dwarf_cursor *c, const struct dwarf_abbrev *a,
+                       struct dwarf_die *ret)
+{
+        const struct dwarf_step *s = x->abbrevs.steps + a->full.first, *end = s + a->full.count;
+        const struct dwarf_format *f = &x->unit->format;
+
+        for (int i = 0; i < DWARF_ROLE_COUNT; i++)
+                ret->values[i].form = 0;
+        for (; s < end; s++) {
+                dwarf_skip(c, s->skip);
+                if (s->role == DWARF_ROLE_NONE)
+                        dwarf_value_skip(c, f, s->form);
+                else
+                        dwarf_value_read(c, f, s->form, s->implicit, &ret->values[s->role]);
+        }
+        dwarf_skip(c, a->full.tail);
+        ret->abbrev = a;
+        ret->end = (uint64_t)(c->pos - x->file->sections.data[DWARF_INFO].bytes);
+}
+
+/* ---- what values mean ---- */
+
+static const char *indexed_string(const struct dwarf_context *x, uint64_t index)
+{
+        uint8_t size = x->unit->format.offset_size;
+        struct dwarf_cursor c;
+        uint64_t at, offset;
+
+        if (__builtin_mul_overflow(index, size, &at) || __builtin_add_overflow(at, x->str_offsets_base, &at))
+                return NULL;
+        c = dwarf_section_at(&x->file->sections, DWARF_STR_OFFSETS, at);
+        offset = dwarf_uint(&c, size);
+        return c.failed ? NULL : dwarf_section_string(&x->file->sections, DWARF_STR, offset);
+}
+
+const char *dwarf_context_string(const struct dwarf_context *x, const struct dwarf_value *v)
+{
+        switch (v->form) {
+        case DW_FORM_string:
+                return v->string;
+        case DW_FORM_strp:
+                return dwarf_section_string(&x->file->sections, DWARF_STR, v->number);
+        case DW_FORM_line_strp:
+                return dwarf_section_string(&x->file->sections, DWARF_LINE_STR, v->number);
+        case DW_FORM_strp_sup:
+        case DW_FORM_GNU_strp_alt:
+                return dwarf_section_string(&x->object->alt.sections, DWARF_STR, v->number);
+        case DW_FORM_strx:
+        case DW_FORM_strx1:
+        case DW_FORM_strx2:
+        case DW_FORM_strx3:
+        case DW_FORM_strx4:
+        case DW_FORM_GNU_str_index:
+                return indexed_string(x, v->number);
+        default:
+                return NULL;
+        }
+}
+
+bool dwarf_context_indexed_address(const struct dwarf_context *x, uint64_t index, uint64_t *ret)
+{
+        uint8_t size = x->unit->format.address_size;
+        struct dwarf_cursor c;
+        uint64_t at, address;
+
+        if (__builtin_mul_overflow(index, size, &at) || __builtin_add_overflow(at, x->addr_base, &at))
+                return false;
+        c = dwarf_section_at(&x->file->sections, DWARF_ADDR, at);
+        address = dwarf_uint(&c, size);
+        if (!c.failed)
+                *ret = address;
+        return !c.failed;
+}
+
+bool dwarf_context_address(const struct dwarf_context *x, const struct dwarf_value *v, uint64_t *ret)
+{
+        switch (v->form) {
+        case DW_FORM_addr:
+                *ret = v->number;
+                return true;
+        case DW_FORM_addrx:
+        case DW_FORM_addrx1:
+        case DW_FORM_addrx2:
+        case DW_FORM_addrx3:
+        case DW_FORM_addrx4:
+        case DW_FORM_GNU_addr_index:
+                return dwarf_context_indexed_address(x, v->number, ret);
+        default:
+                return false;
+        }
+}
+
+dwarf_ref dwarf_context_reference(const struct dwarf_context *x, const struct dwarf_value *v)
+{
+        dwarf_ref here = x->file == &x->object->alt ? DWARF_REF_ALT : 0;
+        uint64_t offset;
+
+        switch (v->form) {
+        case DW_FORM_ref1:
+        case DW_FORM_ref2:
+        case DW_FORM_ref4:
+        case DW_FORM_ref8:
+        case DW_FORM_ref_udata:
+                if (__builtin_add_overflow(v->number, x->unit->offset, &offset) || offset >= x->unit->end)
+                        return DWARF_NO_REF;
+                return here | offset;
+        case DW_FORM_ref_addr:
+                return v->number < x->file->sections.data[DWARF_INFO].size ? here | v->number : DWARF_NO_REF;
+        case DW_FORM_GNU_ref_alt:
+        case DW_FORM_ref_sup4:
+        case DW_FORM_ref_sup8:
+                return v->number < x->object->alt.sections.data[DWARF_INFO].size ? DWARF_REF_ALT | v->number :
+                                                                                  DWARF_NO_REF;
+        default: /* ref_sig8 leads to types, which are no functions */
+                return DWARF_NO_REF;
+        }
+}
+
+/* ---- entering a unit ---- */
+
+static enum status use_abbrevs(struct dwarf_context *x)
+{
+        struct dwarf_abbrevs *t = &x->abbrevs;
+        const struct dwarf_unit *u = x->unit;
+        enum status st;
+
+        st = dwarf_abbrevs_read(t, &x->file->sections, u->abbrev_offset, &u->format);
+        if (!dwarf_object_spend(x->object, DWARF_BUDGET_ABBREV, t->bytes))
+                st = ST_TOO_BIG;
+        return st;
+}
+
+static bool is_same_table(const struct dwarf_context *x, const struct dwarf_file *file, const struct dwarf_unit *unit)
+{
+        const struct dwarf_format *a = &x->abbrevs.format, *b = &unit->format;
+
+        return x->abbrevs.is_valid && x->file == file && x->abbrevs.offset == unit->abbrev_offset &&
+               a->version == b->version && a->address_size == b->address_size && a->offset_size == b->offset_size;
+}
+
+static uint64_t offset_of(const struct dwarf_value *v, uint64_t otherwise)
+{
+        uint64_t number;
+
+        if (v->form == DW_FORM_sec_offset)
+                return v->number;
+        return dwarf_value_uint(v, &number) ? number : otherwise;
+}
+
+/* The bases come first: the unit's other values may need them, wherever they stand. */
+static void use_values(struct dwarf_context *x, const struct dwarf_die *d)
+{
+        const struct dwarf_format *f = &x->unit->format;
+        uint64_t header = f->version >= 5 ? 2u * f->offset_size : 0; /* of .debug_str_offsets and .debug_addr */
+        uint64_t number;
+
+        x->str_offsets_base = offset_of(&d->values[DWARF_ROLE_STR_OFFSETS_BASE], header);
+        x->addr_base = offset_of(&d->values[DWARF_ROLE_ADDR_BASE], header);
+        x->rnglists_base = offset_of(&d->values[DWARF_ROLE_RNGLISTS_BASE], header ? header + 4 : 0);
+        x->ranges_base = offset_of(&d->values[DWARF_ROLE_GNU_RANGES_BASE], 0);
+        x->low_pc = 0;
+        if (!dwarf_context_address(x, &d->values[DWARF_ROLE_LOW_PC], &x->low_pc))
+                x->low_pc = 0;
+        x->line_offset = offset_of(&d->values[DWARF_ROLE_STMT_LIST], UINT64_MAX);
+        x->has_lines = x->line_offset != UINT64_MAX;
+        x->language = dwarf_value_uint(&d->values[DWARF_ROLE_LANGUAGE], &number) && number < UINT32_MAX ?
+                              (uint32_t)number : 0;
+        x->directory = dwarf_context_string(x, &d->values[DWARF_ROLE_COMP_DIR]);
+}
+
+enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
+                                const struct dwarf_unit *unit)
+{
+        bool same = is_same_table(x, file, unit);
+        const struct dwarf_abbrev *a;
+        struct dwarf_cursor c;
+        struct dwarf_die die;
+        enum status st;
+
+        x->object = o;
+        x->file = file;
+        x->unit = unit;
+        if (!same && (st = use_abbrevs(x))) {
+                x->unit = NULL;
+                return st;
+        }
+        c = dwarf_context_at(x, unit->first_die);
+        a = dwarf_abbrevs_find(&x->abbrevs, dwarf_uleb(&c));
+        if (a)
+                dwarf_context_die(x, &c, a, &die);
+        if (!a || c.failed) {
+                x->unit = NULL;
+                return ST_BAD_DATA;
+        }
+        x->tag = a->tag;
+        x->has_children = a->has_children;
+        x->children = die.end;
+        use_values(x, &die);
+        return ST_OK;
+}
+
+void dwarf_context_deinit(struct dwarf_context *x)
+{
+        dwarf_abbrevs_deinit(&x->abbrevs);
+        *x = (struct dwarf_context){ 0 };
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DWARF_CONTEXT_H
+#define CAIRN_DWARF_CONTEXT_H
+
+/**
+ * @file
+ * A unit that is being read: its abbreviations and what its own DIE says that
+ * the values of other DIEs depend on.
+ *
+ * Threads: a context belongs to one thread.
+ * Source: DWARF 5, 7.26 (string offsets), 7.27 (addresses), 3.1.1.
+ */
+#include "dwarf/abbrev.h"
+#include "dwarf/object.h"
+
+struct dwarf_context {
+        struct dwarf_object *object;
+        const struct dwarf_file *file;
+        const struct dwarf_unit *unit;   /* NULL: not set up */
+        struct dwarf_abbrevs abbrevs;
+        uint16_t tag;                    /* of the unit's own DIE */
+        bool has_children, has_lines;
+        uint64_t children;               /* offset of the DIE behind it */
+        uint64_t str_offsets_base, addr_base, rnglists_base, ranges_base;
+        uint64_t low_pc, line_offset;
+        uint32_t language;
+        const char *directory;           /* NULL unknown */
+};
+
+/** The values of a DIE that have a role; one that is absent has the form 0. */
+struct dwarf_die {
+        const struct dwarf_abbrev *abbrev;
+        uint64_t offset, end; /* end: where its first child or the next DIE is */
+        struct dwarf_value values[DWARF_ROLE_COUNT];
+};
+
+/** A DIE of either file: an offset of .debug_info, with the highest bit set for the supplementary file. */
+typedef uint64_t dwarf_ref;
+#define DWARF_NO_REF UINT64_MAX
+#define DWARF_REF_ALT (UINT64_C(1) << 63)
+
+/**
+ * Set a context up for a unit, giving up the one it had.
+ * @return ST_BAD_DATA when the abbreviations or the unit's DIE cannot be read; ST_TOO_BIG; ST_NO_MEMORY.
+ */
+enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
+                                const struct dwarf_unit *unit) MUST_CHECK;
+void dwarf_context_deinit(struct dwarf_context *x);
+
+/** A cursor from a DIE of the unit to the unit's end; a failed one for an offset outside. */
+struct dwarf_cursor dwarf_context_at(const struct dwarf_context *x, uint64_t offset);
+
+/** Read the values of a DIE of which the cursor has read the code, by its full plan. */
+void dwarf_context_die(const struct dwarf_context *x, struct dwarf_cursor *c, const struct dwarf_abbrev *a,
+                       struct dwarf_die *ret);
+
+/** What a value means; NULL, false or DWARF_NO_REF when it is absent, of another class, or out of bounds. */
+const char *dwarf_context_string(const struct dwarf_context *x, const struct dwarf_value *v);
+bool dwarf_context_address(const struct dwarf_context *x, const struct dwarf_value *v, uint64_t *ret);
+bool dwarf_context_indexed_address(const struct dwarf_context *x, uint64_t index, uint64_t *ret);
+dwarf_ref dwarf_context_reference(const struct dwarf_context *x, const struct dwarf_value *v);
+
+/** A constant that is not negative. */
+static inline bool dwarf_value_uint(const struct dwarf_value *v, uint64_t *ret)
+{
+        switch (v->form) {
+        case DW_FORM_data1:
+        case DW_FORM_data2:
+        case DW_FORM_data4:
+        case DW_FORM_data8:
+        case DW_FORM_udata:
+        case DW_FORM_implicit_const:
+        case DW_FORM_sdata:
+                if ((v->form == DW_FORM_sdata || v->form == DW_FORM_implicit_const) && v->number > INT64_MAX)
+                        return false;
+                *ret = v->number;
+                return true;
+        default:
+                return false;
+        }
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DWARF_FORM_H
+#define CAIRN_DWARF_FORM_H
+
+/**
+ * @file
+ * How attribute values are written: reading them and stepping over them.
+ * What a value means is the business of dwarf/context.h.
+ * Source: DWARF 5, 7.5.6.
+ */
+#include "dwarf/constants.h"
+#include "dwarf/cursor.h"
+
+/** What the size of some forms depends on; of one unit. */
+struct dwarf_format {
+        uint8_t version;
+        uint8_t address_size; /* 4 or 8; 2 is read as well */
+        uint8_t offset_size;  /* 4, or 8 in the 64-bit format */
+};
+
+/** A value as it is written. */
+struct dwarf_value {
+        uint16_t form;      /* 0: the attribute is absent; never DW_FORM_indirect */
+        uint64_t number;    /* of all forms but the next two; an sdata is its two's complement */
+        const char *string; /* DW_FORM_string */
+};
+
+/** Bytes of a form, -1 when they vary, -2 for a form that nobody knows. */
+int dwarf_form_size(uint16_t form, const struct dwarf_format *f);
+
+/** Read a value. Blocks and data16 are stepped over and have the number 0. Bad forms fail the cursor. */
+void dwarf_value_read(struct dwarf_cursor *c, const struct dwarf_format *f, uint16_t form, int64_t implicit,
+                      struct dwarf_value *ret);
+
+/** Step over a value of a form whose size varies. */
+void dwarf_value_skip(struct dwarf_cursor *c, const struct dwarf_format *f, uint16_t form);
+
+#endif

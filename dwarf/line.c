@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dwarf/line.h"
+
+#include <stdlib.h>
+
+#include "common/limits.h"
+#include "dwarf/array.h"
+#include "dwarf/line_internal.h"
+
+/* The registers of the line number machine. */
+struct machine {
+        uint64_t address, op_index;
+        uint64_t file, line;
+        bool started;     /* the sequence has a row */
+        bool is_live;     /* it began in code */
+        size_t first_row; /* of the sequence */
+        enum status failed;
+};
+
+void dwarf_lines_clear(struct dwarf_lines *l)
+{
+        l->row_count = l->file_count = l->directory_count = 0;
+}
+
+void dwarf_lines_deinit(struct dwarf_lines *l)
+{
+        free(l->rows);
+        free(l->files);
+        free(l->directories);
+        *l = (struct dwarf_lines){ 0 };
+}
+
+/* Unsigned arithmetic may wrap; a row that goes backwards is then dropped. */
+static inline void advance(const struct dwarf_line_header *h, struct machine *m, uint64_t operations)
+{
+        if (h->max_operations == 1) {
+                m->address += h->min_instruction_length * operations;
+                return;
+        }
+        m->op_index += operations;
+        m->address += h->min_instruction_length * (m->op_index / h->max_operations);
+        m->op_index %= h->max_operations;
+}
+
+/* A row's end is set when the next one comes. */
+static inline void add_row(struct dwarf_lines *l, struct machine *m, const struct dwarf_regions *code)
+{
+        struct dwarf_row row = { .start = m->address, .end = m->address };
+        struct dwarf_row *last;
+
+        if (!m->started) {
+                m->started = true;
+                m->first_row = l->row_count;
+                m->is_live = dwarf_regions_find(code, m->address) != NULL;
+        }
+        if (!m->is_live)
+                return;
+        row.file = m->file < UINT32_MAX ? (uint32_t)m->file : UINT32_MAX;
+        row.line = m->line <= INT32_MAX ? (uint32_t)m->line : 0;
+        last = l->row_count > m->first_row ? &l->rows[l->row_count - 1] : NULL;
+        if (last) {
+                if (row.start < last->start)
+                        return;
+                if (row.start == last->start) {
+                        *last = row;
+                        return;
+                }
+                last->end = row.start;
+                if (last->file == row.file && last->line == row.line)
+                        return; /* the same again: the last one goes on */
+        }
+        if (l->row_count >= LIMIT_DWARF_LINE_ROWS)
+                m->failed = ST_TOO_BIG;
+        else if (!dwarf_array_reserve(&l->rows, &l->row_capacity, l->row_count, sizeof row))
+                m->failed = ST_NO_MEMORY;
+        else
+                l->rows[l->row_count++] = row;
+}
+
+static void end_sequence(struct dwarf_lines *l, struct machine *m)
+{
+        struct dwarf_row *last = l->row_count > m->first_row && m->started ? &l->rows[l->row_count - 1] : NULL;
+
+        if (last && m->address > last->start)
+                last->end = m->address;
+        else if (last)
+                l->row_count--; /* a row at the very end covers nothing */
+        *m = (struct machine){ .file = 1, .line = 1, .first_row = l->row_count };
+}
+
+static void run_extended(struct dwarf_cursor *p, struct dwarf_lines *l, struct machine *m)
+{
+        struct dwarf_cursor inner = *p;
+        uint64_t length = dwarf_uleb(p);
+        bool is_end;
+
+        inner.pos = p->pos;
+        dwarf_skip(p, length);
+        inner.end = p->pos;
+        if (p->failed || length == 0)
+                return;
+        switch (dwarf_u8(&inner)) {
+        case DW_LNE_end_sequence:
+                end_sequence(l, m);
+                return;
+        case DW_LNE_set_address:
+                m->op_index = 0;
+                m->address = dwarf_uint(&inner, (unsigned)(length - 1 > 8 ? 0 : length - 1));
+                if (inner.failed)
+                        dwarf_fail(p);
+                return;
+        case DW_LNE_define_file:
+                if (l->version < 5)
+                        m->failed = dwarf_line_add_file(l, &inner, &is_end);
+                return;
+        default: /* discriminators, vendors' own */
+                return;
+        }
+}
+
+static void run_standard(uint8_t opcode, const struct dwarf_line_header *h, struct dwarf_cursor *p,
+                         struct dwarf_lines *l, struct machine *m, const struct dwarf_regions *code)
+{
+        switch (opcode) {
+        case DW_LNS_copy:
+                add_row(l, m, code);
+                return;
+        case DW_LNS_advance_pc:
+                advance(h, m, dwarf_uleb(p));
+                return;
+        case DW_LNS_advance_line:
+                m->line += (uint64_t)dwarf_sleb(p);
+                return;
+        case DW_LNS_set_file:
+                m->file = dwarf_uleb(p);
+                return;
+        case DW_LNS_set_column:
+                dwarf_skip_leb(p);
+                return;
+        case DW_LNS_const_add_pc:
+                advance(h, m, (255u - h->opcode_base) / h->line_range);
+                return;
+        case DW_LNS_fixed_advance_pc:
+                m->address += dwarf_u16(p);
+                m->op_index = 0;
+                return;
+        default:
+                for (uint8_t i = 0; i < h->opcode_lengths[opcode - 1]; i++)
+                        dwarf_skip_leb(p);
+        }
+}
+
+/* The two parts of each special opcode; saves a division for each row. */
+struct special {
+        uint8_t operations;
+        int16_t lines;
+};
+
+static enum status run(const struct dwarf_line_header *h, struct dwarf_lines *l, const struct dwarf_regions *code)
+{
+        struct dwarf_cursor p = h->program;
+        struct machine m = { .file = 1, .line = 1 };
+        struct special special[256];
+
+        for (unsigned i = h->opcode_base; i < 256; i++)
+                special[i] = (struct special){ (uint8_t)((i - h->opcode_base) / h->line_range),
+                                               (int16_t)(h->line_base + (int)((i - h->opcode_base) % h->line_range)) };
+        while (p.pos != p.end && !m.failed) {
+                uint8_t opcode = *p.pos++;
+
+                if (opcode >= h->opcode_base) {
+                        advance(h, &m, special[opcode].operations);
+                        m.line += (uint64_t)(int64_t)special[opcode].lines;
+                        add_row(l, &m, code);
+                } else if (opcode == 0) {
+                        run_extended(&p, l, &m);
+                } else {
+                        run_standard(opcode, h, &p, l, &m, code);
+                }
+        }
+        if (m.started)
+                l->row_count = m.first_row; /* a sequence without its end covers nothing */
+        return m.failed ? m.failed : p.failed ? ST_BAD_DATA : ST_OK;
+}
+
+static int by_start(const void *a, const void *b)
+{
+        const struct dwarf_row *x = a, *y = b;
+
+        return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Sequences come in any order; those of sound programs do not overlap. */
+static void sort(struct dwarf_lines *l)
+{
+        size_t kept = 0;
+        uint64_t end = 0;
+        bool sorted = true;
+
+        for (size_t i = 1; sorted && i < l->row_count; i++)
+                sorted = l->rows[i - 1].start <= l->rows[i].start;
+        if (!sorted)
+                qsort(l->rows, l->row_count, sizeof *l->rows, by_start);
+        for (size_t i = 0; i < l->row_count; i++) {
+                struct dwarf_row row = l->rows[i];
+
+                if (row.start < end)
+                        row.start = end;
+                if (row.start >= row.end)
+                        continue;
+                end = row.end;
+                l->rows[kept++] = row;
+        }
+        l->row_count = kept;
+}
+
+enum status dwarf_lines_read(struct dwarf_lines *l, const struct dwarf_context *x, uint64_t offset,
+                             const struct dwarf_regions *code)
+{
+        struct dwarf_line_header h = { 0 };
+        enum status st;
+
+        dwarf_lines_clear(l);
+        if (!dwarf_object_spend(x->object, DWARF_BUDGET_LINE, 1))
+                return ST_TOO_BIG;
+        st = dwarf_line_header_read(&h, l, x, offset);
+        if (!dwarf_object_spend(x->object, DWARF_BUDGET_LINE,
+                                dwarf_left(&h.program) + 4 * (l->file_count + l->directory_count)))
+                return ST_TOO_BIG;
+        if (st)
+                return st;
+        st = run(&h, l, code);
+        sort(l);
+        return st;
+}
+
+uint64_t dwarf_lines_next(const struct dwarf_sections *s, uint64_t offset)
+{
+        struct dwarf_cursor c = dwarf_section_at(s, DWARF_LINE, offset);
+        const uint8_t *section = s->data[DWARF_LINE].bytes;
+        uint8_t offset_size;
+
+        dwarf_skip(&c, dwarf_initial_length(&c, &offset_size));
+        return c.failed || !dwarf_left(&c) ? UINT64_MAX : (uint64_t)(c.pos - section);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DWARF_LINE_H
+#define CAIRN_DWARF_LINE_H
+
+/**
+ * @file
+ * Line tables: rows of addresses with a file and a line, and the files.
+ * Source: DWARF 5, 6.2; DWARF 4, 6.2 for versions 2 to 4.
+ */
+#include "common/buf.h"
+#include "dwarf/context.h"
+#include "dwarf/regions.h"
+
+struct dwarf_row { /* covers [start, end) */
+        uint64_t start, end;
+        uint32_t file; /* number in the table's files */
+        uint32_t line; /* 0: the compiler made it up */
+};
+
+struct dwarf_line_file {
+        const char *name; /* borrowed from a section; NULL unknown */
+        uint64_t directory;
+};
+
+/** One table; reused from unit to unit. */
+struct dwarf_lines {
+        struct dwarf_row *rows; /* owned; sorted and apart */
+        size_t row_count, row_capacity;
+        struct dwarf_line_file *files; /* owned; by number, which begins with 1 before version 5 */
+        size_t file_count, file_capacity;
+        const char **directories; /* owned; [0] is the unit's own, NULL before version 5 */
+        size_t directory_count, directory_capacity;
+        const char *unit_directory; /* borrowed; NULL unknown */
+        uint16_t version;
+};
+
+/**
+ * Replace the content by the table at an offset of .debug_line.
+ *
+ * Of several rows at one address the last is kept: it is the one that covers
+ * the instruction. Sequences that do not begin in code are left out.
+ * @param x the unit that refers to it; its directory and strings are used.
+ * @return ST_BAD_DATA, with the files and the rows of the sequences before the
+ *         fault kept; ST_UNSUPPORTED for another version; ST_TOO_BIG for more than
+ *         LIMIT_DWARF_LINE_ROWS rows, LIMIT_DWARF_LINE_FILES files or the object's
+ *         budget; ST_NO_MEMORY.
+ */
+enum status dwarf_lines_read(struct dwarf_lines *l, const struct dwarf_context *x, uint64_t offset,
+                             const struct dwarf_regions *code) MUST_CHECK;
+void dwarf_lines_clear(struct dwarf_lines *l);
+void dwarf_lines_deinit(struct dwarf_lines *l);
+
+/** The offset behind the table at this offset, or UINT64_MAX at the end and at a broken length. */
+uint64_t dwarf_lines_next(const struct dwarf_sections *s, uint64_t offset);
+
+/**
+ * Append the path of a file as the table has it, a relative one behind its
+ * directory and the unit's: "DIR/./nptl/nptl-stack.c" stays like that.
+ * Appends nothing for a number that is not in the table.
+ */
+void dwarf_lines_path(const struct dwarf_lines *l, uint64_t file, struct buf *to);
+
+#endif

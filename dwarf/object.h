@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DWARF_OBJECT_H
+#define CAIRN_DWARF_OBJECT_H
+
+/**
+ * @file
+ * The DWARF of one file, with its dwz supplementary file: where reading starts.
+ *
+ * Open an object, make a reader for each thread (dwarf/code.h), read units.
+ *
+ * Threads: an object is immutable but for its budgets, which are atomic, and
+ * the outlines it keeps, which have a lock; any number of readers may use it.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "dwarf/sections.h"
+#include "dwarf/unit.h"
+
+/** A file: the object's own, or the supplementary one. */
+struct dwarf_file {
+        struct dwarf_sections sections;
+        struct dwarf_units units;
+};
+
+/** Data that several units share is read for each of them; a budget bounds that for a file made to abuse it. */
+enum dwarf_budget {
+        DWARF_BUDGET_ABBREV,  /* bytes of abbreviation tables */
+        DWARF_BUDGET_LINE,    /* bytes of line programs */
+        DWARF_BUDGET_RANGES,  /* entries of range lists */
+        DWARF_BUDGET_INFO,    /* bytes of units read again for the names of scopes */
+        DWARF_BUDGET_COUNT,
+};
+
+#define DWARF_OUTLINE_BUCKETS 256
+
+struct dwarf_outline;
+
+struct dwarf_object {
+        struct dwarf_file main, alt; /* alt: all empty without one */
+        pthread_mutex_t outlines_lock;
+        struct dwarf_outline *outlines[DWARF_OUTLINE_BUCKETS]; /* owned; of units that others refer to */
+        _Atomic int64_t budgets[DWARF_BUDGET_COUNT]; /* what is left */
+};
+
+/**
+ * @param alt the dwz supplementary file of img, or NULL. Both stay open until dwarf_object_close().
+ * @param ret no copy of it may be made.
+ * @return ST_NOT_FOUND without .debug_info and .debug_line; ST_BAD_DATA for a
+ *         broken unit header or a section that is cut off; ST_TOO_BIG; ST_NO_MEMORY.
+ */
+enum status dwarf_object_open(const struct elf_image *img, const struct elf_image *alt, struct dwarf_object *ret,
+                              struct error *err) MUST_CHECK;
+void dwarf_object_close(struct dwarf_object *o);
+
+/** Does the unit hold code: is it neither a type unit nor a partial one (as far as its header says)? */
+static inline bool dwarf_unit_has_code(const struct dwarf_unit *u)
+{
+        return u->type != DW_UT_type && u->type != DW_UT_split_type && u->type != DW_UT_partial;
+}
+
+/** Take n from a budget; false when it is used up. */
+static inline bool dwarf_object_spend(struct dwarf_object *o, enum dwarf_budget what, uint64_t n)
+{
+        return n <= INT64_MAX && atomic_fetch_sub_explicit(&o->budgets[what], (int64_t)n, memory_order_relaxed) >= (int64_t)n;
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DWARF_READER_H
+#define CAIRN_DWARF_READER_H
+
+/* The inside of a reader: between reader.c, walk.c, origins.c and names.c. */
+#include "common/limits.h"
+#include "dwarf/code.h"
+#include "dwarf/outline.h"
+
+#define DWARF_OTHER_CONTEXTS 64 /* a power of two */
+
+/* What a DIE passes on to its children. */
+struct dwarf_level {
+        uint32_t scope;
+        uint32_t qualifier;
+        uint32_t inlined; /* inlined calls around */
+};
+
+/* From origins to the unit's names. Emptied by counting the generation up. */
+struct dwarf_origin {
+        dwarf_ref ref;
+        uint32_t name;
+        uint32_t generation;
+};
+struct dwarf_origins {
+        struct dwarf_origin *slots; /* owned */
+        size_t slot_count, count;
+        uint32_t generation;
+};
+
+struct dwarf_reader {
+        struct dwarf_object *object;
+        struct dwarf_regions regions;
+        struct dwarf_context main;  /* the unit that is read */
+        struct dwarf_context lone;  /* for line tables without a unit */
+        struct dwarf_context others[DWARF_OTHER_CONTEXTS]; /* units that it refers to */
+        struct dwarf_outline outline; /* of the main unit */
+        struct dwarf_origins origins;
+        dwarf_ref *refs;            /* owned; of the unit's names, the DIE to begin with */
+        size_t ref_capacity;
+        uint32_t *by_ref;           /* owned; the names in the order of their DIEs */
+        size_t by_ref_capacity;
+        struct dwarf_level levels[LIMIT_DIE_DEPTH];
+};
+
+/**
+ * Walk the DIEs of a unit and make its outline; with code also its scopes and intervals.
+ * @return ST_BAD_DATA at a DIE that cannot be read, with what came before it kept.
+ */
+enum status dwarf_walk(struct dwarf_reader *r, const struct dwarf_context *x, struct dwarf_outline *outline,
+                       struct dwarf_code *code) MUST_CHECK;
+
+/** The number of the name that an origin leads to, a new one when it is the first time; UINT32_MAX without memory. */
+uint32_t dwarf_origins_name(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref ref);
+/** A name of its own, for a function. */
+uint32_t dwarf_origins_add(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref ref);
+void dwarf_origins_clear(struct dwarf_origins *o);
+
+/** Find the texts of all names of the unit. */
+enum status dwarf_names_resolve(struct dwarf_reader *r, struct dwarf_code *code) MUST_CHECK;
+
+/** The unit that holds a DIE, ready to be read; NULL when there is none or it is broken. */
+struct dwarf_context *dwarf_reader_context(struct dwarf_reader *r, dwarf_ref ref);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dwarf/sections.h"
+
+#include <stdio.h>
+
+#include "common/limits.h"
+
+/* Without their first dot, or "z" for the old spelling of compressed ones. */
+static const char *const names[DWARF_SECTION_COUNT] = {
+        [DWARF_INFO] = "debug_info",         [DWARF_ABBREV] = "debug_abbrev",
+        [DWARF_LINE] = "debug_line",         [DWARF_LINE_STR] = "debug_line_str",
+        [DWARF_STR] = "debug_str",           [DWARF_STR_OFFSETS] = "debug_str_offsets",
+        [DWARF_ADDR] = "debug_addr",         [DWARF_RANGES] = "debug_ranges",
+        [DWARF_RNGLISTS] = "debug_rnglists",
+};
+
+static const struct elf_section *find(const struct elf_image *img, const char *name)
+{
+        char full[32];
+        const struct elf_section *s;
+
+        snprintf(full, sizeof full, ".%s", name);
+        s = elf_image_section(img, full);
+        if (s)
+                return s;
+        snprintf(full, sizeof full, ".z%s", name);
+        return elf_image_section(img, full);
+}
+
+/* Strings before the last NUL all end inside; so one look at the end saves a search for each of them. */
+static size_t end_of_strings(const struct elf_section_data *d)
+{
+        const uint8_t *nul = d->size ? memrchr(d->bytes, 0, d->size) : NULL;
+
+        return nul ? (size_t)(nul - d->bytes) + 1 : 0;
+}
+
+enum status dwarf_sections_load(const struct elf_image *img, struct dwarf_sections *ret, struct error *err)
+{
+        struct dwarf_sections s = { .swap = img->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) };
+
+        for (int i = 0; i < DWARF_SECTION_COUNT; i++) {
+                const struct elf_section *section = find(img, names[i]);
+                enum status st;
+
+                s.data[i].bytes = (const uint8_t *)"";
+                if (!section || !elf_section_has_content(section))
+                        continue;
+                st = elf_section_data(img, section, LIMIT_SECTION_UNPACKED_BYTES, &s.data[i], err);
+                if (st) {
+                        dwarf_sections_free(&s);
+                        return st;
+                }
+        }
+        s.string_end[DWARF_STR] = end_of_strings(&s.data[DWARF_STR]);
+        s.string_end[DWARF_LINE_STR] = end_of_strings(&s.data[DWARF_LINE_STR]);
+        *ret = s;
+        return ST_OK;
+}
+
+void dwarf_sections_free(struct dwarf_sections *s)
+{
+        for (int i = 0; i < DWARF_SECTION_COUNT; i++)
+                elf_section_data_free(&s->data[i]);
+        *s = (struct dwarf_sections){ 0 };
+}
+
+struct dwarf_cursor dwarf_section_at(const struct dwarf_sections *s, enum dwarf_section_id id, uint64_t offset)
+{
+        const struct elf_section_data *d = &s->data[id];
+        struct dwarf_cursor c = { .pos = d->bytes, .end = d->bytes + d->size, .swap = s->swap };
+
+        dwarf_skip(&c, offset);
+        return c;
+}
+
+uint64_t dwarf_sections_bytes(const struct dwarf_sections *s)
+{
+        uint64_t sum = 0;
+
+        for (int i = 0; i < DWARF_SECTION_COUNT; i++)
+                sum += s->data[i].size;
+        return sum;
+}

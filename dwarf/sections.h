@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DWARF_SECTIONS_H
+#define CAIRN_DWARF_SECTIONS_H
+
+/**
+ * @file
+ * The debug sections of one ELF file that say what code is: borrowed from the
+ * image where they are stored plainly, unpacked where they are compressed.
+ */
+#include "dwarf/cursor.h"
+#include "elf-image/elf_image.h"
+
+enum dwarf_section_id {
+        DWARF_INFO,
+        DWARF_ABBREV,
+        DWARF_LINE,
+        DWARF_LINE_STR,
+        DWARF_STR,
+        DWARF_STR_OFFSETS,
+        DWARF_ADDR,
+        DWARF_RANGES,
+        DWARF_RNGLISTS,
+        DWARF_SECTION_COUNT,
+};
+
+struct dwarf_sections {
+        struct elf_section_data data[DWARF_SECTION_COUNT];
+        size_t string_end[DWARF_SECTION_COUNT]; /* of DWARF_STR and DWARF_LINE_STR: behind the last NUL */
+        bool swap;                              /* the byte order is not this machine's */
+};
+
+/** @param ret free with dwarf_sections_free(), before img is closed. Missing sections are empty. */
+enum status dwarf_sections_load(const struct elf_image *img, struct dwarf_sections *ret, struct error *err) MUST_CHECK;
+void dwarf_sections_free(struct dwarf_sections *s);
+
+/** A cursor from offset to the end of a section; a failed one when offset is past it. */
+struct dwarf_cursor dwarf_section_at(const struct dwarf_sections *s, enum dwarf_section_id id, uint64_t offset);
+
+/** The string at an offset of DWARF_STR or DWARF_LINE_STR, borrowed; NULL when it does not end inside. */
+static inline const char *dwarf_section_string(const struct dwarf_sections *s, enum dwarf_section_id id, uint64_t offset)
+{
+        return offset < s->string_end[id] ? (const char *)s->data[id].bytes + offset : NULL;
+}
+
+/** Bytes of all sections, unpacked. */
+uint64_t dwarf_sections_bytes(const struct dwarf_sections *s);
+
+#endif

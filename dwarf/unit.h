@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DWARF_UNIT_H
+#define CAIRN_DWARF_UNIT_H
+
+/**
+ * @file
+ * The units of .debug_info, from their headers.
+ * Source: DWARF 5, 7.5.1; DWARF 4, 7.5.1 for versions 2 to 4.
+ */
+#include "common/error.h"
+#include "dwarf/form.h"
+#include "dwarf/sections.h"
+
+struct dwarf_unit {
+        uint64_t offset, end;     /* in .debug_info, the header included */
+        uint64_t first_die;       /* offset of the unit's own DIE */
+        uint64_t abbrev_offset;
+        uint64_t signature;       /* of a type unit */
+        struct dwarf_format format;
+        uint8_t type;             /* enum dwarf_unit_type */
+};
+
+/** In the order of the section, apart. */
+struct dwarf_units {
+        struct dwarf_unit *items; /* owned */
+        size_t count, capacity;
+};
+
+/**
+ * Read all headers. Units of an unknown version are left out.
+ * @return ST_BAD_DATA when a header is broken or a unit ends past the section:
+ *         the units before it are kept; ST_TOO_BIG past LIMIT_DWARF_UNITS; ST_NO_MEMORY.
+ */
+enum status dwarf_units_read(const struct dwarf_sections *s, struct dwarf_units *ret, struct error *err) MUST_CHECK;
+void dwarf_units_deinit(struct dwarf_units *u);
+
+/** The unit that holds the DIE at this offset, or NULL. */
+const struct dwarf_unit *dwarf_units_find(const struct dwarf_units *u, uint64_t offset);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk over the DIEs of a unit.
+ *
+ * Depth first without recursion, forwards only: a sibling link is followed when
+ * it leads further on, so no input makes a circle, and each byte of the unit is
+ * read at most once. Of the DIEs that can hold neither code nor the name of a
+ * function only the length is worked out; whole subtrees of them are skipped by
+ * their sibling link, or counted through where there is none (clang).
+ */
+#include "dwarf/array.h"
+#include "dwarf/ranges.h"
+#include "dwarf/reader.h"
+
+struct walk {
+        struct dwarf_reader *r;
+        const struct dwarf_context *x;
+        struct dwarf_outline *outline;
+        struct dwarf_code *code; /* NULL: only the outline is wanted */
+        struct dwarf_cursor c;
+        const uint8_t *section;
+        bool qualifies;          /* C++ */
+        uint32_t top;            /* of the levels */
+        uint64_t dead;           /* open subtrees, one in the other, without anything of interest */
+        enum status failed;
+};
+
+static bool is_cplusplus(uint32_t language)
+{
+        switch (language) {
+        case DW_LANG_C_plus_plus:
+        case DW_LANG_ObjC_plus_plus:
+        case DW_LANG_C_plus_plus_03:
+        case DW_LANG_C_plus_plus_11:
+        case DW_LANG_C_plus_plus_14:
+        case DW_LANG_C_plus_plus_17:
+        case DW_LANG_C_plus_plus_20:
+                return true;
+        default:
+                return false;
+        }
+}
+
+static inline uint64_t sibling_target(const struct walk *w, const struct dwarf_value *v)
+{
+        return v->form == DW_FORM_ref_addr ? v->number : w->x->unit->offset + v->number;
+}
+
+/* Go to a sibling that lies ahead; false when there is none. */
+static inline bool follow(struct walk *w, uint64_t target)
+{
+        uint64_t here = (uint64_t)(w->c.pos - w->section);
+
+        if (target <= here || target > w->x->unit->end)
+                return false;
+        w->c.pos = w->section + target;
+        return true;
+}
+
+/* Step over the values of a DIE. @return its sibling's offset, 0 unknown */
+static inline uint64_t skip_values(struct walk *w, const struct dwarf_abbrev *a)
+{
+        const struct dwarf_step *s = w->x->abbrevs.steps + a->skip.first, *end = s + a->skip.count;
+        uint64_t sibling = 0;
+
+        for (; s < end; s++) {
+                dwarf_skip(&w->c, s->skip);
+                if (s->role == DWARF_ROLE_SIBLING) {
+                        if (s->form == DW_FORM_ref4) {
+                                sibling = w->x->unit->offset + dwarf_u32(&w->c);
+                        } else {
+                                struct dwarf_value v;
+
+                                dwarf_value_read(&w->c, &w->x->unit->format, s->form, s->implicit, &v);
+                                sibling = sibling_target(w, &v);
+                        }
+                } else if (s->form == DW_FORM_exprloc) {
+                        dwarf_skip(&w->c, dwarf_uleb(&w->c));
+                } else {
+                        dwarf_value_skip(&w->c, &w->x->unit->format, s->form);
+                }
+        }
+        dwarf_skip(&w->c, a->skip.tail);
+        return sibling;
+}
+
+/* The children of the DIE just read hold nothing of interest. */
+static inline void pass_children(struct walk *w, const struct dwarf_abbrev *a, uint64_t sibling)
+{
+        if (a->has_children && !follow(w, sibling))
+                w->dead++;
+}
+
+static inline void enter_children(struct walk *w, const struct dwarf_abbrev *a, const struct dwarf_level *inner)
+{
+        if (!a->has_children)
+                return;
+        if (w->top + 1 == LIMIT_DIE_DEPTH)
+                w->dead++;
+        else
+                w->r->levels[++w->top] = *inner;
+}
+
+static uint32_t add_scope(struct walk *w, const struct dwarf_scope *s)
+{
+        struct dwarf_code *code = w->code;
+
+        if (code->scope_count >= DWARF_NO_SCOPE || s->name == UINT32_MAX ||
+            !dwarf_array_reserve(&code->scopes, &code->scope_capacity, code->scope_count, sizeof *s)) {
+                w->failed = ST_NO_MEMORY;
+                return DWARF_NO_SCOPE;
+        }
+        code->scopes[code->scope_count] = *s;
+        return (uint32_t)code->scope_count++;
+}
+
+/* @return whether any of the DIE's addresses are in code */
+static bool add_intervals(struct walk *w, const struct dwarf_die *d, uint32_t scope)
+{
+        struct dwarf_code *code = w->code;
+        struct dwarf_ranges ranges;
+        uint64_t start, end;
+        bool found = false;
+
+        dwarf_ranges_begin(&ranges, w->x, d);
+        while (dwarf_ranges_next(&ranges, &start, &end)) {
+                const struct dwarf_region *region = start < end ? dwarf_regions_find(&w->r->regions, start) : NULL;
+
+                if (!region)
+                        continue;
+                if (end > region->end)
+                        end = region->end;
+                if (code->interval_count >= LIMIT_RANGES_PER_OBJECT) {
+                        w->failed = ST_TOO_BIG;
+                        return found;
+                }
+                if (!dwarf_array_reserve(&code->intervals, &code->interval_capacity, code->interval_count,
+                                         sizeof *code->intervals)) {
+                        w->failed = ST_NO_MEMORY;
+                        return found;
+                }
+                code->intervals[code->interval_count++] = (struct dwarf_interval){ start, end, scope, w->top };
+                found = true;
+        }
+        return found;
+}
+
+static uint64_t sibling_of(const struct walk *w, const struct dwarf_die *d)
+{
+        const struct dwarf_value *v = &d->values[DWARF_ROLE_SIBLING];
+
+        return v->form ? sibling_target(w, v) : 0;
+}
+
+static dwarf_ref ref_of(const struct walk *w, uint64_t offset)
+{
+        return offset | (w->x->file == &w->x->object->alt ? DWARF_REF_ALT : 0);
+}
+
+static void note(struct walk *w, uint64_t offset)
+{
+        uint32_t qualifier = w->r->levels[w->top].qualifier;
+
+        if (qualifier != DWARF_NO_QUALIFIER && !dwarf_outline_add_declared(w->outline, offset, qualifier))
+                w->failed = ST_NO_MEMORY;
+}
+
+static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
+{
+        struct dwarf_level inner = w->r->levels[w->top];
+        struct dwarf_die d;
+
+        dwarf_context_die(w->x, &w->c, a, &d);
+        if (d.values[DWARF_ROLE_NAME].form && !d.values[DWARF_ROLE_LINKAGE_NAME].form)
+                note(w, offset);
+        if (!w->code || !add_intervals(w, &d, (uint32_t)w->code->scope_count)) {
+                pass_children(w, a, sibling_of(w, &d));
+                return;
+        }
+        inner.scope = add_scope(w, &(struct dwarf_scope){ .parent = DWARF_NO_SCOPE, .call_file = UINT32_MAX,
+                                                          .name = dwarf_origins_add(w->r, w->code, ref_of(w, offset)) });
+        inner.inlined = 0;
+        w->code->function_count++;
+        enter_children(w, a, &inner);
+}
+
+static uint32_t uint32_of(const struct dwarf_value *v, uint32_t otherwise)
+{
+        uint64_t number;
+
+        return dwarf_value_uint(v, &number) && number <= UINT32_MAX ? (uint32_t)number : otherwise;
+}
+
+static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
+{
+        struct dwarf_level inner = w->r->levels[w->top];
+        struct dwarf_scope s = { .parent = inner.scope };
+        struct dwarf_die d;
+        dwarf_ref origin;
+
+        dwarf_context_die(w->x, &w->c, a, &d);
+        if (!w->code || inner.scope == DWARF_NO_SCOPE || inner.inlined >= LIMIT_INLINE_DEPTH - 1) {
+                pass_children(w, a, sibling_of(w, &d));
+                return;
+        }
+        origin = dwarf_context_reference(w->x, &d.values[DWARF_ROLE_ORIGIN]);
+        if (origin == DWARF_NO_REF)
+                origin = ref_of(w, offset);
+        s.name = dwarf_origins_name(w->r, w->code, origin);
+        s.call_file = uint32_of(&d.values[DWARF_ROLE_CALL_FILE], UINT32_MAX);
+        s.call_line = uint32_of(&d.values[DWARF_ROLE_CALL_LINE], 0);
+        add_intervals(w, &d, (uint32_t)w->code->scope_count);
+        inner.scope = add_scope(w, &s);
+        inner.inlined++;
+        enter_children(w, a, &inner);
+}
+
+static void visit_scope(struct walk *w, const struct dwarf_abbrev *a)
+{
+        struct dwarf_level inner = w->r->levels[w->top];
+        struct dwarf_die d;
+
+        if (!a->has_children || !w->qualifies) {
+                skip_values(w, a);
+                enter_children(w, a, &inner);
+                return;
+        }
+        dwarf_context_die(w->x, &w->c, a, &d);
+        inner.qualifier = (uint32_t)w->outline->qualifier_count;
+        if (!dwarf_outline_add_qualifier(w->outline,
+                                         &(struct dwarf_qualifier){ .parent = w->r->levels[w->top].qualifier, .tag = a->tag,
+                                                                    .name = d.values[DWARF_ROLE_NAME] }))
+                w->failed = ST_NO_MEMORY;
+        enter_children(w, a, &inner);
+}
+
+static void visit(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
+{
+        switch ((enum dwarf_kind)a->kind) {
+        case DWARF_KIND_FUNCTION:
+                visit_function(w, a, offset);
+                return;
+        case DWARF_KIND_INLINED:
+                visit_inlined(w, a, offset);
+                return;
+        case DWARF_KIND_SCOPE:
+                visit_scope(w, a);
+                return;
+        case DWARF_KIND_BLOCK:
+                skip_values(w, a);
+                enter_children(w, a, &w->r->levels[w->top]);
+                return;
+        case DWARF_KIND_DECLARED:
+                note(w, offset);
+                pass_children(w, a, skip_values(w, a));
+                return;
+        case DWARF_KIND_PLAIN:
+                pass_children(w, a, skip_values(w, a));
+                return;
+        }
+}
+
+enum status dwarf_walk(struct dwarf_reader *r, const struct dwarf_context *x, struct dwarf_outline *outline,
+                       struct dwarf_code *code)
+{
+        struct walk w = { .r = r, .x = x, .outline = outline, .code = code,
+                          .section = x->file->sections.data[DWARF_INFO].bytes,
+                          .qualifies = is_cplusplus(x->language ? x->language : r->main.language) };
+
+        if (!x->has_children)
+                return ST_OK;
+        w.c = dwarf_context_at(x, x->children);
+        r->levels[0] = (struct dwarf_level){ .scope = DWARF_NO_SCOPE, .qualifier = DWARF_NO_QUALIFIER };
+        while (w.c.pos != w.c.end && !w.failed) {
+                uint64_t offset = (uint64_t)(w.c.pos - w.section), number = dwarf_uleb(&w.c);
+                const struct dwarf_abbrev *a;
+
+                if (number == 0) {
+                        if (w.dead)
+                                w.dead--;
+                        else if (w.top-- == 0)
+                                break;
+                        continue;
+                }
+                a = dwarf_abbrevs_find(&x->abbrevs, number);
+                if (!a)
+                        return ST_BAD_DATA;
+                if (w.dead || a->kind == DWARF_KIND_PLAIN)
+                        pass_children(&w, a, skip_values(&w, a));
+                else
+                        visit(&w, a, offset);
+        }
+        return w.failed ? w.failed : w.c.failed ? ST_BAD_DATA : ST_OK;
+}

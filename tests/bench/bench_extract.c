@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Times the reading of DWARF:
+ *   bench_extract [FILE...]
+ * For each file, with our reader and then with libdw: megabytes of unpacked
+ * debug sections a second, CPU and wall time, and the process's peak of private
+ * memory so far (ours runs first). Then how many bytes of code the two answer
+ * differently. --only-ours leaves libdw out, --show prints differences.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "common/clock.h"
+#include "dwarf/sections.h"
+#include "symbolizer/dwarf_extract.h"
+#include "tests/support/compare_tables.h"
+#include "tests/support/libdw_extract.h"
+
+static int show;
+static bool only_ours;
+
+static double cpu_s(void)
+{
+        struct rusage u;
+
+        getrusage(RUSAGE_SELF, &u);
+        return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* Pages of our own, files that are mapped not counted. */
+static double private_peak_mb(void)
+{
+        FILE *f = fopen("/proc/self/status", "re");
+        char line[256];
+        double data = 0, peak = 0, file = 0;
+
+        while (f && fgets(line, sizeof line, f)) {
+                sscanf(line, "VmData: %lf", &data);
+                sscanf(line, "VmHWM: %lf", &peak);
+                sscanf(line, "RssFile: %lf", &file);
+        }
+        if (f)
+                fclose(f);
+        return (peak - file) / 1024;
+}
+
+static uint64_t debug_bytes(const struct elf_image *img)
+{
+        struct dwarf_sections s;
+        uint64_t n;
+
+        if (dwarf_sections_load(img, &s, NULL))
+                return 0;
+        n = dwarf_sections_bytes(&s);
+        dwarf_sections_free(&s);
+        return n;
+}
+
+typedef enum status extract_fn(const struct elf_image *img, const struct code_map *code, struct symbol_table_builder *b,
+                               struct error *err);
+
+static enum status ours(const struct elf_image *img, const struct code_map *code, struct symbol_table_builder *b,
+                        struct error *err)
+{
+        struct dwarf_summary s;
+        enum status st = dwarf_extract(img, NULL, code, b, &s, err);
+
+        if (!st && s.damaged_units)
+                printf("# %llu damaged units\n", (unsigned long long)s.damaged_units);
+        return st;
+}
+
+static enum status libdw(const struct elf_image *img, const struct code_map *code, struct symbol_table_builder *b,
+                         struct error *err)
+{
+        enum symbol_quality q;
+
+        return libdw_extract(img, NULL, code, b, &q, err);
+}
+
+static bool run(const char *who, extract_fn *extract, const struct elf_image *img, uint64_t bytes, struct symbol_table *t)
+{
+        struct symbol_table_builder b;
+        struct code_map code;
+        struct error err;
+        double cpu, extract_cpu, wall;
+        uint64_t start;
+        enum status st = code_map_from_image(img, &code, &err);
+
+        symbol_table_builder_init(&b);
+        cpu = cpu_s();
+        start = (uint64_t)monotonic_ns();
+        if (!st)
+                st = extract(img, &code, &b, &err);
+        wall = (double)((uint64_t)monotonic_ns() - start) / 1e9;
+        extract_cpu = cpu_s() - cpu;
+        if (!st)
+                st = symbol_table_builder_finish(&b, t, &err);
+        if (st) {
+                printf("%s: %s\n", who, err.text);
+        } else {
+                printf("%-6s %7.1f MB  cpu %6.3f s (settled %6.3f)  wall %6.3f s  %7.1f MB/s of cpu  %7.1f MB/s of wall"
+                       "  peak %6.1f MB  %u ranges %u chains %u functions\n",
+                       who, (double)bytes / 1e6, extract_cpu, cpu_s() - cpu, wall, (double)bytes / 1e6 / extract_cpu,
+                       (double)bytes / 1e6 / wall, private_peak_mb(), t->range_count, t->chain_count, t->function_count);
+        }
+        symbol_table_builder_deinit(&b);
+        code_map_deinit(&code);
+        return !st;
+}
+
+struct shown {
+        const struct symbol_table *a, *b;
+        uint64_t stretches;
+};
+
+static void differs(void *context, const struct table_difference *d)
+{
+        struct shown *s = context;
+        char text[600];
+
+        if (s->stretches++ >= (uint64_t)show)
+                return;
+        printf("  0x%llx-0x%llx\n", (unsigned long long)d->start, (unsigned long long)d->end);
+        describe_range(s->a, d->a, text, sizeof text);
+        printf("    ours:  %s\n", text);
+        describe_range(s->b, d->b, text, sizeof text);
+        printf("    libdw: %s\n", text);
+}
+
+static void bench(const char *path)
+{
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        struct symbol_table a, b;
+        struct error err;
+        uint64_t bytes;
+
+        if (elf_image_open(path, &img, &err)) {
+                printf("%s\n", err.text);
+                return;
+        }
+        bytes = debug_bytes(&img);
+        printf("# %s\n", path);
+        if (!run("ours", ours, &img, bytes, &a))
+                return;
+        if (!only_ours && run("libdw", libdw, &img, bytes, &b)) {
+                struct shown s = { .a = &a, .b = &b };
+                uint64_t n = compare_tables(&a, &b, differs, &s);
+
+                printf("differences: %llu bytes in %llu stretches\n", (unsigned long long)n, (unsigned long long)s.stretches);
+                symbol_table_deinit(&b);
+        }
+        symbol_table_deinit(&a);
+}
+
+int main(int argc, char **argv)
+{
+        static const struct option options[] = { { "only-ours", no_argument, NULL, 'o' },
+                                                 { "show", required_argument, NULL, 's' },
+                                                 { 0 } };
+        int c;
+
+        while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+                if (c == 'o')
+                        only_ours = true;
+                else if (c == 's')
+                        show = (int)strtol(optarg, NULL, 10);
+                else
+                        return 64;
+        }
+        if (optind == argc)
+                bench("/proc/self/exe");
+        for (int i = optind; i < argc; i++)
+                bench(argv[i]);
+        return 0;
+}

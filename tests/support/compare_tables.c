@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/compare_tables.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *name_of(const struct symbol_table *t, uint32_t function)
+{
+        const struct symbol_function *f;
+
+        if (function == SYMBOL_NO_FUNCTION)
+                return "";
+        f = &t->functions[function];
+        return t->strings + (f->linkage_name ? f->linkage_name : f->name);
+}
+
+static bool same_frames(const struct symbol_table *a, const struct symbol_range *x, const struct symbol_table *b,
+                        const struct symbol_range *y)
+{
+        const struct symbol_chain *c, *d;
+
+        if (!x || !y)
+                return x == y;
+        c = &a->chains[x->chain];
+        d = &b->chains[y->chain];
+        if (c->frame_count != d->frame_count)
+                return false;
+        for (uint32_t i = 0; i < c->frame_count; i++) {
+                const struct symbol_table_frame *f = &a->frames[c->first_frame + i], *g = &b->frames[d->first_frame + i];
+
+                if (f->line != g->line || strcmp(name_of(a, f->function), name_of(b, g->function)) != 0 ||
+                    strcmp(a->strings + f->file, b->strings + g->file) != 0)
+                        return false;
+        }
+        return true;
+}
+
+void describe_range(const struct symbol_table *t, const struct symbol_range *r, char *text, size_t size)
+{
+        size_t used = 0;
+
+        snprintf(text, size, "-");
+        for (uint32_t i = 0; r && i < t->chains[r->chain].frame_count && used < size; i++) {
+                const struct symbol_table_frame *f = &t->frames[t->chains[r->chain].first_frame + i];
+
+                used += (size_t)snprintf(text + used, size - used, "%s%s@%s:%u", i ? " < " : "",
+                                         name_of(t, f->function), t->strings + f->file, f->line);
+        }
+}
+
+/* The range at an address, from *i on; *until is made smaller, to where that changes. */
+static const struct symbol_range *range_at(const struct symbol_table *t, uint64_t address, uint32_t *i, uint64_t *until)
+{
+        while (*i < t->range_count && t->ranges[*i].end <= address)
+                ++*i;
+        if (*i == t->range_count)
+                return NULL;
+        if (t->ranges[*i].start > address) {
+                if (t->ranges[*i].start < *until)
+                        *until = t->ranges[*i].start;
+                return NULL;
+        }
+        if (t->ranges[*i].end < *until)
+                *until = t->ranges[*i].end;
+        return &t->ranges[*i];
+}
+
+uint64_t compare_tables(const struct symbol_table *a, const struct symbol_table *b,
+                        void (*differs)(void *context, const struct table_difference *d), void *context)
+{
+        uint64_t bytes = 0, at = 0;
+        uint32_t i = 0, j = 0;
+
+        while (at != UINT64_MAX) {
+                uint64_t until = UINT64_MAX;
+                const struct symbol_range *x = range_at(a, at, &i, &until), *y = range_at(b, at, &j, &until);
+
+                if (!same_frames(a, x, b, y)) {
+                        const struct table_difference d = { at, until, x, y };
+
+                        bytes += until - at;
+                        differs(context, &d);
+                }
+                at = until;
+        }
+        return bytes;
+}
