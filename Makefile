@@ -69,7 +69,7 @@ SYSTEM_LIBS := -ldw -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
 LIBS_cairn := common sandbox http elf-image dwarf profile-formats debuginfo-store symbolizer parquet profile-store \
 	query server cli
-SYSTEM_cairn := -ldw -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
+SYSTEM_cairn := -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lcrypto -lm
 LIBS_cairn-agent := common http elf-image profile-formats unwind-tables agent
 SYSTEM_cairn-agent := -lbpf -lelf -lprotobuf-c -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
