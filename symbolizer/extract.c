@@ -9,11 +9,13 @@
 #include "symbolizer/extract_symbols.h"
 #include "symbolizer/source_go.h"
 #include "symbolizer/source_plt.h"
+#include "symbolizer/source_relocatable.h"
 
 struct files {
         struct elf_image debuginfo, executable, altlink;
         struct elf_image mini; /* inside the executable */
         struct buf mini_bytes;
+        struct buf debuginfo_placed, executable_placed; /* bytes of what were relocatable files */
 };
 
 static void files_close(struct files *f)
@@ -23,6 +25,8 @@ static void files_close(struct files *f)
         elf_image_close(&f->altlink);
         elf_image_close(&f->mini);
         buf_deinit(&f->mini_bytes);
+        buf_deinit(&f->debuginfo_placed);
+        buf_deinit(&f->executable_placed);
 }
 
 static bool is_open(const struct elf_image *img)
@@ -44,6 +48,22 @@ static enum status open_one(int fd, const char *name, const char *what, struct e
         return st;
 }
 
+/* A relocatable file is replaced by its copy with addresses. */
+static enum status place(struct elf_image *img, struct buf *bytes, struct error *err)
+{
+        struct elf_image placed;
+        enum status st;
+
+        if (!is_open(img) || img->type != ET_REL)
+                return ST_OK;
+        st = relocatable_place(img, bytes, &placed, err);
+        if (st)
+                return st;
+        elf_image_close(img);
+        *img = placed;
+        return elf_image_check_complete(img, err);
+}
+
 static enum status files_open(const struct extract_inputs *in, struct files *f, struct error *err)
 {
         enum status st = open_one(in->debuginfo_fd, in->name, "", &f->debuginfo, err);
@@ -52,6 +72,10 @@ static enum status files_open(const struct extract_inputs *in, struct files *f, 
                 st = open_one(in->executable_fd, in->name, " (executable)", &f->executable, err);
         if (!st)
                 st = open_one(in->altlink_fd, in->name, " (dwz supplementary file)", &f->altlink, err);
+        if (!st)
+                st = place(&f->debuginfo, &f->debuginfo_placed, err);
+        if (!st)
+                st = place(&f->executable, &f->executable_placed, err);
         if (st)
                 return st;
         if (!is_open(&f->debuginfo) && !is_open(&f->executable))
@@ -165,21 +189,35 @@ static enum status add_go(const struct files *f, const struct code_map *code, st
         return ST_OK;
 }
 
-/* File offsets are those of the file that runs; a debug file's own have nothing to do with them. */
+static void add_segment(struct symbol_table *t, uint64_t offset, uint64_t size, uint64_t address)
+{
+        t->segments[t->segment_count++] = (struct symbol_segment){ offset, size, address };
+}
+
+/*
+ * File offsets are those of the file that runs; a debug file's own have nothing to do with them. A kernel module has
+ * no segments; its sections of code stand for them.
+ */
 static enum status add_segments(const struct files *f, struct symbol_table *t, struct error *err)
 {
         const struct elf_image *img = is_open(&f->executable) ? &f->executable : &f->debuginfo;
 
         if (!is_open(&f->executable) && !(elf_image_kind(img) & ELF_KIND_EXECUTABLE))
                 return ST_OK;
-        t->segments = calloc(img->segment_count + 1, sizeof *t->segments);
+        t->segments = calloc(img->segment_count + img->section_count + 1, sizeof *t->segments);
         if (!t->segments)
                 return error_no_memory(err);
         for (size_t i = 0; i < img->segment_count; i++) {
                 const struct elf_segment *s = &img->segments[i];
 
                 if (s->type == PT_LOAD && s->file_size)
-                        t->segments[t->segment_count++] = (struct symbol_segment){ s->offset, s->file_size, s->address };
+                        add_segment(t, s->offset, s->file_size, s->address);
+        }
+        for (size_t i = 0; !img->segment_count && i < img->section_count; i++) {
+                const struct elf_section *s = &img->sections[i];
+
+                if ((s->flags & SHF_EXECINSTR) && (s->flags & SHF_ALLOC) && elf_section_has_content(s))
+                        add_segment(t, s->offset, s->size, s->address);
         }
         return ST_OK;
 }
@@ -218,8 +256,6 @@ enum status symbol_table_extract(const struct extract_inputs *in, struct symbol_
 
         symbol_table_builder_init(&b);
         st = files_open(in, &f, err);
-        if (!st && best(&f)->type == ET_REL)
-                st = error_set(err, ST_UNSUPPORTED, "'%s' is a relocatable object file; link it first", in->name);
         if (!st)
                 st = code_map_from_image(best(&f), &code, err);
         if (!st)
