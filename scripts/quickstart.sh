@@ -19,7 +19,7 @@ mkdir -p "$logs"
 
 server_pid= agent_pid= demo_pid= stopping=
 sudo=
-[ "$(id -u)" -eq 0 ] || sudo=sudo # a word, not as_root: the process behind $! must be the one to stop
+[ "$(id -u)" -eq 0 ] || sudo=sudo
 say() {
         printf '\n== %s\n' "$*"
 }
@@ -30,7 +30,7 @@ stop() {
         stopping=1
         [ -z "$demo_pid" ] || kill "$demo_pid" 2>/dev/null || true
         if [ -n "$agent_pid" ]; then
-                as_root kill -TERM "$agent_pid" 2>/dev/null || true
+                as_root kill -TERM "$(cat "$logs/agent.pid")" 2>/dev/null || true
                 wait "$agent_pid" 2>/dev/null || true
         fi
         if [ -n "$server_pid" ]; then
@@ -83,8 +83,10 @@ fi
 
 say "Agent: sampling every process"
 if as_root build/cairn-agent --doctor; then
-        # shellcheck disable=SC2086  # no word at all for root
-        $sudo build/cairn-agent --server "$url" --interval 5 2>"$logs/agent.log" &
+        # The shell becomes the agent, so the file names the process to stop: sudo does not pass on signals from here.
+        # shellcheck disable=SC2016,SC2086  # expanded inside; no word at all for root
+        $sudo sh -c 'echo $$ >"$1"; exec build/cairn-agent --server "$2" --interval 5' sh "$logs/agent.pid" "$url" \
+                2>"$logs/agent.log" &
         agent_pid=$!
 else
         echo "The agent can't sample here (see above). The service runs all the same:"
