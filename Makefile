@@ -59,20 +59,16 @@ lib_sources = $(filter-out $(1)/main.c,$(wildcard $(1)/*.c))
 lib_objects = $(patsubst %.c,$(O)/%.o,$(call lib_sources,$(1)))
 lib = $(O)/lib/lib$(1).a
 
-PROTOS := $(wildcard profile-formats/*.proto)
-PROTO_SOURCES := $(PROTOS:%.proto=$(O)/gen/%.pb-c.c)
-PROTO_HEADERS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.h)
-PROTO_OBJECTS := $(PROTO_SOURCES:.c=.o)
 BPF_SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/gen/bpf/%.skel.h,$(wildcard bpf/*.bpf.c))
 
-SYSTEM_LIBS := -ldw -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
+SYSTEM_LIBS := -ldw -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
 LIBS_cairn := common sandbox http elf-image dwarf profile-formats debuginfo-store symbolizer parquet profile-store \
 	query server cli
-SYSTEM_cairn := -lelf -llmdb -lprotobuf-c -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
+SYSTEM_cairn := -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lcrypto -lm
 LIBS_cairn-agent := common http elf-image profile-formats unwind-tables agent
-SYSTEM_cairn-agent := -lbpf -lelf -lprotobuf-c -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
+SYSTEM_cairn-agent := -lbpf -lelf -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
 LIBS_cairn-upload := common http elf-image uploader
 SYSTEM_cairn-upload := -lelf -lcurl -lzstd -lz -lxxhash -ljson-c -lcrypto -lm
 MAIN_cairn := cli/main.c
@@ -97,15 +93,6 @@ $(O)/%.o: %.c | generated
 	$(if $(Q),@echo "  CC     $<")
 	$(Q)$(CC) $(CPPFLAGS) $(BANNED) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
-$(O)/gen/%.pb-c.o: $(O)/gen/%.pb-c.c
-	$(if $(Q),@echo "  CC     $<")
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -c $< -o $@
-
-$(O)/gen/%.pb-c.c $(O)/gen/%.pb-c.h &: %.proto
-	@mkdir -p $(@D)
-	$(if $(Q),@echo "  PROTO  $<")
-	$(Q)protoc-c --c_out=$(O)/gen $<
-
 $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h unwind-tables/row.h)
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  BPF    $<")
@@ -117,10 +104,10 @@ $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 
 $(O)/query/assets.o: $(wildcard web/*)
 
-generated: $(PROTO_HEADERS) $(BPF_SKELETONS)
+generated: $(BPF_SKELETONS)
 
 define module_rule
-$(call lib,$(1)): $(call lib_objects,$(1)) $(if $(filter profile-formats,$(1)),$(PROTO_OBJECTS))
+$(call lib,$(1)): $(call lib_objects,$(1))
 	@mkdir -p $$(@D)
 	$(if $(Q),@echo "  AR     $$@")
 	$(Q)rm -f $$@ && ar rcs $$@ $$^

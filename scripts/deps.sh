@@ -8,7 +8,7 @@
 set -eu
 
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev bpftool binutils ca-certificates
-libelf-dev libdw-dev libdebuginfod-dev liblmdb-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
+libelf-dev libdw-dev libdebuginfod-dev liblmdb-dev
 libmicrohttpd-dev libzstd-dev zlib1g-dev liblzma-dev libcurl4-openssl-dev libssl-dev libiberty-dev libseccomp-dev
 libxxhash-dev libjson-c-dev libcap-dev"
 
