@@ -62,13 +62,18 @@ static enum status set_aside(const char *path, const void *tail, size_t n, struc
         return file_write_durable(aside, tail, n, err);
 }
 
-static enum status cut(const char *path, uint64_t size, struct error *err)
+/*
+ * A record that was written and not synced when the process died is as good as
+ * any now: its sender may repeat it and be told that it is there. So it is made
+ * durable before anybody is told anything.
+ */
+static enum status settle(const char *path, uint64_t size, bool torn, struct error *err)
 {
         _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-        if (fd < 0 || ftruncate(fd, (off_t)size) < 0 || fdatasync(fd) < 0)
+        if (fd < 0 || (torn && ftruncate(fd, (off_t)size) < 0))
                 return error_os(err, errno, "cannot cut the torn tail of '%s'", path);
-        return ST_OK;
+        return fdatasync(fd) < 0 ? error_os(err, errno, "cannot sync '%s'", path) : ST_OK;
 }
 
 struct opening {
@@ -116,7 +121,7 @@ static enum status open_segment(struct opening *o, struct raw_queue_segment *seg
         }
         segment->bytes = s.valid_end;
         if (s.valid_end == bytes.size && *keep_ret)
-                return ST_OK;
+                return o->read_only ? ST_OK : settle(path, s.valid_end, false, err);
         if (!is_last || !s.valid_end)
                 o->report.damaged_segments++;
         else
@@ -129,7 +134,7 @@ static enum status open_segment(struct opening *o, struct raw_queue_segment *seg
                         return st;
         }
         if (*keep_ret)
-                return cut(path, s.valid_end, err);
+                return settle(path, s.valid_end, true, err);
         return unlink(path) < 0 ? error_os(err, errno, "cannot unlink '%s'", path) : ST_OK;
 }
 

@@ -195,6 +195,33 @@ START_TEST(released_segments_are_gone_and_positions_go_on)
 }
 END_TEST
 
+/* Stands before the C library's, for the whole program. */
+static unsigned data_syncs;
+int fdatasync(int fd)
+{
+        data_syncs++;
+        return fsync(fd);
+}
+
+START_TEST(what_is_replayed_is_synced_before_anybody_is_told_that_it_is_there)
+{
+        struct raw_record unsynced = { .payload = (const uint8_t *)"one", .payload_size = 3 };
+        struct replayed r;
+        struct raw_queue *q;
+
+        new_dir();
+        q = open_queue(0, &r, NULL);
+        ck_assert_int_eq(raw_queue_write(q, &unsynced, NULL), ST_OK);
+        raw_queue_close(q);
+        data_syncs = 0;
+        q = open_queue(0, &r, NULL);
+        ck_assert_uint_eq(r.count, 1);
+        ck_assert_uint_eq(data_syncs, 1);
+        raw_queue_close(q);
+        remove_dir();
+}
+END_TEST
+
 START_TEST(batch_ids_are_known_after_reopening_and_until_they_are_old)
 {
         struct batch_ids *ids;
@@ -225,4 +252,5 @@ END_TEST
 
 TEST_SUITE("raw queue", what_was_synced_is_replayed_in_order, every_torn_tail_is_cut_to_whole_records,
            a_flipped_bit_ends_the_segment_before_its_record, released_segments_are_gone_and_positions_go_on,
+           what_is_replayed_is_synced_before_anybody_is_told_that_it_is_there,
            batch_ids_are_known_after_reopening_and_until_they_are_old)
