@@ -98,12 +98,12 @@ struct scan_stacks {
 enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums,
                                const struct scan_stacks **ret, struct error *err) MUST_CHECK;
 
-/** Lists, sorted, owned by the scan. Only what occurs within the time range. Label names are in column spelling. */
+/** Lists, sorted, owned by the scan. Only what occurs within the time range or the filter. Label names are in column spelling. */
 struct scan_names {
         const char *const *items;
         size_t count;
 };
-enum status store_scan_types(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret,
+enum status store_scan_types(struct store_scan *scan, const struct scan_filter *filter, struct scan_names *ret,
                              struct error *err) MUST_CHECK;
 enum status store_scan_label_names(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret,
                                    struct error *err) MUST_CHECK;

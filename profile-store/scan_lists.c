@@ -148,12 +148,11 @@ static enum status collect_values(void *context, const struct chunk *chunk, stru
                                                   : values_of_rest(n, chunk, n->column, err);
 }
 
-enum status store_scan_types(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret,
+enum status store_scan_types(struct store_scan *scan, const struct scan_filter *filter, struct scan_names *ret,
                              struct error *err)
 {
-        const struct scan_filter filter = { .from_unix_ns = from, .to_unix_ns = to };
         _cleanup_(names_deinit) struct names n = { .scan = scan };
-        enum status st = scan_chunks(scan, &filter, collect_values, &n, err);
+        enum status st = scan_chunks(scan, filter, collect_values, &n, err);
 
         return st ? st : finish(&n, ret, err);
 }

@@ -6,11 +6,7 @@
 enum status merged_make(struct store_scan *scan, const struct selection *s, const char *type,
                         struct frame_table *frames, struct merged *ret, struct error *err)
 {
-        const struct scan_filter filter = { .from_unix_ns = s->from_unix_ns,
-                                            .to_unix_ns = s->to_unix_ns,
-                                            .type = type,
-                                            .matchers = s->selector.matchers,
-                                            .matcher_count = s->selector.count };
+        const struct scan_filter filter = selection_filter(s, type);
         struct merged m = { .selection = s };
         enum status st;
 

@@ -272,24 +272,13 @@ static enum status answer_labels(struct question *q)
 
 static enum status answer_types(struct question *q)
 {
-        const struct selection *s = &q->r.selection;
+        const struct scan_filter filter = selection_filter(&q->r.selection, NULL);
         struct scan_names names;
-        enum status st = store_scan_types(q->scan, s->from_unix_ns, s->to_unix_ns, &names, q->err);
+        enum status st = store_scan_types(q->scan, &filter, &names, q->err);
 
         if (!st)
                 put_names(q, &names);
         return st;
-}
-
-static struct scan_filter filter_of(const struct question *q, const char *type)
-{
-        const struct selection *s = &q->r.selection;
-
-        return (struct scan_filter){ .from_unix_ns = s->from_unix_ns,
-                                     .to_unix_ns = s->to_unix_ns,
-                                     .type = type,
-                                     .matchers = s->selector.matchers,
-                                     .matcher_count = s->selector.count };
 }
 
 static enum status answer_values(struct question *q)
@@ -304,7 +293,7 @@ static enum status answer_values(struct question *q)
                                  "the parameter name is missing: the label whose values are asked for");
         if (q->r.type)
                 st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
-        filter = filter_of(q, type);
+        filter = selection_filter(&q->r.selection, type);
         if (!st)
                 st = store_scan_label_values(q->scan, key, &filter, &names, q->err);
         if (!st)
@@ -315,7 +304,7 @@ static enum status answer_values(struct question *q)
 static enum status answer_missing(struct question *q)
 {
         struct scan_missing *items = NULL;
-        const struct scan_filter filter = filter_of(q, NULL);
+        const struct scan_filter filter = selection_filter(&q->r.selection, NULL);
         char hex[BUILD_ID_HEX_MAX];
         struct json_out j;
         size_t count;

@@ -46,6 +46,15 @@ void selection_deinit(struct selection *s)
         selector_deinit(&s->selector);
 }
 
+struct scan_filter selection_filter(const struct selection *s, const char *type)
+{
+        return (struct scan_filter){ .from_unix_ns = s->from_unix_ns,
+                                     .to_unix_ns = s->to_unix_ns,
+                                     .type = type,
+                                     .matchers = s->selector.matchers,
+                                     .matcher_count = s->selector.count };
+}
+
 static enum status read_format(const char *text, enum query_format *ret, struct error *err)
 {
         static const char *const names[] = { "json", "rows", "text", "html" };
@@ -160,35 +169,48 @@ static enum status refuse_type(const struct scan_names *types, const char *asked
         return error_set(err, ST_USAGE, "type '%.40s' names %s; there are: %s", asked, what, list);
 }
 
+/* How many of the types `asked` names; when it is one, or one is preferred, that one is *ret. */
+static size_t find_asked(const struct scan_names *types, const char *asked, const char **ret)
+{
+        size_t count;
+
+        for (size_t i = 0; i < types->count; i++) {
+                if (strcmp(types->items[i], asked) == 0) {
+                        *ret = types->items[i];
+                        return 1;
+                }
+        }
+        *ret = pick(types, asked, is_prefix, &count);
+        if (count == 0)
+                *ret = pick(types, asked, is_sample_type, &count);
+        return count;
+}
+
 enum status choose_type(struct store_scan *scan, const struct selection *s, const char *asked, const char **ret,
                         struct error *err)
 {
+        const struct scan_filter selected = selection_filter(s, NULL),
+                                 range = { .from_unix_ns = s->from_unix_ns, .to_unix_ns = s->to_unix_ns };
         struct scan_names types;
         const char *found = NULL;
         size_t count;
-        enum status st = store_scan_types(scan, s->from_unix_ns, s->to_unix_ns, &types, err);
+        enum status st = store_scan_types(scan, &selected, &types, err);
 
         if (st)
                 return st;
-        *ret = NULL;
-        if (types.count == 0)
-                return ST_OK;
         if (!asked) {
                 *ret = pick(&types, NULL, NULL, &count);
                 return ST_OK;
         }
-        for (size_t i = 0; i < types.count; i++) {
-                if (strcmp(types.items[i], asked) == 0) {
-                        *ret = types.items[i];
-                        return ST_OK;
-                }
+        count = find_asked(&types, asked, &found);
+        if (count != 1) {
+                st = store_scan_types(scan, &range, &types, err);
+                if (st)
+                        return st;
+                count = find_asked(&types, asked, &found);
         }
-        found = pick(&types, asked, is_prefix, &count);
-        if (count == 0)
-                found = pick(&types, asked, is_sample_type, &count);
-        if (count == 1) {
-                *ret = found;
-                return ST_OK;
-        }
-        return refuse_type(&types, asked, count ? "several" : "none of those in this range", err);
+        if (count > 1 || (!count && types.count))
+                return refuse_type(&types, asked, count ? "several" : "none of those in this range", err);
+        *ret = found;
+        return ST_OK;
 }

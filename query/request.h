@@ -39,6 +39,9 @@ enum status selection_read(const struct param_source *params, const char *prefix
                            int64_t now_unix_ns, struct selection *ret, struct error *err) MUST_CHECK;
 void selection_deinit(struct selection *s);
 
+/** The same as a scan takes it; borrows from s. @param type  full id, or NULL for any. */
+struct scan_filter selection_filter(const struct selection *s, const char *type);
+
 enum status request_read(const struct param_source *params, int64_t now_unix_ns, struct request *ret,
                          struct error *err) MUST_CHECK;
 void request_deinit(struct request *r);
@@ -49,8 +52,9 @@ const char *param_get(const struct param_source *params, const char *prefix, con
 
 /**
  * The full type id for what was asked for: the id itself, its first parts ("process_cpu", "process_cpu:cpu"), or
- * its sample type ("cpu"). Asked for nothing, CPU time wins, then CPU samples, then the first.
- * @param ret  borrowed from the scan; NULL when there are no samples of any type.
+ * its sample type ("cpu"). Asked for nothing, CPU time wins, then CPU samples, then the first, of those that the
+ * selection has samples of; what is asked for may be of another series in the time range, so that it finds nothing.
+ * @param ret  borrowed from the scan; NULL when the selection has no samples and nothing that is there was asked for.
  * @return ST_USAGE when it names none or several; the text lists what there is.
  */
 enum status choose_type(struct store_scan *scan, const struct selection *s, const char *asked, const char **ret,

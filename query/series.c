@@ -78,11 +78,7 @@ enum status series_put(struct store_scan *scan, const struct request *r, const c
                        struct error *err)
 {
         const struct selection *sel = &r->selection;
-        const struct scan_filter filter = { .from_unix_ns = sel->from_unix_ns,
-                                            .to_unix_ns = sel->to_unix_ns,
-                                            .type = type,
-                                            .matchers = sel->selector.matchers,
-                                            .matcher_count = sel->selector.count };
+        const struct scan_filter filter = selection_filter(sel, type);
         struct series s = { .step_ns = r->step_ns };
         uint64_t range = (uint64_t)sel->to_unix_ns - (uint64_t)sel->from_unix_ns, count;
         int64_t rest;

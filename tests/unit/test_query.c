@@ -508,14 +508,21 @@ END_TEST
 START_TEST(types_are_chosen_by_name_or_part)
 {
         open_store();
+        append_folded("main;cache 512\n", "memory:inuse_space:bytes:space:bytes", "cache", NOW - 30 * S, 5);
         {
                 ASK(types, "types", NULL);
-                ASK(memory, "folded", "type=memory");
-                ASK(space, "folded", "type=inuse_space");
+                ASK(of_cache, "types", "selector={service.name=\"cache\"}");
+                ASK(cache, "folded", "selector={service.name=\"cache\"}");
+                ASK(nothing, "folded", "selector={service.name=\"cache\"}", "type=cpu");
+                ASK(memory, "folded", "type=memory", "selector={service.name=\"db\"}");
+                ASK(space, "folded", "type=inuse_space", "selector={service.name=\"db\"}");
                 ASK(cpu, "folded", "selector=process_cpu:cpu{service.name=\"db\"}");
                 _cleanup_free_ char *wrong = ask("top", (struct pairs){ { "type=nonsense" } }, ST_USAGE);
 
                 ck_assert_str_eq(types, "[\"memory:inuse_space:bytes:space:bytes\",\"" CPU "\"]");
+                ck_assert_str_eq(of_cache, "[\"memory:inuse_space:bytes:space:bytes\"]");
+                ck_assert_str_eq(cache, "main;cache 512\n");
+                ck_assert_str_eq(nothing, "");
                 ck_assert_str_eq(memory, "main;alloc 4096\n");
                 ck_assert_str_eq(space, "main;alloc 4096\n");
                 ck_assert_str_eq(cpu, "main;idle 7000000000\n");

@@ -287,7 +287,7 @@ START_TEST(names_and_values_are_those_of_the_time_range)
                 ck_assert_uint_eq(names.count, 2);
                 ck_assert_str_eq(names.items[0], "api");
                 ck_assert_str_eq(names.items[1], "web");
-                ok(store_scan_types(scan, 0, INT64_MAX, &names, &err), &err);
+                ok(store_scan_types(scan, &everything, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 1);
                 ck_assert_str_eq(names.items[0], "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
                 store_scan_end(scan);
