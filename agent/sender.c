@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "common/clock.h"
+#include "common/compress.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "http/client.h"
@@ -243,7 +244,7 @@ enum status sender_put(struct sender *s, const void *body, size_t n, struct erro
         if (!b)
                 return error_no_memory(err);
         buf_init(&b->packed, LIMIT_AGENT_QUEUE_BYTES);
-        st = http_client_gzip(body, n, &b->packed, err);
+        st = gzip_pack(body, n, 4, &b->packed, err);
         if (!st && getrandom(id, sizeof id, 0) != sizeof id)
                 st = error_os(err, errno, "cannot get random bytes");
         if (st) {

@@ -103,9 +103,6 @@ enum status http_client_escape(struct buf *to, const char *text);
 const char *http_client_error_member(const struct http_client_response *r, const char *member, char *out,
                                      size_t size);
 
-/** gzip n bytes at the end of to: for bodies with "Content-Encoding: gzip". Source: RFC 1952. */
-enum status http_client_gzip(const void *data, size_t n, struct buf *to, struct error *err) MUST_CHECK;
-
 /** The first line of a token file, without spaces around it; owned. ST_USAGE when it is empty. */
 enum status http_client_read_token(const char *path, char **ret, struct error *err) MUST_CHECK;
 

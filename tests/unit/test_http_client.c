@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <zlib.h>
 
 #include "common/clock.h"
 #include "common/file.h"
@@ -396,27 +395,6 @@ START_TEST(retry_after_lengthens_the_pause_up_to_the_longest)
 }
 END_TEST
 
-START_TEST(gzip_bodies_unpack_to_the_same)
-{
-        _cleanup_buf_ struct buf packed;
-        char text[10000], back[sizeof text];
-        z_stream z = { 0 };
-
-        memset(text, 'x', sizeof text);
-        buf_init(&packed, KiB(64));
-        ck_assert_int_eq(http_client_gzip(text, sizeof text, &packed, NULL), ST_OK);
-        ck_assert_uint_lt(packed.size, 200);
-        ck_assert_int_eq(inflateInit2(&z, 15 + 16), Z_OK);
-        z.next_in = packed.data;
-        z.avail_in = (uInt)packed.size;
-        z.next_out = (Bytef *)back;
-        z.avail_out = sizeof back;
-        ck_assert_int_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
-        inflateEnd(&z);
-        ck_assert_mem_eq(text, back, sizeof text);
-}
-END_TEST
-
 START_TEST(escaping_leaves_only_unreserved_letters)
 {
         _cleanup_buf_ struct buf b;
@@ -451,5 +429,4 @@ TEST_SUITE("http-client", body_token_and_answer_go_through, busy_service_is_aske
            a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
            a_silent_service_is_left_when_stop_is_set, a_silent_service_is_left_after_the_request_timeout,
            an_address_without_a_service_says_so, retry_after_is_read_as_seconds_or_as_a_date,
-           retry_after_lengthens_the_pause_up_to_the_longest, gzip_bodies_unpack_to_the_same,
-           escaping_leaves_only_unreserved_letters, token_files_lose_their_newline)
+           retry_after_lengthens_the_pause_up_to_the_longest, escaping_leaves_only_unreserved_letters, token_files_lose_their_newline)
