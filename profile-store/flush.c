@@ -13,6 +13,14 @@
 static struct metric flushes = METRIC_COUNTER("cairn_flushes_total", "Flushes that wrote something.", "");
 static struct metric failures =
         METRIC_COUNTER("cairn_flush_failures_total", "Flushes that failed and are repeated.", "");
+#define UNRESOLVED(r) METRIC_COUNTER("cairn_unresolved_frames_total", "New locations that stayed raw when they were flushed.", r)
+static struct metric unresolved[SYMBOL_STATE_COUNT] = {
+        [SYMBOL_NO_BUILD_ID] = UNRESOLVED("reason=\"no_build_id\""),
+        [SYMBOL_NO_DEBUGINFO] = UNRESOLVED("reason=\"no_debuginfo\""),
+        [SYMBOL_PENDING] = UNRESOLVED("reason=\"pending\""),
+        [SYMBOL_FAILED] = UNRESOLVED("reason=\"failed\""),
+        [SYMBOL_OUTSIDE] = UNRESOLVED("reason=\"outside\""),
+};
 
 struct flush {
         struct profile_store *s;
@@ -118,6 +126,13 @@ static enum status merge_keys(struct key_map *into, const struct key_map *from, 
         return st;
 }
 
+static void count_unresolved(const struct flush *f)
+{
+        for (size_t i = 0; i < f->row_count; i++)
+                if (unresolved[f->rows[i].state].name)
+                        metric_add(&unresolved[f->rows[i].state], 1);
+}
+
 static enum status flush_locations(struct flush *f, struct error *err)
 {
         struct profile_store *s = f->s;
@@ -142,7 +157,10 @@ static enum status flush_locations(struct flush *f, struct error *err)
         st = path ? part_write_locations(path, f->rows, f->row_count, &add->written, err) : error_no_memory(err);
         if (!st)
                 st = commit(f, (struct table_change){ .table = TABLE_LOCATIONS }, err);
-        return st ? st : merge_keys(known, &fresh, err);
+        if (st)
+                return st;
+        count_unresolved(f);
+        return merge_keys(known, &fresh, err);
 }
 
 /* ---- stacks ------------------------------------------------------------------------- */

@@ -3,7 +3,16 @@
 
 #include <string.h>
 
+#include "common/metrics.h"
 #include "profile-store/key_map.h"
+
+static struct metric damaged =
+        METRIC_COUNTER("cairn_lookup_damaged_total", "Lookups that met a damaged record or block of the index.", "");
+
+int64_t location_rows_damaged(void)
+{
+        return metric_get(&damaged);
+}
 
 const char *address_kind_name(enum profile_address_kind kind)
 {
@@ -267,6 +276,8 @@ enum status location_rows_resolve(struct location_row *rows, size_t count, struc
         st = symbol_view_begin(symbols, &t.view, err);
         if (!st)
                 st = symbol_view_lookup(t.view, l.keys, l.count, &l.batch, err);
+        if (!st)
+                metric_add(&damaged, (int64_t)l.batch.damaged_count);
         for (size_t k = 0; !st && k < l.count; k++) {
                 bool row_changed;
 

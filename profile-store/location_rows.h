@@ -41,6 +41,9 @@ enum status location_row_of_batch(struct location_row *row, const struct batch_l
 enum status location_rows_resolve(struct location_row *rows, size_t count, struct symbol_index *symbols,
                                   struct arena *a, uint8_t *changed, struct error *err) MUST_CHECK;
 
+/** How many lookups of this process met damage in the index; their rows are `failed`. */
+int64_t location_rows_damaged(void);
+
 /** By build-id, then address, then id: the order of a part. */
 int location_row_compare(const void *a, const void *b);
 

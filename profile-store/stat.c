@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "profile-store/location_rows.h"
 #include "profile-store/part_read.h"
 #include "profile-store/store_internal.h"
 
@@ -85,6 +86,7 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
         stat.queue_disk_bytes =
                 s->queue ? raw_queue_bytes(s->queue) : 0; /* a reader's last reload may have failed */
         stat.failed_flushes = s->failed_flushes;
+        stat.damaged_lookups = (uint64_t)location_rows_damaged();
         stat.torn_bytes = s->report.torn_bytes;
         stat.damaged_segments = s->report.damaged_segments;
         memcpy(stat.last_failure, s->last_failure.text, sizeof stat.last_failure);

@@ -88,6 +88,7 @@ struct profile_store_stat {
         int64_t oldest_unix_ns, newest_unix_ns; /* of samples; 0 without any */
         uint64_t failed_flushes;                /* since open; each is tried again after the interval */
         char last_failure[240];                 /* text of the last one, "" without any */
+        uint64_t damaged_lookups;               /* of this process: what the symbol index could not read of itself */
         uint64_t torn_bytes, damaged_segments;  /* what open found: see profile-store/raw_queue.h */
 };
 enum status profile_store_stat(struct profile_store *store, struct profile_store_stat *ret,
