@@ -37,9 +37,9 @@ static enum status put_object(void *context, const struct stored_object *object)
         struct symbol_object symbols = { 0 };
         struct symbol_view *view;
         char id[BUILD_ID_HEX_MAX], sha[SHA256_HEX_MAX];
-        enum status st = symbol_view_begin(l->symbols, &view, l->err);
+        enum status st = l->symbols ? symbol_view_begin(l->symbols, &view, l->err) : ST_OK;
 
-        if (!st) {
+        if (!st && l->symbols) {
                 st = symbol_view_object(view, &object->build_id, &symbols, l->err);
                 symbol_view_end(view);
         }
@@ -69,7 +69,7 @@ enum status debuginfo_list_json(struct debuginfo_store *objects, struct symbol_i
         json_out_init(&l.j, ret);
         json_out_object(&l.j, NULL);
         json_out_array(&l.j, "objects");
-        st = debuginfo_store_list(objects, put_object, &l, err);
+        st = objects ? debuginfo_store_list(objects, put_object, &l, err) : ST_OK;
         json_out_array_end(&l.j);
         json_out_object_end(&l.j);
         return st ? st : buf_status(ret, err, "list of objects");

@@ -40,7 +40,7 @@ static void answer_transient(struct http_request *req, const struct error *err)
 static enum status open_object(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
                                struct object_reader **ret, struct stored_object *object, struct error *err)
 {
-        enum status st = object_reader_open(s->objects, id, kind, ret, object, err);
+        enum status st = s->objects ? object_reader_open(s->objects, id, kind, ret, object, err) : ST_NOT_FOUND;
 
         if (st != ST_NOT_FOUND || !s->federation)
                 return st;

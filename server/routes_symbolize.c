@@ -150,8 +150,11 @@ static enum status answer_keys(struct server *s, const struct request_keys *k, s
         struct symbol_batch batch = { 0 };
         struct symbol_view *view;
         struct json_out j;
-        enum status st = symbol_view_begin(s->symbols, &view, err);
+        enum status st;
 
+        if (!s->symbols)
+                return error_set(err, ST_NOT_FOUND, "this read-only service has no symbol index; ask one that has");
+        st = symbol_view_begin(s->symbols, &view, err);
         if (st)
                 return st;
         st = symbol_view_lookup(view, k->keys, k->key_count, &batch, err);
@@ -162,6 +165,8 @@ static enum status answer_keys(struct server *s, const struct request_keys *k, s
                 st = put_object(&j, view, k, i, &batch, err);
         json_out_array_end(&j);
         json_out_object_end(&j);
+        if (!st && batch.damaged_count)
+                log_error("index", "%zu lookups met damage in the symbol index", batch.damaged_count);
         symbol_view_end(view);
         symbol_batch_deinit(&batch);
         return st;

@@ -85,6 +85,15 @@ static enum status open_profiles(struct server *s, const char *dir, struct error
         return profile_store_open(dir, &o, &s->profiles, err);
 }
 
+/* Tables alone are worth reading, a copy of them for example. */
+static enum status missing_is_fine(const struct server *s, enum status st, const struct error *err)
+{
+        if (st != ST_NOT_FOUND || !s->options->read_only)
+                return st;
+        log_warn("serve", "%s; answering without it", err->text);
+        return ST_OK;
+}
+
 static enum status open_stores(struct server *s, struct error *err)
 {
         const char *dir = s->options->dir;
@@ -103,9 +112,9 @@ static enum status open_stores(struct server *s, struct error *err)
                         st = lock_dir(s, lock, err);
         }
         if (!st)
-                st = symbol_index_open(index, read_only, &s->symbols, err);
+                st = missing_is_fine(s, symbol_index_open(index, read_only, &s->symbols, err), err);
         if (!st)
-                st = debuginfo_store_open(objects, read_only, &s->objects, err);
+                st = missing_is_fine(s, debuginfo_store_open(objects, read_only, &s->objects, err), err);
         return st ? st : open_profiles(s, profiles, err);
 }
 
@@ -225,22 +234,34 @@ static enum status start(struct server *s, const struct listen_address *listen, 
         return st ? st : announce(s, listen, err);
 }
 
-/* The profile store flushes on its own; what it could not do is said here. Returns the signal that ends the service. */
+/* The profile store works on its own and does not log; what it could not do is said here. */
+static void tell_troubles(struct server *s, struct profile_store_stat *told)
+{
+        struct profile_store_stat now;
+
+        if (profile_store_stat(s->profiles, &now, NULL))
+                return;
+        if (now.failed_flushes != told->failed_flushes)
+                log_error("store", "cannot flush: %s; trying again, what is queued is safe", now.last_failure);
+        if (now.damaged_lookups != told->damaged_lookups)
+                log_error("index", "%llu lookups met damage in the symbol index; its addresses stay raw. Remove '%s/index' "
+                          "while the service is stopped: it is made again from the stored objects",
+                          (unsigned long long)(now.damaged_lookups - told->damaged_lookups), s->options->dir);
+        *told = now;
+}
+
+/* Returns the signal that ends the service. */
 static int wait_for_end(struct server *s, const sigset_t *signals)
 {
         static const struct timespec moment = { .tv_sec = 1 };
-        uint64_t failures = 0;
+        struct profile_store_stat told = { 0 };
 
         for (;;) {
                 int got = sigtimedwait(signals, NULL, &moment);
-                struct profile_store_stat stat;
 
                 if (got > 0)
                         return got;
-                if (!profile_store_stat(s->profiles, &stat, NULL) && stat.failed_flushes != failures) {
-                        failures = stat.failed_flushes;
-                        log_error("store", "cannot flush: %s; trying again, what is queued is safe", stat.last_failure);
-                }
+                tell_troubles(s, &told);
         }
 }
 

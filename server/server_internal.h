@@ -22,7 +22,7 @@ struct server {
         char *scratch_dir;               /* DIR/tmp: unlinked files of running work */
         int lock_fd;
         struct tokens *tokens;           /* NULL: everything is allowed */
-        struct debuginfo_store *objects;
+        struct debuginfo_store *objects; /* NULL when read-only and the directory has none, as are the symbols */
         struct symbol_index *symbols;
         struct profile_store *profiles;
         pthread_mutex_t federation_lock; /* federation comes after, and goes before, the threads that wish for objects */
