@@ -5,12 +5,12 @@ set -eu
 cd "$(dirname "$0")"
 mkdir -p good bad
 src='int f(int x) { return x * 3; } int _start(void) { return f(2); }'
-build() { echo "$src" | gcc -x c -nostdlib -nostartfiles -Os -Wl,--build-id=sha1 "$@" -; }
+build() { echo "$src" | gcc -fdebug-prefix-map="$PWD"=. -x c -nostdlib -nostartfiles -Os -Wl,--build-id=sha1 "$@" -; }
 build -static -g -o good/static-dwarf.elf
 build -shared -fPIC -s -o good/stripped-shared.elf
 build -static -g -gz=zlib -o good/static-dwarf-packed.elf
 objcopy --only-keep-debug good/static-dwarf.elf good/only-debug.elf
-echo "$src" | gcc -x c -Os -c -ffunction-sections -o good/object.o -
+echo "$src" | gcc -fdebug-prefix-map="$PWD"=. -x c -Os -c -ffunction-sections -o good/object.o -
 printf '\177ELF' > bad/magic-only.elf
 python3 - <<'PY'
 import struct
