@@ -108,4 +108,13 @@
 #define LIMIT_AGENT_PERF_MAP_SYMBOLS 1000000   /* kept of it */
 #define LIMIT_AGENT_QUEUE_BYTES MiB(64)        /* batches that wait for a server that is away */
 
+
+/* Unwind tables */
+#define LIMIT_UNWIND_CIES (1u << 20)           /* of one section */
+#define LIMIT_UNWIND_FDES (1u << 24)           /* of one file */
+#define LIMIT_UNWIND_ROWS (1u << 27)           /* of one file: 512 MiB */
+#define LIMIT_UNWIND_PAGES (1u << 20)          /* of 64 KiB of code of one file */
+#define LIMIT_UNWIND_REMEMBERED 16             /* nested DW_CFA_remember_state; compilers use 2 */
+#define LIMIT_UNWIND_UNCOVERED 64              /* trampolines of one file */
+
 #endif
