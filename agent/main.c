@@ -4,6 +4,7 @@
 
 #include "agent/doctor.h"
 #include "agent/run.h"
+#include "agent/unwind_table_command.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -15,7 +16,8 @@
 static const struct usage USAGE = {
         .synopsis = "cairn-agent [--server URL] [--duration SECONDS] [--frequency HZ] [--label K=V]... [--pid PID]...\n"
                     "       cairn-agent --output FILE [--duration SECONDS]\n"
-                    "       cairn-agent --doctor [--json]",
+                    "       cairn-agent --doctor [--json]\n"
+                    "       cairn-agent unwind-table FILE [--json]",
         .about = "Samples what every CPU of this host is doing, kernel and user stacks, and sends the stacks to a\n"
                  "Cairn service as (build-id, address) pairs. Needs root, or CAP_BPF and CAP_PERFMON.",
         .examples = "  cairn-agent --server http://cairn:7700 --label env=prod\n"
@@ -122,6 +124,9 @@ static enum status run(struct command_line *c, struct error *err)
 
 int main(int argc, char **argv)
 {
+        if (argc > 1 && strcmp(argv[1], "unwind-table") == 0)
+                return unwind_table_command(argc - 1, argv + 1);
+
         struct command_line c = { .run = { .server = DEFAULT_SERVER, .frequency_hz = 19, .interval_s = 10 } };
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 's', "URL", &c.run.server, "the service, default " DEFAULT_SERVER),

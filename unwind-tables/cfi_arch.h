@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_UNWIND_TABLES_CFI_ARCH_H
+#define CAIRN_UNWIND_TABLES_CFI_ARCH_H
+
+/**
+ * @file
+ * What the CFI of a processor calls its registers, and the code that kernels
+ * return from signal handlers through.
+ * Source: System V ABI x86-64, 3.6.2 (figure 3.36); AArch64 DWARF (aadwarf64), 4.1.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind-tables/row.h"
+
+struct cfi_arch {
+        uint16_t machine; /* e_machine */
+        uint64_t sp, fp, ra; /* DWARF numbers */
+        bool ra_is_register; /* unspecified means "still in the link register"; else "no caller" */
+        const uint8_t *sigreturn; /* instructions of the trampoline */
+        size_t sigreturn_size;
+        struct unwind_rule signal; /* at the trampoline */
+        bool signal_by_layout;     /* its CFI does not say the interrupted pc: signal holds for any signal frame */
+};
+
+/** NULL for a processor that has no unwind tables here. */
+const struct cfi_arch *cfi_arch_of(uint16_t machine);
+
+/** UNWIND_BASE_* of a DWARF register; false when it is none that rules can name. */
+bool cfi_arch_base(const struct cfi_arch *arch, uint64_t reg, uint8_t *ret);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_UNWIND_TABLES_TABLE_H
+#define CAIRN_UNWIND_TABLES_TABLE_H
+
+/**
+ * @file
+ * The unwind table of one ELF file (row.h says what rows mean).
+ *
+ * Threads: any number of readers on one table, no writer; the shared rules have
+ * a rule of their own (rules.h).
+ * Source: docs/formats/unwind.md.
+ */
+#include "elf-image/elf_image.h"
+#include "unwind-tables/cfi_source.h"
+#include "unwind-tables/rules.h"
+
+struct unwind_page {
+        uint64_t number;    /* link-time address >> UNWIND_PAGE_BITS */
+        uint32_t first_row; /* index in the table's rows */
+        uint32_t row_count; /* at most UNWIND_PAGE_SIZE */
+};
+
+struct unwind_stats {
+        uint64_t fdes, fdes_discarded, fdes_outside, fdes_double, fdes_unreadable; /* cfi_source.h */
+        uint64_t trampolines, entries;         /* rows made for code that has no CFI */
+        uint64_t functions;                    /* FDEs in the table */
+        uint64_t rules;                        /* distinct ones among the rows */
+        uint64_t gap_rows, stop_rows;
+        uint64_t unknown_rows[UNWIND_WHY_COUNT];
+};
+
+struct unwind_table {
+        struct unwind_page *pages; /* owned, by number */
+        size_t page_count, page_capacity;
+        struct unwind_row *rows; /* owned, page after page */
+        size_t row_count, row_capacity;
+        struct unwind_stats stats;
+};
+
+/**
+ * Build the table of an ELF file. Nothing of the image is needed afterwards.
+ * @param rules shared with other tables; rules that are new are added.
+ * @param ret   untouched on failure.
+ * @return as cfi_source_open(); ST_TOO_BIG past LIMIT_UNWIND_PAGES or LIMIT_UNWIND_ROWS.
+ *         CFI that cannot be said in rules is no failure: rows say so, and why.
+ */
+enum status unwind_table_build(const struct elf_image *img, struct unwind_rules *rules, struct unwind_table *ret,
+                               struct error *err) MUST_CHECK;
+/** The same from CFI that was read before; the image is for the entry and for trampolines, and may be NULL. */
+enum status unwind_table_build_from(const struct cfi_source *source, const struct elf_image *img,
+                                    struct unwind_rules *rules, struct unwind_table *ret, struct error *err) MUST_CHECK;
+/** Also fine on a zeroed table. */
+void unwind_table_deinit(struct unwind_table *t);
+#define _cleanup_unwind_table_ _cleanup_(unwind_table_deinit)
+
+/**
+ * Find the unwind row that covers a code address.
+ *
+ * @param pc  link-time address: runtime pc minus bias.
+ * @param ret borrowed row, valid until unwind_table_deinit(); untouched on failure. Its rule is never UNWIND_RULE_GAP.
+ * @return ST_OK; ST_NOT_FOUND when pc is outside every function (not an error).
+ */
+enum status unwind_table_find(const struct unwind_table *t, uint64_t pc, const struct unwind_row **ret) MUST_CHECK;
+
+/** Rows that UNWIND_CFA_UNKNOWN rules hold for. */
+uint64_t unwind_stats_unknown(const struct unwind_stats *stats);
+
+#endif
