@@ -27,13 +27,6 @@ bool interval_list_add(struct interval_list *l, struct interval i)
         return true;
 }
 
-static int by_start(const void *a, const void *b)
-{
-        const struct interval *x = a, *y = b;
-
-        return x->start < y->start ? -1 : x->start > y->start;
-}
-
 static bool above(const struct interval *a, const struct interval *b)
 {
         return a->level != b->level ? a->level > b->level : a->item > b->item;
@@ -85,7 +78,7 @@ bool interval_list_paint(struct interval_list *l, void (*seen)(void *context, ui
         if (!heap.items)
                 return false;
         if (l->count)
-                qsort(l->items, l->count, sizeof *l->items, by_start);
+                sort_by_start(l->items, l->count, sizeof *l->items);
         for (;;) {
                 uint64_t until;
 

@@ -12,7 +12,7 @@
 bool array_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_size)
 {
         void **array = array_pointer;
-        size_t wanted = *capacity ? *capacity * 2 : 64;
+        size_t wanted = *capacity < 64 ? 64 : *capacity + *capacity / (*capacity * element_size < MiB(1) ? 1 : 4);
         void *grown;
 
         if (count < *capacity)
@@ -30,26 +30,30 @@ bool array_reserve(void *array_pointer, size_t *capacity, size_t count, size_t e
 static void intern_deinit(struct intern *set)
 {
         free(set->slots);
-        free(set->hashes);
+}
+
+static void intern_put(uint64_t *slots, size_t slot_count, uint64_t slot)
+{
+        size_t at = slot >> 32 & (slot_count - 1);
+
+        while (slots[at])
+                at = (at + 1) & (slot_count - 1);
+        slots[at] = slot;
 }
 
 static bool intern_grow(struct intern *set)
 {
         size_t slot_count = set->slot_count ? set->slot_count * 2 : 1024;
-        uint32_t *slots;
+        uint64_t *slots;
 
-        if (set->count * 2 < set->slot_count)
+        if (set->count * 4 < set->slot_count * 3)
                 return true;
         slots = calloc(slot_count, sizeof *slots);
         if (!slots)
                 return false;
-        for (size_t i = 0; i < set->count; i++) {
-                size_t at = set->hashes[i] & (slot_count - 1);
-
-                while (slots[at])
-                        at = (at + 1) & (slot_count - 1);
-                slots[at] = (uint32_t)i + 1;
-        }
+        for (size_t i = 0; i < set->slot_count; i++)
+                if (set->slots[i])
+                        intern_put(slots, slot_count, set->slots[i]);
         free(set->slots);
         set->slots = slots;
         set->slot_count = slot_count;
@@ -57,31 +61,30 @@ static bool intern_grow(struct intern *set)
 }
 
 /*
- * The next number with this hash, from *at on, or UINT32_MAX when there is no
+ * The next number that may be it, from *at on, or UINT32_MAX when there is no
  * other; then *at is where a new one belongs. Start with *at = hash.
  */
 static uint32_t intern_next(const struct intern *set, uint64_t hash, size_t *at)
 {
         for (;; ++*at) {
-                uint32_t slot;
+                uint64_t slot;
 
-                *at &= set->slot_count - 1;
+                *at = (uint32_t)*at & (set->slot_count - 1);
                 slot = set->slots[*at];
                 if (slot == 0)
                         return UINT32_MAX;
-                if (set->hashes[slot - 1] == hash) {
+                if (slot >> 32 == (uint32_t)hash) {
                         ++*at;
-                        return slot - 1;
+                        return (uint32_t)slot - 1;
                 }
         }
 }
 
 static bool intern_add(struct intern *set, uint64_t hash, size_t at)
 {
-        if (set->count >= UINT32_MAX - 1 || !array_reserve(&set->hashes, &set->capacity, set->count, sizeof *set->hashes))
+        if (set->count >= UINT32_MAX - 1)
                 return false;
-        set->hashes[set->count] = hash;
-        set->slots[at] = (uint32_t)++set->count;
+        set->slots[at] = hash << 32 | (uint32_t)++set->count;
         return true;
 }
 
@@ -237,27 +240,101 @@ bool symbol_table_builder_is_nameless(const struct symbol_table_builder *b, uint
         return b->frames[c->first_frame + c->frame_count - 1].function == SYMBOL_NO_FUNCTION;
 }
 
+/*
+ * Settling works in place, since the ranges are most of what a big object
+ * takes: [0, write) is done, [read, range_count) is still to do. Where taking an
+ * overlap out makes more ranges than it had, the rest is moved up.
+ */
+struct settling {
+        struct symbol_table_builder *b;
+        size_t read, write;
+};
+
+static void make_gap(struct settling *s)
+{
+        struct symbol_table_builder *b = s->b;
+        size_t left = b->range_count - s->read, gap = left / 8 + 64, capacity = b->range_count + gap;
+        struct symbol_range *grown;
+
+        if (capacity > b->range_capacity) {
+                grown = reallocarray(b->ranges, capacity, sizeof *grown);
+                if (!grown) {
+                        failed(b, ST_NO_MEMORY);
+                        return;
+                }
+                b->ranges = grown;
+                b->range_capacity = capacity;
+        }
+        memmove(b->ranges + s->read + gap, b->ranges + s->read, left * sizeof *b->ranges);
+        s->read += gap;
+        b->range_count += gap;
+}
+
 static void settled(void *context, uint64_t start, uint64_t end, uint32_t chain)
 {
-        symbol_table_builder_range(context, start, end, chain);
+        struct settling *s = context;
+        struct symbol_range *last = s->write ? &s->b->ranges[s->write - 1] : NULL;
+
+        if (last && last->end == start && last->chain == chain) {
+                last->end = end;
+                return;
+        }
+        if (s->write == s->read)
+                make_gap(s);
+        if (!s->b->failed)
+                s->b->ranges[s->write++] = (struct symbol_range){ start, end, chain };
+}
+
+/* The ranges from s->read on that overlap one another. @return how many, at least 1 */
+static size_t count_overlapping(const struct settling *s)
+{
+        const struct symbol_range *r = s->b->ranges + s->read;
+        size_t n = s->b->range_count - s->read, i = 1;
+        uint64_t end = r[0].end;
+
+        for (; i < n && r[i].start < end; i++)
+                if (r[i].end > end)
+                        end = r[i].end;
+        return i;
+}
+
+static void settle_overlapping(struct settling *s, size_t count, struct interval_list *list)
+{
+        struct symbol_table_builder *b = s->b;
+        bool ok = true;
+
+        list->count = 0;
+        for (size_t i = 0; ok && i < count; i++) {
+                const struct symbol_range *r = &b->ranges[s->read + i];
+
+                ok = interval_list_add(list, (struct interval){ r->start, r->end, r->chain,
+                                                                !symbol_table_builder_is_nameless(b, r->chain) });
+        }
+        s->read += count;
+        if (!ok || !interval_list_paint(list, settled, s))
+                failed(b, ST_NO_MEMORY);
 }
 
 void symbol_table_builder_settle(struct symbol_table_builder *b)
 {
+        struct settling s = { .b = b };
         struct interval_list list = { 0 };
-        bool ok = true;
 
         if (b->failed || is_settled(b))
                 return;
-        for (size_t i = 0; ok && i < b->range_count; i++) {
-                const struct symbol_range *r = &b->ranges[i];
+        sort_by_start(b->ranges, b->range_count, sizeof *b->ranges);
+        while (s.read < b->range_count && !b->failed) {
+                size_t count = count_overlapping(&s);
 
-                ok = interval_list_add(&list, (struct interval){ r->start, r->end, r->chain,
-                                                                 !symbol_table_builder_is_nameless(b, r->chain) });
+                if (count == 1) {
+                        struct symbol_range r = b->ranges[s.read++];
+
+                        settled(&s, r.start, r.end, r.chain);
+                } else {
+                        settle_overlapping(&s, count, &list);
+                }
         }
-        b->range_count = 0;
-        if (!ok || !interval_list_paint(&list, settled, b))
-                failed(b, ST_NO_MEMORY);
+        b->range_count = s.write;
         interval_list_deinit(&list);
 }
 

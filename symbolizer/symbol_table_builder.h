@@ -21,9 +21,8 @@
 
 /** A set of numbers found by the hash of what they stand for. */
 struct intern {
-        uint32_t *slots;  /* number + 1; 0 is free */
-        uint64_t *hashes; /* by number */
-        size_t slot_count, count, capacity;
+        uint64_t *slots; /* the hash's lower half, then number + 1; 0 is free */
+        size_t slot_count, count;
 };
 
 struct symbol_table_builder {
@@ -72,7 +71,7 @@ void symbol_table_builder_settle(struct symbol_table_builder *b);
 enum status symbol_table_builder_finish(struct symbol_table_builder *b, struct symbol_table *ret,
                                         struct error *err) MUST_CHECK;
 
-/** Make room for one more element of a growing array; false without memory. */
+/** Make room for one more element of a growing array; false without memory. Big arrays grow in smaller steps. */
 bool array_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_size);
 
 #endif
