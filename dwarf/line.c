@@ -19,12 +19,14 @@ struct machine {
 
 void dwarf_lines_clear(struct dwarf_lines *l)
 {
-        l->row_count = l->file_count = l->directory_count = 0;
+        l->row_count = l->sequence_count = l->file_count = l->directory_count = 0;
 }
 
 void dwarf_lines_deinit(struct dwarf_lines *l)
 {
         free(l->rows);
+        free(l->spare);
+        free(l->sequences);
         free(l->files);
         free(l->directories);
         *l = (struct dwarf_lines){ 0 };
@@ -80,12 +82,20 @@ static inline void add_row(struct dwarf_lines *l, struct machine *m, const struc
 static void end_sequence(struct dwarf_lines *l, struct machine *m)
 {
         struct dwarf_row *last = l->row_count > m->first_row && m->started ? &l->rows[l->row_count - 1] : NULL;
+        enum status failed = m->failed;
 
         if (last && m->address > last->start)
                 last->end = m->address;
         else if (last)
                 l->row_count--; /* a row at the very end covers nothing */
-        *m = (struct machine){ .file = 1, .line = 1, .first_row = l->row_count };
+        if (m->started && l->row_count > m->first_row) {
+                if (!dwarf_array_reserve(&l->sequences, &l->sequence_capacity, l->sequence_count, sizeof *l->sequences))
+                        failed = ST_NO_MEMORY;
+                else
+                        l->sequences[l->sequence_count++] = (struct dwarf_sequence){
+                                l->rows[m->first_row].start, m->first_row, l->row_count - m->first_row };
+        }
+        *m = (struct machine){ .file = 1, .line = 1, .first_row = l->row_count, .failed = failed };
 }
 
 static void run_extended(struct dwarf_cursor *p, struct dwarf_lines *l, struct machine *m)
@@ -185,33 +195,62 @@ static enum status run(const struct dwarf_line_header *h, struct dwarf_lines *l,
 
 static int by_start(const void *a, const void *b)
 {
-        const struct dwarf_row *x = a, *y = b;
+        const struct dwarf_sequence *x = a, *y = b;
 
-        return x->start < y->start ? -1 : x->start > y->start;
+        if (x->start != y->start)
+                return x->start < y->start ? -1 : 1;
+        return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Sequences come in any order; those of sound programs do not overlap. */
-static void sort(struct dwarf_lines *l)
+static uint64_t end_of(const struct dwarf_lines *l, const struct dwarf_sequence *s)
 {
-        size_t kept = 0;
+        return l->rows[s->first + s->count - 1].end;
+}
+
+static bool is_sorted(const struct dwarf_lines *l)
+{
+        for (size_t i = 1; i < l->sequence_count; i++)
+                if (l->sequences[i].start < end_of(l, &l->sequences[i - 1]))
+                        return false;
+        return true;
+}
+
+/* Sequences come in any order. */
+static enum status sort(struct dwarf_lines *l)
+{
+        struct dwarf_row *rows = l->rows;
+        size_t kept = 0, capacity = l->row_capacity;
         uint64_t end = 0;
-        bool sorted = true;
 
-        for (size_t i = 1; sorted && i < l->row_count; i++)
-                sorted = l->rows[i - 1].start <= l->rows[i].start;
-        if (!sorted)
-                qsort(l->rows, l->row_count, sizeof *l->rows, by_start);
-        for (size_t i = 0; i < l->row_count; i++) {
-                struct dwarf_row row = l->rows[i];
-
-                if (row.start < end)
-                        row.start = end;
-                if (row.start >= row.end)
-                        continue;
-                end = row.end;
-                l->rows[kept++] = row;
+        if (is_sorted(l))
+                return ST_OK;
+        qsort(l->sequences, l->sequence_count, sizeof *l->sequences, by_start);
+        if (l->spare_capacity < l->row_count) {
+                free(l->spare);
+                l->spare_capacity = 0;
+                l->spare = reallocarray(NULL, l->row_count, sizeof *l->spare);
+                if (!l->spare)
+                        return ST_NO_MEMORY;
+                l->spare_capacity = l->row_count;
         }
+        for (size_t i = 0; i < l->sequence_count; i++) {
+                for (size_t k = 0; k < l->sequences[i].count; k++) {
+                        struct dwarf_row row = rows[l->sequences[i].first + k];
+
+                        if (row.start < end)
+                                row.start = end;
+                        if (row.start >= row.end)
+                                continue;
+                        end = row.end;
+                        l->spare[kept++] = row;
+                }
+        }
+        l->rows = l->spare;
+        l->row_capacity = l->spare_capacity;
         l->row_count = kept;
+        l->spare = rows;
+        l->spare_capacity = capacity;
+        return ST_OK;
 }
 
 enum status dwarf_lines_read(struct dwarf_lines *l, const struct dwarf_context *x, uint64_t offset,
@@ -230,7 +269,10 @@ enum status dwarf_lines_read(struct dwarf_lines *l, const struct dwarf_context *
         if (st)
                 return st;
         st = run(&h, l, code);
-        sort(l);
+        if (sort(l))
+                st = ST_NO_MEMORY;
+        if (st == ST_NO_MEMORY)
+                l->row_count = 0;
         return st;
 }
 

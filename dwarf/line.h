@@ -17,6 +17,11 @@ struct dwarf_row { /* covers [start, end) */
         uint32_t line; /* 0: the compiler made it up */
 };
 
+struct dwarf_sequence { /* rows without a gap */
+        uint64_t start;
+        size_t first, count; /* of the rows */
+};
+
 struct dwarf_line_file {
         const char *name; /* borrowed from a section; NULL unknown */
         uint64_t directory;
@@ -26,6 +31,10 @@ struct dwarf_line_file {
 struct dwarf_lines {
         struct dwarf_row *rows; /* owned; sorted and apart */
         size_t row_count, row_capacity;
+        struct dwarf_row *spare; /* owned; where rows are put in order */
+        size_t spare_capacity;
+        struct dwarf_sequence *sequences; /* owned; in the order of the program until all are read, then by start */
+        size_t sequence_count, sequence_capacity;
         struct dwarf_line_file *files; /* owned; by number, which begins with 1 before version 5 */
         size_t file_count, file_capacity;
         const char **directories; /* owned; [0] is the unit's own, NULL before version 5 */
@@ -38,7 +47,9 @@ struct dwarf_lines {
  * Replace the content by the table at an offset of .debug_line.
  *
  * Of several rows at one address the last is kept: it is the one that covers
- * the instruction. Sequences that do not begin in code are left out.
+ * the instruction. Sequences that do not begin in code are left out; of two
+ * that overlap (identical functions that the linker made one) the one that
+ * begins first stays whole, else the first of the program.
  * @param x the unit that refers to it; its directory and strings are used.
  * @return ST_BAD_DATA, with the files and the rows of the sequences before the
  *         fault kept; ST_UNSUPPORTED for another version; ST_TOO_BIG for more than

@@ -46,12 +46,6 @@ void interval_list_deinit(struct interval_list *l);
 bool interval_list_add(struct interval_list *l, struct interval i);
 
 /**
- * Sort elements that begin with a 64-bit start, in place and whatever the input in linear time.
- * @param element_size 24.
- */
-void sort_by_start(void *elements, size_t count, size_t element_size);
-
-/**
  * Paint all intervals and hand out what is seen, in ascending order and
  * without overlap. Sorts the list.
  * @return false without memory.

@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "common/sort.h"
 #include "symbolizer/extract_internal.h"
 #include "symbolizer/symbol_table_builder.h"
 

@@ -7,6 +7,7 @@
 
 #include "common/hash.h"
 #include "common/limits.h"
+#include "common/sort.h"
 #include "symbolizer/extract_internal.h"
 
 bool array_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_size)
