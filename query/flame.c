@@ -8,6 +8,14 @@
 #include "query/assets.h"
 #include "query/value_text.h"
 
+#define KIND_OTHER 4 /* in JSON, after those of enum frame_kind: the callees that were left out */
+
+/* Sums wrap as those of the tree do. */
+static void add_wrapping(int64_t *sum, int64_t v)
+{
+        *sum = (int64_t)((uint64_t)*sum + (uint64_t)v);
+}
+
 /* ---- JSON --------------------------------------------------------------------------------- */
 
 static void put_side(struct json_out *j, const struct merged *m)
@@ -21,80 +29,151 @@ static void put_side(struct json_out *j, const struct merged *m)
         json_out_object_end(j);
 }
 
-static void put_frames(struct json_out *j, const struct frame_table *frames, const uint32_t *used, uint32_t count)
+static void put_frame(struct json_out *j, const char *function, const char *file, const char *mapping, int kind,
+                      const char *state)
 {
-        json_out_array(j, "frames");
-        for (uint32_t i = 0; i < count; i++) {
-                const struct query_frame *f = &frames->items[used[i]];
-
-                json_out_array(j, NULL);
-                json_out_str(j, NULL, f->function);
-                json_out_str(j, NULL, f->file);
-                json_out_str(j, NULL, f->mapping);
-                json_out_int(j, NULL, f->kind);
-                json_out_str(j, NULL, f->kind == FRAME_UNRESOLVED ? f->state : "");
-                json_out_array_end(j);
-        }
+        json_out_array(j, NULL);
+        json_out_str(j, NULL, function);
+        json_out_str(j, NULL, file);
+        json_out_str(j, NULL, mapping);
+        json_out_int(j, NULL, kind);
+        json_out_str(j, NULL, state);
         json_out_array_end(j);
+}
+
+/* What a tree becomes in the answer: its heaviest nodes, renumbered, and a node for what each of them lost. */
+struct drawing {
+        const struct flame *f;
+        struct json_out *j;
+        uint32_t *order, *position, *frame_number; /* frame_number: plus one */
+        int64_t (*kept)[2];                        /* of a node: self, and the totals of the children that are drawn */
+        uint32_t count, put, frame_count;
+};
+
+static void drawing_deinit(struct drawing *d)
+{
+        free(d->order);
+        free(d->position);
+        free(d->frame_number);
+        free(d->kept);
+}
+
+static enum status drawing_make(struct drawing *d, struct error *err)
+{
+        const struct tree *t = d->f->tree;
+        enum status st = tree_order(t, d->f->max_nodes, &d->order, &d->count, err);
+
+        if (st)
+                return st;
+        d->position = calloc(t->count, sizeof *d->position);
+        d->kept = calloc(t->count, sizeof *d->kept);
+        d->frame_number = calloc(d->f->frames->count + 1u, sizeof *d->frame_number);
+        if (!d->position || !d->kept || !d->frame_number)
+                return error_no_memory(err);
+        for (uint32_t i = 0; i < d->count; i++) {
+                const struct tree_node *n = &t->nodes[d->order[i]];
+
+                for (int side = 0; side < 2; side++) {
+                        add_wrapping(&d->kept[d->order[i]][side], n->self[side]);
+                        if (i)
+                                add_wrapping(&d->kept[n->parent][side], n->total[side]);
+                }
+        }
+        return ST_OK;
+}
+
+/* The frames of the nodes that are drawn, and last the one of what is not. */
+static void put_frames(struct drawing *d)
+{
+        json_out_array(d->j, "frames");
+        for (uint32_t i = 1; i < d->count; i++) {
+                uint32_t frame = d->f->tree->nodes[d->order[i]].frame;
+                const struct query_frame *f = &d->f->frames->items[frame];
+
+                if (d->frame_number[frame])
+                        continue;
+                d->frame_number[frame] = ++d->frame_count;
+                put_frame(d->j, f->function, f->file, f->mapping, f->kind, f->kind == FRAME_UNRESOLVED ? f->state : "");
+        }
+        if (d->count < d->f->tree->count)
+                put_frame(d->j, "(other)", "", "", KIND_OTHER, "");
+        json_out_array_end(d->j);
+}
+
+static void put_node(struct drawing *d, int64_t parent, int64_t frame, const int64_t self[2], const int64_t total[2],
+                     int64_t line)
+{
+        d->put++;
+        json_out_array(d->j, NULL);
+        json_out_int(d->j, NULL, parent);
+        json_out_int(d->j, NULL, frame);
+        json_out_int(d->j, NULL, self[0]);
+        json_out_int(d->j, NULL, total[0]);
+        json_out_int(d->j, NULL, line);
+        if (d->f->sides[1]) {
+                json_out_int(d->j, NULL, self[1]);
+                json_out_int(d->j, NULL, total[1]);
+        }
+        json_out_array_end(d->j);
+}
+
+/* All that is drawn below a node stands; what its total has beyond that is one node more. */
+static void end_node(struct drawing *d, uint32_t node)
+{
+        const struct tree_node *n = &d->f->tree->nodes[node];
+        int64_t rest[2];
+
+        for (int side = 0; side < 2; side++)
+                rest[side] = (int64_t)((uint64_t)n->total[side] - (uint64_t)d->kept[node][side]);
+        if (rest[0] || rest[1])
+                put_node(d, d->position[node], d->frame_count, rest, rest, 0);
+}
+
+static void put_nodes(struct drawing *d)
+{
+        const struct tree *t = d->f->tree;
+        uint32_t open = 0; /* the node whose descendants stand last */
+
+        json_out_array(d->j, "nodes");
+        for (uint32_t i = 0; i < d->count; i++) {
+                const struct tree_node *n = &t->nodes[d->order[i]];
+
+                for (; i && open != n->parent; open = t->nodes[open].parent)
+                        end_node(d, open);
+                open = d->order[i];
+                d->position[open] = d->put;
+                put_node(d, i ? (int64_t)d->position[n->parent] : -1, i ? (int64_t)d->frame_number[n->frame] - 1 : -1,
+                         n->self, n->total, n->line);
+        }
+        for (; open; open = t->nodes[open].parent)
+                end_node(d, open);
+        end_node(d, 0);
+        json_out_array_end(d->j);
 }
 
 enum status flame_put_json(const struct flame *f, struct buf *ret, struct error *err)
 {
-        const struct tree *t = f->tree;
-        _cleanup_free_ uint32_t *order = NULL;
-        _cleanup_free_ uint32_t *position = calloc(t->count, sizeof *position); /* of a node in the answer */
-        _cleanup_free_ uint32_t *frame_number = calloc(f->frames->count + 1u, sizeof *frame_number); /* plus one */
-        _cleanup_free_ uint32_t *used = calloc(f->frames->count + 1u, sizeof *used);
-        uint32_t count, used_count = 0;
+        const struct stack_sums *named = *f->sides[0]->sums.type || !f->sides[1] ? &f->sides[0]->sums : &f->sides[1]->sums;
         struct json_out j;
-        enum status st;
+        _cleanup_(drawing_deinit) struct drawing d = { .f = f, .j = &j };
+        enum status st = drawing_make(&d, err);
 
-        if (!position || !frame_number || !used)
-                return error_no_memory(err);
-        st = tree_order(t, f->max_nodes, &order, &count, err);
         if (st)
                 return st;
-        for (uint32_t i = 1; i < count; i++) {
-                uint32_t frame = t->nodes[order[i]].frame;
-
-                if (!frame_number[frame]) {
-                        used[used_count++] = frame;
-                        frame_number[frame] = used_count;
-                }
-        }
         json_out_init(&j, ret);
         json_out_object(&j, NULL);
         json_out_int(&j, "version", 1);
-        json_out_str(&j, "type",
-                 *f->sides[0]->sums.type || !f->sides[1] ? f->sides[0]->sums.type : f->sides[1]->sums.type);
-        json_out_str(&j, "unit",
-                 *f->sides[0]->sums.unit || !f->sides[1] ? f->sides[0]->sums.unit : f->sides[1]->sums.unit);
+        json_out_str(&j, "type", named->type);
+        json_out_str(&j, "unit", named->unit);
         json_out_str(&j, "focus", f->focus->function);
         json_out_bool(&j, "inverted", f->focus->view == TREE_CALLERS);
         json_out_array(&j, "sides");
         for (int side = 0; side < 2 && f->sides[side]; side++)
                 put_side(&j, f->sides[side]);
         json_out_array_end(&j);
-        put_frames(&j, f->frames, used, used_count);
-        json_out_uint(&j, "left_out", t->count - count);
-        json_out_array(&j, "nodes");
-        for (uint32_t i = 0; i < count; i++) {
-                const struct tree_node *n = &t->nodes[order[i]];
-
-                position[order[i]] = i;
-                json_out_array(&j, NULL);
-                json_out_int(&j, NULL, i ? (int64_t)position[n->parent] : -1);
-                json_out_int(&j, NULL, i ? (int64_t)frame_number[n->frame] - 1 : -1);
-                json_out_int(&j, NULL, n->self[0]);
-                json_out_int(&j, NULL, n->total[0]);
-                json_out_int(&j, NULL, n->line);
-                if (f->sides[1]) {
-                        json_out_int(&j, NULL, n->self[1]);
-                        json_out_int(&j, NULL, n->total[1]);
-                }
-                json_out_array_end(&j);
-        }
-        json_out_array_end(&j);
+        put_frames(&d);
+        json_out_uint(&j, "left_out", f->tree->count - d.count);
+        put_nodes(&d);
         json_out_object_end(&j);
         return buf_status(ret, err, "flame graph");
 }
@@ -119,11 +198,12 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
         const struct merged *m = f->sides[0];
         _cleanup_free_ uint32_t *order = NULL;
         char from[32], to[32], value[40];
-        uint32_t count;
+        uint32_t count, left_out = 0;
         enum status st = tree_order(f->tree, f->max_nodes, &order, &count, err);
 
         if (st)
                 return st;
+        left_out = f->tree->count - count;
         buf_printf(ret, "%s in %" PRIu64 " samples, %s to %s UTC%s%s\n%s\n\n",
                    value_text(m->total, m->sums.unit, value, 40), m->samples,
                    time_utc_text(m->selection->from_unix_ns, from, sizeof from),
@@ -135,14 +215,18 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
                 int64_t total = f->tree->nodes[0].total[0];
                 double share = total ? 100.0 * (double)n->total[0] / (double)total : 0;
 
-                if (share < 0.5)
+                if (share < 0.5) {
+                        left_out++;
                         continue;
+                }
                 buf_printf(ret, "%6.2f%% %6.2f%%  %*s%s", share, 100.0 * (double)n->self[0] / (double)total,
                            2 * (int)(n->depth < 200 ? n->depth - 1 : 199), "", frame->function);
                 if (*frame->file && n->line)
                         buf_printf(ret, "  %s:%" PRId64, frame->file, n->line);
                 buf_append_u8(ret, '\n');
         }
+        if (left_out)
+                buf_printf(ret, "\n%" PRIu32 " smaller frames are left out, each under half a percent\n", left_out);
         return buf_status(ret, err, "call tree");
 }
 
