@@ -73,11 +73,11 @@ static bool compare_layout(const char *flags, bool must)
         unlink(path);
         snprintf(command, sizeof command, "${CC:-cc} -O1 -g %s -o %s %s/source.c 2>/dev/null", flags, path, dir);
         shell(command, must);
+        buf_init(&text, MiB(1));
         if (access(path, X_OK) < 0)
                 return false;
         snprintf(command, sizeof command, "%s > %s", path, output);
         shell(command, true);
-        buf_init(&text, MiB(1));
         ck_assert_int_eq(file_read(output, &text, &err), ST_OK);
         address = strtoull(buf_cstr(&text), &end, 16);
         ck_assert_msg(proc_maps_parse(end + 1, text.size - (size_t)(end + 1 - (char *)text.data), &maps, &err) == ST_OK,
