@@ -213,6 +213,11 @@ static enum status check_claim(struct object_upload *u, struct stored_object *ob
                 *why = REFUSED_NO_SYMBOLS;
                 return error_set(err, ST_BAD_DATA, "the file holds no code: send it as debuginfo, not as executable");
         }
+        /* What an upstream has is taken as it is: clients may want its sections. */
+        if (u->claim.kind == OBJECT_DEBUGINFO && u->claim.source == SOURCE_UPLOAD && !found.quality && !found.is_supplement) {
+                *why = REFUSED_NO_SYMBOLS;
+                return error_set(err, ST_BAD_DATA, "the file holds no symbols; send the one from before strip, or its .debug file");
+        }
         object->build_id = u->claim.build_id;
         object->kind = u->claim.kind;
         object->source = u->claim.source;

@@ -15,6 +15,7 @@ struct verified {
         struct build_id build_id;    /* size 0: the file has none */
         enum symbol_quality quality;
         bool has_code;               /* holds the content of executable sections */
+        bool is_supplement;          /* elf_image_is_supplement() */
 };
 
 /** Ask a worker. ST_BAD_DATA with the reason when the file is not whole ELF, or the worker died of it. */

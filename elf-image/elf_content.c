@@ -70,6 +70,16 @@ enum elf_image_kind elf_image_kind(const struct elf_image *img)
         return (enum elf_image_kind)kind;
 }
 
+bool elf_image_is_supplement(const struct elf_image *img)
+{
+        const struct elf_section *info = elf_image_section(img, ".debug_info"), *text = elf_image_section(img, ".debug_str");
+
+        for (size_t i = 0; i < img->section_count; i++)
+                if (img->sections[i].flags & SHF_EXECINSTR)
+                        return false;
+        return !img->segment_count && ((info && elf_section_has_content(info)) || (text && elf_section_has_content(text)));
+}
+
 /* A reader over a small section that is stored plainly. */
 static enum status open_link(const struct elf_image *img, const char *name, struct reader *ret, struct error *err)
 {

@@ -116,6 +116,12 @@ enum status elf_image_check_complete(const struct elf_image *img, struct error *
 
 enum elf_image_kind elf_image_kind(const struct elf_image *img);
 
+/**
+ * Is the file what dwz makes of several others, DWARF that they share? It has no
+ * code, also no place for any: no segment, no section of instructions.
+ */
+bool elf_image_is_supplement(const struct elf_image *img);
+
 /** The best symbols this very file holds. */
 enum symbol_quality elf_image_quality(const struct elf_image *img);
 

@@ -14,10 +14,16 @@ struct lister {
         struct error *err;
 };
 
-static void put_index(struct json_out *j, const struct symbol_object *o)
+/* Debuginfo that led to no symbol at all is that of other files, which name this one: anything else is refused. */
+static bool is_supplement(const struct stored_object *stored, const struct symbol_object *o)
+{
+        return o->state == OBJECT_INDEXED && o->quality == QUALITY_NONE && stored->kind == OBJECT_DEBUGINFO;
+}
+
+static void put_index(struct json_out *j, const struct stored_object *stored, const struct symbol_object *o)
 {
         json_out_object(j, "index");
-        json_out_str(j, "state", symbol_object_state_name(o->state));
+        json_out_str(j, "state", is_supplement(stored, o) ? "supplement" : symbol_object_state_name(o->state));
         if (o->state == OBJECT_INDEXED) {
                 json_out_str(j, "quality", symbol_quality_name(o->quality));
                 json_out_uint(j, "generation", o->generation);
@@ -55,7 +61,7 @@ static enum status put_object(void *context, const struct stored_object *object)
         json_out_uint(&l->j, "stored_bytes", object->stored_bytes);
         json_out_str(&l->j, "sha256", sha256_hex(object->sha256, sha));
         json_out_int(&l->j, "stored_unix_s", object->stored_unix_s);
-        put_index(&l->j, &symbols);
+        put_index(&l->j, object, &symbols);
         json_out_object_end(&l->j);
         return buf_status(l->out, l->err, "list of objects");
 }

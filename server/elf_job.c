@@ -29,19 +29,23 @@ static enum status ask(const char *const *args, int fd, const char *dir, const a
         return ST_OK;
 }
 
-enum status elf_job_altlink(int fd, const char *dir, const atomic_bool *cancel, struct build_id *ret, struct error *err)
+enum status elf_job_supplement(int fd, const char *dir, const atomic_bool *cancel, struct elf_supplement *ret,
+                               struct error *err)
 {
-        static const char *const args[] = { "elf", "altlink", NULL };
+        static const char *const args[] = { "elf", "supplement", NULL };
         _cleanup_close_ int out = -1;
-        uint8_t bytes[BUILD_ID_MAX];
+        struct elf_supplement found = { 0 };
+        uint8_t bytes[1 + BUILD_ID_MAX];
         ssize_t n;
         enum status st = ask(args, fd, dir, cancel, &out, err);
 
         if (st)
                 return st;
         n = pread(out, bytes, sizeof bytes, 0);
-        if (n <= 0 || !build_id_from_bytes(ret, bytes, (size_t)n))
-                return error_set(err, ST_NOT_FOUND, "the file names no supplementary file");
+        if (n < 1 || (n > 1 && !build_id_from_bytes(&found.needed, bytes + 1, (size_t)n - 1)))
+                return error_set(err, ST_BAD_DATA, "the worker's answer is damaged");
+        found.is_one = bytes[0];
+        *ret = found;
         return ST_OK;
 }
 
@@ -65,12 +69,17 @@ enum status elf_job_section(int fd, const char *section, const char *dir, const 
 
 /* ---- in the worker ---- */
 
-static enum status write_altlink(const struct elf_image *img, int out, struct error *err)
+/* One byte that says whether it is a supplementary file, then the build-id of the one that it names. */
+static enum status write_supplement(const struct elf_image *img, int out, struct error *err)
 {
+        uint8_t is_one = elf_image_is_supplement(img);
         struct build_id id;
         const char *path;
-        enum status st = elf_image_altlink(img, &path, &id, err);
+        enum status st = file_write_all(out, &is_one, 1, "answer", err);
 
+        if (st)
+                return st;
+        st = elf_image_altlink(img, &path, &id, err);
         if (st)
                 return st == ST_NOT_FOUND ? ST_OK : st;
         return file_write_all(out, id.bytes, id.size, "answer", err);
@@ -96,9 +105,9 @@ enum status elf_job_worker(int argc, char **argv, int in, int out, struct error 
 
         if (st)
                 return st;
-        if (argc == 2 && strcmp(argv[1], "altlink") == 0)
-                return write_altlink(&img, out, err);
+        if (argc == 2 && strcmp(argv[1], "supplement") == 0)
+                return write_supplement(&img, out, err);
         if (argc == 3 && strcmp(argv[1], "section") == 0)
                 return write_section(&img, argv[2], out, err);
-        return error_set(err, ST_USAGE, "elf takes altlink, or section and a name");
+        return error_set(err, ST_USAGE, "elf takes supplement, or section and a name");
 }

@@ -8,14 +8,21 @@
  * (`cairn worker elf`), since the service's own process reads nobody's ELF.
  */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/build_id.h"
 #include "common/error.h"
 
-/** Build-id of the dwz supplementary file that fd names. ST_NOT_FOUND when it names none. dir takes temporary files. */
-enum status elf_job_altlink(int fd, const char *dir, const atomic_bool *cancel, struct build_id *ret,
-                            struct error *err) MUST_CHECK;
+/** How a file stands to dwz: whether it is a supplementary file itself, and which one it names (size 0: none). */
+struct elf_supplement {
+        bool is_one;
+        struct build_id needed;
+};
+
+/** @param dir takes temporary files. */
+enum status elf_job_supplement(int fd, const char *dir, const atomic_bool *cancel, struct elf_supplement *ret,
+                               struct error *err) MUST_CHECK;
 
 /**
  * The bytes of a section, as they are in the file, in a new unlinked file of dir.
@@ -24,7 +31,7 @@ enum status elf_job_altlink(int fd, const char *dir, const atomic_bool *cancel, 
 enum status elf_job_section(int fd, const char *section, const char *dir, const atomic_bool *cancel, int *fd_ret,
                             struct error *err) MUST_CHECK;
 
-/** The worker's side: args "altlink" or "section" NAME; the answer goes to descriptor out, nothing for "none". */
+/** The worker's side: args "supplement" or "section" NAME; the answer goes to descriptor out, nothing for "none". */
 enum status elf_job_worker(int argc, char **argv, int in, int out, struct error *err) MUST_CHECK;
 
 #endif

@@ -40,6 +40,7 @@ struct job {
         struct build_id id;
         char name[BUILD_ID_HEX_MAX];
         int debuginfo, executable, altlink;
+        bool is_supplement;
 };
 
 static void job_close(struct job *j)
@@ -75,26 +76,39 @@ static enum status need(struct indexer *ix, struct job *j, const struct build_id
 
 static enum status find_altlink(struct indexer *ix, struct job *j, struct error *err)
 {
-        struct build_id id;
+        struct elf_supplement found;
         enum status st;
 
         if (j->debuginfo < 0)
                 return ST_OK;
-        st = elf_job_altlink(j->debuginfo, ix->scratch_dir, &ix->stop, &id, err);
+        st = elf_job_supplement(j->debuginfo, ix->scratch_dir, &ix->stop, &found, err);
         if (st)
-                return st == ST_NOT_FOUND ? ST_OK : st;
-        st = unpack(ix, &id, OBJECT_DEBUGINFO, &j->altlink, err);
-        return st || j->altlink >= 0 ? st : need(ix, j, &id, err);
+                return st;
+        j->is_supplement = found.is_one && j->executable < 0;
+        if (!found.needed.size)
+                return ST_OK;
+        st = unpack(ix, &found.needed, OBJECT_DEBUGINFO, &j->altlink, err);
+        return st || j->altlink >= 0 ? st : need(ix, j, &found.needed, err);
+}
+
+/* A supplementary file has no addresses of its own, so it is done with an empty table. */
+static enum status make_table(struct indexer *ix, const struct job *j, struct symbol_table *ret, struct error *err)
+{
+        const struct extract_inputs in = { .debuginfo_fd = j->debuginfo, .executable_fd = j->executable,
+                                           .altlink_fd = j->altlink, .name = j->name };
+
+        if (!j->is_supplement)
+                return symbol_table_extract_confined(&in, &ix->stop, ret, err);
+        *ret = (struct symbol_table){ .strings = calloc(1, 1), .string_bytes = 1 };
+        return ret->strings ? ST_OK : error_no_memory(err);
 }
 
 /* The index changes between expect and changed, so a crash at any point heals later. */
 static enum status make_and_load(struct indexer *ix, struct job *j, bool *replaced_ret, struct error *err)
 {
-        const struct extract_inputs in = { .debuginfo_fd = j->debuginfo, .executable_fd = j->executable,
-                                           .altlink_fd = j->altlink, .name = j->name };
         struct symbol_table table;
         uint64_t generation;
-        enum status st = symbol_table_extract_confined(&in, &ix->stop, &table, err);
+        enum status st = make_table(ix, j, &table, err);
 
         if (st)
                 return st;
@@ -153,9 +167,10 @@ static void run_job(struct indexer *ix, const struct build_id *id)
                 mark(ix, id, OBJECT_FAILED, err.text);
                 metric_add(&failed, 1);
         } else {
-                log_info("index", "%s: %s in %" PRId64 " ms", j.name, replaced ? "indexed" : "what is indexed is as good",
+                log_info("index", "%s: %s in %" PRId64 " ms", j.name, j.is_supplement ? "a supplementary file of others" : replaced ? "indexed" : "what is indexed is as good",
                          (monotonic_ns() - start) / 1000000);
-                metric_add(replaced ? &indexed : &kept, 1);
+                if (!j.is_supplement)
+                        metric_add(replaced ? &indexed : &kept, 1);
         }
 }
 

@@ -100,6 +100,10 @@ if command -v dwz >/dev/null; then
                 complete() { folded four | grep -Eq "$resolved"; }
                 wait_for "all names" complete
                 pass "and the object is indexed again with it"
+                supplement=$(curl -sS "$url/api/v1/debuginfo" | jq -c --arg id "$(build_id_of "$tmp/common.debug")" \
+                        '.objects[] | select(.build_id == $id) | [.index.state, .index.ranges]')
+                is "$supplement" '["supplement",0]' "the supplementary file itself is listed as one"
+                ok "and is no failure" metric_equals cairn_objects_failed_total 0
                 ok "nothing is needed any more" test ! -s "$data/supplement-needs"
         fi
 fi

@@ -53,6 +53,11 @@ refused 409 build_id_mismatch "another program's file"
 like "$body" "00112233445566778899aabbccddeeff00112233" "  the text names the true build-id"
 send "$tmp/program.debug" "$id" executable
 refused 400 no_symbols "debuginfo sent as executable"
+printf 'void _start(void) { for (;;) ; }\n' >"$tmp/bare.c"
+gcc -nostdlib -static -Wl,--build-id=sha1 -o "$tmp/bare" "$tmp/bare.c"
+strip "$tmp/bare"
+send "$tmp/bare" "$(build_id_of "$tmp/bare")" debuginfo
+refused 400 no_symbols "debuginfo without a symbol"
 send "$tmp/program.debug" "$id" source
 refused 400 unsupported_kind "an unknown kind"
 send "$tmp/program.debug" xyz debuginfo
@@ -128,7 +133,8 @@ put_object debuginfo "$tmp/program.debug"
 is "$code $body" '200 {"state":"same"}' "the same again is a no-op"
 put_object executable "$tmp/stripped"
 is "$code" 201 "an executable is stored"
-put_object debuginfo "$tmp/stripped"
+strip -g -o "$tmp/names" "$tmp/program"
+put_object debuginfo "$tmp/names"
 is "$code" 409 "a worse file does not replace a better one"
 is "$(printf '%s' "$body" | jq -r .reason)" not_better "  and the reason says so"
 want "{\"files\":[{\"build_id\":\"$id\",\"kind\":\"debuginfo\",\"quality\":\"dwarf\",\"size\":0}]}"

@@ -339,7 +339,7 @@ START_TEST(answers_are_taken_by_place_and_must_fit_the_question)
                          ST_OK);
         ck_assert_int_eq(list.items[0].state, UPLOAD_WANTED);
         ck_assert_int_eq(list.items[1].state, UPLOAD_THERE);
-        ck_assert_int_eq(take("{\"files\":[{\"build_id\":\"0101\",\"want\":false,\"reason\":\"failed_before\"},"
+        ck_assert_int_eq(take("{\"files\":[{\"build_id\":\"0101\",\"want\":false,\"reason\":\"too_big\"},"
                               "{\"build_id\":\"0202\",\"want\":true}]}"),
                          ST_OK);
         ck_assert_int_eq(list.items[0].state, UPLOAD_REFUSED);
