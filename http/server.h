@@ -59,7 +59,12 @@ struct http_route {
         http_body_chunk *chunk;       /* streams only */
         http_handler *abandon;        /* streams only: handle will not be called; free what begin made */
         bool slow;                    /* handle may wait for long */
+        const char *error_type;       /* errors of requests of this Content-Type are of it too, as put_error() writes them; */
+        void (*put_error)(struct buf *to, unsigned code, const char *text); /* NULL, and for others: JSON */
 };
+
+/** Is value that media type, whatever its case and parameters? NULL is none. */
+bool http_is_type(const char *value, const char *type);
 
 struct http_options {
         size_t size;

@@ -74,27 +74,48 @@ void http_respond_buf(struct http_request *req, unsigned code, const char *conte
         body->size = body->capacity = 0;
 }
 
+bool http_is_type(const char *value, const char *type)
+{
+        size_t n = strlen(type);
+
+        return value && strncasecmp(value, type, n) == 0 && (!value[n] || strchr("; \t", value[n]));
+}
+
+static const char *put_error(const struct http_request *req, unsigned code, const char *reason, const char *text,
+                             struct buf *to)
+{
+        const struct http_route *r = req->route;
+        struct json_out j;
+
+        if (r && r->put_error && http_is_type(http_header(req, "Content-Type"), r->error_type)) {
+                r->put_error(to, code, text);
+                return r->error_type;
+        }
+        json_out_init(&j, to);
+        json_out_object(&j, NULL);
+        json_out_str(&j, "error", text);
+        json_out_str(&j, "reason", reason);
+        json_out_object_end(&j);
+        buf_append_str(to, "\n");
+        return "application/json";
+}
+
 void http_fail_code(struct http_request *req, unsigned code, const char *reason, const char *fmt, ...)
 {
+        const char *type;
         char text[512];
-        struct json_out j;
         va_list args;
 
         va_start(args, fmt);
         vsnprintf(text, sizeof text, fmt, args);
         va_end(args);
         buf_clear(&req->error_body);
-        json_out_init(&j, &req->error_body);
-        json_out_object(&j, NULL);
-        json_out_str(&j, "error", text);
-        json_out_str(&j, "reason", reason);
-        json_out_object_end(&j);
-        buf_append_str(&req->error_body, "\n");
+        type = put_error(req, code, reason, text, &req->error_body);
         if (code == 429 || code == 503)
                 http_set_header(req, "Retry-After", "5");
         if (code == 401)
                 http_set_header(req, "WWW-Authenticate", "Bearer realm=\"cairn\"");
-        http_respond(req, code, "application/json", req->error_body.data, req->error_body.size);
+        http_respond(req, code, type, req->error_body.data, req->error_body.size);
 }
 
 void http_fail(struct http_request *req, enum status st, const struct error *err)

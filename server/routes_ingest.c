@@ -6,33 +6,35 @@
 #include "profile-formats/otlp.h"
 #include "server/ingest.h"
 
-/* Codes of google.rpc.Code. */
-enum { RPC_INVALID_ARGUMENT = 3, RPC_RESOURCE_EXHAUSTED = 8, RPC_INTERNAL = 13, RPC_UNAVAILABLE = 14 };
-
 #define PROTOBUF "application/x-protobuf"
 
-static bool has_type(const char *content_type, const char *want)
+/* Errors have the body that OTLP gives them, google.rpc.Status with a code of google.rpc.Code. */
+static void put_status(struct buf *to, unsigned code, const char *text)
 {
-        size_t n = strlen(want);
+        enum { INVALID_ARGUMENT = 3, PERMISSION_DENIED = 7, RESOURCE_EXHAUSTED = 8, INTERNAL = 13, UNAVAILABLE = 14,
+               UNAUTHENTICATED = 16 };
+        static const struct {
+                unsigned http;
+                uint32_t rpc;
+        } codes[] = {
+                { 400, INVALID_ARGUMENT },   { 401, UNAUTHENTICATED },    { 403, PERMISSION_DENIED },
+                { 413, RESOURCE_EXHAUSTED }, { 415, INVALID_ARGUMENT },   { 429, RESOURCE_EXHAUSTED },
+                { 503, UNAVAILABLE },
+        };
+        uint32_t rpc = INTERNAL;
 
-        return content_type && strncasecmp(content_type, want, n) == 0 && (!content_type[n] || strchr("; \t", content_type[n]));
+        for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+                if (codes[i].http == code)
+                        rpc = codes[i].rpc;
+        otlp_put_status(to, rpc, text);
 }
 
-/* Errors have the body that OTLP gives them, with the text that JSON would have. */
 static void fail(struct http_request *req, enum status st, const struct error *err)
 {
-        unsigned code = st == ST_BAD_DATA || st == ST_USAGE ? 400 : st == ST_TOO_BIG ? 413 : st == ST_BUSY ? 429 : 500;
-        uint32_t rpc = code == 400 ? RPC_INVALID_ARGUMENT : code == 500 ? RPC_INTERNAL : RPC_RESOURCE_EXHAUSTED;
-        struct buf body;
-
         ingest_count_failure(st);
-        if (code == 500)
+        if (st == ST_OS || st == ST_NO_MEMORY)
                 log_error("ingest", "%s", err->text);
-        if (code == 429)
-                http_set_header(req, "Retry-After", "5");
-        buf_init(&body, KiB(4));
-        otlp_put_status(&body, rpc, err->text);
-        http_respond_buf(req, code, PROTOBUF, &body);
+        http_fail(req, st, err);
 }
 
 static void succeed(struct http_request *req, const struct profile *p)
@@ -57,7 +59,7 @@ static void ingest(struct http_request *req, void *context)
         size_t n;
         enum status st;
 
-        if (!has_type(http_header(req, "Content-Type"), PROTOBUF)) {
+        if (!http_is_type(http_header(req, "Content-Type"), PROTOBUF)) {
                 ingest_count_failure(ST_UNSUPPORTED);
                 http_fail_code(req, 415, "unsupported", "Content-Type '%.60s' is not taken here; send OTLP as " PROTOBUF,
                                http_header(req, "Content-Type") ? http_header(req, "Content-Type") : "(none)");
@@ -82,8 +84,8 @@ static void ingest(struct http_request *req, void *context)
 
 static const struct http_route routes[] = {
         { .method = "POST", .path = "/v1development/profiles", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES,
-          .handle = ingest },
+          .handle = ingest, .error_type = PROTOBUF, .put_error = put_status },
         { .method = "POST", .path = "/v1/profiles", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES,
-          .handle = ingest },
+          .handle = ingest, .error_type = PROTOBUF, .put_error = put_status },
 };
 const struct route_table ingest_routes = ROUTE_TABLE(routes);

@@ -14,6 +14,8 @@
 static void fail(struct http_request *req, enum status st, const struct error *err)
 {
         ingest_count_failure(st);
+        if (st == ST_OS || st == ST_NO_MEMORY)
+                log_error("ingest", "%s", err->text);
         http_fail(req, st, err);
 }
 

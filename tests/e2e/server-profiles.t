@@ -53,6 +53,9 @@ for bad in bad-cut bad-text bad-length; do
         send_otlp $bad.otlp
         refused 400 'cut off|malformed|not' "malformed OTLP: $bad"
 done
+send_otlp good.otlp -H 'Content-Encoding: br'
+refused 415 'Content-Encoding' "an unknown encoding"
+ok "  said as protobuf, to who speaks it" sh -c 'printf %s "$1" | od -An -tx1 | grep -q "^ 08 03 12"' - "$body"
 send /v1development/profiles good.otlp -H 'Content-Type: application/json'
 refused 415 'send OTLP as application/x-protobuf' "JSON"
 send /v1development/profiles good.otlp -H 'Content-Type: text/plain'
