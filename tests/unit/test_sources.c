@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sources of symbols other than DWARF: Go's pclntab, PLT stubs, relocatable files, and how they fill a table. */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "elf-image/elf_image.h"
+#include "symbolizer/extract.h"
+#include "symbolizer/extract_find.h"
+#include "symbolizer/source_fill.h"
+#include "tests/support/elf_maker.h"
+#include "tests/support/suite.h"
+
+/* ---- asking a table ---- */
+
+/* "name file:line" of every frame, innermost first, joined with " < "; "" where nothing is known. */
+static const char *frames_at(const struct symbol_table *t, uint64_t address)
+{
+        static char text[4096];
+        const struct symbol_range *r = symbol_table_find(t, address);
+        size_t n = 0;
+
+        text[0] = 0;
+        for (uint32_t i = 0; r && i < t->chains[r->chain].frame_count; i++) {
+                const struct symbol_table_frame *f = &t->frames[t->chains[r->chain].first_frame + i];
+                const struct symbol_function *fn = f->function == SYMBOL_NO_FUNCTION ? NULL : &t->functions[f->function];
+
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? " < " : "",
+                                      fn ? t->strings + (fn->linkage_name ? fn->linkage_name : fn->name) : "?");
+                if (f->file)
+                        n += (size_t)snprintf(text + n, sizeof text - n, " %s:%u", t->strings + f->file, f->line);
+                ck_assert_uint_lt(n, sizeof text);
+        }
+        return text;
+}
+
+static enum status extract_file(const struct buf *file, struct symbol_table *t, struct error *err)
+{
+        struct extract_inputs in = { .executable_fd = -1, .altlink_fd = -1, .name = "made" };
+        enum status st;
+
+        in.debuginfo_fd = memfd_create("made", MFD_CLOEXEC);
+        ck_assert_int_eq(write(in.debuginfo_fd, file->data, file->size), (ssize_t)file->size);
+        st = symbol_table_extract(&in, t, err);
+        extract_inputs_close(&in);
+        return st;
+}
+
+static struct symbol_table extract_made(const struct elf_maker *m)
+{
+        _cleanup_buf_ struct buf file;
+        struct symbol_table t;
+        struct error err;
+
+        buf_init(&file, MiB(1));
+        elf_make(m, &file);
+        ck_assert_msg(extract_file(&file, &t, &err) == ST_OK, "%s", err.text);
+        return t;
+}
+
+/* ---- filling ---- */
+
+static uint32_t chain(struct symbol_table_builder *b, const char *name, const char *file, uint32_t line)
+{
+        struct symbol_table_frame f = { name[0] ? symbol_table_builder_function(b, name, "") : SYMBOL_NO_FUNCTION,
+                                        symbol_table_builder_string(b, file), line };
+
+        return symbol_table_builder_chain(b, &f, 1);
+}
+
+START_TEST(a_source_fills_gaps_and_names_lines_and_leaves_the_rest)
+{
+        struct symbol_table_builder b;
+        struct source_ranges names = { 0 };
+        struct symbol_table t;
+
+        symbol_table_builder_init(&b);
+        symbol_table_builder_range(&b, 0x10, 0x20, chain(&b, "known", "a.c", 1));
+        symbol_table_builder_range(&b, 0x30, 0x40, chain(&b, "", "b.s", 2));
+        ck_assert(source_ranges_add(&names, 0x00, 0x38, chain(&b, "lesser", "", 0)));
+        ck_assert(source_fill(&b, &names));
+        ck_assert_int_eq(symbol_table_builder_finish(&b, &t, NULL), ST_OK);
+        ck_assert_str_eq(frames_at(&t, 0x00), "lesser");
+        ck_assert_str_eq(frames_at(&t, 0x10), "known a.c:1");
+        ck_assert_str_eq(frames_at(&t, 0x20), "lesser");
+        ck_assert_str_eq(frames_at(&t, 0x30), "lesser b.s:2");
+        ck_assert_str_eq(frames_at(&t, 0x38), "? b.s:2");
+        ck_assert_str_eq(frames_at(&t, 0x40), "");
+        symbol_table_deinit(&t);
+        source_ranges_deinit(&names);
+        symbol_table_builder_deinit(&b);
+}
+END_TEST
+
+START_TEST(a_source_that_adds_nothing_says_so)
+{
+        struct symbol_table_builder b;
+        struct source_ranges names = { 0 };
+
+        symbol_table_builder_init(&b);
+        symbol_table_builder_range(&b, 0x10, 0x20, chain(&b, "known", "a.c", 1));
+        ck_assert(source_ranges_add(&names, 0x10, 0x20, chain(&b, "lesser", "", 0)));
+        ck_assert(!source_fill(&b, &names));
+        ck_assert_uint_eq(b.range_count, 1);
+        source_ranges_deinit(&names);
+        symbol_table_builder_deinit(&b);
+}
+END_TEST
+
+/* ---- Go ---- */
+
+/* A Go program: code at 0x1000, and the file of the corpus as its data at 0x20000. */
+static void make_go(const char *path, bool is_64, bool big_endian, const char *section, struct buf *file)
+{
+        _cleanup_buf_ struct buf data;
+        struct elf_maker_segment segment = { .type = PT_LOAD, .flags = PF_R | PF_W, .address = 0x20000 };
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        struct error err;
+
+        buf_init(&data, MiB(1));
+        ck_assert_msg(file_read(path, &data, &err) == ST_OK, "%s", err.text);
+        const struct elf_maker_section sections[] = {
+                { .name = "" },
+                { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .size = 0x1000 },
+                { .name = section, .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = 0x20000, .content = data.data,
+                  .size = data.size },
+                { .name = ".go.buildinfo", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = 0x30000, .content = "",
+                  .size = 1 },
+        };
+        const struct elf_maker maker = { .is_64 = is_64, .big_endian = big_endian, .type = ET_EXEC,
+                                         .machine = EM_X86_64, .sections = sections, .section_count = 4,
+                                         .segments = &segment, .segment_count = 1 };
+
+        /* The first time round to see where the content goes. */
+        segment.file_size = segment.memory_size = data.size;
+        elf_make(&maker, file);
+        ck_assert_int_eq(elf_image_from_memory(file->data, file->size, "made", &img, NULL), ST_OK);
+        segment.offset = elf_image_section_at(&img, 2)->offset;
+        buf_clear(file);
+        elf_make(&maker, file);
+}
+
+static const struct {
+        const char *name;
+        bool is_64, big_endian;
+} go_corpus[] = {
+        { "go1.12", true, false },       { "go1.14", true, false }, { "go1.15", true, false },
+        { "go1.15-mips", false, true },  { "go1.16", true, false }, { "go1.18", true, false },
+        { "go1.18-s390x", true, true },  { "go1.20", true, false }, { "go1.20-arm64", true, false },
+        { "go1.20-386", false, false },  { "go1.26", true, false },
+};
+#define GO_CORPUS_COUNT (sizeof go_corpus / sizeof *go_corpus)
+
+static struct symbol_table extract_go(size_t index, const char *section)
+{
+        char path[256];
+        _cleanup_buf_ struct buf file;
+        struct symbol_table t;
+        struct error err;
+
+        snprintf(path, sizeof path, "tests/corpus/gopclntab/good/%s", go_corpus[index].name);
+        buf_init(&file, MiB(1));
+        make_go(path, go_corpus[index].is_64, go_corpus[index].big_endian, section, &file);
+        ck_assert_msg(extract_file(&file, &t, &err) == ST_OK, "%s: %s", path, err.text);
+        return t;
+}
+
+START_TEST(every_layout_of_pclntab_gives_functions_lines_and_inlined_calls)
+{
+        for (size_t i = 0; i < GO_CORPUS_COUNT; i++) {
+                struct symbol_table t = extract_go(i, ".gopclntab");
+                const struct {
+                        uint64_t address;
+                        const char *frames;
+                } want[] = {
+                        { 0x0fff, "" },
+                        { 0x1000, "main.main /src/main.go:10" },
+                        { 0x100c, "main.main /src/main.go:11" },
+                        { 0x1010, "main.add /src/add.go:25 < main.main /src/main.go:11" },
+                        { 0x1018, "main.mul /src/add.go:30 < main.add /src/add.go:25 < main.main /src/main.go:11" },
+                        { 0x101f, "main.mul /src/add.go:30 < main.add /src/add.go:25 < main.main /src/main.go:11" },
+                        { 0x1020, "main.main /src/main.go:12" },
+                        { 0x1037, "main.main /src/main.go:12" },
+                        { 0x1038, "" },
+                        { 0x1040, "main.(*T).Area /src/shape.go:7" },
+                        { 0x1050, "" },
+                };
+
+                ck_assert_int_eq(t.quality, QUALITY_GO_PCLNTAB);
+                for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
+                        const char *got = frames_at(&t, want[k].address);
+
+                        ck_assert_msg(strcmp(got, want[k].frames) == 0, "%s at 0x%x: '%s'", go_corpus[i].name,
+                                      (unsigned)want[k].address, got);
+                }
+                symbol_table_deinit(&t);
+        }
+}
+END_TEST
+
+START_TEST(a_pclntab_without_a_section_of_its_own_is_found_by_its_magic)
+{
+        for (size_t i = 0; i < GO_CORPUS_COUNT; i++) {
+                struct symbol_table t = extract_go(i, ".rodata");
+
+                ck_assert_str_eq(frames_at(&t, 0x1010), "main.add /src/add.go:25 < main.main /src/main.go:11");
+                symbol_table_deinit(&t);
+        }
+}
+END_TEST
+
+START_TEST(a_call_inlined_into_itself_ends_with_its_function)
+{
+        _cleanup_buf_ struct buf file;
+        struct symbol_table t;
+        const struct symbol_chain *c;
+
+        buf_init(&file, MiB(1));
+        make_go("tests/corpus/gopclntab/bad/cycle", true, false, ".gopclntab", &file);
+        ck_assert_int_eq(extract_file(&file, &t, NULL), ST_OK);
+        c = &t.chains[symbol_table_find(&t, 0x1018)->chain];
+        ck_assert_uint_eq(c->frame_count, LIMIT_INLINE_DEPTH + 1);
+        ck_assert_str_eq(t.strings + t.functions[t.frames[c->first_frame + c->frame_count - 1].function].name,
+                         "main.main");
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+START_TEST(symbols_fill_what_pclntab_lacks)
+{
+        static const char names[] = "\0main.main\0c_function";
+        const Elf64_Sym symbols[] = {
+                { 0 },
+                { .st_name = 1, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC), .st_shndx = 1, .st_value = 0x1000, .st_size = 0x40 },
+                { .st_name = 11, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC), .st_shndx = 1, .st_value = 0x1100, .st_size = 8 },
+        };
+        _cleanup_buf_ struct buf data;
+        struct symbol_table t;
+
+        buf_init(&data, MiB(1));
+        ck_assert_int_eq(file_read("tests/corpus/gopclntab/good/go1.20", &data, NULL), ST_OK);
+        const struct elf_maker_section sections[] = {
+                { .name = "" },
+                { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .size = 0x1000 },
+                { .name = ".gopclntab", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = 0x20000,
+                  .content = data.data, .size = data.size },
+                { .name = ".symtab", .type = SHT_SYMTAB, .content = symbols, .size = sizeof symbols, .link = 4,
+                  .entry_size = sizeof *symbols },
+                { .name = ".strtab", .type = SHT_STRTAB, .content = names, .size = sizeof names },
+        };
+        const struct elf_maker maker = { .is_64 = true, .type = ET_EXEC, .machine = EM_X86_64, .sections = sections,
+                                         .section_count = 5 };
+
+        t = extract_made(&maker);
+        ck_assert_str_eq(frames_at(&t, 0x1000), "main.main /src/main.go:10");
+        ck_assert_str_eq(frames_at(&t, 0x1038), "main.main");
+        ck_assert_str_eq(frames_at(&t, 0x1100), "c_function");
+        ck_assert_int_eq(t.quality, QUALITY_GO_PCLNTAB);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+/* ---- PLT ---- */
+
+#define PLT_AT 0x1000
+#define GOT_AT 0x3000
+
+static struct symbol_table extract_plt(uint16_t machine, uint32_t jump_slot, const void *code, size_t size,
+                                       const char *section)
+{
+        static const char names[] = "\0malloc\0free@V1";
+        const Elf64_Sym symbols[] = {
+                { 0 },
+                { .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) },
+                { .st_name = 8, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) },
+        };
+        const Elf64_Rela relocations[] = {
+                { GOT_AT + 0x18, ELF64_R_INFO(1, jump_slot), 0 },
+                { GOT_AT + 0x20, ELF64_R_INFO(2, jump_slot), 0 },
+                { GOT_AT + 0x28, ELF64_R_INFO(99, jump_slot), 0 },
+        };
+        const struct elf_maker_section sections[] = {
+                { .name = "" },
+                { .name = section, .type = SHT_PROGBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = PLT_AT,
+                  .content = code, .size = size, .entry_size = 16 },
+                { .name = ".dynsym", .type = SHT_DYNSYM, .flags = SHF_ALLOC, .content = symbols, .size = sizeof symbols,
+                  .link = 3, .entry_size = sizeof *symbols },
+                { .name = ".dynstr", .type = SHT_STRTAB, .flags = SHF_ALLOC, .content = names, .size = sizeof names },
+                { .name = ".rela.plt", .type = SHT_RELA, .flags = SHF_ALLOC, .content = relocations,
+                  .size = sizeof relocations, .link = 2, .entry_size = sizeof *relocations },
+        };
+        const struct elf_maker maker = { .is_64 = true, .type = ET_DYN, .machine = machine, .sections = sections,
+                                         .section_count = 5 };
+
+        return extract_made(&maker);
+}
+
+START_TEST(x86_stubs_are_named_by_their_slot_or_their_number)
+{
+        static const uint8_t code[] = {
+                0xff, 0x35, 2, 0x20, 0, 0, 0xff, 0x25, 4, 0x20, 0, 0, 0x0f, 0x1f, 0x40, 0, /* the loader's: slot 0x3010 */
+                0xff, 0x25, 2, 0x20, 0, 0, 0x68, 1, 0, 0, 0, 0xe9, 0, 0, 0, 0,             /* slot 0x3018, whatever its number */
+                0xf3, 0x0f, 0x1e, 0xfa, 0x68, 1, 0, 0, 0, 0xf2, 0xe9, 0, 0, 0, 0, 0x90,    /* number 1 */
+                0xff, 0x25, 0xf2, 0x1f, 0, 0, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, /* symbol 99 */
+                0x68, 0xff, 0xff, 0xff, 0xff, 0xe9, 0, 0, 0, 0,                            /* cut off; number 2^32 - 1 */
+        };
+        struct symbol_table t = extract_plt(EM_X86_64, R_X86_64_JUMP_SLOT, code, sizeof code, ".plt");
+
+        ck_assert_str_eq(frames_at(&t, PLT_AT), "");
+        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x10), "malloc@plt");
+        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x1f), "malloc@plt");
+        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x20), "free@plt");
+        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x30), "");
+        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x40), "");
+        ck_assert_int_eq(t.quality, QUALITY_DYNSYM);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+START_TEST(arm_stubs_are_named_with_and_without_a_landing_pad)
+{
+        static const uint32_t code[] = {
+                0xa9bf7bf0, 0xd0000010, 0xf9400a11, 0x91004210, 0xd61f0220, 0xd503201f, 0xd503201f, 0xd503201f, /* the loader's */
+                0xd0000010, 0xf9400e11, 0x91006210, 0xd61f0220,                                     /* slot 0x3018 */
+                0xd503245f, 0xd0000010, 0xf9401211, 0x91008210, 0xd61f0220, 0xd503201f,             /* slot 0x3020 */
+        };
+        struct symbol_table t = extract_plt(EM_AARCH64, R_AARCH64_JUMP_SLOT, code, sizeof code, ".plt");
+
+        ck_assert_str_eq(frames_at(&t, PLT_AT), "");
+        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x1c), "");
+        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x20), "malloc@plt");
+        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x2c), "malloc@plt");
+        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x30), "free@plt");
+        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x47), "free@plt");
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+/* ---- relocatable files ---- */
+
+#define SYM(name, section, value, size)                                                                       \
+        { .st_name = name, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = section, .st_value = value, \
+          .st_size = size }
+
+static const char module_names[] = "\0init\0work\0exit";
+
+static struct elf_maker module(const struct elf_maker_section *sections)
+{
+        return (struct elf_maker){ .is_64 = true, .type = ET_REL, .machine = EM_X86_64, .sections = sections,
+                                   .section_count = 7 };
+}
+
+START_TEST(text_is_at_0_and_other_code_follows_in_the_order_of_the_file)
+{
+        const Elf64_Sym symbols[] = { { 0 }, SYM(1, 1, 4, 8), SYM(6, 3, 0, 0x20), SYM(11, 4, 0, 0x10) };
+        const struct elf_maker_section sections[] = {
+                { .name = "" },
+                { .name = ".init.text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .size = 0x10 },
+                { .name = ".data", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_WRITE, .size = 0x1000 },
+                { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .size = 0x20 },
+                { .name = ".exit.text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .size = 0x10 },
+                { .name = ".symtab", .type = SHT_SYMTAB, .content = symbols, .size = sizeof symbols, .link = 6,
+                  .entry_size = sizeof *symbols },
+                { .name = ".strtab", .type = SHT_STRTAB, .content = module_names, .size = sizeof module_names },
+        };
+        const struct elf_maker maker = module(sections);
+        struct symbol_table t = extract_made(&maker);
+
+        ck_assert_str_eq(frames_at(&t, 0x00), "work");
+        ck_assert_str_eq(frames_at(&t, 0x20), "");
+        ck_assert_str_eq(frames_at(&t, 0x24), "init");
+        ck_assert_str_eq(frames_at(&t, 0x30), "exit");
+        ck_assert_int_eq(t.quality, QUALITY_SYMTAB);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+static enum status extract_with_relocation(uint32_t type, uint64_t at, struct error *err)
+{
+        static const uint8_t line[16];
+        const Elf64_Sym symbols[] = { { 0 }, SYM(6, 1, 0, 0x20) };
+        const Elf64_Rela relocations[] = { { at, ELF64_R_INFO(1, type), 0 } };
+        const struct elf_maker_section sections[] = {
+                { .name = "" },
+                { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .size = 0x20 },
+                { .name = ".debug_str", .type = SHT_PROGBITS, .content = line, .size = sizeof line },
+                { .name = ".rela.debug_str", .type = SHT_RELA, .content = relocations, .size = sizeof relocations,
+                  .link = 5, .info = 2 },
+                { .name = ".empty", .type = SHT_PROGBITS },
+                { .name = ".symtab", .type = SHT_SYMTAB, .content = symbols, .size = sizeof symbols, .link = 6,
+                  .entry_size = sizeof *symbols },
+                { .name = ".strtab", .type = SHT_STRTAB, .content = module_names, .size = sizeof module_names },
+        };
+        const struct elf_maker maker = module(sections);
+        _cleanup_buf_ struct buf file;
+        struct symbol_table t = { 0 };
+        enum status st;
+
+        buf_init(&file, MiB(1));
+        elf_make(&maker, &file);
+        st = extract_file(&file, &t, err);
+        if (!st)
+                symbol_table_deinit(&t);
+        return st;
+}
+
+START_TEST(relocations_stay_inside_their_section)
+{
+        struct error err;
+
+        ck_assert_int_eq(extract_with_relocation(R_X86_64_64, 8, &err), ST_OK);
+        ck_assert_int_eq(extract_with_relocation(R_X86_64_64, 9, &err), ST_BAD_DATA);
+        ck_assert_int_eq(extract_with_relocation(R_X86_64_32, 12, &err), ST_OK);
+        ck_assert_int_eq(extract_with_relocation(R_X86_64_32, UINT64_MAX, &err), ST_BAD_DATA);
+}
+END_TEST
+
+START_TEST(a_relocation_that_debug_sections_do_not_have_is_refused_by_name)
+{
+        struct error err;
+
+        ck_assert_int_eq(extract_with_relocation(R_X86_64_GOTPCREL, 0, &err), ST_UNSUPPORTED);
+        ck_assert_msg(strstr(err.text, "type 9"), "%s", err.text);
+}
+END_TEST
+
+TEST_SUITE("sources", a_source_fills_gaps_and_names_lines_and_leaves_the_rest, a_source_that_adds_nothing_says_so,
+           every_layout_of_pclntab_gives_functions_lines_and_inlined_calls,
+           a_pclntab_without_a_section_of_its_own_is_found_by_its_magic,
+           a_call_inlined_into_itself_ends_with_its_function, symbols_fill_what_pclntab_lacks,
+           x86_stubs_are_named_by_their_slot_or_their_number, arm_stubs_are_named_with_and_without_a_landing_pad,
+           text_is_at_0_and_other_code_follows_in_the_order_of_the_file, relocations_stay_inside_their_section,
+           a_relocation_that_debug_sections_do_not_have_is_refused_by_name)
