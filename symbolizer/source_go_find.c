@@ -6,6 +6,7 @@
 
 #include "common/limits.h"
 #include "common/reader.h"
+#include "symbolizer/source_bytes.h"
 #include "symbolizer/source_relative.h"
 
 #define MODULE_WORDS 64     /* of moduledata that are looked at; it has some 75 */
@@ -84,17 +85,17 @@ static enum status take_section(struct search *s, const char *name, struct go_ta
         return st ? st : take(s, section->address, bytes, size, ret, err);
 }
 
-/* From address to the end of its segment. */
+/* From address to the end of its piece of the file. */
 static enum status take_address(struct search *s, uint64_t address, struct go_tables *ret, struct error *err)
 {
-        for (size_t i = 0; i < s->img->segment_count; i++) {
-                const struct elf_segment *g = &s->img->segments[i];
-                const uint8_t *bytes;
-                uint64_t size = g->address + g->file_size - address;
+        struct source_piece p;
+        size_t cursor = 0;
 
-                if (g->type == PT_LOAD && address >= g->address && address - g->address < g->file_size &&
-                    elf_image_bytes_at(s->img, address, size, &bytes))
-                        return take(s, address, bytes, size, ret, err);
+        while (source_next_piece(s->img, &cursor, &p)) {
+                uint64_t before = address - p.address;
+
+                if (address >= p.address && before < p.size)
+                        return take(s, address, p.bytes + before, p.size - before, ret, err);
         }
         return ST_NOT_FOUND;
 }
@@ -107,20 +108,16 @@ static bool says_go(const struct elf_image *img)
 
 static enum status scan(struct search *s, struct go_tables *ret, struct error *err)
 {
-        for (size_t i = 0; i < s->img->segment_count; i++) {
-                const struct elf_segment *g = &s->img->segments[i];
-                const uint8_t *bytes;
+        struct source_piece p;
+        size_t cursor = 0;
 
-                if (g->type != PT_LOAD || (g->flags & PF_X) ||
-                    !elf_image_bytes_at(s->img, g->address, g->file_size, &bytes))
-                        continue;
-                for (uint64_t at = 0; at + TABLE_STEP <= g->file_size; at += TABLE_STEP) {
+        while (source_next_piece(s->img, &cursor, &p)) {
+                for (size_t at = -p.address % TABLE_STEP; at < p.size; at += TABLE_STEP) {
                         struct go_pclntab trial;
 
-                        if (!go_pclntab_magic(bytes + at, g->file_size - at, s->img->big_endian) ||
-                            go_pclntab_open(s->img, bytes + at, g->file_size - at, g->address + at, &trial, NULL))
-                                continue;
-                        return take(s, g->address + at, bytes + at, g->file_size - at, ret, err);
+                        if (go_pclntab_magic(p.bytes + at, p.size - at, s->img->big_endian) &&
+                            go_pclntab_open(s->img, p.bytes + at, p.size - at, p.address + at, &trial, NULL) == ST_OK)
+                                return take(s, p.address + at, p.bytes + at, p.size - at, ret, err);
                 }
         }
         return error_set(err, ST_NOT_FOUND, "'%s' has no pclntab", s->img->name);
@@ -179,48 +176,41 @@ static bool is_module(const struct search *s, const struct go_pclntab *t, const 
         return true;
 }
 
-static enum status find_module_in(struct search *s, const struct go_pclntab *t, const struct elf_segment *g,
+static enum status find_module_in(struct search *s, const struct go_pclntab *t, const struct source_piece *p,
                                   struct error *err)
 {
-        const uint8_t *bytes;
-        uint8_t *owned = NULL;
-        size_t size = g->file_size;
+        const uint8_t *bytes = p->bytes;
+        _cleanup_free_ uint8_t *owned = NULL;
 
-        if (!elf_image_bytes_at(s->img, g->address, size, &bytes))
-                return ST_OK;
         if (s->relocations.count) {
-                owned = malloc(size + 1);
+                owned = malloc(p->size + 1);
                 if (!owned)
                         return error_no_memory(err);
-                memcpy(owned, bytes, size);
-                dynamic_relocations_apply(&s->relocations, g->address, owned, size, s->img->big_endian);
+                memcpy(owned, bytes, p->size);
+                dynamic_relocations_apply(&s->relocations, p->address, owned, p->size, s->img->big_endian);
                 bytes = owned;
         }
-        for (size_t at = 0; !s->module_words && at < size; at += t->pointer_size) {
-                if (!is_module(s, t, bytes + at, size - at))
+        for (size_t at = -p->address % t->pointer_size; !s->module_words && at < p->size; at += t->pointer_size) {
+                if (!is_module(s, t, bytes + at, p->size - at))
                         continue;
                 while (s->module_words < MODULE_WORDS &&
-                       word(s->img, bytes + at, size - at, t->pointer_size, s->module_words,
+                       word(s->img, bytes + at, p->size - at, t->pointer_size, s->module_words,
                             &s->module[s->module_words]))
                         s->module_words++;
         }
-        free(owned);
         return ST_OK;
 }
 
 static enum status find_module(struct search *s, const struct go_pclntab *t, struct error *err)
 {
-        for (size_t i = 0; i < s->img->segment_count && !s->module_words; i++) {
-                const struct elf_segment *g = &s->img->segments[i];
+        struct source_piece p;
+        size_t cursor = 0;
+        enum status st = ST_OK;
 
-                if (g->type == PT_LOAD && (g->flags & PF_W)) {
-                        enum status st = find_module_in(s, t, g, err);
-
-                        if (st)
-                                return st;
-                }
-        }
-        return ST_OK;
+        while (!st && !s->module_words && source_next_piece(s->img, &cursor, &p))
+                if (p.writable)
+                        st = find_module_in(s, t, &p, err);
+        return st;
 }
 
 /* ---- what the table needs of it ---- */

@@ -6,6 +6,7 @@
 
 #include "common/limits.h"
 #include "common/reader.h"
+#include "symbolizer/source_bytes.h"
 #include "symbolizer/symbol_table_builder.h"
 
 enum { MAGIC_1_2 = 0xfffffffb, MAGIC_1_16 = 0xfffffffa, MAGIC_1_18 = 0xfffffff0u, MAGIC_1_20 = 0xfffffff1u };
@@ -296,7 +297,7 @@ static bool read_call(const struct go_pclntab *t, uint64_t tree, uint32_t index,
         uint64_t at, value;
 
         if (!tree || __builtin_add_overflow(tree, (uint64_t)index * size, &at) ||
-            !elf_image_bytes_at(t->img, at, size, &bytes) ||
+            !source_bytes_at(t->img, at, size, &bytes) ||
             !word_at(bytes, size, t->big_endian, name_at, 4, &value))
                 return false;
         *name = (uint32_t)value;

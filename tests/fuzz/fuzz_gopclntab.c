@@ -10,18 +10,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         enum { TEXT = 0x1000, DATA = 0x20000 };
-        struct elf_section sections[] = {
-                { .name = "" },
-                { .name = ".text", .index = 1, .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = TEXT,
-                  .size = 0x10000 },
-                { .name = ".gopclntab", .index = 2, .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = DATA, .size = size },
+        struct elf_segment segments[] = {
+                { .type = PT_LOAD, .flags = PF_R | PF_X, .address = TEXT, .memory_size = 0x10000 },
+                { .type = PT_LOAD, .flags = PF_R | PF_W, .address = DATA, .file_size = size, .memory_size = size },
         };
-        struct elf_segment segment = { .type = PT_LOAD, .flags = PF_R | PF_W, .address = DATA, .file_size = size,
-                                       .memory_size = size };
         const struct elf_image img = { .data = data, .size = size, .name = (char[]){ "fuzz" }, .is_64 = true,
-                                       .big_endian = size && data[0] == 0xff, .sections = sections, .section_count = 3,
-                                       .segments = &segment, .segment_count = 1, .type = ET_EXEC,
-                                       .machine = EM_X86_64 };
+                                       .big_endian = size && data[0] == 0xff, .segments = segments,
+                                       .segment_count = 2, .type = ET_EXEC, .machine = EM_X86_64,
+                                       .build_id_kind = ELF_BUILD_ID_GO };
         struct symbol_table_builder b;
         struct symbol_table t = { 0 };
         struct code_map code;
