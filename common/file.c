@@ -34,7 +34,7 @@ enum status file_read(const char *path, struct buf *ret, struct error *err)
         for (;;) {
                 size_t room = ret->max - ret->size;
                 size_t want = room < KiB(64) ? room : KiB(64);
-                char past_limit;
+                char past_limit = 0;
                 void *to = room ? buf_reserve(ret, want) : &past_limit;
                 ssize_t n;
 

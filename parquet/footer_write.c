@@ -95,6 +95,7 @@ static void append_path(struct thrift_writer *t, const struct parquet_schema *s,
                 path[depth++] = node;
         thrift_list(t, 3, THRIFT_BINARY, depth);
         while (depth--) {
+                /* cppcheck-suppress uninitvar ; path[0, depth) was filled above */
                 const char *name = s->nodes[path[depth]].name;
 
                 thrift_element_binary(t, name, strlen(name));

@@ -26,7 +26,9 @@ fi
 if need mandoc; then
         for page in docs/man/*.[158]; do
                 [ -e "$page" ] || continue
-                mandoc -Tlint -W warning "$page" || bad=1
+                # mandoc keeps ERRORS for sections 2, 3, 4 and 9; our commands and their service have them too.
+                said=$(mandoc -Tlint -W warning "$page" | grep -v 'unexpected section: Sh ERRORS')
+                [ -z "$said" ] || { printf '%s\n' "$said" >&2; bad=1; }
         done
 fi
 # Each source file says its licence.
