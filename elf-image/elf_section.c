@@ -13,6 +13,8 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
+#define ZLIB_RATIO_MAX 1032 /* what deflate reaches at best */
+
 const struct elf_section *elf_image_section(const struct elf_image *img, const char *name)
 {
         for (size_t i = 1; i < img->section_count; i++) {
@@ -158,11 +160,16 @@ enum status elf_section_data(const struct elf_image *img, const struct elf_secti
                                 "cannot unpack section '%.64s' of '%s': %" PRIu64
                                 " bytes unpacked, at most %zu are allowed",
                                 s->name, img->name, size, max);
+        packed_size = reader_left(&r);
+        if (algorithm == ELFCOMPRESS_ZLIB && size / ZLIB_RATIO_MAX > packed_size)
+                return error_at(err, ST_BAD_DATA, s->offset,
+                                "cannot unpack section '%.64s' of '%s': %zu packed bytes cannot be the %" PRIu64
+                                " it claims",
+                                s->name, img->name, packed_size, size);
         if (size == 0) {
                 *ret = (struct elf_section_data){ 0 };
                 return ST_OK;
         }
-        packed_size = reader_left(&r);
         if (!reader_bytes(&r, packed_size, &packed))
                 return reader_error(&r, err, s->name);
         to = malloc(size);

@@ -301,6 +301,8 @@ START_TEST(packed_section_that_lies_about_its_size_is_refused)
         ck_assert_int_eq(unpack_made(1, false, 52, 1000, NULL, &err), ST_BAD_DATA);
         ck_assert_int_eq(unpack_made(2, false, 50, 1000, NULL, &err), ST_BAD_DATA);
         ck_assert_int_eq(unpack_made(2, false, 52, 1000, NULL, &err), ST_BAD_DATA);
+        ck_assert_int_eq(unpack_made(1, false, GiB(3), GiB(4), NULL, &err), ST_BAD_DATA); /* more than deflate can pack */
+        ck_assert_msg(strstr(err.text, "cannot be"), "%s", err.text);
         ck_assert_int_eq(unpack_made(9, false, 0, 1000, NULL, &err), ST_UNSUPPORTED);
         ck_assert_int_eq(unpack_made(1, false, UINT64_MAX, 1000, NULL, &err), ST_TOO_BIG);
         ck_assert_int_eq(unpack_made(2, false, 0, 50, NULL, &err), ST_TOO_BIG);
