@@ -76,7 +76,8 @@ compare_go() { # NAME STRIPPED FULL OPTION...
 }
 if [ -z "$go" ] || ! go_build full > build.log 2>&1 || ! go_build stripped -ldflags='-s -w' >> build.log 2>&1; then
         [ -z "$go" ] || sed 's/^/# /' build.log
-        ok 0 "a stripped Go program # SKIP no Go compiler that builds here"
+        [ -z "${CAIRN_NEED_ORACLES:-}" ]
+        ok $? "a stripped Go program # SKIP no Go compiler that builds here"
 else
         "$go" version | sed 's/^/# /'
         compare_go "a stripped Go program answers as its DWARF does at 12,000 addresses" --go "$go" stripped full
