@@ -4,32 +4,41 @@
 
 /**
  * @file
- * One block of the index: a few hundred neighbouring address ranges of one
- * object with their chains of frames, in a value of the `ranges` database
+ * One block of the index: a few hundred neighbouring address ranges with their
+ * chains of frames, in a value of the `blocks` database
  * (docs/formats/index.md, "Block").
  *
  * Problem: a range costs 55 bytes as a row of a B-tree and 16 to 40 as a
- * sorted array with its frames; the content is worth about 5. Yet one address
- * must be found without unpacking the others.
+ * sorted array with its frames; the content is worth about 3. Yet one address
+ * must be found without unpacking the others, and a batch that asks for most
+ * of a block must not pay that search for each address. And code that moved
+ * as a whole should not be stored again.
  *
- * Model: three tables of records of a fixed number of bits, so that record i
- * is one shift away.
- *  - rows: a start, and a leaf frame with the number of its parent node. A gap
- *    between ranges is a row without a frame. The starts are Elias-Fano coded:
- *    the low bits in an array, the high bits as a bit string of one 1 a row
- *    and one 0 a bucket; 2 + log2(mean distance) bits a row.
- *  - nodes: the frames that others were inlined into; each chain is a path of
- *    parents, and equal tails of chains are stored once.
- *  - sites: (function, file, line without its low bits). A record names a site
- *    and adds the low bits; how many is chosen per block for the least size.
+ * Model: addresses are relative to the block's begin, so a block holds for any
+ * object and place with the same code.
+ *  - rows: a start and the low bits of a line. A gap between ranges is a row
+ *    too. Starts are Elias-Fano coded: 2 + log2(mean distance) bits a row.
+ *  - runs: rows one after the other whose leaf frames differ in the low bits of
+ *    their lines only; a bit a row tells where one begins. A run has a scope.
+ *  - scopes: a site and the node that it was inlined into.
+ *  - nodes: the frames that others were inlined into, each a scope and the low
+ *    bits of a line. Equal tails of chains are one path of nodes.
+ *  - sites: function, file, line without its low bits. How many bits are low is
+ *    chosen per block for the least size.
+ * Scopes and nodes are numbered breadth-first, so that a scope's node never
+ * decreases from scope to scope, nor a node's scope: both are stored in unary,
+ * two bits a piece.
  *
- * Invariants: 1. a node's parent has a smaller number, so walks end.
- * 2. the first row starts at the block's base, which a range covers; so does
- * its last address. 3. eight bytes follow every table, so one unaligned load
- * reads any record.
+ * Two readers: block_seek() and block_frames() go to one row; block_unpack()
+ * makes arrays of the whole block, about a microsecond's work.
  *
- * Rejected: byte-wise varints (every lookup would decode half a block),
- * general compression of blocks (the same, and slower).
+ * Invariants: 1. a scope's node has a smaller number than the nodes of that
+ * scope, so walks end. 2. the first row starts at the block's begin, which a
+ * range covers; so does its last address. 3. eight bytes follow every table,
+ * so one unaligned load reads any field.
+ *
+ * Rejected: byte-wise varints and entropy coding (a fifth smaller, but every
+ * single lookup would decode half a block), general compression (the same).
  *
  * Threads: a builder belongs to one thread; blocks are read by any number.
  */
@@ -38,24 +47,19 @@
 
 #include "common/buf.h"
 #include "common/error.h"
+#include "symbolizer/block_bits.h"
 #include "symbolizer/lookup.h"
 
-#define BLOCK_BYTES 2016        /* two such values fill a page of 4096 bytes */
+#define BLOCK_BYTES 2020        /* two such values fill a page of 4096 bytes */
 #define BLOCK_RECORDS_MAX 3000  /* rows and nodes of one block */
 #define BLOCK_FRAMES_MAX 1024   /* frames of one chain */
-#define BLOCK_KEY_BYTES 12
-
-/** The key: object number and last covered address, big-endian. */
-struct block_key {
-        uint8_t bytes[BLOCK_KEY_BYTES];
-};
-struct block_key block_key_make(uint32_t object, uint64_t last);
-uint32_t block_key_object(const void *key);
-uint64_t block_key_last(const void *key);
 
 struct block_frame {
         uint32_t function, file, line;
 };
+
+/** What blocks that begin with the same row have in common: a hash of the row's length and frames. */
+uint32_t block_anchor(uint64_t length, const struct block_frame *frames, uint32_t frame_count);
 
 struct block_builder;
 
@@ -74,35 +78,52 @@ enum status block_builder_add(struct block_builder *b, uint64_t start, uint64_t 
 /** Whether no range was added since the last block_builder_finish(). */
 bool block_builder_empty(const struct block_builder *b);
 
-/** Write the block and its key; the builder is empty afterwards. @param out cleared first. */
-enum status block_builder_finish(struct block_builder *b, uint32_t object, struct block_key *key_ret, struct buf *out,
-                                 struct error *err) MUST_CHECK;
+/** First and last address of the ranges added since the last block_builder_finish(); there is one. */
+uint64_t block_builder_first(const struct block_builder *b);
+uint64_t block_builder_last(const struct block_builder *b);
 
-/** An open block; borrows the value. The fields are block_read.c's own but for base, last and node_count. */
+/** block_anchor() of its first range. */
+uint32_t block_builder_anchor(const struct block_builder *b);
+
+/** Write the block; the builder is empty afterwards. @param number of the block. @param out cleared first. */
+enum status block_builder_finish(struct block_builder *b, uint32_t number, struct buf *out, struct error *err) MUST_CHECK;
+
+/** An open block; borrows the value. Only span, row_count, node_count and anchor are for others than its readers. */
 struct block {
-        const uint8_t *low, *high, *records, *sites;
-        uint64_t base, last;   /* first and last covered address */
-        uint32_t row_count, node_count, site_count;
+        const uint8_t *low, *high, *run_bits, *runs, *lines, *scope_bits, *scope_sites, *node_bits, *node_lines, *sites;
+        uint64_t span;          /* last covered address, relative to the begin */
+        uint32_t anchor;
+        uint32_t row_count, run_count, node_count, scope_count, site_count;
         uint32_t high_bits;
         uint32_t function_base, file_base, line_base;
-        uint8_t low_width, site_width, line_width, parent_width;
+        uint8_t low_width, line_width, site_width, scope_width;
         uint8_t function_width, file_width, line_high_width;
 };
 
 /** Verify the checksum and the header. ST_BAD_DATA for anything that no builder wrote. */
-enum status block_open(struct block *b, const void *key, const void *value, size_t size, struct error *err) MUST_CHECK;
+enum status block_open(struct block *b, uint32_t number, const void *value, size_t size, struct error *err) MUST_CHECK;
 
-/** A place in a block for seeks with ascending addresses; zero is its beginning. */
+/** The same but for the checksum, which was verified before. */
+enum status block_open_again(struct block *b, uint32_t number, const void *value, size_t size,
+                             struct error *err) MUST_CHECK;
+
+/** Bytes of a block by kind of table. */
+struct block_sizes {
+        uint64_t starts, runs, lines, scopes, nodes, sites, heads;
+};
+void block_add_sizes(const struct block *b, struct block_sizes *sizes);
+
+/** A place in a block for seeks with ascending offsets; zero is its beginning. */
 struct block_cursor {
-        uint32_t row;      /* rows before it start at or before the address */
-        uint32_t bit;      /* of the high bits; bit - row is the current bucket */
+        uint32_t row;           /* rows before it start at or before the offset */
+        uint32_t bit;           /* of the high bits; bit - row is the current bucket */
 };
 
 /**
- * Find the row of an address in [base, last]; it must not be below the previous one's.
- * @param row_ret the row. @param end_ret first address after the row.
+ * Find the row of an offset in [0, span]; it must not be below the previous one's.
+ * @param row_ret the row. @param end_ret first offset after the row.
  */
-enum status block_seek(const struct block *b, struct block_cursor *c, uint64_t address, uint32_t *row_ret,
+enum status block_seek(const struct block *b, struct block_cursor *c, uint64_t offset, uint32_t *row_ret,
                        uint64_t *end_ret) MUST_CHECK;
 
 /**
@@ -110,5 +131,43 @@ enum status block_seek(const struct block *b, struct block_cursor *c, uint64_t a
  * @param out room for 1 + node_count frames. @param count_ret 0 for a gap.
  */
 enum status block_frames(const struct block *b, uint32_t row, struct symbol_frame *out, uint32_t *count_ret) MUST_CHECK;
+
+/** A scope, or a node with its whole line. */
+struct block_entry {
+        uint32_t function, file, line;
+        uint32_t parent;        /* number of a node, 0 none */
+};
+
+/** A block as arrays; it borrows the value. */
+struct block_rows {
+        uint32_t row_count, node_count, scope_count;
+        uint64_t end;                           /* of the last row: span + 1 */
+        uint32_t starts[BLOCK_RECORDS_MAX + 1]; /* the last one is UINT32_MAX */
+        uint16_t row_scopes[BLOCK_RECORDS_MAX]; /* 0 is a gap */
+        const uint8_t *lines;                   /* low bits of each row's line; borrowed from the block */
+        unsigned line_width;
+        struct block_entry scopes[BLOCK_RECORDS_MAX + 1], nodes[BLOCK_RECORDS_MAX + 1]; /* from 1 */
+};
+
+/** Make arrays of a block; what they hold is checked, so block_row_frames() cannot fail. */
+enum status block_unpack(const struct block *b, struct block_rows *ret) MUST_CHECK;
+
+/** block_frames() of an unpacked block; returns their count. */
+static inline uint32_t block_row_frames(const struct block_rows *b, uint32_t row, struct symbol_frame *out)
+{
+        const struct block_entry *scope = &b->scopes[b->row_scopes[row]];
+        uint32_t count = 1;
+
+        if (!b->row_scopes[row])
+                return 0;
+        out[0] = (struct symbol_frame){ scope->function, scope->file, scope->line, scope->parent != 0 };
+        out[0].line |= (uint32_t)(load_bits(b->lines, (uint64_t)row * b->line_width) & low_mask(b->line_width));
+        for (uint32_t n = scope->parent; n; n = b->nodes[n].parent) {
+                const struct block_entry *node = &b->nodes[n];
+
+                out[count++] = (struct symbol_frame){ node->function, node->file, node->line, node->parent != 0 };
+        }
+        return count;
+}
 
 #endif

@@ -8,6 +8,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "symbolizer/block.h"
+#include "symbolizer/index_blocks.h"
 #include "symbolizer/index_internal.h"
 #include "symbolizer/lookup_cache.h"
 
@@ -46,12 +47,16 @@ enum status index_error(struct error *err, const struct symbol_index *index, int
 static int open_databases(struct symbol_index *index, MDB_txn *txn, bool create)
 {
         unsigned flags = create ? MDB_CREATE : 0;
-        int rc = mdb_dbi_open(txn, "meta", flags, &index->meta);
+        int rc = mdb_dbi_open(txn, "objects", flags, &index->objects);
 
         if (!rc)
-                rc = mdb_dbi_open(txn, "objects", flags, &index->objects);
+                rc = mdb_dbi_open(txn, "maps", flags, &index->maps);
         if (!rc)
-                rc = mdb_dbi_open(txn, "ranges", flags, &index->ranges);
+                rc = mdb_dbi_open(txn, "blocks", flags, &index->blocks);
+        if (!rc)
+                rc = mdb_dbi_open(txn, "block_ids", flags | MDB_DUPSORT | MDB_DUPFIXED, &index->block_ids);
+        if (!rc)
+                rc = mdb_dbi_open(txn, "block_users", flags, &index->block_users);
         if (!rc)
                 rc = mdb_dbi_open(txn, "garbage", flags, &index->garbage);
         if (!rc)
@@ -61,21 +66,35 @@ static int open_databases(struct symbol_index *index, MDB_txn *txn, bool create)
         return rc;
 }
 
-static enum status check_format(struct symbol_index *index, MDB_txn *txn, struct error *err)
+static int get_format(struct symbol_index *index, MDB_txn *txn, uint32_t *ret)
 {
         MDB_val key = { 6, (void *)"format" }, value;
-        uint32_t format;
         int rc = mdb_get(txn, index->meta, &key, &value);
 
         if (rc)
+                return rc;
+        if (value.mv_size != sizeof *ret)
+                return MDB_INVALID;
+        memcpy(ret, value.mv_data, sizeof *ret);
+        *ret = le32toh(*ret);
+        return 0;
+}
+
+static enum status check_format(struct symbol_index *index, MDB_txn *txn, struct error *err)
+{
+        uint32_t format;
+        int rc = get_format(index, txn, &format);
+
+        if (rc)
                 return index_error(err, index, rc, "cannot read the index's format");
-        if (value.mv_size != sizeof format)
-                return error_set(err, ST_BAD_DATA, "index '%s' has a damaged format record", index->dir);
-        memcpy(&format, value.mv_data, sizeof format);
-        format = le32toh(format);
-        if (format != INDEX_FORMAT)
-                return error_set(err, ST_UNSUPPORTED, "index '%s' has format %u, this program reads %d", index->dir,
-                                 format, INDEX_FORMAT);
+        if (format < INDEX_FORMAT)
+                return error_set(err, ST_UNSUPPORTED,
+                                 "index '%s' has format %u, this program reads %d: cairn serve makes it anew from the "
+                                 "stored objects; without a service, delete it and index the files again",
+                                 index->dir, format, INDEX_FORMAT);
+        if (format > INDEX_FORMAT)
+                return error_set(err, ST_UNSUPPORTED, "index '%s' has format %u, this program reads %d: use a newer one",
+                                 index->dir, format, INDEX_FORMAT);
         return ST_OK;
 }
 
@@ -88,6 +107,54 @@ static int put_format(struct symbol_index *index, MDB_txn *txn)
         return rc == MDB_KEYEXIST ? 0 : rc;
 }
 
+/*
+ * Empty an index of an older format; the object number goes on, since it is
+ * the generation that others remember. Databases that only the old format has
+ * are emptied as well.
+ */
+static int index_start_over(struct symbol_index *index, MDB_txn *txn)
+{
+        MDB_val key = { 11, (void *)"next_object" }, value = { 0, NULL };
+        const MDB_dbi all[] = { index->meta, index->objects, index->maps, index->blocks, index->block_ids,
+                                index->block_users, index->garbage, index->functions.ids, index->functions.pages,
+                                index->files.ids, index->files.pages };
+        uint32_t format, next = 0;
+        MDB_dbi ranges;
+        int rc = get_format(index, txn, &format);
+
+        if (rc || format >= INDEX_FORMAT)
+                return rc == MDB_NOTFOUND ? 0 : rc;
+        if (mdb_get(txn, index->meta, &key, &value) == 0 && value.mv_size == sizeof next)
+                memcpy(&next, value.mv_data, sizeof next);
+        for (size_t i = 0; i < sizeof all / sizeof *all && !rc; i++)
+                rc = mdb_drop(txn, all[i], 0);
+        if (!rc && mdb_dbi_open(txn, "ranges", 0, &ranges) == 0)
+                rc = mdb_drop(txn, ranges, 1);
+        value = (MDB_val){ sizeof next, &next };
+        return rc || !next ? rc : mdb_put(txn, index->meta, &key, &value, 0);
+}
+
+/* The format first: other databases are another format's matter. */
+static enum status prepare_databases(struct symbol_index *index, MDB_txn *txn, struct error *err)
+{
+        enum status st;
+        uint32_t format;
+        int rc = get_format(index, txn, &format);
+        bool fresh = rc == MDB_NOTFOUND && !index->read_only;
+
+        if (!fresh && !(index->start_over && rc == 0 && format < INDEX_FORMAT)) {
+                st = check_format(index, txn, err);
+                if (st)
+                        return st;
+        }
+        rc = open_databases(index, txn, !index->read_only);
+        if (!rc && index->start_over)
+                rc = index_start_over(index, txn);
+        if (!rc && !index->read_only)
+                rc = put_format(index, txn);
+        return index_error(err, index, rc, "cannot open the index");
+}
+
 static enum status set_up_databases(struct symbol_index *index, struct error *err)
 {
         MDB_txn *txn = NULL;
@@ -96,10 +163,8 @@ static enum status set_up_databases(struct symbol_index *index, struct error *er
 
         if (rc)
                 return index_error(err, index, rc, "cannot open the index");
-        rc = open_databases(index, txn, !index->read_only);
-        if (!rc && !index->read_only)
-                rc = put_format(index, txn);
-        st = rc ? index_error(err, index, rc, "cannot open the index") : check_format(index, txn, err);
+        rc = mdb_dbi_open(txn, "meta", index->read_only ? 0 : MDB_CREATE, &index->meta);
+        st = rc ? index_error(err, index, rc, "cannot open the index") : prepare_databases(index, txn, err);
         if (st) {
                 mdb_txn_abort(txn);
                 return st;
@@ -176,7 +241,8 @@ static enum status open_for_reading(struct symbol_index *index, struct error *er
         return rc ? index_error(err, index, rc, "cannot open the index") : set_up_databases(index, err);
 }
 
-enum status symbol_index_open(const char *dir, bool read_only, struct symbol_index **ret, struct error *err)
+static enum status open_index(const char *dir, bool read_only, bool start_over, struct symbol_index **ret,
+                              struct error *err)
 {
         struct symbol_index *index = calloc(1, sizeof *index);
         enum status st;
@@ -185,6 +251,7 @@ enum status symbol_index_open(const char *dir, bool read_only, struct symbol_ind
                 return error_no_memory(err);
         index->lock_fd = -1;
         index->read_only = read_only;
+        index->start_over = start_over;
         index->block_bytes = BLOCK_BYTES;
         index->write_bytes = INDEX_WRITE_BYTES;
         pthread_mutex_init(&index->write_lock, NULL);
@@ -202,6 +269,16 @@ enum status symbol_index_open(const char *dir, bool read_only, struct symbol_ind
         return ST_OK;
 }
 
+enum status symbol_index_open(const char *dir, bool read_only, struct symbol_index **ret, struct error *err)
+{
+        return open_index(dir, read_only, false, ret, err);
+}
+
+enum status symbol_index_open_anew(const char *dir, struct symbol_index **ret, struct error *err)
+{
+        return open_index(dir, false, true, ret, err);
+}
+
 void symbol_index_close(struct symbol_index *index)
 {
         if (!index)
@@ -210,6 +287,7 @@ void symbol_index_close(struct symbol_index *index)
                 mdb_env_close(index->env);
         cleanup_close(&index->lock_fd);
         name_cache_destroy(index->names);
+        anchor_filter_destroy(index->anchors);
         pthread_mutex_destroy(&index->write_lock);
         free(index->dir);
         free(index);

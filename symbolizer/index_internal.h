@@ -15,14 +15,16 @@
 #include "symbolizer/lookup.h"
 #include "symbolizer/strings.h"
 
-#define INDEX_FORMAT 1
+#define INDEX_FORMAT 2
 
 struct symbol_index {
         MDB_env *env;
-        MDB_dbi meta, objects, ranges, garbage;
+        MDB_dbi meta, objects, maps, blocks, block_ids, block_users, garbage;
         struct strings functions, files;
         struct name_cache *names;
+        struct anchor_filter *anchors; /* of the writer; NULL until it is needed */
         bool read_only;
+        bool start_over;            /* when it has an older format */
         int lock_fd;                /* flock()ed by the one writing process; -1 when read-only */
         pthread_mutex_t write_lock; /* one load or mark at a time */
         size_t block_bytes;         /* BLOCK_BYTES but for measurements */
@@ -55,12 +57,12 @@ enum status index_write_renew(struct index_write *w, struct error *err) MUST_CHE
 enum status index_write_put(struct index_write *w, MDB_dbi dbi, const void *key, size_t key_size, const void *value,
                             size_t value_size, unsigned flags, struct error *err) MUST_CHECK;
 
-/* ---- garbage: numbers of objects whose blocks are to be deleted */
+/* ---- garbage: numbers of objects whose maps are to be deleted */
 
 enum status index_garbage_add(struct index_write *w, uint32_t object, struct error *err) MUST_CHECK;
 enum status index_garbage_remove(struct index_write *w, uint32_t object, struct error *err) MUST_CHECK;
 
-/** Delete the blocks of all garbage, a slice a transaction. What a crash leaves is swept by the next call. */
+/** Delete the maps of all garbage, and the blocks that no other object uses, a slice a transaction. What a crash leaves is swept by the next call. */
 enum status index_garbage_sweep(struct symbol_index *index, struct error *err) MUST_CHECK;
 
 #endif

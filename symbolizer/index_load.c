@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads a symbol table: number its texts, append its blocks under a new object
- * number, switch the build-id to that number.
+ * Loads a symbol table: number its texts, write its blocks, or find those that
+ * hold the same already, and a map of them under a new object number, switch
+ * the build-id to that number.
  *
  * Crash safety: the new number is garbage from the first transaction until the
  * last one, which also writes the object's record; so at every commit either
@@ -14,7 +15,8 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
-#include "symbolizer/block.h"
+#include "symbolizer/index_blocks.h"
+#include "symbolizer/index_map.h"
 #include "symbolizer/index_object.h"
 
 struct load {
@@ -26,11 +28,13 @@ struct load {
         uint32_t *files;      /* number of each frame's file */
         struct block_builder *builder;
         struct buf block;
+        struct map_builder map;
+        uint32_t at;          /* range that is next */
+        uint32_t matched;     /* ranges that the block found for it holds */
         struct block_frame frames[BLOCK_FRAMES_MAX];
-        uint64_t node_bytes;  /* keys and values of its blocks with LMDB's heads */
+        struct symbol_frame found[BLOCK_RECORDS_MAX + 1];
+        struct block_rows rows;
 };
-
-#define NODE_HEAD_BYTES 10 /* LMDB's node header and pointer */
 
 /* A table may hold functions, frames and chains that no range refers to: they are left out. */
 static enum status mark_used(struct load *l, struct error *err)
@@ -129,29 +133,60 @@ static enum status intern_files(struct load *l, struct error *err)
         return ST_OK;
 }
 
+static enum status write_map(struct load *l, struct error *err)
+{
+        struct map_key key;
+        size_t size;
+
+        if (l->map.count == 0)
+                return ST_OK;
+        size = map_builder_finish(&l->map, l->now.number, &key);
+        return index_write_put(&l->w, l->w.index->maps, key.bytes, sizeof key.bytes, l->map.page, size, MDB_APPEND, err);
+}
+
+/* Note where a block lies. With a full transaction the map page goes too: users and entries agree at each commit. */
+static enum status add_to_map(struct load *l, uint64_t start, uint64_t last, uint32_t number, struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (!map_builder_add(&l->map, start, last, number)) {
+                st = write_map(l, err);
+                if (!st)
+                        (void)!map_builder_add(&l->map, start, last, number);
+        }
+        if (!st && index_write_full(&l->w)) {
+                st = write_map(l, err);
+                if (!st)
+                        st = index_write_renew(&l->w, err);
+        }
+        return st;
+}
+
 static enum status write_block(struct load *l, struct error *err)
 {
-        struct block_key key;
+        uint64_t start, last;
+        uint32_t number, anchor;
         enum status st;
 
         if (block_builder_empty(l->builder))
                 return ST_OK;
-        st = block_builder_finish(l->builder, l->now.number, &key, &l->block, err);
+        start = block_builder_first(l->builder);
+        last = block_builder_last(l->builder);
+        anchor = block_builder_anchor(l->builder);
+        st = index_blocks_next(&l->w, &number, err);
         if (!st)
-                st = index_write_put(&l->w, l->w.index->ranges, key.bytes, sizeof key.bytes, l->block.data,
-                                     l->block.size, MDB_APPEND, err);
-        l->node_bytes += sizeof key.bytes + l->block.size + NODE_HEAD_BYTES;
-        if (!st && index_write_full(&l->w))
-                st = index_write_renew(&l->w, err);
-        return st;
+                st = block_builder_finish(l->builder, number, &l->block, err);
+        if (!st)
+                st = index_blocks_put(&l->w, number, anchor, &l->block, err);
+        return st ? st : add_to_map(l, start, last, number, err);
 }
 
-static enum status write_range(struct load *l, const struct symbol_range *range, struct error *err)
+/* The frames of a range, with the index's numbers, in l->frames; returns their count. */
+static uint32_t range_frames(struct load *l, const struct symbol_range *range)
 {
         const struct symbol_table *t = l->table;
         const struct symbol_chain *chain = &t->chains[range->chain];
         uint32_t count = chain->frame_count < BLOCK_FRAMES_MAX ? chain->frame_count : BLOCK_FRAMES_MAX;
-        enum status st;
 
         for (uint32_t i = 0; i < count; i++) {
                 const struct symbol_table_frame *f = &t->frames[chain->first_frame + i];
@@ -160,7 +195,61 @@ static enum status write_range(struct load *l, const struct symbol_range *range,
                 l->frames[i].file = l->files[chain->first_frame + i];
                 l->frames[i].line = f->line;
         }
-        st = block_builder_add(l->builder, range->start, range->end, l->frames, count, err);
+        return count;
+}
+
+static bool row_is_range(struct load *l, uint32_t row, const struct symbol_range *range, uint64_t base)
+{
+        uint64_t end = row + 1 < l->rows.row_count ? l->rows.starts[row + 1] : l->rows.end;
+        uint32_t count;
+
+        if (range->start - base != l->rows.starts[row] || range->end - base != end)
+                return false;
+        count = block_row_frames(&l->rows, row, l->found);
+        if (count != range_frames(l, range))
+                return false;
+        for (uint32_t i = 0; i < count; i++)
+                if (l->found[i].function != l->frames[i].function || l->found[i].file != l->frames[i].file ||
+                    l->found[i].line != l->frames[i].line)
+                        return false;
+        return true;
+}
+
+/* Whether a block holds the ranges from l->at on; l->matched tells how many. */
+static bool block_matches(void *arg, const struct block *block)
+{
+        struct load *l = arg;
+        uint64_t base = l->table->ranges[l->at].start;
+        uint32_t range = l->at;
+
+        if (block_unpack(block, &l->rows))
+                return false;
+        for (uint32_t row = 0; row < l->rows.row_count; row++) {
+                if (l->rows.row_scopes[row] == 0)
+                        continue;
+                if (range == l->table->range_count || !row_is_range(l, row, &l->table->ranges[range], base))
+                        return false;
+                range++;
+        }
+        l->matched = range - l->at;
+        return l->matched > 0;
+}
+
+static enum status use_block(struct load *l, uint32_t number, struct error *err)
+{
+        uint32_t first = l->at, last = l->at + l->matched - 1;
+        enum status st = write_block(l, err);
+
+        if (!st)
+                st = index_blocks_ref(&l->w, number, err);
+        l->at += l->matched;
+        return st ? st : add_to_map(l, l->table->ranges[first].start, l->table->ranges[last].end - 1, number, err);
+}
+
+static enum status add_range(struct load *l, const struct symbol_range *range, uint32_t count, struct error *err)
+{
+        enum status st = block_builder_add(l->builder, range->start, range->end, l->frames, count, err);
+
         if (st != ST_BUSY)
                 return st;
         st = write_block(l, err);
@@ -169,13 +258,27 @@ static enum status write_range(struct load *l, const struct symbol_range *range,
 
 static enum status write_ranges(struct load *l, struct error *err)
 {
-        for (uint32_t i = 0; i < l->table->range_count; i++) {
-                enum status st = write_range(l, &l->table->ranges[i], err);
+        enum status st = ST_OK;
 
+        while (l->at < l->table->range_count && !st) {
+                const struct symbol_range *range = &l->table->ranges[l->at];
+                uint32_t count = range_frames(l, range), number;
+
+                st = index_blocks_find(&l->w, block_anchor(range->end - range->start, l->frames, count), block_matches,
+                                       l, &number, err);
                 if (st)
-                        return st;
+                        break;
+                if (number) {
+                        st = use_block(l, number, err);
+                        continue;
+                }
+                count = range_frames(l, range);
+                st = add_range(l, range, count, err);
+                l->at++;
         }
-        return write_block(l, err);
+        if (!st)
+                st = write_block(l, err);
+        return st ? st : write_map(l, err);
 }
 
 /* Take the next object number; it is garbage until the load ends. */
@@ -202,14 +305,6 @@ static enum status take_number(struct load *l, struct error *err)
         return st ? st : index_garbage_add(&l->w, l->now.number, err);
 }
 
-static size_t range_pages(struct load *l)
-{
-        MDB_stat s;
-
-        return mdb_stat(l->w.txn, l->w.index->ranges, &s) ? 0 : s.ms_branch_pages + s.ms_leaf_pages +
-                                                                         s.ms_overflow_pages;
-}
-
 static enum status switch_over(struct load *l, struct error *err)
 {
         const struct symbol_table *t = l->table;
@@ -231,12 +326,9 @@ static enum status switch_over(struct load *l, struct error *err)
 static enum status load_new(struct load *l, struct error *err)
 {
         struct symbol_index *index = l->w.index;
-        size_t pages = range_pages(l), page_bytes, texts;
-        MDB_stat env;
+        uint64_t blocks = index_blocks_bytes(index, l->w.txn), texts;
         enum status st;
 
-        mdb_env_stat(index->env, &env);
-        page_bytes = env.ms_psize;
         texts = strings_bytes(&index->functions, l->w.txn) + strings_bytes(&index->files, l->w.txn);
         st = take_number(l, err);
         if (!st)
@@ -253,9 +345,7 @@ static enum status load_new(struct load *l, struct error *err)
                 return st;
         texts = strings_bytes(&index->functions, l->w.txn) + strings_bytes(&index->files, l->w.txn) - texts;
         l->now.string_bytes = l->old.string_bytes + texts;
-        l->now.block_bytes = (range_pages(l) - pages) * page_bytes;
-        if (l->now.block_bytes < l->node_bytes)
-                l->now.block_bytes = l->node_bytes;
+        l->now.block_bytes = index_blocks_bytes(index, l->w.txn) - blocks;
         return switch_over(l, err);
 }
 

@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "symbolizer/block.h"
-#include "symbolizer/index_internal.h"
+#include "symbolizer/index_blocks.h"
+#include "symbolizer/index_map.h"
 
-#define SLICE_BLOCKS 4096 /* blocks deleted in one transaction */
+#define SLICE_PAGES 16 /* map pages deleted in one transaction, with up to 249 blocks each */
 
 enum status index_write_begin(struct index_write *w, struct symbol_index *index, struct error *err)
 {
@@ -51,42 +51,62 @@ enum status index_write_put(struct index_write *w, MDB_dbi dbi, const void *key,
 
 enum status index_garbage_add(struct index_write *w, uint32_t object, struct error *err)
 {
-        struct block_key key = block_key_make(object, 0);
+        struct map_key key = map_key_make(object, 0);
 
         return index_write_put(w, w->index->garbage, key.bytes, 4, "", 0, 0, err);
 }
 
 enum status index_garbage_remove(struct index_write *w, uint32_t object, struct error *err)
 {
-        struct block_key key = block_key_make(object, 0);
+        struct map_key key = map_key_make(object, 0);
         MDB_val k = { 4, key.bytes };
         int rc = mdb_del(w->txn, w->index->garbage, &k, NULL);
 
         return rc == MDB_NOTFOUND ? ST_OK : index_error(err, w->index, rc, "cannot write the index");
 }
 
-/* Delete up to SLICE_BLOCKS blocks of an object; *done when none is left. */
-static int delete_slice(struct index_write *w, uint32_t object, bool *done)
+/* Delete a map page and its use of blocks. What a damaged page used stays. */
+static enum status delete_page(struct index_write *w, MDB_cursor *cursor, const MDB_val *key, const MDB_val *value,
+                               struct error *err)
 {
-        struct block_key first = block_key_make(object, 0);
+        uint32_t blocks[MAP_ENTRIES_MAX], count = 0;
+        struct map_page page;
+        enum status st;
+
+        /* Copied, since a change may move the page. */
+        if (map_page_open(&page, key->mv_data, key->mv_size, value->mv_data, value->mv_size, NULL) == ST_OK)
+                for (; count < page.count && count < MAP_ENTRIES_MAX; count++)
+                        blocks[count] = map_page_block(&page, count);
+        st = index_error(err, w->index, mdb_cursor_del(cursor, 0), "cannot delete replaced symbols from the index");
+        for (uint32_t i = 0; i < count && !st; i++)
+                st = index_blocks_unref(w, blocks[i], err);
+        return st;
+}
+
+/* Delete up to SLICE_PAGES map pages of an object; *done when none is left. */
+static enum status delete_slice(struct index_write *w, uint32_t object, bool *done, struct error *err)
+{
+        struct map_key first = map_key_make(object, 0);
         MDB_cursor *cursor;
-        MDB_val value;
-        int rc = mdb_cursor_open(w->txn, w->index->ranges, &cursor);
+        enum status st = ST_OK;
+        int rc = mdb_cursor_open(w->txn, w->index->maps, &cursor);
 
         if (rc)
-                return rc;
-        for (unsigned n = 0; rc == 0 && n < SLICE_BLOCKS; n++) {
-                MDB_val key = { sizeof first.bytes, first.bytes };
+                return index_error(err, w->index, rc, "cannot delete replaced symbols from the index");
+        for (unsigned n = 0; rc == 0 && n < SLICE_PAGES && !st; n++) {
+                MDB_val key = { sizeof first.bytes, first.bytes }, value;
 
                 rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
-                if (rc == 0 && (key.mv_size != BLOCK_KEY_BYTES || block_key_object(key.mv_data) != object))
+                if (rc == 0 && (key.mv_size != MAP_KEY_BYTES || map_key_object(key.mv_data) != object))
                         rc = MDB_NOTFOUND;
                 if (rc == 0)
-                        rc = mdb_cursor_del(cursor, 0);
+                        st = delete_page(w, cursor, &key, &value, err);
         }
         *done = rc == MDB_NOTFOUND;
         mdb_cursor_close(cursor);
-        return *done ? 0 : rc;
+        if (st || *done)
+                return st;
+        return index_error(err, w->index, rc, "cannot delete replaced symbols from the index");
 }
 
 /* The first object of the garbage, or 0. */
@@ -101,7 +121,7 @@ static int first_garbage(struct index_write *w, uint32_t *ret)
         *ret = 0;
         rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
         if (rc == 0 && key.mv_size == 4)
-                *ret = block_key_object(key.mv_data);
+                *ret = map_key_object(key.mv_data);
         mdb_cursor_close(cursor);
         return rc == MDB_NOTFOUND ? 0 : rc;
 }
@@ -118,9 +138,9 @@ enum status index_garbage_sweep(struct symbol_index *index, struct error *err)
                 if (st)
                         return st;
                 rc = first_garbage(&w, &object);
-                if (!rc && object)
-                        rc = delete_slice(&w, object, &done);
                 st = index_error(err, index, rc, "cannot delete replaced symbols from the index");
+                if (!st && object)
+                        st = delete_slice(&w, object, &done, err);
                 if (!st && done)
                         st = index_garbage_remove(&w, object, err);
                 if (st || !object) {

@@ -8,8 +8,12 @@
  * half the memory of (address, index), sorted by at most three radix passes,
  * or by none when the keys came in order. Groups need no order among
  * themselves: each begins with one search in the B-tree and goes on from block
- * to block. What depends on the object alone is written to the results in the
- * first pass, so the walk writes frames only.
+ * to block. Most batches have one group, whose elements are written in the
+ * first pass; others are dealt out in a second one.
+ *
+ * Several threads take a slice of the keys each, with a read transaction of
+ * their own on the same state of the index, and put their frames together in
+ * the end.
  */
 #include "symbolizer/lookup.h"
 
@@ -17,58 +21,9 @@
 #include <string.h>
 
 #include "common/hash.h"
-#include "symbolizer/block.h"
-#include "symbolizer/index_object.h"
 #include "symbolizer/lookup_internal.h"
 
 #define NO_GROUP UINT32_MAX
-#define PREFETCH_AHEAD 16
-
-struct object_slot {
-        const struct build_id *id;
-        struct index_object object;
-        enum symbol_state state; /* of keys that no block can answer; SYMBOL_RESOLVED: blocks can */
-        bool damaged;
-};
-
-struct group {
-        uint32_t slot, high;
-        uint32_t count, place;   /* place: of its next element */
-        uint32_t last;
-        bool sorted;
-};
-
-/* Hash table from a hash to a small number; grows at half full. */
-struct numbering {
-        uint32_t *slots;         /* number + 1, 0 free */
-        uint32_t mask;
-};
-
-struct lookup {
-        struct symbol_view *view;
-        const struct symbol_key *keys;
-        size_t count;
-        struct symbol_batch *batch;
-        struct object_slot *objects;
-        uint32_t object_count, object_capacity;
-        struct group *groups;
-        uint32_t group_count, group_capacity;
-        struct numbering by_id, by_group;
-        uint32_t *group_of;
-        uint64_t *elements, *tmp;
-};
-
-/* Where the walk of one group is. */
-struct walk {
-        const struct object_slot *slot;
-        bool have_block;
-        struct block block;
-        struct block_cursor cursor;
-        uint64_t until;          /* the answer below holds for addresses before it */
-        enum symbol_state state;
-        uint32_t first_frame, frame_count;
-};
-
 void symbol_batch_deinit(struct symbol_batch *b)
 {
         free(b->results);
@@ -77,32 +32,11 @@ void symbol_batch_deinit(struct symbol_batch *b)
         *b = (struct symbol_batch){ 0 };
 }
 
-/* Room for count items of size in *array, whose capacity is doubled. */
-static bool grow(void **array, size_t *capacity, size_t count, size_t size)
-{
-        size_t wanted = *capacity ? *capacity : 64, bytes;
-        void *bigger;
-
-        if (count <= *capacity)
-                return true;
-        while (wanted < count)
-                if (__builtin_mul_overflow(wanted, 2, &wanted))
-                        return false;
-        if (__builtin_mul_overflow(wanted, size, &bytes))
-                return false;
-        bigger = realloc(*array, bytes);
-        if (!bigger)
-                return false;
-        *array = bigger;
-        *capacity = wanted;
-        return true;
-}
-
 static bool grow32(void **array, uint32_t *capacity, uint32_t count, size_t size)
 {
         size_t wide = *capacity;
 
-        if (!grow(array, &wide, count, size) || wide > UINT32_MAX)
+        if (!lookup_grow(array, &wide, count, size) || wide > UINT32_MAX)
                 return false;
         *capacity = (uint32_t)wide;
         return true;
@@ -117,12 +51,12 @@ static uint64_t object_hash(const struct lookup *l, uint32_t number)
 
 static uint64_t group_hash(const struct lookup *l, uint32_t number)
 {
-        uint64_t both[1] = { (uint64_t)l->groups[number].slot << 32 | l->groups[number].high };
+        uint64_t both[1] = { (uint64_t)l->groups[number].object << 32 | l->groups[number].high };
 
         return hash64(both, sizeof both);
 }
 
-static bool numbering_add(struct lookup *l, struct numbering *n, uint32_t number,
+static bool numbering_add(struct lookup *l, struct lookup_numbering *n, uint32_t number,
                           uint64_t (*hash)(const struct lookup *, uint32_t))
 {
         uint32_t first = 0;
@@ -150,7 +84,7 @@ static bool numbering_add(struct lookup *l, struct numbering *n, uint32_t number
         return true;
 }
 
-static void open_object(struct lookup *l, struct object_slot *slot)
+static void open_object(struct lookup *l, struct lookup_object *slot)
 {
         struct index_object *o = &slot->object;
         enum status st = index_object_get(l->view->index, l->view->txn, slot->id, o, NULL);
@@ -188,23 +122,23 @@ static bool object_number(struct lookup *l, const struct build_id *id, uint32_t 
         }
         if (!grow32((void **)&l->objects, &l->object_capacity, l->object_count + 1, sizeof *l->objects))
                 return false;
-        l->objects[l->object_count] = (struct object_slot){ .id = id };
+        l->objects[l->object_count] = (struct lookup_object){ .id = id };
         open_object(l, &l->objects[l->object_count]);
         *ret = l->object_count++;
         return numbering_add(l, &l->by_id, *ret, object_hash);
 }
 
-static bool group_number(struct lookup *l, uint32_t slot, uint32_t high, uint32_t *ret)
+static bool group_number(struct lookup *l, uint32_t object, uint32_t high, uint32_t *ret)
 {
-        uint64_t both[1] = { (uint64_t)slot << 32 | high };
+        uint64_t both[1] = { (uint64_t)object << 32 | high };
 
         if (l->by_group.mask) {
                 uint32_t at = (uint32_t)hash64(both, sizeof both) & l->by_group.mask;
 
                 for (; l->by_group.slots[at]; at = (at + 1) & l->by_group.mask) {
-                        const struct group *g = &l->groups[l->by_group.slots[at] - 1];
+                        const struct lookup_group *g = &l->groups[l->by_group.slots[at] - 1];
 
-                        if (g->slot == slot && g->high == high) {
+                        if (g->object == object && g->high == high) {
                                 *ret = l->by_group.slots[at] - 1;
                                 return true;
                         }
@@ -212,24 +146,35 @@ static bool group_number(struct lookup *l, uint32_t slot, uint32_t high, uint32_
         }
         if (!grow32((void **)&l->groups, &l->group_capacity, l->group_count + 1, sizeof *l->groups))
                 return false;
-        l->groups[l->group_count] = (struct group){ .slot = slot, .high = high, .sorted = true };
+        l->groups[l->group_count] = (struct lookup_group){ .object = object, .high = high, .sorted = true };
         *ret = l->group_count++;
         return numbering_add(l, &l->by_group, *ret, group_hash);
 }
 
 /* ---- first pass: what the object says, and which group a key belongs to */
 
+/* The second group: from now on each key's is kept. */
+static void keep_groups(struct lookup *l, size_t until)
+{
+        if (l->group_count != 2)
+                return;
+        for (size_t i = 0; i < until; i++)
+                l->group_of[i] = 0;
+}
+
 static bool assign(struct lookup *l)
 {
         const struct build_id *id = NULL;
         uint32_t number = 0, group = NO_GROUP;
+        size_t element_count = 0;
         bool first = true;
 
         for (size_t i = 0; i < l->count; i++) {
                 const struct symbol_key *key = &l->keys[i];
-                struct symbol_result *result = &l->batch->results[i];
-                const struct object_slot *slot;
-                struct group *g;
+                const struct lookup_object *object;
+                uint64_t address = key->address;
+                enum symbol_state state;
+                struct lookup_group *g;
 
                 if (first || key->build_id != id) {
                         if (!object_number(l, key->build_id, &number))
@@ -237,212 +182,136 @@ static bool assign(struct lookup *l)
                         id = key->build_id;
                         first = false;
                 }
-                slot = &l->objects[number];
-                *result = (struct symbol_result){
-                        .state = slot->state,
-                        .quality = slot->object.quality,
-                        .generation = slot->object.number,
-                        .address = key->address,
-                };
-                l->batch->damaged_count += slot->damaged;
-                l->group_of[i] = NO_GROUP;
-                if (key->is_file_offset && !index_object_translate(&slot->object, key->address, &result->address)) {
-                        if (slot->state == SYMBOL_RESOLVED)
-                                result->state = SYMBOL_OUTSIDE;
+                object = &l->objects[number];
+                state = object->state;
+                if (key->is_file_offset && !index_object_translate(&object->object, address, &address) &&
+                    state == SYMBOL_RESOLVED)
+                        state = SYMBOL_OUTSIDE;
+                if (state != SYMBOL_RESOLVED) {
+                        l->results[i] = (struct symbol_result){ state, object->object.quality, object->object.number,
+                                                                address, 0, 0 };
+                        l->damaged_count += object->damaged;
                         continue;
                 }
-                if (slot->state != SYMBOL_RESOLVED)
-                        continue;
-                if (group == NO_GROUP || l->groups[group].slot != number ||
-                    l->groups[group].high != result->address >> 32)
-                        if (!group_number(l, number, (uint32_t)(result->address >> 32), &group))
+                if (group == NO_GROUP || l->groups[group].object != number ||
+                    l->groups[group].high != address >> 32) {
+                        uint32_t before = l->group_count;
+
+                        if (!group_number(l, number, (uint32_t)(address >> 32), &group))
                                 return false;
+                        if (l->group_count > before)
+                                keep_groups(l, element_count);
+                }
                 g = &l->groups[group];
-                g->sorted &= (uint32_t)result->address >= g->last;
-                g->last = (uint32_t)result->address;
+                g->sorted &= (uint32_t)address >= g->last;
+                g->last = (uint32_t)address;
                 g->count++;
-                l->group_of[i] = group;
+                if (l->group_count > 1)
+                        l->group_of[element_count] = group;
+                l->elements[element_count++] = address << 32 | (uint32_t)i;
         }
+        l->element_count = element_count;
         return true;
 }
 
 /* Second pass: the elements of each group, one group after the other. */
 static void scatter(struct lookup *l)
 {
+        uint64_t *swap = l->elements;
         uint32_t place = 0;
 
+        if (l->group_count < 2)
+                return;
         for (uint32_t i = 0; i < l->group_count; i++) {
                 l->groups[i].place = place;
                 place += l->groups[i].count;
         }
-        for (size_t i = 0; i < l->count; i++)
-                if (l->group_of[i] != NO_GROUP)
-                        l->elements[l->groups[l->group_of[i]].place++] =
-                                l->batch->results[i].address << 32 | (uint32_t)i;
+        for (size_t i = 0; i < l->element_count; i++)
+                l->tmp[l->groups[l->group_of[i]].place++] = l->elements[i];
+        l->elements = l->tmp;
+        l->tmp = swap;
 }
 
-/* ---- the walk */
-
-static void answer(struct walk *w, enum symbol_state state, uint64_t until)
+enum status lookup_run(struct lookup *l, struct error *err)
 {
-        w->state = state;
-        w->until = until;
-        w->first_frame = w->frame_count = 0;
+        enum status st = ST_OK;
+        uint64_t *elements;
+
+        if (!assign(l)) {
+                st = error_no_memory(err);
+        } else {
+                scatter(l);
+                elements = l->elements;
+                for (uint32_t i = 0; i < l->group_count && !st; i++) {
+                        const struct lookup_group *g = &l->groups[i];
+
+                        if (!g->sorted)
+                                lookup_sort(elements, l->tmp, g->count);
+                        st = lookup_walk(l, g, elements, err);
+                        elements += g->count;
+                }
+        }
+        free(l->objects);
+        free(l->groups);
+        free(l->by_id.slots);
+        free(l->by_group.slots);
+        return st;
 }
 
-/* Move the cursor to the block that ends at or after address: the next one, most often. */
-static int find_block(struct lookup *l, struct walk *w, uint64_t address, MDB_val *key, MDB_val *value)
+static bool make_room(struct symbol_batch *b, size_t count)
 {
-        uint32_t object = w->slot->object.number;
-        struct block_key wanted;
-
-        if (w->have_block) {
-                int rc = mdb_cursor_get(l->view->ranges, key, value, MDB_NEXT);
-
-                if (rc || key->mv_size != BLOCK_KEY_BYTES || block_key_object(key->mv_data) != object ||
-                    block_key_last(key->mv_data) >= address)
-                        return rc;
-        }
-        wanted = block_key_make(object, address);
-        *key = (MDB_val){ sizeof wanted.bytes, wanted.bytes };
-        return mdb_cursor_get(l->view->ranges, key, value, MDB_SET_RANGE);
-}
-
-/* Open the block for address, or answer what it means that there is none. False on an LMDB error. */
-static bool enter_block(struct lookup *l, struct walk *w, uint64_t address, int *rc)
-{
-        MDB_val key, value;
-
-        *rc = find_block(l, w, address, &key, &value);
-        w->have_block = false;
-        if (*rc == MDB_NOTFOUND ||
-            (*rc == 0 && (key.mv_size != BLOCK_KEY_BYTES || block_key_object(key.mv_data) != w->slot->object.number))) {
-                answer(w, SYMBOL_OUTSIDE, UINT64_MAX);
-                return true;
-        }
-        if (*rc)
-                return false;
-        if (block_open(&w->block, key.mv_data, value.mv_data, value.mv_size, NULL)) {
-                answer(w, SYMBOL_FAILED, block_key_last(key.mv_data) + 1);
-                return true;
-        }
-        w->have_block = true;
-        w->cursor = (struct block_cursor){ 0 };
-        return true;
-}
-
-/* Answer for the row of an open block that holds address. False without memory for its frames. */
-static bool enter_row(struct lookup *l, struct walk *w, uint64_t address)
-{
-        struct symbol_batch *b = l->batch;
-        uint32_t row, count;
-        uint64_t end;
-
-        if (!grow((void **)&b->frames, &b->frame_capacity, b->frame_count + w->block.node_count + 1,
-                  sizeof *b->frames))
-                return false;
-        if (block_seek(&w->block, &w->cursor, address, &row, &end) ||
-            block_frames(&w->block, row, b->frames + b->frame_count, &count)) {
-                w->have_block = false;
-                answer(w, SYMBOL_FAILED, w->block.last + 1);
-                return true;
-        }
-        answer(w, count ? SYMBOL_RESOLVED : SYMBOL_OUTSIDE, end);
-        w->first_frame = (uint32_t)b->frame_count;
-        w->frame_count = count;
-        b->frame_count += count;
-        return b->frame_count <= UINT32_MAX;
-}
-
-/* Make w's answer the one for address, which is not below the last one. */
-static bool advance(struct lookup *l, struct walk *w, uint64_t address, int *rc)
-{
-        if (!w->have_block || address > w->block.last) {
-                if (!enter_block(l, w, address, rc))
-                        return false;
-                if (!w->have_block)
-                        return true;
-        }
-        if (address < w->block.base) {
-                answer(w, SYMBOL_OUTSIDE, w->block.base);
-                return true;
-        }
-        return enter_row(l, w, address);
-}
-
-static enum status walk_group(struct lookup *l, const struct group *g, const uint64_t *elements, struct error *err)
-{
-        struct walk w = { .slot = &l->objects[g->slot] };
-        uint64_t high = (uint64_t)g->high << 32;
-        int rc = 0;
-
-        for (uint32_t i = 0; i < g->count; i++) {
-                uint64_t address = high | elements[i] >> 32;
-                struct symbol_result *result = &l->batch->results[(uint32_t)elements[i]];
-
-                /* Answers go to places in no order: have the line there when it is written. */
-                if (i + PREFETCH_AHEAD < g->count)
-                        __builtin_prefetch(&l->batch->results[(uint32_t)elements[i + PREFETCH_AHEAD]], 1);
-                if (address >= w.until && !advance(l, &w, address, &rc))
-                        return rc ? index_error(err, l->view->index, rc, "cannot read the index")
-                                  : error_no_memory(err);
-                result->state = w.state;
-                result->first_frame = w.first_frame;
-                result->frame_count = w.frame_count;
-                l->batch->damaged_count += w.state == SYMBOL_FAILED;
-        }
-        return ST_OK;
-}
-
-static enum status look_up(struct lookup *l, struct error *err)
-{
-        uint64_t *elements = l->elements;
-
-        if (!assign(l))
-                return error_no_memory(err);
-        scatter(l);
-        for (uint32_t i = 0; i < l->group_count; i++) {
-                const struct group *g = &l->groups[i];
-                enum status st;
-
-                if (!g->sorted)
-                        lookup_sort(elements, l->tmp, g->count);
-                st = walk_group(l, g, elements, err);
-                if (st)
-                        return st;
-                elements += g->count;
-        }
-        return ST_OK;
-}
-
-static bool make_room(struct lookup *l)
-{
-        struct symbol_batch *b = l->batch;
-        size_t element_bytes = l->count * sizeof *l->elements;
+        const size_t key_bytes = 2 * sizeof(uint64_t) + sizeof(uint32_t);
 
         b->result_count = b->frame_count = b->damaged_count = 0;
-        if (!grow(&b->scratch, &b->scratch_bytes, 2 * element_bytes + l->count * sizeof *l->group_of, 1) ||
-            !grow((void **)&b->results, &b->result_capacity, l->count, sizeof *b->results))
+        if (!lookup_grow(&b->scratch, &b->scratch_bytes, count * key_bytes, 1) ||
+            !lookup_grow((void **)&b->results, &b->result_capacity, count, sizeof *b->results))
                 return false;
-        l->elements = b->scratch;
-        l->tmp = l->elements + l->count;
-        l->group_of = (uint32_t *)(l->tmp + l->count);
-        b->result_count = l->count;
+        b->result_count = count;
         return true;
+}
+
+/* The part of a batch from key `first` on. */
+struct lookup lookup_slice(struct symbol_view *view, const struct symbol_key *keys, size_t first, size_t count,
+                           struct symbol_batch *batch)
+{
+        uint64_t *elements = batch->scratch;
+
+        return (struct lookup){ .view = view,
+                                .keys = keys + first,
+                                .count = count,
+                                .results = batch->results + first,
+                                .elements = elements + first,
+                                .tmp = elements + batch->result_count + first,
+                                .group_of = (uint32_t *)(elements + 2 * batch->result_count) + first };
+}
+
+enum status symbol_view_lookup_threads(struct symbol_view *view, const struct symbol_key *keys, size_t count,
+                                       unsigned threads, struct symbol_batch *batch, struct error *err)
+{
+        struct lookup l;
+        enum status st;
+
+        if (count >= UINT32_MAX)
+                return error_set(err, ST_TOO_BIG, "a batch of %zu keys is larger than %u", count, UINT32_MAX - 1);
+        if (!make_room(batch, count))
+                return error_no_memory(err);
+        if (threads > count / LOOKUP_SLICE_LEAST)
+                threads = (unsigned)(count / LOOKUP_SLICE_LEAST);
+        if (threads > 1)
+                return lookup_parallel(view, keys, threads, batch, err);
+        l = lookup_slice(view, keys, 0, count, batch);
+        l.frames = batch->frames;
+        l.frame_capacity = batch->frame_capacity;
+        st = lookup_run(&l, err);
+        batch->frames = l.frames;
+        batch->frame_count = l.frame_count;
+        batch->frame_capacity = l.frame_capacity;
+        batch->damaged_count = l.damaged_count;
+        return st;
 }
 
 enum status symbol_view_lookup(struct symbol_view *view, const struct symbol_key *keys, size_t count,
                                struct symbol_batch *batch, struct error *err)
 {
-        struct lookup l = { .view = view, .keys = keys, .count = count, .batch = batch };
-        enum status st;
-
-        if (count >= UINT32_MAX)
-                return error_set(err, ST_TOO_BIG, "a batch of %zu keys is larger than %u", count, UINT32_MAX - 1);
-        st = make_room(&l) ? look_up(&l, err) : error_no_memory(err);
-        free(l.objects);
-        free(l.groups);
-        free(l.by_id.slots);
-        free(l.by_group.slots);
-        return st;
+        return symbol_view_lookup_threads(view, keys, count, 1, batch, err);
 }

@@ -81,6 +81,13 @@ void symbol_batch_deinit(struct symbol_batch *b);
 enum status symbol_index_open(const char *dir, bool read_only, struct symbol_index **ret, struct error *err) MUST_CHECK;
 void symbol_index_close(struct symbol_index *index);
 
+/**
+ * Open for writing, and begin with an empty index where it has an older format
+ * (symbol_index_open() says ST_UNSUPPORTED): what it held can be made again
+ * from the objects. Generations go on from where they were.
+ */
+enum status symbol_index_open_anew(const char *dir, struct symbol_index **ret, struct error *err) MUST_CHECK;
+
 enum status symbol_view_begin(struct symbol_index *index, struct symbol_view **ret, struct error *err) MUST_CHECK;
 void symbol_view_end(struct symbol_view *view);
 
@@ -92,6 +99,13 @@ void symbol_view_end(struct symbol_view *view);
  */
 enum status symbol_view_lookup(struct symbol_view *view, const struct symbol_key *keys, size_t count,
                                struct symbol_batch *batch, struct error *err) MUST_CHECK;
+
+/**
+ * The same with several threads, each of which takes a slice of the keys; few
+ * keys get fewer threads. Results are the same but for where frames lie.
+ */
+enum status symbol_view_lookup_threads(struct symbol_view *view, const struct symbol_key *keys, size_t count,
+                                       unsigned threads, struct symbol_batch *batch, struct error *err) MUST_CHECK;
 
 /**
  * Borrowed texts of a function number; both "" for 0. The name is the readable

@@ -6,6 +6,7 @@
 
 #include "common/arena.h"
 #include "symbolizer/index_internal.h"
+#include "symbolizer/index_object.h"
 
 /* Texts by number: pages of entries, made when first touched; memory is the view's arena. */
 struct text_entry {
@@ -20,10 +21,16 @@ struct text_table {
         uint32_t last;        /* greatest number of the dictionary; UINT32_MAX not asked yet */
 };
 
+struct block_rows;
+
+#define VERIFIED_SLOTS 8192 /* a power of two */
+
 struct symbol_view {
         struct symbol_index *index;
         MDB_txn *txn;
-        MDB_cursor *ranges;
+        MDB_cursor *maps, *blocks;
+        const void **verified;   /* values with right checksums: they stay as they are while the transaction lasts */
+        struct block_rows *rows; /* for blocks that are unpacked; made when first needed */
         struct arena arena;
         struct buf scratch;
         struct text_table functions, files;
@@ -31,5 +38,61 @@ struct symbol_view {
 
 /* Elements are (low half of an address << 32 | key index); sorted by the upper half. tmp holds count more. */
 void lookup_sort(uint64_t *elements, uint64_t *tmp, size_t count);
+
+/* Room for count items of size in *array, whose capacity is doubled; false without memory. */
+bool lookup_grow(void **array, size_t *capacity, size_t count, size_t size);
+
+struct lookup_object {
+        const struct build_id *id;
+        struct index_object object;
+        enum symbol_state state; /* of keys that no block can answer; SYMBOL_RESOLVED: blocks can */
+        bool damaged;
+};
+
+struct lookup_group {
+        uint32_t object, high;
+        uint32_t count, place;   /* place: of its next element */
+        uint32_t last;
+        bool sorted;
+};
+
+/* Hash table from a hash to a small number; grows at half full. */
+struct lookup_numbering {
+        uint32_t *slots;         /* number + 1, 0 free */
+        uint32_t mask;
+};
+
+/* One thread's part of a batch: all of it, or a slice of its keys. */
+struct lookup {
+        struct symbol_view *view;
+        const struct symbol_key *keys;
+        size_t count, element_count, damaged_count;
+        struct symbol_result *results;
+        struct symbol_frame *frames;
+        size_t frame_count, frame_capacity;
+        struct lookup_object *objects;
+        uint32_t object_count, object_capacity;
+        struct lookup_group *groups;
+        uint32_t group_count, group_capacity;
+        struct lookup_numbering by_id, by_group;
+        uint32_t *group_of;      /* of each element; not written while there is one group only */
+        uint64_t *elements, *tmp;
+};
+
+struct lookup lookup_slice(struct symbol_view *view, const struct symbol_key *keys, size_t first, size_t count,
+                           struct symbol_batch *batch);
+
+/* Answer the keys of a lookup. */
+enum status lookup_run(struct lookup *l, struct error *err) MUST_CHECK;
+
+/* Answer a group's keys, whose elements are sorted. */
+enum status lookup_walk(struct lookup *l, const struct lookup_group *g, const uint64_t *elements,
+                        struct error *err) MUST_CHECK;
+
+#define LOOKUP_SLICE_LEAST 4096 /* keys that are worth a thread */
+
+/* Answer a batch, whose results have room, with several threads. */
+enum status lookup_parallel(struct symbol_view *view, const struct symbol_key *keys, unsigned threads,
+                            struct symbol_batch *batch, struct error *err) MUST_CHECK;
 
 #endif

@@ -40,7 +40,7 @@ static void sort_pass(const uint64_t *from, uint64_t *to, size_t count, unsigned
 
 void lookup_sort(uint64_t *elements, uint64_t *tmp, size_t count)
 {
-        unsigned digit = count < WIDE_FROM ? 8 : 11, shift, end;
+        unsigned digit = count < WIDE_FROM ? 8 : 11, shift, end, passes;
         uint64_t *from = elements, *to = tmp, differ = 0;
 
         if (count <= INSERTION_MAX) {
@@ -54,6 +54,9 @@ void lookup_sort(uint64_t *elements, uint64_t *tmp, size_t count)
                 return;
         shift = 32 + (unsigned)__builtin_ctzll(differ);
         end = 96 - (unsigned)__builtin_clzll(differ);
+        /* Digits of equal size: the fewer counters, the faster a pass. */
+        passes = (end - shift + digit - 1) / digit;
+        digit = (end - shift + passes - 1) / passes;
         while (shift < end) {
                 unsigned bits = end - shift < digit ? end - shift : digit;
                 uint64_t *swap = from;

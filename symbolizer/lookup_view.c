@@ -17,13 +17,20 @@ enum status symbol_view_begin(struct symbol_index *index, struct symbol_view **r
         if (!view)
                 return error_no_memory(err);
         view->index = index;
+        view->verified = calloc(VERIFIED_SLOTS, sizeof *view->verified);
+        if (!view->verified) {
+                free(view);
+                return error_no_memory(err);
+        }
         arena_init(&view->arena, LIMIT_VIEW_TEXT_BYTES);
         buf_init(&view->scratch, LIMIT_NAME_BYTES + LIMIT_DEMANGLED_BYTES);
         view->functions = (struct text_table){ .strings = &index->functions, .last = UINT32_MAX };
         view->files = (struct text_table){ .strings = &index->files, .last = UINT32_MAX };
         rc = mdb_txn_begin(index->env, NULL, MDB_RDONLY, &view->txn);
         if (!rc)
-                rc = mdb_cursor_open(view->txn, index->ranges, &view->ranges);
+                rc = mdb_cursor_open(view->txn, index->maps, &view->maps);
+        if (!rc)
+                rc = mdb_cursor_open(view->txn, index->blocks, &view->blocks);
         if (rc) {
                 symbol_view_end(view);
                 return index_error(err, index, rc, "cannot read the index");
@@ -36,10 +43,14 @@ void symbol_view_end(struct symbol_view *view)
 {
         if (!view)
                 return;
-        if (view->ranges)
-                mdb_cursor_close(view->ranges);
+        if (view->maps)
+                mdb_cursor_close(view->maps);
+        if (view->blocks)
+                mdb_cursor_close(view->blocks);
         if (view->txn)
                 mdb_txn_abort(view->txn);
+        free(view->rows);
+        free(view->verified);
         free(view->functions.pages);
         free(view->files.pages);
         buf_deinit(&view->scratch);

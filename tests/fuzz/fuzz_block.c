@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a block of the index: the first 12 are the key. The checksum is
+ * Any bytes as a block of the index: the first 4 are its number. The checksum is
  * made right, so that what lies behind it is reached; then every row is found
  * and its frames are read.
  */
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +14,43 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Each row in both ways: what the one accepts, the other answers alike. */
+static void compare_readers(const struct block *b, struct symbol_frame *frames, struct symbol_frame *others)
+{
+        struct block_rows *rows = calloc(1, sizeof *rows);
+        uint32_t count;
+
+        if (!rows)
+                abort();
+        if (block_unpack(b, rows) == ST_OK) {
+                for (uint32_t i = 0; i < rows->row_count; i++) {
+                        struct block_cursor cursor = { 0 };
+                        uint32_t row;
+                        uint64_t end;
+
+                        if (block_frames(b, i, frames, &count) || count != block_row_frames(rows, i, others))
+                                abort();
+                        for (uint32_t k = 0; k < count; k++)
+                                if (frames[k].function != others[k].function || frames[k].file != others[k].file ||
+                                    frames[k].line != others[k].line || frames[k].inlined != others[k].inlined)
+                                        abort();
+                        if (block_seek(b, &cursor, rows->starts[i], &row, &end) || row != i ||
+                            end != (i + 1 < rows->row_count ? rows->starts[i + 1] : rows->end))
+                                abort();
+                }
+        }
+        free(rows);
+}
+
 static void walk(const struct block *b)
 {
         struct symbol_frame *frames = calloc(b->node_count + 1u, sizeof *frames);
+        struct symbol_frame *others = calloc(b->node_count + 1u, sizeof *others);
         struct block_cursor cursor = { 0 };
-        uint64_t address = b->base;
+        uint64_t offset = 0;
         uint32_t row, count;
 
-        if (!frames)
+        if (!frames || !others)
                 abort();
         for (uint32_t i = 0; i < b->row_count; i++)
                 if (block_frames(b, i, frames, &count) == ST_OK && count > b->node_count + 1u)
@@ -28,45 +58,49 @@ static void walk(const struct block *b)
         for (unsigned steps = 0; steps < 100000; steps++) {
                 uint64_t end;
 
-                if (block_seek(b, &cursor, address, &row, &end))
+                if (block_seek(b, &cursor, offset, &row, &end))
                         break;
                 if (row >= b->row_count)
                         abort();
-                if (end <= address || end > b->last)
+                if (end <= offset || end > b->span)
                         break;
-                address = end + (steps % 3 == 0 ? (end - address) / 2 : 0);
-                if (address > b->last)
+                offset = end + (steps % 3 == 0 ? (end - offset) / 2 : 0);
+                if (offset > b->span)
                         break;
         }
         for (unsigned i = 0; i < 64; i++) {
                 uint64_t end;
 
                 cursor = (struct block_cursor){ 0 };
-                address = b->base + (b->last - b->base) / 64 * i;
-                if (block_seek(b, &cursor, address, &row, &end) == ST_OK && row >= b->row_count)
+                offset = b->span / 64 * i;
+                if (block_seek(b, &cursor, offset, &row, &end) == ST_OK && row >= b->row_count)
                         abort();
         }
+        compare_readers(b, frames, others);
         free(frames);
+        free(others);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct block b;
         uint64_t checksum;
+        uint32_t number;
         uint8_t *copy;
 
-        if (size < BLOCK_KEY_BYTES + BLOCK_CHECKSUM_BYTES)
+        if (size < sizeof number + BLOCK_CHECKSUM_BYTES)
                 return 0;
-        size -= BLOCK_KEY_BYTES;
+        memcpy(&number, data, sizeof number);
+        number = be32toh(number);
+        size -= sizeof number;
+        /* An exact copy on the heap, so that a read behind the end is seen. */
         copy = malloc(size);
         if (!copy)
                 abort();
-        memcpy(copy, data + BLOCK_KEY_BYTES, size);
-        if (block_open(&b, data, copy, size, NULL) == ST_OK)
-                walk(&b);
-        checksum = htole64(hash64(copy, size - BLOCK_CHECKSUM_BYTES) ^ hash64(data, BLOCK_KEY_BYTES));
-        memcpy(copy + size - BLOCK_CHECKSUM_BYTES, &checksum, sizeof checksum);
-        if (block_open(&b, data, copy, size, NULL) == ST_OK)
+        memcpy(copy, data + sizeof number, size);
+        checksum = htole64(hash64(copy, size - sizeof checksum) ^ number);
+        memcpy(copy + size - sizeof checksum, &checksum, sizeof checksum);
+        if (block_open(&b, number, copy, size, NULL) == ST_OK)
                 walk(&b);
         free(copy);
         return 0;

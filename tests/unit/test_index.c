@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "common/file.h"
-#include "symbolizer/block.h"
 #include "symbolizer/index_internal.h"
 #include "symbolizer/index_load.h"
+#include "symbolizer/index_verify.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
@@ -120,6 +120,20 @@ static size_t entries(struct symbol_index *index, MDB_dbi dbi)
         return s.ms_entries;
 }
 
+static void fail_with(void *context, const char *text)
+{
+        (void)context;
+        ck_abort_msg("%s", text);
+}
+
+static struct index_verify check_whole(struct symbol_index *index)
+{
+        struct index_verify v = { .problem = fail_with };
+
+        ck_assert_int_eq(symbol_index_verify(index, &v, NULL), ST_OK);
+        return v;
+}
+
 START_TEST(unknown_object_is_absent)
 {
         struct symbol_index *index = open_index(false);
@@ -137,14 +151,15 @@ START_TEST(each_load_takes_a_greater_generation_and_deletes_the_old_blocks)
         struct symbol_index *index = open_index(false);
         struct symbol_table t = table_of(20000, 1, QUALITY_DWARF);
         uint64_t first = load(index, &t, true), second;
-        size_t blocks = entries(index, index->ranges);
+        size_t blocks = entries(index, index->blocks);
 
         ck_assert_uint_gt(blocks, 10);
         second = load(index, &t, true);
         ck_assert_uint_gt(second, first);
-        ck_assert_uint_eq(entries(index, index->ranges), blocks);
+        ck_assert_uint_eq(entries(index, index->blocks), blocks);
         ck_assert_uint_eq(entries(index, index->garbage), 0);
         ck_assert_uint_eq(object_of(index, &t.build_id).generation, second);
+        ck_assert_uint_eq(check_whole(index).shared_blocks, 0);
         symbol_table_deinit(&t);
         finish(index);
 }
@@ -235,6 +250,109 @@ START_TEST(texts_of_a_second_build_cost_nothing)
 }
 END_TEST
 
+START_TEST(blocks_of_a_second_build_that_moved_are_shared)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(20000, 1, QUALITY_DWARF);
+        struct build_id first = t.build_id;
+        struct index_object_blocks own;
+        struct index_verify v;
+        size_t blocks;
+
+        load(index, &t, true);
+        blocks = entries(index, index->blocks);
+        t.build_id = random_build_id(99);
+        for (uint32_t i = 0; i < t.range_count; i++) {
+                t.ranges[i].start += 0x7fff00001230;
+                t.ranges[i].end += 0x7fff00001230;
+        }
+        load(index, &t, true);
+        ck_assert_uint_eq(entries(index, index->blocks), blocks);
+        ck_assert_uint_lt(object_of(index, &t.build_id).index_bytes * 20, object_of(index, &first).index_bytes);
+        v = check_whole(index);
+        ck_assert_uint_eq(v.shared_blocks, blocks);
+        ck_assert_int_eq(symbol_index_blocks(index, &t.build_id, &own, NULL), ST_OK);
+        ck_assert_uint_eq(own.blocks, blocks);
+        ck_assert_uint_eq(own.shared, blocks);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+/* A range in the middle is longer: what follows has moved against what precedes. */
+START_TEST(a_change_in_the_middle_costs_the_blocks_around_it)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(20000, 1, QUALITY_DWARF);
+        size_t blocks;
+
+        load(index, &t, true);
+        blocks = entries(index, index->blocks);
+        t.build_id = random_build_id(99);
+        t.ranges[10000].end += 16;
+        for (uint32_t i = 10001; i < t.range_count; i++) {
+                t.ranges[i].start += 16;
+                t.ranges[i].end += 16;
+        }
+        load(index, &t, true);
+        ck_assert_uint_gt(blocks, 20);
+        ck_assert_uint_gt(entries(index, index->blocks), blocks);
+        ck_assert_uint_le(entries(index, index->blocks), blocks + 3);
+        check_whole(index);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+START_TEST(blocks_stay_while_another_object_uses_them)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table one = table_of(20000, 1, QUALITY_DWARF), two = table_of(20000, 2, QUALITY_DWARF);
+        enum symbol_state state;
+        size_t blocks;
+
+        load(index, &one, true);
+        blocks = entries(index, index->blocks);
+        one.build_id = random_build_id(99);
+        load(index, &one, true);
+        /* The first object gets other symbols; the second one keeps the shared blocks. */
+        load(index, &two, true);
+        check_whole(index);
+        ck_assert_uint_gt(entries(index, index->blocks), blocks);
+        ck_assert_int_eq(first_line(index, &one, &state) / 100000, 1);
+        ck_assert_int_eq(first_line(index, &two, &state) / 100000, 2);
+        two.build_id = one.build_id;
+        load(index, &two, true);
+        check_whole(index);
+        ck_assert_int_eq(first_line(index, &one, &state) / 100000, 2);
+        ck_assert_uint_le(entries(index, index->blocks), blocks + 5);
+        symbol_table_deinit(&one);
+        symbol_table_deinit(&two);
+        finish(index);
+}
+END_TEST
+
+START_TEST(verify_tells_of_a_missing_block)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(5000, 1, QUALITY_DWARF);
+        struct index_verify v = { 0 };
+        uint32_t second = htobe32(2);
+        MDB_val key = { sizeof second, &second };
+        struct index_write w;
+
+        load(index, &t, true);
+        ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
+        ck_assert_int_eq(mdb_del(w.txn, index->blocks, &key, NULL), 0);
+        ck_assert_int_eq(index_write_commit(&w, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_verify(index, &v, NULL), ST_OK);
+        /* Its object needs it, and its anchor leads nowhere. */
+        ck_assert_uint_eq(v.problems, 2);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
 START_TEST(content_is_there_after_closing)
 {
         struct symbol_index *index = open_index(false);
@@ -297,7 +415,41 @@ START_TEST(another_format_is_refused)
         symbol_index_close(index);
         ck_assert_int_eq(symbol_index_open(dir, false, &again, &err), ST_UNSUPPORTED);
         ck_assert_ptr_nonnull(strstr(err.text, "77"));
+        ck_assert_int_eq(symbol_index_open_anew(dir, &again, &err), ST_UNSUPPORTED);
+        ck_assert_ptr_null(again);
         finish(NULL);
+}
+END_TEST
+
+START_TEST(an_older_format_is_refused_or_begun_anew_with_later_generations)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(3000, 1, QUALITY_DWARF);
+        uint64_t generation = load(index, &t, true);
+        struct index_write w;
+        struct error err;
+        uint32_t format = htole32(1);
+        MDB_dbi ranges;
+
+        ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
+        ck_assert_int_eq(index_write_put(&w, index->meta, "format", 6, &format, 4, 0, NULL), ST_OK);
+        ck_assert_int_eq(mdb_dbi_open(w.txn, "ranges", MDB_CREATE, &ranges), 0);
+        ck_assert_int_eq(index_write_put(&w, ranges, "old", 3, "block", 5, 0, NULL), ST_OK);
+        ck_assert_int_eq(index_write_commit(&w, NULL), ST_OK);
+        symbol_index_close(index);
+        for (int read_only = 0; read_only < 2; read_only++) {
+                ck_assert_int_eq(symbol_index_open(dir, read_only, &index, &err), ST_UNSUPPORTED);
+                ck_assert_ptr_nonnull(strstr(err.text, "cairn serve"));
+        }
+        ck_assert_int_eq(symbol_index_open_anew(dir, &index, &err), ST_OK);
+        ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_ABSENT);
+        ck_assert_uint_eq(check_whole(index).blocks, 0);
+        ck_assert_uint_gt(load(index, &t, true), generation);
+        symbol_index_close(index);
+        index = open_index(false);
+        ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_INDEXED);
+        finish(index);
+        symbol_table_deinit(&t);
 }
 END_TEST
 
@@ -355,7 +507,7 @@ static bool killed_load_leaves_one_version(unsigned steps)
         pid_t pid;
 
         load(index, &one, true);
-        blocks = entries(index, index->ranges);
+        blocks = entries(index, index->blocks);
         symbol_index_close(index);
         pid = fork();
         if (pid == 0) {
@@ -373,11 +525,13 @@ static bool killed_load_leaves_one_version(unsigned steps)
         ck_assert_int_eq(state, SYMBOL_RESOLVED);
         ck_assert(line / 100000 == 1 || line / 100000 == 2);
         /* Version 2 differs in its lines alone, which may change a few blocks' sizes. */
-        ck_assert_uint_ge(entries(index, index->ranges) + 5, blocks);
-        ck_assert_uint_le(entries(index, index->ranges), blocks + 5);
+        ck_assert_uint_ge(entries(index, index->blocks) + 5, blocks);
+        ck_assert_uint_le(entries(index, index->blocks), blocks + 5);
         ck_assert_uint_eq(entries(index, index->garbage), 0);
+        check_whole(index);
         load(index, &two, true);
         ck_assert_int_eq(first_line(index, &one, &state) / 100000, 2);
+        check_whole(index);
         symbol_table_deinit(&one);
         symbol_table_deinit(&two);
         finish(index);
@@ -397,6 +551,8 @@ END_TEST
 TEST_SUITE("index", unknown_object_is_absent, each_load_takes_a_greater_generation_and_deletes_the_old_blocks,
            worse_symbols_never_replace_better_ones, marks_keep_the_symbols_in_use,
            marks_of_an_object_without_symbols_are_its_state, texts_of_a_second_build_cost_nothing,
+           blocks_of_a_second_build_that_moved_are_shared, a_change_in_the_middle_costs_the_blocks_around_it,
+           blocks_stay_while_another_object_uses_them, verify_tells_of_a_missing_block,
            content_is_there_after_closing, second_writer_is_refused, reading_without_an_index_is_not_found,
-           another_format_is_refused, reader_process_beside_the_writer_sees_whole_generations,
+           another_format_is_refused, an_older_format_is_refused_or_begun_anew_with_later_generations, reader_process_beside_the_writer_sees_whole_generations,
            load_killed_at_any_commit_leaves_the_old_symbols_or_the_new)

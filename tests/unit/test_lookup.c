@@ -124,6 +124,97 @@ static uint64_t some_address(const struct symbol_table *t, uint64_t *state)
         }
 }
 
+/* Few keys go to rows one by one, many have blocks unpacked: with each stride another share of the rows. */
+START_TEST(dense_and_sparse_batches_agree_with_the_table)
+{
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(31, 20000, 0x401000);
+        struct symbol_key *keys = calloc(t.range_count, sizeof *keys);
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+
+        load(index, &t);
+        view = begin(index);
+        for (uint32_t stride = 1; stride < 3000; stride = stride * 3 / 2 + 1) {
+                size_t count = 0;
+
+                for (uint32_t i = 0; i < t.range_count; i += stride)
+                        keys[count++] = (struct symbol_key){ .build_id = &t.build_id, .address = t.ranges[i].end - 1 };
+                look_up(view, keys, count, &batch);
+                for (size_t i = 0; i < count; i++)
+                        check_result(view, &t, keys[i].address, &batch, i);
+        }
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        free(keys);
+        finish(index);
+}
+END_TEST
+
+START_TEST(several_threads_answer_as_one_does)
+{
+        enum { KEYS = 50001 };
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(32, 20000, 0xfffffff0), other = table_of(33, 500, 0x1000);
+        struct symbol_key *keys = calloc(KEYS, sizeof *keys);
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        struct error err = { 0 };
+        uint64_t state = 5;
+
+        load(index, &t);
+        load(index, &other);
+        for (size_t i = 0; i < KEYS; i++) {
+                const struct symbol_table *of = i % 5 ? &t : &other;
+
+                keys[i] = (struct symbol_key){ .build_id = &of->build_id, .address = some_address(of, &state) };
+        }
+        view = begin(index);
+        for (unsigned threads = 2; threads < 70; threads *= 3) {
+                ck_assert_msg(symbol_view_lookup_threads(view, keys, KEYS, threads, &batch, &err) == ST_OK, "%s",
+                              err.text);
+                ck_assert_uint_eq(batch.result_count, KEYS);
+                for (size_t i = 0; i < KEYS; i++)
+                        check_result(view, i % 5 ? &t : &other, keys[i].address, &batch, i);
+        }
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        symbol_table_deinit(&other);
+        free(keys);
+        finish(index);
+}
+END_TEST
+
+/* The threads' own transactions see the load that came in between; the view does not. */
+START_TEST(threads_keep_to_the_state_of_the_view)
+{
+        enum { KEYS = 20000 };
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(34, 3000, 0x1000);
+        struct symbol_key *keys = calloc(KEYS, sizeof *keys);
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        uint64_t generation = load(index, &t);
+
+        for (size_t i = 0; i < KEYS; i++)
+                keys[i] = (struct symbol_key){ .build_id = &t.build_id, .address = t.ranges[i % t.range_count].start };
+        view = begin(index);
+        ck_assert_uint_gt(load(index, &t), generation);
+        ck_assert_int_eq(symbol_view_lookup_threads(view, keys, KEYS, 4, &batch, NULL), ST_OK);
+        for (size_t i = 0; i < KEYS; i++)
+                if (batch.results[i].generation != generation)
+                        ck_abort_msg("result %zu is of generation %llu", i,
+                                     (unsigned long long)batch.results[i].generation);
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        free(keys);
+        finish(index);
+}
+END_TEST
+
 START_TEST(random_batch_over_a_big_table_agrees_with_the_table)
 {
         enum { KEYS = 200000 };
@@ -375,7 +466,7 @@ START_TEST(damaged_block_costs_its_own_keys_alone)
         load(index, &t);
         for (uint32_t i = 0; i < t.range_count; i++)
                 keys[i] = (struct symbol_key){ .build_id = &t.build_id, .address = t.ranges[i].start };
-        damage(index, index->ranges, 2, 100);
+        damage(index, index->blocks, 2, 100);
         view = begin(index);
         look_up(view, keys, t.range_count, &batch);
         for (uint32_t i = 0; i < t.range_count; i++) {
@@ -509,7 +600,8 @@ START_TEST(sort_orders_by_the_upper_half)
 }
 END_TEST
 
-TEST_SUITE("lookup", random_batch_over_a_big_table_agrees_with_the_table, every_edge_in_order_agrees_with_the_table,
+TEST_SUITE("lookup", dense_and_sparse_batches_agree_with_the_table, several_threads_answer_as_one_does,
+           threads_keep_to_the_state_of_the_view, random_batch_over_a_big_table_agrees_with_the_table, every_edge_in_order_agrees_with_the_table,
            single_keys_agree_with_the_table, mixed_objects_are_answered_in_the_callers_order,
            file_offsets_are_translated_by_the_segments, empty_batch_is_answered_and_batches_are_reusable,
            view_keeps_its_generation_while_the_object_is_reloaded,

@@ -13,7 +13,7 @@
 
 #define READERS 3
 #define LOADS 12
-#define KEYS 2000
+#define KEYS 9000 /* enough for two threads */
 
 struct shared {
         struct symbol_index *index;
@@ -35,7 +35,7 @@ static void check_batch(struct shared *s, struct symbol_view *view, const struct
 {
         uint64_t generation;
 
-        if (symbol_view_lookup(view, keys, KEYS, batch, NULL)) {
+        if (symbol_view_lookup_threads(view, keys, KEYS, 1 + s->batches % 2, batch, NULL)) {
                 s->wrong++;
                 return;
         }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole block as arrays, for batches that ask for many of its rows. Every
+ * table is read once from front to back; what block_read.c checks for each row
+ * is checked here for each entry.
+ */
+#include "symbolizer/block.h"
+#include "symbolizer/block_bits.h"
+
+static inline bool unpack_starts(const struct block *b, struct block_rows *r)
+{
+        uint64_t mask = low_mask(b->low_width), last = 0;
+        uint32_t row = 0;
+
+        for (uint32_t at = 0; at < b->high_bits; at += 64) {
+                uint64_t word = load_le64(b->high + at / 8);
+
+                if (b->high_bits - at < 64)
+                        word &= low_mask(b->high_bits - at);
+                for (; word; word &= word - 1) {
+                        uint64_t bucket = at + (unsigned)__builtin_ctzll(word) - row, start;
+
+                        if (row == b->row_count)
+                                return false;
+                        start = bucket << b->low_width | (load_bits(b->low, (uint64_t)row * b->low_width) & mask);
+                        if (row ? start <= last : start != 0)
+                                return false;
+                        r->starts[row++] = (uint32_t)start;
+                        last = start;
+                }
+        }
+        r->starts[row] = UINT32_MAX;
+        return row == b->row_count && last <= b->span && last < UINT32_MAX;
+}
+
+static inline bool unpack_runs(const struct block *b, struct block_rows *r)
+{
+        uint64_t mask = low_mask(b->scope_width);
+        uint16_t scopes[BLOCK_RECORDS_MAX + 1];
+        uint32_t run = 0, runs = 0, row = 0;
+
+        for (; row < b->row_count; row += 64) {
+                uint64_t word = load_le64(b->run_bits + row / 8);
+
+                runs += popcount64(b->row_count - row < 64 ? word & low_mask(b->row_count - row) : word);
+        }
+        if (!(b->run_bits[0] & 1) || runs != b->run_count)
+                return false;
+        for (uint32_t i = 0; i < b->run_count; i++) {
+                scopes[i + 1] = (uint16_t)(load_bits(b->runs, (uint64_t)i * b->scope_width) & mask);
+                if (scopes[i + 1] > b->scope_count)
+                        return false;
+        }
+        for (row = 0; row < b->row_count;) {
+                uint64_t word = load_le64(b->run_bits + row / 8);
+                uint32_t end = row + 64 < b->row_count ? row + 64 : b->row_count;
+
+                for (; row < end; row++, word >>= 1) {
+                        run += word & 1;
+                        r->row_scopes[row] = scopes[run];
+                }
+        }
+        return true;
+}
+
+static inline bool unpack_scopes(const struct block *b, struct block_rows *r)
+{
+        unsigned site_bits = b->function_width + b->file_width + b->line_high_width;
+        uint32_t bit_count = b->scope_count + b->node_count + 1, scope = 0;
+
+        for (uint32_t at = 0; at < bit_count; at += 64) {
+                uint64_t word = load_le64(b->scope_bits + at / 8);
+
+                if (bit_count - at < 64)
+                        word &= low_mask(bit_count - at);
+                for (; word; word &= word - 1) {
+                        uint32_t parent = at + (unsigned)__builtin_ctzll(word) - scope, site;
+                        struct block_entry *e = &r->scopes[scope + 1];
+                        uint64_t bit;
+
+                        if (scope == b->scope_count || parent > b->node_count)
+                                return false;
+                        site = (uint32_t)(load_bits(b->scope_sites, (uint64_t)scope * b->site_width) &
+                                          low_mask(b->site_width));
+                        if (site >= b->site_count)
+                                return false;
+                        bit = (uint64_t)site * site_bits;
+                        e->function = b->function_base +
+                                      (uint32_t)(load_bits(b->sites, bit) & low_mask(b->function_width));
+                        bit += b->function_width;
+                        e->file = b->file_base + (uint32_t)(load_bits(b->sites, bit) & low_mask(b->file_width));
+                        bit += b->file_width;
+                        e->line = (b->line_base +
+                                   (uint32_t)(load_bits(b->sites, bit) & low_mask(b->line_high_width)))
+                                  << b->line_width;
+                        e->parent = parent;
+                        scope++;
+                }
+        }
+        return scope == b->scope_count;
+}
+
+static inline bool unpack_nodes(const struct block *b, struct block_rows *r)
+{
+        uint32_t bit_count = b->node_count + b->scope_count, node = 0;
+
+        for (uint32_t at = 0; at < bit_count; at += 64) {
+                uint64_t word = load_le64(b->node_bits + at / 8);
+
+                if (bit_count - at < 64)
+                        word &= low_mask(bit_count - at);
+                for (; word; word &= word - 1) {
+                        uint32_t scope = at + (unsigned)__builtin_ctzll(word) - node;
+
+                        if (node == b->node_count || scope >= b->scope_count || r->scopes[scope + 1].parent > node)
+                                return false;
+                        r->nodes[node + 1] = r->scopes[scope + 1];
+                        r->nodes[node + 1].line |= (uint32_t)(load_bits(b->node_lines, (uint64_t)node * b->line_width) &
+                                                              low_mask(b->line_width));
+                        node++;
+                }
+        }
+        return node == b->node_count;
+}
+
+BLOCK_CLONES enum status block_unpack(const struct block *b, struct block_rows *ret)
+{
+        ret->row_count = b->row_count;
+        ret->lines = b->lines;
+        ret->line_width = b->line_width;
+        ret->node_count = b->node_count;
+        ret->scope_count = b->scope_count;
+        ret->end = b->span + 1;
+        return unpack_starts(b, ret) && unpack_runs(b, ret) && unpack_scopes(b, ret) && unpack_nodes(b, ret)
+                       ? ST_OK
+                       : ST_BAD_DATA;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/index_verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "symbolizer/block_bits.h"
+#include "symbolizer/index_map.h"
+#include "symbolizer/index_object.h"
+
+/* ---- one object */
+
+static enum status add_block(struct symbol_index *index, MDB_txn *txn, uint32_t number, struct index_object_blocks *r,
+                             struct error *err)
+{
+        uint32_t number_be = htobe32(number);
+        MDB_val key = { sizeof number_be, &number_be }, value, users;
+        struct block block;
+        enum status st;
+        int rc = mdb_get(txn, index->blocks, &key, &value);
+
+        if (rc)
+                return error_set(err, ST_BAD_DATA, "block %u of the index cannot be read: %s", number, mdb_strerror(rc));
+        st = block_open(&block, number, value.mv_data, value.mv_size, err);
+        if (st)
+                return st;
+        block_add_sizes(&block, &r->sizes);
+        r->blocks++;
+        r->shared += mdb_get(txn, index->block_users, &key, &users) == 0;
+        return ST_OK;
+}
+
+static enum status walk_maps(struct symbol_index *index, MDB_txn *txn, uint32_t object, struct index_object_blocks *r,
+                             struct error *err)
+{
+        struct map_key first = map_key_make(object, 0);
+        MDB_val key = { sizeof first.bytes, first.bytes }, value;
+        MDB_cursor *cursor;
+        enum status st = ST_OK;
+        int rc = mdb_cursor_open(txn, index->maps, &cursor);
+
+        if (rc)
+                return index_error(err, index, rc, "cannot read the index");
+        rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+        while (rc == 0 && !st && key.mv_size == MAP_KEY_BYTES && map_key_object(key.mv_data) == object) {
+                struct map_page page;
+
+                st = map_page_open(&page, key.mv_data, key.mv_size, value.mv_data, value.mv_size, err);
+                r->map_bytes += key.mv_size + value.mv_size;
+                for (uint32_t i = 0; !st && i < page.count; i++)
+                        st = add_block(index, txn, map_page_block(&page, i), r, err);
+                rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+        }
+        mdb_cursor_close(cursor);
+        return st || !rc || rc == MDB_NOTFOUND ? st : index_error(err, index, rc, "cannot read the index");
+}
+
+enum status symbol_index_blocks(struct symbol_index *index, const struct build_id *id, struct index_object_blocks *ret,
+                                struct error *err)
+{
+        struct index_object_blocks r = { 0 };
+        struct index_object object;
+        MDB_txn *txn;
+        enum status st = index_error(err, index, mdb_txn_begin(index->env, NULL, MDB_RDONLY, &txn),
+                                     "cannot read the index");
+
+        if (st)
+                return st;
+        st = index_object_get(index, txn, id, &object, err);
+        if (!st && object.number)
+                st = walk_maps(index, txn, object.number, &r, err);
+        mdb_txn_abort(txn);
+        if (!st)
+                *ret = r;
+        return st;
+}
+
+/* ---- everything */
+
+struct verify {
+        struct symbol_index *index;
+        struct index_verify *v;
+        MDB_txn *txn;
+        struct seen {
+                uint32_t number, users, ids, anchor;
+                uint64_t span;
+        } *blocks;              /* by number */
+        size_t block_count, block_capacity;
+        uint32_t *objects;      /* numbers in use or garbage */
+        size_t object_count, object_capacity;
+        uint32_t last_function, last_file;
+        struct block_rows *rows;
+};
+
+static void __attribute__((format(printf, 2, 3))) problem(struct verify *c, const char *format, ...)
+{
+        char text[240];
+        va_list list;
+
+        va_start(list, format);
+        vsnprintf(text, sizeof text, format, list);
+        va_end(list);
+        c->v->problems++;
+        if (c->v->problem)
+                c->v->problem(c->v->context, text);
+}
+
+static bool append(void **array, size_t *capacity, size_t count, size_t size)
+{
+        size_t wanted = *capacity ? 2 * *capacity : 256;
+        void *bigger;
+
+        if (count < *capacity)
+                return true;
+        bigger = reallocarray(*array, wanted, size);
+        if (!bigger)
+                return false;
+        *array = bigger;
+        *capacity = wanted;
+        return true;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+static struct seen *find_block(struct verify *c, uint32_t number)
+{
+        return c->block_count ? bsearch(&number, c->blocks, c->block_count, sizeof *c->blocks, compare_numbers) : NULL;
+}
+
+/* Call visit for each entry of a database; false ends with ST_NO_MEMORY. */
+static enum status each(struct verify *c, MDB_dbi dbi, bool (*visit)(struct verify *, const MDB_val *, const MDB_val *),
+                        struct error *err)
+{
+        MDB_val key, value;
+        MDB_cursor *cursor;
+        bool room = true;
+        int rc = mdb_cursor_open(c->txn, dbi, &cursor);
+
+        if (rc)
+                return index_error(err, c->index, rc, "cannot read the index");
+        for (rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); rc == 0 && room;
+             rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))
+                room = visit(c, &key, &value);
+        mdb_cursor_close(cursor);
+        if (!room)
+                return error_no_memory(err);
+        return rc == MDB_NOTFOUND ? ST_OK : index_error(err, c->index, rc, "cannot read the index");
+}
+
+static uint32_t number_of(const MDB_val *key)
+{
+        uint32_t number = 0;
+
+        if (key->mv_size == sizeof number)
+                memcpy(&number, key->mv_data, sizeof number);
+        return be32toh(number);
+}
+
+static void check_numbers(struct verify *c, uint32_t block)
+{
+        for (uint32_t i = 1; i <= c->rows->scope_count; i++)
+                if (c->rows->scopes[i].function > c->last_function || c->rows->scopes[i].file > c->last_file) {
+                        problem(c, "block %u names a function or file that the index does not have", block);
+                        return;
+                }
+}
+
+static bool visit_block(struct verify *c, const MDB_val *key, const MDB_val *value)
+{
+        uint32_t number = number_of(key);
+        struct block block;
+        struct error err;
+
+        if (!append((void **)&c->blocks, &c->block_capacity, c->block_count, sizeof *c->blocks))
+                return false;
+        c->v->blocks++;
+        if (block_open(&block, number, value->mv_data, value->mv_size, &err)) {
+                problem(c, "%s", err.text);
+                block = (struct block){ 0 };
+        } else if (block_unpack(&block, c->rows)) {
+                problem(c, "block %u holds what no writer makes", number);
+        } else {
+                check_numbers(c, number);
+        }
+        c->blocks[c->block_count++] = (struct seen){ .number = number, .anchor = block.anchor, .span = block.span };
+        return true;
+}
+
+static bool visit_object(struct verify *c, const MDB_val *key, const MDB_val *value)
+{
+        struct build_id id = { 0 };
+        struct index_object object;
+        struct error err;
+
+        (void)value;
+        c->v->objects++;
+        if (key->mv_size > sizeof id.bytes) {
+                problem(c, "an object has a build-id of %zu bytes", key->mv_size);
+                return true;
+        }
+        memcpy(id.bytes, key->mv_data, key->mv_size);
+        id.size = (uint8_t)key->mv_size;
+        if (index_object_get(c->index, c->txn, &id, &object, &err)) {
+                problem(c, "%s", err.text);
+                return true;
+        }
+        if (!append((void **)&c->objects, &c->object_capacity, c->object_count, sizeof *c->objects))
+                return false;
+        c->objects[c->object_count++] = object.number;
+        return true;
+}
+
+static bool visit_garbage(struct verify *c, const MDB_val *key, const MDB_val *value)
+{
+        (void)value;
+        if (!append((void **)&c->objects, &c->object_capacity, c->object_count, sizeof *c->objects))
+                return false;
+        c->objects[c->object_count++] = number_of(key);
+        return true;
+}
+
+static void visit_entry(struct verify *c, const struct map_page *page, uint32_t object, uint32_t entry)
+{
+        uint64_t start = map_page_start(page, entry);
+        uint64_t limit = entry + 1 < page->count ? map_page_start(page, entry + 1) - 1 : page->last;
+        struct seen *block = find_block(c, map_page_block(page, entry));
+
+        if (!block) {
+                problem(c, "object %u needs block %u, which is not there", object, map_page_block(page, entry));
+                return;
+        }
+        block->users++;
+        if (limit < start || block->span > limit - start)
+                problem(c, "block %u of object %u reaches into the next one", block->number, object);
+}
+
+static bool visit_map(struct verify *c, const MDB_val *key, const MDB_val *value)
+{
+        struct map_page page;
+        struct error err;
+        uint32_t object;
+
+        c->v->map_pages++;
+        if (map_page_open(&page, key->mv_data, key->mv_size, value->mv_data, value->mv_size, &err)) {
+                problem(c, "%s", err.text);
+                return true;
+        }
+        object = map_key_object(key->mv_data);
+        if (!c->object_count || !bsearch(&object, c->objects, c->object_count, sizeof object, compare_numbers))
+                problem(c, "object %u has a map, but nobody has that number", object);
+        for (uint32_t i = 0; i < page.count; i++)
+                visit_entry(c, &page, object, i);
+        return true;
+}
+
+static bool visit_id(struct verify *c, const MDB_val *key, const MDB_val *value)
+{
+        uint32_t halves[2] = { 0 };
+        struct seen *block;
+
+        (void)key;
+        if (value->mv_size == sizeof halves)
+                memcpy(halves, value->mv_data, sizeof halves);
+        block = find_block(c, be32toh(halves[1]));
+        if (!block || block->anchor != be32toh(halves[0]))
+                problem(c, "an anchor leads to block %u, which does not begin that way", be32toh(halves[1]));
+        else
+                block->ids++;
+        return true;
+}
+
+static bool visit_users(struct verify *c, const MDB_val *key, const MDB_val *value)
+{
+        struct seen *block = find_block(c, number_of(key));
+        uint32_t users = value->mv_size == 4 ? load_le32(value->mv_data) : 0;
+
+        if (!block || users == 0 || block->users != (uint64_t)users + 1)
+                problem(c, "block %u has %u users and is said to have %llu", number_of(key), block ? block->users : 0,
+                        (unsigned long long)users + 1);
+        else
+                c->v->shared_blocks++;
+        return true;
+}
+
+static void check_blocks(struct verify *c)
+{
+        for (size_t i = 0; i < c->block_count; i++) {
+                const struct seen *b = &c->blocks[i];
+                uint32_t number_be = htobe32(b->number);
+                MDB_val key = { sizeof number_be, &number_be }, users;
+
+                if (b->users == 0)
+                        problem(c, "block %u has no user", b->number);
+                if (b->users > 1 && mdb_get(c->txn, c->index->block_users, &key, &users))
+                        problem(c, "block %u has %u users and is said to have 1", b->number, b->users);
+                if (b->ids != 1)
+                        problem(c, "block %u has %u anchors", b->number, b->ids);
+        }
+}
+
+/* The last text of a page: all of the page is read for it. */
+static enum status check_strings(struct verify *c, const struct strings *s, struct error *err)
+{
+        _cleanup_buf_ struct buf text;
+        MDB_val key, value;
+        MDB_cursor *cursor;
+        int rc = mdb_cursor_open(c->txn, s->pages, &cursor);
+
+        if (rc)
+                return index_error(err, c->index, rc, "cannot read the index");
+        buf_init(&text, MiB(1));
+        for (rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); rc == 0;
+             rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+                struct error e;
+
+                c->v->string_pages++;
+                if (strings_get(s, c->txn, number_of(&key), &text, &e))
+                        problem(c, "%s", e.text);
+        }
+        mdb_cursor_close(cursor);
+        return rc == MDB_NOTFOUND ? ST_OK : index_error(err, c->index, rc, "cannot read the index");
+}
+
+static enum status verify(struct verify *c, struct error *err)
+{
+        struct symbol_index *index = c->index;
+        enum status st = strings_last(&index->functions, c->txn, &c->last_function, err);
+
+        if (!st)
+                st = strings_last(&index->files, c->txn, &c->last_file, err);
+        if (!st)
+                st = each(c, index->blocks, visit_block, err);
+        if (!st)
+                st = each(c, index->objects, visit_object, err);
+        if (!st)
+                st = each(c, index->garbage, visit_garbage, err);
+        if (st)
+                return st;
+        if (c->object_count)
+                qsort(c->objects, c->object_count, sizeof *c->objects, compare_numbers);
+        st = each(c, index->maps, visit_map, err);
+        if (!st)
+                st = each(c, index->block_ids, visit_id, err);
+        if (!st)
+                st = each(c, index->block_users, visit_users, err);
+        if (st)
+                return st;
+        check_blocks(c);
+        st = check_strings(c, &index->functions, err);
+        return st ? st : check_strings(c, &index->files, err);
+}
+
+enum status symbol_index_verify(struct symbol_index *index, struct index_verify *v, struct error *err)
+{
+        struct verify c = { .index = index, .v = v, .rows = malloc(sizeof *c.rows) };
+        enum status st;
+
+        v->objects = v->map_pages = v->blocks = v->shared_blocks = v->string_pages = v->problems = 0;
+        if (!c.rows)
+                return error_no_memory(err);
+        st = index_error(err, index, mdb_txn_begin(index->env, NULL, MDB_RDONLY, &c.txn), "cannot read the index");
+        if (!st) {
+                st = verify(&c, err);
+                mdb_txn_abort(c.txn);
+        }
+        free(c.blocks);
+        free(c.objects);
+        free(c.rows);
+        return st;
+}
