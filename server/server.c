@@ -113,6 +113,11 @@ static enum status open_stores(struct server *s, struct error *err)
         }
         if (!st)
                 st = missing_is_fine(s, symbol_index_open(index, read_only, &s->symbols, err), err);
+        if (st == ST_UNSUPPORTED && !read_only) {
+                st = symbol_index_open_anew(index, &s->symbols, err);
+                if (!st)
+                        log_info("index", "has an older format, is made anew from the stored objects");
+        }
         if (!st)
                 st = missing_is_fine(s, debuginfo_store_open(objects, read_only, &s->objects, err), err);
         return st ? st : open_profiles(s, profiles, err);
