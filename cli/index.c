@@ -13,6 +13,7 @@
 #include "symbolizer/extract_find.h"
 #include "symbolizer/extract_worker.h"
 #include "symbolizer/index_load.h"
+#include "symbolizer/index_verify.h"
 
 #define NAME "index"
 
@@ -26,9 +27,10 @@ struct index_command {
 
 static const struct usage usage = {
         .synopsis = "cairn index [OPTION]... FILE...\n"
-                    "       cairn index stat [OPTION]... FILE|BUILD-ID",
-        .about = "Put the symbols of ELF files into the index of a data directory, or say what the index\n"
-                 "has of one object. Debug files that belong to a FILE are found by themselves.\n"
+                    "       cairn index stat [OPTION]... FILE|BUILD-ID\n"
+                    "       cairn index verify [OPTION]...",
+        .about = "Put the symbols of ELF files into the index of a data directory, say what the index has\n"
+                 "of one object, or check all of it. Debug files that belong to a FILE are found by themselves.\n"
                  "While a service has the directory open, hand it files with cairn-upload instead.",
         .examples = "  cairn index --data ./cairn-data /usr/bin/python3.11\n"
                     "  cairn index stat --json /usr/bin/python3.11",
@@ -47,8 +49,25 @@ static enum status object_of(struct symbol_index *index, const struct build_id *
         return st;
 }
 
+/* Bytes of an object's blocks by kind; blocks shared with others are counted too. */
+static void write_json_blocks(struct index_command *c, const struct index_object_blocks *b)
+{
+        json_out_object(&c->out, "blocks");
+        json_out_uint(&c->out, "count", b->blocks);
+        json_out_uint(&c->out, "shared", b->shared);
+        json_out_uint(&c->out, "map_bytes", b->map_bytes);
+        json_out_uint(&c->out, "start_bytes", b->sizes.starts);
+        json_out_uint(&c->out, "run_bytes", b->sizes.runs);
+        json_out_uint(&c->out, "line_bytes", b->sizes.lines);
+        json_out_uint(&c->out, "scope_bytes", b->sizes.scopes);
+        json_out_uint(&c->out, "node_bytes", b->sizes.nodes);
+        json_out_uint(&c->out, "site_bytes", b->sizes.sites);
+        json_out_uint(&c->out, "head_bytes", b->sizes.heads);
+        json_out_object_end(&c->out);
+}
+
 static void write_json(struct index_command *c, const char *file, const struct build_id *id,
-                       const struct symbol_object *o)
+                       const struct symbol_object *o, const struct index_object_blocks *b)
 {
         char hex[BUILD_ID_HEX_MAX];
 
@@ -69,10 +88,13 @@ static void write_json(struct index_command *c, const char *file, const struct b
         json_out_uint(&c->out, "block_bytes", o->block_bytes);
         json_out_uint(&c->out, "string_bytes", o->string_bytes);
         json_out_int(&c->out, "indexed_unix_s", o->indexed_unix_s);
+        if (b)
+                write_json_blocks(c, b);
         json_out_object_end(&c->out);
 }
 
-static void write_text(struct index_command *c, const struct build_id *id, const struct symbol_object *o)
+static void write_text(struct index_command *c, const struct build_id *id, const struct symbol_object *o,
+                       const struct index_object_blocks *b)
 {
         char hex[BUILD_ID_HEX_MAX];
 
@@ -83,6 +105,12 @@ static void write_text(struct index_command *c, const struct build_id *id, const
                    o->range_count, o->function_count, o->file_count);
         buf_printf(&c->text, "index bytes: %" PRIu64 " (blocks %" PRIu64 ", strings %" PRIu64 ")\n", o->index_bytes,
                    o->block_bytes, o->string_bytes);
+        buf_printf(&c->text,
+                   "blocks:      %" PRIu64 ", %" PRIu64 " of them shared; maps %" PRIu64 " bytes\n"
+                   "in blocks:   starts %" PRIu64 ", runs %" PRIu64 ", lines %" PRIu64 ", scopes %" PRIu64
+                   ", nodes %" PRIu64 ", sites %" PRIu64 ", heads %" PRIu64 " bytes\n",
+                   b->blocks, b->shared, b->map_bytes, b->sizes.starts, b->sizes.runs, b->sizes.lines, b->sizes.scopes,
+                   b->sizes.nodes, b->sizes.sites, b->sizes.heads);
 }
 
 static enum status index_file(struct index_command *c, const char *path, struct error *err)
@@ -106,7 +134,7 @@ static enum status index_file(struct index_command *c, const char *path, struct 
         if (!st)
                 st = object_of(c->index, &table.build_id, &object, err);
         if (!st && c->json) {
-                write_json(c, path, &table.build_id, &object);
+                write_json(c, path, &table.build_id, &object, NULL);
         } else if (!st) {
                 char hex[BUILD_ID_HEX_MAX];
 
@@ -177,6 +205,7 @@ static enum status parse_object(const char *text, struct build_id *ret, struct e
 static enum status stat_object(struct index_command *c, const char *text, struct error *err)
 {
         char hex[BUILD_ID_HEX_MAX];
+        struct index_object_blocks blocks;
         struct symbol_object object;
         struct build_id id;
         enum status st = parse_object(text, &id, err);
@@ -188,14 +217,60 @@ static enum status stat_object(struct index_command *c, const char *text, struct
         if (object.state == OBJECT_ABSENT)
                 return error_set(err, ST_NOT_FOUND, "the index has nothing of %s; index or upload its file",
                                  build_id_hex(&id, hex));
+        st = symbol_index_blocks(c->index, &id, &blocks, err);
+        if (st)
+                return st;
         if (c->json)
-                write_json(c, NULL, &id, &object);
+                write_json(c, NULL, &id, &object, &blocks);
         else
-                write_text(c, &id, &object);
+                write_text(c, &id, &object, &blocks);
         if (c->json)
                 buf_append_str(&c->text, "\n");
         print(c);
         return ST_OK;
+}
+
+static void note_problem(void *context, const char *text)
+{
+        struct index_command *c = context;
+
+        if (c->json)
+                json_out_str(&c->out, NULL, text);
+        else
+                buf_printf(&c->text, "%s\n", text);
+}
+
+static enum status verify(struct index_command *c, struct error *err)
+{
+        struct index_verify v = { .problem = note_problem, .context = c };
+        enum status st;
+
+        if (c->json) {
+                json_out_object(&c->out, NULL);
+                json_out_array(&c->out, "problems");
+        }
+        st = symbol_index_verify(c->index, &v, err);
+        if (st)
+                return st;
+        if (c->json) {
+                json_out_array_end(&c->out);
+                json_out_uint(&c->out, "objects", v.objects);
+                json_out_uint(&c->out, "map_pages", v.map_pages);
+                json_out_uint(&c->out, "blocks", v.blocks);
+                json_out_uint(&c->out, "shared_blocks", v.shared_blocks);
+                json_out_uint(&c->out, "string_pages", v.string_pages);
+                json_out_object_end(&c->out);
+                buf_append_str(&c->text, "\n");
+        } else {
+                buf_printf(&c->text,
+                           "%" PRIu64 " objects, %" PRIu64 " map pages, %" PRIu64 " blocks (%" PRIu64 " shared), %" PRIu64
+                           " pages of strings: %" PRIu64 " problems\n",
+                           v.objects, v.map_pages, v.blocks, v.shared_blocks, v.string_pages, v.problems);
+        }
+        print(c);
+        return v.problems ? error_set(err, ST_BAD_DATA, "the index has %" PRIu64 " problems; index the files again, or "
+                                      "delete it and let cairn serve make it anew", v.problems)
+                          : ST_OK;
 }
 
 static enum status parse(struct index_command *c, int *argc, char ***argv, struct error *err)
@@ -209,7 +284,7 @@ static enum status parse(struct index_command *c, int *argc, char ***argv, struc
         enum status st = options_parse(&usage, specs, argc, argv, err);
 
         if (!st && *argc == 0)
-                st = error_set(err, ST_USAGE, "name a file to index, or stat and an object");
+                st = error_set(err, ST_USAGE, "name a file to index, or stat and an object, or verify");
         return st;
 }
 
@@ -231,17 +306,21 @@ int command_index(int argc, char **argv)
         struct index_command c = { .data = "./cairn-data", .debug_directory = DEBUG_DIRECTORY };
         struct error err;
         enum status st = parse(&c, &argc, &argv, &err);
-        bool stat = !st && strcmp(argv[0], "stat") == 0;
+        bool stat = !st && strcmp(argv[0], "stat") == 0, check = !st && strcmp(argv[0], "verify") == 0;
         int code = EXIT_DONE;
 
         if (stat && argc != 2)
                 st = error_set(&err, ST_USAGE, "stat takes one file or build-id");
+        if (check && argc != 1)
+                st = error_set(&err, ST_USAGE, "verify takes no file");
         if (!st)
-                st = open_index(&c, stat, &err);
+                st = open_index(&c, stat || check, &err);
         buf_init(&c.text, MiB(16));
         json_out_init(&c.out, &c.text);
         if (!st && stat)
                 st = stat_object(&c, argv[1], &err);
+        else if (!st && check)
+                st = verify(&c, &err);
         else if (!st)
                 code = index_files(&c, argc, argv);
         buf_deinit(&c.text);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn index and cairn index stat on a program compiled here.
+# cairn index, cairn index stat and cairn index verify on a program compiled here.
 set -eu
 cairn=${CAIRN_BUILD:-$PWD/build}/cairn
 count=0
@@ -52,6 +52,12 @@ check "bytes are counted" [ "$(member after.json index_bytes)" -gt 100 ]
 check "the worse file does not replace the better symbols" grep -q better kept
 "$cairn" index stat --json "$(member after.json build_id)" > again.json
 check "a build-id names the same object" cmp -s after.json again.json
+
+check "the kinds of bytes are told" quietly "$cairn" index stat prog
+check "among them sites" grep -q "sites [1-9]" out
+check "the index holds together" quietly "$cairn" index verify
+check "and says of how much" quietly "$cairn" index verify --json
+check "with no problem" [ "$(member out shared_blocks)" -eq 0 ]
 
 check "what is not ELF is bad data" [ "$(exit_of "$cairn" index prog.c)" -eq 2 ]
 check "and says so with the file's name" grep -q "prog.c.*not an ELF" err
