@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads symbol tables into an index and times batch lookups on one core:
- *   bench_lookup [FILE...]   ELF files with symbols; without one, a made table
- * For each: size of the index, time of the load, and of batches of a million
- * keys: uniform over the ranges' bytes and skewed to few functions, unsorted
- * and sorted. Best of RUNS.
+ * Loads symbols into an index and measures it against what it should reach:
+ *   bench_lookup [FILE[,SECOND]...]
+ * FILE and SECOND, a later build of it, are ELF files or symbol table files;
+ * without any, a made table is taken. For each: size of the index, by kind, and
+ * of a second build; rates of batches of random addresses, all frames as
+ * numbers, best of RUNS. Rates are of CPU time of one core, but for several
+ * threads. Peers, when they are there, are asked about the same file:
+ * llvm-gsymutil for its size, llvm-symbolizer for its rate as a whole process.
  */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -17,10 +24,14 @@
 #include "symbolizer/extract.h"
 #include "symbolizer/index_internal.h"
 #include "symbolizer/index_load.h"
+#include "symbolizer/index_verify.h"
 #include "tests/support/random_table.h"
 
 #define KEYS 1000000
-#define RUNS 7
+#define PEER_KEYS 100000
+#define RUNS 9
+
+static char dir[64];
 
 static void die(const char *what, const struct error *err)
 {
@@ -28,16 +39,13 @@ static void die(const char *what, const struct error *err)
         exit(1);
 }
 
+/* ---- keys */
+
 static int compare_keys(const void *a, const void *b)
 {
         uint64_t x = ((const struct symbol_key *)a)->address, y = ((const struct symbol_key *)b)->address;
 
         return (x > y) - (x < y);
-}
-
-static uint64_t range_start(const struct symbol_table *t, uint32_t i)
-{
-        return t->ranges[i].start;
 }
 
 /* A uniform byte of all ranges, found through the running sum of their sizes. */
@@ -60,7 +68,7 @@ static void make_uniform(const struct symbol_table *t, struct symbol_key *keys)
                                 high = mid;
                 }
                 keys[k] = (struct symbol_key){ .build_id = &t->build_id,
-                                               .address = range_start(t, low) + at - sums[low] };
+                                               .address = t->ranges[low].start + at - sums[low] };
         }
         free(sums);
 }
@@ -76,143 +84,266 @@ static void make_skewed(const struct symbol_table *t, struct symbol_key *keys)
 
                 keys[k] = (struct symbol_key){
                         .build_id = &t->build_id,
-                        .address = range_start(t, (uint32_t)(rank * 2654435761u % t->range_count)) };
+                        .address = t->ranges[rank * 2654435761u % t->range_count].start };
         }
 }
 
-static void run(struct symbol_index *index, const struct symbol_key *keys, size_t count, const char *what)
+static void sort_each(struct symbol_key *keys, size_t count)
 {
-        struct symbol_batch batch = { 0 };
-        struct error err = { 0 };
-        int64_t best = INT64_MAX;
-        uint64_t frames = 0, resolved = 0;
-
-        for (unsigned r = 0; r < RUNS; r++) {
-                int64_t begin = monotonic_ns(), took;
-
-                for (size_t at = 0; at < KEYS; at += count) {
-                        struct symbol_view *view;
-
-                        if (symbol_view_begin(index, &view, &err) ||
-                            symbol_view_lookup(view, keys + at, count, &batch, &err))
-                                die("lookup", &err);
-                        symbol_view_end(view);
-                }
-                took = monotonic_ns() - begin;
-                best = took < best ? took : best;
-        }
-        for (size_t i = 0; i < batch.result_count; i++) {
-                frames += batch.results[i].frame_count;
-                resolved += batch.results[i].state == SYMBOL_RESOLVED;
-        }
-        printf("  %-34s %7.1f ns/address %7.1f M/s  (%.1f%% resolved, %.2f frames each)\n", what,
-               (double)best / KEYS, 1e3 * KEYS / (double)best, 100.0 * (double)resolved / (double)batch.result_count,
-               (double)frames / (double)(resolved ? resolved : 1));
-        symbol_batch_deinit(&batch);
+        for (size_t at = 0; at < KEYS; at += count)
+                qsort(keys + at, count, sizeof *keys, compare_keys);
 }
 
-static void measure_lookups(struct symbol_index *index, const struct symbol_table *t)
-{
-        struct symbol_key *keys = calloc(KEYS, sizeof *keys);
+/* ---- rates */
 
-        make_uniform(t, keys);
-        run(index, keys, KEYS, "1 M uniform, unsorted");
-        run(index, keys, 10000, "10 k batches, uniform, unsorted");
-        qsort(keys, KEYS, sizeof *keys, compare_keys);
-        run(index, keys, KEYS, "1 M uniform, sorted");
-        make_skewed(t, keys);
-        run(index, keys, KEYS, "1 M skewed, unsorted");
-        qsort(keys, KEYS, sizeof *keys, compare_keys);
-        run(index, keys, KEYS, "1 M skewed, sorted");
-        free(keys);
-}
-
-static double milliseconds(int64_t since)
-{
-        return (double)(monotonic_ns() - since) / 1e6;
-}
-
-/* Entries of the index's databases and what they fill, in bytes; then everything, in whole pages. */
-static void print_databases(struct symbol_index *index)
-{
-        const struct {
-                const char *name;
-                MDB_dbi dbi;
-        } all[] = { { "ranges", index->ranges },
-                    { "function_pages", index->functions.pages },
-                    { "file_pages", index->files.pages } };
-        MDB_envinfo info;
-        MDB_txn *txn;
-
-        if (mdb_txn_begin(index->env, NULL, MDB_RDONLY, &txn))
-                return;
-        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-                MDB_stat s;
-
-                if (mdb_stat(txn, all[i].dbi, &s) == 0)
-                        printf("  %-16s %8zu entries %10zu bytes\n", all[i].name, s.ms_entries,
-                               (s.ms_branch_pages + s.ms_leaf_pages + s.ms_overflow_pages) * s.ms_psize);
-        }
-        mdb_txn_abort(txn);
-        if (mdb_env_info(index->env, &info) == 0)
-                printf("  file             %28zu bytes\n", (info.me_last_pgno + 1) * 4096);
-}
-
-static void measure(const char *name, struct symbol_table *t)
-{
-        char dir[] = "/tmp/cairn-bench-XXXXXX";
+struct rates {
         struct symbol_index *index;
-        struct symbol_object first, second;
+        double best;  /* million addresses a second, unsorted */
+};
+
+/* All keys in batches of `count`; one view for all of them. Million a second. */
+static double rate(struct symbol_index *index, const struct symbol_key *keys, size_t key_count, size_t count,
+                   unsigned threads)
+{
+        clockid_t clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
         struct error err = { 0 };
-        uint64_t generation;
-        int64_t begin;
-        bool replaced;
-        struct build_id id = t->build_id;
+        int64_t best = INT64_MAX;
 
-        if (!mkdtemp(dir) || symbol_index_open(dir, false, &index, &err))
-                die("index", &err);
-        if (getenv("BLOCK_BYTES"))
-                index->block_bytes = strtoul(getenv("BLOCK_BYTES"), NULL, 10);
-        begin = monotonic_ns();
-        if (symbol_index_load(index, t, &replaced, &generation, &err))
-                die("load", &err);
-        printf("%s: %u ranges, %u functions, loaded in %.0f ms\n", name, t->range_count, t->function_count,
-               milliseconds(begin));
-        print_databases(index);
-        measure_lookups(index, t);
-        t->build_id = random_build_id(2);
-        if (symbol_index_load(index, t, &replaced, &generation, &err) || symbol_view_begin(index, &view, &err) ||
-            symbol_view_object(view, &id, &first, &err) || symbol_view_object(view, &t->build_id, &second, &err))
-                die("second build", &err);
-        symbol_view_end(view);
-        printf("  index_bytes %llu: blocks %llu (%.2f a range), strings %llu; again under another build-id %llu\n",
-               (unsigned long long)first.index_bytes, (unsigned long long)first.block_bytes,
-               (double)first.block_bytes / t->range_count, (unsigned long long)first.string_bytes,
-               (unsigned long long)second.index_bytes);
-        symbol_index_close(index);
-        if (file_remove_tree(dir, &err))
-                die(dir, &err);
+        for (unsigned r = 0; r < RUNS; r++) {
+                int64_t begin = clock_ns(clock), took;
+
+                if (symbol_view_begin(index, &view, &err))
+                        die("view", &err);
+                for (size_t at = 0; at < key_count; at += count)
+                        if (symbol_view_lookup_threads(view, keys + at, count, threads, &batch, &err))
+                                die("lookup", &err);
+                symbol_view_end(view);
+                took = clock_ns(clock) - begin;
+                best = took < best ? took : best;
+        }
+        symbol_batch_deinit(&batch);
+        return 1e3 * (double)key_count / (double)best;
 }
 
-static void measure_file(const char *path)
+static void print_rate(const char *what, double rate_m, double target_m)
+{
+        printf("  %-44s %7.1f ns %7.1f M/s", what, 1e3 / rate_m, rate_m);
+        if (target_m > 0)
+                printf("   target %5.1f: %s", target_m, rate_m >= target_m ? "reached" : "missed");
+        printf("\n");
+}
+
+static void measure_lookups(struct rates *r, const struct symbol_table *t, struct symbol_key *keys)
+{
+        unsigned cores = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+        char text[64];
+
+        make_uniform(t, keys);
+        r->best = rate(r->index, keys, KEYS, KEYS, 1);
+        print_rate("1 M uniform, unsorted", r->best, 20);
+        snprintf(text, sizeof text, "1 M uniform, unsorted, %u threads, wall clock", cores);
+        print_rate(text, rate(r->index, keys, KEYS, KEYS, cores), 0);
+        print_rate("10 k batches, unsorted", rate(r->index, keys, KEYS, 10000, 1), 0);
+        print_rate("single addresses", rate(r->index, keys, KEYS / 10, 1, 1), 1);
+        sort_each(keys, KEYS / 10);
+        print_rate("100 k batches, sorted", rate(r->index, keys, KEYS, KEYS / 10, 1), 20);
+        sort_each(keys, KEYS);
+        print_rate("1 M uniform, sorted", rate(r->index, keys, KEYS, KEYS, 1), 40);
+        make_skewed(t, keys);
+        print_rate("1 M skewed, unsorted", rate(r->index, keys, KEYS, KEYS, 1), 20);
+        sort_each(keys, KEYS);
+        print_rate("1 M skewed, sorted", rate(r->index, keys, KEYS, KEYS, 1), 40);
+}
+
+/* ---- peers */
+
+/* Run a command line of ours with the shell; CPU seconds, or -1 when it fails. */
+static double run_peer(const char *command)
+{
+        struct rusage before, after;
+        int status;
+
+        getrusage(RUSAGE_CHILDREN, &before);
+        status = system(command);
+        getrusage(RUSAGE_CHILDREN, &after);
+        if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status))
+                return -1;
+        return (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
+               (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec -
+                        before.ru_stime.tv_usec) / 1e6;
+}
+
+/* The path goes to the shell by an environment variable. */
+static void ask_gsym(const char *path, uint64_t index_bytes)
+{
+        static const char command[] =
+                "tool=$(command -v llvm-gsymutil || command -v llvm-gsymutil-14) && "
+                "\"$tool\" --num-threads=1 --convert=\"$BENCH_FILE\" -o \"$BENCH_DIR/gsym\" >\"$BENCH_DIR/log\" 2>&1";
+        char gsym[96];
+        struct stat s;
+
+        setenv("BENCH_FILE", path, 1);
+        setenv("BENCH_DIR", dir, 1);
+        snprintf(gsym, sizeof gsym, "%s/gsym", dir);
+        if (run_peer(command) < 0 || stat(gsym, &s) < 0) {
+                printf("  # no llvm-gsymutil (package llvm-14), or it cannot read the file: no size to compare\n");
+                return;
+        }
+        printf("  %-44s %10lld bytes, ours %.3f of it   target 0.5: %s, aim 0.333\n", "llvm-gsymutil", (long long)s.st_size,
+               (double)index_bytes / (double)s.st_size,
+               2 * index_bytes <= (uint64_t)s.st_size ? "reached" : "missed");
+}
+
+static void ask_symbolizer(const struct symbol_table *t, struct symbol_key *keys, double ours_m)
+{
+        static const char command[] =
+                "tool=$(command -v llvm-symbolizer || command -v llvm-symbolizer-14) && "
+                "\"$tool\" --inlines --obj=\"$BENCH_FILE\" <\"$BENCH_DIR/addresses\" >/dev/null 2>&1";
+        char path[96];
+        double seconds;
+        FILE *f;
+
+        make_uniform(t, keys);
+        snprintf(path, sizeof path, "%s/addresses", dir);
+        f = fopen(path, "w");
+        if (!f) {
+                perror(path);
+                exit(1);
+        }
+        for (size_t i = 0; i < PEER_KEYS; i++)
+                fprintf(f, "0x%llx\n", (unsigned long long)keys[i].address);
+        fclose(f);
+        seconds = run_peer(command);
+        if (seconds <= 0) {
+                printf("  # no llvm-symbolizer: no rate to compare\n");
+                return;
+        }
+        print_rate("llvm-symbolizer, whole process, 100 k", PEER_KEYS / seconds / 1e6, 0);
+        printf("  %-44s %7.0f times   target 200: %s\n", "ours, 1 M unsorted, against it", ours_m * 1e6 * seconds / PEER_KEYS,
+               ours_m * 1e6 * seconds / PEER_KEYS >= 200 ? "reached" : "missed");
+}
+
+/* ---- sizes */
+
+static struct symbol_object object_of(struct symbol_index *index, const struct build_id *id)
+{
+        struct symbol_object o;
+        struct symbol_view *view;
+        struct error err;
+
+        if (symbol_view_begin(index, &view, &err) || symbol_view_object(view, id, &o, &err))
+                die("object", &err);
+        symbol_view_end(view);
+        return o;
+}
+
+static struct symbol_object load(struct symbol_index *index, const struct symbol_table *t, const char *what)
+{
+        int64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        uint64_t generation;
+        struct error err;
+        bool replaced;
+
+        if (symbol_index_load(index, t, &replaced, &generation, &err))
+                die("load", &err);
+        printf("%s: %u ranges, %u functions, loaded in %.0f ms of CPU time\n", what, t->range_count, t->function_count,
+               (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / 1e6);
+        return object_of(index, &t->build_id);
+}
+
+static void print_size(struct symbol_index *index, const struct build_id *id, const struct symbol_object *o)
+{
+        struct index_object_blocks b;
+        struct error err;
+        double ranges = (double)o->range_count;
+
+        if (symbol_index_blocks(index, id, &b, &err))
+                die("blocks", &err);
+        printf("  index_bytes %llu: blocks %llu (%.2f a range), strings %llu (%.1f a function)\n",
+               (unsigned long long)o->index_bytes, (unsigned long long)o->block_bytes, (double)o->block_bytes / ranges,
+               (unsigned long long)o->string_bytes, (double)o->string_bytes / (double)(o->function_count + 1));
+        printf("  bits a range: starts %.2f, runs %.2f, lines %.2f, scopes %.2f, nodes %.2f, sites %.2f, heads %.2f; "
+               "%llu blocks, maps %llu bytes\n",
+               8.0 * (double)b.sizes.starts / ranges, 8.0 * (double)b.sizes.runs / ranges,
+               8.0 * (double)b.sizes.lines / ranges, 8.0 * (double)b.sizes.scopes / ranges,
+               8.0 * (double)b.sizes.nodes / ranges, 8.0 * (double)b.sizes.sites / ranges,
+               8.0 * (double)b.sizes.heads / ranges, (unsigned long long)b.blocks, (unsigned long long)b.map_bytes);
+}
+
+static void print_second(const char *what, const struct symbol_object *first, const struct symbol_object *second)
+{
+        double share = (double)second->index_bytes / (double)first->index_bytes;
+
+        printf("  %-44s %10llu bytes, %.3f of the first   target 0.6: %s\n", what,
+               (unsigned long long)second->index_bytes, share, share <= 0.6 ? "reached" : "missed");
+}
+
+/* ---- */
+
+static struct symbol_table read_table(const char *path)
 {
         struct extract_inputs in = { .debuginfo_fd = -1, .executable_fd = -1, .altlink_fd = -1, .name = path };
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
         struct symbol_table t = { 0 };
         struct error err = { 0 };
-        int64_t begin = monotonic_ns();
 
         if (fd < 0) {
                 perror(path);
                 exit(1);
         }
         in.debuginfo_fd = fd;
-        if (symbol_table_extract(&in, &t, &err))
+        if (symbol_table_read(fd, path, &t, NULL) && symbol_table_extract(&in, &t, &err))
                 die(path, &err);
-        printf("extracted in %.0f ms\n", milliseconds(begin));
-        measure(path, &t);
+        return t;
+}
+
+static void measure(const char *name, struct symbol_table *t, struct symbol_table *later)
+{
+        struct symbol_key *keys = calloc(KEYS, sizeof *keys);
+        struct symbol_object first, second;
+        struct rates r = { 0 };
+        struct error err = { 0 };
+        struct build_id id = t->build_id;
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-bench-XXXXXX");
+        if (!keys || !mkdtemp(dir) || symbol_index_open(dir, false, &r.index, &err))
+                die("index", &err);
+        if (getenv("BLOCK_BYTES"))
+                r.index->block_bytes = strtoul(getenv("BLOCK_BYTES"), NULL, 10);
+        first = load(r.index, t, name);
+        print_size(r.index, &t->build_id, &first);
+        ask_gsym(name, first.index_bytes);
+        measure_lookups(&r, t, keys);
+        ask_symbolizer(t, keys, r.best);
+        t->build_id = random_build_id(2);
+        second = load(r.index, t, "the same under another build-id");
+        print_second("the same again", &first, &second);
+        t->build_id = id;
+        if (later) {
+                second = load(r.index, later, "the later build");
+                print_second("a later build", &first, &second);
+        }
+        symbol_index_close(r.index);
+        free(keys);
+        if (file_remove_tree(dir, &err))
+                die(dir, &err);
+}
+
+static void measure_files(char *argument)
+{
+        char *comma = strchr(argument, ',');
+        struct symbol_table t, later = { 0 };
+
+        if (comma)
+                *comma = 0;
+        t = read_table(argument);
+        if (comma)
+                later = read_table(comma + 1);
+        measure(argument, &t, comma ? &later : NULL);
         symbol_table_deinit(&t);
+        symbol_table_deinit(&later);
 }
 
 int main(int argc, char **argv)
@@ -220,13 +351,13 @@ int main(int argc, char **argv)
         struct symbol_table t;
 
         for (int i = 1; i < argc; i++)
-                measure_file(argv[i]);
+                measure_files(argv[i]);
         if (argc > 1)
                 return 0;
         t = random_table(&(struct random_table_spec){ .seed = 1, .range_count = 400000, .function_count = 20000,
                                                       .file_count = 500, .base = 0x400000, .version = 1,
                                                       .quality = QUALITY_DWARF });
-        measure("made table", &t);
+        measure("made table", &t, NULL);
         symbol_table_deinit(&t);
         return 0;
 }
