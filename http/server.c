@@ -293,12 +293,16 @@ static unsigned core_count(void)
         return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
 }
 
+/*
+ * poll, not epoll: libmicrohttpd takes epoll's events by edge, and a client that closes together with its last bytes
+ * makes one edge for both. Its end is then seen only after the idle time, and hundreds of them block the service.
+ */
 static enum status start_daemon(struct http_server *s, int listener, struct error *err)
 {
         unsigned byte_threads = core_count() < 2 ? 2 : core_count() > 4 ? 4 : core_count();
 
         s->daemon = MHD_start_daemon(
-                MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_SUSPEND_RESUME, 0, NULL, NULL, on_access, s,
+                MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_SUSPEND_RESUME, 0, NULL, NULL, on_access, s,
                 MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_THREAD_POOL_SIZE, byte_threads,
                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)LIMIT_HTTP_CONNECTIONS,
                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)LIMIT_HTTP_IDLE_S,

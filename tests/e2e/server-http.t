@@ -62,6 +62,17 @@ answers 200 '^ok' "health needs no token" "$url/healthz"
 head -c 70000000 /dev/zero >"$tmp/large"
 answers 401 'no_token' "a large body without a token is 401" -T "$tmp/large" -X POST "$url/v1development/profiles"
 answers 401 'no_token' "also when the client does not wait" -H 'Expect:' -T "$tmp/large" -X POST "$url/v1development/profiles"
+
+# ---- clients that leave in the middle ----
+
+python3 - "$port" <<'EOF'
+import socket, sys
+for i in range(600):
+    c = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20)
+    c.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+    c.close()
+EOF
+ok "more clients than connections, which all left in the middle, do not hold the next one up" curl -sS -f -o /dev/null -m 10 "$url/healthz"
 stop_server
 
 # ---- read-only ----
@@ -71,4 +82,12 @@ answers 200 'tables' "a read-only service reads" "$url/store/"
 answers 403 'read-only' "and takes no samples" -H 'Content-Type: application/x-protobuf' --data-binary x "$url/v1development/profiles"
 answers 403 'read-only' "no objects" -X PUT --data-binary x "$url/api/v1/debuginfo/abcd/debuginfo"
 answers 403 'read-only' "and resymbolizes nothing" -X POST "$url/api/v1/resymbolize"
+stop_server
+rm -rf "$data/index" "$data/debuginfo"
+start_server --read-only
+answers 200 'tables' "it reads tables that have no index and no objects beside them" "$url/store/"
+answers 200 '"objects": ?\[\]' "  lists no object" "$url/api/v1/debuginfo"
+answers 404 'not_found' "  has none" "$url/buildid/abcd/debuginfo"
+answers 404 'no symbol index' "  and symbolizes nothing" -H 'Content-Type: application/json' \
+        -d '{"objects":[{"build_id":"00ff","addresses":["1"]}]}' "$url/api/v1/symbolize"
 done_testing
