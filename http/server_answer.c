@@ -305,17 +305,19 @@ void answer_write_raw(struct http_request *req)
 {
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        const char *type = req->response ? MHD_get_response_header(req->response, "Content-Type") : NULL;
         char text[KiB(4) + 256];
-        int n;
+        int head;
 
         req->phase = PHASE_ANSWER;
-        if (!info || req->reset || !req->error_body.data)
+        if (!info || req->reset || !type || !req->error_body.data)
                 return;
         metric_add(&answers[req->code / 100], 1);
-        n = snprintf(text, sizeof text,
-                     "HTTP/1.1 %u Refused\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-                     "Connection: close\r\n\r\n%.*s",
-                     req->code, req->error_body.size, (int)req->error_body.size, (const char *)req->error_body.data);
-        if (n > 0 && (size_t)n < sizeof text)
-                (void)!send(info->connect_fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        head = snprintf(text, sizeof text,
+                        "HTTP/1.1 %u Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+                        req->code, type, req->error_body.size);
+        if (head <= 0 || req->error_body.size > sizeof text - (size_t)head)
+                return;
+        memcpy(text + head, req->error_body.data, req->error_body.size); /* may be binary */
+        (void)!send(info->connect_fd, text, (size_t)head + req->error_body.size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

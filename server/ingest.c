@@ -85,3 +85,14 @@ void ingest_count_failure(enum status st)
                 metric_add(&internal, 1);
         }
 }
+
+void ingest_fail(struct http_request *req, enum status st, const struct error *err)
+{
+        ingest_count_failure(st);
+        if (st != ST_OS && st != ST_NO_MEMORY) {
+                http_fail(req, st, err);
+                return;
+        }
+        log_error("ingest", "%s", err->text);
+        http_fail_code(req, 503, "system", "%s; send it again later", err->text);
+}

@@ -23,4 +23,10 @@ enum status ingest_append(struct server *s, const struct profile *profile, struc
 /** Count a refused request by its reason. */
 void ingest_count_failure(enum status st);
 
+/**
+ * Count, and answer. A full disk or memory is 503 with Retry-After: the batch is
+ * good, and OTLP clients send it again after 429, 502, 503 and 504 only.
+ */
+void ingest_fail(struct http_request *req, enum status st, const struct error *err);
+
 #endif

@@ -29,14 +29,6 @@ static void put_status(struct buf *to, unsigned code, const char *text)
         otlp_put_status(to, rpc, text);
 }
 
-static void fail(struct http_request *req, enum status st, const struct error *err)
-{
-        ingest_count_failure(st);
-        if (st == ST_OS || st == ST_NO_MEMORY)
-                log_error("ingest", "%s", err->text);
-        http_fail(req, st, err);
-}
-
 static void succeed(struct http_request *req, const struct profile *p)
 {
         char message[256];
@@ -70,13 +62,13 @@ static void ingest(struct http_request *req, void *context)
         if (!st)
                 st = otlp_decode(body, n, &p, &err);
         if (st) {
-                fail(req, st, &err);
+                ingest_fail(req, st, &err);
                 return;
         }
         profile_default_time(&p, wall_clock_ns());
         st = ingest_append(s, &p, id, &err);
         if (st)
-                fail(req, st, &err);
+                ingest_fail(req, st, &err);
         else
                 succeed(req, &p);
         profile_deinit(&p);

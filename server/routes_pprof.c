@@ -11,14 +11,6 @@
 #include "server/ingest.h"
 #include "server/multipart.h"
 
-static void fail(struct http_request *req, enum status st, const struct error *err)
-{
-        ingest_count_failure(st);
-        if (st == ST_OS || st == ST_NO_MEMORY)
-                log_error("ingest", "%s", err->text);
-        http_fail(req, st, err);
-}
-
 /* Unix time in seconds, milliseconds, microseconds or nanoseconds, told apart by its size; now when it is none. */
 static int64_t read_time(const char *text)
 {
@@ -64,14 +56,14 @@ static void ingest(struct http_request *req, void *context)
         enum status st;
 
         if (!name) {
-                fail(req, error_set(&err, ST_USAGE, "the query parameter 'name' is missing"), &err);
+                ingest_fail(req, error_set(&err, ST_USAGE, "the query parameter 'name' is missing"), &err);
                 return;
         }
         st = ingest_batch_id(req, &id, &err);
         if (!st)
                 st = decode_ingest(req, &p, &err);
         if (st) {
-                fail(req, st, &err);
+                ingest_fail(req, st, &err);
                 return;
         }
         st = app_name_label(name, &p, &err);
@@ -81,7 +73,7 @@ static void ingest(struct http_request *req, void *context)
         }
         profile_deinit(&p);
         if (st)
-                fail(req, st, &err);
+                ingest_fail(req, st, &err);
         else
                 http_respond(req, 200, NULL, "", 0);
 }
@@ -187,7 +179,7 @@ static void push(struct http_request *req, void *context)
         enum status st;
 
         if (!type || (strcasecmp(type, "application/proto") != 0 && strcasecmp(type, "application/x-protobuf") != 0)) {
-                fail(req, error_set(&err, ST_UNSUPPORTED, "Content-Type '%.60s' is not taken here; send application/proto",
+                ingest_fail(req, error_set(&err, ST_UNSUPPORTED, "Content-Type '%.60s' is not taken here; send application/proto",
                                     type ? type : "(none)"), &err);
                 return;
         }
@@ -200,7 +192,7 @@ static void push(struct http_request *req, void *context)
         if (!st && r.failed)
                 st = reader_error(&r, &err, "push request");
         if (st)
-                fail(req, st, &err);
+                ingest_fail(req, st, &err);
         else
                 http_respond(req, 200, NULL, "", 0);
 }
