@@ -6,17 +6,6 @@
 #include "common/limits.h"
 #include "dwarf/outline.h"
 
-static enum status load(const struct elf_image *img, struct dwarf_file *ret, struct error *err)
-{
-        enum status st = dwarf_sections_load(img, &ret->sections, err);
-
-        if (!st)
-                st = dwarf_units_read(&ret->sections, &ret->units, err);
-        if (st == ST_BAD_DATA)
-                return error_prefix(err, st, "cannot read the DWARF of '%s'", img->name);
-        return st;
-}
-
 static void unload(struct dwarf_file *f)
 {
         dwarf_sections_free(&f->sections);
@@ -25,20 +14,21 @@ static void unload(struct dwarf_file *f)
 
 static int64_t budget(const struct dwarf_object *o, enum dwarf_section_id id, uint64_t times)
 {
-        return (int64_t)((o->main.sections.data[id].size + o->alt.sections.data[id].size + MiB(1)) * times);
+        return (int64_t)((o->main.sections.data[id].size + o->alt.sections.data[id].size + KiB(64)) * times);
 }
 
-enum status dwarf_object_open(const struct elf_image *img, const struct elf_image *alt, struct dwarf_object *ret,
-                              struct error *err)
+enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf_sections *alt, struct dwarf_object *ret,
+                                       struct error *err)
 {
         enum status st;
 
-        *ret = (struct dwarf_object){ .outlines_lock = PTHREAD_MUTEX_INITIALIZER };
-        st = load(img, &ret->main, err);
-        if (!st && alt)
-                st = load(alt, &ret->alt, err);
-        if (!st && !ret->main.sections.data[DWARF_INFO].size && !ret->main.sections.data[DWARF_LINE].size)
-                st = error_set(err, ST_NOT_FOUND, "'%s' has no DWARF", img->name);
+        *ret = (struct dwarf_object){ .outlines_lock = PTHREAD_MUTEX_INITIALIZER, .main.sections = *main,
+                                      .alt.sections = *alt };
+        st = dwarf_units_read(&ret->main.sections, &ret->main.units, err);
+        if (!st)
+                st = dwarf_units_read(&ret->alt.sections, &ret->alt.units, err);
+        if (!st && !main->data[DWARF_INFO].size && !main->data[DWARF_LINE].size)
+                st = error_set(err, ST_NOT_FOUND, "there is no DWARF");
         if (st) {
                 dwarf_object_close(ret);
                 return st;
@@ -48,6 +38,23 @@ enum status dwarf_object_open(const struct elf_image *img, const struct elf_imag
         ret->budgets[DWARF_BUDGET_INFO] = budget(ret, DWARF_INFO, LIMIT_DWARF_REREAD);
         ret->budgets[DWARF_BUDGET_RANGES] = LIMIT_DWARF_RANGE_ENTRIES;
         return ST_OK;
+}
+
+enum status dwarf_object_open(const struct elf_image *img, const struct elf_image *alt, struct dwarf_object *ret,
+                              struct error *err)
+{
+        struct dwarf_sections main_sections, alt_sections;
+        enum status st = dwarf_sections_load(img, &main_sections, err);
+
+        if (st)
+                return st;
+        dwarf_sections_init(&alt_sections, false);
+        if (alt && (st = dwarf_sections_load(alt, &alt_sections, err))) {
+                dwarf_sections_free(&main_sections);
+                return st;
+        }
+        st = dwarf_object_from_sections(&main_sections, &alt_sections, ret, err);
+        return st ? error_prefix(err, st, "cannot read the DWARF of '%s'", img->name) : ST_OK;
 }
 
 void dwarf_object_close(struct dwarf_object *o)

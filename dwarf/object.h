@@ -51,6 +51,9 @@ struct dwarf_object {
  */
 enum status dwarf_object_open(const struct elf_image *img, const struct elf_image *alt, struct dwarf_object *ret,
                               struct error *err) MUST_CHECK;
+/** As above, from sections that are taken, also on failure. */
+enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf_sections *alt, struct dwarf_object *ret,
+                                       struct error *err) MUST_CHECK;
 void dwarf_object_close(struct dwarf_object *o);
 
 /** Does the unit hold code: is it neither a type unit nor a partial one (as far as its header says)? */

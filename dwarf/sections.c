@@ -35,25 +35,40 @@ static size_t end_of_strings(const struct elf_section_data *d)
         return nul ? (size_t)(nul - d->bytes) + 1 : 0;
 }
 
+void dwarf_sections_init(struct dwarf_sections *s, bool big_endian)
+{
+        *s = (struct dwarf_sections){ .swap = big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) };
+        for (int i = 0; i < DWARF_SECTION_COUNT; i++)
+                s->data[i].bytes = (const uint8_t *)"";
+}
+
+void dwarf_sections_set(struct dwarf_sections *s, enum dwarf_section_id id, const struct elf_section_data *d)
+{
+        if (d->size)
+                s->data[id] = *d;
+        if (id == DWARF_STR || id == DWARF_LINE_STR)
+                s->string_end[id] = end_of_strings(d);
+}
+
 enum status dwarf_sections_load(const struct elf_image *img, struct dwarf_sections *ret, struct error *err)
 {
-        struct dwarf_sections s = { .swap = img->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) };
+        struct dwarf_sections s;
 
+        dwarf_sections_init(&s, img->big_endian);
         for (int i = 0; i < DWARF_SECTION_COUNT; i++) {
                 const struct elf_section *section = find(img, names[i]);
+                struct elf_section_data d;
                 enum status st;
 
-                s.data[i].bytes = (const uint8_t *)"";
                 if (!section || !elf_section_has_content(section))
                         continue;
-                st = elf_section_data(img, section, LIMIT_SECTION_UNPACKED_BYTES, &s.data[i], err);
+                st = elf_section_data(img, section, LIMIT_SECTION_UNPACKED_BYTES, &d, err);
                 if (st) {
                         dwarf_sections_free(&s);
                         return st;
                 }
+                dwarf_sections_set(&s, (enum dwarf_section_id)i, &d);
         }
-        s.string_end[DWARF_STR] = end_of_strings(&s.data[DWARF_STR]);
-        s.string_end[DWARF_LINE_STR] = end_of_strings(&s.data[DWARF_LINE_STR]);
         *ret = s;
         return ST_OK;
 }
@@ -72,13 +87,4 @@ struct dwarf_cursor dwarf_section_at(const struct dwarf_sections *s, enum dwarf_
 
         dwarf_skip(&c, offset);
         return c;
-}
-
-uint64_t dwarf_sections_bytes(const struct dwarf_sections *s)
-{
-        uint64_t sum = 0;
-
-        for (int i = 0; i < DWARF_SECTION_COUNT; i++)
-                sum += s->data[i].size;
-        return sum;
 }

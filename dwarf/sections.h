@@ -29,6 +29,12 @@ struct dwarf_sections {
         bool swap;                              /* the byte order is not this machine's */
 };
 
+/** Start with sections that are all empty. */
+void dwarf_sections_init(struct dwarf_sections *s, bool big_endian);
+
+/** Take the bytes of a section; d->owned, if any, is freed with the sections. */
+void dwarf_sections_set(struct dwarf_sections *s, enum dwarf_section_id id, const struct elf_section_data *d);
+
 /** @param ret free with dwarf_sections_free(), before img is closed. Missing sections are empty. */
 enum status dwarf_sections_load(const struct elf_image *img, struct dwarf_sections *ret, struct error *err) MUST_CHECK;
 void dwarf_sections_free(struct dwarf_sections *s);
@@ -41,8 +47,5 @@ static inline const char *dwarf_section_string(const struct dwarf_sections *s, e
 {
         return offset < s->string_end[id] ? (const char *)s->data[id].bytes + offset : NULL;
 }
-
-/** Bytes of all sections, unpacked. */
-uint64_t dwarf_sections_bytes(const struct dwarf_sections *s);
 
 #endif

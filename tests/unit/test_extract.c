@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/limits.h"
-#include "tests/support/libdw_lines.h"
 #include "symbolizer/extract.h"
 #include "symbolizer/extract_find.h"
 #include "symbolizer/extract_internal.h"
@@ -107,94 +106,6 @@ START_TEST(a_range_with_a_function_wins_over_one_with_a_line_only)
         ck_assert_uint_eq(t.frames[t.chains[t.ranges[1].chain].first_frame].line, 1);
         symbol_table_deinit(&t);
         symbol_table_builder_deinit(&b);
-}
-END_TEST
-
-/* ---- line programs ---- */
-
-/* A DWARF 4 program: opcode_base 10, line_base -3, line_range 12, 32-bit addresses are not used. */
-#define LINE_HEADER 0x04, 0x00, 0x11, 0x00, 0x00, 0x00, 1, 1, 1, 0xfd, 12, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0
-#define SET_ADDRESS(a) 0, 9, 2, a, 0x10, 0, 0, 0, 0, 0, 0
-#define END_SEQUENCE 0, 1, 1
-#define ADVANCE_PC(n) 2, n
-#define ADVANCE_LINE(n) 3, n
-#define COPY 1
-
-static struct code_region code_regions[] = { { 0x1000, 0x2000 } };
-static const struct code_map code = { code_regions, 1 };
-
-static enum status read_rows(const uint8_t *program, size_t size, struct libdw_rows *rows)
-{
-        uint8_t section[256] = { (uint8_t)size };
-
-        memcpy(section + 4, program, size);
-        return libdw_rows_read(rows, section, 4 + size, 0, false, &code, NULL);
-}
-#define READ_ROWS(rows, ...) read_rows((uint8_t[]){ LINE_HEADER, __VA_ARGS__ }, sizeof((uint8_t[]){ LINE_HEADER, __VA_ARGS__ }), rows)
-
-START_TEST(the_last_of_several_rows_at_one_address_covers_it)
-{
-        struct libdw_rows rows = { 0 };
-
-        ck_assert_int_eq(READ_ROWS(&rows, SET_ADDRESS(0), COPY, ADVANCE_LINE(4), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY,
-                                   ADVANCE_PC(8), END_SEQUENCE),
-                         ST_OK);
-        ck_assert_uint_eq(rows.count, 2);
-        ck_assert_uint_eq(rows.rows[0].start, 0x1000);
-        ck_assert_uint_eq(rows.rows[0].end, 0x1008);
-        ck_assert_uint_eq(rows.rows[0].line, 5);
-        ck_assert_uint_eq(rows.rows[1].end, 0x1010);
-        ck_assert_uint_eq(rows.rows[1].line, 6);
-        libdw_rows_deinit(&rows);
-}
-END_TEST
-
-START_TEST(a_row_at_the_end_of_its_sequence_covers_nothing)
-{
-        struct libdw_rows rows = { 0 };
-
-        ck_assert_int_eq(READ_ROWS(&rows, SET_ADDRESS(0), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY, END_SEQUENCE,
-                                   SET_ADDRESS(0x40), COPY, ADVANCE_PC(4), END_SEQUENCE),
-                         ST_OK);
-        ck_assert_uint_eq(rows.count, 2);
-        ck_assert_uint_eq(rows.rows[0].end, 0x1008);
-        ck_assert_uint_eq(rows.rows[1].start, 0x1040);
-        libdw_rows_deinit(&rows);
-}
-END_TEST
-
-START_TEST(a_sequence_that_begins_outside_code_is_left_out)
-{
-        struct libdw_rows rows = { 0 };
-
-        /* From 0 on, where linkers leave what they dropped, and long enough to reach into the code. */
-        ck_assert_int_eq(READ_ROWS(&rows, COPY, 9, 0xff, 0x1f, COPY, ADVANCE_PC(8), END_SEQUENCE), ST_OK);
-        ck_assert_uint_eq(rows.count, 0);
-        ck_assert_int_eq(READ_ROWS(&rows, COPY, ADVANCE_PC(127), COPY, ADVANCE_PC(0x7f), END_SEQUENCE), ST_OK);
-        ck_assert_uint_eq(rows.count, 0);
-        libdw_rows_deinit(&rows);
-}
-END_TEST
-
-START_TEST(a_program_that_is_cut_off_keeps_its_whole_sequences)
-{
-        struct libdw_rows rows = { 0 };
-
-        ck_assert_int_eq(READ_ROWS(&rows, SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), COPY, 0, 9),
-                         ST_BAD_DATA);
-        ck_assert_uint_eq(rows.count, 1);
-        libdw_rows_deinit(&rows);
-}
-END_TEST
-
-START_TEST(a_zero_line_range_is_refused)
-{
-        uint8_t program[] = { LINE_HEADER, 20 };
-        struct libdw_rows rows = { 0 };
-
-        program[10] = 0;
-        ck_assert_int_eq(read_rows(program, sizeof program, &rows), ST_BAD_DATA);
-        libdw_rows_deinit(&rows);
 }
 END_TEST
 
@@ -379,9 +290,7 @@ END_TEST
 TEST_SUITE("extract", the_deepest_interval_is_seen_and_the_outer_one_goes_on,
            an_inner_interval_may_stick_out_of_its_outer_one, intervals_in_any_order_and_empty_ones_are_fine,
            on_one_level_the_later_item_is_seen, equal_chains_are_one_and_ranges_that_continue_are_joined,
-           a_range_with_a_function_wins_over_one_with_a_line_only, the_last_of_several_rows_at_one_address_covers_it,
-           a_row_at_the_end_of_its_sequence_covers_nothing, a_sequence_that_begins_outside_code_is_left_out,
-           a_program_that_is_cut_off_keeps_its_whole_sequences, a_zero_line_range_is_refused,
+           a_range_with_a_function_wins_over_one_with_a_line_only,
            an_inlined_call_gives_both_frames_with_their_lines, of_several_symbols_the_best_named_is_taken,
            a_symbol_without_size_reaches_to_the_next_but_not_over_a_sized_one, sizes_past_the_code_are_cut,
            what_is_not_elf_is_bad_data)

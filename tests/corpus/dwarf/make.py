@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Make the good files of this corpus: debug sections of small programs, as tests/fuzz/fuzz_dwarf.c takes them.
+
+    make.py     writes good/*.bin beside itself; needs gcc, g++, clang, dwz and objcopy
+
+A byte of flags (1: big-endian), then for each section its length in 16 bits and its bytes: first the nine of the
+program, then those of its dwz file.
+"""
+import os
+import struct
+import subprocess
+import tempfile
+
+SECTIONS = ["info", "abbrev", "line", "line_str", "str", "str_offsets", "addr", "ranges", "rnglists"]
+C = """
+static inline __attribute__((always_inline)) int twice(int x) { return x + x; }
+__attribute__((section(".text.cold"))) int cold(int x) { return twice(x) - 1; }
+int hot(int x) { if (x > 3) { int y = twice(x); return y * cold(y); } return x; }
+void _start(void) { hot(1); for (;;) ; }
+"""
+CXX = """
+namespace n { namespace { struct s { int v; int get() const { return v; } template <class F> int call(F f) const { return f(v); } }; } }
+extern "C" void _start() { n::s a { 3 }; volatile int r = a.call([&](int x) { return x + a.get(); }); for (;;) r = r + 1; }
+"""
+
+
+def pack(path):
+    out = b""
+    for name in SECTIONS:
+        with tempfile.NamedTemporaryFile() as f:
+            subprocess.run(["objcopy", "-O", "binary", "--set-section-flags", f".debug_{name}=alloc",
+                            f"--only-section=.debug_{name}", path, f.name], check=True, stderr=subprocess.DEVNULL)
+            data = f.read()
+        assert len(data) < 65536
+        out += struct.pack("<H", len(data)) + data
+    return out
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        open("t.c", "w").write(C)
+        open("t.cc", "w").write(CXX)
+        common = ["-O1", "-nostdlib", "-static", "-Wl,-Ttext=0x401000", "-fdebug-prefix-map=" + work + "=/src"]
+        for compiler, source in (("gcc", "t.c"), ("clang", "t.c"), ("g++", "t.cc"), ("clang++", "t.cc")):
+            for options in (["-gdwarf-2"], ["-gdwarf-3"], ["-gdwarf-4"], ["-gdwarf-5"], ["-gdwarf-5", "-gdwarf64"],
+                            ["-gdwarf-4", "-fdebug-types-section"], ["-gdwarf-5", "-gsplit-dwarf"]):
+                name = compiler.replace("+", "x") + "".join(options)
+                subprocess.run([compiler, *common, *options, source, "-o", name], check=True)
+                open(os.path.join(here, "good", name + ".bin"), "wb").write(b"\0" + pack(name))
+        for name in ("a", "b"):
+            subprocess.run(["g++", *common, "-gdwarf-4", "t.cc", "-o", name], check=True)
+        subprocess.run(["dwz", "-m", "alt", "-M", "alt", "a", "b"], check=True)
+        open(os.path.join(here, "good", "dwz.bin"), "wb").write(b"\0" + pack("a") + pack("alt"))
+
+
+main()

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "dwarf/code.h"
+#include "tests/support/dwarf_maker.h"
+#include "tests/support/suite.h"
+
+static const struct dwarf_region regions[] = { { 0x1000, 0x2000 } };
+
+/* A table without files; opcode_base 10, line_base -3, line_range 12. Version 4 has 64-bit addresses here. */
+static size_t begin_table(struct dwarf_maker *m, uint8_t max_operations)
+{
+        size_t at = put_length(m, DWARF_LINE), header;
+        static const uint8_t lengths[] = { 0, 1, 1, 1, 1, 0, 0, 0, 1 };
+
+        put_uint(m, DWARF_LINE, m->version, 2);
+        if (m->version >= 5) {
+                put_uint(m, DWARF_LINE, 8, 1);
+                put_uint(m, DWARF_LINE, 0, 1);
+        }
+        header = put_at(m, DWARF_LINE);
+        put_offset(m, DWARF_LINE, 0);
+        put_uint(m, DWARF_LINE, max_operations > 1 ? 16 : 1, 1);
+        if (m->version >= 4)
+                put_uint(m, DWARF_LINE, max_operations, 1);
+        put_uint(m, DWARF_LINE, 1, 1);
+        put_uint(m, DWARF_LINE, 0xfd, 1);
+        put_uint(m, DWARF_LINE, 12, 1);
+        put_uint(m, DWARF_LINE, 10, 1);
+        buf_append(&m->sections[DWARF_LINE], lengths, sizeof lengths);
+        m->unit = header; /* until end_header() */
+        return at;
+}
+
+static void end_header(struct dwarf_maker *m)
+{
+        m->sections[DWARF_LINE].data[m->unit] = (uint8_t)(put_at(m, DWARF_LINE) - m->unit - 4);
+}
+
+static void put_program(struct dwarf_maker *m, const uint8_t *program, size_t size)
+{
+        buf_append(&m->sections[DWARF_LINE], program, size);
+}
+
+struct read {
+        struct dwarf_object object;
+        struct dwarf_reader *reader;
+        struct dwarf_code code;
+};
+
+static const struct dwarf_code *read_table(struct read *r, const struct dwarf_maker *m)
+{
+        struct error err;
+
+        ck_assert_msg(open_made(m, NULL, &r->object, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(dwarf_reader_create(&r->object, (struct dwarf_regions){ regions, 1 }, &r->reader, &err), ST_OK);
+        dwarf_code_init(&r->code);
+        ck_assert_int_eq(dwarf_reader_lines(r->reader, 0, &r->code), ST_OK);
+        return &r->code;
+}
+
+static void close_read(struct read *r)
+{
+        dwarf_code_deinit(&r->code);
+        dwarf_reader_destroy(r->reader);
+        dwarf_object_close(&r->object);
+}
+
+#define SET_ADDRESS(a) 0, 9, 2, a, 0x10, 0, 0, 0, 0, 0, 0
+#define END_SEQUENCE 0, 1, 1
+#define ADVANCE_PC(n) 2, n
+#define ADVANCE_LINE(n) 3, n
+#define FILE_NUMBER(n) 4, n
+#define COPY 1
+
+/* Read a version 4 program; expected are start, end and line of each row. */
+static void check_program(const uint8_t *program, size_t size, uint8_t max_operations, enum status damage,
+                          const uint64_t (*expected)[3], size_t count)
+{
+        struct dwarf_maker m;
+        struct read r;
+        const struct dwarf_code *c;
+        size_t at;
+
+        dwarf_maker_init(&m, 4);
+        at = begin_table(&m, max_operations);
+        put_uint(&m, DWARF_LINE, 0, 2);
+        end_header(&m);
+        put_program(&m, program, size);
+        end_length(&m, DWARF_LINE, at);
+        c = read_table(&r, &m);
+        ck_assert_int_eq(c->damage, damage);
+        ck_assert_uint_eq(c->lines.row_count, count);
+        for (size_t i = 0; i < count; i++) {
+                ck_assert_uint_eq(c->lines.rows[i].start, expected[i][0]);
+                ck_assert_uint_eq(c->lines.rows[i].end, expected[i][1]);
+                ck_assert_uint_eq(c->lines.rows[i].line, expected[i][2]);
+        }
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+#define PROGRAM(...) (uint8_t[]){ __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ })
+#define ROWS(...) (const uint64_t[][3]){ __VA_ARGS__ }, sizeof((const uint64_t[][3]){ __VA_ARGS__ }) / 24
+
+START_TEST(the_last_of_several_rows_at_one_address_covers_it)
+{
+        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_LINE(4), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY, ADVANCE_PC(8),
+                              END_SEQUENCE),
+                      1, ST_OK, ROWS({ 0x1000, 0x1008, 5 }, { 0x1008, 0x1010, 6 }));
+}
+END_TEST
+
+START_TEST(a_row_at_the_end_of_its_sequence_covers_nothing)
+{
+        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY, END_SEQUENCE, SET_ADDRESS(0x40), COPY,
+                              ADVANCE_PC(4), END_SEQUENCE),
+                      1, ST_OK, ROWS({ 0x1000, 0x1008, 1 }, { 0x1040, 0x1044, 1 }));
+}
+END_TEST
+
+START_TEST(a_sequence_that_begins_outside_code_is_left_out)
+{
+        /* From 0 on, where linkers leave what they dropped, and long enough to reach into the code. */
+        check_program(PROGRAM(COPY, 9, 0xff, 0x1f, COPY, ADVANCE_PC(8), END_SEQUENCE), 1, ST_OK, NULL, 0);
+        check_program(PROGRAM(COPY, ADVANCE_PC(127), COPY, ADVANCE_PC(0x7f), END_SEQUENCE), 1, ST_OK, NULL, 0);
+}
+END_TEST
+
+START_TEST(a_program_that_is_cut_off_keeps_its_whole_sequences)
+{
+        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), COPY, 0, 9), 1, ST_BAD_DATA,
+                      ROWS({ 0x1000, 0x1008, 1 }));
+        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), COPY, ADVANCE_PC(8)), 1, ST_OK,
+                      ROWS({ 0x1000, 0x1008, 1 }));
+}
+END_TEST
+
+START_TEST(special_opcodes_move_both_address_and_line)
+{
+        /* 10 + 12 * 3 + 5: three further, two lines on; const_add_pc is opcode 255's distance, 20. */
+        check_program(PROGRAM(SET_ADDRESS(0), 13, 51, 8, COPY, ADVANCE_PC(1), END_SEQUENCE), 1, ST_OK,
+                      ROWS({ 0x1000, 0x1003, 1 }, { 0x1003, 0x1018, 3 }));
+}
+END_TEST
+
+START_TEST(operations_of_long_instruction_words_are_counted_together)
+{
+        /* 16-byte words of 3 operations: 4 operations on is one word on. */
+        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(4), ADVANCE_LINE(1), COPY, ADVANCE_PC(2), END_SEQUENCE), 3, ST_OK,
+                      ROWS({ 0x1000, 0x1010, 1 }, { 0x1010, 0x1020, 2 }));
+}
+END_TEST
+
+START_TEST(advances_that_wrap_around_are_dropped)
+{
+        check_program(PROGRAM(SET_ADDRESS(8), COPY, ADVANCE_LINE(1), 2, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
+                              COPY, ADVANCE_PC(0x10), COPY, ADVANCE_PC(8), END_SEQUENCE),
+                      1, ST_OK, ROWS({ 0x1008, 0x1010, 1 }, { 0x1010, 0x1018, 2 }));
+}
+END_TEST
+
+START_TEST(sequences_come_in_any_order_and_the_first_of_two_at_one_place_stays_whole)
+{
+        check_program(PROGRAM(SET_ADDRESS(0x40), COPY, ADVANCE_PC(4), ADVANCE_LINE(1), COPY, ADVANCE_PC(4), END_SEQUENCE, SET_ADDRESS(0), COPY,
+                              ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), ADVANCE_LINE(50), COPY, ADVANCE_PC(2), ADVANCE_LINE(1),
+                              COPY, ADVANCE_PC(6), END_SEQUENCE),
+                      1, ST_OK, ROWS({ 0x1000, 0x1008, 1 }, { 0x1040, 0x1044, 1 }, { 0x1044, 0x1048, 2 }));
+}
+END_TEST
+
+START_TEST(headers_that_divide_by_zero_are_refused)
+{
+        for (size_t field = 0; field < 3; field++) {
+                static const size_t offsets[] = { 11, 14, 15 }; /* operations, line range, opcode base */
+                struct dwarf_maker m;
+                struct read r;
+                size_t at;
+
+                dwarf_maker_init(&m, 4);
+                at = begin_table(&m, 1);
+                put_uint(&m, DWARF_LINE, 0, 2);
+                end_header(&m);
+                put_program(&m, PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE));
+                end_length(&m, DWARF_LINE, at);
+                m.sections[DWARF_LINE].data[offsets[field]] = 0;
+                ck_assert_int_eq(read_table(&r, &m)->damage, ST_BAD_DATA);
+                ck_assert_uint_eq(r.code.lines.row_count, 0);
+                close_read(&r);
+                dwarf_maker_deinit(&m);
+        }
+}
+END_TEST
+
+/* ---- files ---- */
+
+static void check_path(const struct dwarf_code *c, uint64_t file, const char *expected)
+{
+        _cleanup_buf_ struct buf path = { 0 };
+
+        buf_init(&path, LIMIT_NAME_BYTES);
+        dwarf_lines_path(&c->lines, file, &path);
+        ck_assert_str_eq(path.size ? buf_cstr(&path) : "", expected);
+}
+
+/* A unit with a directory that refers to the table at 0. */
+static void put_unit_with_lines(struct dwarf_maker *m, const char *directory)
+{
+        put_abbrev(m, 1, DW_TAG_compile_unit, false, DW_AT_comp_dir, DW_FORM_string, DW_AT_stmt_list, DW_FORM_sec_offset, 0, 0);
+        put_uint(m, DWARF_ABBREV, 0, 1);
+        put_unit(m, DW_UT_compile, 0);
+        put_uleb(m, DWARF_INFO, 1);
+        put_text(m, DWARF_INFO, directory);
+        put_offset(m, DWARF_INFO, 0);
+        end_unit(m);
+}
+
+static void put_file(struct dwarf_maker *m, const char *name, uint64_t directory)
+{
+        put_text(m, DWARF_LINE, name);
+        put_uleb(m, DWARF_LINE, directory);
+        put_uint(m, DWARF_LINE, 0, 2);
+}
+
+START_TEST(old_file_tables_are_relative_to_the_units_directory)
+{
+        struct dwarf_maker m;
+        struct read r;
+        size_t at;
+
+        dwarf_maker_init(&m, 4);
+        at = begin_table(&m, 1);
+        put_text(&m, DWARF_LINE, "/usr/include");
+        put_text(&m, DWARF_LINE, "lib");
+        put_uint(&m, DWARF_LINE, 0, 1);
+        put_file(&m, "a.c", 0);
+        put_file(&m, "b.h", 1);
+        put_file(&m, "c.c", 2);
+        put_file(&m, "/d.c", 2);
+        put_file(&m, "e.c", 77);
+        put_uint(&m, DWARF_LINE, 0, 1);
+        end_header(&m);
+        put_program(&m, PROGRAM(0, 8, DW_LNE_define_file, 'f', '.', 'c', 0, 1, 0, 0, SET_ADDRESS(0), FILE_NUMBER(6), COPY, ADVANCE_PC(8), END_SEQUENCE));
+        end_length(&m, DWARF_LINE, at);
+        put_unit_with_lines(&m, "/build");
+        read_table(&r, &m);
+        ck_assert_int_eq(dwarf_reader_unit(r.reader, 0, &r.code), ST_OK);
+        check_path(&r.code, 0, "");
+        check_path(&r.code, 1, "/build/a.c");
+        check_path(&r.code, 2, "/usr/include/b.h");
+        check_path(&r.code, 3, "/build/lib/c.c");
+        check_path(&r.code, 4, "/d.c");
+        check_path(&r.code, 5, "/build/e.c");
+        check_path(&r.code, 6, "/usr/include/f.c"); /* defined on the way */
+        ck_assert_uint_eq(r.code.lines.rows[0].file, 6);
+        check_path(&r.code, 100, "");
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+START_TEST(new_file_tables_say_their_directory_themselves)
+{
+        struct dwarf_maker m;
+        struct read r;
+        size_t at;
+
+        dwarf_maker_init(&m, 5);
+        put_text(&m, DWARF_LINE_STR, "/build");
+        put_text(&m, DWARF_LINE_STR, "../x");
+        at = begin_table(&m, 1);
+        put_uint(&m, DWARF_LINE, 1, 1), put_uleb(&m, DWARF_LINE, DW_LNCT_path), put_uleb(&m, DWARF_LINE, DW_FORM_line_strp);
+        put_uleb(&m, DWARF_LINE, 2), put_offset(&m, DWARF_LINE, 0), put_offset(&m, DWARF_LINE, 7);
+        put_uint(&m, DWARF_LINE, 3, 1), put_uleb(&m, DWARF_LINE, 5), put_uleb(&m, DWARF_LINE, DW_FORM_data16);
+        put_uleb(&m, DWARF_LINE, DW_LNCT_directory_index), put_uleb(&m, DWARF_LINE, DW_FORM_udata);
+        put_uleb(&m, DWARF_LINE, DW_LNCT_path), put_uleb(&m, DWARF_LINE, DW_FORM_string);
+        put_uleb(&m, DWARF_LINE, 2);
+        put_uint(&m, DWARF_LINE, 0, 8), put_uint(&m, DWARF_LINE, 0, 8), put_uleb(&m, DWARF_LINE, 0), put_text(&m, DWARF_LINE, "a.c");
+        put_uint(&m, DWARF_LINE, 0, 8), put_uint(&m, DWARF_LINE, 0, 8), put_uleb(&m, DWARF_LINE, 1), put_text(&m, DWARF_LINE, "b.h");
+        end_header(&m);
+        end_length(&m, DWARF_LINE, at);
+        put_unit_with_lines(&m, "/elsewhere");
+        read_table(&r, &m);
+        check_path(&r.code, 0, "/build/a.c");
+        check_path(&r.code, 1, "../x/b.h"); /* nobody says what to */
+        ck_assert_int_eq(dwarf_reader_unit(r.reader, 0, &r.code), ST_OK);
+        check_path(&r.code, 0, "/build/a.c");
+        check_path(&r.code, 1, "/elsewhere/../x/b.h");
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+/* ---- bombs ---- */
+
+START_TEST(a_trillion_files_of_no_bytes_are_too_many)
+{
+        struct dwarf_maker m;
+        struct read r;
+        size_t at;
+
+        dwarf_maker_init(&m, 5);
+        at = begin_table(&m, 1);
+        put_uint(&m, DWARF_LINE, 0, 1), put_uleb(&m, DWARF_LINE, 0);
+        put_uint(&m, DWARF_LINE, 0, 1), put_uleb(&m, DWARF_LINE, UINT64_C(1) << 40);
+        end_header(&m);
+        end_length(&m, DWARF_LINE, at);
+        ck_assert_int_eq(read_table(&r, &m)->damage, ST_TOO_BIG);
+        ck_assert_uint_le(r.code.lines.file_count, LIMIT_DWARF_LINE_FILES);
+        for (int i = 0; i < 1000; i++) /* and it does not help to ask again */
+                ck_assert_int_eq(dwarf_reader_lines(r.reader, 0, &r.code), ST_OK);
+        ck_assert_int_eq(r.code.damage, ST_TOO_BIG);
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+START_TEST(rows_past_the_limit_are_too_many_and_units_cannot_share_a_table_for_ever)
+{
+        struct dwarf_maker m;
+        struct read r;
+        size_t at, runs = 0;
+
+        dwarf_maker_init(&m, 4);
+        at = begin_table(&m, 1);
+        put_uint(&m, DWARF_LINE, 0, 2);
+        end_header(&m);
+        for (int i = 0; i < (1 << 17); i++) /* a sequence of one row each, all at one place */
+                put_program(&m, PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(1), END_SEQUENCE));
+        end_length(&m, DWARF_LINE, at);
+        read_table(&r, &m);
+        ck_assert_int_eq(r.code.damage, ST_OK);
+        ck_assert_uint_eq(r.code.lines.row_count, 1);
+        while (r.code.damage == ST_OK && runs++ < 100)
+                ck_assert_int_eq(dwarf_reader_lines(r.reader, 0, &r.code), ST_OK);
+        ck_assert_int_eq(r.code.damage, ST_TOO_BIG);
+        ck_assert_uint_le(runs, LIMIT_DWARF_REREAD + 1);
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+TEST_SUITE("dwarf_lines", the_last_of_several_rows_at_one_address_covers_it, a_row_at_the_end_of_its_sequence_covers_nothing,
+           a_sequence_that_begins_outside_code_is_left_out, a_program_that_is_cut_off_keeps_its_whole_sequences,
+           special_opcodes_move_both_address_and_line, operations_of_long_instruction_words_are_counted_together,
+           advances_that_wrap_around_are_dropped,
+           sequences_come_in_any_order_and_the_first_of_two_at_one_place_stays_whole, headers_that_divide_by_zero_are_refused,
+           old_file_tables_are_relative_to_the_units_directory, new_file_tables_say_their_directory_themselves,
+           a_trillion_files_of_no_bytes_are_too_many,
+           rows_past_the_limit_are_too_many_and_units_cannot_share_a_table_for_ever)
