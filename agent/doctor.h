@@ -10,16 +10,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "agent/sampler.h"
 #include "common/buf.h"
 
 enum doctor_state {
         DOCTOR_OK,
         DOCTOR_LESS, /* works, but something will be missing from profiles */
-        DOCTOR_FAIL, /* no profile without this */
+        DOCTOR_FAIL, /* that sampler does not work without this */
 };
 
 struct doctor_item {
         const char *name;
+        enum sampler_kind needed_by; /* SAMPLER_AUTO: by both */
         enum doctor_state state;
         char found[240];
         const char *mend; /* "" when OK */
@@ -32,13 +34,17 @@ struct doctor {
         size_t count;
 };
 
-/** Look at everything; loads and attaches the BPF program for a moment. */
+/** Look at everything; both samplers run for a moment. */
 void doctor_examine(struct doctor *d);
 
-/** Whether the agent can profile here. */
-bool doctor_can_profile(const struct doctor *d);
+/** Whether the agent can profile here with that sampler; with SAMPLER_AUTO, with any. */
+bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind);
 
-/** As lines for people, or as one JSON object {"can_profile":..., "items":[{name,state,found,mend}]}. */
-void doctor_write(const struct doctor *d, bool json, struct buf *out);
+/**
+ * As lines for people, or as one JSON object
+ * {"can_profile":..., "sampler":"bpf"|"perf"|null, "items":[{name,state,sampler,found,mend}]}.
+ * @param kind  what was asked for: decides can_profile and the sampler that would run.
+ */
+void doctor_write(const struct doctor *d, enum sampler_kind kind, bool json, struct buf *out);
 
 #endif

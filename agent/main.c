@@ -16,10 +16,11 @@
 static const struct usage USAGE = {
         .synopsis = "cairn-agent [--server URL] [--duration SECONDS] [--frequency HZ] [--label K=V]... [--pid PID]...\n"
                     "       cairn-agent --output FILE [--duration SECONDS]\n"
-                    "       cairn-agent --doctor [--json]\n"
+                    "       cairn-agent --doctor [--json] [--sampler auto|bpf|perf]\n"
                     "       cairn-agent unwind-table FILE [--json]",
         .about = "Samples what every CPU of this host is doing, kernel and user stacks, and sends the stacks to a\n"
-                 "Cairn service as (build-id, address) pairs. Needs root, or CAP_BPF and CAP_PERFMON.",
+                 "Cairn service as (build-id, address) pairs. As root, or with CAP_BPF and CAP_PERFMON, it samples\n"
+                 "with BPF; without those rights it samples this user's processes by perf events.",
         .examples = "  cairn-agent --server http://cairn:7700 --label env=prod\n"
                     "  cairn-agent --duration 10 --output profile.otlp\n"
                     "  cairn-agent --doctor",
@@ -27,7 +28,7 @@ static const struct usage USAGE = {
 
 struct command_line {
         struct run_options run;
-        const char *token_file, *log_level;
+        const char *token_file, *log_level, *sampler;
         struct option_list pids;
         bool doctor, json, once, version;
 };
@@ -54,6 +55,8 @@ static enum status check(struct command_line *c, int argc, char **argv, struct e
                                          c->log_level);
                 log_set_level(level);
         }
+        if (c->sampler && sampler_kind_parse(c->sampler, &o->sampler))
+                return error_set(err, ST_USAGE, "option '--sampler' takes auto, bpf or perf, not '%s'", c->sampler);
         if (c->once && !o->output)
                 return error_set(err, ST_USAGE, "option '--once' goes with '--output FILE'");
         if (o->output) { /* one request holds one interval: the whole run */
@@ -98,16 +101,16 @@ static enum status take_pids(struct command_line *c, uint32_t **ret, struct erro
         return ST_OK;
 }
 
-static int examine(bool json)
+static int examine(enum sampler_kind kind, bool json)
 {
         _cleanup_buf_ struct buf out;
         struct doctor d;
 
         buf_init(&out, MiB(1));
         doctor_examine(&d);
-        doctor_write(&d, json, &out);
+        doctor_write(&d, kind, json, &out);
         fwrite(out.data, 1, out.size, stdout);
-        return doctor_can_profile(&d) ? EXIT_DONE : EXIT_FAILED;
+        return doctor_can_profile(&d, kind) ? EXIT_DONE : EXIT_FAILED;
 }
 
 static enum status run(struct command_line *c, struct error *err)
@@ -134,6 +137,8 @@ int main(int argc, char **argv)
                 OPTION_UINT("frequency", 'F', "HZ", &c.run.frequency_hz, "samples a second on each CPU, default 19"),
                 OPTION_UINT("interval", 0, "SECONDS", &c.run.interval_s, "between two sendings, default 10"),
                 OPTION_UINT("duration", 'd', "SECONDS", &c.run.duration_s, "stop after so long; default: at a signal"),
+                OPTION_STRING("sampler", 0, "KIND", &c.sampler,
+                              "bpf, perf, or auto (default): bpf, and perf where that is not possible"),
                 OPTION_LIST("pid", 'p', "PID", &c.pids, "sample this process only"),
                 OPTION_LIST("label", 'l', "KEY=VALUE", &c.run.labels, "put this label on every sample"),
                 OPTION_STRING("service-name", 0, "NAME", &c.run.service_name,
@@ -159,7 +164,7 @@ int main(int argc, char **argv)
         if (!st && c.version) {
                 puts("cairn-agent " CAIRN_VERSION);
         } else if (!st && c.doctor) {
-                code = examine(c.json);
+                code = examine(c.run.sampler, c.json);
         } else if (!st) {
                 st = run(&c, &err);
         }

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 
-static const cap_value_t KEPT[] = { CAP_BPF, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH, CAP_SYSLOG };
+static const cap_value_t ALWAYS_KEPT[] = { CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH, CAP_SYSLOG };
+#define ALWAYS_KEPT_COUNT (sizeof ALWAYS_KEPT / sizeof *ALWAYS_KEPT)
 
 bool privileges_have(cap_value_t cap)
 {
@@ -18,9 +20,10 @@ bool privileges_have(cap_value_t cap)
         return value == CAP_SET;
 }
 
-enum status privileges_drop(char *kept_ret, size_t size, struct error *err)
+enum status privileges_drop(cap_value_t sampling, char *kept_ret, size_t size, struct error *err)
 {
         cap_t own = cap_get_proc(), less = cap_init();
+        cap_value_t kept[1 + ALWAYS_KEPT_COUNT] = { sampling };
         enum status st = ST_OK;
         size_t at = 0;
 
@@ -28,18 +31,19 @@ enum status privileges_drop(char *kept_ret, size_t size, struct error *err)
                 st = error_os(err, errno, "cannot read the capabilities");
                 goto out;
         }
+        memcpy(kept + 1, ALWAYS_KEPT, sizeof ALWAYS_KEPT);
         kept_ret[0] = 0;
-        for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT && !st; i++) {
+        for (size_t i = 0; i < sizeof kept / sizeof *kept && !st; i++) {
                 cap_flag_value_t has = CAP_CLEAR;
                 char *name;
                 int n;
 
-                if (cap_get_flag(own, KEPT[i], CAP_PERMITTED, &has) < 0 || has != CAP_SET)
+                if (cap_get_flag(own, kept[i], CAP_PERMITTED, &has) < 0 || has != CAP_SET)
                         continue;
-                if (cap_set_flag(less, CAP_PERMITTED, 1, &KEPT[i], CAP_SET) < 0 ||
-                    cap_set_flag(less, CAP_EFFECTIVE, 1, &KEPT[i], CAP_SET) < 0)
+                if (cap_set_flag(less, CAP_PERMITTED, 1, &kept[i], CAP_SET) < 0 ||
+                    cap_set_flag(less, CAP_EFFECTIVE, 1, &kept[i], CAP_SET) < 0)
                         st = error_os(err, errno, "cannot choose the capabilities");
-                name = cap_to_name(KEPT[i]);
+                name = cap_to_name(kept[i]);
                 n = snprintf(kept_ret + at, size - at, "%s%s", at ? " " : "", name ? name : "?");
                 cap_free(name);
                 at += n > 0 && (size_t)n < size - at ? (size_t)n : 0;

@@ -6,7 +6,8 @@
  * @file
  * The agent's capabilities: what set-up needs, and what is kept afterwards.
  *
- * Kept are: CAP_BPF (drain the maps), CAP_SYS_PTRACE (mappings of others),
+ * Kept are: CAP_BPF (drain the maps) or, when perf events sample, CAP_PERFMON
+ * (open those of new processes); CAP_SYS_PTRACE (mappings of others),
  * CAP_CHECKPOINT_RESTORE (/proc/PID/map_files), CAP_DAC_READ_SEARCH (files of
  * others, for their build-id), CAP_SYSLOG (kernel symbols after a module was
  * loaded). All others are given up for good, also across exec.
@@ -24,8 +25,9 @@ bool privileges_have(cap_value_t cap);
 
 /**
  * Give up what is not needed after set-up.
+ * @param sampling  CAP_BPF or CAP_PERFMON, kept too.
  * @param kept_ret  names of what is kept, "cap_bpf cap_syslog ...".
  */
-enum status privileges_drop(char *kept_ret, size_t size, struct error *err) MUST_CHECK;
+enum status privileges_drop(cap_value_t sampling, char *kept_ret, size_t size, struct error *err) MUST_CHECK;
 
 #endif

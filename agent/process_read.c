@@ -8,6 +8,8 @@
 #include "common/buf.h"
 #include "common/limits.h"
 
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h, in field 9 of stat */
+
 /* The kernel makes these texts as they are read, so their size is known only at the end. */
 static enum status read_at(int proc_fd, const char *name, struct buf *ret, struct error *err)
 {
@@ -33,33 +35,55 @@ static enum status read_at(int proc_fd, const char *name, struct buf *ret, struc
         }
 }
 
-bool process_parse_start(const char *text, size_t n, uint64_t *ret)
+bool process_parse_stat(const char *text, size_t n, struct process_stat *ret)
 {
-        /* "PID (COMM) STATE ...": the name may hold blanks and parentheses, so count from the last one. */
+        /* "PID (COMM) STATE PPID ...": the name may hold blanks and parentheses, so count from the last one. */
         const char *paren = n ? memrchr(text, ')', n) : NULL;
         struct text_line line = { paren ? paren + 1 : text, text + n }, field;
+        struct process_stat stat = { 0 };
+        uint64_t parent = 0, flags = 0;
 
         if (!paren)
                 return false;
-        for (int i = 3; i < 22; i++)
+        for (int i = 3; i <= 22; i++) {
                 if (!text_field(&line, &field))
                         return false;
-        return text_field(&line, &field) && text_number(&field, 10, ret);
+                if (i == 3)
+                        stat.state = *field.at;
+                else if ((i == 4 && !text_number(&field, 10, &parent)) || (i == 9 && !text_number(&field, 10, &flags)) ||
+                         (i == 22 && !text_number(&field, 10, &stat.start_ticks)))
+                        return false;
+        }
+        stat.parent = (uint32_t)parent;
+        stat.kernel_thread = flags & PF_KTHREAD;
+        *ret = stat;
+        return true;
+}
+
+bool process_read_stat(int proc_fd, struct process_stat *ret)
+{
+        _cleanup_buf_ struct buf text = { 0 };
+
+        buf_init(&text, KiB(64));
+        return !read_at(proc_fd, "stat", &text, NULL) &&
+               process_parse_stat((const char *)text.data, text.size, ret);
+}
+
+uint64_t process_start_ns(const struct process_stat *stat)
+{
+        return stat->start_ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 int process_open(const struct sample_process *id)
 {
         char path[32];
         _cleanup_close_ int fd = -1;
-        _cleanup_buf_ struct buf stat = { 0 };
-        uint64_t ticks, per_s = (uint64_t)sysconf(_SC_CLK_TCK);
+        struct process_stat stat;
+        uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 
-        buf_init(&stat, KiB(64));
         snprintf(path, sizeof path, "/proc/%u", id->tgid);
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0 || read_at(fd, "stat", &stat, NULL) ||
-            !process_parse_start((const char *)stat.data, stat.size, &ticks) ||
-            ticks != id->start_boot_ns / (1000000000 / per_s))
+        if (fd < 0 || !process_read_stat(fd, &stat) || stat.start_ticks != id->start_boot_ns / tick_ns)
                 return -1;
         return steal_fd(&fd);
 }

@@ -17,6 +17,13 @@
 #include "agent/proc_maps.h"
 #include "bpf/sample.h"
 
+struct process_stat {
+        uint64_t start_ticks; /* clock ticks since boot */
+        uint32_t parent;
+        bool kernel_thread;
+        char state;           /* 'Z': it ended and its parent has not looked */
+};
+
 /** Open /proc/PID of that life; -1 when it has ended. The descriptor is the caller's. */
 int process_open(const struct sample_process *id);
 
@@ -26,10 +33,15 @@ enum status process_read_maps(int proc_fd, struct proc_maps *ret, struct error *
 bool process_read_name(int proc_fd, char ret[static SAMPLE_COMM_SIZE]) MUST_CHECK;
 bool process_read_cgroup(int proc_fd, struct cgroup_names *ret) MUST_CHECK;
 
+bool process_read_stat(int proc_fd, struct process_stat *ret) MUST_CHECK;
+
+/** When it started, as precisely as the ticks tell. */
+uint64_t process_start_ns(const struct process_stat *stat);
+
+/** From the text of /proc/PID/stat. For tests. */
+bool process_parse_stat(const char *text, size_t n, struct process_stat *ret) MUST_CHECK;
+
 /** The effective user and the process's number in its innermost pid namespace. */
 bool process_read_identity(int proc_fd, uid_t *uid_ret, pid_t *ns_pid_ret) MUST_CHECK;
-
-/** Start in clock ticks since boot: field 22 of the text of /proc/PID/stat. For tests. */
-bool process_parse_start(const char *text, size_t n, uint64_t *ret) MUST_CHECK;
 
 #endif

@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "common/metrics.h"
 
-static struct metric bpf[STAT_COUNT] = {
+static struct metric sampler[SAMPLER_STAT_COUNT] = {
         [STAT_SAMPLES] = METRIC_COUNTER("cairn_agent_samples_total", "Samples counted.", ""),
         [STAT_LOST_COUNTS_FULL] =
                 METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"counts_full\""),
@@ -21,6 +21,14 @@ static struct metric bpf[STAT_COUNT] = {
         [STAT_TRUNCATED] = METRIC_COUNTER("cairn_agent_stacks_truncated_total", "Stacks cut at their depth limit.", ""),
         [STAT_NOTICES_LOST] = METRIC_COUNTER("cairn_agent_process_notices_lost_total",
                                              "New processes that were not told of in time.", ""),
+        [SAMPLER_STAT_LOST_RING] =
+                METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"ring_full\""),
+        [SAMPLER_STAT_REFUSED] = METRIC_COUNTER("cairn_agent_processes_refused_total",
+                                                "Processes that the kernel did not let be sampled.", ""),
+};
+static struct metric kinds[] = {
+        METRIC_GAUGE("cairn_agent_sampler", "1 for the sampler that runs.", "kind=\"bpf\""),
+        METRIC_GAUGE("cairn_agent_sampler", "1 for the sampler that runs.", "kind=\"perf\""),
 };
 static struct metric stacks = METRIC_COUNTER("cairn_agent_user_stacks_total", "User stacks, once an interval.", "");
 static struct metric ends[] = {
@@ -54,8 +62,10 @@ static void set(struct metric *m, uint64_t v)
 
 void report_update(const struct report *r)
 {
-        for (size_t i = 0; i < STAT_COUNT; i++)
-                set(&bpf[i], r->bpf[i]);
+        for (size_t i = 0; i < SAMPLER_STAT_COUNT; i++)
+                set(&sampler[i], r->sampler[i]);
+        set(&kinds[0], r->sampler_kind == SAMPLER_BPF);
+        set(&kinds[1], r->sampler_kind == SAMPLER_PERF);
         set(&stacks, r->build.stacks);
         set(&ends[0], r->build.no_code_frames);
         set(&ends[1], r->build.exited);
@@ -84,11 +94,11 @@ enum status report_write(const char *path, struct error *err)
 
 void report_log(bool with_sender)
 {
-        int64_t lost = metric_get(&bpf[STAT_LOST_COUNTS_FULL]) + metric_get(&bpf[STAT_LOST_STACKS_FULL]) +
-                       metric_get(&bpf[STAT_LOST_NO_BUFFER]);
+        int64_t lost = metric_get(&sampler[STAT_LOST_COUNTS_FULL]) + metric_get(&sampler[STAT_LOST_STACKS_FULL]) +
+                       metric_get(&sampler[STAT_LOST_NO_BUFFER]) + metric_get(&sampler[SAMPLER_STAT_LOST_RING]);
 
         log_info("agent", "%" PRId64 " samples, %" PRId64 " lost; %" PRId64 " user stacks, %" PRId64 " cut early",
-                 metric_get(&bpf[STAT_SAMPLES]), lost, metric_get(&stacks), metric_get(&ends[0]));
+                 metric_get(&sampler[STAT_SAMPLES]), lost, metric_get(&stacks), metric_get(&ends[0]));
         if (with_sender)
                 log_info("agent", "batches: %" PRId64 " sent, %" PRId64 " refused, %" PRId64 " dropped",
                          metric_get(&batches[0]), metric_get(&batches[1]), metric_get(&batches[2]));

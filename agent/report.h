@@ -11,11 +11,12 @@
 #include <stdint.h>
 
 #include "agent/profile_build.h"
+#include "agent/sampler.h"
 #include "agent/sender.h"
-#include "bpf/sample.h"
 
 struct report {
-        uint64_t bpf[STAT_COUNT]; /* totals, as the rest */
+        enum sampler_kind sampler_kind;
+        uint64_t sampler[SAMPLER_STAT_COUNT]; /* totals, as the rest */
         struct profile_build_stats build;
         struct sender_stats sender;
         uint64_t unreadable_processes;

@@ -65,9 +65,22 @@ static enum status open_target(struct run *r, struct error *err)
         return r->output < 0 ? error_os(err, errno, "cannot write '%s'", r->o->output) : ST_OK;
 }
 
+static void log_start(const struct run *r, const char *kept)
+{
+        const char *why = sampler_why(r->sampler), *gaps = sampler_gaps(r->sampler);
+
+        log_info("agent", "sampling %u CPUs at %" PRIu64 " Hz by %s; keeps %s", sampler_cpu_count(r->sampler),
+                 r->o->frequency_hz, sampler_name(r->sampler), kept[0] ? kept : "no capability");
+        if (why[0])
+                log_warn("agent", "perf events serve in place of BPF: %s", why);
+        if (gaps[0])
+                log_warn("agent", "not covered: %s", gaps);
+}
+
 static enum status set_up(struct run *r, struct error *err)
 {
         struct sampler_options o = {
+                .kind = r->o->sampler,
                 .frequency_hz = r->o->frequency_hz,
                 .interval_s = r->o->interval_s,
                 .tgids = r->o->pids,
@@ -83,22 +96,22 @@ static enum status set_up(struct run *r, struct error *err)
                 return error_os(err, errno, "cannot read the host's name");
         process_table_init(&r->processes);
         kernel_init(&r->kernel, &kernel_error);
-        if (kernel_error.text[0])
-                log_warn("agent", "%s, ignoring", kernel_error.text);
         st = open_signals(r, err);
         if (!st)
                 st = sampler_create(&o, &r->sampler, err);
+        if (!st && kernel_error.text[0] && sampler_has_kernel(r->sampler))
+                log_warn("agent", "%s, ignoring", kernel_error.text);
         r->interval_from_ns = monotonic_ns();
         r->interval_from_unix_ns = wall_clock_ns();
         if (!st && r->o->output)
                 st = open_target(r, err);
         if (!st)
-                st = privileges_drop(kept, sizeof kept, err);
+                st = privileges_drop(sampler_kind(r->sampler) == SAMPLER_BPF ? CAP_BPF : CAP_PERFMON, kept, sizeof kept,
+                                     err);
         if (!st && !r->o->output) /* its thread starts without the rights too */
                 st = open_target(r, err);
         if (!st)
-                log_info("agent", "sampling %u CPUs at %" PRIu64 " Hz; keeps %s", sampler_cpu_count(r->sampler),
-                         r->o->frequency_hz, kept[0] ? kept : "no capability");
+                log_start(r, kept);
         return st;
 }
 
@@ -155,10 +168,11 @@ static enum status drain(struct run *r, struct error *err)
 static void report(struct run *r)
 {
         struct report report = { .build = r->build_stats, .unreadable_processes = r->processes.unreadable,
-                                 .kernel_shift_known = r->kernel.has_shift };
+                                 .kernel_shift_known = r->kernel.has_shift,
+                                 .sampler_kind = sampler_kind(r->sampler) };
         struct error err;
 
-        if (sampler_stats(r->sampler, report.bpf, &err))
+        if (sampler_stats(r->sampler, report.sampler, &err))
                 log_warn("agent", "%s, ignoring", err.text);
         if (r->sender)
                 sender_stats(r->sender, &report.sender);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/sampler.h"
 #include "common/error.h"
 #include "common/options.h"
 
@@ -19,6 +20,7 @@ struct run_options {
         const char *output;         /* one OTLP request of the whole run goes to this file; NULL: to the server */
         const char *metrics_file;   /* Prometheus text, replaced after each drain; NULL: none */
         const char *service_name;   /* NULL: the executable's name */
+        enum sampler_kind sampler;
         uint64_t frequency_hz;
         uint64_t interval_s;        /* between drains */
         uint64_t duration_s;        /* 0: until a signal */

@@ -1,257 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler.h"
 
-#include <assert.h>
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "bpf/sample.skel.h"
-#include "common/limits.h"
-
-#define BATCH_ENTRIES 256
-
-struct sampler {
-        struct sample_bpf *bpf;
-        struct bpf_link **links; /* one for each possible CPU, NULL when offline */
-        int cpu_count, attached;
-        int counts_fd[2], stacks_fd[2];
-        struct ring_buffer *notices;
-        void (*on_process)(void *ctx, const struct sample_notice *notice);
-        void *ctx;
-};
-
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
-{
-        (void)level;
-        (void)fmt;
-        (void)args;
-        return 0;
-}
-
-static int on_notice(void *ctx, void *data, size_t size)
-{
-        struct sampler *s = ctx;
-
-        if (size >= sizeof(struct sample_notice) && s->on_process)
-                s->on_process(s->ctx, data);
-        return 0;
-}
-
-/* Every sample needs at most one key and two stacks, so these maps are full only past the limits. */
-static uint32_t entries_for(const struct sampler_options *o, int cpus, uint64_t each, uint64_t limit)
-{
-        uint64_t n = (o->frequency_hz + 1) * (o->interval_s + 1) * (uint64_t)cpus * each;
-
-        return (uint32_t)(n < 1024 ? 1024 : n > limit ? limit : n);
-}
-
-static enum status make_half(struct sampler *s, uint32_t half, uint32_t keys, uint32_t stacks, struct error *err)
-{
-        int fd;
-
-        fd = bpf_map_create(BPF_MAP_TYPE_HASH, "counts", sizeof(struct sample_key), sizeof(uint64_t), keys, NULL);
-        if (fd < 0)
-                return error_os(err, -fd, "cannot create the BPF map of %u keys", keys);
-        s->counts_fd[half] = fd;
-        fd = bpf_map_create(BPF_MAP_TYPE_HASH, "stacks", sizeof(uint64_t), sizeof(struct sample_stack), stacks, NULL);
-        if (fd < 0)
-                return error_os(err, -fd, "cannot create the BPF map of %u stacks", stacks);
-        s->stacks_fd[half] = fd;
-        if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.counts), &half, &s->counts_fd[half], BPF_ANY) < 0 ||
-            bpf_map_update_elem(bpf_map__fd(s->bpf->maps.stacks), &half, &s->stacks_fd[half], BPF_ANY) < 0)
-                return error_os(err, errno, "cannot put half %u into the BPF double buffer", half);
-        return ST_OK;
-}
-
-static enum status load(struct sampler *s, const struct sampler_options *o, struct error *err)
-{
-        uint32_t keys = entries_for(o, s->cpu_count, 1, LIMIT_AGENT_KEYS);
-        uint32_t stacks = entries_for(o, s->cpu_count, 2, LIMIT_AGENT_STACKS);
-        uint64_t seed = 1;
-        enum status st = ST_OK;
-        int e;
-
-        s->bpf = sample_bpf__open();
-        if (!s->bpf)
-                return error_os(err, errno, "cannot open the BPF program");
-        if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
-                return error_os(err, errno, "cannot get random bytes");
-        s->bpf->rodata->hash_seed = seed;
-        s->bpf->rodata->filter_tgids = o->tgid_count > 0;
-        if (o->tgid_count > 0 && bpf_map__set_max_entries(s->bpf->maps.wanted, (uint32_t)o->tgid_count) < 0)
-                return error_os(err, errno, "cannot size the map of process ids");
-        e = sample_bpf__load(s->bpf);
-        if (e)
-                return error_os(err, -e, "the kernel refuses the BPF program (cairn-agent --doctor says what is missing)");
-        for (uint32_t half = 0; half < 2 && !st; half++)
-                st = make_half(s, half, keys, stacks, err);
-        for (size_t i = 0; i < o->tgid_count && !st; i++) {
-                uint32_t one = 1;
-
-                if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.wanted), &o->tgids[i], &one, BPF_ANY) < 0)
-                        st = error_os(err, errno, "cannot select process %u", o->tgids[i]);
-        }
-        return st;
-}
-
-static enum status attach_cpu(struct sampler *s, int cpu, uint64_t frequency_hz, struct error *err)
-{
-        struct perf_event_attr attr = {
-                .type = PERF_TYPE_SOFTWARE,
-                .size = sizeof attr,
-                .config = PERF_COUNT_SW_CPU_CLOCK,
-                .sample_period = 1000000000 / frequency_hz,
-        };
-        int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-        struct bpf_link *link;
-
-        if (fd < 0 && (errno == ENODEV || errno == ENXIO))
-                return ST_OK; /* offline */
-        if (fd < 0)
-                return error_os(err, errno, "cannot open the clock event of CPU %d", cpu);
-        link = bpf_program__attach_perf_event(s->bpf->progs.sample_cpu, fd);
-        if (!link) {
-                int e = errno;
-
-                close(fd);
-                return error_os(err, e, "cannot attach the BPF program to CPU %d", cpu);
-        }
-        s->links[cpu] = link;
-        s->attached++;
-        return ST_OK;
-}
-
-static enum status start(struct sampler *s, const struct sampler_options *o, struct error *err)
-{
-        enum status st;
-
-        s->cpu_count = libbpf_num_possible_cpus();
-        if (s->cpu_count <= 0)
-                return error_os(err, -s->cpu_count, "cannot count the CPUs");
-        s->links = calloc((size_t)s->cpu_count, sizeof *s->links);
-        if (!s->links)
-                return error_no_memory(err);
-        st = load(s, o, err);
-        if (st)
-                return st;
-        s->notices = ring_buffer__new(bpf_map__fd(s->bpf->maps.notices), on_notice, s, NULL);
-        if (!s->notices)
-                return error_os(err, errno, "cannot open the BPF ring buffer");
-        for (int cpu = 0; cpu < s->cpu_count && !st; cpu++)
-                st = attach_cpu(s, cpu, o->frequency_hz, err);
-        if (!st && !s->attached)
-                st = error_set(err, ST_OS, "no CPU has a clock event");
-        return st;
-}
+#include "agent/sampler_internal.h"
 
 enum status sampler_create(const struct sampler_options *o, struct sampler **ret, struct error *err)
 {
-        struct sampler *s = calloc(1, sizeof *s);
+        struct error bpf_error = { 0 };
         enum status st;
 
-        if (!s)
-                return error_no_memory(err);
-        for (int i = 0; i < 2; i++)
-                s->counts_fd[i] = s->stacks_fd[i] = -1;
-        s->on_process = o->on_process;
-        s->ctx = o->ctx;
-        libbpf_set_print(quiet);
-        st = start(s, o, err);
-        if (st) {
-                sampler_destroy(s);
-                return st;
-        }
-        *ret = s;
-        return ST_OK;
-}
-
-void sampler_stop(struct sampler *s)
-{
-        for (int cpu = 0; s->links && cpu < s->cpu_count; cpu++) {
-                bpf_link__destroy(s->links[cpu]);
-                s->links[cpu] = NULL;
-        }
+        if (o->kind == SAMPLER_BPF)
+                return sampler_create_bpf(o, ret, err);
+        if (o->kind == SAMPLER_AUTO && !sampler_create_bpf(o, ret, &bpf_error))
+                return ST_OK;
+        st = sampler_create_perf(o, ret, err);
+        if (!st)
+                snprintf((*ret)->why, sizeof (*ret)->why, "%s", bpf_error.text);
+        return st;
 }
 
 void sampler_destroy(struct sampler *s)
 {
-        if (!s)
-                return;
-        sampler_stop(s);
-        free(s->links);
-        ring_buffer__free(s->notices);
-        for (int i = 0; i < 2; i++) {
-                if (s->counts_fd[i] >= 0)
-                        close(s->counts_fd[i]);
-                if (s->stacks_fd[i] >= 0)
-                        close(s->stacks_fd[i]);
+        if (s)
+                s->ops->destroy(s);
+}
+
+const char *sampler_name(const struct sampler *s)
+{
+        return s->ops->name;
+}
+
+enum sampler_kind sampler_kind(const struct sampler *s)
+{
+        return s->ops->kind;
+}
+
+enum status sampler_kind_parse(const char *name, enum sampler_kind *ret)
+{
+        static const char *const names[] = { [SAMPLER_AUTO] = "auto", [SAMPLER_BPF] = "bpf", [SAMPLER_PERF] = "perf" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                if (strcmp(name, names[i]) == 0) {
+                        *ret = (enum sampler_kind)i;
+                        return ST_OK;
+                }
         }
-        sample_bpf__destroy(s->bpf);
-        free(s);
+        return ST_NOT_FOUND;
+}
+
+const char *sampler_why(const struct sampler *s)
+{
+        return s->why;
+}
+
+const char *sampler_gaps(const struct sampler *s)
+{
+        return s->gaps;
+}
+
+bool sampler_has_kernel(const struct sampler *s)
+{
+        return s->has_kernel;
 }
 
 int sampler_fd(const struct sampler *s)
 {
-        return ring_buffer__epoll_fd(s->notices);
+        return s->ops->fd(s);
 }
 
 void sampler_poll(struct sampler *s)
 {
-        ring_buffer__consume(s->notices);
+        s->ops->poll(s);
+}
+
+void sampler_stop(struct sampler *s)
+{
+        s->ops->stop(s);
+}
+
+enum status sampler_drain(struct sampler *s, struct sample_batch *ret, struct error *err)
+{
+        return s->ops->drain(s, ret, err);
+}
+
+enum status sampler_stats(struct sampler *s, uint64_t ret[static SAMPLER_STAT_COUNT], struct error *err)
+{
+        return s->ops->stats(s, ret, err);
 }
 
 unsigned sampler_cpu_count(const struct sampler *s)
 {
-        return (unsigned)s->attached;
+        return s->cpu_count;
 }
 
-/* ---- draining ------------------------------------------------------------ */
-
-/* Take every entry out of a hash map into one array of (key, value) rows. */
-static enum status take_all(int fd, size_t key_size, size_t value_size, void **rows_ret, size_t *count_ret,
-                            struct error *err)
-{
-        _cleanup_free_ uint8_t *keys = reallocarray(NULL, BATCH_ENTRIES, key_size);
-        _cleanup_free_ uint8_t *values = reallocarray(NULL, BATCH_ENTRIES, value_size);
-        _cleanup_free_ uint8_t *rows = NULL;
-        size_t row_size = key_size + value_size, count = 0;
-        uint32_t position = 0;
-        bool first = true, more = true;
-
-        if (!keys || !values)
-                return error_no_memory(err);
-        while (more) {
-                uint32_t n = BATCH_ENTRIES;
-                uint8_t *grown;
-
-                if (bpf_map_lookup_and_delete_batch(fd, first ? NULL : &position, &position, keys, values, &n,
-                                                    NULL) < 0) {
-                        if (errno != ENOENT)
-                                return error_os(err, errno, "cannot drain a BPF map");
-                        more = false;
-                }
-                first = false;
-                if (n == 0)
-                        continue;
-                grown = reallocarray(rows, count + n, row_size);
-                if (!grown)
-                        return error_no_memory(err);
-                rows = grown;
-                for (uint32_t i = 0; i < n; i++, count++) {
-                        memcpy(rows + count * row_size, keys + i * key_size, key_size);
-                        memcpy(rows + count * row_size + key_size, values + i * value_size, value_size);
-                }
-        }
-        *rows_ret = steal_ptr(rows);
-        *count_ret = count;
-        return ST_OK;
-}
+/* ---- batches ------------------------------------------------------------- */
 
 static int compare_stacks(const void *a, const void *b)
 {
@@ -260,34 +105,10 @@ static int compare_stacks(const void *a, const void *b)
         return x < y ? -1 : x > y;
 }
 
-/* A row of take_all() is one of these structs. */
-static_assert(sizeof(struct sample_count) == sizeof(struct sample_key) + sizeof(uint64_t), "no padding");
-static_assert(sizeof(struct sample_stack_entry) == sizeof(uint64_t) + sizeof(struct sample_stack), "no padding");
-
-enum status sampler_drain(struct sampler *s, struct sample_batch *ret, struct error *err)
+void sample_batch_sort(struct sample_batch *b)
 {
-        _cleanup_sample_batch_ struct sample_batch b = { 0 };
-        uint32_t full = s->bpf->bss->active & 1;
-        void *rows = NULL;
-        enum status st;
-
-        __atomic_store_n(&s->bpf->bss->active, full ^ 1, __ATOMIC_SEQ_CST);
-        /* Returns after every program that may still use the full half. */
-        if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.counts), &full, &s->counts_fd[full], BPF_ANY) < 0)
-                return error_os(err, errno, "cannot turn the BPF double buffer over");
-        st = take_all(s->counts_fd[full], sizeof(struct sample_key), sizeof(uint64_t), &rows, &b.count_count, err);
-        if (st)
-                return st;
-        b.counts = rows;
-        st = take_all(s->stacks_fd[full], sizeof(uint64_t), sizeof(struct sample_stack), &rows, &b.stack_count, err);
-        if (st)
-                return st;
-        b.stacks = rows;
-        if (b.stack_count)
-                qsort(b.stacks, b.stack_count, sizeof *b.stacks, compare_stacks);
-        *ret = b;
-        b = (struct sample_batch){ 0 };
-        return ST_OK;
+        if (b->stack_count)
+                qsort(b->stacks, b->stack_count, sizeof *b->stacks, compare_stacks);
 }
 
 void sample_batch_deinit(struct sample_batch *b)
@@ -305,21 +126,4 @@ const struct sample_stack *sample_batch_stack(const struct sample_batch *b, uint
         if (hash && b->stack_count)
                 e = bsearch(&wanted, b->stacks, b->stack_count, sizeof wanted, compare_stacks);
         return e ? &e->stack : NULL;
-}
-
-enum status sampler_stats(struct sampler *s, uint64_t ret[static STAT_COUNT], struct error *err)
-{
-        _cleanup_free_ uint64_t *each = calloc((size_t)s->cpu_count, sizeof *each);
-        uint64_t sums[STAT_COUNT] = { 0 };
-
-        if (!each)
-                return error_no_memory(err);
-        for (uint32_t stat = 0; stat < STAT_COUNT; stat++) {
-                if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.sample_stats), &stat, each) < 0)
-                        return error_os(err, errno, "cannot read the BPF counters");
-                for (int cpu = 0; cpu < s->cpu_count; cpu++)
-                        sums[stat] += each[cpu];
-        }
-        memcpy(ret, sums, sizeof sums);
-        return ST_OK;
 }

@@ -4,10 +4,16 @@
 
 /**
  * @file
- * The BPF program on every CPU's clock, and the emptying of its double buffer.
+ * Counting the stacks that run, and taking the counts out once an interval.
+ *
+ * There are two ways. With BPF the kernel counts: every CPU, all processes, both
+ * halves of each stack. Without the rights for that, perf events of the
+ * processes of this user write each stack into buffers, and it is counted here
+ * (agent/perf_tasks.h tells how processes are found). What comes out is the same.
  *
  * Threads: one sampler belongs to one thread.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +23,17 @@
 
 struct sampler;
 
+enum sampler_kind { SAMPLER_AUTO, SAMPLER_BPF, SAMPLER_PERF };
+
+/** Totals since the start: those of the BPF program, and what only perf events have. */
+enum sampler_stat {
+        SAMPLER_STAT_LOST_RING = STAT_COUNT, /* records lost: a buffer was full or unreadable */
+        SAMPLER_STAT_REFUSED,                /* processes that could not be opened */
+        SAMPLER_STAT_COUNT,
+};
+
 struct sampler_options {
+        enum sampler_kind kind;
         uint64_t frequency_hz;       /* ticks a second on each CPU */
         uint64_t interval_s;         /* longest time between two drains; sizes the maps */
         const uint32_t *tgids;       /* only these processes; borrowed during the call */
@@ -52,30 +68,45 @@ void sample_batch_deinit(struct sample_batch *b);
 const struct sample_stack *sample_batch_stack(const struct sample_batch *b, uint64_t hash);
 
 /**
- * Load the program and attach it to all CPUs that are online.
+ * Start sampling. SAMPLER_AUTO takes BPF, or else perf events.
  * @param ret  owned, free with sampler_destroy(); untouched on failure.
- * @return ST_OK; ST_OS with the step that the kernel refused.
+ * @return ST_OK; ST_OS with the step that the kernel refused: of perf events when both were tried.
  */
 enum status sampler_create(const struct sampler_options *o, struct sampler **ret, struct error *err) MUST_CHECK;
 void sampler_destroy(struct sampler *s);
 
+/** "bpf" or "perf". */
+const char *sampler_name(const struct sampler *s);
+enum sampler_kind sampler_kind(const struct sampler *s);
+
+/** "auto", "bpf" or "perf". */
+enum status sampler_kind_parse(const char *name, enum sampler_kind *ret) MUST_CHECK;
+
+/** Why SAMPLER_AUTO did not take BPF; "" when it did or was not asked to. */
+const char *sampler_why(const struct sampler *s);
+
+/** What is not covered, "" when nothing is left out: "other users' processes, time in the kernel". */
+const char *sampler_gaps(const struct sampler *s);
+
+/** Are there kernel stacks? */
+bool sampler_has_kernel(const struct sampler *s);
+
 /** A descriptor that becomes readable when sampler_poll() has something to do. */
 int sampler_fd(const struct sampler *s);
 
-/** Hand over the processes that were noticed; does not wait. */
+/** Do what is due: hand over the processes that were noticed, for one. Does not wait. */
 void sampler_poll(struct sampler *s);
 
 /** Stop taking samples: what was counted can still be drained. */
 void sampler_stop(struct sampler *s);
 
 /**
- * Turn the double buffer over and take all of the half that was filled.
+ * Take all that was counted since the last time.
  * @param ret  owned, free with sample_batch_deinit(); untouched on failure.
  */
 enum status sampler_drain(struct sampler *s, struct sample_batch *ret, struct error *err) MUST_CHECK;
 
-/** Totals over all CPUs since the start. */
-enum status sampler_stats(struct sampler *s, uint64_t ret[static STAT_COUNT], struct error *err) MUST_CHECK;
+enum status sampler_stats(struct sampler *s, uint64_t ret[static SAMPLER_STAT_COUNT], struct error *err) MUST_CHECK;
 
 unsigned sampler_cpu_count(const struct sampler *s);
 

@@ -106,6 +106,9 @@
 #define LIMIT_AGENT_KALLSYMS_BYTES MiB(128)
 #define LIMIT_AGENT_PERF_MAP_BYTES MiB(256)    /* read from one perf-PID.map, all in all */
 #define LIMIT_AGENT_PERF_MAP_SYMBOLS 1000000   /* kept of it */
+#define LIMIT_AGENT_PERF_EVENTS 65536          /* open at one time: threads times CPUs */
+#define LIMIT_AGENT_PERF_RING_BYTES KiB(512)   /* of one CPU: what kernel.perf_event_mlock_kb grants by default */
+#define LIMIT_AGENT_THREADS 65536              /* threads whose names are remembered */
 #define LIMIT_AGENT_QUEUE_BYTES MiB(64)        /* batches that wait for a server that is away */
 
 

@@ -25,14 +25,13 @@ static struct profile_build_stats stats;
 static struct sample_process self(void)
 {
         _cleanup_buf_ struct buf text;
-        uint64_t ticks;
+        struct process_stat stat;
         struct error err;
 
         buf_init(&text, KiB(64));
         ck_assert_int_eq(file_read("/proc/self/stat", &text, &err), ST_OK);
-        ck_assert(process_parse_start((char *)text.data, text.size, &ticks));
-        return (struct sample_process){ .tgid = (uint32_t)getpid(),
-                                        .start_boot_ns = ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK)) };
+        ck_assert(process_parse_stat((char *)text.data, text.size, &stat));
+        return (struct sample_process){ .tgid = (uint32_t)getpid(), .start_boot_ns = process_start_ns(&stat) };
 }
 
 /* One sample of this process, counted three times. */

@@ -109,14 +109,17 @@ END_TEST
 START_TEST(start_time_counts_from_the_last_parenthesis)
 {
         static const char stat[] = "12 (a) b (c)) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 987654 20 21\n";
-        uint64_t start = 5;
+        struct process_stat ret;
 
-        ck_assert(process_parse_start(stat, strlen(stat), &start));
-        ck_assert_uint_eq(start, 987654);
-        start = 5;
-        ck_assert(!process_parse_start("12 (a) R 1 2 3", 14, &start));
-        ck_assert(!process_parse_start("", 0, &start));
-        ck_assert_uint_eq(start, 5);
+        ck_assert(process_parse_stat(stat, strlen(stat), &ret));
+        ck_assert_uint_eq(ret.start_ticks, 987654);
+        ck_assert_uint_eq(ret.parent, 1);
+        ck_assert_int_eq(ret.state, 'R');
+        ck_assert(!ret.kernel_thread);
+        ret.start_ticks = 5;
+        ck_assert(!process_parse_stat("12 (a) R 1 2 3", 14, &ret));
+        ck_assert(!process_parse_stat("", 0, &ret));
+        ck_assert_uint_eq(ret.start_ticks, 5);
 }
 END_TEST
 

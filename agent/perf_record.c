@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/perf_record.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "common/reader.h"
+
+#define TRAILER_BYTES 16 /* sample_id_all: pid, tid, time */
+
+static bool pids(struct reader *r, uint32_t *first, uint32_t *second)
+{
+        return reader_u32(r, first) && reader_u32(r, second);
+}
+
+#if defined(__x86_64__)
+/*
+ * The instruction SYSCALL leaves its return address in rcx and the flags in
+ * r11, and the kernel saves them like that; any other entry into the kernel
+ * finds them as the program had them.
+ */
+static bool parse_registers(struct reader *r, bool *ret)
+{
+        uint64_t abi, cx, ip, flags, r11;
+
+        if (!reader_u64(r, &abi))
+                return false;
+        if (abi == PERF_SAMPLE_REGS_ABI_NONE)
+                return true;
+        if (!reader_u64(r, &cx) || !reader_u64(r, &ip) || !reader_u64(r, &flags) || !reader_u64(r, &r11))
+                return false;
+        *ret = cx == ip && r11 == flags;
+        return true;
+}
+#else
+/* The registers do not tell; most of what a program does in the kernel is system calls. */
+static bool parse_registers(struct reader *r, bool *ret)
+{
+        (void)r;
+        *ret = true;
+        return true;
+}
+#endif
+
+static bool parse_sample(struct reader *r, bool registers, struct perf_record *ret)
+{
+        uint64_t size;
+
+        ret->kind = PERF_RECORD_OF_SAMPLE;
+        if (!pids(r, &ret->tgid, &ret->tid) || !reader_u64(r, &ret->time_ns) || !reader_u64(r, &ret->chain_count))
+                return false;
+        if (__builtin_mul_overflow(ret->chain_count, (uint64_t)sizeof(uint64_t), &size))
+                size = UINT64_MAX; /* more than there can be */
+        return reader_bytes(r, size, &ret->chain) && (!registers || parse_registers(r, &ret->in_syscall));
+}
+
+static bool parse_task(struct reader *r, enum perf_record_kind kind, struct perf_record *ret)
+{
+        ret->kind = kind;
+        return reader_u32(r, &ret->tgid) && reader_u32(r, &ret->parent_tgid) && reader_u32(r, &ret->tid) &&
+               reader_u32(r, &ret->parent_tid) && reader_u64(r, &ret->time_ns);
+}
+
+static bool parse_comm(struct reader *r, bool exec, struct perf_record *ret)
+{
+        const char *comm;
+
+        ret->kind = exec ? PERF_RECORD_OF_EXEC : PERF_RECORD_OF_COMM;
+        if (!pids(r, &ret->tgid, &ret->tid) || !reader_cstr(r, &comm))
+                return false;
+        memcpy(ret->comm, comm, strnlen(comm, SAMPLE_COMM_SIZE - 1));
+        return true;
+}
+
+static bool parse_loss(struct reader *r, bool with_id, struct perf_record *ret)
+{
+        ret->kind = PERF_RECORD_OF_LOSS;
+        return (!with_id || reader_skip(r, 8)) && reader_u64(r, &ret->lost);
+}
+
+/* The last bytes of every record but a sample. */
+static bool parse_trailer(const uint8_t *bytes, size_t n, uint64_t *time_ret)
+{
+        struct reader r;
+        uint32_t tgid, tid;
+
+        if (n < sizeof(struct perf_event_header) + TRAILER_BYTES)
+                return false;
+        reader_init(&r, bytes + n - TRAILER_BYTES, TRAILER_BYTES);
+        return pids(&r, &tgid, &tid) && reader_u64(&r, time_ret);
+}
+
+enum status perf_record_parse(const void *bytes, size_t n, bool registers, struct perf_record *ret, struct error *err)
+{
+        struct perf_record record = { .kind = PERF_RECORD_OF_NOTHING };
+        struct reader r;
+        uint32_t type;
+        uint16_t misc, size;
+        bool good;
+
+        reader_init(&r, bytes, n);
+        if (!reader_u32(&r, &type) || !reader_u16(&r, &misc) || !reader_u16(&r, &size))
+                return reader_error(&r, err, "a perf record");
+        if (size != n)
+                return error_set(err, ST_BAD_DATA, "a perf record of %zu bytes says that it has %u", n, size);
+        switch (type) {
+        case PERF_RECORD_SAMPLE:
+                good = parse_sample(&r, registers, &record);
+                break;
+        case PERF_RECORD_FORK:
+                good = parse_task(&r, PERF_RECORD_OF_FORK, &record);
+                break;
+        case PERF_RECORD_EXIT:
+                good = parse_task(&r, PERF_RECORD_OF_EXIT, &record);
+                break;
+        case PERF_RECORD_COMM:
+                good = parse_comm(&r, misc & PERF_RECORD_MISC_COMM_EXEC, &record);
+                break;
+        case PERF_RECORD_MMAP2:
+                record.kind = PERF_RECORD_OF_MAPPING; /* which one is read from /proc */
+                good = pids(&r, &record.tgid, &record.tid);
+                break;
+        case PERF_RECORD_LOST:
+                good = parse_loss(&r, true, &record);
+                break;
+        case PERF_RECORD_LOST_SAMPLES:
+                good = parse_loss(&r, false, &record);
+                break;
+        default:
+                good = true;
+                break;
+        }
+        if (good && type != PERF_RECORD_SAMPLE)
+                good = parse_trailer(bytes, n, &record.time_ns);
+        if (!good)
+                return error_set(err, ST_BAD_DATA, "a perf record of type %u and %zu bytes is cut off", type, n);
+        *ret = record;
+        return ST_OK;
+}
+
+void perf_record_stacks(const struct perf_record *r, struct sample_stack *kernel_ret, struct sample_stack *user_ret)
+{
+        struct sample_stack *half = NULL;
+
+        kernel_ret->frame_count = user_ret->frame_count = 0;
+        kernel_ret->walk = user_ret->walk = SAMPLE_WALK_FRAME_POINTERS;
+        for (uint64_t i = 0; i < r->chain_count; i++) {
+                uint64_t addr;
+
+                memcpy(&addr, r->chain + i * sizeof addr, sizeof addr);
+                if (addr >= (uint64_t)PERF_CONTEXT_MAX)
+                        half = addr == (uint64_t)PERF_CONTEXT_KERNEL ? kernel_ret
+                               : addr == (uint64_t)PERF_CONTEXT_USER ? user_ret
+                                                                     : NULL;
+                else if (half && half->frame_count < SAMPLE_STACK_MAX)
+                        half->frames[half->frame_count++] = addr;
+        }
+}

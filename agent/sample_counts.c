@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sample_counts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/limits.h"
+
+void sample_counts_deinit(struct sample_counts *c)
+{
+        sample_batch_deinit(&c->batch);
+        id_table_deinit(&c->keys);
+        id_table_deinit(&c->stacks);
+        *c = (struct sample_counts){ 0 };
+}
+
+/* Room for one more item, up to limit of them. */
+static void *grow(void *items, size_t count, size_t *capacity, size_t limit, size_t size)
+{
+        size_t wanted = *capacity ? 2 * *capacity : 64;
+        void *grown;
+
+        if (count < *capacity)
+                return items;
+        if (count >= limit)
+                return NULL;
+        wanted = wanted < limit ? wanted : limit;
+        grown = reallocarray(items, wanted, size);
+        if (grown)
+                *capacity = wanted;
+        return grown;
+}
+
+/* *ret: 0 for an empty stack. */
+static bool number_of_stack(struct sample_counts *c, const struct sample_stack *s, __u64 *ret)
+{
+        size_t bytes = s->frame_count * sizeof *s->frames;
+        struct sample_stack_entry *grown;
+        uint32_t at;
+
+        *ret = 0;
+        if (!s->frame_count)
+                return true;
+        if (!id_table_find(&c->stacks, s->frames, bytes, &at)) {
+                at = (uint32_t)c->batch.stack_count;
+                grown = grow(c->batch.stacks, at, &c->stack_capacity, LIMIT_AGENT_STACKS, sizeof *grown);
+                if (!grown)
+                        return false;
+                c->batch.stacks = grown;
+                if (!id_table_put(&c->stacks, s->frames, bytes, at))
+                        return false;
+                grown[at].hash = at + 1;
+                grown[at].stack.frame_count = s->frame_count;
+                grown[at].stack.walk = s->walk;
+                memcpy(grown[at].stack.frames, s->frames, bytes);
+                c->batch.stack_count++;
+        }
+        *ret = at + 1;
+        return true;
+}
+
+enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, const struct sample_stack *kernel,
+                                   const struct sample_stack *user)
+{
+        struct sample_count *grown;
+        uint32_t at;
+
+        if (!number_of_stack(c, kernel, &key->kernel_stack) || !number_of_stack(c, user, &key->user_stack))
+                return STAT_LOST_STACKS_FULL;
+        if (!id_table_find(&c->keys, key, sizeof *key, &at)) {
+                at = (uint32_t)c->batch.count_count;
+                grown = grow(c->batch.counts, at, &c->count_capacity, LIMIT_AGENT_KEYS, sizeof *grown);
+                if (!grown)
+                        return STAT_LOST_COUNTS_FULL;
+                c->batch.counts = grown;
+                if (!id_table_put(&c->keys, key, sizeof *key, at))
+                        return STAT_LOST_COUNTS_FULL;
+                grown[at] = (struct sample_count){ .key = *key };
+                c->batch.count_count++;
+        }
+        c->batch.counts[at].count++;
+        return STAT_SAMPLES;
+}
+
+void sample_counts_take(struct sample_counts *c, struct sample_batch *ret)
+{
+        *ret = c->batch;
+        c->batch = (struct sample_batch){ 0 };
+        sample_counts_deinit(c);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler_internal.h"
+
+#include <assert.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bpf/sample.skel.h"
+#include "common/limits.h"
+
+#define BATCH_ENTRIES 256
+
+struct bpf_sampler {
+        struct sampler base;
+        struct sample_bpf *bpf;
+        struct bpf_link **links; /* one for each possible CPU, NULL when offline */
+        int cpu_count, attached;
+        int counts_fd[2], stacks_fd[2];
+        struct ring_buffer *notices;
+        void (*on_process)(void *ctx, const struct sample_notice *notice);
+        void *ctx;
+};
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+        (void)level;
+        (void)fmt;
+        (void)args;
+        return 0;
+}
+
+static int on_notice(void *ctx, void *data, size_t size)
+{
+        struct bpf_sampler *s = ctx;
+
+        if (size >= sizeof(struct sample_notice) && s->on_process)
+                s->on_process(s->ctx, data);
+        return 0;
+}
+
+/* Every sample needs at most one key and two stacks, so these maps are full only past the limits. */
+static uint32_t entries_for(const struct sampler_options *o, int cpus, uint64_t each, uint64_t limit)
+{
+        uint64_t n = (o->frequency_hz + 1) * (o->interval_s + 1) * (uint64_t)cpus * each;
+
+        return (uint32_t)(n < 1024 ? 1024 : n > limit ? limit : n);
+}
+
+static enum status make_half(struct bpf_sampler *s, uint32_t half, uint32_t keys, uint32_t stacks, struct error *err)
+{
+        int fd;
+
+        fd = bpf_map_create(BPF_MAP_TYPE_HASH, "counts", sizeof(struct sample_key), sizeof(uint64_t), keys, NULL);
+        if (fd < 0)
+                return error_os(err, -fd, "cannot create the BPF map of %u keys", keys);
+        s->counts_fd[half] = fd;
+        fd = bpf_map_create(BPF_MAP_TYPE_HASH, "stacks", sizeof(uint64_t), sizeof(struct sample_stack), stacks, NULL);
+        if (fd < 0)
+                return error_os(err, -fd, "cannot create the BPF map of %u stacks", stacks);
+        s->stacks_fd[half] = fd;
+        if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.counts), &half, &s->counts_fd[half], BPF_ANY) < 0 ||
+            bpf_map_update_elem(bpf_map__fd(s->bpf->maps.stacks), &half, &s->stacks_fd[half], BPF_ANY) < 0)
+                return error_os(err, errno, "cannot put half %u into the BPF double buffer", half);
+        return ST_OK;
+}
+
+static enum status load(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
+{
+        uint32_t keys = entries_for(o, s->cpu_count, 1, LIMIT_AGENT_KEYS);
+        uint32_t stacks = entries_for(o, s->cpu_count, 2, LIMIT_AGENT_STACKS);
+        uint64_t seed = 1;
+        enum status st = ST_OK;
+        int e;
+
+        s->bpf = sample_bpf__open();
+        if (!s->bpf)
+                return error_os(err, errno, "cannot open the BPF program");
+        if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+                return error_os(err, errno, "cannot get random bytes");
+        s->bpf->rodata->hash_seed = seed;
+        s->bpf->rodata->filter_tgids = o->tgid_count > 0;
+        if (o->tgid_count > 0 && bpf_map__set_max_entries(s->bpf->maps.wanted, (uint32_t)o->tgid_count) < 0)
+                return error_os(err, errno, "cannot size the map of process ids");
+        e = sample_bpf__load(s->bpf);
+        if (e)
+                return error_os(err, -e, "the kernel refuses the BPF program (cairn-agent --doctor says what is missing)");
+        for (uint32_t half = 0; half < 2 && !st; half++)
+                st = make_half(s, half, keys, stacks, err);
+        for (size_t i = 0; i < o->tgid_count && !st; i++) {
+                uint32_t one = 1;
+
+                if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.wanted), &o->tgids[i], &one, BPF_ANY) < 0)
+                        st = error_os(err, errno, "cannot select process %u", o->tgids[i]);
+        }
+        return st;
+}
+
+static enum status attach_cpu(struct bpf_sampler *s, int cpu, uint64_t frequency_hz, struct error *err)
+{
+        struct perf_event_attr attr = {
+                .type = PERF_TYPE_SOFTWARE,
+                .size = sizeof attr,
+                .config = PERF_COUNT_SW_CPU_CLOCK,
+                .sample_period = 1000000000 / frequency_hz,
+        };
+        int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        struct bpf_link *link;
+
+        if (fd < 0 && (errno == ENODEV || errno == ENXIO))
+                return ST_OK; /* offline */
+        if (fd < 0)
+                return error_os(err, errno, "cannot open the clock event of CPU %d", cpu);
+        link = bpf_program__attach_perf_event(s->bpf->progs.sample_cpu, fd);
+        if (!link) {
+                int e = errno;
+
+                close(fd);
+                return error_os(err, e, "cannot attach the BPF program to CPU %d", cpu);
+        }
+        s->links[cpu] = link;
+        s->attached++;
+        return ST_OK;
+}
+
+static enum status start(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
+{
+        enum status st;
+
+        s->cpu_count = libbpf_num_possible_cpus();
+        if (s->cpu_count <= 0)
+                return error_os(err, -s->cpu_count, "cannot count the CPUs");
+        s->links = calloc((size_t)s->cpu_count, sizeof *s->links);
+        if (!s->links)
+                return error_no_memory(err);
+        st = load(s, o, err);
+        if (st)
+                return st;
+        s->notices = ring_buffer__new(bpf_map__fd(s->bpf->maps.notices), on_notice, s, NULL);
+        if (!s->notices)
+                return error_os(err, errno, "cannot open the BPF ring buffer");
+        for (int cpu = 0; cpu < s->cpu_count && !st; cpu++)
+                st = attach_cpu(s, cpu, o->frequency_hz, err);
+        if (!st && !s->attached)
+                st = error_set(err, ST_OS, "no CPU has a clock event");
+        return st;
+}
+
+static void stop(struct sampler *base)
+{
+        struct bpf_sampler *s = (struct bpf_sampler *)base;
+
+        for (int cpu = 0; s->links && cpu < s->cpu_count; cpu++) {
+                bpf_link__destroy(s->links[cpu]);
+                s->links[cpu] = NULL;
+        }
+}
+
+static void destroy(struct sampler *base)
+{
+        struct bpf_sampler *s = (struct bpf_sampler *)base;
+
+        stop(base);
+        free(s->links);
+        ring_buffer__free(s->notices);
+        for (int i = 0; i < 2; i++) {
+                if (s->counts_fd[i] >= 0)
+                        close(s->counts_fd[i]);
+                if (s->stacks_fd[i] >= 0)
+                        close(s->stacks_fd[i]);
+        }
+        sample_bpf__destroy(s->bpf);
+        free(s);
+}
+
+static int readable_fd(const struct sampler *base)
+{
+        return ring_buffer__epoll_fd(((const struct bpf_sampler *)base)->notices);
+}
+
+static void consume(struct sampler *base)
+{
+        ring_buffer__consume(((struct bpf_sampler *)base)->notices);
+}
+
+/* ---- draining ------------------------------------------------------------ */
+
+/* Take every entry out of a hash map into one array of (key, value) rows. */
+static enum status take_all(int fd, size_t key_size, size_t value_size, void **rows_ret, size_t *count_ret,
+                            struct error *err)
+{
+        _cleanup_free_ uint8_t *keys = reallocarray(NULL, BATCH_ENTRIES, key_size);
+        _cleanup_free_ uint8_t *values = reallocarray(NULL, BATCH_ENTRIES, value_size);
+        _cleanup_free_ uint8_t *rows = NULL;
+        size_t row_size = key_size + value_size, count = 0;
+        uint32_t position = 0;
+        bool first = true, more = true;
+
+        if (!keys || !values)
+                return error_no_memory(err);
+        while (more) {
+                uint32_t n = BATCH_ENTRIES;
+                uint8_t *grown;
+
+                if (bpf_map_lookup_and_delete_batch(fd, first ? NULL : &position, &position, keys, values, &n,
+                                                    NULL) < 0) {
+                        if (errno != ENOENT)
+                                return error_os(err, errno, "cannot drain a BPF map");
+                        more = false;
+                }
+                first = false;
+                if (n == 0)
+                        continue;
+                grown = reallocarray(rows, count + n, row_size);
+                if (!grown)
+                        return error_no_memory(err);
+                rows = grown;
+                for (uint32_t i = 0; i < n; i++, count++) {
+                        memcpy(rows + count * row_size, keys + i * key_size, key_size);
+                        memcpy(rows + count * row_size + key_size, values + i * value_size, value_size);
+                }
+        }
+        *rows_ret = steal_ptr(rows);
+        *count_ret = count;
+        return ST_OK;
+}
+
+/* A row of take_all() is one of these structs. */
+static_assert(sizeof(struct sample_count) == sizeof(struct sample_key) + sizeof(uint64_t), "no padding");
+static_assert(sizeof(struct sample_stack_entry) == sizeof(uint64_t) + sizeof(struct sample_stack), "no padding");
+
+static enum status drain(struct sampler *base, struct sample_batch *ret, struct error *err)
+{
+        struct bpf_sampler *s = (struct bpf_sampler *)base;
+        _cleanup_sample_batch_ struct sample_batch b = { 0 };
+        uint32_t full = s->bpf->bss->active & 1;
+        void *rows = NULL;
+        enum status st;
+
+        __atomic_store_n(&s->bpf->bss->active, full ^ 1, __ATOMIC_SEQ_CST);
+        /* Returns after every program that may still use the full half. */
+        if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.counts), &full, &s->counts_fd[full], BPF_ANY) < 0)
+                return error_os(err, errno, "cannot turn the BPF double buffer over");
+        st = take_all(s->counts_fd[full], sizeof(struct sample_key), sizeof(uint64_t), &rows, &b.count_count, err);
+        if (st)
+                return st;
+        b.counts = rows;
+        st = take_all(s->stacks_fd[full], sizeof(uint64_t), sizeof(struct sample_stack), &rows, &b.stack_count, err);
+        if (st)
+                return st;
+        b.stacks = rows;
+        sample_batch_sort(&b);
+        *ret = b;
+        b = (struct sample_batch){ 0 };
+        return ST_OK;
+}
+
+static enum status stats(struct sampler *base, uint64_t ret[static SAMPLER_STAT_COUNT], struct error *err)
+{
+        struct bpf_sampler *s = (struct bpf_sampler *)base;
+        _cleanup_free_ uint64_t *each = calloc((size_t)s->cpu_count, sizeof *each);
+        uint64_t sums[SAMPLER_STAT_COUNT] = { 0 };
+
+        if (!each)
+                return error_no_memory(err);
+        for (uint32_t stat = 0; stat < STAT_COUNT; stat++) {
+                if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.sample_stats), &stat, each) < 0)
+                        return error_os(err, errno, "cannot read the BPF counters");
+                for (int cpu = 0; cpu < s->cpu_count; cpu++)
+                        sums[stat] += each[cpu];
+        }
+        memcpy(ret, sums, sizeof sums);
+        return ST_OK;
+}
+
+static const struct sampler_ops OPS = {
+        .name = "bpf",
+        .kind = SAMPLER_BPF,
+        .destroy = destroy,
+        .fd = readable_fd,
+        .poll = consume,
+        .stop = stop,
+        .drain = drain,
+        .stats = stats,
+};
+
+enum status sampler_create_bpf(const struct sampler_options *o, struct sampler **ret, struct error *err)
+{
+        struct bpf_sampler *s = calloc(1, sizeof *s);
+        enum status st;
+
+        if (!s)
+                return error_no_memory(err);
+        s->base = (struct sampler){ .ops = &OPS, .has_kernel = true };
+        for (int i = 0; i < 2; i++)
+                s->counts_fd[i] = s->stacks_fd[i] = -1;
+        s->on_process = o->on_process;
+        s->ctx = o->ctx;
+        libbpf_set_print(quiet);
+        st = start(s, o, err);
+        if (st) {
+                destroy(&s->base);
+                return st;
+        }
+        s->base.cpu_count = (unsigned)s->attached;
+        *ret = &s->base;
+        return ST_OK;
+}
