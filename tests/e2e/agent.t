@@ -19,7 +19,7 @@ check() { # NAME COMMAND...
 for tool in python3 readelf nm objdump cc; do
         command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
 done
-if ! missing=$("$agent" --doctor); then
+if ! missing=$("$agent" --doctor --sampler bpf); then
         echo "1..0 # SKIP the agent cannot profile here: $(echo "$missing" | grep '^fail' | head -1 | tr -s ' ')"
         exit 0
 fi
@@ -77,7 +77,7 @@ start() { # PROGRAM...: its pid in $pid
         pid=$!
         jobs="$jobs $pid"
 }
-profile() { "$agent" --log-level error --frequency 199 "$@"; }
+profile() { "$agent" --sampler bpf --log-level error --frequency 199 "$@"; }
 
 cpu_seconds() { awk -v hz="$(getconf CLK_TCK)" '{ print ($14 + $15) / hz }' "/proc/$1/stat"; }
 
@@ -222,10 +222,10 @@ check "a frequency out of range is a usage error" test $status -eq 64
 check "and is named" grep -q "option '--frequency' takes 1 to 1000, not 5000" err
 if command -v setpriv > /dev/null; then
         status=0
-        setpriv --reuid 65534 --regid 65534 --clear-groups "$agent" --duration 1 2> err || status=$?
+        setpriv --reuid 65534 --regid 65534 --clear-groups "$agent" --sampler bpf --duration 1 2> err || status=$?
         check "without rights it fails" test $status -eq 1
         check "and says where to look ($(cat err))" grep -q -- --doctor err
-        setpriv --reuid 65534 --regid 65534 --clear-groups "$agent" --doctor --json > doctor.json || true
+        setpriv --reuid 65534 --regid 65534 --clear-groups "$agent" --doctor --sampler bpf --json > doctor.json || true
         check "doctor names the missing rights" python3 -c "
 import json
 d = json.load(open('doctor.json'))
