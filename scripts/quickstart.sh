@@ -8,7 +8,6 @@
 # Settings come from the environment: RUN_SECONDS, RUN_DEMO, RUN_PORT, RUN_DATA.
 set -eu
 cd "$(dirname "$0")/.."
-. scripts/as-root.sh
 seconds=${RUN_SECONDS:-}
 demo=${RUN_DEMO:-1}
 port=${RUN_PORT:-7700}
@@ -19,7 +18,6 @@ mkdir -p "$logs"
 
 server_pid= agent_pid= demo_pid= stopping=
 sudo=
-[ "$(id -u)" -eq 0 ] || sudo=sudo
 say() {
         printf '\n== %s\n' "$*"
 }
@@ -30,7 +28,7 @@ stop() {
         stopping=1
         [ -z "$demo_pid" ] || kill "$demo_pid" 2>/dev/null || true
         if [ -n "$agent_pid" ]; then
-                as_root kill -TERM "$(cat "$logs/agent.pid")" 2>/dev/null || true
+                $sudo kill -TERM "$(cat "$logs/agent.pid")" 2>/dev/null || true
                 wait "$agent_pid" 2>/dev/null || true
         fi
         if [ -n "$server_pid" ]; then
@@ -53,6 +51,37 @@ upload_missing() {
         done >"$logs/missing"
         [ ! -s "$logs/missing" ] || tr '\n' '\0' <"$logs/missing" |
                 xargs -0 build/cairn-upload --server "$url" 2>>"$logs/upload.log" || true
+}
+# Sets sudo to the word that gives rights, or to nothing: the agent profiles without any, only less.
+find_rights() {
+        [ "$(id -u)" -ne 0 ] || return 0
+        if ! command -v sudo >/dev/null 2>&1; then
+                echo "You are not root and there is no sudo: only your own processes can be profiled."
+        elif sudo -n true 2>/dev/null; then
+                sudo=sudo
+        elif [ ! -t 0 ]; then
+                echo "sudo asks for a password and this is no terminal: only your own processes can be profiled."
+        else
+                echo "Profiling every process needs root; without it, only your own are profiled."
+                if sudo -v; then sudo=sudo; else echo "sudo says no: going on without it."; fi
+        fi
+}
+
+# What the agent can do here goes to the screen; false when that is nothing.
+examine() {
+        can_profile=1
+        # shellcheck disable=SC2086  # no word at all for root
+        $sudo build/cairn-agent --doctor >"$logs/doctor" || can_profile=
+        if [ -n "$can_profile" ] && ! grep -q 'by perf events alone' "$logs/doctor"; then
+                cat "$logs/doctor"
+                return 0
+        fi
+        echo "BPF can't be used here. What is missing:"
+        grep -A 1 '^fail' "$logs/doctor" | grep -v '^--' || true
+        echo
+        grep '^ok.*perf sampler' "$logs/doctor" || true
+        tail -n 1 "$logs/doctor"
+        [ -n "$can_profile" ]
 }
 report() {
         say "Where this machine spent its time (self, cumulative)"
@@ -81,8 +110,9 @@ if [ "$demo" != 0 ]; then
         demo_pid=$!
 fi
 
-say "Agent: sampling every process"
-if as_root build/cairn-agent --doctor; then
+say "Agent: sampling this machine"
+find_rights
+if examine; then
         # The shell becomes the agent, so the file names the process to stop: sudo does not pass on signals from here.
         # shellcheck disable=SC2016,SC2086  # expanded inside; no word at all for root
         $sudo sh -c 'echo $$ >"$1"; exec build/cairn-agent --server "$2" --interval 5' sh "$logs/agent.pid" "$url" \
