@@ -30,7 +30,7 @@
  * two bits a piece.
  *
  * Two readers: block_seek() and block_frames() go to one row; block_unpack()
- * makes arrays of the whole block, about a microsecond's work.
+ * makes arrays of the whole block, two or three microseconds' work.
  *
  * Invariants: 1. a scope's node has a smaller number than the nodes of that
  * scope, so walks end. 2. the first row starts at the block's begin, which a
