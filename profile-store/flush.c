@@ -362,6 +362,15 @@ static enum status flush_locked(struct flush *f, struct error *err)
         return flush_taken(f, err);
 }
 
+void flush_register_metrics(void)
+{
+        metric_register(&flushes);
+        metric_register(&failures);
+        for (size_t i = 0; i < SYMBOL_STATE_COUNT; i++)
+                if (unresolved[i].name)
+                        metric_register(&unresolved[i]);
+}
+
 enum status flush_once(struct profile_store *s, struct error *err)
 {
         _cleanup_(flush_deinit) struct flush f = { .s = s };

@@ -25,4 +25,7 @@
 
 enum status flush_once(struct profile_store *s, struct error *err) MUST_CHECK;
 
+/** The counters of flushes stand at 0 before the first. */
+void flush_register_metrics(void);
+
 #endif

@@ -2,6 +2,7 @@
 #include "profile-store/store.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -15,6 +16,7 @@
 #define DEFAULT_FLUSH_BYTES MiB(64)
 #define DEFAULT_FLUSH_INTERVAL_MS 10000
 #define DEFAULT_MAX_QUEUED_BYTES MiB(512)
+#define TRIM_BYTES MiB(32)
 
 /* ---- the flush thread --------------------------------------------------------------------- */
 
@@ -41,6 +43,16 @@ static bool wait_for_work(struct profile_store *s, bool failed)
         return !stopping;
 }
 
+static uint64_t queued_bytes(struct profile_store *s)
+{
+        uint64_t ret;
+
+        pthread_mutex_lock(&s->lock);
+        ret = s->head_bytes;
+        pthread_mutex_unlock(&s->lock);
+        return ret;
+}
+
 static void *flush_thread(void *context)
 {
         struct profile_store *s = context;
@@ -48,9 +60,12 @@ static void *flush_thread(void *context)
 
         prctl(PR_SET_NAME, "cairn-flush");
         while (wait_for_work(s, failed)) {
+                uint64_t before = queued_bytes(s);
                 struct error err = { 0 };
 
                 failed = flush_once(s, &err) != ST_OK;
+                if (before >= TRIM_BYTES) /* a burst's batches were made on many threads, whose heaps would keep them */
+                        (void)malloc_trim(0);
                 if (!failed)
                         continue;
                 pthread_mutex_lock(&s->lock);
@@ -107,6 +122,7 @@ static enum status open_to_write(struct profile_store *s, struct error *err)
         if (st)
                 return st;
         s->flushed = s->tables->flushed;
+        flush_register_metrics();
         st = head_open(s, err);
         if (!st)
                 st = tables_clean(&s->logs, s->tables, err);
