@@ -151,8 +151,9 @@ static bool sp_is_cfa(const struct cfi_column *sp, const struct cfi_arch *arch, 
         }
 }
 
-struct unwind_rule cfi_row_rule(const struct cfi_row *row, const struct cfi_arch *arch, bool is_signal)
+struct unwind_rule cfi_row_rule(const struct cfi_row *row, const struct cfi_arch *arch, uint64_t ra, bool is_signal)
 {
+        struct cfi_column ra_column = row->ra;
         struct unwind_rule rule = { 0 };
         enum unwind_why why;
 
@@ -160,10 +161,13 @@ struct unwind_rule cfi_row_rule(const struct cfi_row *row, const struct cfi_arch
                 return (struct unwind_rule){ .cfa = UNWIND_CFA_STOP };
         if (is_signal && arch->signal_by_layout)
                 return arch->signal;
+        /* Assembler code may keep the return address in another register than the ABI's, and say so in its CIE. */
+        if (ra != arch->ra && (ra_column.kind == CFI_UNSPECIFIED || ra_column.kind == CFI_SAME))
+                ra_column = (struct cfi_column){ .kind = CFI_REGISTER, .reg = ra };
         rule.flags = is_signal ? UNWIND_FLAG_SIGNAL : 0;
         why = cfa_rule(&row->cfa, arch, &rule);
         if (!why)
-                why = where_rule(&row->ra, arch, UNWIND_WHY_RA, &rule.ra, &rule.ra_offset);
+                why = where_rule(&ra_column, arch, UNWIND_WHY_RA, &rule.ra, &rule.ra_offset);
         if (!why && rule.ra == UNWIND_SAME && !arch->ra_is_register)
                 why = UNWIND_WHY_RA;
         if (!why)

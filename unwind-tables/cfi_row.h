@@ -38,7 +38,7 @@ struct cfi_row {
         struct cfi_column cfa, fp, ra, sp;
 };
 
-/** The rule of a row, UNWIND_CFA_UNKNOWN with the reason where there is none. */
-struct unwind_rule cfi_row_rule(const struct cfi_row *row, const struct cfi_arch *arch, bool is_signal);
+/** The rule of a row, UNWIND_CFA_UNKNOWN with the reason where there is none; ra is the CIE's return address column. */
+struct unwind_rule cfi_row_rule(const struct cfi_row *row, const struct cfi_arch *arch, uint64_t ra, bool is_signal);
 
 #endif

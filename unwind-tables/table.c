@@ -102,7 +102,7 @@ static enum status put_fde(struct builder *b, const struct cfi_source *source, c
         b->t.stats.functions++;
         cfi_program_init(&p, source->arch, fde);
         while (!(st = cfi_program_next(&p, &start))) {
-                struct unwind_rule rule = cfi_row_rule(&p.row, source->arch, fde->cie->is_signal);
+                struct unwind_rule rule = cfi_row_rule(&p.row, source->arch, fde->cie->ra, fde->cie->is_signal);
 
                 put_st = put_rule(b, start, &rule);
                 if (put_st)
