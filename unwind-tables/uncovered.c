@@ -34,6 +34,25 @@ static void search(const struct cfi_source *source, const struct elf_image *img,
         }
 }
 
+/* Nobody else's code holds trampolines: only a C library, or a program that needs none, can be without CFI for them. */
+static bool needs_others(const struct elf_image *img)
+{
+        for (size_t i = 0; i < img->segment_count; i++) {
+                const struct elf_segment *g = &img->segments[i];
+                struct reader r;
+                uint64_t tag, value;
+
+                if (g->type != PT_DYNAMIC || g->offset > img->size || g->file_size > img->size - g->offset)
+                        continue;
+                reader_init(&r, img->data + g->offset, g->file_size);
+                while (reader_u64(&r, &tag) && reader_u64(&r, &value) && tag != DT_NULL) {
+                        if (tag == DT_NEEDED)
+                                return true;
+                }
+        }
+        return false;
+}
+
 /* The part of [start, end) that an index of FDEs leaves open, from *pos on; false at the end. */
 static bool next_hole(const struct cfi_source *source, size_t *fde, uint64_t *pos, uint64_t end, uint64_t *start_ret,
                       uint64_t *end_ret)
@@ -95,12 +114,13 @@ static void add_entry(const struct cfi_source *source, const struct elf_image *i
 enum status uncovered_find(const struct cfi_source *source, const struct elf_image *img, struct uncovered *ret,
                            struct error *err)
 {
+        size_t searched = needs_others(img) ? 0 : source->code_count;
         uint64_t done = 0, start, end;
 
         ret->items = calloc(LIMIT_UNWIND_UNCOVERED, sizeof *ret->items);
         if (!ret->items)
                 return error_no_memory(err);
-        for (size_t i = 0; i < source->code_count; i++) { /* by start; what overlaps is searched once */
+        for (size_t i = 0; i < searched; i++) { /* by start; what overlaps is searched once */
                 const struct cfi_code *c = &source->code[i];
                 uint64_t pos = c->start > done ? c->start : done;
                 size_t fde = cfi_source_find(source, pos);

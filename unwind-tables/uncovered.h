@@ -5,8 +5,9 @@
 /**
  * @file
  * Rules for code that has no CFI but is known by other signs: trampolines that
- * return from signal handlers (by their instructions; musl writes no CFI for
- * them), and the program's entry, which nobody called.
+ * return from signal handlers (by their instructions, in files that need no
+ * other library; musl writes no CFI for them), and the program's entry, which
+ * nobody called.
  */
 #include "unwind-tables/cfi_source.h"
 

@@ -34,7 +34,7 @@ elif [ -n "${CAIRN_UNWIND_ALL:-}" ]; then
 else
         elf_files /usr/bin/[a-f]* /usr/bin/python3* /usr/lib/*-linux-gnu/libc.so.6 /usr/lib/*-linux-gnu/ld-linux*.so.* \
                 /usr/lib/*-linux-gnu/libcrypto.so.* /usr/lib/*-linux-gnu/libstdc++.so.* /usr/lib/*-linux-gnu/lib[a-e]*.so.* \
-                /usr/*-linux-gnu/lib/libc.so.6 | head -n 250 > "$dir/list"
+                /usr/*-linux-gnu/lib/libc.so.6 | head -n 150 > "$dir/list"
 fi
 # A Go program has .debug_frame only, and a Rust one may be at hand too.
 if command -v go > /dev/null; then
