@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind-tables/cfi_section.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/limits.h"
