@@ -124,7 +124,8 @@ static void heal(struct healer *h)
                 metric_add(&failures, 1);
                 log_warn("heal", "%zu objects: %s; trying again", h->running.count, err.text);
                 for (size_t i = 0; i < h->running.count; i++)
-                        (void)!id_set_add(&h->ready, &h->running.items[i]);
+                        if (id_set_add(&h->ready, &h->running.items[i]))
+                                log_warn("heal", "no memory to remember an object; 'cairn resymbolize' heals it");
                 id_set_deinit(&h->running);
                 wait_ms(h, RETRY_MS);
         }
