@@ -7,7 +7,7 @@
 #include "symbolizer/block.h"
 #include "symbolizer/block_bits.h"
 
-static inline bool unpack_starts(const struct block *b, struct block_rows *r)
+static inline __attribute__((always_inline)) bool unpack_starts(const struct block *b, struct block_rows *r)
 {
         uint64_t mask = low_mask(b->low_width), last = 0;
         uint32_t row = 0;
@@ -33,7 +33,7 @@ static inline bool unpack_starts(const struct block *b, struct block_rows *r)
         return row == b->row_count && last <= b->span && last < UINT32_MAX;
 }
 
-static inline bool unpack_runs(const struct block *b, struct block_rows *r)
+static inline __attribute__((always_inline)) bool unpack_runs(const struct block *b, struct block_rows *r)
 {
         uint64_t mask = low_mask(b->scope_width);
         uint16_t scopes[BLOCK_RECORDS_MAX + 1];
@@ -63,7 +63,7 @@ static inline bool unpack_runs(const struct block *b, struct block_rows *r)
         return true;
 }
 
-static inline bool unpack_scopes(const struct block *b, struct block_rows *r)
+static inline __attribute__((always_inline)) bool unpack_scopes(const struct block *b, struct block_rows *r)
 {
         unsigned site_bits = b->function_width + b->file_width + b->line_high_width;
         uint32_t bit_count = b->scope_count + b->node_count + 1, scope = 0;
@@ -100,7 +100,7 @@ static inline bool unpack_scopes(const struct block *b, struct block_rows *r)
         return scope == b->scope_count;
 }
 
-static inline bool unpack_nodes(const struct block *b, struct block_rows *r)
+static inline __attribute__((always_inline)) bool unpack_nodes(const struct block *b, struct block_rows *r)
 {
         uint32_t bit_count = b->node_count + b->scope_count, node = 0;
 
