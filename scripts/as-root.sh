@@ -11,3 +11,10 @@ as_root() {
                 exit 1
         fi
 }
+
+# need_packages build|all: installs what is missing; a user who misses nothing needs no root.
+need_packages() {
+        if [ "$(id -u)" -eq 0 ] || ! scripts/deps.sh "$1" >/dev/null 2>&1; then
+                as_root scripts/deps.sh "$1"
+        fi
+}

@@ -9,5 +9,5 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/as-root.sh
 command -v make >/dev/null 2>&1 || as_root sh -c 'apt-get update -qq && apt-get install -y -qq make'
-scripts/deps.sh build >/dev/null 2>&1 || as_root scripts/deps.sh build
+need_packages build
 exec make run "$@"

@@ -8,5 +8,5 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/as-root.sh
 command -v make >/dev/null 2>&1 || as_root sh -c 'apt-get update -qq && apt-get install -y -qq make'
-scripts/deps.sh all >/dev/null 2>&1 || as_root scripts/deps.sh all
+need_packages all
 exec make check "$@"
