@@ -17,12 +17,12 @@ struct dwarf_cursor dwarf_context_at(const struct dwarf_context *x, uint64_t off
 void dwarf_context_die(const struct dwarf_context *x, struct dwarf_cursor *c, const struct dwarf_abbrev *a,
                        struct dwarf_die *ret)
 {
-        const struct dwarf_step *s = x->abbrevs.steps + a->full.first, *end = s + a->full.count;
+        const struct dwarf_step *s = a->full.count ? x->abbrevs.steps + a->full.first : NULL;
         const struct dwarf_format *f = &x->unit->format;
 
         for (int i = 0; i < DWARF_ROLE_COUNT; i++)
                 ret->values[i].form = 0;
-        for (; s < end; s++) {
+        for (uint32_t i = 0; i < a->full.count; i++, s++) {
                 dwarf_skip(c, s->skip);
                 if (s->role == DWARF_ROLE_NONE)
                         dwarf_value_skip(c, f, s->form);

@@ -60,10 +60,10 @@ static inline bool follow(struct walk *w, uint64_t target)
 /* Step over the values of a DIE. @return its sibling's offset, 0 unknown */
 static inline uint64_t skip_values(struct walk *w, const struct dwarf_abbrev *a)
 {
-        const struct dwarf_step *s = w->x->abbrevs.steps + a->skip.first, *end = s + a->skip.count;
+        const struct dwarf_step *s = a->skip.count ? w->x->abbrevs.steps + a->skip.first : NULL;
         uint64_t sibling = 0;
 
-        for (; s < end; s++) {
+        for (uint32_t i = 0; i < a->skip.count; i++, s++) {
                 dwarf_skip(&w->c, s->skip);
                 if (s->role == DWARF_ROLE_SIBLING) {
                         if (s->form == DW_FORM_ref4) {

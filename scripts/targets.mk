@@ -19,6 +19,10 @@ bench: ## measure against peers and print the ratios (BENCH=name for one)
 
 bench-built: $(BENCHES)
 
+check-oracle: ## compare our DWARF reader with libdw on whole files, range by range (FILES="a b" for more)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/unit/test_dwarf_oracle
+	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/oracle/run $(FILES)
+
 FUZZ_SECONDS ?= 60
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60) under libFuzzer (FUZZ=name for one)
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ)
@@ -53,4 +57,4 @@ clean: ## remove build/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: run deps bench bench-built fuzz format lint install uninstall clean help
+.PHONY: run deps bench bench-built check-oracle fuzz format lint install uninstall clean help

@@ -83,7 +83,7 @@ static enum status libdw(const struct elf_image *img, const struct code_map *cod
 {
         enum symbol_quality q;
 
-        return libdw_extract(img, NULL, code, b, &q, err);
+        return libdw_extract(img, NULL, code, b, false, &q, err);
 }
 
 static bool run(const char *who, extract_fn *extract, const struct elf_image *img, uint64_t bytes, struct symbol_table *t)

@@ -6,7 +6,8 @@
 #include "tests/support/libdw_file.h"
 #include "tests/support/libdw_unit.h"
 
-static enum status extract_units(Dwarf *dwarf, const char *name, struct libdw_unit *u, struct error *err)
+static enum status walk_units(Dwarf *dwarf, const char *name, struct libdw_unit *u,
+                              void (*visit)(struct libdw_unit *u, Dwarf_Die *die), struct error *err)
 {
         Dwarf_CU *unit = NULL;
         Dwarf_Die die;
@@ -17,7 +18,7 @@ static enum status extract_units(Dwarf *dwarf, const char *name, struct libdw_un
                 if (u->builder->failed)
                         return ST_OK; /* reported when the table is finished */
                 if (type != DW_UT_type && type != DW_UT_split_type && dwarf_tag(&die) != DW_TAG_partial_unit)
-                        libdw_unit_extract(u, &die);
+                        visit(u, &die);
         }
         if (r < 0)
                 return error_set(err, ST_BAD_DATA, "cannot read the DWARF of '%s': %s", name, dwarf_errmsg(-1));
@@ -42,7 +43,8 @@ static void extract_lone_lines(Dwarf *dwarf, struct libdw_unit *u)
 }
 
 enum status libdw_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
-                          struct symbol_table_builder *builder, enum symbol_quality *quality_ret, struct error *err)
+                          struct symbol_table_builder *builder, bool names_first,
+                          enum symbol_quality *quality_ret, struct error *err)
 {
         struct libdw_file main_file = { 0 }, alt_file = { 0 };
         struct libdw_unit unit;
@@ -59,7 +61,10 @@ enum status libdw_extract(const struct elf_image *img, const struct elf_image *a
                 if (alt_file.dwarf)
                         dwarf_setalt(main_file.dwarf, alt_file.dwarf);
                 libdw_unit_init(&unit, &main_file, builder, code);
-                st = extract_units(main_file.dwarf, img->name, &unit, err);
+                if (names_first)
+                        st = walk_units(main_file.dwarf, img->name, &unit, libdw_unit_note, err);
+                if (!st)
+                        st = walk_units(main_file.dwarf, img->name, &unit, libdw_unit_extract, err);
                 if (!st)
                         extract_lone_lines(main_file.dwarf, &unit);
                 *quality_ret = unit.function_total ? QUALITY_DWARF :

@@ -13,12 +13,13 @@
 /**
  * @param img     the file with the DWARF.
  * @param altlink its dwz supplementary file, or NULL.
+ * @param names_first walk everything once before, so that no scope in front of a name is missed.
  * @param quality_ret QUALITY_DWARF with at least one function, QUALITY_LINES
  *        with lines only, else QUALITY_NONE.
  * @return ST_OK also without any DWARF; ST_BAD_DATA when a unit's header is broken.
  */
 enum status libdw_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
-                          struct symbol_table_builder *builder, enum symbol_quality *quality_ret,
+                          struct symbol_table_builder *builder, bool names_first, enum symbol_quality *quality_ret,
                           struct error *err) MUST_CHECK;
 
 #endif

@@ -124,6 +124,10 @@ static bool visit_function(struct libdw_unit *u, Dwarf_Die *die, uint32_t level,
                 libdw_names_note_qualifier(&u->names, die, c->qualifier);
         if (!has_code(u, die))
                 return false;
+        if (u->only_notes) {
+                c->scope = 0;
+                return true;
+        }
         c->scope = add_scope(u, die, NO_SCOPE);
         c->depth = 0;
         u->function_total++;
@@ -135,6 +139,10 @@ static bool visit_inlined(struct libdw_unit *u, Dwarf_Die *die, uint32_t level, 
 {
         if (c->scope == NO_SCOPE || c->depth >= LIMIT_INLINE_DEPTH - 1)
                 return false;
+        if (u->only_notes) {
+                c->depth++;
+                return true;
+        }
         c->scope = add_scope(u, die, c->scope);
         c->depth++;
         add_intervals(u, die, c->scope, level);
@@ -147,7 +155,10 @@ static void qualify(struct libdw_unit *u, Dwarf_Die *die, struct context *c)
         _cleanup_buf_ struct buf full = { 0 };
 
         if (!name)
-                name = "(anonymous namespace)";
+                name = dwarf_tag(die) == DW_TAG_namespace  ? "(anonymous namespace)" :
+                       dwarf_tag(die) == DW_TAG_class_type ? "(anonymous class)" :
+                       dwarf_tag(die) == DW_TAG_union_type ? "(anonymous union)" :
+                                                             "(anonymous struct)";
         buf_init(&full, LIMIT_NAME_BYTES);
         if (c->qualifier && !u->builder->failed)
                 buf_printf(&full, "%s::", (const char *)u->builder->strings.data + c->qualifier);
@@ -294,6 +305,13 @@ void libdw_unit_extract(struct libdw_unit *u, Dwarf_Die *unit_die)
         }
         walk(u, unit_die);
         libdw_unit_flatten(u);
+}
+
+void libdw_unit_note(struct libdw_unit *u, Dwarf_Die *unit_die)
+{
+        u->only_notes = true;
+        walk(u, unit_die);
+        u->only_notes = false;
 }
 
 void libdw_unit_extract_lines(struct libdw_unit *u, uint64_t offset, Dwarf_Files *files, size_t file_count)

@@ -46,6 +46,7 @@ struct libdw_unit {
         size_t file_count, file_capacity;
         Dwarf_Files *file_table;
         const char *directory; /* the unit's, NULL unknown */
+        bool only_notes;         /* walk to see which functions stand in which scopes */
         uint64_t function_total; /* functions with code, of all units */
         uint64_t *tables;        /* offsets of the line tables that units refer to */
         size_t table_count, table_capacity;
@@ -62,6 +63,9 @@ void libdw_unit_deinit(struct libdw_unit *u);
 
 /** Add the ranges of a unit to the builder. What cannot be read of it is left out; failures stay in the builder. */
 void libdw_unit_extract(struct libdw_unit *u, Dwarf_Die *unit_die);
+
+/** Only note the scopes that functions stand in, so that names do not depend on the order of DIEs and units. */
+void libdw_unit_note(struct libdw_unit *u, Dwarf_Die *unit_die);
 
 /** Add the ranges of a line table, unless it belongs to one of the units before. */
 void libdw_unit_extract_lines(struct libdw_unit *u, uint64_t offset, Dwarf_Files *files, size_t file_count);
