@@ -15,7 +15,7 @@
 #include "symbolizer/dwarf_spans.h"
 
 #define PARTS_PER_THREAD 3
-#define BYTES_PER_THREAD MiB(1) /* of .debug_info; below, a thread costs more than it saves */
+#define BYTES_PER_THREAD KiB(256) /* of .debug_info; below, a thread costs more than it saves */
 #define STACK_BYTES MiB(1)
 
 struct slot {
