@@ -56,6 +56,7 @@ static uint32_t joined(struct symbol_table_builder *b, uint32_t chain, uint32_t 
 
 struct filling {
         struct symbol_table_builder *b;
+        struct symbol_table_rewrite *rewrite;
         const struct source_ranges *source;
         size_t at; /* the first range of the source that may still matter */
         bool used;
@@ -76,13 +77,13 @@ static void fill_span(struct filling *f, uint64_t start, uint64_t end, uint32_t 
                 if (r && r->start <= start) {
                         if (r->end < until)
                                 until = r->end;
-                        symbol_table_builder_range(f->b, start, until, joined(f->b, chain, r->chain));
+                        symbol_table_rewrite_add(f->rewrite, start, until, joined(f->b, chain, r->chain));
                         f->used = true;
                 } else {
                         if (r && r->start < until)
                                 until = r->start;
                         if (chain != NO_CHAIN)
-                                symbol_table_builder_range(f->b, start, until, chain);
+                                symbol_table_rewrite_add(f->rewrite, start, until, chain);
                 }
                 start = until;
         }
@@ -90,26 +91,23 @@ static void fill_span(struct filling *f, uint64_t start, uint64_t end, uint32_t 
 
 bool source_fill(struct symbol_table_builder *b, const struct source_ranges *s)
 {
-        struct filling f = { .b = b, .source = s };
-        _cleanup_free_ struct symbol_range *old = NULL;
-        size_t count;
+        struct symbol_table_rewrite rewrite = { .b = b };
+        struct filling f = { .b = b, .rewrite = &rewrite, .source = s };
+        struct symbol_range old;
         uint64_t pos = 0;
 
         symbol_table_builder_settle(b);
         if (b->failed || s->count == 0)
                 return false;
-        /* The old ranges are read while new ones are added. */
-        old = steal_ptr(b->ranges);
-        count = b->range_count;
-        b->range_count = b->range_capacity = 0;
-        for (size_t i = 0; i < count && !b->failed; i++) {
-                fill_span(&f, pos, old[i].start, NO_CHAIN);
-                if (symbol_table_builder_is_nameless(b, old[i].chain))
-                        fill_span(&f, old[i].start, old[i].end, old[i].chain);
+        while (symbol_table_rewrite_next(&rewrite, &old)) {
+                fill_span(&f, pos, old.start, NO_CHAIN);
+                if (symbol_table_builder_is_nameless(b, old.chain))
+                        fill_span(&f, old.start, old.end, old.chain);
                 else
-                        symbol_table_builder_range(b, old[i].start, old[i].end, old[i].chain);
-                pos = old[i].end;
+                        symbol_table_rewrite_add(&rewrite, old.start, old.end, old.chain);
+                pos = old.end;
         }
         fill_span(&f, pos, UINT64_MAX, NO_CHAIN);
+        symbol_table_rewrite_end(&rewrite);
         return f.used;
 }

@@ -242,21 +242,20 @@ bool symbol_table_builder_is_nameless(const struct symbol_table_builder *b, uint
 }
 
 /*
- * Settling works in place, since the ranges are most of what a big object
- * takes: [0, write) is done, [read, range_count) is still to do. Where taking an
- * overlap out makes more ranges than it had, the rest is moved up.
+ * Ranges are most of what a big object takes, so that changing them works in
+ * place. Where more come than were taken, those still to do are moved up, by an
+ * eighth of them, so that it happens seldom.
  */
-struct settling {
-        struct symbol_table_builder *b;
-        size_t read, write;
-};
-
-static void make_gap(struct settling *s)
+static void make_gap(struct symbol_table_rewrite *w)
 {
-        struct symbol_table_builder *b = s->b;
-        size_t left = b->range_count - s->read, gap = left / 8 + 64, capacity = b->range_count + gap;
+        struct symbol_table_builder *b = w->b;
+        size_t left = b->range_count - w->read, gap = left / 8 + 64, capacity = b->range_count + gap;
         struct symbol_range *grown;
 
+        if (capacity > LIMIT_RANGES_PER_OBJECT) {
+                failed(b, ST_TOO_BIG);
+                return;
+        }
         if (capacity > b->range_capacity) {
                 grown = reallocarray(b->ranges, capacity, sizeof *grown);
                 if (!grown) {
@@ -266,28 +265,47 @@ static void make_gap(struct settling *s)
                 b->ranges = grown;
                 b->range_capacity = capacity;
         }
-        memmove(b->ranges + s->read + gap, b->ranges + s->read, left * sizeof *b->ranges);
-        s->read += gap;
+        memmove(b->ranges + w->read + gap, b->ranges + w->read, left * sizeof *b->ranges);
+        w->read += gap;
         b->range_count += gap;
 }
 
-static void settled(void *context, uint64_t start, uint64_t end, uint32_t chain)
+bool symbol_table_rewrite_next(struct symbol_table_rewrite *w, struct symbol_range *ret)
 {
-        struct settling *s = context;
-        struct symbol_range *last = s->write ? &s->b->ranges[s->write - 1] : NULL;
+        if (w->b->failed || w->read == w->b->range_count)
+                return false;
+        *ret = w->b->ranges[w->read++];
+        return true;
+}
 
+void symbol_table_rewrite_add(struct symbol_table_rewrite *w, uint64_t start, uint64_t end, uint32_t chain)
+{
+        struct symbol_range *last = w->write ? &w->b->ranges[w->write - 1] : NULL;
+
+        if (w->b->failed || start >= end)
+                return;
         if (last && last->end == start && last->chain == chain) {
                 last->end = end;
                 return;
         }
-        if (s->write == s->read)
-                make_gap(s);
-        if (!s->b->failed)
-                s->b->ranges[s->write++] = (struct symbol_range){ start, end, chain };
+        if (w->write == w->read)
+                make_gap(w);
+        if (!w->b->failed)
+                w->b->ranges[w->write++] = (struct symbol_range){ start, end, chain };
+}
+
+void symbol_table_rewrite_end(struct symbol_table_rewrite *w)
+{
+        w->b->range_count = w->write;
+}
+
+static void settled(void *context, uint64_t start, uint64_t end, uint32_t chain)
+{
+        symbol_table_rewrite_add(context, start, end, chain);
 }
 
 /* The ranges from s->read on that overlap one another. @return how many, at least 1 */
-static size_t count_overlapping(const struct settling *s)
+static size_t count_overlapping(const struct symbol_table_rewrite *s)
 {
         const struct symbol_range *r = s->b->ranges + s->read;
         size_t n = s->b->range_count - s->read, i = 1;
@@ -299,7 +317,7 @@ static size_t count_overlapping(const struct settling *s)
         return i;
 }
 
-static void settle_overlapping(struct settling *s, size_t count, struct interval_list *list)
+static void settle_overlapping(struct symbol_table_rewrite *s, size_t count, struct interval_list *list)
 {
         struct symbol_table_builder *b = s->b;
         bool ok = true;
@@ -318,7 +336,7 @@ static void settle_overlapping(struct settling *s, size_t count, struct interval
 
 void symbol_table_builder_settle(struct symbol_table_builder *b)
 {
-        struct settling s = { .b = b };
+        struct symbol_table_rewrite s = { .b = b };
         struct interval_list list = { 0 };
 
         if (b->failed || is_settled(b))
@@ -328,14 +346,15 @@ void symbol_table_builder_settle(struct symbol_table_builder *b)
                 size_t count = count_overlapping(&s);
 
                 if (count == 1) {
-                        struct symbol_range r = b->ranges[s.read++];
+                        struct symbol_range r;
 
-                        settled(&s, r.start, r.end, r.chain);
+                        if (symbol_table_rewrite_next(&s, &r))
+                                symbol_table_rewrite_add(&s, r.start, r.end, r.chain);
                 } else {
                         settle_overlapping(&s, count, &list);
                 }
         }
-        b->range_count = s.write;
+        symbol_table_rewrite_end(&s);
         interval_list_deinit(&list);
 }
 

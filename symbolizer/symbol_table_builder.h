@@ -67,6 +67,20 @@ bool symbol_table_builder_is_nameless(const struct symbol_table_builder *b, uint
  */
 void symbol_table_builder_settle(struct symbol_table_builder *b);
 
+/**
+ * Going through the ranges of a settled table while new ones take their place,
+ * without a second array. Take the old ones in order with
+ * symbol_table_rewrite_next(), add new ones in order, end; the builder's own
+ * ranges are not to be looked at in between.
+ */
+struct symbol_table_rewrite {
+        struct symbol_table_builder *b;
+        size_t read, write; /* [0, write) is done, [read, range_count) is still to do */
+};
+bool symbol_table_rewrite_next(struct symbol_table_rewrite *w, struct symbol_range *ret);
+void symbol_table_rewrite_add(struct symbol_table_rewrite *w, uint64_t start, uint64_t end, uint32_t chain);
+void symbol_table_rewrite_end(struct symbol_table_rewrite *w);
+
 /** Settle and hand the arrays over; build-id, quality and segments stay zero. @param ret owned. */
 enum status symbol_table_builder_finish(struct symbol_table_builder *b, struct symbol_table *ret,
                                         struct error *err) MUST_CHECK;

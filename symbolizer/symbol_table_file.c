@@ -36,32 +36,97 @@ static uint64_t body_bytes(const struct symbol_table *t)
                (uint64_t)t->function_count * FUNCTION_BYTES + t->string_bytes;
 }
 
-static void append_body(const struct symbol_table *t, struct buf *b)
+/*
+ * The body goes out in pieces: a big object's is as big as the table itself. Its
+ * hash stands in front of it, and fd may be a pipe; so it is made twice, once
+ * for the hash.
+ */
+#define PIECE_BYTES MiB(1)
+#define ELEMENT_BYTES 24 /* at most */
+
+struct body_out {
+        struct buf piece;
+        struct hash64_stream hash;
+        int fd; /* -1: only hash */
+        enum status failed;
+        struct error *err;
+};
+
+static void flush(struct body_out *o)
+{
+        hash64_update(&o->hash, o->piece.data, o->piece.size);
+        if (o->fd >= 0 && !o->failed)
+                o->failed = file_write_all(o->fd, o->piece.data, o->piece.size, "symbol table", o->err);
+        buf_clear(&o->piece);
+}
+
+/* Where the next element goes. */
+static struct buf *next(struct body_out *o)
+{
+        if (o->piece.size > PIECE_BYTES - ELEMENT_BYTES)
+                flush(o);
+        return &o->piece;
+}
+
+static void put_body(const struct symbol_table *t, struct body_out *o)
 {
         for (uint32_t i = 0; i < t->segment_count; i++) {
+                struct buf *b = next(o);
+
                 buf_append_u64(b, t->segments[i].file_offset);
                 buf_append_u64(b, t->segments[i].file_size);
                 buf_append_u64(b, t->segments[i].address);
         }
         for (uint32_t i = 0; i < t->range_count; i++) {
+                struct buf *b = next(o);
+
                 buf_append_u64(b, t->ranges[i].start);
                 buf_append_u64(b, t->ranges[i].end);
                 buf_append_u32(b, t->ranges[i].chain);
         }
         for (uint32_t i = 0; i < t->chain_count; i++) {
+                struct buf *b = next(o);
+
                 buf_append_u32(b, t->chains[i].first_frame);
                 buf_append_u32(b, t->chains[i].frame_count);
         }
         for (uint32_t i = 0; i < t->frame_count; i++) {
+                struct buf *b = next(o);
+
                 buf_append_u32(b, t->frames[i].function);
                 buf_append_u32(b, t->frames[i].file);
                 buf_append_u32(b, t->frames[i].line);
         }
         for (uint32_t i = 0; i < t->function_count; i++) {
+                struct buf *b = next(o);
+
                 buf_append_u32(b, t->functions[i].linkage_name);
                 buf_append_u32(b, t->functions[i].name);
         }
-        buf_append(b, t->strings, t->string_bytes);
+        flush(o);
+        for (uint32_t at = 0; at < t->string_bytes && !o->piece.failed;) {
+                uint32_t n = t->string_bytes - at < PIECE_BYTES ? t->string_bytes - at : (uint32_t)PIECE_BYTES;
+
+                buf_append(&o->piece, t->strings + at, n);
+                flush(o);
+                at += n;
+        }
+}
+
+static enum status write_body(const struct symbol_table *t, int fd, uint64_t *hash_ret, struct error *err)
+{
+        struct body_out o = { .fd = fd, .err = err };
+        enum status st;
+
+        buf_init(&o.piece, PIECE_BYTES);
+        st = hash64_begin(&o.hash, err);
+        if (!st) {
+                put_body(t, &o);
+                st = buf_status(&o.piece, err, "symbol table");
+                *hash_ret = hash64_end(&o.hash);
+        }
+        buf_deinit(&o.piece);
+        return st ? st : o.failed;
 }
 
 static void append_header(const struct symbol_table *t, uint64_t body_hash, struct buf *b)
@@ -86,21 +151,19 @@ static void append_header(const struct symbol_table *t, uint64_t body_hash, stru
 
 enum status symbol_table_write(const struct symbol_table *t, int fd, struct error *err)
 {
-        _cleanup_buf_ struct buf header = { 0 }, body = { 0 };
+        _cleanup_buf_ struct buf header = { 0 };
+        uint64_t hash = 0;
         enum status st;
 
         buf_init(&header, HEADER_BYTES);
-        buf_init(&body, LIMIT_SYMBOL_TABLE_BYTES);
-        if (!buf_reserve(&body, body_bytes(t)))
-                return buf_status(&body, err, "symbol table");
-        append_body(t, &body);
-        append_header(t, hash64(body.data, body.size), &header);
+        st = write_body(t, -1, &hash, err);
+        if (st)
+                return st;
+        append_header(t, hash, &header);
         st = buf_status(&header, err, "symbol table header");
         if (!st)
                 st = file_write_all(fd, header.data, header.size, "symbol table", err);
-        if (!st)
-                st = file_write_all(fd, body.data, body.size, "symbol table", err);
-        return st;
+        return st ? st : write_body(t, fd, &hash, err);
 }
 
 static bool read_header(struct reader *r, struct symbol_table *t, uint64_t *body_hash_ret)
