@@ -60,10 +60,9 @@ static uint32_t file_of(const struct dwarf_part *p, struct dwarf_merge *m, struc
         return m->files[file];
 }
 
-static uint32_t chain_of(const struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b,
-                         const struct dwarf_span *s)
+static size_t frames_of(const struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b,
+                        const struct dwarf_span *s, struct symbol_table_frame *frames)
 {
-        struct symbol_table_frame frames[LIMIT_INLINE_DEPTH + 1];
         uint32_t file = file_of(p, m, b, s->file), line = s->line, scope = s->scope;
         size_t count = 0;
 
@@ -77,7 +76,30 @@ static uint32_t chain_of(const struct dwarf_part *p, struct dwarf_merge *m, stru
                 line = around->call_line;
                 scope = around->parent;
         }
-        return symbol_table_builder_chain(b, frames, count);
+        return count;
+}
+
+/* Chains are looked up some at a time: each is a wait for memory otherwise. */
+#define TOGETHER 16
+
+static void merge_some(const struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b,
+                       const struct dwarf_span *spans, size_t count)
+{
+        struct symbol_table_frame frames[TOGETHER * (LIMIT_INLINE_DEPTH + 1)];
+        size_t counts[TOGETHER], used = 0;
+        uint64_t hashes[TOGETHER];
+
+        for (size_t i = 0; i < count; i++) {
+                counts[i] = frames_of(p, m, b, &spans[i], frames + used);
+                hashes[i] = symbol_table_builder_chain_hash(b, frames + used, counts[i]);
+                used += counts[i];
+        }
+        used = 0;
+        for (size_t i = 0; i < count; i++) {
+                symbol_table_builder_range(b, spans[i].start, spans[i].end,
+                                           symbol_table_builder_chain_hashed(b, frames + used, counts[i], hashes[i]));
+                used += counts[i];
+        }
 }
 
 void dwarf_part_merge(const struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b)
@@ -87,6 +109,6 @@ void dwarf_part_merge(const struct dwarf_part *p, struct dwarf_merge *m, struct 
                 b->failed = ST_NO_MEMORY;
                 return;
         }
-        for (size_t i = 0; i < p->span_count && !b->failed; i++)
-                symbol_table_builder_range(b, p->spans[i].start, p->spans[i].end, chain_of(p, m, b, &p->spans[i]));
+        for (size_t i = 0; i < p->span_count && !b->failed; i += TOGETHER)
+                merge_some(p, m, b, p->spans + i, p->span_count - i < TOGETHER ? p->span_count - i : TOGETHER);
 }

@@ -174,11 +174,26 @@ uint32_t symbol_table_builder_function(struct symbol_table_builder *b, const cha
         return (uint32_t)set->count - 1;
 }
 
+uint64_t symbol_table_builder_chain_hash(const struct symbol_table_builder *b, const struct symbol_table_frame *frames,
+                                         size_t count)
+{
+        uint64_t hash = hash64(frames, count * sizeof *frames);
+
+        if (b->chain_set.slot_count)
+                __builtin_prefetch(&b->chain_set.slots[(uint32_t)hash & (b->chain_set.slot_count - 1)]);
+        return hash;
+}
+
 uint32_t symbol_table_builder_chain(struct symbol_table_builder *b, const struct symbol_table_frame *frames,
                                     size_t count)
 {
+        return symbol_table_builder_chain_hashed(b, frames, count, hash64(frames, count * sizeof *frames));
+}
+
+uint32_t symbol_table_builder_chain_hashed(struct symbol_table_builder *b, const struct symbol_table_frame *frames,
+                                           size_t count, uint64_t hash)
+{
         struct intern *set = &b->chain_set;
-        uint64_t hash = hash64(frames, count * sizeof *frames);
         size_t at = hash;
         uint32_t number;
 

@@ -54,6 +54,16 @@ uint32_t symbol_table_builder_function(struct symbol_table_builder *b, const cha
 uint32_t symbol_table_builder_chain(struct symbol_table_builder *b, const struct symbol_table_frame *frames,
                                     size_t count);
 
+/**
+ * The same in two steps, for who makes many: the first begins to fetch what the
+ * second will look at, so that several firsts before their seconds wait for
+ * memory together.
+ */
+uint64_t symbol_table_builder_chain_hash(const struct symbol_table_builder *b, const struct symbol_table_frame *frames,
+                                         size_t count);
+uint32_t symbol_table_builder_chain_hashed(struct symbol_table_builder *b, const struct symbol_table_frame *frames,
+                                           size_t count, uint64_t hash);
+
 /** Add [start, end), or make the last range longer when this one continues it. An empty one is dropped. */
 void symbol_table_builder_range(struct symbol_table_builder *b, uint64_t start, uint64_t end, uint32_t chain);
 
