@@ -72,10 +72,15 @@ range() { # FILE FUNCTION: start and end address
 }
 dump() { python3 "$here/support/otlp_dump.py" "$1" > "$1.dump"; }
 ask() { python3 "$here/e2e/agent-check.py" "$@"; }
-start() { # PROGRAM...: its pid in $pid
+start() { # PROGRAM...: its pid in $pid, once the shell has become it
         "$@" > /dev/null 2>&1 &
         pid=$!
         jobs="$jobs $pid"
+        shell=$(readlink /proc/$$/exe)
+        tries=0
+        while [ "$(readlink "/proc/$pid/exe")" = "$shell" ] && [ "$tries" -lt 10000 ]; do
+                tries=$((tries + 1))
+        done
 }
 profile() { "$agent" --sampler bpf --log-level error --frequency 199 "$@"; }
 
