@@ -90,7 +90,7 @@ static enum dwarf_kind kind_of(uint16_t tag, uint32_t roles)
                         return DWARF_KIND_FUNCTION;
                 return (roles & 1u << DWARF_ROLE_NAME) && !(roles & 1u << DWARF_ROLE_LINKAGE_NAME) ?
                                DWARF_KIND_DECLARED :
-                               DWARF_KIND_PLAIN;
+                               DWARF_KIND_ABSTRACT;
         case DW_TAG_inlined_subroutine:
                 return DWARF_KIND_INLINED;
         case DW_TAG_namespace:

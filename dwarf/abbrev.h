@@ -48,6 +48,7 @@ enum dwarf_kind {
         DWARF_KIND_PLAIN,     /* neither it nor anything inside is code */
         DWARF_KIND_FUNCTION,  /* a function that may have code */
         DWARF_KIND_DECLARED,  /* a function without code and linkage name, with a name */
+        DWARF_KIND_ABSTRACT,  /* another function without code; functions inside may have some */
         DWARF_KIND_INLINED,   /* an inlined call */
         DWARF_KIND_SCOPE,     /* a namespace or class: its name goes in front of names inside */
         DWARF_KIND_BLOCK,     /* may hold code */

@@ -165,6 +165,15 @@ static void note(struct walk *w, uint64_t offset)
                 w->failed = ST_NO_MEMORY;
 }
 
+/* GCC puts the code of lambdas and local classes inside of the abstract instance of the function around them. */
+static void enter_function_without_code(struct walk *w, const struct dwarf_abbrev *a)
+{
+        struct dwarf_level inner = w->r->levels[w->top];
+
+        inner.scope = DWARF_NO_SCOPE;
+        enter_children(w, a, &inner);
+}
+
 static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
 {
         struct dwarf_level inner = w->r->levels[w->top];
@@ -174,7 +183,7 @@ static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_
         if (d.values[DWARF_ROLE_NAME].form && !d.values[DWARF_ROLE_LINKAGE_NAME].form)
                 note(w, offset);
         if (!w->code || !add_intervals(w, &d, (uint32_t)w->code->scope_count)) {
-                pass_children(w, a, sibling_of(w, &d));
+                enter_function_without_code(w, a);
                 return;
         }
         inner.scope = add_scope(w, &(struct dwarf_scope){ .parent = DWARF_NO_SCOPE, .call_file = UINT32_MAX,
@@ -252,7 +261,12 @@ static void visit(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
                 return;
         case DWARF_KIND_DECLARED:
                 note(w, offset);
-                pass_children(w, a, skip_values(w, a));
+                skip_values(w, a);
+                enter_function_without_code(w, a);
+                return;
+        case DWARF_KIND_ABSTRACT:
+                skip_values(w, a);
+                enter_function_without_code(w, a);
                 return;
         case DWARF_KIND_PLAIN:
                 pass_children(w, a, skip_values(w, a));

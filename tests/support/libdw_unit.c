@@ -122,8 +122,10 @@ static bool visit_function(struct libdw_unit *u, Dwarf_Die *die, uint32_t level,
 {
         if (c->qualifier && !dwarf_hasattr(die, DW_AT_linkage_name) && dwarf_hasattr(die, DW_AT_name))
                 libdw_names_note_qualifier(&u->names, die, c->qualifier);
-        if (!has_code(u, die))
-                return false;
+        if (!has_code(u, die)) {
+                c->scope = NO_SCOPE; /* functions inside may have code */
+                return true;
+        }
         if (u->only_notes) {
                 c->scope = 0;
                 return true;

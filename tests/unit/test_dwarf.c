@@ -657,6 +657,29 @@ START_TEST(functions_that_the_linker_dropped_are_left_out)
 }
 END_TEST
 
+START_TEST(code_inside_of_an_abstract_function_is_found)
+{
+        struct dwarf_maker m;
+        struct read r;
+
+        begin_usual(&m, 4);
+        put_abbrev(&m, OTHER, DW_TAG_subprogram, true, DW_AT_linkage_name, DW_FORM_string, 0, 0);
+        put_abbrev(&m, OTHER + 1, DW_TAG_structure_type, true, 0, 0);
+        begin_cu(&m, 0);
+        put_uleb(&m, DWARF_INFO, OTHER); /* as GCC has it: the code of a lambda, in its type, in the function around */
+        put_text(&m, DWARF_INFO, "around");
+        put_uleb(&m, DWARF_INFO, OTHER + 1);
+        put_function(&m, "operator()", CODE, 8);
+        put_end(&m, 4);
+        end_unit(&m);
+        open_read(&r, &m, NULL);
+        ck_assert_uint_eq(read_unit(&r, 0)->function_count, 1);
+        ck_assert_str_eq(plain(&r.code, 0), "(anonymous struct)::operator()");
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
 /* ---- strings by index ---- */
 
 START_TEST(strings_by_index_are_found_and_those_past_the_end_are_not)
@@ -703,4 +726,4 @@ TEST_SUITE("dwarf", each_version_width_and_byte_order_says_the_same, every_form_
            a_circle_of_origins_ends_with_the_names_on_it, names_of_another_unit_have_its_scopes_in_front,
            a_dwz_file_lends_functions_and_names, old_range_lists_change_their_base_and_drop_what_the_linker_dropped,
            each_entry_of_new_range_lists_is_understood, functions_that_the_linker_dropped_are_left_out,
-           strings_by_index_are_found_and_those_past_the_end_are_not)
+           code_inside_of_an_abstract_function_is_found, strings_by_index_are_found_and_those_past_the_end_are_not)
