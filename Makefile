@@ -152,10 +152,11 @@ $(BENCHES): $(O)/tests/bench/%: $(O)/tests/bench/%.o $(TEST_SUPPORT) $(ALL_LIBS)
 JOBS ?= $(shell nproc)
 TESTS ?=
 
-check: ## build with address and undefined sanitizers and run every test (TESTS="tests/e2e/x.t" for some)
+check: ## build with sanitizers and with clang, and run every test (TESTS="tests/e2e/x.t" for some)
 	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) tests-built
 	$(Q)$(MAKE) --no-print-directory O=build -j$(JOBS) programs
 	$(Q)$(MAKE) --no-print-directory O=build/tsan SAN=thread -j$(JOBS) tsan-built
+	$(Q)$(MAKE) --no-print-directory O=build/clang CC=clang -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(CURDIR)/build CAIRN_SAN=$(CURDIR)/build/san CAIRN_TSAN=$(CURDIR)/build/tsan \
 		tests/run $(TESTS)
 

@@ -57,7 +57,7 @@ uint64_t put_at(const struct dwarf_maker *m, enum dwarf_section_id to)
         return m->sections[to].size;
 }
 
-void put_abbrev(struct dwarf_maker *m, uint64_t code, uint64_t tag, bool children, ...)
+void put_abbrev(struct dwarf_maker *m, uint64_t code, uint64_t tag, int children, ...)
 {
         va_list ap;
         unsigned attribute, form;

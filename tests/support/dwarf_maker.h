@@ -29,7 +29,7 @@ void put_address(struct dwarf_maker *m, enum dwarf_section_id to, uint64_t v);
 uint64_t put_at(const struct dwarf_maker *m, enum dwarf_section_id to);
 
 /** An abbreviation; the attributes and forms end with two zeros. Tables end with put_uint(m, DWARF_ABBREV, 0, 1). */
-void put_abbrev(struct dwarf_maker *m, uint64_t code, uint64_t tag, bool children, ...);
+void put_abbrev(struct dwarf_maker *m, uint64_t code, uint64_t tag, int children, ...);
 
 /** The header of a unit of the maker's format, and its length once it is complete. */
 void put_unit(struct dwarf_maker *m, enum dwarf_unit_type type, uint64_t abbrev_offset);
