@@ -28,7 +28,9 @@ stop() {
         stopping=1
         [ -z "$demo_pid" ] || kill "$demo_pid" 2>/dev/null || true
         if [ -n "$agent_pid" ]; then
-                $sudo kill -TERM "$(cat "$logs/agent.pid")" 2>/dev/null || true
+                # The shell's own kill: a small Debian has no other.
+                # shellcheck disable=SC2086  # no word at all without sudo
+                $sudo sh -c 'kill -TERM "$1"' sh "$(cat "$logs/agent.pid")" 2>/dev/null || true
                 wait "$agent_pid" 2>/dev/null || true
         fi
         if [ -n "$server_pid" ]; then
