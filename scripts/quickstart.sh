@@ -115,6 +115,7 @@ fi
 say "Agent: sampling this machine"
 find_rights
 if examine; then
+        rm -f "$logs/agent.pid" # an older run's process may be somebody else's by now
         # The shell becomes the agent, so the file names the process to stop: sudo does not pass on signals from here.
         # shellcheck disable=SC2016,SC2086  # expanded inside; no word at all for root
         $sudo sh -c 'echo $$ >"$1"; exec build/cairn-agent --server "$2" --interval 5' sh "$logs/agent.pid" "$url" \
