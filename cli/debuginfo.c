@@ -99,6 +99,8 @@ static void print_object(struct json_object *o)
                number(o, "size"), index ? text(index, "state") : "", text(o, "name"));
         if (index && *text(index, "error"))
                 printf("%-40s  %s\n", "", text(index, "error"));
+        if (index && *text(index, "partial"))
+                printf("%-40s  partial: %s\n", "", text(index, "partial"));
 }
 
 static void print_missing(struct json_object *o)

@@ -79,6 +79,8 @@ static void write_json(struct index_command *c, const char *file, const struct b
         if (o->reason[0])
                 json_out_str(&c->out, "reason", o->reason);
         json_out_str(&c->out, "quality", symbol_quality_name(o->quality));
+        if (o->partial[0])
+                json_out_str(&c->out, "partial", o->partial);
         json_out_uint(&c->out, "generation", o->generation);
         json_out_uint(&c->out, "ranges", o->range_count);
         json_out_uint(&c->out, "chains", o->chain_count);
@@ -101,6 +103,8 @@ static void write_text(struct index_command *c, const struct build_id *id, const
         buf_printf(&c->text, "build-id:    %s\nstate:       %s%s%s\nquality:     %s\ngeneration:  %" PRIu64 "\n",
                    build_id_hex(id, hex), symbol_object_state_name(o->state), o->reason[0] ? ": " : "", o->reason,
                    symbol_quality_name(o->quality), o->generation);
+        if (o->partial[0])
+                buf_printf(&c->text, "partial:     %s\n", o->partial);
         buf_printf(&c->text, "ranges:      %" PRIu64 "\nfunctions:   %" PRIu64 "\nfiles:       %" PRIu64 "\n",
                    o->range_count, o->function_count, o->file_count);
         buf_printf(&c->text, "index bytes: %" PRIu64 " (blocks %" PRIu64 ", strings %" PRIu64 ")\n", o->index_bytes,
@@ -146,6 +150,8 @@ static enum status index_file(struct index_command *c, const char *path, struct 
                            path, build_id_hex(&table.build_id, hex), object.range_count, object.function_count,
                            object.file_count, symbol_quality_name(object.quality), object.index_bytes,
                            (monotonic_ns() - begin) / 1000000);
+                if (object.partial[0])
+                        buf_printf(&c->text, "%s: partial: %s\n", path, object.partial);
         }
         symbol_table_deinit(&table);
         return st;

@@ -190,12 +190,16 @@ static enum status answer_all(struct symbolize *s, int argc, char **argv, bool *
 {
         enum status st;
 
+        if (s->source.partial)
+                fprintf(stderr, "cairn symbolize: symbols are partial: %s\n", s->source.partial);
         json_out_init(&s->out, &s->json);
         if (s->format == FORMAT_JSON) {
                 json_out_object(&s->out, NULL);
                 json_out_str(&s->out, "build_id", s->source.build_id);
                 if (s->source.quality)
                         json_out_str(&s->out, "quality", s->source.quality);
+                if (s->source.partial)
+                        json_out_str(&s->out, "partial", s->source.partial);
                 json_out_array(&s->out, "results");
         }
         st = argc ? read_arguments(s, argc, argv, err) : read_stdin(s, bad, err);

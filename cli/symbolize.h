@@ -39,6 +39,7 @@ struct answer_source {
         void (*close)(void *context);
         char build_id[BUILD_ID_HEX_MAX]; /* of the object, "" when it has none */
         const char *quality;             /* of its symbols; NULL when the source does not say */
+        const char *partial;             /* what of it could not be read, borrowed from the source; NULL nothing */
 };
 
 /** The symbols of an ELF file and of the debug files that belong to it. */

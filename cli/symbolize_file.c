@@ -113,6 +113,8 @@ enum status answer_source_file(const char *path, const char *debug_directory, st
         }
         *ret = (struct answer_source){ .context = s, .ask = file_source_ask, .close = file_source_close,
                                        .quality = symbol_quality_name(s->table.quality) };
+        if (s->table.partial)
+                ret->partial = symbol_table_partial(&s->table);
         if (s->table.build_id.size)
                 build_id_hex(&s->table.build_id, ret->build_id);
         return ST_OK;

@@ -28,7 +28,8 @@ enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf
         if (!st)
                 st = dwarf_units_read(&ret->alt.sections, &ret->alt.units, err);
         if (!st && !main->data[DWARF_INFO].size && !main->data[DWARF_LINE].size)
-                st = error_set(err, ST_NOT_FOUND, "there is no DWARF");
+                st = main->damage.code ? error_set(err, main->damage.code, "%s", main->damage.text)
+                                       : error_set(err, ST_NOT_FOUND, "there is no DWARF");
         if (st) {
                 dwarf_object_close(ret);
                 return st;

@@ -46,8 +46,9 @@ struct dwarf_object {
 /**
  * @param alt the dwz supplementary file of img, or NULL. Both stay open until dwarf_object_close().
  * @param ret no copy of it may be made.
- * @return ST_NOT_FOUND without .debug_info and .debug_line; ST_BAD_DATA for a
- *         broken unit header or a section that is cut off; ST_TOO_BIG; ST_NO_MEMORY.
+ * @return ST_NOT_FOUND without .debug_info and .debug_line; the reason of it where
+ *         these cannot be read; ST_NO_MEMORY. Other sections and units that cannot
+ *         be read are left out (damage of sections and units).
  */
 enum status dwarf_object_open(const struct elf_image *img, const struct elf_image *alt, struct dwarf_object *ret,
                               struct error *err) MUST_CHECK;

@@ -58,14 +58,20 @@ enum status dwarf_sections_load(const struct elf_image *img, struct dwarf_sectio
         for (int i = 0; i < DWARF_SECTION_COUNT; i++) {
                 const struct elf_section *section = find(img, names[i]);
                 struct elf_section_data d;
+                struct error broken;
                 enum status st;
 
                 if (!section || !elf_section_has_content(section))
                         continue;
-                st = elf_section_data(img, section, LIMIT_SECTION_UNPACKED_BYTES, &d, err);
-                if (st) {
+                st = elf_section_data(img, section, LIMIT_SECTION_UNPACKED_BYTES, &d, &broken);
+                if (st == ST_NO_MEMORY) {
                         dwarf_sections_free(&s);
-                        return st;
+                        return error_no_memory(err);
+                }
+                if (st) {
+                        if (!s.damage.code)
+                                s.damage = broken;
+                        continue;
                 }
                 dwarf_sections_set(&s, (enum dwarf_section_id)i, &d);
         }

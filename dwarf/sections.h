@@ -27,6 +27,7 @@ struct dwarf_sections {
         struct elf_section_data data[DWARF_SECTION_COUNT];
         size_t string_end[DWARF_SECTION_COUNT]; /* of DWARF_STR and DWARF_LINE_STR: behind the last NUL */
         bool swap;                              /* the byte order is not this machine's */
+        struct error damage;                    /* why the first section that cannot be read is empty; ST_OK: all are read */
 };
 
 /** Start with sections that are all empty. */
@@ -35,7 +36,10 @@ void dwarf_sections_init(struct dwarf_sections *s, bool big_endian);
 /** Take the bytes of a section; d->owned, if any, is freed with the sections. */
 void dwarf_sections_set(struct dwarf_sections *s, enum dwarf_section_id id, const struct elf_section_data *d);
 
-/** @param ret free with dwarf_sections_free(), before img is closed. Missing sections are empty. */
+/**
+ * Missing sections are empty, and so are those that cannot be read (ret->damage).
+ * @param ret free with dwarf_sections_free(), before img is closed.  @return ST_NO_MEMORY.
+ */
 enum status dwarf_sections_load(const struct elf_image *img, struct dwarf_sections *ret, struct error *err) MUST_CHECK;
 void dwarf_sections_free(struct dwarf_sections *s);
 

@@ -30,8 +30,10 @@ static void read_header(struct dwarf_cursor *c, struct dwarf_unit *u)
                 dwarf_fail(c);
 }
 
-/* @return false at a broken header. */
-static bool read_unit(struct dwarf_cursor *c, const uint8_t *section, struct dwarf_unit *u)
+enum found { UNIT_READ, UNIT_PADDING, UNIT_BROKEN, UNIT_UNKNOWN, UNIT_CUT_OFF };
+
+/* Behind all but UNIT_CUT_OFF the cursor is at the next unit. */
+static enum found read_unit(struct dwarf_cursor *c, const uint8_t *section, struct dwarf_unit *u)
 {
         struct dwarf_cursor inner = *c;
         uint64_t length;
@@ -42,34 +44,57 @@ static bool read_unit(struct dwarf_cursor *c, const uint8_t *section, struct dwa
         inner.pos = c->pos;
         dwarf_skip(c, length);
         if (c->failed)
-                return false;
+                return UNIT_CUT_OFF;
+        if (length == 0)
+                return UNIT_PADDING;
         inner.end = c->pos;
         u->end = (uint64_t)(c->pos - section);
         version = dwarf_u16(&inner);
-        u->format.version = version < 6 ? (uint8_t)version : 0;
-        if (u->format.version < 2 || u->format.version > 5)
-                return !inner.failed; /* the caller leaves it out */
+        if (inner.failed)
+                return UNIT_BROKEN;
+        if (version < 2 || version > 5)
+                return UNIT_UNKNOWN;
+        u->format.version = (uint8_t)version;
         read_header(&inner, u);
         u->first_die = (uint64_t)(inner.pos - section);
-        return !inner.failed;
+        return inner.failed ? UNIT_BROKEN : UNIT_READ;
+}
+
+static void leave_out(struct dwarf_units *units, enum found why, uint64_t offset)
+{
+        if (units->left_out++)
+                return;
+        if (why == UNIT_UNKNOWN)
+                (void)error_at(&units->damage, ST_UNSUPPORTED, offset,
+                                "the unit at 0x%" PRIx64 " of .debug_info is of an unknown version", offset);
+        else
+                (void)error_at(&units->damage, ST_BAD_DATA, offset,
+                                "the unit at 0x%" PRIx64 " of .debug_info is cut off or malformed", offset);
 }
 
 enum status dwarf_units_read(const struct dwarf_sections *s, struct dwarf_units *ret, struct error *err)
 {
         struct dwarf_cursor c = dwarf_section_at(s, DWARF_INFO, 0);
         const uint8_t *section = c.pos;
+        enum found found = UNIT_READ;
 
-        while (dwarf_left(&c)) {
+        while (found != UNIT_CUT_OFF && dwarf_left(&c)) {
                 struct dwarf_unit u = { 0 };
-                uint64_t offset = (uint64_t)(c.pos - section);
 
-                if (!read_unit(&c, section, &u))
-                        return error_at(err, ST_BAD_DATA, offset,
-                                        "the unit at 0x%" PRIx64 " of .debug_info is cut off or malformed", offset);
-                if (u.format.version < 2 || u.format.version > 5)
+                found = read_unit(&c, section, &u);
+                if (found == UNIT_PADDING)
                         continue;
-                if (ret->count >= LIMIT_DWARF_UNITS)
-                        return error_set(err, ST_TOO_BIG, ".debug_info has more than %d units", LIMIT_DWARF_UNITS);
+                if (found != UNIT_READ) {
+                        leave_out(ret, found, u.offset);
+                        continue;
+                }
+                if (ret->count >= LIMIT_DWARF_UNITS) {
+                        ret->left_out++;
+                        if (!ret->damage.code)
+                                (void)error_set(&ret->damage, ST_TOO_BIG, ".debug_info has more than %d units",
+                                                 LIMIT_DWARF_UNITS);
+                        break;
+                }
                 if (!dwarf_array_reserve(&ret->items, &ret->capacity, ret->count, sizeof u))
                         return error_no_memory(err);
                 ret->items[ret->count++] = u;

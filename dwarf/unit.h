@@ -24,12 +24,14 @@ struct dwarf_unit {
 struct dwarf_units {
         struct dwarf_unit *items; /* owned */
         size_t count, capacity;
+        uint64_t left_out;    /* units with a broken header or of an unknown version; at least that many */
+        struct error damage;  /* of the first of them; ST_OK without any */
 };
 
 /**
- * Read all headers. Units of an unknown version are left out.
- * @return ST_BAD_DATA when a header is broken or a unit ends past the section:
- *         the units before it are kept; ST_TOO_BIG past LIMIT_DWARF_UNITS; ST_NO_MEMORY.
+ * Read all headers. A unit with a broken one, or of an unknown version, is left
+ * out; one that ends past the section is the last, and so is that at LIMIT_DWARF_UNITS.
+ * @return ST_NO_MEMORY.
  */
 enum status dwarf_units_read(const struct dwarf_sections *s, struct dwarf_units *ret, struct error *err) MUST_CHECK;
 void dwarf_units_deinit(struct dwarf_units *u);

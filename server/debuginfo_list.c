@@ -31,6 +31,8 @@ static void put_index(struct json_out *j, const struct stored_object *stored, co
                 json_out_uint(j, "functions", o->function_count);
                 json_out_uint(j, "files", o->file_count);
                 json_out_uint(j, "index_bytes", o->index_bytes);
+                if (o->partial[0])
+                        json_out_str(j, "partial", o->partial);
         }
         if (o->state == OBJECT_FAILED)
                 json_out_str(j, "error", o->reason);

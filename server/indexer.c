@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -19,6 +20,7 @@
 
 static struct metric indexed = METRIC_COUNTER("cairn_objects_indexed_total", "Objects whose symbols were put in the index.", "");
 static struct metric kept = METRIC_COUNTER("cairn_objects_kept_total", "Objects whose symbols were no better than those in the index.", "");
+static struct metric partial = METRIC_COUNTER("cairn_objects_partial_total", "Objects of which some could not be read when they were indexed.", "");
 static struct metric failed = METRIC_COUNTER("cairn_objects_failed_total", "Objects that could not be indexed.", "");
 static struct metric waiting = METRIC_GAUGE("cairn_index_queue", "Objects that wait to be indexed or are being indexed.", "");
 
@@ -41,6 +43,7 @@ struct job {
         char name[BUILD_ID_HEX_MAX];
         int debuginfo, executable, altlink;
         bool is_supplement;
+        char partial[SYMBOL_PARTIAL_BYTES]; /* what of it could not be read */
 };
 
 static void job_close(struct job *j)
@@ -112,6 +115,7 @@ static enum status make_and_load(struct indexer *ix, struct job *j, bool *replac
 
         if (st)
                 return st;
+        snprintf(j->partial, sizeof j->partial, "%s", symbol_table_partial(&table));
         table.build_id = j->id; /* what was verified when it was stored; a Go or hash id may be spelled otherwise inside */
         st = healer_expect(ix->options.healer, &j->id, err);
         if (!st) {
@@ -169,6 +173,10 @@ static void run_job(struct indexer *ix, const struct build_id *id)
         } else {
                 log_info("index", "%s: %s in %" PRId64 " ms", j.name, j.is_supplement ? "a supplementary file of others" : replaced ? "indexed" : "what is indexed is as good",
                          (monotonic_ns() - start) / 1000000);
+                if (j.partial[0]) {
+                        log_warn("index", "%s: symbols are partial: %s", j.name, j.partial);
+                        metric_add(&partial, 1);
+                }
                 if (!j.is_supplement)
                         metric_add(replaced ? &indexed : &kept, 1);
         }
@@ -275,6 +283,7 @@ enum status indexer_start(const struct indexer_options *options, struct indexer 
                 return error_no_memory(err);
         metric_register(&indexed);
         metric_register(&kept);
+        metric_register(&partial);
         metric_register(&failed);
         metric_register(&waiting);
         ix->options = *options;

@@ -137,6 +137,8 @@ static enum status put_object(struct json_out *j, struct symbol_view *view, cons
         json_out_str(j, "state", symbol_object_state_name(object.state));
         json_out_str(j, "quality", symbol_quality_name(object.quality));
         json_out_uint(j, "generation", object.generation);
+        if (object.partial[0])
+                json_out_str(j, "partial", object.partial);
         json_out_array(j, "results");
         for (size_t i = k->first[n]; !st && i < k->first[n + 1]; i++)
                 st = put_result(j, view, k->keys[i].address, batch, &batch->results[i], err);

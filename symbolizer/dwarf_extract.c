@@ -43,14 +43,18 @@ struct extraction {
 
 /* ---- one unit ---- */
 
-static void merge_one(struct extraction *x, struct slot *s)
+/* @param offset of the unit or line table, for the summary. */
+static void merge_one(struct extraction *x, struct slot *s, uint64_t offset)
 {
         const struct dwarf_code *code = &s->part.code;
 
         dwarf_part_merge(&s->part, &x->merge, x->builder);
         x->function_count += code->function_count;
-        if (code->damage && x->summary.damaged_units++ == 0)
+        x->summary.unit_count++;
+        if (code->damage && x->summary.damaged_units++ == 0) {
                 x->summary.damage = code->damage;
+                x->summary.damaged_at = offset;
+        }
 }
 
 static enum status read_one(struct extraction *x, struct dwarf_reader *r, struct interval_list *scratch, size_t unit,
@@ -87,7 +91,7 @@ static void work(struct extraction *x, struct dwarf_reader *r)
                         s = &x->slots[x->next_merge % x->slot_count];
                         x->is_merging = true;
                         pthread_mutex_unlock(&x->lock);
-                        merge_one(x, s);
+                        merge_one(x, s, x->object.main.units.items[x->next_merge].offset);
                         pthread_mutex_lock(&x->lock);
                         x->is_merging = s->is_ready = false;
                         x->next_merge++;
@@ -181,13 +185,20 @@ static enum status extract_lone_lines(struct extraction *x, struct dwarf_reader 
                 if (!st)
                         st = dwarf_part_flatten(&s->part, &none);
                 if (!st)
-                        merge_one(x, s);
+                        merge_one(x, s, offset);
         }
         interval_list_deinit(&none);
         return st;
 }
 
 /* ---- all of it ---- */
+
+static void note_missing(struct dwarf_summary *s, const struct dwarf_file *f)
+{
+        s->left_out += f->units.left_out;
+        if (!s->missing.code)
+                s->missing = f->sections.damage.code ? f->sections.damage : f->units.damage;
+}
 
 static enum status extract(struct extraction *x, struct error *err)
 {
@@ -246,6 +257,8 @@ enum status dwarf_extract(const struct elf_image *img, const struct elf_image *a
         st = extract(&x, err);
         if (!st) {
                 *ret = x.summary;
+                note_missing(ret, &x.object.main);
+                note_missing(ret, &x.object.alt);
                 ret->quality = x.function_count ? QUALITY_DWARF : builder->range_count ? QUALITY_LINES : QUALITY_NONE;
         }
         deinit(&x);

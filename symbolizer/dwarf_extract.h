@@ -18,15 +18,19 @@
 
 struct dwarf_summary {
         enum symbol_quality quality; /* QUALITY_DWARF with at least one function, QUALITY_LINES with lines only, else NONE */
+        uint64_t unit_count;         /* that were read; line tables of their own count as one */
         uint64_t damaged_units;      /* of which something is missing because it cannot be read */
         enum status damage;          /* why, of the first of them */
+        uint64_t damaged_at;         /* its offset in .debug_info, of a line table in .debug_line */
+        uint64_t left_out;           /* units that could not be entered at all */
+        struct error missing;        /* why the first of these, or a section, is missing; ST_OK: nothing is */
 };
 
 /**
  * @param img     the file with the DWARF.
  * @param altlink its dwz supplementary file, or NULL.
- * @return ST_OK also without any DWARF, and with damaged units; ST_BAD_DATA when
- *         a unit's header is broken; ST_TOO_BIG; ST_NO_MEMORY.
+ * @return ST_OK also without any DWARF, and with damaged units; ST_BAD_DATA,
+ *         ST_UNSUPPORTED when none of it can be read; ST_TOO_BIG; ST_NO_MEMORY.
  */
 enum status dwarf_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
                           struct symbol_table_builder *builder, struct dwarf_summary *ret,

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/extract.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/limits.h"
 #include "symbolizer/dwarf_extract.h"
 #include "symbolizer/extract_mini.h"
+#include "symbolizer/extract_notes.h"
 #include "symbolizer/extract_symbols.h"
 #include "symbolizer/source_go.h"
 #include "symbolizer/source_plt.h"
@@ -16,6 +19,7 @@ struct files {
         struct elf_image mini; /* inside the executable */
         struct buf mini_bytes;
         struct buf debuginfo_placed, executable_placed; /* bytes of what were relocatable files */
+        struct extract_notes notes;
 };
 
 static void files_close(struct files *f)
@@ -34,27 +38,13 @@ static bool is_open(const struct elf_image *img)
         return img->data != NULL;
 }
 
-static enum status open_one(int fd, const char *name, const char *what, struct elf_image *ret, struct error *err)
-{
-        char full[LIMIT_PATH_BYTES];
-        enum status st;
-
-        if (fd < 0)
-                return ST_OK;
-        snprintf(full, sizeof full, "%s%s", name, what);
-        st = elf_image_from_fd(fd, full, ret, err);
-        if (!st)
-                st = elf_image_check_complete(ret, err);
-        return st;
-}
-
 /* A relocatable file is replaced by its copy with addresses. */
 static enum status place(struct elf_image *img, struct buf *bytes, struct error *err)
 {
         struct elf_image placed;
         enum status st;
 
-        if (!is_open(img) || img->type != ET_REL)
+        if (img->type != ET_REL)
                 return ST_OK;
         st = relocatable_place(img, bytes, &placed, err);
         if (st)
@@ -64,22 +54,52 @@ static enum status place(struct elf_image *img, struct buf *bytes, struct error 
         return elf_image_check_complete(img, err);
 }
 
-static enum status files_open(const struct extract_inputs *in, struct files *f, struct error *err)
+/* @param placed NULL: of no use when it is relocatable. */
+static enum status open_one(int fd, const char *name, const char *what, struct elf_image *ret, struct buf *placed,
+                            struct error *err)
 {
-        enum status st = open_one(in->debuginfo_fd, in->name, "", &f->debuginfo, err);
+        char full[LIMIT_PATH_BYTES];
+        struct elf_image img;
+        enum status st;
 
-        if (!st)
-                st = open_one(in->executable_fd, in->name, " (executable)", &f->executable, err);
-        if (!st)
-                st = open_one(in->altlink_fd, in->name, " (dwz supplementary file)", &f->altlink, err);
-        if (!st)
-                st = place(&f->debuginfo, &f->debuginfo_placed, err);
-        if (!st)
-                st = place(&f->executable, &f->executable_placed, err);
+        if (fd < 0)
+                return ST_OK;
+        snprintf(full, sizeof full, "%s%s", name, what);
+        st = elf_image_from_fd(fd, full, &img, err);
         if (st)
                 return st;
-        if (!is_open(&f->debuginfo) && !is_open(&f->executable))
-                return error_set(err, ST_USAGE, "no file to take symbols from");
+        st = elf_image_check_complete(&img, err);
+        if (!st && placed)
+                st = place(&img, placed, err);
+        if (st)
+                elf_image_close(&img);
+        else
+                *ret = img;
+        return st;
+}
+
+/* One good file is enough. */
+static enum status files_open(const struct extract_inputs *in, struct files *f, struct error *err)
+{
+        struct error reasons[3];
+        enum status st[] = {
+                open_one(in->debuginfo_fd, in->name, "", &f->debuginfo, &f->debuginfo_placed, &reasons[0]),
+                open_one(in->executable_fd, in->name, " (executable)", &f->executable, &f->executable_placed, &reasons[1]),
+                open_one(in->altlink_fd, in->name, " (dwz supplementary file)", &f->altlink, NULL, &reasons[2]),
+        };
+
+        for (size_t i = 0; i < 3; i++)
+                if (extract_note_failure(&f->notes, st[i], &reasons[i], err))
+                        return st[i];
+        if (!is_open(&f->debuginfo) && !is_open(&f->executable)) {
+                size_t failed = st[0] ? 0 : 1;
+
+                if (!st[failed])
+                        return error_set(err, ST_USAGE, "no file to take symbols from");
+                if (err)
+                        *err = reasons[failed];
+                return st[failed];
+        }
         if (f->debuginfo.build_id.size && f->executable.build_id.size &&
             !build_id_equal(&f->debuginfo.build_id, &f->executable.build_id))
                 return error_set(err, ST_BAD_DATA, "'%s': debuginfo and executable have different build-ids", in->name);
@@ -109,31 +129,37 @@ static const struct elf_image *altlink_of(const struct files *f, const struct el
         return &f->altlink;
 }
 
-static enum status add_symbols_of(const struct elf_image *img, uint32_t type, enum symbol_quality source,
+/* A table that cannot be read leaves its symbols out. */
+static enum status add_symbols_of(struct files *f, const struct elf_image *img, uint32_t type, enum symbol_quality source,
                                   const struct code_map *code, struct code_symbols *symbols, struct error *err)
 {
         const struct elf_section *s = is_open(img) ? elf_image_section_of_type(img, type) : NULL;
+        struct error reason;
 
         if (!s || !elf_section_has_content(s))
                 return ST_OK;
-        return code_symbols_add(symbols, img, s, source, code, err);
+        return extract_note_failure(&f->notes, code_symbols_add(symbols, img, s, source, code, &reason), &reason, err);
 }
 
-/* Every symbol table of both files, as one: what is in two of them counts once. A broken minidebuginfo is as good as none. */
+/* Every symbol table of both files, as one: what is in two of them counts once. */
 static enum status collect_symbols(struct files *f, const struct code_map *code, struct code_symbols *symbols,
                                    struct error *err)
 {
         const struct elf_image *img = is_open(&f->executable) ? &f->executable : &f->debuginfo;
-        enum status st = add_symbols_of(&f->debuginfo, SHT_SYMTAB, QUALITY_SYMTAB, code, symbols, err);
+        struct error reason;
+        enum status st = minidebuginfo_open(img, &f->mini_bytes, &f->mini, &reason);
 
+        st = extract_note_failure(&f->notes, st, &reason, err);
         if (!st)
-                st = add_symbols_of(&f->executable, SHT_SYMTAB, QUALITY_SYMTAB, code, symbols, err);
-        if (!st && minidebuginfo_open(img, &f->mini_bytes, &f->mini, NULL) == ST_OK)
-                st = add_symbols_of(&f->mini, SHT_SYMTAB, QUALITY_MINIDEBUGINFO, code, symbols, err);
+                st = add_symbols_of(f, &f->debuginfo, SHT_SYMTAB, QUALITY_SYMTAB, code, symbols, err);
         if (!st)
-                st = add_symbols_of(&f->debuginfo, SHT_DYNSYM, QUALITY_DYNSYM, code, symbols, err);
+                st = add_symbols_of(f, &f->executable, SHT_SYMTAB, QUALITY_SYMTAB, code, symbols, err);
         if (!st)
-                st = add_symbols_of(&f->executable, SHT_DYNSYM, QUALITY_DYNSYM, code, symbols, err);
+                st = add_symbols_of(f, &f->mini, SHT_SYMTAB, QUALITY_MINIDEBUGINFO, code, symbols, err);
+        if (!st)
+                st = add_symbols_of(f, &f->debuginfo, SHT_DYNSYM, QUALITY_DYNSYM, code, symbols, err);
+        if (!st)
+                st = add_symbols_of(f, &f->executable, SHT_DYNSYM, QUALITY_DYNSYM, code, symbols, err);
         return st;
 }
 
@@ -172,19 +198,24 @@ static enum status add_plt(const struct files *f, struct symbol_table_builder *b
 }
 
 /* The table is data of the program; in a debug file of its own it is most often without content. */
-static enum status add_go(const struct files *f, const struct code_map *code, struct symbol_table_builder *b,
+static enum status add_go(struct files *f, const struct code_map *code, struct symbol_table_builder *b,
                           enum symbol_quality *quality, struct error *err)
 {
         const struct elf_image *images[] = { &f->executable, &f->debuginfo };
-        bool used = false;
+        struct go_summary go = { 0 };
 
-        for (size_t i = 0; i < 2 && !used; i++) {
-                enum status st = is_open(images[i]) ? source_go_fill(images[i], code, b, &used, err) : ST_OK;
+        for (size_t i = 0; i < 2 && !go.used; i++) {
+                struct error reason;
+                enum status st = is_open(images[i]) ? source_go_fill(images[i], code, b, &go, &reason) : ST_OK;
 
+                st = extract_note_failure(&f->notes, st, &reason, err);
                 if (st)
                         return st;
+                if (go.broken)
+                        extract_note(&f->notes, "%" PRIu64 " of %" PRIu64 " functions of the pclntab could not be read",
+                                     go.broken, go.function_count);
         }
-        if (used && *quality < QUALITY_GO_PCLNTAB)
+        if (go.used && *quality < QUALITY_GO_PCLNTAB)
                 *quality = QUALITY_GO_PCLNTAB;
         return ST_OK;
 }
@@ -222,13 +253,30 @@ static enum status add_segments(const struct files *f, struct symbol_table *t, s
         return ST_OK;
 }
 
-static enum status extract(struct files *f, const struct code_map *code, struct symbol_table_builder *b,
-                           struct symbol_table *t, struct error *err)
+static enum status add_dwarf(struct files *f, const struct code_map *code, struct symbol_table_builder *b,
+                             enum symbol_quality *quality, struct error *err)
 {
         const struct elf_image *img = best(f);
         struct dwarf_summary dwarf = { .quality = QUALITY_NONE };
-        enum status st = dwarf_extract(img, altlink_of(f, img), code, b, &dwarf, err);
-        enum symbol_quality quality = dwarf.quality;
+        struct error reason;
+        enum status st = dwarf_extract(img, altlink_of(f, img), code, b, &dwarf, &reason);
+
+        if (st && b->failed) {
+                if (err)
+                        *err = reason;
+                return st;
+        }
+        *quality = dwarf.quality;
+        extract_note_dwarf(&f->notes, &dwarf);
+        return extract_note_failure(&f->notes, st, &reason, err);
+}
+
+static enum status extract(struct files *f, const struct code_map *code, struct symbol_table_builder *b,
+                           struct symbol_table *t, struct error *err)
+{
+        enum symbol_quality quality = QUALITY_NONE;
+        enum status st = add_dwarf(f, code, b, &quality, err);
+        uint32_t partial;
 
         if (!st)
                 st = add_go(f, code, b, &quality, err);
@@ -236,10 +284,15 @@ static enum status extract(struct files *f, const struct code_map *code, struct 
                 st = add_symbols(f, code, b, &quality, err);
         if (!st)
                 st = add_plt(f, b, &quality, err);
-        if (!st)
-                st = symbol_table_builder_finish(b, t, err);
+        if (st)
+                return st;
+        if (f->notes.text[0] && !b->failed && b->range_count == 0)
+                return error_set(err, ST_BAD_DATA, "no symbol could be read: %s", f->notes.text);
+        partial = symbol_table_builder_string(b, f->notes.text);
+        st = symbol_table_builder_finish(b, t, err);
         if (!st) {
                 t->quality = quality;
+                t->partial = partial;
                 t->build_id = f->debuginfo.build_id.size ? f->debuginfo.build_id : f->executable.build_id;
                 st = add_segments(f, t, err);
         }

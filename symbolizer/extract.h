@@ -19,7 +19,11 @@ struct extract_inputs {
         const char *name;   /* for messages */
 };
 
-/** @param ret owned, symbol_table_deinit(). ST_BAD_DATA when it is no ELF or broken beyond use. */
+/**
+ * What cannot be read is left out, and the table says so (symbol_table_partial()).
+ * @param ret owned, symbol_table_deinit().
+ * @return ST_BAD_DATA, ST_UNSUPPORTED or ST_TOO_BIG when nothing can be used; ST_NO_MEMORY.
+ */
 enum status symbol_table_extract(const struct extract_inputs *in, struct symbol_table *ret, struct error *err) MUST_CHECK;
 
 #endif

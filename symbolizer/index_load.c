@@ -312,6 +312,7 @@ static enum status switch_over(struct load *l, struct error *err)
 
         l->now.state = OBJECT_INDEXED;
         l->now.quality = t->quality;
+        snprintf(l->now.partial, sizeof l->now.partial, "%s", symbol_table_partial(t));
         l->now.range_count = t->range_count;
         l->now.chain_count = t->chain_count;
         l->now.indexed_unix_s = wall_clock_ns() / 1000000000;
@@ -362,6 +363,14 @@ static enum status keep_old(struct load *l, struct error *err)
         return st ? st : index_write_commit(&l->w, err);
 }
 
+/* Of the same quality, symbols that are whole are better than those that are not. */
+static bool is_better(const struct index_object *old, const struct symbol_table *t)
+{
+        if (old->quality != t->quality)
+                return old->quality > t->quality;
+        return t->partial && !old->partial[0] && !old->is_of_version_1;
+}
+
 static enum status load(struct load *l, struct symbol_index *index, bool *replaced_ret, uint64_t *generation_ret,
                         struct error *err)
 {
@@ -373,7 +382,7 @@ static enum status load(struct load *l, struct symbol_index *index, bool *replac
         /* A damaged record has nothing worth keeping. */
         if (index_object_get(index, l->w.txn, &l->table->build_id, &l->old, NULL))
                 l->old = (struct index_object){ 0 };
-        keep = l->old.number && l->old.quality > l->table->quality;
+        keep = l->old.number && is_better(&l->old, l->table);
         st = keep ? keep_old(l, err) : load_new(l, err);
         index_write_abort(&l->w);
         if (st) {

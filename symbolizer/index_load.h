@@ -10,7 +10,8 @@
 
 /**
  * Make a table the current symbols of its build-id, unless better ones are
- * there already (ST_OK, replaced_ret false). Durable when it returns.
+ * there already (ST_OK, replaced_ret false): of a better quality, or as good and whole
+ * where the table is partial. Durable when it returns.
  * Every load takes a new, greater generation.
  */
 enum status symbol_index_load(struct symbol_index *index, const struct symbol_table *table, bool *replaced_ret,

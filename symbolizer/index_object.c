@@ -10,15 +10,24 @@
 #include "symbolizer/block_bits.h"
 #include "symbolizer/index_load.h"
 
-#define RECORD_VERSION 1
+#define RECORD_VERSION 2 /* and 1 is read */
 #define SEGMENT_BYTES 24
 #define CHECKSUM_BYTES 8
+
+static bool read_text(struct reader *r, uint8_t size, char *ret, size_t ret_size)
+{
+        const uint8_t *text;
+
+        if (size >= ret_size || !reader_bytes(r, size, &text))
+                return false;
+        memcpy(ret, text, size);
+        return true;
+}
 
 static enum status parse(const MDB_val *value, struct index_object *ret)
 {
         struct index_object o = { 0 };
-        uint8_t version, state, quality, reason_size;
-        const uint8_t *reason;
+        uint8_t version, state, quality, reason_size, partial_size = 0;
         struct reader r;
         uint64_t indexed, changed;
 
@@ -27,21 +36,23 @@ static enum status parse(const MDB_val *value, struct index_object *ret)
                     hash64(value->mv_data, value->mv_size - CHECKSUM_BYTES))
                 return ST_BAD_DATA;
         reader_init(&r, value->mv_data, value->mv_size - CHECKSUM_BYTES);
-        if (!reader_u8(&r, &version) || version != RECORD_VERSION || !reader_u8(&r, &state) ||
+        if (!reader_u8(&r, &version) || version < 1 || version > RECORD_VERSION || !reader_u8(&r, &state) ||
             !reader_u8(&r, &quality) || !reader_u8(&r, &reason_size) || !reader_u32(&r, &o.number) ||
             !reader_u64(&r, &o.range_count) || !reader_u64(&r, &o.function_count) || !reader_u64(&r, &o.file_count) ||
             !reader_u64(&r, &o.chain_count) || !reader_u64(&r, &o.block_bytes) || !reader_u64(&r, &o.string_bytes) ||
-            !reader_u64(&r, &indexed) || !reader_u64(&r, &changed) || !reader_bytes(&r, reason_size, &reason) ||
-            !reader_u32(&r, &o.segment_count) ||
+            !reader_u64(&r, &indexed) || !reader_u64(&r, &changed) ||
+            !read_text(&r, reason_size, o.reason, sizeof o.reason) ||
+            (version > 1 && !reader_u8(&r, &partial_size)) ||
+            !read_text(&r, partial_size, o.partial, sizeof o.partial) || !reader_u32(&r, &o.segment_count) ||
             !reader_bytes(&r, (uint64_t)o.segment_count * SEGMENT_BYTES, &o.segments) || reader_left(&r) > 0)
                 return ST_BAD_DATA;
-        if (state > OBJECT_FAILED || quality > QUALITY_DWARF || reason_size >= sizeof o.reason)
+        if (state > OBJECT_FAILED || quality > QUALITY_DWARF)
                 return ST_BAD_DATA;
         o.state = (enum symbol_object_state)state;
         o.quality = (enum symbol_quality)quality;
         o.indexed_unix_s = (int64_t)indexed;
         o.changed_unix_s = (int64_t)changed;
-        memcpy(o.reason, reason, reason_size);
+        o.is_of_version_1 = version == 1;
         *ret = o;
         return ST_OK;
 }
@@ -84,7 +95,7 @@ static void append_segments(struct buf *b, const struct index_object *o, const s
 enum status index_object_put(struct index_write *w, const struct build_id *id, const struct index_object *o,
                              const struct symbol_segment *segments, uint32_t segment_count, struct error *err)
 {
-        size_t reason_size = strlen(o->reason);
+        size_t reason_size = strlen(o->reason), partial_size = strlen(o->partial);
         _cleanup_buf_ struct buf b;
         enum status st;
 
@@ -103,6 +114,8 @@ enum status index_object_put(struct index_write *w, const struct build_id *id, c
         buf_append_u64(&b, (uint64_t)o->indexed_unix_s);
         buf_append_u64(&b, (uint64_t)(wall_clock_ns() / 1000000000));
         buf_append(&b, o->reason, reason_size);
+        buf_append_u8(&b, (uint8_t)partial_size);
+        buf_append(&b, o->partial, partial_size);
         append_segments(&b, o, segments, segment_count);
         if (!b.failed)
                 buf_append_u64(&b, hash64(b.data, b.size));

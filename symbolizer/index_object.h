@@ -20,6 +20,8 @@ struct index_object {
         uint64_t block_bytes, string_bytes;
         int64_t indexed_unix_s, changed_unix_s;
         char reason[160];
+        char partial[SYMBOL_PARTIAL_BYTES];
+        bool is_of_version_1;        /* whose records do not say what is missing */
         uint32_t segment_count;
         const uint8_t *segments;     /* encoded, borrowed from the transaction */
 };

@@ -121,6 +121,10 @@ enum status symbol_view_file(struct symbol_view *view, uint32_t file, const char
 /** What is known of one object. */
 enum symbol_object_state { OBJECT_ABSENT, OBJECT_PENDING, OBJECT_INDEXED, OBJECT_FAILED };
 const char *symbol_object_state_name(enum symbol_object_state s);
+
+/** Room for what of an object could not be read, with its NUL. */
+#define SYMBOL_PARTIAL_BYTES 160
+
 struct symbol_object {
         enum symbol_object_state state;
         enum symbol_quality quality;
@@ -132,6 +136,7 @@ struct symbol_object {
         uint64_t string_bytes; /* pages that the index grew by for texts it did not have before this object */
         int64_t indexed_unix_s;
         char reason[160];      /* of OBJECT_FAILED */
+        char partial[SYMBOL_PARTIAL_BYTES]; /* what is missing from the symbols in use; "" nothing */
 };
 /** ST_OK also for an object never heard of: state OBJECT_ABSENT. */
 enum status symbol_view_object(struct symbol_view *view, const struct build_id *id, struct symbol_object *ret,

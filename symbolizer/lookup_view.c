@@ -180,5 +180,6 @@ enum status symbol_view_object(struct symbol_view *view, const struct build_id *
                 .indexed_unix_s = o.indexed_unix_s,
         };
         memcpy(ret->reason, o.reason, sizeof ret->reason);
+        memcpy(ret->partial, o.partial, sizeof ret->partial);
         return ST_OK;
 }

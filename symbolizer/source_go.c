@@ -14,6 +14,7 @@ struct go_source {
         struct source_ranges ranges;
         struct go_lines of;
         uint64_t steps_left; /* frames that may still be made */
+        uint64_t broken;     /* functions */
 };
 
 /* A frame's place: where the pc is in the tables of its outermost function. */
@@ -91,8 +92,10 @@ static bool add_functions(struct go_source *s, const struct code_map *code)
                 const struct code_region *region;
                 struct go_function f;
 
-                if (!go_pclntab_function(s->table, i, &f) || !f.name[0])
+                if (!go_pclntab_function(s->table, i, &f) || !f.name[0]) {
+                        s->broken++;
                         continue;
+                }
                 region = code_map_find(code, f.entry);
                 if (!region)
                         continue;
@@ -105,20 +108,24 @@ static bool add_functions(struct go_source *s, const struct code_map *code)
 }
 
 enum status source_go_fill(const struct elf_image *img, const struct code_map *code, struct symbol_table_builder *b,
-                           bool *used_ret, struct error *err)
+                           struct go_summary *ret, struct error *err)
 {
         struct go_source s = { .b = b, .steps_left = LIMIT_GO_FRAMES };
+        struct go_summary summary = { 0 };
         struct go_tables tables;
         enum status st = go_tables_find(img, &tables, err);
 
-        *used_ret = false;
         if (st)
-                return st == ST_NO_MEMORY ? st : ST_OK;
+                return st;
         s.table = &tables.pclntab;
-        if (add_functions(&s, code))
-                *used_ret = source_fill(b, &s.ranges);
-        else
+        if (add_functions(&s, code)) {
+                summary.function_count = tables.pclntab.function_count;
+                summary.broken = s.broken;
+                summary.used = source_fill(b, &s.ranges);
+                *ret = summary;
+        } else {
                 st = error_no_memory(err);
+        }
         go_steps_deinit(&s.of.files);
         go_steps_deinit(&s.of.lines);
         go_steps_deinit(&s.of.calls);

@@ -10,12 +10,17 @@
 #include "symbolizer/extract_internal.h"
 #include "symbolizer/source_fill.h"
 
+struct go_summary {
+        bool used; /* any address got its answer from it */
+        uint64_t function_count, broken; /* functions whose record cannot be read */
+};
+
 /**
- * Fill b from img's pclntab. One that cannot be read is as good as none.
- * @param used_ret whether any address got its answer from it.
- * @return ST_OK also when img is no Go program; ST_NO_MEMORY.
+ * Fill b from img's pclntab.
+ * @return ST_NOT_FOUND when img is no Go program; ST_BAD_DATA when the table
+ *         cannot be read at all; ST_NO_MEMORY.
  */
 enum status source_go_fill(const struct elf_image *img, const struct code_map *code, struct symbol_table_builder *b,
-                           bool *used_ret, struct error *err) MUST_CHECK;
+                           struct go_summary *ret, struct error *err) MUST_CHECK;
 
 #endif

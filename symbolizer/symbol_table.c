@@ -2,6 +2,9 @@
 #include "symbolizer/symbol_table.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "common/utf8.h"
 
 void symbol_table_deinit(struct symbol_table *t)
 {
@@ -50,6 +53,28 @@ static enum status check_frames(const struct symbol_table *t, struct error *err)
         return ST_OK;
 }
 
+const char *symbol_table_partial(const struct symbol_table *t)
+{
+        return t->partial ? t->strings + t->partial : "";
+}
+
+static enum status check_partial(const struct symbol_table *t, struct error *err)
+{
+        const char *text;
+        size_t n;
+
+        if (t->partial >= t->string_bytes)
+                return error_set(err, ST_BAD_DATA, "symbol table says what is missing outside the strings");
+        text = symbol_table_partial(t);
+        n = strnlen(text, SYMBOL_PARTIAL_BYTES);
+        for (size_t i = 0; i < n; i++)
+                if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+                        n = SYMBOL_PARTIAL_BYTES;
+        if (n == SYMBOL_PARTIAL_BYTES || !utf8_valid(text, n))
+                return error_set(err, ST_BAD_DATA, "symbol table does not say in one line what is missing");
+        return ST_OK;
+}
+
 enum status symbol_table_check(const struct symbol_table *t, struct error *err)
 {
         enum status st;
@@ -59,6 +84,9 @@ enum status symbol_table_check(const struct symbol_table *t, struct error *err)
                 return error_set(err, ST_BAD_DATA, "symbol table strings do not begin and end with NUL");
         if (t->quality < QUALITY_NONE || t->quality > QUALITY_DWARF)
                 return error_set(err, ST_BAD_DATA, "symbol table has an unknown quality %d", (int)t->quality);
+        st = check_partial(t, err);
+        if (st)
+                return st;
         st = check_ranges(t, err);
         if (st)
                 return st;

@@ -17,6 +17,7 @@
  *     the last frame of a chain is not inlined.
  *  3. every string offset is inside `strings` and its string ends there.
  *  4. strings[0] is NUL: offset 0 is the empty string, "unknown".
+ *  5. what is said to be missing is one line of UTF-8, shorter than SYMBOL_PARTIAL_BYTES.
  *
  * Threads: immutable once made.
  */
@@ -59,6 +60,7 @@ struct symbol_function {
 struct symbol_table {
         struct build_id build_id;
         enum symbol_quality quality;
+        uint32_t partial;        /* string offset of what of the object could not be read; 0: nothing is missing */
         struct symbol_segment *segments;
         uint32_t segment_count;
         struct symbol_range *ranges;
@@ -89,6 +91,9 @@ enum status symbol_table_read(int fd, const char *name, struct symbol_table *ret
 
 /** The invariants above. */
 enum status symbol_table_check(const struct symbol_table *t, struct error *err) MUST_CHECK;
+
+/** What of the object could not be read; "" when nothing is missing. */
+const char *symbol_table_partial(const struct symbol_table *t);
 
 /** The range that covers address, or NULL. */
 const struct symbol_range *symbol_table_find(const struct symbol_table *t, uint64_t address);

@@ -18,7 +18,7 @@
 #include "symbolizer/symbol_table.h"
 
 #define MAGIC "cairnsym"
-#define VERSION 1
+#define VERSION 2
 #define HEADER_BYTES 128
 #define HEADER_HASHED 120
 
@@ -131,7 +131,7 @@ static enum status write_body(const struct symbol_table *t, int fd, uint64_t *ha
 
 static void append_header(const struct symbol_table *t, uint64_t body_hash, struct buf *b)
 {
-        static const uint8_t zeros[7];
+        static const uint8_t zeros[3];
 
         buf_append(b, MAGIC, 8);
         buf_append_u32(b, VERSION);
@@ -144,6 +144,7 @@ static void append_header(const struct symbol_table *t, uint64_t body_hash, stru
         buf_append_u32(b, t->string_bytes);
         buf_append_u8(b, t->build_id.size);
         buf_append(b, zeros, sizeof zeros);
+        buf_append_u32(b, t->partial);
         buf_append(b, t->build_id.bytes, BUILD_ID_MAX);
         buf_append_u64(b, body_hash);
         buf_append_u64(b, hash64(b->data, b->size));
@@ -174,7 +175,8 @@ static bool read_header(struct reader *r, struct symbol_table *t, uint64_t *body
         if (!reader_u32(r, &quality) || !reader_u32(r, &t->segment_count) || !reader_u32(r, &t->range_count) ||
             !reader_u32(r, &t->chain_count) || !reader_u32(r, &t->frame_count) ||
             !reader_u32(r, &t->function_count) || !reader_u32(r, &t->string_bytes) ||
-            !reader_u8(r, &t->build_id.size) || !reader_skip(r, 7) || !reader_bytes(r, BUILD_ID_MAX, &id) ||
+            !reader_u8(r, &t->build_id.size) || !reader_skip(r, 3) || !reader_u32(r, &t->partial) ||
+            !reader_bytes(r, BUILD_ID_MAX, &id) ||
             !reader_u64(r, body_hash_ret))
                 return false;
         if (quality > QUALITY_DWARF || t->build_id.size > BUILD_ID_MAX)

@@ -22,17 +22,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct symbol_table t = { 0 };
         struct code_map code;
         struct error err;
-        bool used;
+        struct go_summary go;
 
         if (code_map_from_image(&img, &code, NULL))
                 abort();
         symbol_table_builder_init(&b);
-        if (source_go_fill(&img, &code, &b, &used, &err) == ST_OK && symbol_table_builder_finish(&b, &t, &err) == ST_OK) {
+        if (source_go_fill(&img, &code, &b, &go, &err) == ST_OK && symbol_table_builder_finish(&b, &t, &err) == ST_OK) {
                 if (symbol_table_check(&t, &err)) {
                         fprintf(stderr, "%s\n", err.text);
                         abort();
                 }
-                assert(used == (t.range_count > 0));
+                assert(go.used == (t.range_count > 0));
                 symbol_table_deinit(&t);
         }
         symbol_table_builder_deinit(&b);

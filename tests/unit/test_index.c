@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "common/file.h"
+#include "common/hash.h"
+#include "common/limits.h"
 #include "symbolizer/index_internal.h"
 #include "symbolizer/index_load.h"
 #include "symbolizer/index_verify.h"
@@ -223,6 +225,82 @@ START_TEST(marks_of_an_object_without_symbols_are_its_state)
         first_line(index, &t, &state);
         ck_assert_int_eq(state, SYMBOL_NO_DEBUGINFO);
         ck_assert_uint_eq(entries(index, index->objects), 0);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
+/* Makes the table say so; its strings grow. */
+static void make_partial(struct symbol_table *t, const char *text)
+{
+        size_t n = strlen(text) + 1;
+
+        t->strings = realloc(t->strings, t->string_bytes + n);
+        memcpy(t->strings + t->string_bytes, text, n);
+        t->partial = t->string_bytes;
+        t->string_bytes += (uint32_t)n;
+}
+
+START_TEST(what_is_missing_is_kept_and_whole_symbols_are_not_replaced_by_partial_ones)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table whole = table_of(10, 1, QUALITY_SYMTAB), partial = table_of(10, 2, QUALITY_SYMTAB);
+        uint64_t generation;
+
+        make_partial(&partial, "1 of 2 units");
+        generation = load(index, &partial, true);
+        ck_assert_str_eq(object_of(index, &partial.build_id).partial, "1 of 2 units");
+        ck_assert_int_eq(symbol_index_mark(index, &whole.build_id, OBJECT_FAILED, "out of luck", NULL), ST_OK);
+        ck_assert_str_eq(object_of(index, &partial.build_id).partial, "1 of 2 units");
+        ck_assert_uint_gt(load(index, &partial, true), generation); /* as good as what is there */
+        generation = load(index, &whole, true);
+        ck_assert_str_eq(object_of(index, &whole.build_id).partial, "");
+        ck_assert_uint_eq(load(index, &partial, false), generation);
+        ck_assert_str_eq(object_of(index, &whole.build_id).partial, "");
+        partial.quality = QUALITY_DWARF;
+        load(index, &partial, true); /* a better quality decides */
+        ck_assert_str_eq(object_of(index, &whole.build_id).partial, "1 of 2 units");
+        symbol_table_deinit(&whole);
+        symbol_table_deinit(&partial);
+        finish(index);
+}
+END_TEST
+
+/* Write the object's record as version 1 had it: without the length of what is missing. */
+static void make_record_old(struct symbol_index *index, const struct build_id *id)
+{
+        enum { AT = 72 }; /* behind an empty reason */
+        MDB_val key = { id->size, (void *)id->bytes }, value;
+        _cleanup_buf_ struct buf old;
+        MDB_txn *txn;
+
+        buf_init(&old, MiB(1));
+        ck_assert_int_eq(mdb_txn_begin(index->env, NULL, 0, &txn), 0);
+        ck_assert_int_eq(mdb_get(txn, index->objects, &key, &value), 0);
+        ck_assert_uint_eq(((const uint8_t *)value.mv_data)[AT], 0);
+        buf_append_u8(&old, 1);
+        buf_append(&old, (const uint8_t *)value.mv_data + 1, AT - 1);
+        buf_append(&old, (const uint8_t *)value.mv_data + AT + 1, value.mv_size - AT - 1 - 8);
+        buf_append_u64(&old, hash64(old.data, old.size));
+        value = (MDB_val){ old.size, old.data };
+        ck_assert_int_eq(mdb_put(txn, index->objects, &key, &value, 0), 0);
+        ck_assert_int_eq(mdb_txn_commit(txn), 0);
+}
+
+START_TEST(records_of_version_1_are_read_and_do_not_know_what_is_missing)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(10, 1, QUALITY_SYMTAB);
+        uint64_t generation = load(index, &t, true);
+
+        make_record_old(index, &t.build_id);
+        ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_INDEXED);
+        ck_assert_uint_eq(object_of(index, &t.build_id).generation, generation);
+        ck_assert_uint_eq(object_of(index, &t.build_id).range_count, 10);
+        ck_assert_str_eq(object_of(index, &t.build_id).partial, "");
+        make_partial(&t, "half of it");
+        ck_assert_uint_gt(load(index, &t, true), generation);
+        ck_assert_str_eq(object_of(index, &t.build_id).partial, "half of it");
         symbol_table_deinit(&t);
         finish(index);
 }
@@ -550,6 +628,8 @@ END_TEST
 
 TEST_SUITE("index", unknown_object_is_absent, each_load_takes_a_greater_generation_and_deletes_the_old_blocks,
            worse_symbols_never_replace_better_ones, marks_keep_the_symbols_in_use,
+           what_is_missing_is_kept_and_whole_symbols_are_not_replaced_by_partial_ones,
+           records_of_version_1_are_read_and_do_not_know_what_is_missing,
            marks_of_an_object_without_symbols_are_its_state, texts_of_a_second_build_cost_nothing,
            blocks_of_a_second_build_that_moved_are_shared, a_change_in_the_middle_costs_the_blocks_around_it,
            blocks_stay_while_another_object_uses_them, verify_tells_of_a_missing_block,
