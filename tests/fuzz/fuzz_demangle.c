@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text as a linkage name: the readable form stays within its bound. */
+/*
+ * Any text as a linkage name: the readable form stays within its bound. The short form of both, of the text as it is
+ * and of what it stands for, is never longer and never empty.
+ */
 #include <assert.h>
 
 #include "common/limits.h"
 #include "symbolizer/demangle.h"
+#include "symbolizer/short_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_short(const char *name, const char *linkage_name)
+{
+        _cleanup_buf_ struct buf scratch;
+        const char *text;
+
+        buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
+        text = symbol_short_name(name, linkage_name, &scratch);
+        assert(text == name || (*text && strlen(text) < strlen(name)));
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -19,5 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
         readable = symbol_demangle(name, &scratch);
         assert(readable == name || strlen(readable) <= LIMIT_DEMANGLED_BYTES);
+        check_short(readable, name);
+        check_short(name, "");
+        check_short(name, "_Z");
         return 0;
 }
