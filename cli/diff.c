@@ -26,7 +26,8 @@ int command_diff(int argc, char **argv)
 {
         struct ask_options o = { 0 };
         struct ask_params params = { 0 };
-        const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *selector;
+        const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *names = NULL,
+                   *function = NULL, *selector;
         bool json = false;
         const struct option_spec specs[] = {
                 ASK_OPTIONS(&o),
@@ -37,6 +38,9 @@ int command_diff(int argc, char **argv)
                 OPTION_STRING("format", 0, "F", &format,
                               "text, rows (JSON of the table), json (flame graph) or html"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                OPTION_STRING("function", 0, "REGEX", &function,
+                              "in tables only functions with such a name, whole: full, short or linkage"),
+                OPTION_STRING("names", 0, "N", &names, "short or full; by default short in html, full elsewhere"),
                 OPTION_FLAG("json", 0, &json, "the same as --format rows"),
                 OPTION_END,
         };
@@ -53,6 +57,8 @@ int command_diff(int argc, char **argv)
                 ask_param(&params, "base_from", from);
                 ask_param(&params, "base_to", to);
                 ask_param(&params, "limit", limit);
+                ask_param(&params, "function", function);
+                ask_param(&params, "names", names);
                 ask_param(&params, "format", json ? "rows" : format ? format : format_of(output));
                 st = ask_and_write(&o, "diff", &params, output, &err);
         }

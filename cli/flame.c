@@ -60,7 +60,8 @@ int command_flame(int argc, char **argv)
 {
         struct ask_options o = { 0 };
         struct ask_params params = { 0 };
-        const char *format = NULL, *output = NULL, *callees = NULL, *callers = NULL, *max_nodes = NULL, *selector;
+        const char *format = NULL, *output = NULL, *callees = NULL, *callers = NULL, *max_nodes = NULL, *names = NULL,
+                   *selector;
         const struct option_spec specs[] = {
                 ASK_OPTIONS(&o),
                 OPTION_STRING("format", 0, "F", &format, "html, folded, json, pprof or text"),
@@ -68,6 +69,7 @@ int command_flame(int argc, char **argv)
                 OPTION_STRING("callees-of", 0, "FUNCTION", &callees, "only what this function calls"),
                 OPTION_STRING("callers-of", 0, "FUNCTION", &callers, "only what calls this function, upside down"),
                 OPTION_STRING("max-nodes", 0, "N", &max_nodes, "leave out the smallest nodes past N; 0: none"),
+                OPTION_STRING("names", 0, "N", &names, "short or full; by default short in html, full elsewhere"),
                 OPTION_END,
         };
         struct error err;
@@ -80,6 +82,7 @@ int command_flame(int argc, char **argv)
                 ask_param(&params, "callees_of", callees);
                 ask_param(&params, "callers_of", callers);
                 ask_param(&params, "max_nodes", max_nodes);
+                ask_param(&params, "names", names);
                 st = write_flame(&o, format ? format : format_of(output), &params, output, &err);
         }
         return st ? command_fail("flame", st, &err) : EXIT_DONE;

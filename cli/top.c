@@ -17,12 +17,15 @@ int command_top(int argc, char **argv)
 {
         struct ask_options o = { 0 };
         struct ask_params params = { 0 };
-        const char *limit = NULL, *selector, *output = NULL;
+        const char *limit = NULL, *selector, *output = NULL, *names = NULL, *function = NULL;
         bool json = false;
         const struct option_spec specs[] = {
                 ASK_OPTIONS(&o),
                 OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                OPTION_STRING("function", 0, "REGEX", &function,
+                              "only functions with such a name, whole: full, short or linkage"),
+                OPTION_STRING("names", 0, "N", &names, "full (default) or short, without parameters and arguments"),
                 OPTION_FLAG("json", 0, &json,
                             "print a JSON array of {function, file, line, flat, cumulative, ...}"),
                 OPTION_END,
@@ -35,6 +38,8 @@ int command_top(int argc, char **argv)
         if (!st) {
                 ask_param(&params, "selector", selector);
                 ask_param(&params, "limit", limit);
+                ask_param(&params, "function", function);
+                ask_param(&params, "names", names);
                 ask_param(&params, "format", json ? "rows" : "text");
                 st = ask_and_write(&o, "top", &params, output, &err);
         }

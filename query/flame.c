@@ -29,15 +29,21 @@ static void put_side(struct json_out *j, const struct merged *m)
         json_out_object_end(j);
 }
 
-static void put_frame(struct json_out *j, const char *function, const char *file, const char *mapping, int kind,
-                      const char *state)
+/* The short and the linkage name stand last and only where they differ from the readable one. */
+static void put_frame(struct json_out *j, const struct query_frame *f, int kind)
 {
+        bool is_short = f->short_name != f->function, is_linked = *f->linkage_name && strcmp(f->linkage_name, f->function);
+
         json_out_array(j, NULL);
-        json_out_str(j, NULL, function);
-        json_out_str(j, NULL, file);
-        json_out_str(j, NULL, mapping);
+        json_out_str(j, NULL, f->function);
+        json_out_str(j, NULL, f->file);
+        json_out_str(j, NULL, f->mapping);
         json_out_int(j, NULL, kind);
-        json_out_str(j, NULL, state);
+        json_out_str(j, NULL, f->kind == FRAME_UNRESOLVED ? f->state : "");
+        if (is_short || is_linked)
+                json_out_str(j, NULL, is_short ? f->short_name : "");
+        if (is_linked)
+                json_out_str(j, NULL, f->linkage_name);
         json_out_array_end(j);
 }
 
@@ -85,6 +91,10 @@ static enum status drawing_make(struct drawing *d, struct error *err)
 /* The frames of the nodes that are drawn, and last the one of what is not. */
 static void put_frames(struct drawing *d)
 {
+        static const char name[] = "(other)";
+        static const struct query_frame other = { .function = name, .short_name = name, .linkage_name = "", .file = "",
+                                                  .mapping = "", .kind = FRAME_NATIVE };
+
         json_out_array(d->j, "frames");
         for (uint32_t i = 1; i < d->count; i++) {
                 uint32_t frame = d->f->tree->nodes[d->order[i]].frame;
@@ -93,10 +103,10 @@ static void put_frames(struct drawing *d)
                 if (d->frame_number[frame])
                         continue;
                 d->frame_number[frame] = ++d->frame_count;
-                put_frame(d->j, f->function, f->file, f->mapping, f->kind, f->kind == FRAME_UNRESOLVED ? f->state : "");
+                put_frame(d->j, f, (int)f->kind);
         }
         if (d->count < d->f->tree->count)
-                put_frame(d->j, "(other)", "", "", KIND_OTHER, "");
+                put_frame(d->j, &other, KIND_OTHER);
         json_out_array_end(d->j);
 }
 
@@ -167,6 +177,7 @@ enum status flame_put_json(const struct flame *f, struct buf *ret, struct error 
         json_out_str(&j, "unit", named->unit);
         json_out_str(&j, "focus", f->focus->function);
         json_out_bool(&j, "inverted", f->focus->view == TREE_CALLERS);
+        json_out_str(&j, "names", f->names == NAMES_FULL ? "full" : "short");
         json_out_array(&j, "sides");
         for (int side = 0; side < 2 && f->sides[side]; side++)
                 put_side(&j, f->sides[side]);
@@ -220,7 +231,8 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
                         continue;
                 }
                 buf_printf(ret, "%6.2f%% %6.2f%%  %*s%s", share, 100.0 * (double)n->self[0] / (double)total,
-                           2 * (int)(n->depth < 200 ? n->depth - 1 : 199), "", frame->function);
+                           2 * (int)(n->depth < 200 ? n->depth - 1 : 199), "",
+                           query_frame_name(frame, f->names == NAMES_SHORT));
                 if (*frame->file && n->line)
                         buf_printf(ret, "  %s:%" PRId64, frame->file, n->line);
                 buf_append_u8(ret, '\n');
@@ -233,9 +245,9 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
 /* ---- folded --------------------------------------------------------------------------------- */
 
 /* ';' and line ends would be read as structure. */
-static void put_folded_frame(struct buf *ret, const struct query_frame *f)
+static void put_folded_frame(struct buf *ret, const struct query_frame *f, bool is_short)
 {
-        for (const char *c = f->function; *c; c++)
+        for (const char *c = query_frame_name(f, is_short); *c; c++)
                 buf_append_u8(ret, *c == ';' ? ':' : *c == '\n' || *c == '\r' ? ' ' : (uint8_t)*c);
         if (f->kind == FRAME_KERNEL)
                 buf_append_str(ret, "_[k]");
@@ -258,7 +270,7 @@ enum status flame_put_folded(const struct flame *f, struct buf *ret, struct erro
                 for (uint32_t d = 0; d < depth; d++) {
                         if (d)
                                 buf_append_u8(ret, ';');
-                        put_folded_frame(ret, &f->frames->items[t->nodes[path[d]].frame]);
+                        put_folded_frame(ret, &f->frames->items[t->nodes[path[d]].frame], f->names == NAMES_SHORT);
                 }
                 buf_printf(ret, " %" PRId64 "\n", t->nodes[i].self[0]);
         }

@@ -13,6 +13,7 @@ struct flame {
         const struct merged *sides[2]; /* the second only in a diff */
         uint32_t max_nodes;
         const struct tree_focus *focus;
+        enum query_names names; /* default: short in JSON and pages, full in text and folded stacks */
 };
 
 /** docs/formats/query-api.md, "Flame graph". */

@@ -7,6 +7,7 @@
 #include "common/file.h"
 #include "common/hash.h"
 #include "common/limits.h"
+#include "symbolizer/short_name.h"
 
 const char *frame_kind_name(enum frame_kind k)
 {
@@ -15,10 +16,16 @@ const char *frame_kind_name(enum frame_kind k)
         return names[k];
 }
 
+bool query_frame_is_called(const struct query_frame *f, const char *text)
+{
+        return strcmp(f->function, text) == 0 || strcmp(f->linkage_name, text) == 0 || strcmp(f->short_name, text) == 0;
+}
+
 void frame_table_init(struct frame_table *t)
 {
         *t = (struct frame_table){ 0 };
         arena_init(&t->arena, LIMIT_PROFILE_MEMORY_BYTES);
+        buf_init(&t->scratch, LIMIT_NAME_BYTES + 1);
 }
 
 void frame_table_deinit(struct frame_table *t)
@@ -26,6 +33,7 @@ void frame_table_deinit(struct frame_table *t)
         number_map_deinit(&t->keys);
         number_map_deinit(&t->names);
         free(t->items);
+        buf_deinit(&t->scratch);
         arena_deinit(&t->arena);
 }
 
@@ -48,6 +56,17 @@ static enum status copy_text(struct frame_table *t, const char *text, const char
 {
         *ret = *text ? arena_strndup(&t->arena, text, strlen(text)) : "";
         return *ret ? ST_OK : error_set(err, ST_TOO_BIG, "frames need more than %zu bytes", t->arena.max);
+}
+
+/* An address is its own name. */
+static enum status copy_short_name(struct frame_table *t, struct query_frame *f, struct error *err)
+{
+        const char *text = f->kind == FRAME_UNRESOLVED ?
+                                   f->function :
+                                   symbol_short_name(f->function, f->linkage_name, &t->scratch);
+
+        f->short_name = f->function;
+        return text == f->function ? ST_OK : copy_text(t, text, &f->short_name, err);
 }
 
 static enum status add_frame(struct frame_table *t, const struct query_frame *frame, uint32_t *ret,
@@ -74,6 +93,8 @@ static enum status add_frame(struct frame_table *t, const struct query_frame *fr
         st = copy_text(t, frame->function, &f->function, err);
         if (!st)
                 st = copy_text(t, frame->linkage_name, &f->linkage_name, err);
+        if (!st)
+                st = copy_short_name(t, f, err);
         if (!st)
                 st = copy_text(t, frame->file, &f->file, err);
         if (!st)

@@ -15,6 +15,7 @@
  * Threads: one table belongs to one thread.
  */
 #include "common/arena.h"
+#include "common/buf.h"
 #include "profile-formats/number_map.h"
 #include "profile-store/scan.h"
 
@@ -24,6 +25,7 @@ const char *frame_kind_name(enum frame_kind k); /* "native", "inlined", "kernel"
 struct query_frame {
         const char *function; /* never ""; all texts live in the table's arena */
         const char *linkage_name;
+        const char *short_name; /* symbol_short_name() of it; the pointer of function when that is as short */
         const char *file;    /* "" unknown */
         const char *mapping; /* path of the first object it was met in */
         const char *state;   /* symbol_state_name() */
@@ -31,9 +33,20 @@ struct query_frame {
         uint32_t name;
 };
 
+/** Does any of its names, readable, linkage or short, equal text? */
+bool query_frame_is_called(const struct query_frame *f, const char *text);
+
+/** Which name is written where there is one: NAMES_SHORT or NAMES_FULL; NAMES_DEFAULT is the form's own choice. */
+enum query_names { NAMES_DEFAULT, NAMES_FULL, NAMES_SHORT };
+static inline const char *query_frame_name(const struct query_frame *f, bool is_short)
+{
+        return is_short ? f->short_name : f->function;
+}
+
 struct frame_table {
         struct arena arena;
         struct number_map keys, names;
+        struct buf scratch;
         struct query_frame *items; /* owned */
         uint32_t count, capacity, name_count;
 };

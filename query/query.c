@@ -7,6 +7,7 @@
 #include "common/json_out.h"
 #include "query/flame.h"
 #include "query/pprof_out.h"
+#include "query/regex_match.h"
 #include "query/series.h"
 #include "query/top.h"
 
@@ -45,17 +46,19 @@ static void put_head(struct json_out *j, const struct merged *m)
 static void put_top(struct question *q, const struct top *top, const struct frame_table *frames,
                     const struct merged *a, const struct merged *b)
 {
+        struct top_form form = { .limit = q->r.limit, .diff = b != NULL, .is_short = q->r.names == NAMES_SHORT };
         struct json_out j;
 
         json_out_init(&j, q->ret);
         q->content_type = type_json;
         switch (q->r.format) {
         case FORMAT_ROWS:
-                top_put_rows(top, frames, q->r.limit, b != NULL, NULL, &j);
+                top_put_rows(top, frames, &form, NULL, &j);
                 break;
         case FORMAT_TEXT:
                 q->content_type = type_text;
-                top_put_text(top, frames, a, b, text_limit(q), q->ret);
+                form.limit = text_limit(q);
+                top_put_text(top, frames, a, b, &form, q->ret);
                 break;
         default:
                 json_out_object(&j, NULL);
@@ -64,9 +67,26 @@ static void put_top(struct question *q, const struct top *top, const struct fram
                         json_out_int(&j, "total_after", b->total);
                         json_out_uint(&j, "samples_after", b->samples);
                 }
-                top_put_rows(top, frames, q->r.limit, b != NULL, "rows", &j);
+                top_put_rows(top, frames, &form, "rows", &j);
                 json_out_object_end(&j);
         }
+}
+
+/* Any name of a function may match: those who search know one of them. */
+static enum status keep_functions(struct question *q, struct top *top, const struct frame_table *frames)
+{
+        const char *pattern = param_get(&q->params, "", "function");
+        struct regex_match *regex;
+        enum status st;
+
+        if (!pattern)
+                return ST_OK;
+        st = regex_match_create(pattern, &regex, q->err);
+        if (st)
+                return error_prefix(q->err, st, "function");
+        top_keep(top, frames, regex_match_text, regex);
+        regex_match_destroy(regex);
+        return ST_OK;
 }
 
 static enum status answer_top(struct question *q)
@@ -83,6 +103,8 @@ static enum status answer_top(struct question *q)
                 st = merged_make(q->scan, &q->r.selection, type, &frames, &m, q->err);
         if (!st)
                 st = top_make(&frames, &m, NULL, &top, q->err);
+        if (!st)
+                st = keep_functions(q, &top, &frames);
         if (!st)
                 put_top(q, &top, &frames, &m, NULL);
         return st;
@@ -125,7 +147,8 @@ static enum status answer_tree(struct question *q, bool folded)
         _cleanup_tree_ struct tree tree = { 0 };
         struct tree_focus focus = { 0 };
         struct flame f = {
-                .frames = &frames, .tree = &tree, .sides = { &m }, .max_nodes = q->r.max_nodes, .focus = &focus
+                .frames = &frames, .tree = &tree, .sides = { &m }, .max_nodes = q->r.max_nodes, .focus = &focus,
+                .names = q->r.names
         };
         const char *type;
         enum status st;
@@ -184,7 +207,8 @@ static enum status answer_diff(struct question *q)
         _cleanup_top_ struct top top = { 0 };
         const struct tree_focus focus = { 0 };
         struct flame f = {
-                .frames = &frames, .tree = &tree, .sides = { &a, &b }, .max_nodes = q->r.max_nodes, .focus = &focus
+                .frames = &frames, .tree = &tree, .sides = { &a, &b }, .max_nodes = q->r.max_nodes, .focus = &focus,
+                .names = q->r.names
         };
         const char *view = param_get(&q->params, "", "view");
         struct selection base;
@@ -198,6 +222,8 @@ static enum status answer_diff(struct question *q)
         if (!st &&
             (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || (view && strcmp(view, "top") == 0))) {
                 st = top_make(&frames, &a, &b, &top, q->err);
+                if (!st)
+                        st = keep_functions(q, &top, &frames);
                 if (!st)
                         put_top(q, &top, &frames, &a, &b);
         } else if (!st) {

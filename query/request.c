@@ -81,6 +81,19 @@ static enum status read_number(const struct param_source *params, const char *na
         return ST_OK;
 }
 
+static enum status read_names(const char *text, enum query_names *ret, struct error *err)
+{
+        if (!text)
+                *ret = NAMES_DEFAULT;
+        else if (strcmp(text, "short") == 0)
+                *ret = NAMES_SHORT;
+        else if (strcmp(text, "full") == 0)
+                *ret = NAMES_FULL;
+        else
+                return error_set(err, ST_USAGE, "names '%.40s' is none of short, full", text);
+        return ST_OK;
+}
+
 enum status request_read(const struct param_source *params, int64_t now_unix_ns, struct request *ret,
                          struct error *err)
 {
@@ -92,6 +105,8 @@ enum status request_read(const struct param_source *params, int64_t now_unix_ns,
         if (st)
                 return st;
         st = read_format(param_get(params, "", "format"), &r.format, err);
+        if (!st)
+                st = read_names(param_get(params, "", "names"), &r.names, err);
         if (!st)
                 st = read_number(params, "limit", UINT32_MAX, &r.limit, err);
         if (!st)

@@ -3,6 +3,7 @@
 #define CAIRN_QUERY_REQUEST_H
 
 /** @file The parameters of a question, read and checked. Private to query/. */
+#include "query/frames.h"
 #include "query/query.h"
 #include "query/selector.h"
 
@@ -23,6 +24,7 @@ struct selection {
 struct request {
         struct selection selection;
         enum query_format format;
+        enum query_names names;
         const char *type; /* as asked for; NULL: choose */
         uint64_t limit;   /* rows or names; 0: all */
         uint32_t max_nodes;

@@ -116,23 +116,41 @@ static size_t shown(const struct top *t, uint64_t limit)
         return limit && limit < t->count ? (size_t)limit : t->count;
 }
 
-void top_put_rows(const struct top *t, const struct frame_table *frames, uint64_t limit, bool diff, const char *key,
+void top_keep(struct top *t, const struct frame_table *frames, bool (*matches)(void *context, const char *text, size_t n),
+              void *context)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < t->count; i++) {
+                const struct query_frame *f = &frames->items[t->rows[i].frame];
+
+                if (matches(context, f->function, strlen(f->function)) ||
+                    matches(context, f->short_name, strlen(f->short_name)) ||
+                    matches(context, f->linkage_name, strlen(f->linkage_name)))
+                        t->rows[kept++] = t->rows[i];
+        }
+        t->count = kept;
+}
+
+void top_put_rows(const struct top *t, const struct frame_table *frames, const struct top_form *form, const char *key,
                   struct json_out *j)
 {
         json_out_array(j, key);
-        for (size_t i = 0; i < shown(t, limit); i++) {
+        for (size_t i = 0; i < shown(t, form->limit); i++) {
                 const struct top_row *r = &t->rows[i];
                 const struct query_frame *f = &frames->items[r->frame];
 
                 json_out_object(j, NULL);
-                json_out_str(j, "function", f->function);
+                json_out_str(j, "function", query_frame_name(f, form->is_short));
+                if (!form->is_short && f->short_name != f->function)
+                        json_out_str(j, "short_name", f->short_name);
                 json_out_str(j, "file", f->file);
                 json_out_int(j, "line", r->line);
                 json_out_str(j, "object", f->mapping);
                 json_out_str(j, "kind", frame_kind_name(f->kind));
                 json_out_int(j, "flat", r->flat[0]);
                 json_out_int(j, "cumulative", r->cumulative[0]);
-                if (diff) {
+                if (form->diff) {
                         json_out_int(j, "flat_after", r->flat[1]);
                         json_out_int(j, "cumulative_after", r->cumulative[1]);
                 }
@@ -157,9 +175,9 @@ static void put_header(const struct merged *m, const char *name, struct buf *ret
                    m->selection->text);
 }
 
-static void put_place(const struct query_frame *f, int64_t line, struct buf *ret)
+static void put_place(const struct query_frame *f, bool is_short, int64_t line, struct buf *ret)
 {
-        buf_printf(ret, "  %s", f->function);
+        buf_printf(ret, "  %s", query_frame_name(f, is_short));
         if (*f->file && line)
                 buf_printf(ret, "  %s:%" PRId64, f->file, line);
         else if (*f->file)
@@ -168,13 +186,13 @@ static void put_place(const struct query_frame *f, int64_t line, struct buf *ret
 }
 
 static void put_diff_text(const struct top *t, const struct frame_table *frames, const struct merged *a,
-                          const struct merged *b, uint64_t limit, struct buf *ret)
+                          const struct merged *b, const struct top_form *form, struct buf *ret)
 {
         put_header(a, "before: ", ret);
         put_header(b, "after:  ", ret);
         buf_printf(ret, "%s\n\n%12s %7s %12s %7s %12s %8s\n", *a->sums.type ? a->sums.type : b->sums.type,
                    "flat before", "", "flat after", "", "change", "of share");
-        for (size_t i = 0; i < shown(t, limit); i++) {
+        for (size_t i = 0; i < shown(t, form->limit); i++) {
                 const struct top_row *r = &t->rows[i];
                 const char *unit = *a->sums.unit ? a->sums.unit : b->sums.unit;
                 double before = percent(r->flat[0], a->total), after = percent(r->flat[1], b->total);
@@ -184,30 +202,30 @@ static void put_diff_text(const struct top *t, const struct frame_table *frames,
                 buf_printf(ret, "%12s %6.2f%% %12s %6.2f%% %12s %+7.2f%%", value_text(r->flat[0], unit, v[0], 40),
                            before, value_text(r->flat[1], unit, v[1], 40), after, value_text(delta, unit, v[2], 40),
                            after - before);
-                put_place(&frames->items[r->frame], r->line, ret);
+                put_place(&frames->items[r->frame], form->is_short, r->line, ret);
         }
 }
 
 void top_put_text(const struct top *t, const struct frame_table *frames, const struct merged *a,
-                  const struct merged *b, uint64_t limit, struct buf *ret)
+                  const struct merged *b, const struct top_form *form, struct buf *ret)
 {
         if (b) {
-                put_diff_text(t, frames, a, b, limit, ret);
+                put_diff_text(t, frames, a, b, form, ret);
                 return;
         }
         put_header(a, "", ret);
         if (t->count == 0)
                 return;
         buf_printf(ret, "%s\n\n%12s %7s %12s %7s\n", a->sums.type, "flat", "", "cumulative", "");
-        for (size_t i = 0; i < shown(t, limit); i++) {
+        for (size_t i = 0; i < shown(t, form->limit); i++) {
                 const struct top_row *r = &t->rows[i];
                 char v[2][40];
 
                 buf_printf(ret, "%12s %6.2f%% %12s %6.2f%%", value_text(r->flat[0], a->sums.unit, v[0], 40),
                            percent(r->flat[0], a->total), value_text(r->cumulative[0], a->sums.unit, v[1], 40),
                            percent(r->cumulative[0], a->total));
-                put_place(&frames->items[r->frame], r->line, ret);
+                put_place(&frames->items[r->frame], form->is_short, r->line, ret);
         }
-        if (shown(t, limit) < t->count)
-                buf_printf(ret, "... %zu more\n", t->count - shown(t, limit));
+        if (shown(t, form->limit) < t->count)
+                buf_printf(ret, "... %zu more\n", t->count - shown(t, form->limit));
 }

@@ -29,9 +29,19 @@ enum status top_make(const struct frame_table *frames, const struct merged *a, c
 void top_deinit(struct top *t);
 #define _cleanup_top_ _cleanup_(top_deinit)
 
-void top_put_rows(const struct top *t, const struct frame_table *frames, uint64_t limit, bool diff, const char *key,
+/** Keep only the rows of which the readable, the short or the linkage name matches. */
+void top_keep(struct top *t, const struct frame_table *frames, bool (*matches)(void *context, const char *text, size_t n),
+              void *context);
+
+struct top_form {
+        uint64_t limit; /* rows; 0: all */
+        bool diff;
+        bool is_short; /* names */
+};
+
+void top_put_rows(const struct top *t, const struct frame_table *frames, const struct top_form *form, const char *key,
                   struct json_out *j);
 void top_put_text(const struct top *t, const struct frame_table *frames, const struct merged *a,
-                  const struct merged *b, uint64_t limit, struct buf *ret);
+                  const struct merged *b, const struct top_form *form, struct buf *ret);
 
 #endif

@@ -121,8 +121,7 @@ static enum status path_of(struct path *p, const struct location_frames *l, cons
 
 static bool is_function(const struct frame_table *t, uint32_t frame, const char *function)
 {
-        return strcmp(t->items[frame].function, function) == 0 ||
-               strcmp(t->items[frame].linkage_name, function) == 0;
+        return query_frame_is_called(&t->items[frame], function);
 }
 
 /* Cut a path down to what the focus shows; false when the function is not in it. */

@@ -41,7 +41,7 @@ enum tree_view {
 
 struct tree_focus {
         enum tree_view view;
-        const char *function; /* readable or linkage name; of TREE_ALL: NULL */
+        const char *function; /* readable, linkage or short name; of TREE_ALL: NULL */
 };
 
 /**

@@ -54,7 +54,7 @@ const CairnFlame = (() => {
     const n = json.nodes.length, diff = json.sides.length > 1;
     const d = {
       type: json.type, unit: json.unit, sides: json.sides, frames: json.frames, focus: json.focus,
-      inverted: json.inverted, leftOut: json.left_out, diff, count: n, depths: 0,
+      inverted: json.inverted, full: json.names === 'full', leftOut: json.left_out, diff, count: n, depths: 0,
       parent: new Int32Array(n), frame: new Int32Array(n), depth: new Int32Array(n), end: new Int32Array(n),
       self: new Float64Array(n), total: new Float64Array(n), self2: new Float64Array(n), total2: new Float64Array(n),
       line: new Float64Array(n), x: new Float64Array(n), w: new Float64Array(n),
@@ -84,7 +84,11 @@ const CairnFlame = (() => {
     return d;
   }
 
+  // A frame is [name, file, object, kind, state, short name, linkage name]; the last two only where they differ.
+  const shortOf = f => f[5] || f[0];
   const nameOf = (d, i) => i === 0 ? (d.focus ? d.focus : 'all') : d.frames[d.frame[i]][0];
+  const labelOf = (d, i) => i === 0 || d.full ? nameOf(d, i) : shortOf(d.frames[d.frame[i]]);
+  const linkageOf = (d, i) => i === 0 ? '' : d.frames[d.frame[i]][6] || '';
   const kindOf = (d, i) => i === 0 ? 'native' : KINDS[d.frames[d.frame[i]][3]];
   const baseName = path => path.slice(path.lastIndexOf('/') + 1);
 
@@ -96,6 +100,20 @@ const CairnFlame = (() => {
     if (object) parts.push(object);
     if (state) parts.push(state.replaceAll('_', ' '));
     return parts.join(' · ');
+  }
+
+  // Which frames have the words, or the pattern, in one of their names, their file or their object.
+  function findFrames(d, words) {
+    let test;
+    try {
+      const pattern = new RegExp(words, 'i');
+      test = s => pattern.test(s);
+    } catch {
+      test = () => false;
+    }
+    // Words that are no pattern, or another one than was meant ("operator()"), are looked for as they stand as well.
+    const plain = words.toLowerCase();
+    return d.frames.map(f => [f[0], f[1], f[2], f[5], f[6]].some(s => s && (test(s) || s.toLowerCase().includes(plain))));
   }
 
   // ---- colours ---------------------------------------------------------------------------------
@@ -220,7 +238,7 @@ const CairnFlame = (() => {
           context.globalAlpha = matches && !matches[i] ? 0.55 : 1;
           const room = Math.floor((Math.min(w, width - Math.max(x, 0)) - 2 * PAD) / letter);
           if (room > 2) {
-            const name = nameOf(d, i);
+            const name = labelOf(d, i);
             context.fillStyle = ink;
             context.fillText(name.length <= room ? name : name.slice(0, room - 1) + '…', Math.max(x, 0) + PAD, y + ROW / 2);
           }
@@ -298,6 +316,7 @@ const CairnFlame = (() => {
           row('self', formatValue(d.self[i], d.unit), percent(d.self[i], d.total[0]), zoomed ? percent(d.self[i], d.total[zoomed]) : ''));
       }
       tip.append(make('b', { className: 'mono', textContent: nameOf(d, i) }));
+      if (linkageOf(d, i)) tip.append(make('div', { className: 'soft mono', textContent: linkageOf(d, i) }));
       const place = placeOf(d, i);
       if (place) tip.append(make('div', { className: 'soft mono', textContent: place }));
       if (i) tip.append(make('div', { className: 'soft', textContent: KIND_TEXT[kindOf(d, i)] }));
@@ -354,15 +373,7 @@ const CairnFlame = (() => {
       matches = null;
       found.textContent = '';
       if (words && d.count) {
-        let test;
-        try {
-          const pattern = new RegExp(words, 'i');
-          test = s => pattern.test(s);
-        } catch {
-          test = s => s.toLowerCase().includes(words.toLowerCase());
-        }
-        // A name that is no good pattern, like "operator()", is looked for as it stands as well.
-        const frames = d.frames.map(f => test(f[0]) || test(f[1]) || test(f[2]) || f[0] === words);
+        const frames = findFrames(d, words);
         let sum = 0, sum2 = 0, nodes = 0;
         matches = new Uint8Array(d.count);
         for (let i = 1, covered = 0; i < d.count; i++) {
@@ -416,7 +427,7 @@ const CairnFlame = (() => {
       const f = d.frames[d.frame[i]], key = f[0] + '\0' + f[1];
       while (open.length && open[open.length - 1].end <= i) open.pop().row.depth--;
       let row = rows.get(key);
-      if (!row) rows.set(key, row = { function: f[0], file: f[1], line: d.line[i], object: f[2], flat: 0, cumulative: 0,
+      if (!row) rows.set(key, row = { function: f[0], label: d.full ? f[0] : shortOf(f), file: f[1], line: d.line[i], object: f[2], flat: 0, cumulative: 0,
         flat_after: 0, cumulative_after: 0, depth: 0 });
       row.flat += d.self[i];
       row.flat_after += d.self2[i];
@@ -447,7 +458,8 @@ const CairnFlame = (() => {
       const button = document.createElement('button'), name = tr.insertCell(), file = tr.insertCell();
       button.type = 'button';
       button.className = 'link mono';
-      button.textContent = r.function;
+      button.textContent = r.label || r.short_name || r.function;
+      button.title = r.function;
       button.onclick = () => onFunction(r.function);
       name.className = 'f';
       name.append(button);
@@ -462,5 +474,5 @@ const CairnFlame = (() => {
     return e;
   }
 
-  return { parse, create, table, topRows, about, formatValue, percent, timeText, themeButton, isDark };
+  return { parse, create, table, topRows, findFrames, labelOf, about, formatValue, percent, timeText, themeButton, isDark };
 })();

@@ -60,6 +60,37 @@ like "$(head -c 15 "$tmp/by-data")" '<!doctype html>' "  is a page"
 unlike "$(cat "$tmp/by-data")" 'https?://' "  that fetches nothing"
 ok "flame, pprof" both flame --format pprof --output - "$api"
 ok "  which cairn reads back" "$cairn" import --dry-run "$tmp/by-data"
+# Names: the full form is kept, the short one is for labels, and each of the three finds a function.
+name='std::vector<int, std::allocator<int> >::push_back(int const&)'
+printf 'main;%s 7\nmain;net/http.(*conn).serve 2\n' "$name" >"$tmp/names.folded"
+ok "names of languages are taken" import --type $cpu --label service.name=names "$tmp/names.folded"
+named='{service.name="names"}'
+ok "flame, short names" both flame --names short "$named"
+is "$(sort "$tmp/by-data" | tr '\n' ' ')" "main;http.(*conn).serve 2 main;std::vector<...>::push_back 7 " \
+        "  without arguments and import paths"
+ok "flame, full names" both flame "$named"
+like "$(cat "$tmp/by-data")" 'allocator<int> >::push_back\(int const&\) 7$' "  in folded stacks by default"
+ok "top, short names" both top --names short --json "$named"
+is "$(json "$tmp/by-data" '[r["function"] for r in d if r["flat"]]')" "['std::vector<...>::push_back', 'http.(*conn).serve']" \
+        "  as well"
+for pattern in 'std::vector<int.*' 'std::vector<\.\.\.>::push_back' '.*serve'; do
+        ok "top of a function by $pattern" both top --function "$pattern" --json "$named"
+        is "$(json "$tmp/by-data" 'len(d)')" 1 "  has one row"
+done
+ok "callees of a function by its short name" both flame --callees-of 'std::vector<...>::push_back' "$named"
+like "$(cat "$tmp/by-data")" '^std::vector<int.* 7$' "  are found"
+"$cairn" top --data "$data" --names long 2>"$tmp/err"
+is $? 64 "an unknown form of names ends in 64"
+ok "flame, a page of them" both flame --format html "$named"
+ok "flame, JSON of them" both flame --format json "$named"
+if command -v node >/dev/null; then
+        is "$(node tests/e2e/flame-names.js web/flame.js "$tmp/by-data")" \
+                "main std::vector<...>::push_back http.(*conn).serve | 1 1 1 1 1 0" \
+                "the page's labels are short, and its search knows both forms"
+else
+        pass "the page's labels are short, and its search knows both forms # SKIP no node"
+fi
+
 ok "diff" both diff --base '{version="1"}' --json '{version="2"}'
 is "$(json "$tmp/by-data" '[(r["function"], r["flat"], r["flat_after"]) for r in d[:2]]')" \
         "[('leaf', 5000000000, 9000000000), ('work', 1000000000, 0)]" "  sorts by change"

@@ -164,7 +164,7 @@ START_TEST(readable_names_alone_tell_their_language)
                 { "foo<&(bar::operator<(bar const&) const)>(int)", "foo<...>" },
                 { "foo<((1)<(2))>::bar()", "foo<...>::bar" },
                 { "java.lang.String.format(String, Object[])", "java.lang.String.format" },
-                { "core::fmt::impls::<impl core::fmt::Debug for alloc::vec::Vec<u8>>::fmt",
+                { "core::fmt::impls::<impl core::fmt::Debug for alloc::vec::Vec<std::path::PathBuf>>::fmt",
                   "core::fmt::impls::<impl core::fmt::Debug for alloc::vec::Vec<...>>::fmt" },
                 { "<T as core::convert::Into<U>>::into", "<T as core::convert::Into<...>>::into" },
                 { "core::fmt::write::h0123456789abcdef", "core::fmt::write" },
