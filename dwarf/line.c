@@ -79,7 +79,7 @@ static inline void add_row(struct dwarf_lines *l, struct machine *m, const struc
                 l->rows[l->row_count++] = row;
 }
 
-static void end_sequence(struct dwarf_lines *l, struct machine *m)
+static void end_sequence(struct dwarf_lines *l, struct machine *m, const struct dwarf_regions *code)
 {
         struct dwarf_row *last = l->row_count > m->first_row && m->started ? &l->rows[l->row_count - 1] : NULL;
         enum status failed = m->failed;
@@ -88,6 +88,9 @@ static void end_sequence(struct dwarf_lines *l, struct machine *m)
                 last->end = m->address;
         else if (last)
                 l->row_count--; /* a row at the very end covers nothing */
+        if (m->started && l->row_count > m->first_row &&
+            !dwarf_regions_fit(code, l->rows[m->first_row].start, l->rows[l->row_count - 1].end))
+                l->row_count = m->first_row;
         if (m->started && l->row_count > m->first_row) {
                 if (!dwarf_array_reserve(&l->sequences, &l->sequence_capacity, l->sequence_count, sizeof *l->sequences))
                         failed = ST_NO_MEMORY;
@@ -98,7 +101,8 @@ static void end_sequence(struct dwarf_lines *l, struct machine *m)
         *m = (struct machine){ .file = 1, .line = 1, .first_row = l->row_count, .failed = failed };
 }
 
-static void run_extended(struct dwarf_cursor *p, struct dwarf_lines *l, struct machine *m)
+static void run_extended(struct dwarf_cursor *p, struct dwarf_lines *l, struct machine *m,
+                         const struct dwarf_regions *code)
 {
         struct dwarf_cursor inner = *p;
         uint64_t length = dwarf_uleb(p);
@@ -111,7 +115,7 @@ static void run_extended(struct dwarf_cursor *p, struct dwarf_lines *l, struct m
                 return;
         switch (dwarf_u8(&inner)) {
         case DW_LNE_end_sequence:
-                end_sequence(l, m);
+                end_sequence(l, m, code);
                 return;
         case DW_LNE_set_address:
                 m->op_index = 0;
@@ -183,7 +187,7 @@ static enum status run(const struct dwarf_line_header *h, struct dwarf_lines *l,
                         m.line += (uint64_t)(int64_t)special[opcode].lines;
                         add_row(l, &m, code);
                 } else if (opcode == 0) {
-                        run_extended(&p, l, &m);
+                        run_extended(&p, l, &m, code);
                 } else {
                         run_standard(opcode, h, &p, l, &m, code);
                 }

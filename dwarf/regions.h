@@ -36,4 +36,16 @@ static inline const struct dwarf_region *dwarf_regions_find(const struct dwarf_r
         return low < r->count && r->items[low].start <= address ? &r->items[low] : NULL;
 }
 
+/**
+ * The region that holds [start, end) or its beginning, or NULL. Linkers leave
+ * what they dropped at 0 or 1; where there is code too, what does not fit into
+ * it is not that code.
+ */
+static inline const struct dwarf_region *dwarf_regions_fit(const struct dwarf_regions *r, uint64_t start, uint64_t end)
+{
+        const struct dwarf_region *region = start < end ? dwarf_regions_find(r, start) : NULL;
+
+        return region && start <= 1 && end > region->end ? NULL : region;
+}
+
 #endif

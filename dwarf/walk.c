@@ -124,7 +124,7 @@ static bool add_intervals(struct walk *w, const struct dwarf_die *d, uint32_t sc
 
         dwarf_ranges_begin(&ranges, w->x, d);
         while (dwarf_ranges_next(&ranges, &start, &end)) {
-                const struct dwarf_region *region = start < end ? dwarf_regions_find(&w->r->regions, start) : NULL;
+                const struct dwarf_region *region = dwarf_regions_fit(&w->r->regions, start, end);
 
                 if (!region)
                         continue;

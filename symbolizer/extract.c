@@ -7,6 +7,7 @@
 
 #include "common/limits.h"
 #include "symbolizer/dwarf_extract.h"
+#include "symbolizer/extract_displace.h"
 #include "symbolizer/extract_mini.h"
 #include "symbolizer/extract_notes.h"
 #include "symbolizer/extract_symbols.h"
@@ -106,6 +107,17 @@ static enum status files_open(const struct extract_inputs *in, struct files *f, 
         return ST_OK;
 }
 
+static const struct elf_image *that_runs(const struct files *f)
+{
+        return is_open(&f->executable) ? &f->executable : &f->debuginfo;
+}
+
+/* How far the file that runs was moved from where an image thinks it is. */
+static uint64_t displacement_of(const struct files *f, const struct elf_image *img)
+{
+        return img == that_runs(f) || !is_open(img) ? 0 : extract_displacement(that_runs(f), img);
+}
+
 /* The file that says most; its sections tell where code is, also when their bytes were stripped. */
 static const struct elf_image *best(const struct files *f)
 {
@@ -130,36 +142,37 @@ static const struct elf_image *altlink_of(const struct files *f, const struct el
 }
 
 /* A table that cannot be read leaves its symbols out. */
-static enum status add_symbols_of(struct files *f, const struct elf_image *img, uint32_t type, enum symbol_quality source,
+static enum status add_symbols_of(struct files *f, const struct elf_image *img, uint32_t type, enum symbol_quality quality,
                                   const struct code_map *code, struct code_symbols *symbols, struct error *err)
 {
         const struct elf_section *s = is_open(img) ? elf_image_section_of_type(img, type) : NULL;
+        const struct symbol_source source = { img, quality, displacement_of(f, img) };
         struct error reason;
 
         if (!s || !elf_section_has_content(s))
                 return ST_OK;
-        return extract_note_failure(&f->notes, code_symbols_add(symbols, img, s, source, code, &reason), &reason, err);
+        return extract_note_failure(&f->notes, code_symbols_add(symbols, &source, s, code, &reason), &reason, err);
 }
 
 /* Every symbol table of both files, as one: what is in two of them counts once. */
 static enum status collect_symbols(struct files *f, const struct code_map *code, struct code_symbols *symbols,
                                    struct error *err)
 {
-        const struct elf_image *img = is_open(&f->executable) ? &f->executable : &f->debuginfo;
+        const struct {
+                const struct elf_image *img;
+                uint32_t type;
+                enum symbol_quality quality;
+        } tables[] = {
+                { &f->debuginfo, SHT_SYMTAB, QUALITY_SYMTAB },  { &f->executable, SHT_SYMTAB, QUALITY_SYMTAB },
+                { &f->mini, SHT_SYMTAB, QUALITY_MINIDEBUGINFO }, { &f->debuginfo, SHT_DYNSYM, QUALITY_DYNSYM },
+                { &f->executable, SHT_DYNSYM, QUALITY_DYNSYM },
+        };
         struct error reason;
-        enum status st = minidebuginfo_open(img, &f->mini_bytes, &f->mini, &reason);
+        enum status st = minidebuginfo_open(that_runs(f), &f->mini_bytes, &f->mini, &reason);
 
         st = extract_note_failure(&f->notes, st, &reason, err);
-        if (!st)
-                st = add_symbols_of(f, &f->debuginfo, SHT_SYMTAB, QUALITY_SYMTAB, code, symbols, err);
-        if (!st)
-                st = add_symbols_of(f, &f->executable, SHT_SYMTAB, QUALITY_SYMTAB, code, symbols, err);
-        if (!st)
-                st = add_symbols_of(f, &f->mini, SHT_SYMTAB, QUALITY_MINIDEBUGINFO, code, symbols, err);
-        if (!st)
-                st = add_symbols_of(f, &f->debuginfo, SHT_DYNSYM, QUALITY_DYNSYM, code, symbols, err);
-        if (!st)
-                st = add_symbols_of(f, &f->executable, SHT_DYNSYM, QUALITY_DYNSYM, code, symbols, err);
+        for (size_t i = 0; !st && i < sizeof tables / sizeof *tables; i++)
+                st = add_symbols_of(f, tables[i].img, tables[i].type, tables[i].quality, code, symbols, err);
         return st;
 }
 
@@ -231,7 +244,7 @@ static void add_segment(struct symbol_table *t, uint64_t offset, uint64_t size, 
  */
 static enum status add_segments(const struct files *f, struct symbol_table *t, struct error *err)
 {
-        const struct elf_image *img = is_open(&f->executable) ? &f->executable : &f->debuginfo;
+        const struct elf_image *img = that_runs(f);
 
         if (!is_open(&f->executable) && !(elf_image_kind(img) & ELF_KIND_EXECUTABLE))
                 return ST_OK;
@@ -271,13 +284,16 @@ static enum status add_dwarf(struct files *f, const struct code_map *code, struc
         return extract_note_failure(&f->notes, st, &reason, err);
 }
 
-static enum status extract(struct files *f, const struct code_map *code, struct symbol_table_builder *b,
-                           struct symbol_table *t, struct error *err)
+static enum status extract(struct files *f, struct code_map *code, struct symbol_table_builder *b, struct symbol_table *t,
+                           struct error *err)
 {
         enum symbol_quality quality = QUALITY_NONE;
         enum status st = add_dwarf(f, code, b, &quality, err);
+        uint64_t displacement = displacement_of(f, best(f));
         uint32_t partial;
 
+        if (displacement)
+                extract_displace(b, code, displacement);
         if (!st)
                 st = add_go(f, code, b, &quality, err);
         if (!st)

@@ -29,23 +29,27 @@ static bool names_code(const struct elf_image *img, const struct elf_symbol *sym
         return section && (section->flags & SHF_EXECINSTR);
 }
 
-/* Where code that begins at start may end: with its region, and of what has no size with its section. */
-static uint64_t end_of(const struct elf_image *img, const struct elf_symbol *sym, uint64_t start, uint64_t region_end)
+/*
+ * Where code that begins at start may end: with its region, and of what has no size with its section. So a symbol at
+ * the very end of its section covers nothing of the next one.
+ */
+static uint64_t end_of(const struct symbol_source *source, const struct elf_symbol *sym, uint64_t start,
+                       uint64_t region_end)
 {
-        const struct elf_section *section = elf_image_section_at(img, sym->section);
-        uint64_t end = region_end;
+        const struct elf_section *section = elf_image_section_at(source->img, sym->section);
+        uint64_t end = region_end, begin = section ? section->address + source->displacement : 0;
 
         if (sym->size > 0)
                 return sym->size < end - start ? start + sym->size : end;
-        if (section && section->address <= start && section->size > start - section->address &&
-            section->address + section->size < end)
-                end = section->address + section->size;
-        return end;
+        if (section && begin <= start && section->size < end - begin)
+                end = begin + section->size;
+        return end > start ? end : start;
 }
 
-enum status code_symbols_add(struct code_symbols *s, const struct elf_image *img, const struct elf_section *section,
-                             enum symbol_quality source, const struct code_map *code, struct error *err)
+enum status code_symbols_add(struct code_symbols *s, const struct symbol_source *source,
+                             const struct elf_section *section, const struct code_map *code, struct error *err)
 {
+        const struct elf_image *img = source->img;
         struct elf_symbol_cursor cursor;
         struct elf_symbol sym;
         enum status st = elf_symbols_begin(img, section, &cursor, err);
@@ -53,7 +57,8 @@ enum status code_symbols_add(struct code_symbols *s, const struct elf_image *img
         if (st)
                 return st;
         while (elf_symbols_next(&cursor, &sym)) {
-                struct code_symbol c = { .name = sym.name, .start = sym.value, .binding = sym.binding, .source = source };
+                struct code_symbol c = { .name = sym.name, .start = sym.value + source->displacement,
+                                         .binding = sym.binding, .source = source->quality };
                 const struct code_region *region;
 
                 if (!names_code(img, &sym))
@@ -65,7 +70,9 @@ enum status code_symbols_add(struct code_symbols *s, const struct elf_image *img
                         continue;
                 c.is_function = elf_symbol_is_function(&sym);
                 c.is_sized = sym.size > 0;
-                c.end = end_of(img, &sym, c.start, region->end);
+                c.end = end_of(source, &sym, c.start, region->end);
+                if (c.end == c.start)
+                        continue;
                 if (!array_reserve(&s->items, &s->capacity, s->count, sizeof c))
                         return error_no_memory(err);
                 s->items[s->count++] = c;

@@ -29,12 +29,19 @@ struct code_symbols {
 };
 void code_symbols_deinit(struct code_symbols *s);
 
+struct symbol_source {
+        const struct elf_image *img;
+        enum symbol_quality quality;
+        uint64_t displacement; /* what its addresses are to be increased by: extract_displacement() */
+};
+
 /**
  * Add the symbols of a SHT_SYMTAB or SHT_DYNSYM section that name code. Those of several files and sections may be
  * added, in any order: a symbol that is in two of them counts once.
  */
-enum status code_symbols_add(struct code_symbols *s, const struct elf_image *img, const struct elf_section *section,
-                             enum symbol_quality source, const struct code_map *code, struct error *err) MUST_CHECK;
+enum status code_symbols_add(struct code_symbols *s, const struct symbol_source *source,
+                             const struct elf_section *section, const struct code_map *code,
+                             struct error *err) MUST_CHECK;
 
 /**
  * Fill the builder's table with them.

@@ -1,0 +1,257 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# One program for each of the things that linkers and compilers do to addresses and names.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+cairn=${CAIRN_BUILD:-$PWD/build}/cairn
+move_elf=$PWD/tests/tools/move_elf.py
+for tool in gcc g++ clang clang++ ld.gold ld.lld llvm-symbolizer python3 objcopy nm xz; do
+        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
+done
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+count=0
+ok() { # STATUS NAME
+        count=$((count + 1))
+        if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
+}
+same() { # NAME FILE FILE
+        if [ -s "$2" ] && cmp -s "$2" "$3"; then ok 0 "$1"; else ok 1 "$1"; diff "$2" "$3" | head -20 | sed 's/^/# /'; fi
+}
+is() { # GOT WANT NAME
+        if [ "$1" = "$2" ]; then ok 0 "$3"; else ok 1 "$3"; echo "# got '$1', want '$2'"; fi
+}
+cannot() { echo "Bail out! cannot $1"; exit 1; }
+
+addresses() { # FILE FUNCTIONS: every address of those whose name matches
+        nm -S "$1" | awk -v names="$2" 'NF == 4 && $4 ~ names { print $1, $2 }' | sort -u | while read -r start size; do
+                seq $((0x$start)) $((0x$start + 0x$size - 1))
+        done | awk '{ printf "0x%x\n", $1 }'
+}
+# What llvm-symbolizer says of every address, columns apart; a name it takes from the symbols keeps its ".cold" there.
+agrees() { # NAME FILE FUNCTIONS
+        addresses "$2" "$3" > list
+        llvm-symbolizer --inlines --demangle --obj="$2" < list | sed -E 's/:[0-9]+$/:0/; s/\.cold$//' > want
+        "$cairn" symbolize -e "$2" --format=llvm < list > got
+        same "$1" want got
+}
+at() { # FILE SYMBOL [MORE]: functions and lines there, on one line
+        "$cairn" symbolize -e "$1" "$(printf %x $((0x$(nm "$1" | awk -v s="$2" '$3 == s { print $1 }') + ${3:-0})))" |
+                sed "s|$dir/||" | tr '\n' ' ' | sed 's/ $//'
+}
+
+# ---- kinds of files
+
+cat > code.c << 'END'
+#include <stdlib.h>
+__attribute__((cold, noinline)) void give_up(int x) { if (x > 5) abort(); }
+static inline __attribute__((always_inline)) int check(int x)
+{
+        if (__builtin_expect(x < 0, 0)) {
+                give_up(x);
+                give_up(x + 1);
+        }
+        return x * 3;
+}
+__attribute__((noinline)) int hot(int x)
+{
+        int sum = 0;
+        for (int i = 0; i < x; i++)
+                sum += check(x - i);
+        if (sum == 12345) {
+                give_up(sum);
+                abort();
+        }
+        return sum;
+}
+int main(int argc, char **argv) { (void)argv; return hot(argc); }
+END
+for cc in gcc clang; do
+        $cc -O2 -g -no-pie -o exec-$cc code.c || cannot "compile"
+        $cc -O2 -g -fPIE -pie -o pie-$cc code.c || cannot "compile"
+        readelf -h exec-$cc pie-$cc | awk '/Type:/ { print $2 }' | tr '\n' ' ' > types
+        is "$(cat types)" "EXEC DYN " "$cc makes both kinds of programs"
+        agrees "a program at fixed addresses, by $cc" exec-$cc '^(hot|main|give_up)'
+        agrees "a program at any address, by $cc" pie-$cc '^(hot|main|give_up)'
+done
+
+cat > segments.c << 'END'
+__attribute__((section(".far"), noinline)) int far(int x) { return x * 5 + 1; }
+__attribute__((section(".middle"), noinline)) int middle(int x) { return far(x) + 2; }
+int main(int c, char **v) { (void)v; return middle(c); }
+END
+cat > segments.ld << 'END'
+PHDRS { one PT_LOAD FILEHDR PHDRS FLAGS(5); two PT_LOAD FLAGS(5); three PT_LOAD FLAGS(5); data PT_LOAD FLAGS(6); }
+SECTIONS {
+        . = 0x400000 + SIZEOF_HEADERS;
+        .text : { *(.text*) } :one
+        .note.gnu.build-id : { *(.note.gnu.build-id) } :one
+        . = 0x10000000; .middle : { *(.middle) } :two
+        . = 0x20000000; .far : { *(.far) } :three
+        . = 0x30000000; .data : { *(.data*) *(.bss*) *(.rodata*) *(.eh_frame*) } :data
+}
+END
+gcc -O1 -g -nostdlib -static -Wl,-T,segments.ld -Wl,-e,main -Wl,--build-id -o segments segments.c || cannot "link segments"
+is "$(readelf -lW segments | grep -c 'LOAD.*R E')" 3 "a program has three segments of code"
+agrees "and all are named" segments '^(far|middle|main)$'
+
+# ---- moved after linking
+
+cat > library.cc << 'END'
+#include <vector>
+static inline __attribute__((always_inline)) int inner(int x) { return x * 3 + (x >> 2); }
+extern "C" __attribute__((noinline)) int outer(int x)
+{
+        int s = 0;
+        for (int i = 0; i < x; i++)
+                s += inner(s) ^ inner(i);
+        return s;
+}
+static __attribute__((noinline, used)) int hidden(int x) { std::vector<int> v(x); return (int)v.size() + outer(x); }
+extern "C" int entry(int x) { return hidden(x); }
+END
+g++ -O2 -g -shared -fPIC -Wl,--build-id -Wl,-z,lazy -o library.so library.cc || cannot "link a library"
+objcopy --only-keep-debug library.so library.so.debug
+cp library.so stripped.so && strip --strip-unneeded stripped.so && objcopy --add-gnu-debuglink=library.so.debug stripped.so
+addresses library.so 'outer|hidden|entry' > list
+"$cairn" symbolize -e library.so --format=llvm < list > want
+for delta in 0x300000000000 -0x1000; do
+        python3 "$move_elf" stripped.so moved.so $delta || cannot "move"
+        python3 -c 'import sys; [print("%#x" % ((int(l, 16) + int(sys.argv[1], 0)) % 2**64)) for l in sys.stdin]' $delta < list > moved.list
+        "$cairn" symbolize -e moved.so --format=llvm < moved.list > got
+        same "a library that was moved by $delta has the lines of its debug file, which was not" want got
+done
+stub=$(objdump -d --section=.plt library.so | awk '/<_Znwm@plt>:/ { print $1 }')
+python3 "$move_elf" stripped.so moved.so 0x10000
+is "$("$cairn" symbolize -e moved.so "$(printf %x $((0x$stub + 0x10000)))" | head -1)" "$("$cairn" symbolize -e library.so "$stub" | head -1)" \
+        "and its stubs are where it runs"
+nm library.so --format=posix --defined-only | awk '$1 == "_ZL6hiddeni" { print $1 }' > keep
+objcopy -S --keep-symbols=keep library.so mini && xz -c mini > mini.xz
+cp library.so packed.so && strip --strip-all packed.so && objcopy --add-section .gnu_debugdata=mini.xz packed.so
+python3 "$move_elf" packed.so moved.so 0x10000
+hidden=$(nm library.so | awk '$3 == "_ZL6hiddeni" { print $1 }')
+is "$("$cairn" symbolize -e moved.so --debug-dir none "$(printf %x $((0x$hidden + 0x10000)))" | head -1)" "hidden(int)" \
+        "a minidebuginfo inside of it was not moved either"
+
+# ---- functions in two places
+
+gcc -O2 -g -freorder-blocks-and-partition -o cold code.c
+nm cold | grep -q ' hot\.cold$'
+ok $? "a function has a hot and a cold part"
+agrees "both have its frames and lines" cold '^hot'
+is "$(at cold hot.cold | cut -d' ' -f1)" hot "the cold part has the function's own name"
+"$cairn" symbolize -e cold --format=json "$(nm cold | awk '$3 == "hot.cold" { print $1 }')" | grep -q 'code.c","line":1[0-9]'
+ok $? "and a line of it"
+
+# ---- functions in one place
+
+cat > folded.cc << 'END'
+__attribute__((noinline)) int one(int x) { return x * 7 + 3; }
+__attribute__((noinline)) int two(int x) { return x * 7 + 3; }
+int main(int c, char **) { return one(c) + two(c); }
+END
+for ld in gold lld; do
+        cxx=$([ $ld = gold ] && echo g++ || echo clang++)
+        $cxx -O2 -g -ffunction-sections -fuse-ld=$ld -Wl,--icf=all -o folded-$ld folded.cc || cannot "fold"
+        is "$(nm folded-$ld | awk '/_Z3(one|two)i/ { print $1 }' | uniq | wc -l)" 1 "$ld folds two functions into one"
+        addresses folded-$ld 'one' | "$cairn" symbolize -e folded-$ld > got
+        # Either name will do, but with its own line, and the same at every address.
+        sed "s|$dir/||" got | paste - - | sort -u > kinds
+        grep -qxE '(one\(int\)	folded.cc:1|two\(int\)	folded.cc:2)' kinds && [ "$(wc -l < kinds)" -eq 1 ]
+        ok $? "and name and line at $ld's are of one of them"
+done
+
+# ---- functions that are gone
+
+cat > gone.c << 'END'
+void unused(void) { __asm__ volatile(".fill 0x3000, 1, 0x90"); }
+int small(int x) { return x * 2; }
+int used(int x) { return x + 9; }
+int main(int c, char **v) { (void)v; return used(c); }
+END
+for cc in gcc clang; do
+        for version in 4 5; do
+                for ld in bfd gold lld; do
+                        file=gone-$cc-$version-$ld
+                        $cc -O1 -g -no-pie -gdwarf-$version -ffunction-sections -fuse-ld=$ld -Wl,--gc-sections -o $file gone.c ||
+                                cannot "link"
+                        agrees "what $ld dropped of DWARF $version by $cc is not in the way" $file '^(used|main)$'
+                        "$cairn" symbolize -e $file 0 1 2 4 fff 1000 1100 2fff fffffffffffffffe ffffffffffffffff |
+                                awk 'NR % 2' | sort -u > got
+                        is "$(cat got)" '??' "and is nowhere in $file"
+                done
+        done
+done
+# Code at 0 and dropped code at 0: what doesn't fit into the section was dropped.
+printf '%s\n' 'void unused(void) { __asm__ volatile(".fill 0x3000, 1, 0x90"); }' 'int main(void) { return 7; }' > zero.c
+for ld in bfd lld; do
+        clang -O1 -g -static -nostdlib -ffunction-sections -fuse-ld=$ld -Wl,--gc-sections,-Ttext=0,-e,main -o zero-$ld zero.c ||
+                cannot "link at 0"
+        agrees "a function at 0 is itself, by $ld" zero-$ld '^main$'
+        is "$("$cairn" symbolize -e zero-$ld 100 | tr '\n' ' ')" '?? ??:0 ' "and behind it is nothing"
+done
+
+# ---- units over one another
+
+cat > first.c << 'END'
+int two(int);
+__attribute__((noinline)) int one(int x) { return two(x) + 1; }
+int main(int c, char **v) { (void)v; return one(c); }
+END
+cat > second.c << 'END'
+static inline __attribute__((always_inline)) int deep(int x) { return x ^ (x >> 3); }
+int two(int x);
+int two(int x) { int s = 0; for (int i = 0; i < x; i++) s += deep(s + i); return s; }
+END
+for cc in gcc clang; do
+        $cc -O2 -g -flto -fuse-ld="$([ $cc = gcc ] && echo bfd || echo lld)" -o lto-$cc first.c second.c 2> err ||
+                cannot "link with LTO"
+        agrees "code that $cc moved between units has the frames of both" lto-$cc '^(one|two|main)$'
+done
+
+# ---- symbols that say little
+
+cat > labels.s << 'END'
+        .text
+        .globl whole, no_size, second, last_label, behind
+        .type whole, @function
+whole:  nop
+        nop
+        .size whole, .-whole
+label:  nop
+        ret
+        .type no_size, @function
+no_size:
+        nop
+        ret
+        .section .text.second, "ax", @progbits
+        .type second, @function
+second: nop
+        .size second, .-second
+        .type at_the_end, @function
+at_the_end:
+        .size at_the_end, .-at_the_end
+        .section .text.third, "ax", @progbits
+        nop
+last_label:
+        nop
+        ret
+behind:
+END
+echo 'SECTIONS { . = 0x401000; .text : { *(.text) } .text.second : { *(.text.second) } .text.third : { *(.text.third) } }' > labels.ld
+gcc -nostdlib -static -Wl,-T,labels.ld,-e,whole,--build-id=none -o labels labels.s || cannot "assemble"
+start=$((0x$(nm labels | awk '$3 == "whole" { print $1 }')))
+seq $start $((start + 11)) | awk '{ printf "%x\n", $1 }' | "$cairn" symbolize -e labels | awk 'NR % 2' | tr '\n' ' ' > got
+echo 'whole whole label label no_size no_size second ?? last_label last_label ?? ?? ' > want
+tr -d '\n' < want > want2
+same "assembly without types or sizes: to the next symbol, and never past a section" want2 got
+
+echo 'int with(int x) { return x * 3; }' > with.c
+echo 'extern int with(int); int without(int x) { return x * 5; } int main(int c, char **v) { (void)v; return with(c) + without(c); }' > without.c
+gcc -O1 -g -c with.c
+gcc -O1 -c without.c
+gcc -o mixed with.o without.o || cannot "link"
+is "$(at mixed with)" "with with.c:1" "where DWARF knows a function it answers"
+is "$(at mixed without)" "without ??:?" "where it does not the symbol does"
+echo "1..$count"
