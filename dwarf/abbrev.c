@@ -217,28 +217,42 @@ static bool make_order(struct dwarf_abbrevs *t)
         return true;
 }
 
-enum status dwarf_abbrevs_read(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
-                               const struct dwarf_format *format)
+/* @param last the code to end with, 0: with the table */
+static enum status read_table(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
+                              const struct dwarf_format *format, uint64_t last)
 {
         struct dwarf_cursor c = dwarf_section_at(s, DWARF_ABBREV, offset);
         const uint8_t *start = c.pos;
         enum status st = ST_OK;
-        uint64_t code;
+        uint64_t code = 0;
 
         t->count = t->step_count = 0;
         t->is_dense = true;
-        t->is_valid = false;
+        t->is_valid = t->is_prefix = false;
         t->offset = offset;
         t->format = *format;
-        while (!st && dwarf_left(&c) && (code = dwarf_uleb(&c)) != 0)
+        while (!st && (!last || code != last) && dwarf_left(&c) && (code = dwarf_uleb(&c)) != 0)
                 st = read_one(t, &c, code);
         t->bytes = (size_t)(c.pos - start);
         if (!st && c.failed)
                 st = ST_BAD_DATA;
         if (!st && !t->is_dense && !make_order(t))
                 st = ST_NO_MEMORY;
-        t->is_valid = !st;
+        t->is_valid = !st && !last;
+        t->is_prefix = !st && last;
         return st;
+}
+
+enum status dwarf_abbrevs_read(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
+                               const struct dwarf_format *format)
+{
+        return read_table(t, s, offset, format, 0);
+}
+
+enum status dwarf_abbrevs_read_until(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
+                                     const struct dwarf_format *format, uint64_t last)
+{
+        return read_table(t, s, offset, format, last);
 }
 
 void dwarf_abbrevs_deinit(struct dwarf_abbrevs *t)

@@ -134,13 +134,15 @@ dwarf_ref dwarf_context_reference(const struct dwarf_context *x, const struct dw
 
 /* ---- entering a unit ---- */
 
-static enum status use_abbrevs(struct dwarf_context *x)
+static enum status use_abbrevs(struct dwarf_context *x, uint64_t last)
 {
         struct dwarf_abbrevs *t = &x->abbrevs;
         const struct dwarf_unit *u = x->unit;
+        const struct dwarf_sections *s = &x->file->sections;
         enum status st;
 
-        st = dwarf_abbrevs_read(t, &x->file->sections, u->abbrev_offset, &u->format);
+        st = last ? dwarf_abbrevs_read_until(t, s, u->abbrev_offset, &u->format, last) :
+                    dwarf_abbrevs_read(t, s, u->abbrev_offset, &u->format);
         if (!dwarf_object_spend(x->object, DWARF_BUDGET_ABBREV, t->bytes))
                 st = ST_TOO_BIG;
         return st;
@@ -150,8 +152,8 @@ static bool is_same_table(const struct dwarf_context *x, const struct dwarf_file
 {
         const struct dwarf_format *a = &x->abbrevs.format, *b = &unit->format;
 
-        return x->abbrevs.is_valid && x->file == file && x->abbrevs.offset == unit->abbrev_offset &&
-               a->version == b->version && a->address_size == b->address_size && a->offset_size == b->offset_size;
+        return x->file == file && x->abbrevs.offset == unit->abbrev_offset && a->version == b->version &&
+               a->address_size == b->address_size && a->offset_size == b->offset_size;
 }
 
 static uint64_t offset_of(const struct dwarf_value *v, uint64_t otherwise)
@@ -184,35 +186,63 @@ static void use_values(struct dwarf_context *x, const struct dwarf_die *d)
         x->directory = dwarf_context_string(x, &d->values[DWARF_ROLE_COMP_DIR]);
 }
 
-enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
-                                const struct dwarf_unit *unit)
+static enum status enter(struct dwarf_context *x, const struct dwarf_unit *unit, bool only_die, struct dwarf_die *die)
 {
-        bool same = is_same_table(x, file, unit);
-        const struct dwarf_abbrev *a;
-        struct dwarf_cursor c;
-        struct dwarf_die die;
+        struct dwarf_cursor c = dwarf_context_at(x, unit->first_die);
+        uint64_t code = dwarf_uleb(&c);
+        const struct dwarf_abbrev *a = NULL;
         enum status st;
 
+        if (c.failed || code == 0)
+                return ST_BAD_DATA;
+        if (x->abbrevs.is_valid || (only_die && x->abbrevs.is_prefix))
+                a = dwarf_abbrevs_find(&x->abbrevs, code);
+        if (!a && !x->abbrevs.is_valid) {
+                st = use_abbrevs(x, only_die ? code : 0);
+                if (st)
+                        return st;
+                a = dwarf_abbrevs_find(&x->abbrevs, code);
+        }
+        if (!a)
+                return ST_BAD_DATA;
+        dwarf_context_die(x, &c, a, die);
+        if (c.failed)
+                return ST_BAD_DATA;
+        x->tag = a->tag;
+        x->has_children = a->has_children;
+        x->children = die->end;
+        use_values(x, die);
+        return ST_OK;
+}
+
+static enum status set_up(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
+                          const struct dwarf_unit *unit, bool only_die, struct dwarf_die *die)
+{
+        enum status st;
+
+        if (!is_same_table(x, file, unit))
+                x->abbrevs.is_valid = x->abbrevs.is_prefix = false;
         x->object = o;
         x->file = file;
         x->unit = unit;
-        if (!same && (st = use_abbrevs(x))) {
+        st = enter(x, unit, only_die, die);
+        if (st)
                 x->unit = NULL;
-                return st;
-        }
-        c = dwarf_context_at(x, unit->first_die);
-        a = dwarf_abbrevs_find(&x->abbrevs, dwarf_uleb(&c));
-        if (a)
-                dwarf_context_die(x, &c, a, &die);
-        if (!a || c.failed) {
-                x->unit = NULL;
-                return ST_BAD_DATA;
-        }
-        x->tag = a->tag;
-        x->has_children = a->has_children;
-        x->children = die.end;
-        use_values(x, &die);
-        return ST_OK;
+        return st;
+}
+
+enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
+                                const struct dwarf_unit *unit)
+{
+        struct dwarf_die die;
+
+        return set_up(x, o, file, unit, false, &die);
+}
+
+enum status dwarf_context_peek(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
+                               const struct dwarf_unit *unit, struct dwarf_die *die_ret)
+{
+        return set_up(x, o, file, unit, true, die_ret);
 }
 
 void dwarf_context_deinit(struct dwarf_context *x)

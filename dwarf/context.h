@@ -45,6 +45,9 @@ typedef uint64_t dwarf_ref;
  */
 enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
                                 const struct dwarf_unit *unit) MUST_CHECK;
+/** The same for who looks at nothing but the unit's own DIE: cheap, since most of the abbreviations are left alone. */
+enum status dwarf_context_peek(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
+                               const struct dwarf_unit *unit, struct dwarf_die *die_ret) MUST_CHECK;
 void dwarf_context_deinit(struct dwarf_context *x);
 
 /** A cursor from a DIE of the unit to the unit's end; a failed one for an offset outside. */

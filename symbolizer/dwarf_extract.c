@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "common/limits.h"
+#include "symbolizer/dwarf_select.h"
 #include "symbolizer/dwarf_spans.h"
 
 #define PARTS_PER_THREAD 3
@@ -30,11 +31,14 @@ struct extraction {
         struct dwarf_merge merge;             /* of who merges */
         struct dwarf_summary summary;         /* of who merges */
         uint64_t function_count;
-        uint64_t *tables; /* owned; by unit: the offset of its line table, UINT64_MAX none */
+        uint64_t *tables; /* borrowed; by unit: the offset of its line table, UINT64_MAX none */
+        const size_t *units; /* borrowed; those to be read, NULL all */
+        size_t unit_count;   /* to be read */
+        uint64_t unit_bytes; /* in them */
 
         pthread_mutex_t lock;
         pthread_cond_t changed;
-        struct slot *slots; /* owned; unit i has slot i % slot_count */
+        struct slot *slots; /* owned; the i-th unit that is read has slot i % slot_count */
         size_t slot_count, thread_count;
         size_t next_unit, next_merge;
         bool is_merging;
@@ -57,9 +61,15 @@ static void merge_one(struct extraction *x, struct slot *s, uint64_t offset)
         }
 }
 
-static enum status read_one(struct extraction *x, struct dwarf_reader *r, struct interval_list *scratch, size_t unit,
+static size_t unit_of(const struct extraction *x, size_t i)
+{
+        return x->units ? x->units[i] : i;
+}
+
+static enum status read_one(struct extraction *x, struct dwarf_reader *r, struct interval_list *scratch, size_t i,
                             struct slot *s)
 {
+        size_t unit = unit_of(x, i);
         enum status st = dwarf_reader_unit(r, unit, &s->part.code);
 
         x->tables[unit] = s->part.code.line_offset;
@@ -75,7 +85,7 @@ static bool can_merge(const struct extraction *x)
 
 static bool can_read(const struct extraction *x)
 {
-        return x->next_unit < x->object.main.units.count && x->next_unit - x->next_merge < x->slot_count;
+        return x->next_unit < x->unit_count && x->next_unit - x->next_merge < x->slot_count;
 }
 
 static void work(struct extraction *x, struct dwarf_reader *r)
@@ -83,7 +93,7 @@ static void work(struct extraction *x, struct dwarf_reader *r)
         struct interval_list scratch = { 0 };
 
         pthread_mutex_lock(&x->lock);
-        while (!x->failed && x->next_merge < x->object.main.units.count) {
+        while (!x->failed && x->next_merge < x->unit_count) {
                 struct slot *s;
                 enum status st = ST_OK;
 
@@ -91,7 +101,7 @@ static void work(struct extraction *x, struct dwarf_reader *r)
                         s = &x->slots[x->next_merge % x->slot_count];
                         x->is_merging = true;
                         pthread_mutex_unlock(&x->lock);
-                        merge_one(x, s, x->object.main.units.items[x->next_merge].offset);
+                        merge_one(x, s, x->object.main.units.items[unit_of(x, x->next_merge)].offset);
                         pthread_mutex_lock(&x->lock);
                         x->is_merging = s->is_ready = false;
                         x->next_merge++;
@@ -130,7 +140,7 @@ static void *thread_main(void *context)
 
 static size_t count_threads(const struct extraction *x)
 {
-        size_t n = x->object.main.sections.data[DWARF_INFO].size / BYTES_PER_THREAD + 1;
+        size_t n = x->unit_bytes / BYTES_PER_THREAD + 1;
         cpu_set_t cpus;
 
         if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && n > (size_t)CPU_COUNT(&cpus))
@@ -200,7 +210,7 @@ static void note_missing(struct dwarf_summary *s, const struct dwarf_file *f)
                 s->missing = f->sections.damage.code ? f->sections.damage : f->units.damage;
 }
 
-static enum status extract(struct extraction *x, struct error *err)
+static enum status run(struct extraction *x, struct error *err)
 {
         struct dwarf_reader *r;
         enum status st;
@@ -208,8 +218,7 @@ static enum status extract(struct extraction *x, struct error *err)
         x->thread_count = count_threads(x);
         x->slot_count = x->thread_count * PARTS_PER_THREAD;
         x->slots = calloc(x->slot_count, sizeof *x->slots);
-        x->tables = calloc(x->object.main.units.count + 1, sizeof *x->tables);
-        if (!x->slots || !x->tables)
+        if (!x->slots)
                 return error_no_memory(err);
         for (size_t i = 0; i < x->slot_count; i++)
                 dwarf_part_init(&x->slots[i].part);
@@ -224,18 +233,102 @@ static enum status extract(struct extraction *x, struct error *err)
         return st ? error_no_memory(err) : ST_OK;
 }
 
-static void deinit(struct extraction *x)
+static void forget_run(struct extraction *x)
 {
         for (size_t i = 0; x->slots && i < x->slot_count; i++)
                 dwarf_part_deinit(&x->slots[i].part);
-        free(x->slots);
-        free(x->tables);
+        free(steal_ptr(x->slots));
         dwarf_merge_deinit(&x->merge);
+        x->next_unit = x->next_merge = x->function_count = 0;
+        x->summary = (struct dwarf_summary){ 0 };
+}
+
+static enum status extract_all(struct extraction *x, struct error *err)
+{
+        _cleanup_free_ uint64_t *tables = calloc(x->object.main.units.count + 1, sizeof *tables);
+        enum status st;
+
+        if (!tables)
+                return error_no_memory(err);
+        x->tables = tables;
+        x->units = NULL;
+        x->unit_count = x->object.main.units.count;
+        x->unit_bytes = x->object.main.sections.data[DWARF_INFO].size;
+        x->summary.is_complete = true;
+        st = run(x, err);
+        x->tables = NULL;
+        return st;
+}
+
+/* ---- what covers a few addresses ---- */
+
+/* Whether there are functions is said of the whole file; nearly always the first unit with code has one. */
+static enum status count_a_function(struct extraction *x, struct error *err)
+{
+        struct dwarf_reader *r;
+        struct dwarf_code code;
+        enum status st = dwarf_reader_create(&x->object, x->regions, &r, err);
+
+        if (st)
+                return st;
+        dwarf_code_init(&code);
+        for (size_t i = 0; !st && !x->function_count && i < x->object.main.units.count; i++) {
+                st = dwarf_reader_unit(r, i, &code);
+                x->function_count += code.function_count;
+        }
+        dwarf_code_deinit(&code);
+        dwarf_reader_destroy(r);
+        return st ? error_no_memory(err) : ST_OK;
+}
+
+static enum status extract_selected(struct extraction *x, const struct wanted *w, struct dwarf_selection *selection,
+                                    bool *enough_ret, struct error *err)
+{
+        enum status st = dwarf_select(&x->object, w, selection);
+        uint64_t bytes = x->object.main.sections.data[DWARF_INFO].size;
+
+        if (st)
+                return error_no_memory(err);
+        *enough_ret = selection->bytes * 100 <= bytes * w->max_percent;
+        if (!*enough_ret)
+                return ST_OK;
+        x->tables = selection->tables;
+        x->units = selection->units;
+        x->unit_count = selection->count;
+        x->unit_bytes = selection->bytes;
+        st = run(x, err);
+        x->tables = NULL;
+        if (!st && !x->function_count)
+                st = count_a_function(x, err);
+        if (!st)
+                *enough_ret = x->function_count && !dwarf_wanted_is_torn(w, x->builder);
+        return st;
+}
+
+static enum status extract_wanted(struct extraction *x, const struct wanted *w, struct error *err)
+{
+        struct dwarf_selection selection;
+        bool enough = false;
+        enum status st = extract_selected(x, w, &selection, &enough, err);
+
+        dwarf_selection_deinit(&selection);
+        if (st || enough)
+                return st;
+        forget_run(x);
+        symbol_table_builder_deinit(x->builder);
+        symbol_table_builder_init(x->builder);
+        return extract_all(x, err);
+}
+
+static void deinit(struct extraction *x)
+{
+        forget_run(x);
         dwarf_object_close(&x->object);
 }
 
-enum status dwarf_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
-                          struct symbol_table_builder *builder, struct dwarf_summary *ret, struct error *err)
+enum status dwarf_extract_wanted(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
+                                 const struct wanted *wanted, struct symbol_table_builder *builder,
+                                 struct dwarf_summary *ret, struct error *err)
 {
         struct extraction x = { .builder = builder, .lock = PTHREAD_MUTEX_INITIALIZER,
                                 .changed = PTHREAD_COND_INITIALIZER };
@@ -249,12 +342,12 @@ enum status dwarf_extract(const struct elf_image *img, const struct elf_image *a
         x.regions = (struct dwarf_regions){ regions, code->count };
         st = dwarf_object_open(img, altlink, &x.object, err);
         if (st == ST_NOT_FOUND) {
-                *ret = (struct dwarf_summary){ .quality = QUALITY_NONE };
+                *ret = (struct dwarf_summary){ .quality = QUALITY_NONE, .is_complete = true };
                 return ST_OK;
         }
         if (st)
                 return st;
-        st = extract(&x, err);
+        st = wanted ? extract_wanted(&x, wanted, err) : extract_all(&x, err);
         if (!st) {
                 *ret = x.summary;
                 note_missing(ret, &x.object.main);
@@ -263,4 +356,10 @@ enum status dwarf_extract(const struct elf_image *img, const struct elf_image *a
         }
         deinit(&x);
         return st;
+}
+
+enum status dwarf_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
+                          struct symbol_table_builder *builder, struct dwarf_summary *ret, struct error *err)
+{
+        return dwarf_extract_wanted(img, altlink, code, NULL, builder, ret, err);
 }

@@ -15,6 +15,7 @@
  */
 #include "symbolizer/extract_internal.h"
 #include "symbolizer/symbol_table_builder.h"
+#include "symbolizer/wanted.h"
 
 struct dwarf_summary {
         enum symbol_quality quality; /* QUALITY_DWARF with at least one function, QUALITY_LINES with lines only, else NONE */
@@ -24,6 +25,7 @@ struct dwarf_summary {
         uint64_t damaged_at;         /* its offset in .debug_info, of a line table in .debug_line */
         uint64_t left_out;           /* units that could not be entered at all */
         struct error missing;        /* why the first of these, or a section, is missing; ST_OK: nothing is */
+        bool is_complete;            /* all units were read */
 };
 
 /**
@@ -35,5 +37,14 @@ struct dwarf_summary {
 enum status dwarf_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
                           struct symbol_table_builder *builder, struct dwarf_summary *ret,
                           struct error *err) MUST_CHECK;
+
+/**
+ * The same for a few addresses: only the units that say something about them are read. What the table then has for
+ * these addresses, and the quality, are those of the whole.
+ * @param builder new; @param wanted NULL for everything.
+ */
+enum status dwarf_extract_wanted(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
+                                 const struct wanted *wanted, struct symbol_table_builder *builder,
+                                 struct dwarf_summary *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -176,12 +176,14 @@ static enum status collect_symbols(struct files *f, const struct code_map *code,
         return st;
 }
 
-static enum status add_symbols(struct files *f, const struct code_map *code, struct symbol_table_builder *b,
-                               enum symbol_quality *quality, struct error *err)
+static enum status add_symbols(struct files *f, const struct code_map *code, const struct wanted *wanted,
+                               struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
 {
         struct code_symbols symbols = { 0 };
         enum status st = collect_symbols(f, code, &symbols, err);
 
+        if (!st && wanted)
+                st = code_symbols_keep(&symbols, wanted, err);
         if (!st) {
                 enum symbol_quality found = code_symbols_fill(&symbols, b);
 
@@ -266,14 +268,17 @@ static enum status add_segments(const struct files *f, struct symbol_table *t, s
         return ST_OK;
 }
 
-static enum status add_dwarf(struct files *f, const struct code_map *code, struct symbol_table_builder *b,
-                             enum symbol_quality *quality, struct error *err)
+/* @param wanted becomes NULL when all was read. */
+static enum status add_dwarf(struct files *f, const struct code_map *code, const struct wanted **wanted,
+                             struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
 {
         const struct elf_image *img = best(f);
         struct dwarf_summary dwarf = { .quality = QUALITY_NONE };
         struct error reason;
-        enum status st = dwarf_extract(img, altlink_of(f, img), code, b, &dwarf, &reason);
+        enum status st = dwarf_extract_wanted(img, altlink_of(f, img), code, *wanted, b, &dwarf, &reason);
 
+        if (st || dwarf.is_complete)
+                *wanted = NULL;
         if (st && b->failed) {
                 if (err)
                         *err = reason;
@@ -284,31 +289,55 @@ static enum status add_dwarf(struct files *f, const struct code_map *code, struc
         return extract_note_failure(&f->notes, st, &reason, err);
 }
 
-static enum status extract(struct files *f, struct code_map *code, struct symbol_table_builder *b, struct symbol_table *t,
-                           struct error *err)
+static bool all_named(struct symbol_table_builder *b, const struct wanted *w)
+{
+        size_t named = 0;
+
+        symbol_table_builder_settle(b);
+        for (size_t i = 0; i < b->range_count && !b->failed; i++) {
+                const struct symbol_range *r = &b->ranges[i];
+
+                if (!symbol_table_builder_is_nameless(b, r->chain))
+                        named += wanted_from(w, r->end) - wanted_from(w, r->start);
+        }
+        return named == w->count;
+}
+
+static enum status add_others(struct files *f, const struct code_map *code, const struct wanted *wanted,
+                              struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
+{
+        enum status st = add_go(f, code, b, quality, err);
+
+        if (!st)
+                st = add_symbols(f, code, wanted, b, quality, err);
+        return st ? st : add_plt(f, b, quality, err);
+}
+
+static enum status extract(struct files *f, struct code_map *code, const struct wanted *wanted,
+                           struct symbol_table_builder *b, struct symbol_table *t, struct error *err)
 {
         enum symbol_quality quality = QUALITY_NONE;
-        enum status st = add_dwarf(f, code, b, &quality, err);
         uint64_t displacement = displacement_of(f, best(f));
+        enum status st;
         uint32_t partial;
 
         if (displacement)
+                wanted = NULL; /* these are addresses of the file that runs */
+        st = add_dwarf(f, code, &wanted, b, &quality, err);
+        if (displacement)
                 extract_displace(b, code, displacement);
-        if (!st)
-                st = add_go(f, code, b, &quality, err);
-        if (!st)
-                st = add_symbols(f, code, b, &quality, err);
-        if (!st)
-                st = add_plt(f, b, &quality, err);
+        if (!st && !(wanted && all_named(b, wanted)))
+                st = add_others(f, code, wanted, b, &quality, err);
         if (st)
                 return st;
-        if (f->notes.text[0] && !b->failed && b->range_count == 0)
+        if (!wanted && f->notes.text[0] && !b->failed && b->range_count == 0)
                 return error_set(err, ST_BAD_DATA, "no symbol could be read: %s", f->notes.text);
         partial = symbol_table_builder_string(b, f->notes.text);
         st = symbol_table_builder_finish(b, t, err);
         if (!st) {
                 t->quality = quality;
                 t->partial = partial;
+                t->is_complete = !wanted;
                 t->build_id = f->debuginfo.build_id.size ? f->debuginfo.build_id : f->executable.build_id;
                 st = add_segments(f, t, err);
         }
@@ -328,7 +357,7 @@ enum status symbol_table_extract(const struct extract_inputs *in, struct symbol_
         if (!st)
                 st = code_map_from_image(best(&f), &code, err);
         if (!st)
-                st = extract(&f, &code, &b, &t, err);
+                st = extract(&f, &code, in->wanted, &b, &t, err);
         symbol_table_builder_deinit(&b);
         code_map_deinit(&code);
         files_close(&f);

@@ -11,12 +11,14 @@
  * hostile. Only descriptors are used, no paths.
  */
 #include "symbolizer/symbol_table.h"
+#include "symbolizer/wanted.h"
 
 struct extract_inputs {
         int debuginfo_fd;   /* ELF with the best symbols; -1 none */
         int executable_fd;  /* the stripped or whole executable, for what the other lacks; -1 none */
         int altlink_fd;     /* dwz supplementary file; -1 none */
         const char *name;   /* for messages */
+        const struct wanted *wanted; /* borrowed; NULL: everything */
 };
 
 /**

@@ -122,6 +122,73 @@ static void drop_twins(struct code_symbols *s)
         s->count = kept;
 }
 
+/* ---- for a few addresses ---- */
+
+struct starts {
+        uint64_t *items; /* owned */
+        size_t count, capacity;
+};
+
+static bool starts_add(struct starts *s, uint64_t start)
+{
+        if (!array_reserve(&s->items, &s->capacity, s->count, sizeof *s->items))
+                return false;
+        s->items[s->count++] = start;
+        return true;
+}
+
+static int by_value(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+        return x < y ? -1 : x > y;
+}
+
+/* The starts of symbols with a size that cover an address, and the last start before each address. */
+static bool find_starts(const struct code_symbols *s, const struct wanted *w, struct starts *ret)
+{
+        _cleanup_free_ uint64_t *last = calloc(w->count + 1, sizeof *last);
+        bool ok = last != NULL;
+
+        for (size_t i = 0; ok && i < s->count; i++) {
+                const struct code_symbol *c = &s->items[i];
+                size_t n = wanted_from(w, c->start);
+
+                if (n == w->count)
+                        continue;
+                if (c->start > last[n])
+                        last[n] = c->start;
+                if (c->is_sized && w->addresses[n] < c->end)
+                        ok = starts_add(ret, c->start);
+        }
+        for (size_t n = 0; ok && n < w->count; n++) {
+                if (n && last[n] < last[n - 1])
+                        last[n] = last[n - 1];
+                ok = starts_add(ret, last[n]);
+        }
+        return ok;
+}
+
+/*
+ * Of symbols that start at one place one decides, so all of them stay. Others
+ * decide nothing: no symbol without a size reaches over another one's start.
+ */
+enum status code_symbols_keep(struct code_symbols *s, const struct wanted *wanted, struct error *err)
+{
+        struct starts starts = { 0 };
+        bool ok = find_starts(s, wanted, &starts);
+        size_t kept = 0;
+
+        if (ok && starts.count)
+                qsort(starts.items, starts.count, sizeof *starts.items, by_value);
+        for (size_t i = 0; ok && starts.count && i < s->count; i++)
+                if (bsearch(&s->items[i].start, starts.items, starts.count, sizeof *starts.items, by_value))
+                        s->items[kept++] = s->items[i];
+        s->count = kept;
+        free(starts.items);
+        return ok ? ST_OK : error_no_memory(err);
+}
+
 /* "pthread_create@@GLIBC_2.34" is pthread_create. */
 static uint32_t function_of(struct symbol_table_builder *b, const struct code_symbol *c)
 {

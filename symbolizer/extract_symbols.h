@@ -15,6 +15,7 @@ of its section, and never over one with a size.
  */
 #include "symbolizer/extract_internal.h"
 #include "symbolizer/source_fill.h"
+#include "symbolizer/wanted.h"
 
 struct code_symbol {
         const char *name;   /* borrowed from its image */
@@ -42,6 +43,9 @@ struct symbol_source {
 enum status code_symbols_add(struct code_symbols *s, const struct symbol_source *source,
                              const struct elf_section *section, const struct code_map *code,
                              struct error *err) MUST_CHECK;
+
+/** Leave out symbols that decide nothing about the wanted addresses. */
+enum status code_symbols_keep(struct code_symbols *s, const struct wanted *wanted, struct error *err) MUST_CHECK;
 
 /**
  * Fill the builder's table with them.

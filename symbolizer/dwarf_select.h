@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_DWARF_SELECT_H
+#define CAIRN_SYMBOLIZER_DWARF_SELECT_H
+
+/**
+ * @file
+ * Which units may say something about the wanted addresses.
+ *
+ * A unit tells in its own DIE which addresses it has: from low to high pc, or as
+ * ranges. That is believed, and is all that is read of most units. A unit that
+ * does not tell, or whose DIE cannot be read, is read in full. .debug_aranges is
+ * not looked at: clang writes none, and the DIEs say the same.
+ */
+#include "dwarf/object.h"
+#include "symbolizer/symbol_table_builder.h"
+#include "symbolizer/wanted.h"
+
+struct dwarf_selection {
+        size_t *units;  /* owned; ascending */
+        size_t count;
+        uint64_t bytes; /* of .debug_info, in them */
+        uint64_t *tables; /* owned; by unit of the object: the offset of its line table, UINT64_MAX none */
+};
+void dwarf_selection_deinit(struct dwarf_selection *s);
+
+/** @param ret owned, also on failure. ST_NO_MEMORY. */
+enum status dwarf_select(struct dwarf_object *o, const struct wanted *w, struct dwarf_selection *ret) MUST_CHECK;
+
+/**
+ * Do ranges of the builder say different things, with the same right, about one of the addresses? Then the first
+ * chain of the later unit decides (symbol_table_builder_settle()), and which of two came first depends on all units.
+ */
+bool dwarf_wanted_is_torn(const struct wanted *w, const struct symbol_table_builder *b);
+
+#endif
