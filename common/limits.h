@@ -13,12 +13,14 @@
 /* HTTP */
 #define LIMIT_HTTP_BODY_BYTES MiB(64)          /* a request body, as sent and after unpacking (OTLP 1.11.0) */
 #define LIMIT_HTTP_JSON_BYTES MiB(8)           /* a JSON request body */
+#define LIMIT_JSON_DEPTH 64                    /* values inside of each other, where JSON is scanned */
 #define LIMIT_HTTP_BODIES_BYTES MiB(512)       /* all request bodies in memory at one time; past it 429 */
 #define LIMIT_HTTP_DISCARD_BYTES MiB(128)      /* of a refused body, read so that the client gets its answer */
 #define LIMIT_HTTP_QUERY_PARAMETERS 64
 #define LIMIT_HTTP_HEADER_BYTES KiB(32)
 #define LIMIT_HTTP_CONNECTIONS 512
 #define LIMIT_HTTP_IDLE_S 30                   /* a connection that moves no byte */
+#define LIMIT_HTTP_STREAM_S 900                /* an answer that is made while it is sent, from start to end */
 #define LIMIT_RESPONSE_BYTES MiB(256)          /* a response that is built in memory */
 
 /* Debuginfo */
@@ -78,6 +80,10 @@
 #define LIMIT_SCAN_MEMORY_BYTES GiB(2)          /* stacks and locations of one query */
 #define LIMIT_BATCH_DATES 400                  /* days that the samples of one batch may span */
 #define LIMIT_SYMBOLIZE_KEYS 4000000           /* keys of one symbolize request */
+#define LIMIT_SYMBOLIZE_OBJECTS 100000         /* and its objects */
+#define LIMIT_SYMBOLIZE_PIECE_BYTES MiB(256)   /* the answer to one key, with all that is inlined there */
+#define LIMIT_SYMBOLIZE_TEXT_BYTES MiB(64)     /* rendered names that are kept between requests; as much for paths */
+#define LIMIT_SYMBOLIZE_SENT (1u << 18)        /* names that one answer remembers to have sent */
 #define LIMIT_VIEW_TEXT_BYTES GiB(1)           /* names and paths that one view of the index hands out */
 
 /* Parquet files (docs/formats/parquet.md) and table logs */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/utf8.h"
 
+#include <string.h>
+
 size_t utf8_sequence(const char *s, size_t n)
 {
         const unsigned char *u = (const unsigned char *)s;
@@ -43,4 +45,20 @@ bool utf8_valid(const char *s, size_t n)
                 n -= len;
         }
         return true;
+}
+
+const char *utf8_clean(const char *text, struct buf *scratch)
+{
+        size_t n = strlen(text);
+        const char *copy;
+
+        if (utf8_valid(text, n))
+                return text;
+        buf_clear(scratch);
+        for (size_t i = 0, len; i < n; i += len ? len : 1) {
+                len = utf8_sequence(text + i, n - i);
+                buf_append(scratch, len ? text + i : "\xef\xbf\xbd", len ? len : 3);
+        }
+        copy = buf_cstr(scratch);
+        return copy ? copy : "";
 }

@@ -183,7 +183,7 @@ static enum MHD_Result on_body(struct http_request *req, const char *data, size_
         }
         req->phase = PHASE_HANDLE;
         MHD_suspend_connection(req->connection);
-        if (!handler_pool_push(req->route->slow ? &req->server->slow : &req->server->fast, req)) {
+        if (!handler_pool_push(req->route->slow ? &req->server->slow : &req->server->fast, &req->task)) {
                 http_fail_code(req, 503, "stopping", "the service is stopping; retry later");
                 MHD_resume_connection(req->connection);
         }

@@ -98,6 +98,13 @@ const char *http_query(const struct http_request *req, const char *name);
 const char *http_header(const struct http_request *req, const char *name);
 /** The unpacked body of a whole-body route. */
 const uint8_t *http_body(const struct http_request *req, size_t *size_ret);
+/** Free the body and what it took of the budget, once nobody looks at it any more. */
+void http_body_done(struct http_request *req);
+/**
+ * Take n bytes of the budget that bodies are held to (LIMIT_HTTP_BODIES_BYTES) until the request ends, for what a
+ * handler keeps while its answer is sent. ST_BUSY when it is used up.
+ */
+enum status http_hold(struct http_request *req, size_t n, struct error *err) MUST_CHECK;
 /** The token that was sent, or NULL. */
 const char *http_token(const struct http_request *req);
 /** Numeric address of the client, "" unknown. */
@@ -127,6 +134,18 @@ void http_respond_file(struct http_request *req, const char *content_type, int f
 typedef ssize_t http_read_body(void *state, void *to, size_t n, uint64_t offset);
 void http_respond_stream(struct http_request *req, const char *content_type, uint64_t size, const char *etag,
                          http_read_body *read, void (*close)(void *state), void *state);
+/**
+ * A body of unknown size that is made in pieces while it is sent: at most one piece waits while another is on its way,
+ * so memory is bounded by two of them however slowly they are read, and nobody waits for the reader. make appends a
+ * piece to `to`, which is empty, and sets *end with the last one; it runs on threads of the pool, one call at a time.
+ *
+ * The first piece is made in this call: when that fails the answer is http_fail(). A later failure, and a reader that
+ * takes longer than LIMIT_HTTP_STREAM_S, reset the connection. Packed as the client accepts (zstd, gzip).
+ * @param state taken; close is called with it in every case.
+ */
+typedef enum status http_make_piece(void *state, struct buf *to, bool *end, struct error *err);
+void http_respond_pieces(struct http_request *req, const char *content_type, size_t piece_max, http_make_piece *make,
+                         void (*close)(void *state), void *state);
 /** End the connection with a reset: a transient failure that a debuginfod client must not remember as "not found". */
 void http_reset(struct http_request *req);
 

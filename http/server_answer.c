@@ -31,8 +31,7 @@ void http_set_header(struct http_request *req, const char *name, const char *val
         req->headers[req->header_count++] = (struct answer_header){ name, copy };
 }
 
-/* The one place where a request gets its answer; response may be NULL for want of memory. */
-static void answer(struct http_request *req, unsigned code, const char *content_type, struct MHD_Response *response)
+void answer_set(struct http_request *req, unsigned code, const char *content_type, struct MHD_Response *response)
 {
         assert(!req->answered);
         req->answered = true;
@@ -48,8 +47,8 @@ static void answer(struct http_request *req, unsigned code, const char *content_
 
 void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body, size_t n)
 {
-        answer(req, code, n ? content_type : NULL,
-               MHD_create_response_from_buffer(n, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY));
+        answer_set(req, code, n ? content_type : NULL,
+                   MHD_create_response_from_buffer(n, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY));
 }
 
 void http_respond_buf(struct http_request *req, unsigned code, const char *content_type, struct buf *body)
@@ -67,7 +66,7 @@ void http_respond_buf(struct http_request *req, unsigned code, const char *conte
                 buf_deinit(body);
                 return;
         }
-        answer(req, code, content_type, MHD_create_response_from_buffer(body->size, body->data, MHD_RESPMEM_MUST_FREE));
+        answer_set(req, code, content_type, MHD_create_response_from_buffer(body->size, body->data, MHD_RESPMEM_MUST_FREE));
         if (!req->response)
                 free(body->data);
         body->data = NULL;
@@ -260,7 +259,7 @@ void http_respond_file(struct http_request *req, const char *content_type, int f
                 close(fd);
         if (part.end == part.start)
                 response = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
-        answer(req, code, content_type, response);
+        answer_set(req, code, content_type, response);
 }
 
 void http_respond_stream(struct http_request *req, const char *content_type, uint64_t size, const char *etag,
@@ -274,12 +273,12 @@ void http_respond_stream(struct http_request *req, const char *content_type, uin
                 if (close_state)
                         close_state(state);
                 if (!req->answered)
-                        answer(req, 500, NULL, NULL);
+                        answer_set(req, 500, NULL, NULL);
                 return;
         }
         *s = (struct streamed){ req->connection, read, close_state, state, part.start, part.end };
-        answer(req, code, content_type,
-               MHD_create_response_from_callback(part.end - part.start, KiB(64), streamed_read, s, streamed_close));
+        answer_set(req, code, content_type,
+                   MHD_create_response_from_callback(part.end - part.start, KiB(64), streamed_read, s, streamed_close));
         if (!req->response)
                 streamed_close(s);
 }

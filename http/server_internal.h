@@ -9,7 +9,8 @@
  *   BODY     byte thread   collect the body, or hand it to chunk
  *   DISCARD  byte thread   an answer is ready, the client still sends: throw it away, then ANSWER
  *   HANDLE   pool thread   the connection is suspended while handle runs; resuming it gives the request back
- *   ANSWER   byte thread   libmicrohttpd sends; nothing of ours is called but a stream's read
+ *   ANSWER   byte thread   libmicrohttpd sends; nothing of ours is called but a stream's read. The pieces of an
+ *                          answer are made by pool threads meanwhile (server_pieces.c)
  *
  * A response may only be queued before the first body byte was read or after
  * the last one, which is why DISCARD exists.
@@ -21,6 +22,7 @@
 #include <sys/queue.h>
 
 #include "common/limits.h"
+#include "common/packer.h"
 #include "http/server.h"
 
 #define MAX_PATH_PARTS 8
@@ -43,10 +45,16 @@ struct answer_header {
 
 enum request_phase { PHASE_NEW, PHASE_BODY, PHASE_DISCARD, PHASE_HANDLE, PHASE_ANSWER };
 
+/* Something for a pool's thread to do; part of what it is about. */
+struct pool_task {
+        STAILQ_ENTRY(pool_task) next;
+        void (*run)(struct pool_task *task);
+};
+
 struct http_request {
+        struct pool_task task;           /* first: handle it */
         struct http_server *server;
         struct MHD_Connection *connection;
-        STAILQ_ENTRY(http_request) next; /* in a pool's queue */
         enum request_phase phase;
         const struct http_route *route;
 
@@ -76,21 +84,21 @@ struct http_request {
         bool answered;
 };
 
-STAILQ_HEAD(request_queue, http_request);
+STAILQ_HEAD(task_queue, pool_task);
 
-/* Threads that run `handle`. */
+/* Threads that run `handle`, and make the pieces of answers. */
 struct handler_pool {
         pthread_mutex_t lock;
         pthread_cond_t work;
-        struct request_queue queue;
+        struct task_queue queue;
         pthread_t *threads;
         unsigned thread_count;
         bool stop;
 };
 
 enum status handler_pool_start(struct handler_pool *p, unsigned threads, const char *name, struct error *err) MUST_CHECK;
-/* Takes the (suspended) request until its connection is resumed; false when the pool has stopped. */
-bool handler_pool_push(struct handler_pool *p, struct http_request *req) MUST_CHECK;
+/* False when the pool has stopped: the task will not run. */
+bool handler_pool_push(struct handler_pool *p, struct pool_task *task) MUST_CHECK;
 /* Runs what is queued to its end, then joins. */
 void handler_pool_stop(struct handler_pool *p);
 void handler_pool_deinit(struct handler_pool *p);
@@ -125,17 +133,26 @@ void request_destroy(struct http_request *req);
 bool request_has_body(const struct http_request *req);
 /** Take n more bytes of the server's budget: ST_BUSY when it is used up. */
 enum status request_budget(struct http_request *req, size_t n, struct error *err) MUST_CHECK;
+/** Run `handle`: the task of a suspended request, which resumes it at its end. */
+void request_handle(struct pool_task *task);
 /** Undo Content-Encoding. */
 enum status request_unpack_body(struct http_request *req, struct error *err) MUST_CHECK;
 
 /* server_answer.c */
 
+/** The one place where a request gets its answer; response (taken) may be NULL for want of memory. */
+void answer_set(struct http_request *req, unsigned code, const char *content_type, struct MHD_Response *response);
 /** Give the answer to libmicrohttpd; MHD_NO closes the connection. */
 enum MHD_Result answer_queue(struct http_request *req, bool close_after);
 /** Write the answer to the socket past libmicrohttpd, which allows none while a body arrives. The caller closes. */
 void answer_write_raw(struct http_request *req);
 /** Make the next close of the connection a TCP reset. */
 void connection_reset(struct MHD_Connection *connection);
+
+/* server_accept.c */
+
+/** What an Accept-Encoding header (NULL: none) likes best of what we have. RFC 9110, 12.5.3. */
+enum packing accepted_packing(const char *header);
 
 /* server_range.c */
 

@@ -1,42 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/server_internal.h"
 
-static struct http_request *pop(struct handler_pool *p)
+static struct pool_task *pop(struct handler_pool *p)
 {
-        struct http_request *req;
+        struct pool_task *task;
 
         pthread_mutex_lock(&p->lock);
         while (STAILQ_EMPTY(&p->queue) && !p->stop)
                 pthread_cond_wait(&p->work, &p->lock);
-        req = STAILQ_FIRST(&p->queue);
-        if (req)
+        task = STAILQ_FIRST(&p->queue);
+        if (task)
                 STAILQ_REMOVE_HEAD(&p->queue, next);
         pthread_mutex_unlock(&p->lock);
-        return req;
-}
-
-static void run(struct http_request *req)
-{
-        struct error err;
-        enum status st = req->route->chunk ? ST_OK : request_unpack_body(req, &err);
-
-        req->stream_open = false;
-        if (st)
-                http_fail(req, st, &err);
-        else
-                req->route->handle(req, req->server->context);
-        if (!req->answered)
-                http_fail_code(req, 500, "internal", "no answer was made");
-        MHD_resume_connection(req->connection); /* from here on the request is the byte thread's */
+        return task;
 }
 
 static void *serve(void *arg)
 {
         struct handler_pool *p = arg;
-        struct http_request *req;
+        struct pool_task *task;
 
-        while ((req = pop(p)))
-                run(req);
+        while ((task = pop(p)))
+                task->run(task);
         return NULL;
 }
 
@@ -60,14 +45,14 @@ enum status handler_pool_start(struct handler_pool *p, unsigned threads, const c
         return ST_OK;
 }
 
-bool handler_pool_push(struct handler_pool *p, struct http_request *req)
+bool handler_pool_push(struct handler_pool *p, struct pool_task *task)
 {
         bool open;
 
         pthread_mutex_lock(&p->lock);
         open = !p->stop;
         if (open) {
-                STAILQ_INSERT_TAIL(&p->queue, req, next);
+                STAILQ_INSERT_TAIL(&p->queue, task, next);
                 pthread_cond_signal(&p->work);
         }
         pthread_mutex_unlock(&p->lock);

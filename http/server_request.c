@@ -21,6 +21,7 @@ struct http_request *request_create(struct http_server *s, struct MHD_Connection
 
         if (!req)
                 return NULL;
+        req->task.run = request_handle;
         req->server = s;
         req->connection = connection;
         req->uri = strdup(uri);
@@ -35,6 +36,22 @@ struct http_request *request_create(struct http_server *s, struct MHD_Connection
         s->active++;
         pthread_mutex_unlock(&s->lock);
         return req;
+}
+
+void request_handle(struct pool_task *task)
+{
+        struct http_request *req = (struct http_request *)task;
+        struct error err;
+        enum status st = req->route->chunk ? ST_OK : request_unpack_body(req, &err);
+
+        req->stream_open = false;
+        if (st)
+                http_fail(req, st, &err);
+        else
+                req->route->handle(req, req->server->context);
+        if (!req->answered)
+                http_fail_code(req, 500, "internal", "no answer was made");
+        MHD_resume_connection(req->connection); /* from here on the request is the byte thread's */
 }
 
 void request_destroy(struct http_request *req)
@@ -78,11 +95,23 @@ enum status request_budget(struct http_request *req, size_t n, struct error *err
 
         if (atomic_fetch_add(&s->body_bytes, n) > LIMIT_HTTP_BODIES_BYTES - n) {
                 atomic_fetch_sub(&s->body_bytes, n);
-                return error_set(err, ST_BUSY, "request bodies in flight fill %zu bytes; retry later",
+                return error_set(err, ST_BUSY, "requests in flight fill %zu bytes; retry later",
                                  (size_t)LIMIT_HTTP_BODIES_BYTES);
         }
         req->budgeted_bytes += n;
         return ST_OK;
+}
+
+void http_body_done(struct http_request *req)
+{
+        buf_deinit(&req->body);
+        atomic_fetch_sub(&req->server->body_bytes, req->budgeted_bytes);
+        req->budgeted_bytes = 0;
+}
+
+enum status http_hold(struct http_request *req, size_t n, struct error *err)
+{
+        return request_budget(req, n, err);
 }
 
 const char *http_method(const struct http_request *req)

@@ -104,7 +104,8 @@ static enum status open_stores(struct server *s, struct error *err)
 
         s->scratch_dir = path_join(dir, "tmp");
         s->tables_dir = path_join(dir, "profiles/tables");
-        if (!lock || !index || !objects || !profiles || !s->scratch_dir || !s->tables_dir)
+        s->symbol_texts = text_cache_create();
+        if (!lock || !index || !objects || !profiles || !s->scratch_dir || !s->tables_dir || !s->symbol_texts)
                 return error_no_memory(err);
         if (!read_only) {
                 st = file_make_dirs(s->scratch_dir, err);
@@ -185,6 +186,7 @@ static void close_all(struct server *s)
                 profile_store_close(s->profiles);
         if (s->objects)
                 debuginfo_store_close(s->objects);
+        text_cache_destroy(s->symbol_texts);
         if (s->symbols)
                 symbol_index_close(s->symbols);
         tokens_destroy(s->tokens);

@@ -12,6 +12,7 @@
 #include "server/healer.h"
 #include "server/indexer.h"
 #include "server/server.h"
+#include "server/symbolize_text.h"
 #include "server/tokens.h"
 #include "server/wishes.h"
 #include "symbolizer/lookup.h"
@@ -24,6 +25,7 @@ struct server {
         struct tokens *tokens;           /* NULL: everything is allowed */
         struct debuginfo_store *objects; /* NULL when read-only and the directory has none, as are the symbols */
         struct symbol_index *symbols;
+        struct text_cache *symbol_texts; /* of its names, for answers */
         struct profile_store *profiles;
         pthread_mutex_t federation_lock; /* federation comes after, and goes before, the threads that wish for objects */
         struct federation *federation;   /* NULL without upstreams */

@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include "common/compress.h"
+#include "common/packer.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
 
@@ -113,5 +114,32 @@ START_TEST(gzip_members_in_a_row_are_one_text)
 }
 END_TEST
 
-TEST_SUITE("compress", packed_text_comes_back, a_bomb_stops_at_the_maximum, every_cut_is_bad_data,
+START_TEST(pieces_make_one_text_and_each_can_be_read_at_once)
+{
+        static const enum packing kinds[] = { PACKING_GZIP, PACKING_ZSTD };
+
+        for (unsigned k = 0; k < 2; k++) {
+                _cleanup_buf_ struct buf packed, back;
+                struct packer *p = NULL;
+
+                buf_init(&packed, MiB(1));
+                buf_init(&back, MiB(1));
+                ck_assert_int_eq(packer_create(kinds[k], &p, NULL), ST_OK);
+                for (unsigned i = 0; i < 1000; i++) {
+                        size_t before = packed.size;
+                        char text[32];
+
+                        snprintf(text, sizeof text, "piece %u of a text\n", i);
+                        ck_assert_int_eq(packer_add(p, text, strlen(text), i == 999, &packed, NULL), ST_OK);
+                        ck_assert_uint_gt(packed.size, before);
+                }
+                ck_assert_int_eq((k ? zstd_unpack : gzip_unpack)(packed.data, packed.size, &back, NULL), ST_OK);
+                ck_assert_uint_eq(back.size, 10 * 18 + 90 * 19 + 900 * 20);
+                ck_assert_int_eq(memcmp(back.data + back.size - 20, "piece 999 of a text\n", 20), 0);
+                packer_destroy(p);
+        }
+}
+END_TEST
+
+TEST_SUITE("compress", pieces_make_one_text_and_each_can_be_read_at_once, packed_text_comes_back, a_bomb_stops_at_the_maximum, every_cut_is_bad_data,
            gzip_members_in_a_row_are_one_text)

@@ -74,6 +74,42 @@ static void failing(struct http_request *req, void *context)
         http_respond_stream(req, "text/plain", MiB(4), NULL, read_then_fail, NULL, NULL);
 }
 
+/* A body of `count` pieces of 100 KB; the one that is `fails` does. */
+struct pieces {
+        unsigned made, count, fails;
+};
+static atomic_uint pieces_made, pieces_open;
+
+static enum status make_piece(void *state, struct buf *to, bool *end, struct error *err)
+{
+        struct pieces *p = state;
+
+        if (++p->made == p->fails)
+                return error_set(err, ST_BUSY, "no more of it");
+        memset(buf_reserve(to, 100000), 'a' + (int)(p->made % 26), 100000);
+        buf_commit(to, 100000);
+        *end = p->made == p->count;
+        atomic_fetch_add(&pieces_made, 1);
+        return ST_OK;
+}
+
+static void pieces_close(void *state)
+{
+        free(state);
+        atomic_fetch_sub(&pieces_open, 1);
+}
+
+static void pieces(struct http_request *req, void *context)
+{
+        struct pieces *p = calloc(1, sizeof *p);
+
+        (void)context;
+        p->count = (unsigned)strtoul(http_query(req, "count"), NULL, 10);
+        p->fails = http_query(req, "fails") ? (unsigned)strtoul(http_query(req, "fails"), NULL, 10) : 0;
+        atomic_fetch_add(&pieces_open, 1);
+        http_respond_pieces(req, "text/plain", MiB(1), make_piece, pieces_close, p);
+}
+
 static void reset(struct http_request *req, void *context)
 {
         (void)context;
@@ -138,6 +174,7 @@ static const struct http_route routes[] = {
         { .method = "POST", .path = "/ranged", .handle = echo },
         { .method = "GET", .path = "/file", .handle = file },
         { .method = "GET", .path = "/failing", .handle = failing },
+        { .method = "GET", .path = "/pieces", .handle = pieces },
         { .method = "GET", .path = "/reset", .handle = reset },
         { .method = "GET", .path = "/busy", .handle = busy },
         { .method = "PUT", .path = "/stream", .begin = stream_begin, .chunk = stream_chunk, .handle = stream_end,
@@ -464,6 +501,112 @@ START_TEST(transient_failures_reset_the_connection)
 }
 END_TEST
 
+static unsigned chunked_letters(const char *body, size_t letters[26])
+{
+        unsigned chunks = 0;
+
+        for (;; chunks++) {
+                char *end;
+                size_t n = strtoul(body, &end, 16);
+
+                ck_assert_int_eq(strncmp(end, "\r\n", 2), 0);
+                if (n == 0)
+                        return chunks;
+                for (size_t i = 0; i < n; i++)
+                        letters[end[2 + i] - 'a']++;
+                body = end + 2 + n + 2;
+        }
+}
+
+static void wait_until_zero(atomic_uint *what)
+{
+        for (unsigned i = 0; i < 2000 && atomic_load(what); i++)
+                usleep(5000);
+        ck_assert_uint_eq(atomic_load(what), 0);
+}
+
+START_TEST(an_answer_of_pieces_is_sent_as_they_are_made)
+{
+        struct http_server *s = start(false);
+        _cleanup_free_ char *answer = raw_request(http_server_port(s), "GET /pieces?count=50" END);
+        size_t letters[26] = { 0 };
+
+        ck_assert_ptr_nonnull(strstr(answer, "Transfer-Encoding: chunked"));
+        chunked_letters(raw_body(answer), letters);
+        for (unsigned i = 0; i < 26; i++)
+                ck_assert_uint_eq(letters[i], i >= 1 && i <= 24 ? 200000 : 100000);
+        expect(s, 200, "Content-Length: 100000\r\n", "GET /pieces?count=1" END);
+        wait_until_zero(&pieces_open);
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(pieces_are_packed_for_who_accepts_it)
+{
+        static const struct {
+                const char *accept, *sent;
+        } cases[] = {
+                { "Accept-Encoding: gzip, deflate\r\n", "Content-Encoding: gzip" },
+                { "Accept-Encoding: gzip, zstd\r\n", "Content-Encoding: zstd" },
+                { "Accept-Encoding: gzip;q=1.0, zstd;q=0.5\r\n", "Content-Encoding: gzip" },
+                { "Accept-Encoding: gzip;q=0\r\n", "Content-Length: 100000" },
+        };
+        struct http_server *s = start(false);
+
+        for (unsigned i = 0; i < 4; i++) {
+                char request[200];
+
+                snprintf(request, sizeof request, "GET /pieces?count=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n",
+                         cases[i].accept);
+                expect(s, 200, cases[i].sent, request);
+                expect(s, 200, "Vary: Accept-Encoding", request);
+        }
+        http_server_stop(s);
+}
+END_TEST
+
+/* The first piece's failure is an answer; a later one's must not look like an end. */
+START_TEST(a_piece_that_fails_is_no_end)
+{
+        struct http_server *s = start(false);
+        int fd = raw_connect(http_server_port(s)), ended_by = 0;
+        _cleanup_free_ char *answer = NULL;
+
+        expect(s, 429, "no more of it", "GET /pieces?count=9&fails=1" END);
+        raw_send(fd, "GET /pieces?count=9&fails=5" END, strlen("GET /pieces?count=9&fails=5" END));
+        answer = raw_read_all(fd, NULL, &ended_by);
+        ck_assert_int_eq(ended_by, ECONNRESET);
+        wait_until_zero(&pieces_open);
+        http_server_stop(s);
+}
+END_TEST
+
+/* Hundreds of megabytes wait for a client that does not read: few of their pieces are made, and others are served. */
+START_TEST(a_slow_reader_costs_two_pieces_and_no_thread)
+{
+        struct http_server *s = start(false);
+        int fds[16];
+        unsigned before = 0;
+
+        atomic_store(&pieces_made, 0);
+        for (unsigned i = 0; i < 16; i++) {
+                fds[i] = raw_connect(http_server_port(s));
+                raw_send(fds[i], "GET /pieces?count=5000" END, strlen("GET /pieces?count=5000" END));
+        }
+        do { /* until nothing moves any more */
+                before = atomic_load(&pieces_made);
+                usleep(100000);
+        } while (atomic_load(&pieces_made) < 16 || atomic_load(&pieces_made) != before);
+        ck_assert_uint_lt(before, 16 * 200); /* two pieces each, and what the sockets hold */
+        for (unsigned i = 0; i < 8; i++)
+                expect(s, 200, "id=1", "GET /show/1/x" END);
+        for (unsigned i = 0; i < 16; i++)
+                close(fds[i]);
+        wait_until_zero(&pieces_open); /* who leaves in the middle leaves nothing behind */
+        http_server_stop(s);
+}
+END_TEST
+
 START_TEST(a_connection_serves_many_requests)
 {
         struct http_server *s = start(false);
@@ -498,4 +641,5 @@ TEST_SUITE("http_server", paths_are_taken_apart_and_decoded, another_method_is_4
            known_content_is_304_and_a_changed_one_is_sent_whole, bodies_over_the_limit_are_413,
            an_endless_body_is_answered_and_cut, packed_bodies_are_unpacked_under_the_limit,
            streams_end_are_refused_and_abandoned, transient_failures_reset_the_connection,
-           a_connection_serves_many_requests, a_port_in_use_is_named)
+           an_answer_of_pieces_is_sent_as_they_are_made, pieces_are_packed_for_who_accepts_it, a_piece_that_fails_is_no_end,
+           a_slow_reader_costs_two_pieces_and_no_thread, a_connection_serves_many_requests, a_port_in_use_is_named)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_JSON_SCAN_H
+#define CAIRN_COMMON_JSON_SCAN_H
+
+/**
+ * @file
+ * A pull scanner over JSON text: the caller says what it expects next, and
+ * nothing is allocated or copied. For request bodies with millions of values,
+ * which a tree of them would blow up tenfold.
+ *
+ *     json_scan_init(&s, data, n);
+ *     json_scan_object(&s);
+ *     while (json_scan_key(&s, &key))
+ *             if (json_span_is(&key, "stacks")) ...
+ *             else json_scan_skip(&s);
+ *     return json_scan_end(&s, err);
+ *
+ * The first failure sticks: from then on every call says false, so that loops
+ * end and one test at the end is enough. Nesting is bounded
+ * (LIMIT_JSON_DEPTH); nothing recurses.
+ * Source: RFC 8259.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct json_scan {
+        const uint8_t *begin, *at, *end;
+        unsigned depth;
+        bool first;            /* right behind '{' or '[' */
+        const char *failed;    /* what was expected; NULL: no failure yet */
+        const uint8_t *fail_at;
+};
+
+/** Text between quotes as it stands in the input, escapes untouched. Borrowed from the input. */
+struct json_span {
+        const char *text;
+        size_t size;
+        bool escaped;          /* holds a backslash */
+};
+
+void json_scan_init(struct json_scan *s, const void *data, size_t n);
+
+/** Enter an object or an array; false when the next value is another. */
+bool json_scan_object(struct json_scan *s);
+bool json_scan_array(struct json_scan *s);
+
+/** The next member's key, its value comes next; false at the object's end, which is then left. */
+bool json_scan_key(struct json_scan *s, struct json_span *ret) MUST_CHECK;
+/** Whether an item follows; false at the array's end, which is then left. */
+bool json_scan_item(struct json_scan *s) MUST_CHECK;
+
+bool json_scan_str(struct json_scan *s, struct json_span *ret);
+/** A whole number, minus one and fractions are failures. */
+bool json_scan_uint(struct json_scan *s, uint64_t *ret);
+/** The same with a sign allowed. */
+bool json_scan_int(struct json_scan *s, int64_t *ret);
+/** Any value, whatever is in it. */
+bool json_scan_skip(struct json_scan *s);
+
+/** The byte that the next value begins with, 0 at the end of the input. */
+uint8_t json_scan_peek(struct json_scan *s);
+
+bool json_span_is(const struct json_span *span, const char *text);
+
+/** Record a failure of the caller's own at the value that was read last: "expected WHAT". Always false. */
+bool json_scan_fail(struct json_scan *s, const uint8_t *at, const char *what);
+
+/** ST_OK when the one value ended and nothing follows; else ST_BAD_DATA with the byte. */
+enum status json_scan_end(struct json_scan *s, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_NUMBER_TABLE_H
+#define CAIRN_COMMON_NUMBER_TABLE_H
+
+/**
+ * @file
+ * A hash table from 32-bit numbers other than 0 to 32-bit values, for hot
+ * paths: 8 bytes a slot, at most half of them in use. Keys are ours (numbers
+ * that we gave), so a multiplication mixes them well enough.
+ *
+ * A zeroed table is an empty one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct number_slot {
+        uint32_t key, value; /* key 0: free */
+};
+
+struct number_table {
+        struct number_slot *slots; /* owned */
+        uint32_t slot_count;       /* 0 or a power of two */
+        uint32_t count;
+        unsigned shift;
+};
+
+void number_table_deinit(struct number_table *t);
+
+/** Forget all keys, keep the memory. */
+void number_table_clear(struct number_table *t);
+
+static inline uint32_t number_table_slot(const struct number_table *t, uint32_t key)
+{
+        uint32_t at = key * 2654435769u >> t->shift;
+
+        while (t->slots[at].key != key && t->slots[at].key)
+                at = (at + 1) & (t->slot_count - 1);
+        return at;
+}
+
+static inline bool number_table_get(const struct number_table *t, uint32_t key, uint32_t *ret)
+{
+        const struct number_slot *s;
+
+        if (!t->count)
+                return false;
+        s = &t->slots[number_table_slot(t, key)];
+        if (!s->key)
+                return false;
+        *ret = s->value;
+        return true;
+}
+
+/** Set the value of a key that is not in the table. False without memory. */
+bool number_table_add(struct number_table *t, uint32_t key, uint32_t value);
+
+#endif

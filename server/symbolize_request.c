@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/symbolize_request.h"
+
+#include <stdlib.h>
+
+#include "common/json_scan.h"
+#include "common/limits.h"
+#include "profile-formats/wire.h"
+
+enum { REQUEST_OBJECTS = 1, OBJECT_BUILD_ID = 1, OBJECT_ADDRESSES = 2 };
+
+void symbolize_request_deinit(struct symbolize_request *r)
+{
+        free(r->objects);
+        free(r->addresses);
+        *r = (struct symbolize_request){ 0 };
+}
+
+static enum status grow(void **array, size_t *capacity, size_t size, size_t max, struct error *err)
+{
+        size_t more = *capacity ? *capacity * 2 : 64;
+        void *bigger;
+
+        if (more > max)
+                more = max;
+        bigger = reallocarray(*array, more, size);
+        if (!bigger)
+                return error_no_memory(err);
+        *array = bigger;
+        *capacity = more;
+        return ST_OK;
+}
+
+enum status symbolize_request_add_object(struct symbolize_request *r, const struct build_id *id, struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (r->object_count == LIMIT_SYMBOLIZE_OBJECTS)
+                return error_set(err, ST_TOO_BIG, "more than %d objects; ask in several requests", LIMIT_SYMBOLIZE_OBJECTS);
+        if (r->object_count == r->object_capacity)
+                st = grow((void **)&r->objects, &r->object_capacity, sizeof *r->objects, LIMIT_SYMBOLIZE_OBJECTS, err);
+        if (!st)
+                r->objects[r->object_count++] = (struct symbolize_object){ *id, r->address_count };
+        return st;
+}
+
+static inline enum status push(struct symbolize_request *r, uint64_t address, struct error *err)
+{
+        if (r->address_count == r->address_capacity) {
+                enum status st = ST_OK;
+
+                if (r->address_count == LIMIT_SYMBOLIZE_KEYS)
+                        return error_set(err, ST_TOO_BIG, "more than %d addresses; ask in several requests",
+                                         LIMIT_SYMBOLIZE_KEYS);
+                st = grow((void **)&r->addresses, &r->address_capacity, sizeof *r->addresses, LIMIT_SYMBOLIZE_KEYS, err);
+                if (st)
+                        return st;
+        }
+        r->addresses[r->address_count++] = address;
+        return ST_OK;
+}
+
+enum status symbolize_request_add_address(struct symbolize_request *r, uint64_t address, struct error *err)
+{
+        enum status st = push(r, address, err);
+
+        if (!st)
+                r->objects[r->object_count - 1].end = r->address_count;
+        return st;
+}
+
+/* ---- JSON */
+
+static inline int hex_digit(uint8_t c)
+{
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        c |= 0x20;
+        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool span_hex(const struct json_span *s, uint64_t *ret)
+{
+        const uint8_t *p = (const uint8_t *)s->text, *end = p + s->size;
+        uint64_t v = 0;
+
+        if (s->size > 2 && p[0] == '0' && (p[1] | 0x20) == 'x')
+                p += 2;
+        if (p == end)
+                return false;
+        for (; p < end; p++) {
+                int digit = hex_digit(*p);
+
+                if (digit < 0 || v >> 60)
+                        return false;
+                v = v << 4 | (unsigned)digit;
+        }
+        *ret = v;
+        return true;
+}
+
+static enum status read_addresses(struct json_scan *s, struct symbolize_request *r, struct error *err)
+{
+        json_scan_array(s);
+        while (json_scan_item(s)) {
+                struct json_span text;
+                uint64_t address;
+                enum status st;
+
+                if (!json_scan_str(s, &text))
+                        break;
+                if (!span_hex(&text, &address)) {
+                        json_scan_fail(s, (const uint8_t *)text.text, "a hexadecimal address");
+                        break;
+                }
+                st = push(r, address, err);
+                if (st)
+                        return st;
+        }
+        return ST_OK;
+}
+
+static enum status read_object(struct json_scan *s, struct symbolize_request *r, struct error *err)
+{
+        const uint8_t *begin = s->at;
+        struct build_id id = { 0 };
+        bool has_addresses = false;
+        struct json_span key, hex;
+        enum status st = ST_OK;
+
+        json_scan_object(s);
+        while (!st && json_scan_key(s, &key)) {
+                if (json_span_is(&key, "build_id")) {
+                        if (json_scan_str(s, &hex) && !build_id_from_hex(&id, hex.text, hex.size))
+                                json_scan_fail(s, (const uint8_t *)hex.text, "a build-id in hexadecimal digits");
+                } else if (json_span_is(&key, "addresses")) {
+                        if (has_addresses)
+                                json_scan_fail(s, s->at, "'addresses' once");
+                        has_addresses = true;
+                        st = read_addresses(s, r, err);
+                } else {
+                        json_scan_skip(s);
+                }
+        }
+        if (!st && !s->failed && (!id.size || !has_addresses))
+                json_scan_fail(s, begin, "an object with build_id as text and addresses as an array");
+        if (st || s->failed)
+                return st;
+        return symbolize_request_add_object(r, &id, err);
+}
+
+enum status symbolize_request_read_json(const void *data, size_t n, struct symbolize_request *ret, struct error *err)
+{
+        bool has_objects = false;
+        enum status st = ST_OK;
+        struct json_span key;
+        struct json_scan s;
+
+        json_scan_init(&s, data, n);
+        json_scan_object(&s);
+        while (!st && json_scan_key(&s, &key)) {
+                if (!json_span_is(&key, "objects")) {
+                        json_scan_skip(&s);
+                        continue;
+                }
+                if (has_objects)
+                        json_scan_fail(&s, s.at, "'objects' once");
+                has_objects = true;
+                json_scan_array(&s);
+                while (!st && json_scan_item(&s))
+                        st = read_object(&s, ret, err);
+        }
+        if (!st)
+                st = json_scan_end(&s, err);
+        return !st && !has_objects ? error_set(err, ST_BAD_DATA, "the body has no array 'objects'") : st;
+}
+
+/* ---- protobuf */
+
+static enum status read_proto_object(struct wire_field *object, struct symbolize_request *r, struct error *err)
+{
+        struct build_id id = { 0 };
+        struct wire_field f;
+        enum status st = ST_OK;
+
+        while (wire_next(&object->bytes, &f)) {
+                if (f.number == OBJECT_BUILD_ID && f.type == WIRE_BYTES) {
+                        if (!build_id_from_bytes(&id, f.bytes.data, f.bytes.size))
+                                return error_set(err, ST_BAD_DATA, "a build_id of %zu bytes at byte %zu", f.bytes.size,
+                                                 (size_t)f.bytes.base);
+                } else if (f.number == OBJECT_ADDRESSES) {
+                        uint64_t address;
+
+                        while (wire_next_number(&f, WIRE_VARINT, &address)) {
+                                st = push(r, address, err);
+                                if (st)
+                                        return st;
+                        }
+                        if (f.bytes.failed)
+                                return reader_error(&f.bytes, err, "protobuf: addresses");
+                }
+        }
+        if (object->bytes.failed)
+                return reader_error(&object->bytes, err, "protobuf: an object");
+        if (!id.size)
+                return error_set(err, ST_BAD_DATA, "the object at byte %zu has no build_id", (size_t)object->bytes.base);
+        return symbolize_request_add_object(r, &id, err);
+}
+
+enum status symbolize_request_read_proto(const void *data, size_t n, struct symbolize_request *ret, struct error *err)
+{
+        struct wire_field f;
+        struct reader r;
+
+        reader_init(&r, data, n);
+        while (wire_next(&r, &f)) {
+                enum status st;
+
+                if (f.number != REQUEST_OBJECTS)
+                        continue;
+                if (f.type != WIRE_BYTES)
+                        return error_set(err, ST_BAD_DATA, "protobuf: objects has a wrong wire type before byte %zu", r.pos);
+                st = read_proto_object(&f, ret, err);
+                if (st)
+                        return st;
+        }
+        return r.failed ? reader_error(&r, err, "protobuf") : ST_OK;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_SYMBOLIZE_REQUEST_H
+#define CAIRN_SERVER_SYMBOLIZE_REQUEST_H
+
+/**
+ * @file
+ * The body of POST /api/v1/symbolize, as JSON or protobuf
+ * (docs/formats/symbolize.md), into two flat arrays: 8 bytes an address, and a
+ * build-id an object.
+ *
+ * Both decoders read the body in one pass and keep nothing of it.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/build_id.h"
+#include "common/error.h"
+
+struct symbolize_object {
+        struct build_id id;
+        size_t end;              /* behind its last address; they begin where those of the object before end */
+};
+
+struct symbolize_request {
+        struct symbolize_object *objects;
+        size_t object_count, object_capacity;
+        uint64_t *addresses;     /* of all objects, in order */
+        size_t address_count, address_capacity;
+};
+
+/**
+ * @param ret zeroed; owned: symbolize_request_deinit(), also on failure.
+ * @return ST_OK; ST_BAD_DATA with the byte; ST_TOO_BIG past LIMIT_SYMBOLIZE_KEYS or LIMIT_SYMBOLIZE_OBJECTS; ST_NO_MEMORY.
+ */
+enum status symbolize_request_read_json(const void *data, size_t n, struct symbolize_request *ret,
+                                        struct error *err) MUST_CHECK;
+enum status symbolize_request_read_proto(const void *data, size_t n, struct symbolize_request *ret,
+                                         struct error *err) MUST_CHECK;
+void symbolize_request_deinit(struct symbolize_request *r);
+
+/** Append an object without addresses, and an address to the last object. */
+enum status symbolize_request_add_object(struct symbolize_request *r, const struct build_id *id,
+                                         struct error *err) MUST_CHECK;
+enum status symbolize_request_add_address(struct symbolize_request *r, uint64_t address, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/symbolize_text.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/json_out.h"
+#include "common/limits.h"
+#include "common/number_table.h"
+#include "common/utf8.h"
+
+struct texts {
+        struct number_table places; /* number -> place in items */
+        const struct rendered **items;
+        size_t count, capacity;
+        struct arena arena;         /* of what items point to */
+};
+
+struct text_cache {
+        pthread_rwlock_t lock;
+        struct texts functions, files;
+};
+
+struct text_reader {
+        struct text_cache *cache;
+        struct symbol_view *view;
+        struct texts functions, files; /* what the cache did not have */
+        struct buf json, name, linkage;
+};
+
+static const struct rendered no_function = {
+        .json = "\"function\":\"\",\"linkage_name\":\"\"", .json_size = 31, .name = "", .linkage = ""
+};
+static const struct rendered no_file = { .json = "\"\"", .json_size = 2, .name = "", .linkage = "" };
+
+static void texts_init(struct texts *t)
+{
+        *t = (struct texts){ 0 };
+        arena_init(&t->arena, LIMIT_SYMBOLIZE_TEXT_BYTES);
+}
+
+static void texts_deinit(struct texts *t)
+{
+        number_table_deinit(&t->places);
+        free(t->items);
+        arena_deinit(&t->arena);
+}
+
+static inline const struct rendered *texts_find(const struct texts *t, uint32_t number)
+{
+        uint32_t place;
+
+        return number_table_get(&t->places, number, &place) ? t->items[place] : NULL;
+}
+
+/* A copy of a text with all it points to; NULL when there is no room. */
+static const struct rendered *texts_add(struct texts *t, const struct rendered *from)
+{
+        struct rendered *to;
+        char *bytes;
+
+        if (t->count == t->capacity) {
+                size_t more = t->capacity ? 2 * t->capacity : 256;
+                const struct rendered **items = reallocarray(t->items, more, sizeof *items);
+
+                if (!items)
+                        return NULL;
+                t->items = items;
+                t->capacity = more;
+        }
+        to = arena_alloc(&t->arena, sizeof *to + from->json_size + from->name_size + from->linkage_size);
+        if (!to || !number_table_add(&t->places, from->number, (uint32_t)t->count))
+                return NULL;
+        bytes = (char *)(to + 1);
+        *to = *from;
+        to->json = memcpy(bytes, from->json, from->json_size);
+        to->name = memcpy(bytes + from->json_size, from->name, from->name_size);
+        to->linkage = memcpy(bytes + from->json_size + from->name_size, from->linkage, from->linkage_size);
+        return t->items[t->count++] = to;
+}
+
+struct text_cache *text_cache_create(void)
+{
+        struct text_cache *c = calloc(1, sizeof *c);
+        pthread_rwlockattr_t attr;
+
+        if (!c)
+                return NULL;
+        pthread_rwlockattr_init(&attr);
+        pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+        pthread_rwlock_init(&c->lock, &attr);
+        pthread_rwlockattr_destroy(&attr);
+        texts_init(&c->functions);
+        texts_init(&c->files);
+        return c;
+}
+
+void text_cache_destroy(struct text_cache *c)
+{
+        if (!c)
+                return;
+        texts_deinit(&c->functions);
+        texts_deinit(&c->files);
+        pthread_rwlock_destroy(&c->lock);
+        free(c);
+}
+
+enum status text_reader_open(struct text_cache *c, struct symbol_view *view, struct text_reader **ret, struct error *err)
+{
+        struct text_reader *r = calloc(1, sizeof *r);
+
+        if (!r)
+                return error_no_memory(err);
+        r->cache = c;
+        r->view = view;
+        texts_init(&r->functions);
+        texts_init(&r->files);
+        buf_init(&r->json, 8 * (LIMIT_NAME_BYTES + LIMIT_DEMANGLED_BYTES));
+        buf_init(&r->name, 3 * (LIMIT_NAME_BYTES + LIMIT_DEMANGLED_BYTES) + 1);
+        buf_init(&r->linkage, 3 * LIMIT_NAME_BYTES + 1);
+        pthread_rwlock_rdlock(&c->lock);
+        *ret = r;
+        return ST_OK;
+}
+
+/* A cache that is full begins anew, which costs little: what is asked for often is back at once. */
+static void keep(struct texts *to, const struct texts *from)
+{
+        for (size_t i = 0; i < from->count; i++) {
+                if (texts_find(to, from->items[i]->number) || texts_add(to, from->items[i]))
+                        continue;
+                texts_deinit(to);
+                texts_init(to);
+        }
+}
+
+void text_reader_close(struct text_reader *r)
+{
+        if (!r)
+                return;
+        pthread_rwlock_unlock(&r->cache->lock);
+        if (r->functions.count || r->files.count) {
+                pthread_rwlock_wrlock(&r->cache->lock);
+                keep(&r->cache->functions, &r->functions);
+                keep(&r->cache->files, &r->files);
+                pthread_rwlock_unlock(&r->cache->lock);
+        }
+        texts_deinit(&r->functions);
+        texts_deinit(&r->files);
+        buf_deinit(&r->json);
+        buf_deinit(&r->name);
+        buf_deinit(&r->linkage);
+        free(r);
+}
+
+static enum status add(struct text_reader *r, struct texts *to, struct rendered *text, const struct rendered **ret,
+                       struct error *err)
+{
+        enum status st = buf_status(&r->json, err, "a name in JSON");
+
+        if (st)
+                return st;
+        text->json = (const char *)r->json.data;
+        text->json_size = (uint32_t)r->json.size;
+        *ret = texts_add(to, text);
+        return *ret ? ST_OK : error_set(err, ST_TOO_BIG, "names of one piece of an answer fill %zu bytes",
+                                        LIMIT_SYMBOLIZE_TEXT_BYTES);
+}
+
+enum status text_reader_function(struct text_reader *r, uint32_t function, const struct rendered **ret, struct error *err)
+{
+        struct rendered text = { .number = function };
+        enum status st;
+
+        *ret = function ? texts_find(&r->cache->functions, function) : &no_function;
+        if (!*ret)
+                *ret = texts_find(&r->functions, function);
+        if (*ret)
+                return ST_OK;
+        st = symbol_view_function(r->view, function, &text.name, &text.linkage, err);
+        if (st)
+                return st;
+        text.name = utf8_clean(text.name, &r->name);
+        text.linkage = utf8_clean(text.linkage, &r->linkage);
+        text.name_size = (uint32_t)strlen(text.name);
+        text.linkage_size = (uint32_t)strlen(text.linkage);
+        buf_clear(&r->json);
+        buf_append_str(&r->json, "\"function\":");
+        json_out_quote(&r->json, text.name, text.name_size);
+        buf_append_str(&r->json, ",\"linkage_name\":");
+        json_out_quote(&r->json, text.linkage, text.linkage_size);
+        return add(r, &r->functions, &text, ret, err);
+}
+
+enum status text_reader_file(struct text_reader *r, uint32_t file, const struct rendered **ret, struct error *err)
+{
+        struct rendered text = { .number = file, .linkage = "" };
+        enum status st;
+
+        *ret = file ? texts_find(&r->cache->files, file) : &no_file;
+        if (!*ret)
+                *ret = texts_find(&r->files, file);
+        if (*ret)
+                return ST_OK;
+        st = symbol_view_file(r->view, file, &text.name, err);
+        if (st)
+                return st;
+        text.name = utf8_clean(text.name, &r->name);
+        text.name_size = (uint32_t)strlen(text.name);
+        buf_clear(&r->json);
+        json_out_quote(&r->json, text.name, text.name_size);
+        return add(r, &r->files, &text, ret, err);
+}

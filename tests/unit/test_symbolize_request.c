@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdlib.h>
+
+#include "common/json_scan.h"
+#include "common/limits.h"
+#include "profile-formats/wire.h"
+#include "server/symbolize_request.h"
+#include "tests/support/suite.h"
+
+static enum status read_json(const char *text, struct symbolize_request *ret, struct error *err)
+{
+        *ret = (struct symbolize_request){ 0 };
+        return symbolize_request_read_json(text, strlen(text), ret, err);
+}
+
+/* Refused with this text, which names the byte. */
+static void refused(const char *text, const char *why)
+{
+        struct symbolize_request r;
+        struct error err = { 0 };
+
+        ck_assert_msg(read_json(text, &r, &err) == ST_BAD_DATA, "%s is taken", text);
+        ck_assert_msg(strstr(err.text, why) != NULL, "%s: '%s', want '%s'", text, err.text, why);
+        symbolize_request_deinit(&r);
+}
+
+START_TEST(members_come_in_any_order_and_unknown_ones_are_skipped)
+{
+        struct symbolize_request r;
+
+        ck_assert_int_eq(read_json(" { \"x\": [1, -2.5e3, {\"y\": [null, true, \"\\u00e9\\\"\"]}, []], \"objects\" : [\n"
+                                   "{\"addresses\":[\"0x10\", \"Ff\",\"0\"],\"build_id\":\"aBcd\",\"z\":{}},"
+                                   "{\"build_id\":\"00\",\"addresses\":[]},"
+                                   "{\"build_id\":\"abcd\",\"addresses\":[\"0xffffffffffffffff\"]}] } ", &r, NULL), ST_OK);
+        ck_assert_uint_eq(r.object_count, 3);
+        ck_assert_uint_eq(r.address_count, 4);
+        ck_assert_uint_eq(r.objects[0].end, 3);
+        ck_assert_uint_eq(r.objects[1].end, 3);
+        ck_assert_uint_eq(r.objects[2].end, 4);
+        ck_assert_uint_eq(r.addresses[1], 0xff);
+        ck_assert_uint_eq(r.addresses[3], UINT64_MAX);
+        ck_assert(build_id_equal(&r.objects[0].id, &r.objects[2].id));
+        symbolize_request_deinit(&r);
+}
+END_TEST
+
+START_TEST(what_is_malformed_is_refused_with_its_byte)
+{
+        refused("", "byte 0: expected an object");
+        refused("[]", "byte 0: expected an object");
+        refused("{}", "no array 'objects'");
+        refused("{\"objects\":[]} x", "byte 15: expected the end");
+        refused("{\"objects\":[],}", "expected text in quotes");
+        refused("{\"objects\":{}}", "byte 11: expected an array");
+        refused("{\"objects\":[],\"objects\":[]}", "'objects' once");
+        refused("{\"objects\":[{\"build_id\":\"ab\"}]}", "expected an object with build_id");
+        refused("{\"objects\":[{\"addresses\":[\"1\"]}]}", "expected an object with build_id");
+        refused("{\"objects\":[{\"build_id\":\"abc\",\"addresses\":[]}]}", "byte 25: expected a build-id");
+        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[1]}]}", "byte 42: expected text in quotes");
+        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"g\"]}]}", "byte 43: expected a hexadecimal address");
+        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"\"]}]}", "expected a hexadecimal address");
+        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"0x\"]}]}", "expected a hexadecimal address");
+        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"10000000000000000\"]}]}", "expected a hexadecimal address");
+        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"1\" \"2\"]}]}", "expected ',' or ']'");
+        refused("{\"x\":\"\\q\",\"objects\":[]}", "expected an escape");
+        refused("{\"x\":01e,\"objects\":[]}", "expected");
+        refused("{\"x\":nul,\"objects\":[]}", "expected a value");
+}
+END_TEST
+
+START_TEST(every_cut_of_a_request_is_refused)
+{
+        static const char whole[] = "{\"a\":[{\"b\":-1.5e-3}],\"objects\":[{\"build_id\":\"abcd\",\"addresses\":[\"0x1\",\"2\"]}]}";
+
+        for (size_t n = 0; n < sizeof whole - 1; n++) {
+                _cleanup_free_ char *copy = malloc(n + 1);
+                struct symbolize_request r = { 0 };
+
+                memcpy(copy, whole, n);
+                ck_assert_int_eq(symbolize_request_read_json(copy, n, &r, NULL), ST_BAD_DATA);
+                symbolize_request_deinit(&r);
+        }
+}
+END_TEST
+
+START_TEST(deep_values_are_refused)
+{
+        _cleanup_buf_ struct buf b;
+        struct symbolize_request r = { 0 };
+        struct error err;
+
+        buf_init(&b, MiB(1));
+        buf_append_str(&b, "{\"x\":");
+        for (unsigned i = 0; i < 100000; i++)
+                buf_append_str(&b, "[");
+        ck_assert_int_eq(symbolize_request_read_json(b.data, b.size, &r, &err), ST_BAD_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, "inside of each other"));
+        symbolize_request_deinit(&r);
+}
+END_TEST
+
+static void put_object(struct buf *b, const char *id, size_t id_size, const uint64_t *addresses, size_t count, bool packed)
+{
+        size_t object = wire_begin(b, 1), column;
+
+        if (!packed)
+                for (size_t i = 0; i < count; i++)
+                        wire_put_varint(b, 2, addresses[i]);
+        wire_put_bytes(b, 1, id, id_size);
+        wire_put_varint(b, 99, 5);
+        if (packed) {
+                column = wire_begin(b, 2);
+                for (size_t i = 0; i < count; i++)
+                        buf_append_uleb128(b, addresses[i]);
+                wire_end(b, column);
+        }
+        wire_end(b, object);
+}
+
+START_TEST(protobuf_says_the_same)
+{
+        static const uint64_t some[] = { 0, 0x1234, UINT64_MAX };
+        struct symbolize_request r = { 0 };
+        _cleanup_buf_ struct buf b;
+        struct error err;
+
+        buf_init(&b, KiB(4));
+        put_object(&b, "\xab\xcd", 2, some, 3, true);
+        put_object(&b, "\x01", 1, some, 2, false);
+        ck_assert_int_eq(symbolize_request_read_proto(b.data, b.size, &r, NULL), ST_OK);
+        ck_assert_uint_eq(r.object_count, 2);
+        ck_assert_uint_eq(r.objects[0].end, 3);
+        ck_assert_uint_eq(r.objects[1].end, 5);
+        ck_assert_uint_eq(r.addresses[2], UINT64_MAX);
+        ck_assert_uint_eq(r.addresses[4], 0x1234);
+        ck_assert_uint_eq(r.objects[0].id.bytes[1], 0xcd);
+        symbolize_request_deinit(&r);
+        for (size_t n = 1; n < b.size; n++) {
+                _cleanup_free_ uint8_t *copy = malloc(n);
+                enum status st;
+
+                memcpy(copy, b.data, n);
+                st = symbolize_request_read_proto(copy, n, &r, &err);
+                ck_assert(st == ST_BAD_DATA || (st == ST_OK && r.object_count == 1)); /* cut between two objects */
+                symbolize_request_deinit(&r);
+        }
+        buf_clear(&b);
+        put_object(&b, "", 0, some, 3, true);
+        ck_assert_int_eq(symbolize_request_read_proto(b.data, b.size, &r, &err), ST_BAD_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, "build_id of 0 bytes"));
+        symbolize_request_deinit(&r);
+}
+END_TEST
+
+START_TEST(too_many_addresses_are_too_big)
+{
+        struct symbolize_request r = { 0 };
+        _cleanup_buf_ struct buf b;
+        size_t object, column;
+        struct error err;
+
+        buf_init(&b, MiB(16));
+        object = wire_begin(&b, 1);
+        wire_put_bytes(&b, 1, "x", 1);
+        column = wire_begin(&b, 2);
+        for (size_t i = 0; i < LIMIT_SYMBOLIZE_KEYS + 1; i++)
+                buf_append_u8(&b, 1);
+        wire_end(&b, column);
+        wire_end(&b, object);
+        ck_assert_int_eq(symbolize_request_read_proto(b.data, b.size, &r, &err), ST_TOO_BIG);
+        symbolize_request_deinit(&r);
+}
+END_TEST
+
+START_TEST(numbers_are_read_exactly)
+{
+        static const struct {
+                const char *text;
+                bool fits;
+                int64_t value;
+        } cases[] = {
+                { "0", true, 0 }, { "-1", true, -1 }, { "9223372036854775807", true, INT64_MAX },
+                { "9223372036854775808", false, 0 }, { "99999999999999999999", false, 0 }, { "1.0", false, 0 },
+                { "1e3", false, 0 }, { "01", false, 0 }, { "-", false, 0 }, { "", false, 0 }, { "\"1\"", false, 0 },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct json_scan s;
+                int64_t v = 7;
+
+                json_scan_init(&s, cases[i].text, strlen(cases[i].text));
+                ck_assert_msg(json_scan_int(&s, &v) == cases[i].fits, "%s", cases[i].text);
+                ck_assert_int_eq(v, cases[i].fits ? cases[i].value : 7);
+        }
+}
+END_TEST
+
+TEST_SUITE("symbolize_request", members_come_in_any_order_and_unknown_ones_are_skipped,
+           what_is_malformed_is_refused_with_its_byte, every_cut_of_a_request_is_refused, deep_values_are_refused,
+           protobuf_says_the_same, too_many_addresses_are_too_big, numbers_are_read_exactly)
