@@ -93,7 +93,7 @@ $(O)/%.o: %.c | generated
 	$(if $(Q),@echo "  CC     $<")
 	$(Q)$(CC) $(CPPFLAGS) $(BANNED) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
-$(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h unwind-tables/row.h)
+$(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h unwind-tables/row.h unwind-tables/unwind_step.h)
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  BPF    $<")
 	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -O2 -g -Wall -Wextra -I. -I/usr/include/$(ARCH)-linux-gnu \

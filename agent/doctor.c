@@ -186,7 +186,7 @@ static void stack_depth(struct doctor *d)
         unsigned n;
 
         first_line_of("/proc/sys/kernel/perf_event_max_stack", depth, sizeof depth);
-        add(d, "stack depth", SAMPLER_AUTO, sscanf(depth, "%u", &n) == 1 && n < SAMPLE_STACK_MAX ? DOCTOR_LESS : DOCTOR_OK,
+        add(d, "stack depth", SAMPLER_AUTO, sscanf(depth, "%u", &n) == 1 && n < SAMPLE_KERNEL_STACK_MAX ? DOCTOR_LESS : DOCTOR_OK,
             "set kernel.perf_event_max_stack to 127: else deep stacks are cut",
             "kernel.perf_event_max_stack is %s", depth);
 }

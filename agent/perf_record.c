@@ -138,12 +138,12 @@ enum status perf_record_parse(const void *bytes, size_t n, bool registers, struc
         return ST_OK;
 }
 
-void perf_record_stacks(const struct perf_record *r, struct sample_stack *kernel_ret, struct sample_stack *user_ret)
+void perf_record_stacks(const struct perf_record *r, struct sample_walk *kernel_ret, struct sample_walk *user_ret)
 {
-        struct sample_stack *half = NULL;
+        struct sample_walk *half = NULL;
 
         kernel_ret->frame_count = user_ret->frame_count = 0;
-        kernel_ret->walk = user_ret->walk = SAMPLE_WALK_FRAME_POINTERS;
+        kernel_ret->end = user_ret->end = SAMPLE_END_UNKNOWN;
         for (uint64_t i = 0; i < r->chain_count; i++) {
                 uint64_t addr;
 

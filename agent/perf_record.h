@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/sample.h"
+#include "agent/sampler.h"
 #include "common/error.h"
 
 enum perf_record_kind {
@@ -51,6 +51,6 @@ enum status perf_record_parse(const void *bytes, size_t n, bool registers, struc
  * Cut a sample's call chain at its context marks. What lies past SAMPLE_STACK_MAX
  * in a half is left out, and so are a hypervisor's and a guest's addresses.
  */
-void perf_record_stacks(const struct perf_record *r, struct sample_stack *kernel_ret, struct sample_stack *user_ret);
+void perf_record_stacks(const struct perf_record *r, struct sample_walk *kernel_ret, struct sample_walk *user_ret);
 
 #endif

@@ -9,7 +9,7 @@
 #include "profile-formats/return_address.h"
 
 #define TYPE_ID "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1)
+#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1) /* either half may come from perf events */
 
 struct build {
         const struct profile_context *c;
@@ -132,10 +132,27 @@ static enum status user_frame(struct build *b, struct process *process, uint64_t
         return st ? st : location(b, l, NULL, ret);
 }
 
-static enum status kernel_frames(struct build *b, const struct sample_stack *s, uint32_t *to, uint32_t *count)
+/* One half of a stack, borrowed from the batch. */
+struct half {
+        const uint64_t *frames;
+        uint32_t count;
+        uint32_t end;
+};
+
+static struct half half(const struct sample_batch *batch, uint64_t hash)
 {
-        for (uint32_t depth = 0; s && depth < s->frame_count && depth < SAMPLE_STACK_MAX; depth++) {
-                uint64_t addr = profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s->frames[depth], depth, false);
+        const struct sample_stack *s = sample_batch_stack(batch, hash);
+
+        if (!s)
+                return (struct half){ .end = SAMPLE_END_UNKNOWN };
+        return (struct half){ batch->frames + s->first_frame,
+                              s->frame_count < SAMPLE_STACK_MAX ? s->frame_count : SAMPLE_STACK_MAX, s->end };
+}
+
+static enum status kernel_frames(struct build *b, struct half s, uint32_t *to, uint32_t *count)
+{
+        for (uint32_t depth = 0; depth < s.count; depth++) {
+                uint64_t addr = profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s.frames[depth], depth, false);
                 enum status st = addr ? kernel_frame(b, addr, &to[*count]) : ST_OK;
 
                 if (st)
@@ -145,16 +162,17 @@ static enum status kernel_frames(struct build *b, const struct sample_stack *s, 
         return ST_OK;
 }
 
-static enum status user_frames(struct build *b, struct process *process, const struct sample_stack *s, bool in_syscall,
-                               uint32_t *to, uint32_t *count)
+static enum status user_frames(struct build *b, struct process *process, struct half s, bool in_syscall, uint32_t *to,
+                               uint32_t *count)
 {
         bool end = false;
 
-        b->stats->stacks += s != NULL;
-        for (uint32_t i = 0; s && i < s->frame_count && i < SAMPLE_STACK_MAX && !end; i++) {
+        b->stats->stacks += s.count != 0;
+        for (uint32_t i = 0; i < s.count && !end; i++) {
                 /* A system call is a call: the instruction that made it lies before the saved pc. */
                 uint32_t depth = i + in_syscall;
-                uint64_t addr = profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s->frames[i], depth, false);
+                uint64_t addr = profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s.frames[i] & ~SAMPLE_FRAME_EXACT, depth,
+                                                       s.frames[i] & SAMPLE_FRAME_EXACT);
                 bool is_frame;
                 enum status st;
 
@@ -171,8 +189,7 @@ static enum status user_frames(struct build *b, struct process *process, const s
 static enum status stack(struct build *b, const struct sample_batch *batch, const struct sample_key *key,
                          struct process *process, uint32_t *ret)
 {
-        const struct sample_stack *kernel = sample_batch_stack(batch, key->kernel_stack);
-        const struct sample_stack *user = sample_batch_stack(batch, key->user_stack);
+        struct half kernel = half(batch, key->kernel_stack), user = half(batch, key->user_stack);
         uint32_t frames[FRAMES_MAX], count = 0;
         enum status st = kernel_frames(b, kernel, frames, &count);
 
@@ -185,8 +202,8 @@ static enum status stack(struct build *b, const struct sample_batch *batch, cons
         st = profile_add_stack(b->p, frames, count, ret, b->err);
         if (st)
                 return st;
-        b->p->stacks.items[*ret].truncated = (kernel && kernel->frame_count >= SAMPLE_STACK_MAX) ||
-                                             (user && user->frame_count >= SAMPLE_STACK_MAX);
+        b->p->stacks.items[*ret].truncated = kernel.count >= SAMPLE_KERNEL_STACK_MAX || user.end == SAMPLE_END_TOO_DEEP ||
+                                             (user.end == SAMPLE_END_UNKNOWN && user.count >= SAMPLE_KERNEL_STACK_MAX);
         return id_table_put(&b->stacks, frames, count * sizeof *frames, *ret) ? ST_OK : error_no_memory(b->err);
 }
 

@@ -31,11 +31,35 @@ static void *grow(void *items, size_t count, size_t *capacity, size_t limit, siz
         return grown;
 }
 
+static bool add_stack(struct sample_counts *c, const struct sample_walk *s, uint32_t at)
+{
+        struct sample_stack *stacks = grow(c->batch.stacks, at, &c->stack_capacity, LIMIT_AGENT_STACKS, sizeof *stacks);
+        size_t frames = c->batch.frame_count + s->frame_count;
+
+        if (!stacks)
+                return false;
+        c->batch.stacks = stacks;
+        if (frames > c->frame_capacity) {
+                size_t wanted = frames + frames / 2 + SAMPLE_STACK_MAX;
+                uint64_t *grown = reallocarray(c->batch.frames, wanted, sizeof *grown);
+
+                if (!grown)
+                        return false;
+                c->batch.frames = grown;
+                c->frame_capacity = wanted;
+        }
+        stacks[at] = (struct sample_stack){ .hash = at + 1ull, .first_frame = c->batch.frame_count,
+                                            .frame_count = s->frame_count, .end = s->end };
+        memcpy(c->batch.frames + c->batch.frame_count, s->frames, s->frame_count * sizeof *s->frames);
+        c->batch.frame_count = frames;
+        c->batch.stack_count++;
+        return true;
+}
+
 /* *ret: 0 for an empty stack. */
-static bool number_of_stack(struct sample_counts *c, const struct sample_stack *s, __u64 *ret)
+static bool number_of_stack(struct sample_counts *c, const struct sample_walk *s, __u64 *ret)
 {
         size_t bytes = s->frame_count * sizeof *s->frames;
-        struct sample_stack_entry *grown;
         uint32_t at;
 
         *ret = 0;
@@ -43,24 +67,15 @@ static bool number_of_stack(struct sample_counts *c, const struct sample_stack *
                 return true;
         if (!id_table_find(&c->stacks, s->frames, bytes, &at)) {
                 at = (uint32_t)c->batch.stack_count;
-                grown = grow(c->batch.stacks, at, &c->stack_capacity, LIMIT_AGENT_STACKS, sizeof *grown);
-                if (!grown)
+                if (!add_stack(c, s, at) || !id_table_put(&c->stacks, s->frames, bytes, at))
                         return false;
-                c->batch.stacks = grown;
-                if (!id_table_put(&c->stacks, s->frames, bytes, at))
-                        return false;
-                grown[at].hash = at + 1;
-                grown[at].stack.frame_count = s->frame_count;
-                grown[at].stack.walk = s->walk;
-                memcpy(grown[at].stack.frames, s->frames, bytes);
-                c->batch.stack_count++;
         }
-        *ret = at + 1;
+        *ret = at + 1ull;
         return true;
 }
 
-enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, const struct sample_stack *kernel,
-                                   const struct sample_stack *user)
+enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, const struct sample_walk *kernel,
+                                   const struct sample_walk *user)
 {
         struct sample_count *grown;
         uint32_t at;

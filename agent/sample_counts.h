@@ -15,7 +15,7 @@
 
 struct sample_counts {
         struct sample_batch batch; /* owned */
-        size_t count_capacity, stack_capacity;
+        size_t count_capacity, stack_capacity, frame_capacity;
         struct id_table keys, stacks;
 };
 
@@ -26,8 +26,8 @@ void sample_counts_deinit(struct sample_counts *c);
  * @param key  without its stacks; they are filled in. Padding and what lies behind a name is 0.
  * @return STAT_SAMPLES, or STAT_LOST_COUNTS_FULL or STAT_LOST_STACKS_FULL without room.
  */
-enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, const struct sample_stack *kernel,
-                                   const struct sample_stack *user);
+enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, const struct sample_walk *kernel,
+                                   const struct sample_walk *user);
 
 /** Take all of it and begin anew. @param ret  owned. */
 void sample_counts_take(struct sample_counts *c, struct sample_batch *ret);

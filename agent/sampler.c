@@ -100,30 +100,24 @@ unsigned sampler_cpu_count(const struct sampler *s)
 
 static int compare_stacks(const void *a, const void *b)
 {
-        uint64_t x = ((const struct sample_stack_entry *)a)->hash, y = ((const struct sample_stack_entry *)b)->hash;
+        uint64_t x = ((const struct sample_stack *)a)->hash, y = ((const struct sample_stack *)b)->hash;
 
         return x < y ? -1 : x > y;
-}
-
-void sample_batch_sort(struct sample_batch *b)
-{
-        if (b->stack_count)
-                qsort(b->stacks, b->stack_count, sizeof *b->stacks, compare_stacks);
 }
 
 void sample_batch_deinit(struct sample_batch *b)
 {
         free(b->counts);
         free(b->stacks);
+        free(b->frames);
         *b = (struct sample_batch){ 0 };
 }
 
 const struct sample_stack *sample_batch_stack(const struct sample_batch *b, uint64_t hash)
 {
-        struct sample_stack_entry wanted = { .hash = hash };
-        const struct sample_stack_entry *e = NULL;
+        struct sample_stack wanted = { .hash = hash };
 
-        if (hash && b->stack_count)
-                e = bsearch(&wanted, b->stacks, b->stack_count, sizeof wanted, compare_stacks);
-        return e ? &e->stack : NULL;
+        if (!hash || !b->stack_count)
+                return NULL;
+        return bsearch(&wanted, b->stacks, b->stack_count, sizeof wanted, compare_stacks);
 }

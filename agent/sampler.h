@@ -43,22 +43,33 @@ struct sampler_options {
         void *ctx;
 };
 
-/** All that one interval counted. Stacks are sorted by hash. */
 struct sample_count {
         struct sample_key key;
         uint64_t count;
 };
 
-struct sample_stack_entry {
-        uint64_t hash;
-        struct sample_stack stack;
+/** One half of a stack on its way into a batch. */
+struct sample_walk {
+        uint32_t frame_count;
+        uint32_t end; /* enum sample_end */
+        uint64_t frames[SAMPLE_STACK_MAX]; /* leaf first; SAMPLE_FRAME_EXACT may be set in a user frame */
 };
 
+struct sample_stack {
+        uint64_t hash;
+        size_t first_frame; /* of the batch's frames */
+        uint32_t frame_count;
+        uint32_t end;
+};
+
+/** All that one interval counted. Stacks are sorted by hash. */
 struct sample_batch {
         struct sample_count *counts; /* owned */
         size_t count_count;
-        struct sample_stack_entry *stacks; /* owned */
+        struct sample_stack *stacks; /* owned */
         size_t stack_count;
+        uint64_t *frames;            /* owned */
+        size_t frame_count;
 };
 
 void sample_batch_deinit(struct sample_batch *b);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler_internal.h"
 
-#include <assert.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
@@ -11,17 +10,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/bpf_drain.h"
 #include "bpf/sample.skel.h"
 #include "common/limits.h"
-
-#define BATCH_ENTRIES 256
 
 struct bpf_sampler {
         struct sampler base;
         struct sample_bpf *bpf;
         struct bpf_link **links; /* one for each possible CPU, NULL when offline */
         int cpu_count, attached;
-        int counts_fd[2], stacks_fd[2];
+        int counts_fd[2], chunks_fd[2];
         struct ring_buffer *notices;
         void (*on_process)(void *ctx, const struct sample_notice *notice);
         void *ctx;
@@ -44,7 +42,9 @@ static int on_notice(void *ctx, void *data, size_t size)
         return 0;
 }
 
-/* Every sample needs at most one key and two stacks, so these maps are full only past the limits. */
+#define CHUNKS_PER_SAMPLE 4 /* of two stacks; most are shared by many samples */
+
+/* Every sample needs at most one key and few chunks, so these maps are full only past the limits. */
 static uint32_t entries_for(const struct sampler_options *o, int cpus, uint64_t each, uint64_t limit)
 {
         uint64_t n = (o->frequency_hz + 1) * (o->interval_s + 1) * (uint64_t)cpus * each;
@@ -52,7 +52,7 @@ static uint32_t entries_for(const struct sampler_options *o, int cpus, uint64_t 
         return (uint32_t)(n < 1024 ? 1024 : n > limit ? limit : n);
 }
 
-static enum status make_half(struct bpf_sampler *s, uint32_t half, uint32_t keys, uint32_t stacks, struct error *err)
+static enum status make_half(struct bpf_sampler *s, uint32_t half, uint32_t keys, uint32_t chunks, struct error *err)
 {
         int fd;
 
@@ -60,12 +60,12 @@ static enum status make_half(struct bpf_sampler *s, uint32_t half, uint32_t keys
         if (fd < 0)
                 return error_os(err, -fd, "cannot create the BPF map of %u keys", keys);
         s->counts_fd[half] = fd;
-        fd = bpf_map_create(BPF_MAP_TYPE_HASH, "stacks", sizeof(uint64_t), sizeof(struct sample_stack), stacks, NULL);
+        fd = bpf_map_create(BPF_MAP_TYPE_HASH, "chunks", sizeof(uint64_t), sizeof(struct sample_chunk), chunks, NULL);
         if (fd < 0)
-                return error_os(err, -fd, "cannot create the BPF map of %u stacks", stacks);
-        s->stacks_fd[half] = fd;
+                return error_os(err, -fd, "cannot create the BPF map of %u chunks", chunks);
+        s->chunks_fd[half] = fd;
         if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.counts), &half, &s->counts_fd[half], BPF_ANY) < 0 ||
-            bpf_map_update_elem(bpf_map__fd(s->bpf->maps.stacks), &half, &s->stacks_fd[half], BPF_ANY) < 0)
+            bpf_map_update_elem(bpf_map__fd(s->bpf->maps.chunks), &half, &s->chunks_fd[half], BPF_ANY) < 0)
                 return error_os(err, errno, "cannot put half %u into the BPF double buffer", half);
         return ST_OK;
 }
@@ -73,7 +73,7 @@ static enum status make_half(struct bpf_sampler *s, uint32_t half, uint32_t keys
 static enum status load(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
 {
         uint32_t keys = entries_for(o, s->cpu_count, 1, LIMIT_AGENT_KEYS);
-        uint32_t stacks = entries_for(o, s->cpu_count, 2, LIMIT_AGENT_STACKS);
+        uint32_t chunks = entries_for(o, s->cpu_count, CHUNKS_PER_SAMPLE, LIMIT_AGENT_CHUNKS);
         uint64_t seed = 1;
         enum status st = ST_OK;
         int e;
@@ -91,7 +91,7 @@ static enum status load(struct bpf_sampler *s, const struct sampler_options *o, 
         if (e)
                 return error_os(err, -e, "the kernel refuses the BPF program (cairn-agent --doctor says what is missing)");
         for (uint32_t half = 0; half < 2 && !st; half++)
-                st = make_half(s, half, keys, stacks, err);
+                st = make_half(s, half, keys, chunks, err);
         for (size_t i = 0; i < o->tgid_count && !st; i++) {
                 uint32_t one = 1;
 
@@ -171,8 +171,8 @@ static void destroy(struct sampler *base)
         for (int i = 0; i < 2; i++) {
                 if (s->counts_fd[i] >= 0)
                         close(s->counts_fd[i]);
-                if (s->stacks_fd[i] >= 0)
-                        close(s->stacks_fd[i]);
+                if (s->chunks_fd[i] >= 0)
+                        close(s->chunks_fd[i]);
         }
         sample_bpf__destroy(s->bpf);
         free(s);
@@ -190,71 +190,22 @@ static void consume(struct sampler *base)
 
 /* ---- draining ------------------------------------------------------------ */
 
-/* Take every entry out of a hash map into one array of (key, value) rows. */
-static enum status take_all(int fd, size_t key_size, size_t value_size, void **rows_ret, size_t *count_ret,
-                            struct error *err)
-{
-        _cleanup_free_ uint8_t *keys = reallocarray(NULL, BATCH_ENTRIES, key_size);
-        _cleanup_free_ uint8_t *values = reallocarray(NULL, BATCH_ENTRIES, value_size);
-        _cleanup_free_ uint8_t *rows = NULL;
-        size_t row_size = key_size + value_size, count = 0;
-        uint32_t position = 0;
-        bool first = true, more = true;
-
-        if (!keys || !values)
-                return error_no_memory(err);
-        while (more) {
-                uint32_t n = BATCH_ENTRIES;
-                uint8_t *grown;
-
-                if (bpf_map_lookup_and_delete_batch(fd, first ? NULL : &position, &position, keys, values, &n,
-                                                    NULL) < 0) {
-                        if (errno != ENOENT)
-                                return error_os(err, errno, "cannot drain a BPF map");
-                        more = false;
-                }
-                first = false;
-                if (n == 0)
-                        continue;
-                grown = reallocarray(rows, count + n, row_size);
-                if (!grown)
-                        return error_no_memory(err);
-                rows = grown;
-                for (uint32_t i = 0; i < n; i++, count++) {
-                        memcpy(rows + count * row_size, keys + i * key_size, key_size);
-                        memcpy(rows + count * row_size + key_size, values + i * value_size, value_size);
-                }
-        }
-        *rows_ret = steal_ptr(rows);
-        *count_ret = count;
-        return ST_OK;
-}
-
-/* A row of take_all() is one of these structs. */
-static_assert(sizeof(struct sample_count) == sizeof(struct sample_key) + sizeof(uint64_t), "no padding");
-static_assert(sizeof(struct sample_stack_entry) == sizeof(uint64_t) + sizeof(struct sample_stack), "no padding");
-
 static enum status drain(struct sampler *base, struct sample_batch *ret, struct error *err)
 {
         struct bpf_sampler *s = (struct bpf_sampler *)base;
         _cleanup_sample_batch_ struct sample_batch b = { 0 };
         uint32_t full = s->bpf->bss->active & 1;
-        void *rows = NULL;
         enum status st;
 
         __atomic_store_n(&s->bpf->bss->active, full ^ 1, __ATOMIC_SEQ_CST);
         /* Returns after every program that may still use the full half. */
         if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.counts), &full, &s->counts_fd[full], BPF_ANY) < 0)
                 return error_os(err, errno, "cannot turn the BPF double buffer over");
-        st = take_all(s->counts_fd[full], sizeof(struct sample_key), sizeof(uint64_t), &rows, &b.count_count, err);
+        st = bpf_drain_counts(s->counts_fd[full], &b, err);
+        if (!st)
+                st = bpf_drain_chunks(s->chunks_fd[full], &b, err);
         if (st)
                 return st;
-        b.counts = rows;
-        st = take_all(s->stacks_fd[full], sizeof(uint64_t), sizeof(struct sample_stack), &rows, &b.stack_count, err);
-        if (st)
-                return st;
-        b.stacks = rows;
-        sample_batch_sort(&b);
         *ret = b;
         b = (struct sample_batch){ 0 };
         return ST_OK;
@@ -298,7 +249,7 @@ enum status sampler_create_bpf(const struct sampler_options *o, struct sampler *
                 return error_no_memory(err);
         s->base = (struct sampler){ .ops = &OPS, .has_kernel = true };
         for (int i = 0; i < 2; i++)
-                s->counts_fd[i] = s->stacks_fd[i] = -1;
+                s->counts_fd[i] = s->chunks_fd[i] = -1;
         s->on_process = o->on_process;
         s->ctx = o->ctx;
         libbpf_set_print(quiet);

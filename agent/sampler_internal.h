@@ -27,7 +27,4 @@ struct sampler {
 enum status sampler_create_bpf(const struct sampler_options *o, struct sampler **ret, struct error *err) MUST_CHECK;
 enum status sampler_create_perf(const struct sampler_options *o, struct sampler **ret, struct error *err) MUST_CHECK;
 
-/** Bring the stacks into the order that sample_batch_stack() wants. */
-void sample_batch_sort(struct sample_batch *b);
-
 #endif

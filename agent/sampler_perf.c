@@ -26,7 +26,7 @@ struct perf_sampler {
         struct perf_threads threads;
         struct perf_tasks tasks;
         struct sample_counts counts;
-        struct sample_stack kernel_stack, user_stack; /* scratch */
+        struct sample_walk kernel_stack, user_stack; /* scratch */
         struct perf_record *next;  /* owned; the next record of each buffer */
         bool *has_next;            /* owned */
         uint32_t *tgids;           /* owned */
@@ -65,7 +65,7 @@ static void count(struct perf_sampler *s, struct perf_task *task, const struct p
         if (result != STAT_SAMPLES)
                 return;
         s->stats[STAT_NO_USER_STACK] += !task->kernel_thread && !s->user_stack.frame_count;
-        s->stats[STAT_TRUNCATED] += s->kernel_stack.frame_count + s->user_stack.frame_count >= SAMPLE_STACK_MAX;
+        s->stats[STAT_TRUNCATED] += s->kernel_stack.frame_count + s->user_stack.frame_count >= SAMPLE_KERNEL_STACK_MAX;
         task->stale = task->stale || !task->sampled;
         task->sampled = true;
 }

@@ -22,13 +22,9 @@ struct task_struct {
         char comm[16];
 };
 
-/* Both architectures' names; only the one that exists is ever read (arch.h). */
-struct pt_regs {
-        unsigned long orig_ax; /* x86-64: system call number, -1 after interrupts and exceptions */
-        int syscallno;         /* aarch64: the same, 32 bits wide */
-};
-
 #pragma clang attribute pop
+
+struct pt_regs; /* arch.h */
 
 #define PF_KTHREAD 0x00200000 /* of task_struct.flags; include/linux/sched.h */
 

@@ -3,7 +3,7 @@
  * Runs at every tick of the CPU clock of every CPU: takes both halves of the
  * stack that was interrupted and counts it.
  *
- * Double buffer. Each of `counts` and `stacks` holds two maps. The program
+ * Double buffer. Each of `counts` and `chunks` holds two maps. The program
  * reads `active` once and works in that half only. The agent turns `active`
  * over, then replaces an entry of a map in a map, which returns only after
  * every program that ran before has ended (maybe_wait_bpf_programs() in
@@ -21,6 +21,7 @@
 
 #include "bpf/arch.h"
 #include "bpf/sample.h"
+#include "bpf/unwind_user.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -36,11 +37,11 @@ struct counts_map {
         __uint(value_size, sizeof(__u64));
 };
 
-struct stacks_map {
+struct chunks_map {
         __uint(type, BPF_MAP_TYPE_HASH);
         __uint(max_entries, 1024);
         __uint(key_size, sizeof(__u64));
-        __uint(value_size, sizeof(struct sample_stack));
+        __uint(value_size, sizeof(struct sample_chunk));
 };
 
 struct {
@@ -54,14 +55,14 @@ struct {
         __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
         __uint(max_entries, 2);
         __type(key, __u32);
-        __array(values, struct stacks_map);
-} stacks SEC(".maps");
+        __array(values, struct chunks_map);
+} chunks SEC(".maps");
 
 struct {
         __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
         __uint(max_entries, 1);
         __type(key, __u32);
-        __type(value, struct sample_stack);
+        __type(value, struct unwind_walk);
 } scratch SEC(".maps");
 
 struct {
@@ -104,37 +105,95 @@ static __always_inline void count(__u32 stat)
                 *n += 1;
 }
 
-static __always_inline __u64 stack_hash(const struct sample_stack *s)
+static __always_inline __u64 chunk_hash(const struct sample_chunk *c)
 {
-        __u64 h = hash_seed ^ s->frame_count;
+        __u64 h = hash_seed ^ c->next ^ c->frame_count ^ ((__u64)c->end << 32);
 
-        for (__u32 i = 0; i < SAMPLE_STACK_MAX; i++) {
-                if (i >= s->frame_count)
+        for (__u32 i = 0; i < SAMPLE_CHUNK_FRAMES; i++) {
+                if (i >= c->frame_count)
                         break;
-                h = (h ^ s->frames[i]) * 0x9e3779b97f4a7c15ull;
+                h = (h ^ c->frames[i]) * 0x9e3779b97f4a7c15ull;
                 h ^= h >> 29;
         }
         return h ? h : 1;
 }
 
-/* 0: stored, *hash_ret 0 when there is no such half; -1: no room. */
-static __always_inline int store_half(void *ctx, void *map, struct sample_stack *s, __u64 flags, __u64 *hash_ret)
+/* Store a chunk that has all but its hash. 0, or -1 when there is no room. */
+__noinline int store_chunk(struct sample_chunk *c, __u32 half, __u64 *hash)
 {
-        long n = bpf_get_stack(ctx, s->frames, sizeof s->frames, flags);
-        __u64 hash;
+        void *map = bpf_map_lookup_elem(&chunks, &half);
 
-        *hash_ret = 0;
-        if (n <= 0)
-                return 0;
-        s->frame_count = (__u32)n / sizeof s->frames[0];
-        s->walk = SAMPLE_WALK_FRAME_POINTERS;
-        if (s->frame_count >= SAMPLE_STACK_MAX)
-                count(STAT_TRUNCATED);
-        hash = stack_hash(s);
-        if (!bpf_map_lookup_elem(map, &hash) && bpf_map_update_elem(map, &hash, s, BPF_ANY) < 0)
+        if (!c || !hash || !map)
                 return -1;
-        *hash_ret = hash;
+        *hash = chunk_hash(c);
+        return !bpf_map_lookup_elem(map, hash) && bpf_map_update_elem(map, hash, c, BPF_ANY) < 0 ? -1 : 0;
+}
+
+/* Store the frames of w, last chunk first. *ret: 0 without frames. -1: no room. */
+static __always_inline int store_frames(struct unwind_walk *w, __u32 half, __u64 *ret)
+{
+        __u64 next = 0;
+
+        *ret = 0;
+        for (__u32 i = SAMPLE_CHUNKS_MAX; i > 0; i--) {
+                __u32 first = (i - 1) * SAMPLE_CHUNK_FRAMES;
+                struct sample_chunk *c = &w->chunks[i - 1];
+
+                if (w->frame_count <= first)
+                        continue;
+                c->frame_count = w->frame_count - first < SAMPLE_CHUNK_FRAMES ? w->frame_count - first :
+                                                                                SAMPLE_CHUNK_FRAMES;
+                c->end = i == 1 ? w->end : 0;
+                c->next = next;
+                if (store_chunk(c, half, &next) < 0)
+                        return -1;
+        }
+        *ret = next;
         return 0;
+}
+
+/* The kernel half: the kernel walks itself. */
+static __always_inline void walk_kernel(void *ctx, struct unwind_walk *w)
+{
+        w->frame_count = 0;
+        w->end = SAMPLE_END_UNKNOWN;
+        for (__u32 i = 0; i < (SAMPLE_KERNEL_STACK_MAX + SAMPLE_CHUNK_FRAMES - 1) / SAMPLE_CHUNK_FRAMES; i++) {
+                long n = bpf_get_stack(ctx, w->chunks[i].frames, sizeof w->chunks[i].frames, i * SAMPLE_CHUNK_FRAMES);
+
+                if (n <= 0)
+                        break;
+                w->frame_count += (__u32)n / sizeof(__u64);
+                if (n < (long)sizeof w->chunks[i].frames)
+                        break;
+        }
+}
+
+/* The user half. False when there is none. */
+static __always_inline int walk_user(const struct sample_process *process, const struct arch_regs *regs,
+                                     struct unwind_walk *w)
+{
+        struct unwind_process *known_mappings = bpf_map_lookup_elem(&processes, &process->tgid);
+
+        w->frame_count = 0;
+        w->end = SAMPLE_END_TOO_DEEP;
+        w->process.mapping_count = 0;
+        w->mapping.start = w->mapping.end = 0;
+        if (known_mappings)
+                w->process = *known_mappings;
+        if (w->process.exec_id != process->exec_id || w->process.start_boot_ns != process->start_boot_ns)
+                w->process.mapping_count = 0;
+        arch_unwind_regs(regs, &w->regs);
+        if (!arch_is_64_bit(regs)) {
+                w->chunks[0].frames[0] = w->regs.pc;
+                w->frame_count = 1;
+                w->end = SAMPLE_END_OTHER_WIDTH;
+                return 1;
+        }
+        for (__u32 i = 0; i <= SAMPLE_STACK_MAX; i++) {
+                if (unwind_frame(w))
+                        break;
+        }
+        return w->frame_count != 0;
 }
 
 static __always_inline void notify(const struct sample_process *process, struct task_struct *leader,
@@ -162,9 +221,10 @@ int sample_cpu(void *ctx)
         __u32 half = *(volatile __u32 *)&active & 1;
         __u32 zero = 0;
         struct sample_key key = {};
-        struct sample_stack *s;
+        struct arch_regs regs;
+        struct unwind_walk *w;
         struct task_struct *task, *leader;
-        void *counts_half, *stacks_half;
+        void *counts_half;
         struct mm_struct *mm;
         __u64 *n, one = 1, executable_pages = 0;
 
@@ -173,10 +233,9 @@ int sample_cpu(void *ctx)
         key.process.tgid = pid_tgid >> 32;
         if (filter_tgids && !bpf_map_lookup_elem(&wanted, &key.process.tgid))
                 return 0;
-        s = bpf_map_lookup_elem(&scratch, &zero);
+        w = bpf_map_lookup_elem(&scratch, &zero);
         counts_half = bpf_map_lookup_elem(&counts, &half);
-        stacks_half = bpf_map_lookup_elem(&stacks, &half);
-        if (!s || !counts_half || !stacks_half) {
+        if (!w || !counts_half) {
                 count(STAT_LOST_NO_BUFFER);
                 return 0;
         }
@@ -190,21 +249,31 @@ int sample_cpu(void *ctx)
                 executable_pages = BPF_CORE_READ(mm, exec_vm);
         notify(&key.process, leader, executable_pages);
 
-        if (store_half(ctx, stacks_half, s, 0, &key.kernel_stack) < 0) {
+        walk_kernel(ctx, w);
+        if (w->frame_count >= SAMPLE_KERNEL_STACK_MAX)
+                count(STAT_TRUNCATED);
+        if (store_frames(w, half, &key.kernel_stack) < 0) {
                 count(STAT_LOST_STACKS_FULL);
                 return 0;
         }
         if (BPF_CORE_READ(task, flags) & PF_KTHREAD) {
                 key.flags |= SAMPLE_KERNEL_THREAD;
         } else if (mm) { /* else it is ending */
-                if (store_half(ctx, stacks_half, s, BPF_F_USER_STACK, &key.user_stack) < 0) {
-                        count(STAT_LOST_STACKS_FULL);
-                        return 0;
-                }
-                if (!key.user_stack)
+                if (bpf_probe_read_kernel(&regs, sizeof regs, (const void *)bpf_task_pt_regs(task)) ||
+                    !walk_user(&key.process, &regs, w)) {
                         count(STAT_NO_USER_STACK);
-                if (key.kernel_stack && arch_in_syscall((struct pt_regs *)bpf_task_pt_regs(task)))
-                        key.flags |= SAMPLE_IN_SYSCALL;
+                } else {
+                        if (store_frames(w, half, &key.user_stack) < 0) {
+                                count(STAT_LOST_STACKS_FULL);
+                                return 0;
+                        }
+                        if (w->frame_count >= SAMPLE_STACK_MAX)
+                                count(STAT_TRUNCATED);
+                        if (w->end < SAMPLE_END_COUNT)
+                                count(STAT_ENDS + w->end);
+                        if (key.kernel_stack && arch_in_syscall(&regs))
+                                key.flags |= SAMPLE_IN_SYSCALL;
+                }
         }
 
         n = bpf_map_lookup_elem(counts_half, &key);

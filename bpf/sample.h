@@ -6,14 +6,18 @@
  * @file
  * What the sampling program and the agent tell each other.
  *
- * A sample is counted under a key; its two stacks are stored once under their
- * 64-bit hash, seeded by the agent so that nobody can prepare a collision.
- * Key and stacks of one sample always land in the same half of the double
- * buffer. All structs have no padding: the kernel compares keys byte by byte.
+ * A sample is counted under a key. Each of its two stacks is a chain of chunks,
+ * stored once under a 64-bit hash of it and of all behind it, seeded by the
+ * agent so that nobody can prepare a collision. Key and chunks of one sample
+ * always land in the same half of the double buffer. All structs have no
+ * padding: the kernel compares keys byte by byte.
  */
 #include <linux/types.h>
 
-#define SAMPLE_STACK_MAX 127 /* kernel.perf_event_max_stack allows as many */
+#define SAMPLE_CHUNK_FRAMES 32
+#define SAMPLE_CHUNKS_MAX 16
+#define SAMPLE_STACK_MAX (SAMPLE_CHUNK_FRAMES * SAMPLE_CHUNKS_MAX) /* frames of the user half */
+#define SAMPLE_KERNEL_STACK_MAX 127 /* kernel.perf_event_max_stack allows as many */
 #define SAMPLE_COMM_SIZE 16
 
 /** One life of a process: a pid may come again, and exec replaces the mappings. */
@@ -30,20 +34,38 @@ enum sample_flags {
 
 struct sample_key {
         struct sample_process process;
-        __u64 kernel_stack; /* hash, 0: none */
-        __u64 user_stack;   /* hash, 0: none */
+        __u64 kernel_stack; /* hash of its first chunk, 0: none */
+        __u64 user_stack;   /* the same */
         char comm[SAMPLE_COMM_SIZE]; /* of the thread */
         __u32 flags;
         __u32 reserved;
 };
 
-/** How the user half of a stack was walked. */
-enum sample_walk { SAMPLE_WALK_FRAME_POINTERS = 0, SAMPLE_WALK_TABLES = 1 };
+/** Where the user half of a stack ends. Public as labels of a metric. */
+enum sample_end {
+        SAMPLE_END_COMPLETE,      /* at a frame that has no caller */
+        SAMPLE_END_UNKNOWN,       /* nobody looked: kernel stacks, and chains that the kernel walked */
+        SAMPLE_END_TOO_DEEP,      /* SAMPLE_STACK_MAX frames */
+        SAMPLE_END_NEW_PROCESS,   /* frame pointers: the agent has not told of its mappings yet */
+        SAMPLE_END_NO_MAPPING,    /* the caller's pc is in no executable mapping */
+        SAMPLE_END_NO_TABLE,      /* frame pointers ended: there is no table for this code */
+        SAMPLE_END_NO_RULE,       /* the table has nothing for this pc */
+        SAMPLE_END_UNKNOWN_RULE,  /* the rule is one that tables cannot say */
+        SAMPLE_END_NO_MEMORY_AT,  /* stack memory could not be read: paged out, or not a stack */
+        SAMPLE_END_NO_REGISTER,   /* the rule needs a register that is not known there */
+        SAMPLE_END_NO_PROGRESS,   /* the caller's frame would not lie above */
+        SAMPLE_END_OTHER_WIDTH,   /* a 32-bit process */
+        SAMPLE_END_COUNT,
+};
 
-struct sample_stack {
-        __u32 frame_count;
-        __u32 walk;
-        __u64 frames[SAMPLE_STACK_MAX]; /* leaf first; [0] the interrupted pc, the others return addresses */
+/** Set in a frame's address: it was interrupted there, so it is no return address although others lie inside of it. */
+#define SAMPLE_FRAME_EXACT (1ull << 63)
+
+struct sample_chunk {
+        __u32 frame_count; /* 1 to SAMPLE_CHUNK_FRAMES; only the last chunk of a stack is not full */
+        __u32 end;         /* enum sample_end, in the first chunk of a stack */
+        __u64 next;        /* hash of the chunk that goes on, 0: none */
+        __u64 frames[SAMPLE_CHUNK_FRAMES]; /* leaf first; [0] the interrupted pc, the others return addresses */
 };
 
 /**
@@ -63,9 +85,10 @@ enum sample_stat {
         STAT_LOST_STACKS_FULL, /* dropped: no room for another stack */
         STAT_LOST_NO_BUFFER,   /* dropped: a map of this half is missing */
         STAT_NO_USER_STACK,    /* counted, but the user half could not be read */
-        STAT_TRUNCATED,        /* counted, but a half has SAMPLE_STACK_MAX frames or more */
+        STAT_TRUNCATED,        /* counted, but a half is as deep as it can be */
         STAT_NOTICES_LOST,     /* the agent was not told of a new process in time */
-        STAT_COUNT,
+        STAT_ENDS,             /* user stacks by their end: SAMPLE_END_COUNT rows */
+        STAT_COUNT = STAT_ENDS + SAMPLE_END_COUNT,
 };
 
 #endif

@@ -16,7 +16,7 @@ static _Alignas(8) uint8_t data[RING_BYTES];
 static struct perf_ring ring;
 
 struct made {
-        uint8_t bytes[2048];
+        uint8_t bytes[8 * (SAMPLE_STACK_MAX + 64)];
         size_t size;
 };
 
@@ -91,7 +91,7 @@ START_TEST(a_sample_is_cut_into_its_kernel_and_user_half)
         const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_KERNEL, 0xffffffff81000001, 0xffffffff81000002,
                                    (uint64_t)PERF_CONTEXT_USER, 0x401000, 0x402000, 0x403000 };
         const struct made m = sample(chain, 7, 7);
-        struct sample_stack kernel, user;
+        struct sample_walk kernel, user;
         struct perf_record r;
 
         ck_assert_int_eq(perf_record_parse(m.bytes, m.size, false, &r, NULL), ST_OK);
@@ -111,7 +111,7 @@ START_TEST(addresses_of_a_guest_and_without_a_mark_are_no_frames)
 {
         const uint64_t chain[] = { 0x111, (uint64_t)PERF_CONTEXT_GUEST, 0x222, (uint64_t)PERF_CONTEXT_USER, 0x333 };
         const struct made m = sample(chain, 5, 5);
-        struct sample_stack kernel, user;
+        struct sample_walk kernel, user;
         struct perf_record r;
 
         ck_assert_int_eq(perf_record_parse(m.bytes, m.size, false, &r, NULL), ST_OK);
@@ -125,7 +125,7 @@ END_TEST
 START_TEST(a_chain_deeper_than_a_stack_is_cut)
 {
         uint64_t chain[SAMPLE_STACK_MAX + 20] = { (uint64_t)PERF_CONTEXT_USER };
-        struct sample_stack kernel, user;
+        struct sample_walk kernel, user;
         struct perf_record r;
         struct made m;
 
@@ -352,7 +352,7 @@ END_TEST
 START_TEST(equal_samples_count_up_and_stacks_are_kept_once)
 {
         struct sample_counts counts = { 0 };
-        struct sample_stack none = { 0 }, user = { .frame_count = 2, .frames = { 1, 2 } };
+        struct sample_walk none = { 0 }, user = { .frame_count = 2, .frames = { 1, 2 } };
         struct sample_batch batch;
 
         for (uint32_t i = 0; i < 300; i++) {
@@ -366,7 +366,7 @@ START_TEST(equal_samples_count_up_and_stacks_are_kept_once)
         ck_assert_uint_eq(batch.count_count, 300); /* 100 and 3 have no common divisor */
         ck_assert_uint_eq(batch.stack_count, 3);
         for (size_t i = 0; i < batch.count_count; i++)
-                ck_assert_uint_eq(sample_batch_stack(&batch, batch.counts[i].key.user_stack)->frames[1], 2);
+                ck_assert_uint_eq(batch.frames[sample_batch_stack(&batch, batch.counts[i].key.user_stack)->first_frame + 1], 2);
         ck_assert_uint_eq(counts.batch.count_count, 0);
         sample_batch_deinit(&batch);
         sample_counts_deinit(&counts);
@@ -376,7 +376,7 @@ END_TEST
 START_TEST(stacks_past_the_limit_are_lost_and_counted)
 {
         struct sample_counts counts = { 0 };
-        struct sample_stack none = { 0 }, user = { .frame_count = 1 };
+        struct sample_walk none = { 0 }, user = { .frame_count = 1 };
         uint64_t lost = 0;
 
         for (uint32_t i = 0; i < LIMIT_AGENT_STACKS + 5; i++) {

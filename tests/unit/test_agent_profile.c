@@ -38,22 +38,21 @@ static struct sample_process self(void)
 static void build(const uint64_t *user, uint32_t user_count, const uint64_t *kernel_frames, uint32_t kernel_count,
                   uint32_t flags)
 {
-        struct sample_stack_entry stacks[2] = { { .hash = 1 }, { .hash = 2 } };
+        uint64_t frames[64];
+        struct sample_stack stacks[2] = { { .hash = 1, .frame_count = kernel_count, .end = SAMPLE_END_UNKNOWN },
+                                          { .hash = 2, .first_frame = kernel_count, .frame_count = user_count } };
         struct sample_count count = { .count = 3,
                                       .key = { .process = self(), .comm = "a-thread", .flags = flags,
                                                .kernel_stack = kernel_count ? 1 : 0, .user_stack = user_count ? 2 : 0 } };
-        struct sample_batch batch = { .counts = &count, .count_count = 1, .stacks = stacks, .stack_count = 2 };
+        struct sample_batch batch = { .counts = &count, .count_count = 1, .stacks = stacks, .stack_count = 2,
+                                      .frames = frames, .frame_count = kernel_count + user_count };
         const struct profile_context c = { .processes = &processes, .kernel = &kernel, .host_name = "this-host",
                                            .labels = &user_labels, .period_ns = PERIOD_NS, .time_unix_ns = 5,
                                            .duration_ns = 7 };
         struct error err;
 
-        stacks[0].stack.frame_count = kernel_count;
-        stacks[1].stack.frame_count = user_count;
-        for (uint32_t i = 0; i < kernel_count; i++)
-                stacks[0].stack.frames[i] = kernel_frames[i];
-        for (uint32_t i = 0; i < user_count; i++)
-                stacks[1].stack.frames[i] = user[i];
+        for (uint32_t i = 0; i < kernel_count + user_count; i++)
+                frames[i] = i < kernel_count ? kernel_frames[i] : user[i - kernel_count];
         process_table_init(&processes);
         stats = (struct profile_build_stats){ 0 };
         ck_assert_msg(profile_build(&c, &batch, &profile, &stats, &err) == ST_OK, "%s", err.text);
@@ -191,16 +190,16 @@ END_TEST
 
 START_TEST(an_ended_process_keeps_its_time_and_thread_name)
 {
-        const uint64_t user[] = { HERE(build, 8), HERE(frame, 8) };
-        struct sample_stack_entry stack = { .hash = 2, .stack = { .frame_count = 2 } };
+        uint64_t user[] = { HERE(build, 8), HERE(frame, 8) };
+        struct sample_stack stack = { .hash = 2, .frame_count = 2 };
         struct sample_count count = { .count = 2, .key = { .process = { .tgid = 0x7ffffff0, .start_boot_ns = 1 },
                                                            .comm = "short-lived", .user_stack = 2 } };
-        struct sample_batch batch = { .counts = &count, .count_count = 1, .stacks = &stack, .stack_count = 1 };
+        struct sample_batch batch = { .counts = &count, .count_count = 1, .stacks = &stack, .stack_count = 1,
+                                      .frames = user, .frame_count = 2 };
         const struct profile_context c = { .processes = &processes, .kernel = &kernel, .host_name = "h",
                                            .labels = &user_labels, .period_ns = PERIOD_NS };
         struct error err;
 
-        memcpy(stack.stack.frames, user, sizeof user);
         process_table_init(&processes);
         ck_assert_int_eq(profile_build(&c, &batch, &profile, &stats, &err), ST_OK);
         ck_assert_str_eq(frame_name(0), "[exited]");

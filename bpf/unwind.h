@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CAIRN_BPF_UNWIND_H
+#define CAIRN_BPF_UNWIND_H
+
+/**
+ * @file
+ * How the agent hands unwind tables and the mappings of processes to the
+ * sampling program.
+ *
+ * A table has a number, never used twice. Its rows (unwind-tables/row.h) lie in
+ * segments, inner maps of the outer map `row_segments`; a row's number counts
+ * through all of them. `pages` says where the rows of one page of code begin;
+ * the rows of a page never cross a segment's end. Rules are in `rules`.
+ *
+ * A process has its executable mappings, ascending and apart, as a run of
+ * `mappings`. What a number named before is given to another only after every
+ * program that may have read the number has ended, so a program never sees
+ * half of the old and half of the new.
+ */
+#include "unwind-tables/row.h"
+
+#define UNWIND_CHUNK_BITS 10 /* rows of one value of a segment */
+#define UNWIND_CHUNK_ROWS (1u << UNWIND_CHUNK_BITS)
+#define UNWIND_SEGMENT_BITS 20 /* rows of a segment: 4 MiB */
+#define UNWIND_SEGMENT_ROWS (1u << UNWIND_SEGMENT_BITS)
+#define UNWIND_SEGMENTS_MAX 64
+#define UNWIND_PAGES_MAX 65536u /* 4 GiB of code */
+#define UNWIND_MAPPINGS_MAX 131072u
+#define UNWIND_PROCESS_MAPPINGS_MAX 8192u
+#define UNWIND_PROCESSES_MAX 16384u
+
+struct unwind_chunk {
+        struct unwind_row rows[UNWIND_CHUNK_ROWS];
+};
+
+struct unwind_page_key {
+        __u32 table;
+        __u32 page; /* link-time address >> UNWIND_PAGE_BITS */
+};
+
+struct unwind_page_rows {
+        __u32 first, count;
+};
+
+#define UNWIND_TABLE_NONE 0 /* frame pointers: code made at run time, or a file whose table could not be had */
+
+struct unwind_mapping {
+        __u64 start, end; /* in the process */
+        __u64 bias;       /* link-time address = address - bias */
+        __u32 table;
+        __u32 generation; /* of the process's run that it is part of */
+};
+
+/** By tgid. Another life of the process (other exec_id or start) has not been told of yet. */
+struct unwind_process {
+        __u64 start_boot_ns;
+        __u32 exec_id;
+        __u32 generation;
+        __u32 first_mapping, mapping_count;
+};
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CAIRN_BPF_UNWIND_USER_H
+#define CAIRN_BPF_UNWIND_USER_H
+
+/*
+ * Walking the user half of a stack in the kernel, by unwind tables or frame
+ * pointers, whichever the code of a frame has.
+ *
+ * The functions that are not inlined are global, so the verifier looks at each
+ * once and the loop over 512 frames costs it next to nothing; no tail call is
+ * needed. Numbers from one map are checked against the next map's size there.
+ */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/arch.h"
+#include "bpf/sample.h"
+#include "bpf/unwind.h"
+
+struct unwind_segment {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, UNWIND_SEGMENT_ROWS / UNWIND_CHUNK_ROWS);
+        __uint(key_size, sizeof(__u32));
+        __uint(value_size, sizeof(struct unwind_chunk));
+};
+
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+        __uint(max_entries, UNWIND_SEGMENTS_MAX);
+        __type(key, __u32);
+        __array(values, struct unwind_segment);
+} row_segments SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_HASH);
+        __uint(max_entries, UNWIND_PAGES_MAX);
+        __type(key, struct unwind_page_key);
+        __type(value, struct unwind_page_rows);
+} pages SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, UNWIND_RULES_MAX);
+        __type(key, __u32);
+        __type(value, struct unwind_rule);
+} rules SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, UNWIND_MAPPINGS_MAX);
+        __type(key, __u32);
+        __type(value, struct unwind_mapping);
+} mappings SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_HASH);
+        __uint(max_entries, UNWIND_PROCESSES_MAX);
+        __type(key, __u32);
+        __type(value, struct unwind_process);
+} processes SEC(".maps");
+
+/* Of one sample, in per-CPU memory. */
+struct unwind_walk {
+        struct unwind_regs regs;
+        struct unwind_process process;  /* mapping_count 0: not known */
+        struct unwind_mapping mapping;  /* the last one used */
+        __u32 frame_count;
+        __u32 end;
+        struct sample_chunk chunks[SAMPLE_CHUNKS_MAX];
+};
+
+#define UNWIND_NOT_FOUND (~0u)
+
+/* The number of the process's mapping that covers pc. */
+__noinline __u32 unwind_find_mapping(__u32 first, __u32 count, __u64 pc)
+{
+        __u32 low = first, high = first + count;
+
+        for (int i = 0; i < 14; i++) { /* 2^13 is UNWIND_PROCESS_MAPPINGS_MAX */
+                __u32 middle = low + (high - low) / 2;
+                struct unwind_mapping *m;
+
+                if (low >= high)
+                        break;
+                m = bpf_map_lookup_elem(&mappings, &middle);
+                if (!m)
+                        break;
+                if (pc < m->start)
+                        high = middle;
+                else if (pc >= m->end)
+                        low = middle + 1;
+                else
+                        return middle;
+        }
+        return UNWIND_NOT_FOUND;
+}
+
+/* The rule of the last of count rows that is not behind offset. */
+__noinline __u32 unwind_find_rule(__u32 first, __u32 count, __u32 offset)
+{
+        __u32 segment = first >> UNWIND_SEGMENT_BITS;
+        void *rows = bpf_map_lookup_elem(&row_segments, &segment);
+        __u32 low = first, high = first + count, rule = UNWIND_RULE_GAP;
+
+        if (!rows)
+                return UNWIND_RULE_GAP;
+        for (int i = 0; i < UNWIND_PAGE_BITS + 1; i++) {
+                __u32 middle = low + (high - low) / 2;
+                __u32 at = (middle & (UNWIND_SEGMENT_ROWS - 1)) >> UNWIND_CHUNK_BITS;
+                struct unwind_chunk *chunk;
+                struct unwind_row row;
+
+                if (low >= high)
+                        break;
+                chunk = bpf_map_lookup_elem(rows, &at);
+                if (!chunk)
+                        break;
+                row = chunk->rows[middle & (UNWIND_CHUNK_ROWS - 1)];
+                if (row.offset <= offset) {
+                        rule = row.rule;
+                        low = middle + 1;
+                } else {
+                        high = middle;
+                }
+        }
+        return rule;
+}
+
+static __always_inline int unwind_read_user(void *ctx, __u64 addr, __u64 *ret)
+{
+        (void)ctx;
+        return bpf_probe_read_user(ret, sizeof *ret, (const void *)addr) != 0;
+}
+
+/* The rule for a pc; *end_ret says what it means when there is none or it leads nowhere. */
+static __always_inline __u32 unwind_rule_at(struct unwind_walk *w, __u64 pc, __u32 *end_ret)
+{
+        struct unwind_page_key key;
+        struct unwind_page_rows *rows;
+        __u64 address;
+
+        *end_ret = SAMPLE_END_NEW_PROCESS;
+        if (!w->process.mapping_count)
+                return UNWIND_RULE_FRAME_POINTER;
+        if (pc < w->mapping.start || pc >= w->mapping.end) {
+                __u32 n = unwind_find_mapping(w->process.first_mapping, w->process.mapping_count, pc);
+                struct unwind_mapping *m = bpf_map_lookup_elem(&mappings, &n);
+
+                *end_ret = SAMPLE_END_NO_MAPPING;
+                if (!m || m->generation != w->process.generation)
+                        return UNWIND_RULE_GAP;
+                w->mapping = *m;
+        }
+        *end_ret = SAMPLE_END_NO_TABLE;
+        if (w->mapping.table == UNWIND_TABLE_NONE)
+                return UNWIND_RULE_FRAME_POINTER;
+        address = pc - w->mapping.bias;
+        key.table = w->mapping.table;
+        key.page = (__u32)(address >> UNWIND_PAGE_BITS);
+        *end_ret = SAMPLE_END_NO_RULE;
+        rows = bpf_map_lookup_elem(&pages, &key);
+        if (!rows)
+                return UNWIND_RULE_GAP;
+        return unwind_find_rule(rows->first, rows->count, (__u32)(address & (UNWIND_PAGE_SIZE - 1)));
+}
+
+static __always_inline __u32 unwind_end_of(enum unwind_status st)
+{
+        switch (st) {
+        case UNWIND_DONE:
+                return SAMPLE_END_COMPLETE;
+        case UNWIND_UNKNOWN_RULE:
+                return SAMPLE_END_UNKNOWN_RULE;
+        case UNWIND_NO_MEMORY_AT:
+                return SAMPLE_END_NO_MEMORY_AT;
+        case UNWIND_NO_REGISTER:
+                return SAMPLE_END_NO_REGISTER;
+        case UNWIND_NO_PROGRESS:
+                return SAMPLE_END_NO_PROGRESS;
+        default:
+                return SAMPLE_END_NO_RULE;
+        }
+}
+
+/* Note the frame that the registers are of, and go on to its caller's. 0: there is one; 1: the walk is over, w->end. */
+__noinline int unwind_frame(struct unwind_walk *w)
+{
+        struct sample_chunk *chunk;
+        struct unwind_rule *rule;
+        enum unwind_status st;
+        __u32 number, end, n;
+        __u64 pc;
+
+        if (!w)
+                return 1;
+        n = w->frame_count;
+        pc = w->regs.pc;
+        number = unwind_rule_at(w, unwind_lookup_pc(&w->regs), &end);
+        if (number == UNWIND_RULE_GAP && end == SAMPLE_END_NO_MAPPING && n) {
+                w->end = end;
+                return 1;
+        }
+        if (n >= SAMPLE_STACK_MAX) {
+                w->end = SAMPLE_END_TOO_DEEP;
+                return 1;
+        }
+        chunk = &w->chunks[(n / SAMPLE_CHUNK_FRAMES) & (SAMPLE_CHUNKS_MAX - 1)];
+        chunk->frames[n % SAMPLE_CHUNK_FRAMES] = pc | (n && !w->regs.pc_is_return ? SAMPLE_FRAME_EXACT : 0);
+        w->frame_count = n + 1;
+        rule = bpf_map_lookup_elem(&rules, &number);
+        if (!rule || number == UNWIND_RULE_GAP) {
+                w->end = end;
+                return 1;
+        }
+        st = unwind_step(&w->regs, rule, unwind_read_user, 0);
+        if (st == UNWIND_STEPPED)
+                return 0;
+        w->end = number == UNWIND_RULE_FRAME_POINTER ? end : unwind_end_of(st);
+        return 1;
+}
+
+#endif
