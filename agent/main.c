@@ -5,6 +5,7 @@
 #include "agent/doctor.h"
 #include "agent/run.h"
 #include "agent/unwind_table_command.h"
+#include "agent/worker_unwind.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -129,6 +130,8 @@ int main(int argc, char **argv)
 {
         if (argc > 1 && strcmp(argv[1], "unwind-table") == 0)
                 return unwind_table_command(argc - 1, argv + 1);
+        if (argc > 2 && strcmp(argv[1], "worker") == 0 && strcmp(argv[2], "unwind") == 0)
+                return worker_unwind();
 
         struct command_line c = { .run = { .server = DEFAULT_SERVER, .frequency_hz = 19, .interval_s = 10 } };
         const struct option_spec specs[] = {

@@ -196,3 +196,16 @@ bool object_address(const struct object *o, uint64_t file_offset, uint64_t *ret)
         *ret = file_offset - found->offset + found->address;
         return true;
 }
+
+bool object_code_address(const struct object *o, uint64_t file_offset, uint64_t size, uint64_t *ret)
+{
+        for (size_t i = 0; i < o->segment_count; i++) {
+                const struct object_segment *s = &o->segments[i];
+
+                if (s->executable && s->offset < file_offset + size && file_offset < s->offset + s->file_size) {
+                        *ret = file_offset - s->offset + s->address;
+                        return true;
+                }
+        }
+        return false;
+}

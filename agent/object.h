@@ -31,6 +31,7 @@ struct object {
         struct build_id build_id;   /* size 0: the file has none */
         struct object_segment *segments; /* PT_LOAD with bytes in the file */
         size_t segment_count;
+        uint64_t serial;            /* given by who keeps objects: never twice */
 };
 
 /** Reads n bytes at offset: fewer than n is a failure. */
@@ -56,5 +57,13 @@ void object_deinit(struct object *o);
  * @return false when no segment has it; ret untouched.
  */
 bool object_address(const struct object *o, uint64_t file_offset, uint64_t *ret);
+
+/**
+ * The address of the first byte of an executable mapping of size bytes, by the
+ * executable segment that it shows. The page before or behind that segment's
+ * bytes may belong to another one; code has one bias all the same.
+ * @return false when the mapping shows no executable segment; ret untouched.
+ */
+bool object_code_address(const struct object *o, uint64_t file_offset, uint64_t size, uint64_t *ret);
 
 #endif

@@ -96,17 +96,31 @@ static int find_own_file(const struct proc_mapping *mapping)
         return keep_if(open(mapping->path, O_PATH | O_CLOEXEC), mapping, true);
 }
 
-static struct object *read_file(int path_fd)
+static int open_to_read(int path_fd)
 {
         char name[48];
-        _cleanup_close_ int fd = -1;
-        _cleanup_free_ struct object *o = calloc(1, sizeof *o);
 
         snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
-        fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        return open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+static struct object *read_file(struct object_cache *c, int path_fd)
+{
+        _cleanup_close_ int fd = open_to_read(path_fd);
+        _cleanup_free_ struct object *o = calloc(1, sizeof *o);
+
         if (!o || fd < 0 || object_read_fd(fd, o, NULL))
                 return NULL;
+        o->serial = ++c->last_serial;
         return steal_ptr(o);
+}
+
+int object_cache_open(int proc_fd, const struct proc_mapping *mapping)
+{
+        _cleanup_close_ int fd = mapping->inode ? find_file(proc_fd, mapping) : -1;
+        struct stat st;
+
+        return fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -1 : open_to_read(fd);
 }
 
 /* The kernel made this image; the program header says how much of it there is. */
@@ -134,6 +148,8 @@ static const struct object *vdso_object(struct object_cache *c, const struct pro
                         free(c->vdso);
                         c->vdso = NULL;
                 }
+                if (c->vdso)
+                        c->vdso->serial = ++c->last_serial;
         }
         proc_maps_deinit(&own);
         return c->vdso;
@@ -161,7 +177,7 @@ static bool number_of_file(struct object_cache *c, int fd, uint32_t *ret)
         *ret = (uint32_t)c->count;
         if (!id_table_put(&c->by_file, &key, sizeof key, *ret))
                 return false;
-        c->objects[c->count++] = read_file(fd);
+        c->objects[c->count++] = read_file(c, fd);
         return true;
 }
 

@@ -24,6 +24,7 @@ struct object_cache {
         size_t count, capacity;
         struct object *vdso;     /* owned; the one all 64-bit processes share */
         bool vdso_tried;
+        uint64_t last_serial;
 };
 
 void object_cache_deinit(struct object_cache *c);
@@ -42,6 +43,9 @@ void object_cache_deinit(struct object_cache *c);
  *         cannot be read any more.
  */
 const struct object *object_cache_get(struct object_cache *c, int proc_fd, const struct proc_mapping *mapping);
+
+/** Open the file behind a mapping for reading, as object_cache_get() finds it; -1 when it cannot be had any more. */
+int object_cache_open(int proc_fd, const struct proc_mapping *mapping);
 
 /** Too many objects? Then the caller drops what it borrowed and calls object_cache_forget(). */
 bool object_cache_is_full(const struct object_cache *c);

@@ -20,10 +20,10 @@ void process_table_init(struct process_table *t)
         *t = (struct process_table){ 0 };
 }
 
-static void process_destroy(struct process *p)
+static void process_destroy(struct process_table *t, struct process *p)
 {
-        if (!p)
-                return;
+        if (t->unwinder)
+                unwinder_forget(t->unwinder, &p->id, &p->unwind);
         proc_maps_deinit(&p->maps);
         perf_map_deinit(&p->jit);
         free(p->objects);
@@ -33,7 +33,7 @@ static void process_destroy(struct process *p)
 void process_table_deinit(struct process_table *t)
 {
         for (size_t i = 0; i < t->count; i++)
-                process_destroy(t->items[i]);
+                process_destroy(t, t->items[i]);
         free(t->items);
         id_table_deinit(&t->by_id);
         object_cache_deinit(&t->objects);
@@ -41,6 +41,12 @@ void process_table_deinit(struct process_table *t)
 }
 
 /* ---- reading ------------------------------------------------------------------- */
+
+static void unwind(struct process_table *t, struct process *p, int proc_fd)
+{
+        if (t->unwinder)
+                unwinder_process(t->unwinder, &p->id, proc_fd, &p->maps, p->objects, &p->unwind);
+}
 
 static void read_maps(struct process_table *t, struct process *p, int proc_fd)
 {
@@ -67,6 +73,7 @@ static void read_maps(struct process_table *t, struct process *p, int proc_fd)
         p->maps = maps;
         p->objects = objects;
         p->has_maps = true;
+        unwind(t, p, proc_fd);
 }
 
 static void read_process(struct process_table *t, struct process *p)
@@ -161,6 +168,13 @@ struct process *process_table_get(struct process_table *t, const struct sample_p
         return p;
 }
 
+void process_table_unwind_again(struct process_table *t)
+{
+        for (size_t i = 0; i < t->count; i++)
+                if (t->items[i]->unwind.waits)
+                        unwind(t, t->items[i], -1);
+}
+
 void process_table_begin_drain(struct process_table *t)
 {
         t->drain++;
@@ -187,7 +201,7 @@ void process_table_end_drain(struct process_table *t)
                 if (forget_objects || kept == LIMIT_AGENT_PROCESSES ||
                     t->drain - p->used_in > UNUSED_DRAINS_MAX ||
                     !id_table_put(&t->by_id, &p->id, sizeof p->id, (uint32_t)kept))
-                        process_destroy(p);
+                        process_destroy(t, p);
                 else
                         t->items[kept++] = p;
         }

@@ -25,6 +25,7 @@
 #include "agent/object_cache.h"
 #include "agent/perf_map.h"
 #include "agent/proc_maps.h"
+#include "agent/unwinder.h"
 #include "bpf/sample.h"
 
 struct process {
@@ -38,6 +39,7 @@ struct process {
         int64_t read_at_ns;            /* monotonic */
         unsigned notice_count;
         uint64_t read_in, jit_read_in, used_in; /* numbers of drains */
+        struct unwinder_process unwind;
 };
 
 struct process_table {
@@ -47,6 +49,7 @@ struct process_table {
         uint64_t drain;         /* number of the last drain that began */
         struct object_cache objects;
         uint64_t unreadable;    /* processes that ended before their mappings were read */
+        struct unwinder *unwinder; /* borrowed; told of all processes. NULL none */
 };
 
 void process_table_init(struct process_table *t);
@@ -61,6 +64,9 @@ void process_table_notice(struct process_table *t, const struct sample_notice *n
  * @return borrowed until process_table_end_drain(); NULL without memory.
  */
 struct process *process_table_get(struct process_table *t, const struct sample_process *id, const char *comm);
+
+/** Unwind tables are done: tell the unwinder once more of the processes that wait for one. */
+void process_table_unwind_again(struct process_table *t);
 
 /** The samples of an interval are about to be looked at. */
 void process_table_begin_drain(struct process_table *t);

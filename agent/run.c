@@ -29,6 +29,7 @@ struct run {
         struct process_table processes;
         struct kernel kernel;
         struct sampler *sampler;
+        struct unwinder unwinder;
         struct sender *sender;
         int signals, output;
         int64_t interval_from_ns, interval_from_unix_ns; /* monotonic, wall clock */
@@ -99,6 +100,11 @@ static enum status set_up(struct run *r, struct error *err)
         st = open_signals(r, err);
         if (!st)
                 st = sampler_create(&o, &r->sampler, err);
+        if (!st && sampler_unwind_maps(r->sampler)) {
+                st = unwinder_init(&r->unwinder, sampler_unwind_maps(r->sampler), LIMIT_AGENT_UNWIND_BYTES, err);
+                if (!st)
+                        r->processes.unwinder = &r->unwinder;
+        }
         if (!st && kernel_error.text[0] && sampler_has_kernel(r->sampler))
                 log_warn("agent", "%s, ignoring", kernel_error.text);
         r->interval_from_ns = monotonic_ns();
@@ -151,6 +157,8 @@ static enum status drain(struct run *r, struct error *err)
         st = sampler_drain(r->sampler, &batch, err);
         if (st)
                 return st;
+        if (r->processes.unwinder)
+                unwinder_settle(r->processes.unwinder);
         r->interval_from_ns = now_ns;
         r->interval_from_unix_ns = now_unix_ns;
         kernel_refresh(&r->kernel);
@@ -187,14 +195,16 @@ static enum status loop(struct run *r, struct error *err)
         int64_t start = r->interval_from_ns, interval = (int64_t)r->o->interval_s * SECOND_NS;
         int64_t end = r->o->duration_s ? start + (int64_t)r->o->duration_s * SECOND_NS : INT64_MAX;
         int64_t next = start + interval;
+        struct unwinder *unwinder = r->processes.unwinder;
 
         for (;;) {
                 int64_t now = monotonic_ns(), until = next < end ? next : end;
                 struct pollfd fds[] = { { .fd = r->signals, .events = POLLIN },
-                                        { .fd = sampler_fd(r->sampler), .events = POLLIN } };
+                                        { .fd = sampler_fd(r->sampler), .events = POLLIN },
+                                        { .fd = unwinder ? unwinder_fd(unwinder) : -1, .events = POLLIN } };
                 int64_t left_ms = (until - now + 999999) / 1000000;
 
-                if (now < until && poll(fds, 2, (int)(left_ms < 60000 ? left_ms : 60000)) < 0 && errno != EINTR)
+                if (now < until && poll(fds, 3, (int)(left_ms < 60000 ? left_ms : 60000)) < 0 && errno != EINTR)
                         return error_os(err, errno, "cannot wait");
                 if (fds[0].revents) {
                         struct signalfd_siginfo signal;
@@ -204,6 +214,8 @@ static enum status loop(struct run *r, struct error *err)
                 }
                 if (fds[1].revents)
                         sampler_poll(r->sampler);
+                if (fds[2].revents && unwinder_poll(unwinder))
+                        process_table_unwind_again(&r->processes);
                 now = monotonic_ns();
                 if (now >= end)
                         return ST_OK;
@@ -254,9 +266,10 @@ enum status agent_run(const struct run_options *o, struct error *err)
                 st = loop(&r, err);
         if (!st)
                 st = finish(&r, err);
+        process_table_deinit(&r.processes);
+        unwinder_deinit(&r.unwinder);
         sampler_destroy(r.sampler);
         sender_destroy(r.sender);
-        process_table_deinit(&r.processes);
         kernel_deinit(&r.kernel);
         if (r.signals >= 0)
                 close(r.signals);

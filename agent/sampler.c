@@ -91,6 +91,11 @@ enum status sampler_stats(struct sampler *s, uint64_t ret[static SAMPLER_STAT_CO
         return s->ops->stats(s, ret, err);
 }
 
+const struct unwind_map_fds *sampler_unwind_maps(const struct sampler *s)
+{
+        return s->unwind;
+}
+
 unsigned sampler_cpu_count(const struct sampler *s)
 {
         return s->cpu_count;

@@ -22,6 +22,7 @@
 #include "common/error.h"
 
 struct sampler;
+struct unwind_map_fds;
 
 enum sampler_kind { SAMPLER_AUTO, SAMPLER_BPF, SAMPLER_PERF };
 
@@ -118,6 +119,9 @@ void sampler_stop(struct sampler *s);
 enum status sampler_drain(struct sampler *s, struct sample_batch *ret, struct error *err) MUST_CHECK;
 
 enum status sampler_stats(struct sampler *s, uint64_t ret[static SAMPLER_STAT_COUNT], struct error *err) MUST_CHECK;
+
+/** The maps of the unwinding program; NULL when there is none. Borrowed until sampler_destroy(). */
+const struct unwind_map_fds *sampler_unwind_maps(const struct sampler *s);
 
 unsigned sampler_cpu_count(const struct sampler *s);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/bpf_drain.h"
+#include "agent/unwind_maps.h"
 #include "bpf/sample.skel.h"
 #include "common/limits.h"
 
@@ -21,6 +22,7 @@ struct bpf_sampler {
         int cpu_count, attached;
         int counts_fd[2], chunks_fd[2];
         struct ring_buffer *notices;
+        struct unwind_map_fds unwind;
         void (*on_process)(void *ctx, const struct sample_notice *notice);
         void *ctx;
 };
@@ -259,6 +261,15 @@ enum status sampler_create_bpf(const struct sampler_options *o, struct sampler *
                 return st;
         }
         s->base.cpu_count = (unsigned)s->attached;
+        s->unwind = (struct unwind_map_fds){
+                .row_segments = bpf_map__fd(s->bpf->maps.row_segments),
+                .pages = bpf_map__fd(s->bpf->maps.pages),
+                .rules = bpf_map__fd(s->bpf->maps.rules),
+                .mappings = bpf_map__fd(s->bpf->maps.mappings),
+                .processes = bpf_map__fd(s->bpf->maps.processes),
+                .known = bpf_map__fd(s->bpf->maps.known),
+        };
+        s->base.unwind = &s->unwind;
         *ret = &s->base;
         return ST_OK;
 }

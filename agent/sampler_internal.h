@@ -18,6 +18,7 @@ struct sampler_ops {
 
 struct sampler {
         const struct sampler_ops *ops;
+        const struct unwind_map_fds *unwind; /* NULL none */
         unsigned cpu_count;
         bool has_kernel;
         char gaps[160];

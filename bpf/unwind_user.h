@@ -23,6 +23,7 @@ struct unwind_segment {
         __uint(max_entries, UNWIND_SEGMENT_ROWS / UNWIND_CHUNK_ROWS);
         __uint(key_size, sizeof(__u32));
         __uint(value_size, sizeof(struct unwind_chunk));
+        __uint(map_flags, BPF_F_MMAPABLE);
 };
 
 struct {
@@ -42,6 +43,7 @@ struct {
 struct {
         __uint(type, BPF_MAP_TYPE_ARRAY);
         __uint(max_entries, UNWIND_RULES_MAX);
+        __uint(map_flags, BPF_F_MMAPABLE);
         __type(key, __u32);
         __type(value, struct unwind_rule);
 } rules SEC(".maps");
@@ -49,6 +51,7 @@ struct {
 struct {
         __uint(type, BPF_MAP_TYPE_ARRAY);
         __uint(max_entries, UNWIND_MAPPINGS_MAX);
+        __uint(map_flags, BPF_F_MMAPABLE);
         __type(key, __u32);
         __type(value, struct unwind_mapping);
 } mappings SEC(".maps");

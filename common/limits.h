@@ -106,6 +106,9 @@
 #define LIMIT_AGENT_KEYS 131072                /* distinct samples of one interval */
 #define LIMIT_AGENT_STACKS 32768               /* distinct stacks of one interval that perf events wrote */
 #define LIMIT_AGENT_CHUNKS 65536               /* pieces of stacks of one interval in BPF: 22 MB a half */
+#define LIMIT_AGENT_UNWIND_WORKER_BYTES (4 * MiB(1024)) /* address space of the worker that makes unwind tables */
+#define LIMIT_AGENT_UNWIND_WORKER_CPU_S 30
+#define LIMIT_AGENT_UNWIND_BYTES MiB(96)       /* rows of all unwind tables in the kernel */
 #define LIMIT_AGENT_PROCESSES 8192             /* processes whose mappings are remembered */
 #define LIMIT_AGENT_MAPS_BYTES MiB(16)         /* one /proc/PID/maps */
 #define LIMIT_AGENT_MAPPINGS 65536             /* executable mappings of one process */

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwind_builder.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/worker_unwind.h"
+#include "common/limits.h"
+#include "sandbox/worker.h"
+
+struct job {
+        uint32_t ticket;
+        int in, out;
+};
+
+struct job_list {
+        struct job *items; /* owned */
+        size_t count, capacity;
+};
+
+struct unwind_builder {
+        pthread_t thread;
+        bool started;
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        struct job_list wanted, done;
+        bool ending;
+        atomic_bool cancel;
+        int event;
+};
+
+static bool add(struct job_list *l, struct job j)
+{
+        if (l->count == l->capacity) {
+                size_t wanted = l->capacity ? 2 * l->capacity : 16;
+                struct job *grown = reallocarray(l->items, wanted, sizeof *grown);
+
+                if (!grown)
+                        return false;
+                l->items = grown;
+                l->capacity = wanted;
+        }
+        l->items[l->count++] = j;
+        return true;
+}
+
+static void close_job(struct job *j)
+{
+        if (j->in >= 0)
+                close(j->in);
+        if (j->out >= 0)
+                close(j->out);
+        j->in = j->out = -1;
+}
+
+/* ---- the thread -------------------------------------------------------------- */
+
+static enum status run_worker(struct unwind_builder *b, struct job *jobs, size_t count)
+{
+        static const char *const args[] = { "unwind", NULL };
+        int fds[2 * WORKER_UNWIND_FILES];
+        const struct worker_job job = { .args = args, .fds = fds, .fd_count = 2 * count,
+                                        .memory_bytes = LIMIT_AGENT_UNWIND_WORKER_BYTES,
+                                        .cpu_s = LIMIT_AGENT_UNWIND_WORKER_CPU_S, .cancel = &b->cancel };
+
+        for (size_t i = 0; i < count; i++) {
+                if (jobs[i].out >= 0)
+                        close(jobs[i].out);
+                jobs[i].out = memfd_create("unwind-table", MFD_CLOEXEC);
+                fds[2 * i] = jobs[i].out < 0 ? -1 : jobs[i].in;
+                fds[2 * i + 1] = jobs[i].out;
+        }
+        return worker_run(&job, NULL);
+}
+
+static void forget_empty(struct job *j)
+{
+        struct stat st;
+
+        if (j->out >= 0 && (fstat(j->out, &st) < 0 || st.st_size == 0)) {
+                close(j->out);
+                j->out = -1;
+        }
+}
+
+static void build(struct unwind_builder *b, struct job *jobs, size_t count)
+{
+        bool failed = run_worker(b, jobs, count);
+
+        for (size_t i = 0; failed && i < count && !b->cancel; i++) {
+                if (run_worker(b, &jobs[i], 1) && jobs[i].out >= 0) {
+                        close(jobs[i].out);
+                        jobs[i].out = -1;
+                }
+        }
+        for (size_t i = 0; i < count; i++)
+                forget_empty(&jobs[i]);
+}
+
+static void *thread_main(void *context)
+{
+        struct unwind_builder *b = context;
+
+        pthread_mutex_lock(&b->lock);
+        while (!b->ending) {
+                struct job jobs[WORKER_UNWIND_FILES];
+                size_t count = 0;
+                uint64_t one = 1;
+
+                if (!b->wanted.count) {
+                        pthread_cond_wait(&b->changed, &b->lock);
+                        continue;
+                }
+                while (b->wanted.count && count < WORKER_UNWIND_FILES)
+                        jobs[count++] = b->wanted.items[--b->wanted.count];
+                pthread_mutex_unlock(&b->lock);
+                build(b, jobs, count);
+                pthread_mutex_lock(&b->lock);
+                for (size_t i = 0; i < count; i++) {
+                        close(jobs[i].in);
+                        jobs[i].in = -1;
+                        if (!add(&b->done, jobs[i]))
+                                close_job(&jobs[i]);
+                }
+                while (write(b->event, &one, sizeof one) < 0 && errno == EINTR)
+                        ;
+        }
+        pthread_mutex_unlock(&b->lock);
+        return NULL;
+}
+
+/* ---- its contract -------------------------------------------------------------- */
+
+enum status unwind_builder_create(struct unwind_builder **ret, struct error *err)
+{
+        struct unwind_builder *b = calloc(1, sizeof *b);
+        int e;
+
+        if (!b)
+                return error_no_memory(err);
+        pthread_mutex_init(&b->lock, NULL);
+        pthread_cond_init(&b->changed, NULL);
+        b->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (b->event < 0) {
+                e = errno;
+                unwind_builder_destroy(b);
+                return error_os(err, e, "cannot make an event descriptor");
+        }
+        e = pthread_create(&b->thread, NULL, thread_main, b);
+        if (e) {
+                unwind_builder_destroy(b);
+                return error_os(err, e, "cannot start the thread that makes unwind tables");
+        }
+        pthread_setname_np(b->thread, "unwind-tables");
+        b->started = true;
+        *ret = b;
+        return ST_OK;
+}
+
+void unwind_builder_destroy(struct unwind_builder *b)
+{
+        if (!b)
+                return;
+        if (b->started) {
+                atomic_store(&b->cancel, true);
+                pthread_mutex_lock(&b->lock);
+                b->ending = true;
+                pthread_cond_signal(&b->changed);
+                pthread_mutex_unlock(&b->lock);
+                pthread_join(b->thread, NULL);
+        }
+        for (size_t i = 0; i < b->wanted.count; i++)
+                close_job(&b->wanted.items[i]);
+        for (size_t i = 0; i < b->done.count; i++)
+                close_job(&b->done.items[i]);
+        free(b->wanted.items);
+        free(b->done.items);
+        if (b->event >= 0)
+                close(b->event);
+        pthread_cond_destroy(&b->changed);
+        pthread_mutex_destroy(&b->lock);
+        free(b);
+}
+
+bool unwind_builder_put(struct unwind_builder *b, uint32_t ticket, int fd)
+{
+        bool added;
+
+        pthread_mutex_lock(&b->lock);
+        added = add(&b->wanted, (struct job){ .ticket = ticket, .in = fd, .out = -1 });
+        pthread_cond_signal(&b->changed);
+        pthread_mutex_unlock(&b->lock);
+        if (!added)
+                close(fd);
+        return added;
+}
+
+int unwind_builder_fd(const struct unwind_builder *b)
+{
+        return b->event;
+}
+
+bool unwind_builder_take(struct unwind_builder *b, struct unwind_built *ret)
+{
+        uint64_t ignored;
+        bool taken = false;
+
+        if (read(b->event, &ignored, sizeof ignored) < 0 && errno != EAGAIN)
+                return false;
+        pthread_mutex_lock(&b->lock);
+        if (b->done.count) {
+                const struct job *j = &b->done.items[--b->done.count];
+
+                *ret = (struct unwind_built){ .ticket = j->ticket, .fd = j->out };
+                taken = true;
+        }
+        pthread_mutex_unlock(&b->lock);
+        return taken;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwind_maps.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SEGMENT_BYTES (UNWIND_SEGMENT_ROWS * sizeof(struct unwind_row))
+#define RULES_BYTES (UNWIND_RULES_MAX * sizeof(struct unwind_rule))
+#define MAPPINGS_BYTES (UNWIND_MAPPINGS_MAX * sizeof(struct unwind_mapping))
+
+static enum status map_array(int fd, size_t bytes, void *ret, struct error *err)
+{
+        void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+        if (at == MAP_FAILED)
+                return error_os(err, errno, "cannot map a BPF array");
+        *(void **)ret = at;
+        return ST_OK;
+}
+
+enum status unwind_maps_init(struct unwind_maps *m, const struct unwind_map_fds *fds, uint64_t row_bytes,
+                             struct error *err)
+{
+        uint64_t segments = row_bytes / SEGMENT_BYTES;
+        enum status st;
+
+        *m = (struct unwind_maps){ .fds = *fds };
+        m->segment_limit = segments < UNWIND_SEGMENTS_MAX ? (uint32_t)segments : UNWIND_SEGMENTS_MAX;
+        if (!runs_init(&m->rows, m->segment_limit * UNWIND_SEGMENT_ROWS, UNWIND_SEGMENT_ROWS) ||
+            !runs_init(&m->mappings, UNWIND_MAPPINGS_MAX, 0)) {
+                unwind_maps_deinit(m);
+                return error_no_memory(err);
+        }
+        st = map_array(fds->rules, RULES_BYTES, &m->rule_items, err);
+        if (!st)
+                st = map_array(fds->mappings, MAPPINGS_BYTES, &m->mapping_items, err);
+        if (st)
+                unwind_maps_deinit(m);
+        return st;
+}
+
+static void unmap(void *at, size_t bytes)
+{
+        if (at)
+                munmap(at, bytes);
+}
+
+void unwind_maps_deinit(struct unwind_maps *m)
+{
+        for (size_t i = 0; i < UNWIND_SEGMENTS_MAX; i++)
+                unmap(m->segments[i], SEGMENT_BYTES);
+        unmap(m->rule_items, RULES_BYTES);
+        unmap(m->mapping_items, MAPPINGS_BYTES);
+        runs_deinit(&m->rows);
+        runs_deinit(&m->mappings);
+        *m = (struct unwind_maps){ 0 };
+}
+
+void unwind_maps_rules(struct unwind_maps *m, const struct unwind_rules *rules)
+{
+        memcpy(m->rule_items + m->rules_written, rules->items + m->rules_written,
+               (rules->count - m->rules_written) * sizeof *rules->items);
+        m->rules_written = rules->count;
+}
+
+/* ---- tables -------------------------------------------------------------------- */
+
+static enum status make_segment(struct unwind_maps *m, uint32_t segment, struct error *err)
+{
+        LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+        int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rows", sizeof(uint32_t), sizeof(struct unwind_chunk),
+                                UNWIND_SEGMENT_ROWS / UNWIND_CHUNK_ROWS, &options);
+        enum status st;
+
+        if (fd < 0)
+                return error_os(err, -fd, "cannot create a BPF map of unwind rows");
+        st = map_array(fd, SEGMENT_BYTES, &m->segments[segment], err);
+        if (!st && bpf_map_update_elem(m->fds.row_segments, &segment, &fd, BPF_ANY) < 0)
+                st = error_os(err, errno, "cannot add a BPF map of unwind rows");
+        if (st && m->segments[segment]) {
+                munmap(m->segments[segment], SEGMENT_BYTES);
+                m->segments[segment] = NULL;
+        }
+        close(fd);
+        return st;
+}
+
+/* Rows of some pages that follow each other, and the pages. */
+static enum status place(struct unwind_maps *m, uint32_t table, const struct unwind_table *t, size_t first_page,
+                         size_t page_count, struct run_of_numbers run, struct unwind_placed *p, struct error *err)
+{
+        uint32_t segment = run.first >> UNWIND_SEGMENT_BITS, at = run.first;
+        enum status st = m->segments[segment] ? ST_OK : make_segment(m, segment, err);
+
+        if (st)
+                return st;
+        memcpy((struct unwind_row *)m->segments[segment] + (at & (UNWIND_SEGMENT_ROWS - 1)),
+               t->rows + t->pages[first_page].first_row, run.count * sizeof *t->rows);
+        for (size_t i = first_page; i < first_page + page_count; i++) {
+                const struct unwind_page_key key = { table, (uint32_t)t->pages[i].number };
+                const struct unwind_page_rows rows = { at, t->pages[i].row_count };
+
+                if (bpf_map_update_elem(m->fds.pages, &key, &rows, BPF_ANY) < 0)
+                        return error_set(err, errno == E2BIG || errno == ENOMEM ? ST_TOO_BIG : ST_OS,
+                                         "no room for pages of unwind tables");
+                p->pages[p->page_count++] = key.page;
+                m->page_count++;
+                at += rows.count;
+        }
+        return ST_OK;
+}
+
+/* How many pages from here on fit a run that can be had; 0 none. */
+static size_t take_run(struct unwind_maps *m, const struct unwind_table *t, size_t first_page,
+                       struct run_of_numbers *ret)
+{
+        size_t count = 0;
+        uint32_t rows = 0;
+
+        while (first_page + count < t->page_count && rows + t->pages[first_page + count].row_count <= UNWIND_SEGMENT_ROWS)
+                rows += t->pages[first_page + count++].row_count;
+        while (count) {
+                size_t half = count / 2;
+
+                if (runs_take(&m->rows, rows, ret))
+                        return count;
+                while (count > half)
+                        rows -= t->pages[first_page + --count].row_count;
+        }
+        return 0;
+}
+
+enum status unwind_maps_add(struct unwind_maps *m, uint32_t table, const struct unwind_table *t,
+                            struct unwind_placed *ret, struct error *err)
+{
+        struct unwind_placed p = { .runs = calloc(t->page_count + 1, sizeof *p.runs),
+                                   .pages = calloc(t->page_count + 1, sizeof *p.pages) };
+        enum status st = p.runs && p.pages ? ST_OK : error_no_memory(err);
+
+        if (!st && t->page_count && t->pages[t->page_count - 1].number > UINT32_MAX)
+                st = error_set(err, ST_TOO_BIG, "addresses past 48 bits have no unwind table");
+        for (size_t page = 0; !st && page < t->page_count;) {
+                struct run_of_numbers run;
+                size_t n = take_run(m, t, page, &run);
+
+                if (!n) {
+                        st = error_set(err, ST_TOO_BIG, "no room for rows of unwind tables");
+                        break;
+                }
+                p.runs[p.run_count++] = run;
+                st = place(m, table, t, page, n, run, &p, err);
+                page += n;
+        }
+        if (st) {
+                unwind_maps_remove(m, table, &p);
+                return st;
+        }
+        *ret = p;
+        return ST_OK;
+}
+
+void unwind_maps_remove(struct unwind_maps *m, uint32_t table, struct unwind_placed *p)
+{
+        for (size_t i = 0; i < p->page_count; i++) {
+                const struct unwind_page_key key = { table, p->pages[i] };
+
+                bpf_map_delete_elem(m->fds.pages, &key);
+                m->page_count--;
+        }
+        for (size_t i = 0; i < p->run_count; i++)
+                runs_give_back(&m->rows, p->runs[i]);
+        free(p->runs);
+        free(p->pages);
+        *p = (struct unwind_placed){ 0 };
+}
+
+/* ---- processes -------------------------------------------------------------------- */
+
+enum status unwind_maps_process(struct unwind_maps *m, const struct sample_process *id, uint32_t generation,
+                                const struct unwind_mapping *mappings, uint32_t count, struct run_of_numbers *run,
+                                struct error *err)
+{
+        struct run_of_numbers old = *run, now = { 0 };
+        bool fits = count <= UNWIND_PROCESS_MAPPINGS_MAX && (!count || runs_take(&m->mappings, count, &now));
+        struct unwind_process p = { .start_boot_ns = id->start_boot_ns, .exec_id = id->exec_id, .generation = generation };
+
+        if (!fits)
+                now.count = 0;
+        p.first_mapping = now.first;
+        p.mapping_count = now.count;
+        for (uint32_t i = 0; i < now.count; i++) {
+                m->mapping_items[now.first + i] = mappings[i];
+                m->mapping_items[now.first + i].generation = generation;
+        }
+        if (bpf_map_update_elem(m->fds.processes, &id->tgid, &p, BPF_ANY) < 0) {
+                runs_give_back(&m->mappings, now);
+                return error_set(err, errno == E2BIG || errno == ENOMEM ? ST_TOO_BIG : ST_OS,
+                                 "no room for one more process to unwind");
+        }
+        runs_give_back(&m->mappings, old);
+        *run = now;
+        return fits ? ST_OK : error_set(err, ST_TOO_BIG, "process %u has too many executable mappings", id->tgid);
+}
+
+void unwind_maps_forget(struct unwind_maps *m, const struct sample_process *id, struct run_of_numbers *run)
+{
+        struct unwind_process p;
+
+        if (bpf_map_lookup_elem(m->fds.processes, &id->tgid, &p) == 0 && p.exec_id == id->exec_id &&
+            p.start_boot_ns == id->start_boot_ns) {
+                bpf_map_delete_elem(m->fds.processes, &id->tgid);
+                bpf_map_delete_elem(m->fds.known, &id->tgid);
+        }
+        runs_give_back(&m->mappings, *run);
+        *run = (struct run_of_numbers){ 0 };
+}
+
+void unwind_maps_settle(struct unwind_maps *m)
+{
+        runs_settle(&m->rows);
+        runs_settle(&m->mappings);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_UNWIND_MAPS_H
+#define CAIRN_AGENT_UNWIND_MAPS_H
+
+/**
+ * @file
+ * The BPF maps that the unwinding program reads (bpf/unwind.h), written.
+ *
+ * What is replaced or removed stays as it was until unwind_maps_settle(), which
+ * is called when every program that ran before has ended; only then its place
+ * is used again.
+ *
+ * Threads: one thread at a time.
+ */
+#include "agent/runs.h"
+#include "bpf/sample.h"
+#include "bpf/unwind.h"
+#include "unwind-tables/table.h"
+
+/** Of a loaded program; borrowed. */
+struct unwind_map_fds {
+        int row_segments, pages, rules, mappings, processes, known;
+};
+
+struct unwind_maps {
+        struct unwind_map_fds fds;
+        struct runs rows, mappings;
+        void *segments[UNWIND_SEGMENTS_MAX]; /* mapped; NULL not yet made */
+        struct unwind_rule *rule_items;      /* mapped */
+        struct unwind_mapping *mapping_items; /* mapped */
+        size_t rules_written;
+        uint32_t segment_limit;
+        uint64_t page_count;
+};
+
+/** Where a table's rows are. */
+struct unwind_placed {
+        struct run_of_numbers *runs; /* owned */
+        size_t run_count;
+        uint32_t *pages; /* owned */
+        size_t page_count;
+};
+
+/** @param row_bytes bound on all tables together, whole segments of 4 MiB. */
+enum status unwind_maps_init(struct unwind_maps *m, const struct unwind_map_fds *fds, uint64_t row_bytes,
+                             struct error *err) MUST_CHECK;
+void unwind_maps_deinit(struct unwind_maps *m);
+
+/** Hand over the rules that are new. */
+void unwind_maps_rules(struct unwind_maps *m, const struct unwind_rules *rules);
+
+/** @return ST_TOO_BIG when there is no room; ST_NO_MEMORY; ST_OS. @param ret owned, for unwind_maps_remove(). */
+enum status unwind_maps_add(struct unwind_maps *m, uint32_t table, const struct unwind_table *t,
+                            struct unwind_placed *ret, struct error *err) MUST_CHECK;
+void unwind_maps_remove(struct unwind_maps *m, uint32_t table, struct unwind_placed *p);
+
+/**
+ * The mappings of a process, in place of those it had.
+ * @param run in: where they are, count 0 nowhere; out: where they are now.
+ * @return ST_TOO_BIG when there is no room: the process then has none, and its stacks are walked by frame pointers.
+ */
+enum status unwind_maps_process(struct unwind_maps *m, const struct sample_process *id, uint32_t generation,
+                                const struct unwind_mapping *mappings, uint32_t count, struct run_of_numbers *run,
+                                struct error *err) MUST_CHECK;
+/** Forget a process; its next sample is told of as if it were new. */
+void unwind_maps_forget(struct unwind_maps *m, const struct sample_process *id, struct run_of_numbers *run);
+
+void unwind_maps_settle(struct unwind_maps *m);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwind_result.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+
+#define NAME "unwind table"
+
+struct head {
+        uint64_t rules, pages, rows;
+};
+
+enum status unwind_result_write(int fd, const struct unwind_table *t, const struct unwind_rules *rules, struct error *err)
+{
+        const struct head h = { rules->count, t->page_count, t->row_count };
+        enum status st = file_write_all(fd, &h, sizeof h, NAME, err);
+
+        if (!st)
+                st = file_write_all(fd, rules->items, rules->count * sizeof *rules->items, NAME, err);
+        if (!st)
+                st = file_write_all(fd, t->pages, t->page_count * sizeof *t->pages, NAME, err);
+        return st ? st : file_write_all(fd, t->rows, t->row_count * sizeof *t->rows, NAME, err);
+}
+
+static enum status take(int fd, off_t *at, void *to, size_t n, struct error *err)
+{
+        while (n) {
+                ssize_t got = pread(fd, to, n, *at);
+
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got <= 0)
+                        return error_set(err, ST_BAD_DATA, "the worker's unwind table is cut off");
+                to = (uint8_t *)to + got;
+                n -= (size_t)got;
+                *at += got;
+        }
+        return ST_OK;
+}
+
+/* Pages ascend and their rows follow each other; rows of a page ascend; a rule's number is one of count. */
+static bool is_sound(const struct unwind_table *t, size_t rules)
+{
+        size_t row = 0;
+
+        for (size_t i = 0; i < t->page_count; i++) {
+                const struct unwind_page *p = &t->pages[i];
+
+                if ((i && p->number <= t->pages[i - 1].number) || p->first_row != row || !p->row_count ||
+                    p->row_count > UNWIND_PAGE_SIZE || p->row_count > t->row_count - row)
+                        return false;
+                for (size_t end = row + p->row_count; row < end; row++)
+                        if (t->rows[row].rule >= rules ||
+                            (row > p->first_row && t->rows[row].offset <= t->rows[row - 1].offset))
+                                return false;
+        }
+        return row == t->row_count;
+}
+
+/* From the worker's numbers of rules to ours. */
+static enum status renumber(struct unwind_table *t, const struct unwind_rule *theirs, size_t count,
+                            struct unwind_rules *rules, struct error *err)
+{
+        _cleanup_free_ uint16_t *numbers = calloc(count + 1, sizeof *numbers);
+
+        if (!numbers)
+                return error_no_memory(err);
+        for (size_t i = 0; i < count; i++) {
+                enum status st = i < UNWIND_RULES_FIXED ? ST_OK : unwind_rules_intern(rules, &theirs[i], &numbers[i]);
+
+                if (i < UNWIND_RULES_FIXED)
+                        numbers[i] = (uint16_t)i;
+                else if (st == ST_TOO_BIG)
+                        numbers[i] = UNWIND_RULE_FULL;
+                else if (st)
+                        return error_no_memory(err);
+        }
+        for (size_t i = 0; i < t->row_count; i++)
+                t->rows[i].rule = numbers[t->rows[i].rule];
+        return ST_OK;
+}
+
+enum status unwind_result_read(int fd, struct unwind_rules *rules, struct unwind_table *ret, struct error *err)
+{
+        _cleanup_unwind_table_ struct unwind_table t = { 0 };
+        _cleanup_free_ struct unwind_rule *theirs = NULL;
+        struct head h;
+        off_t at = 0;
+        enum status st = take(fd, &at, &h, sizeof h, err);
+
+        if (st)
+                return st;
+        if (h.rules > UNWIND_RULES_MAX || h.pages > LIMIT_UNWIND_PAGES || h.rows > LIMIT_UNWIND_ROWS)
+                return error_set(err, ST_TOO_BIG, "the worker's unwind table is past its limits");
+        theirs = calloc(h.rules + 1, sizeof *theirs);
+        t.pages = calloc(h.pages + 1, sizeof *t.pages);
+        t.rows = calloc(h.rows + 1, sizeof *t.rows);
+        if (!theirs || !t.pages || !t.rows)
+                return error_no_memory(err);
+        t.page_count = h.pages;
+        t.row_count = h.rows;
+        st = take(fd, &at, theirs, h.rules * sizeof *theirs, err);
+        if (!st)
+                st = take(fd, &at, t.pages, h.pages * sizeof *t.pages, err);
+        if (!st)
+                st = take(fd, &at, t.rows, h.rows * sizeof *t.rows, err);
+        if (!st && !is_sound(&t, h.rules))
+                st = error_set(err, ST_BAD_DATA, "the worker's unwind table breaks its format");
+        if (!st)
+                st = renumber(&t, theirs, h.rules, rules, err);
+        if (st)
+                return st;
+        *ret = t;
+        t = (struct unwind_table){ 0 };
+        return ST_OK;
+}

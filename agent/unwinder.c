@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwinder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/id_table.h"
+#include "agent/object_cache.h"
+#include "agent/unwind_result.h"
+
+enum table_state { TABLE_UNKNOWN, TABLE_WAITING, TABLE_READY, TABLE_NONE };
+
+struct unwinder_table {
+        enum table_state state;
+        uint32_t users;    /* processes */
+        uint64_t used_at;  /* the unwinder's clock */
+        struct unwind_placed placed;
+};
+
+enum status unwinder_init(struct unwinder *u, const struct unwind_map_fds *fds, uint64_t row_bytes, struct error *err)
+{
+        enum status st;
+
+        *u = (struct unwinder){ .by_identity = calloc(1, sizeof *u->by_identity) };
+        if (!u->by_identity)
+                return error_no_memory(err);
+        st = unwind_maps_init(&u->maps, fds, row_bytes, err);
+        if (!st)
+                st = unwind_rules_init(&u->rules, err);
+        if (!st)
+                st = unwind_builder_create(&u->builder, err);
+        if (st)
+                unwinder_deinit(u);
+        else
+                unwind_maps_rules(&u->maps, &u->rules);
+        return st;
+}
+
+void unwinder_deinit(struct unwinder *u)
+{
+        unwind_builder_destroy(u->builder);
+        for (size_t i = 0; i < u->table_count; i++) {
+                free(u->tables[i].placed.runs);
+                free(u->tables[i].placed.pages);
+        }
+        free(u->tables);
+        if (u->by_identity)
+                id_table_deinit(u->by_identity);
+        free(u->by_identity);
+        unwind_rules_deinit(&u->rules);
+        unwind_maps_deinit(&u->maps);
+        *u = (struct unwinder){ 0 };
+}
+
+/* ---- tables -------------------------------------------------------------------- */
+
+static struct unwinder_table *table(struct unwinder *u, uint32_t number)
+{
+        return &u->tables[number - 1];
+}
+
+/* The number of the object's table, made if need be; 0 without memory. */
+static uint32_t number_of(struct unwinder *u, const struct object *o)
+{
+        const void *identity = o->build_id.size ? (const void *)o->build_id.bytes : &o->serial;
+        size_t size = o->build_id.size ? o->build_id.size : sizeof o->serial;
+        uint32_t number;
+
+        if (id_table_find(u->by_identity, identity, size, &number))
+                return number;
+        if (u->table_count == u->table_capacity) {
+                size_t wanted = u->table_capacity ? 2 * u->table_capacity : 64;
+                struct unwinder_table *grown = reallocarray(u->tables, wanted, sizeof *grown);
+
+                if (!grown || wanted > UINT32_MAX)
+                        return 0;
+                u->tables = grown;
+                u->table_capacity = wanted;
+        }
+        u->tables[u->table_count] = (struct unwinder_table){ 0 };
+        number = (uint32_t)u->table_count + 1;
+        if (!id_table_put(u->by_identity, identity, size, number))
+                return 0;
+        u->table_count++;
+        return number;
+}
+
+/* Take the table of who was not used for longest out of the kernel. False when all are in use. */
+static bool evict_one(struct unwinder *u)
+{
+        struct unwinder_table *oldest = NULL;
+
+        for (size_t i = 0; i < u->table_count; i++) {
+                struct unwinder_table *t = &u->tables[i];
+
+                if (t->state == TABLE_READY && !t->users && (!oldest || t->used_at < oldest->used_at))
+                        oldest = t;
+        }
+        if (!oldest)
+                return false;
+        unwind_maps_remove(&u->maps, (uint32_t)(oldest - u->tables) + 1, &oldest->placed);
+        oldest->state = TABLE_UNKNOWN;
+        u->tables_ready--;
+        u->tables_evicted++;
+        return true;
+}
+
+static void place(struct unwinder *u, uint32_t number, const struct unwind_table *built)
+{
+        struct unwinder_table *t = table(u, number);
+        struct error err;
+
+        unwind_maps_rules(&u->maps, &u->rules);
+        if (unwind_maps_add(&u->maps, number, built, &t->placed, &err)) {
+                /* What is evicted now is free at the next drain: this object is tried again when it is met then. */
+                while (u->maps.rows.in_use + built->row_count > (uint64_t)u->maps.segment_limit * UNWIND_SEGMENT_ROWS &&
+                       evict_one(u))
+                        ;
+                t->state = TABLE_UNKNOWN;
+                u->tables_refused++;
+                return;
+        }
+        t->state = TABLE_READY;
+        u->tables_ready++;
+}
+
+static void take(struct unwinder *u, const struct unwind_built *built)
+{
+        _cleanup_unwind_table_ struct unwind_table t = { 0 };
+
+        u->tables_waiting--;
+        if (built->fd < 0 || unwind_result_read(built->fd, &u->rules, &t, NULL) || !t.row_count) {
+                table(u, built->ticket)->state = TABLE_NONE;
+                u->tables_none++;
+        } else {
+                place(u, built->ticket, &t);
+        }
+        if (built->fd >= 0)
+                close(built->fd);
+}
+
+/* The kernel's own image needs no worker. */
+static void build_vdso(struct unwinder *u, uint32_t number, size_t size)
+{
+        const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+        _cleanup_unwind_table_ struct unwind_table t = { 0 };
+        struct elf_image elf;
+
+        table(u, number)->state = TABLE_NONE;
+        if (!image || elf_image_from_memory(image, size, "[vdso]", &elf, NULL))
+                return;
+        if (!unwind_table_build(&elf, &u->rules, &t, NULL) && t.row_count)
+                place(u, number, &t);
+        elf_image_close(&elf);
+}
+
+/* Ask for the table of what is mapped there unless that was done. */
+static void want(struct unwinder *u, int proc_fd, const struct proc_mapping *m, uint32_t number)
+{
+        struct unwinder_table *t = table(u, number);
+        int fd;
+
+        if (t->state != TABLE_UNKNOWN)
+                return;
+        if (strcmp(m->path, "[vdso]") == 0) {
+                build_vdso(u, number, m->end - m->start);
+                return;
+        }
+        fd = proc_fd < 0 ? -1 : object_cache_open(proc_fd, m);
+        if (fd < 0)
+                return;
+        if (unwind_builder_put(u->builder, number, fd)) {
+                t->state = TABLE_WAITING;
+                u->tables_waiting++;
+        }
+}
+
+/* ---- processes ------------------------------------------------------------------ */
+
+static void release_tables(struct unwinder *u, struct unwinder_process *p)
+{
+        for (size_t i = 0; i < p->table_count; i++) {
+                table(u, p->tables[i])->users--;
+                table(u, p->tables[i])->used_at = ++u->clock;
+        }
+        free(p->tables);
+        p->tables = NULL;
+        p->table_count = 0;
+}
+
+static void fill(struct unwinder *u, int proc_fd, const struct proc_mapping *m, const struct object *o,
+                 struct unwind_mapping *ret, struct unwinder_process *p)
+{
+        uint32_t number = o ? number_of(u, o) : 0;
+        uint64_t address;
+
+        *ret = (struct unwind_mapping){ .start = m->start, .end = m->end, .table = UNWIND_TABLE_NONE };
+        if (!number || !object_code_address(o, m->file_offset, m->end - m->start, &address))
+                return;
+        want(u, proc_fd, m, number);
+        if (table(u, number)->state == TABLE_WAITING)
+                p->waits = true;
+        if (table(u, number)->state != TABLE_READY)
+                return;
+        ret->table = number;
+        ret->bias = m->start - address;
+        for (size_t i = 0; i < p->table_count; i++)
+                if (p->tables[i] == number)
+                        return;
+        p->tables[p->table_count++] = number;
+        table(u, number)->users++;
+}
+
+void unwinder_process(struct unwinder *u, const struct sample_process *id, int proc_fd, const struct proc_maps *maps,
+                      const struct object *const *objects, struct unwinder_process *p)
+{
+        _cleanup_free_ struct unwind_mapping *mappings = calloc(maps->count + 1, sizeof *mappings);
+        struct unwinder_process now = { .run = p->run, .tables = calloc(maps->count + 1, sizeof *now.tables) };
+
+        if (!mappings || !now.tables) {
+                free(now.tables);
+                return;
+        }
+        for (size_t i = 0; i < maps->count; i++)
+                fill(u, proc_fd, &maps->items[i], objects[i], &mappings[i], &now);
+        if (unwind_maps_process(&u->maps, id, ++u->last_generation, mappings, (uint32_t)maps->count, &now.run, NULL))
+                u->processes_refused++;
+        release_tables(u, p);
+        *p = now;
+}
+
+void unwinder_forget(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p)
+{
+        unwind_maps_forget(&u->maps, id, &p->run);
+        release_tables(u, p);
+        p->waits = false;
+}
+
+int unwinder_fd(const struct unwinder *u)
+{
+        return unwind_builder_fd(u->builder);
+}
+
+bool unwinder_poll(struct unwinder *u)
+{
+        struct unwind_built built;
+        bool any = false;
+
+        while (unwind_builder_take(u->builder, &built)) {
+                take(u, &built);
+                any = true;
+        }
+        return any;
+}
+
+void unwinder_settle(struct unwinder *u)
+{
+        unwind_maps_settle(&u->maps);
+}

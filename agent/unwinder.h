@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_UNWINDER_H
+#define CAIRN_AGENT_UNWINDER_H
+
+/**
+ * @file
+ * Which unwind tables are in the kernel, and for which processes.
+ *
+ * An object's table is made when a process that has it is first met, and kept
+ * once for all processes: files with one build-id have one table, wherever
+ * they lie. A process is told of at once, with frame pointers where a table is
+ * still being made, and once more when it is there. Tables that no process
+ * uses make room for others when there is none left.
+ *
+ * Threads: one thread at a time.
+ */
+#include "agent/object.h"
+#include "agent/proc_maps.h"
+#include "agent/unwind_builder.h"
+#include "agent/unwind_maps.h"
+
+struct unwinder_table;
+
+struct unwinder {
+        struct unwind_maps maps;
+        struct unwind_builder *builder;
+        struct unwind_rules rules;
+        struct unwinder_table *tables; /* owned; number n has place n - 1 */
+        size_t table_count, table_capacity;
+        struct id_table *by_identity;  /* owned */
+        uint32_t last_generation;
+        uint64_t clock;                /* counts uses, for what was used last */
+        uint64_t tables_ready, tables_none, tables_refused, tables_evicted, tables_waiting;
+        uint64_t processes_refused;
+};
+
+/** What a process has in the kernel. Zeroed: nothing. */
+struct unwinder_process {
+        struct run_of_numbers run;
+        uint32_t *tables; /* owned; those it uses */
+        size_t table_count;
+        bool waits;       /* for a table that is being made */
+};
+
+/** @param row_bytes bound on the rows of all tables. */
+enum status unwinder_init(struct unwinder *u, const struct unwind_map_fds *fds, uint64_t row_bytes,
+                          struct error *err) MUST_CHECK;
+void unwinder_deinit(struct unwinder *u);
+
+/**
+ * Tell the kernel of a process's mappings. Failures are counted: its stacks are then walked by frame pointers.
+ * @param proc_fd directory /proc/PID of the process; -1 when it ended: no table is made then.
+ * @param objects one for each mapping, NULL when it has none.
+ */
+void unwinder_process(struct unwinder *u, const struct sample_process *id, int proc_fd, const struct proc_maps *maps,
+                      const struct object *const *objects, struct unwinder_process *p);
+void unwinder_forget(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p);
+
+/** A descriptor that is readable when unwinder_poll() has something to do. */
+int unwinder_fd(const struct unwinder *u);
+
+/** Take the tables that are done; true when processes that wait should be told of again. */
+bool unwinder_poll(struct unwinder *u);
+
+/** Every program that ran before the call has ended. */
+void unwinder_settle(struct unwinder *u);
+
+#endif
