@@ -82,6 +82,7 @@ static void read_process(struct process_table *t, struct process *p)
         bool first = p->read_at_ns == 0;
 
         p->read_in = t->drain;
+        p->is_stale = false;
         p->read_at_ns = monotonic_ns();
         if (proc_fd < 0)
                 return;
@@ -110,7 +111,8 @@ static void read_jit(struct process_table *t, struct process *p)
 
 /* ---- the table ------------------------------------------------------------------- */
 
-static struct process *add(struct process_table *t, const struct sample_process *id, const char *name)
+static struct process *add(struct process_table *t, const struct sample_process *id, const char *name,
+                           uint64_t executable_pages)
 {
         struct process *p;
         struct process **items = reallocarray(t->items, t->count + 1, sizeof(struct process *));
@@ -129,6 +131,7 @@ static struct process *add(struct process_table *t, const struct sample_process 
         if (name)
                 memcpy(p->name, name, SAMPLE_COMM_SIZE - 1);
         p->used_in = t->drain;
+        p->unwind.executable_pages = executable_pages;
         read_process(t, p);
         if (!p->has_maps)
                 t->unreadable++;
@@ -146,10 +149,15 @@ void process_table_notice(struct process_table *t, const struct sample_notice *n
 {
         struct process *p = find(t, &notice->process);
 
-        if (!p)
-                (void)add(t, &notice->process, notice->leader_comm);
-        else if (p->notice_count++ < FIRST_NOTICES || monotonic_ns() - p->read_at_ns > NOTICE_PAUSE_NS)
+        if (!p) {
+                (void)add(t, &notice->process, notice->leader_comm, notice->executable_pages);
+                return;
+        }
+        p->unwind.executable_pages = notice->executable_pages;
+        if (p->notice_count++ < FIRST_NOTICES || monotonic_ns() - p->read_at_ns > NOTICE_PAUSE_NS)
                 read_process(t, p);
+        else
+                p->is_stale = true;
 }
 
 struct process *process_table_get(struct process_table *t, const struct sample_process *id, const char *comm)
@@ -157,13 +165,13 @@ struct process *process_table_get(struct process_table *t, const struct sample_p
         struct process *p = find(t, id);
 
         if (!p)
-                p = add(t, id, NULL);
+                p = add(t, id, NULL, 0);
         if (!p)
                 return NULL;
         if (!p->name[0])
                 memcpy(p->name, comm, SAMPLE_COMM_SIZE - 1);
         p->used_in = t->drain;
-        if (p->read_in != t->drain && monotonic_ns() - p->read_at_ns > MAPS_AGE_MAX_NS)
+        if (p->is_stale || (p->read_in != t->drain && monotonic_ns() - p->read_at_ns > MAPS_AGE_MAX_NS))
                 read_process(t, p);
         return p;
 }

@@ -38,6 +38,7 @@ struct process {
         struct perf_map jit;
         int64_t read_at_ns;            /* monotonic */
         unsigned notice_count;
+        bool is_stale;                 /* its mappings changed, but they were read just before */
         uint64_t read_in, jit_read_in, used_in; /* numbers of drains */
         struct unwinder_process unwind;
 };

@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "agent/late.h"
 #include "agent/privileges.h"
 #include "agent/profile_build.h"
 #include "agent/report.h"
@@ -22,6 +23,7 @@
 #define SECOND_NS INT64_C(1000000000)
 #define FLUSH_DEADLINE_MS 15000
 #define FLUSH_SLICE_MS 200
+#define TABLES_WAIT_MAX_NS (2 * SECOND_NS)
 
 struct run {
         const struct run_options *o;
@@ -34,6 +36,7 @@ struct run {
         int signals, output;
         int64_t interval_from_ns, interval_from_unix_ns; /* monotonic, wall clock */
         struct profile_build_stats build_stats;
+        uint64_t late_ends[SAMPLE_END_COUNT];
 };
 
 static void on_process(void *ctx, const struct sample_notice *notice)
@@ -135,6 +138,20 @@ static enum status deliver(struct run *r, const struct profile *p, struct error 
         return sender_put(r->sender, body.data, body.size, err);
 }
 
+/* Programs that ran before the drain have ended. Late samples need the tables that are being made. */
+static void settle(struct run *r)
+{
+        int64_t until = monotonic_ns() + TABLES_WAIT_MAX_NS;
+
+        unwinder_settle(&r->unwinder);
+        while (r->unwinder.tables_waiting && monotonic_ns() < until) {
+                struct pollfd fd = { .fd = unwinder_fd(&r->unwinder), .events = POLLIN };
+
+                if (poll(&fd, 1, 100) > 0 && unwinder_poll(&r->unwinder))
+                        process_table_unwind_again(&r->processes);
+        }
+}
+
 static enum status drain(struct run *r, struct error *err)
 {
         _cleanup_sample_batch_ struct sample_batch batch = { 0 };
@@ -158,7 +175,10 @@ static enum status drain(struct run *r, struct error *err)
         if (st)
                 return st;
         if (r->processes.unwinder)
-                unwinder_settle(r->processes.unwinder);
+                settle(r);
+        st = late_add(&r->processes, &batch, r->late_ends, err);
+        if (st)
+                return st;
         r->interval_from_ns = now_ns;
         r->interval_from_unix_ns = now_unix_ns;
         kernel_refresh(&r->kernel);
@@ -184,6 +204,8 @@ static void report(struct run *r)
                 log_warn("agent", "%s, ignoring", err.text);
         if (r->sender)
                 sender_stats(r->sender, &report.sender);
+        for (size_t i = 0; i < SAMPLE_END_COUNT; i++)
+                report.sampler[STAT_ENDS + i] += r->late_ends[i];
         report_update(&report);
         if (r->o->metrics_file && report_write(r->o->metrics_file, &err))
                 log_warn("agent", "%s, ignoring", err.text);

@@ -110,8 +110,17 @@ static int compare_stacks(const void *a, const void *b)
         return x < y ? -1 : x > y;
 }
 
+void sample_batch_sort(struct sample_batch *b)
+{
+        if (b->stack_count)
+                qsort(b->stacks, b->stack_count, sizeof *b->stacks, compare_stacks);
+}
+
 void sample_batch_deinit(struct sample_batch *b)
 {
+        for (size_t i = 0; i < b->late_count; i++)
+                free(b->late[i]);
+        free(b->late);
         free(b->counts);
         free(b->stacks);
         free(b->frames);

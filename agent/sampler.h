@@ -71,10 +71,15 @@ struct sample_batch {
         size_t stack_count;
         uint64_t *frames;            /* owned */
         size_t frame_count;
+        struct sample_late **late;   /* owned; not in the counts: agent/late.h */
+        size_t late_count;
 };
 
 void sample_batch_deinit(struct sample_batch *b);
 #define _cleanup_sample_batch_ _cleanup_(sample_batch_deinit)
+
+/** Bring the stacks into the order that sample_batch_stack() wants. */
+void sample_batch_sort(struct sample_batch *b);
 
 /** The stack with that hash, borrowed from the batch; NULL when there is none (hash 0 too). */
 const struct sample_stack *sample_batch_stack(const struct sample_batch *b, uint64_t hash);

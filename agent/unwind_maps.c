@@ -178,15 +178,39 @@ void unwind_maps_remove(struct unwind_maps *m, uint32_t table, struct unwind_pla
         *p = (struct unwind_placed){ 0 };
 }
 
+uint16_t unwind_maps_rule(const struct unwind_maps *m, uint32_t table, uint64_t address)
+{
+        const struct unwind_page_key key = { table, (uint32_t)(address >> UNWIND_PAGE_BITS) };
+        const struct unwind_row *rows;
+        struct unwind_page_rows place;
+        uint32_t low = 0, high;
+
+        if (bpf_map_lookup_elem(m->fds.pages, &key, &place) < 0)
+                return UNWIND_RULE_GAP;
+        rows = (const struct unwind_row *)m->segments[place.first >> UNWIND_SEGMENT_BITS] +
+               (place.first & (UNWIND_SEGMENT_ROWS - 1));
+        high = place.count;
+        while (low < high) {
+                uint32_t middle = low + (high - low) / 2;
+
+                if (rows[middle].offset <= (address & (UNWIND_PAGE_SIZE - 1)))
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low ? rows[low - 1].rule : UNWIND_RULE_GAP;
+}
+
 /* ---- processes -------------------------------------------------------------------- */
 
-enum status unwind_maps_process(struct unwind_maps *m, const struct sample_process *id, uint32_t generation,
-                                const struct unwind_mapping *mappings, uint32_t count, struct run_of_numbers *run,
+enum status unwind_maps_process(struct unwind_maps *m, const struct sample_process *id, uint64_t executable_pages,
+                                uint32_t generation, const struct unwind_mapping *mappings, uint32_t count, struct run_of_numbers *run,
                                 struct error *err)
 {
         struct run_of_numbers old = *run, now = { 0 };
         bool fits = count <= UNWIND_PROCESS_MAPPINGS_MAX && (!count || runs_take(&m->mappings, count, &now));
-        struct unwind_process p = { .start_boot_ns = id->start_boot_ns, .exec_id = id->exec_id, .generation = generation };
+        struct unwind_process p = { .start_boot_ns = id->start_boot_ns, .exec_id = id->exec_id, .generation = generation,
+                                    .executable_pages = executable_pages };
 
         if (!fits)
                 now.count = 0;
@@ -206,6 +230,11 @@ enum status unwind_maps_process(struct unwind_maps *m, const struct sample_proce
         return fits ? ST_OK : error_set(err, ST_TOO_BIG, "process %u has too many executable mappings", id->tgid);
 }
 
+void unwind_maps_ask(struct unwind_maps *m, uint32_t tgid)
+{
+        bpf_map_delete_elem(m->fds.known, &tgid);
+}
+
 void unwind_maps_forget(struct unwind_maps *m, const struct sample_process *id, struct run_of_numbers *run)
 {
         struct unwind_process p;
@@ -213,7 +242,7 @@ void unwind_maps_forget(struct unwind_maps *m, const struct sample_process *id, 
         if (bpf_map_lookup_elem(m->fds.processes, &id->tgid, &p) == 0 && p.exec_id == id->exec_id &&
             p.start_boot_ns == id->start_boot_ns) {
                 bpf_map_delete_elem(m->fds.processes, &id->tgid);
-                bpf_map_delete_elem(m->fds.known, &id->tgid);
+                unwind_maps_ask(m, id->tgid);
         }
         runs_give_back(&m->mappings, *run);
         *run = (struct run_of_numbers){ 0 };

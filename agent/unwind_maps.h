@@ -54,14 +54,19 @@ enum status unwind_maps_add(struct unwind_maps *m, uint32_t table, const struct 
                             struct unwind_placed *ret, struct error *err) MUST_CHECK;
 void unwind_maps_remove(struct unwind_maps *m, uint32_t table, struct unwind_placed *p);
 
+/** The rule's number for an address of a table's object: UNWIND_RULE_GAP when there is none. */
+uint16_t unwind_maps_rule(const struct unwind_maps *m, uint32_t table, uint64_t address);
+
 /**
  * The mappings of a process, in place of those it had.
  * @param run in: where they are, count 0 nowhere; out: where they are now.
  * @return ST_TOO_BIG when there is no room: the process then has none, and its stacks are walked by frame pointers.
  */
-enum status unwind_maps_process(struct unwind_maps *m, const struct sample_process *id, uint32_t generation,
-                                const struct unwind_mapping *mappings, uint32_t count, struct run_of_numbers *run,
+enum status unwind_maps_process(struct unwind_maps *m, const struct sample_process *id, uint64_t executable_pages,
+                                uint32_t generation, const struct unwind_mapping *mappings, uint32_t count, struct run_of_numbers *run,
                                 struct error *err) MUST_CHECK;
+/** Have the kernel tell of a process at its next sample, though it did before. */
+void unwind_maps_ask(struct unwind_maps *m, uint32_t tgid);
 /** Forget a process; its next sample is told of as if it were new. */
 void unwind_maps_forget(struct unwind_maps *m, const struct sample_process *id, struct run_of_numbers *run);
 

@@ -181,15 +181,14 @@ static void want(struct unwinder *u, int proc_fd, const struct proc_mapping *m, 
 
 /* ---- processes ------------------------------------------------------------------ */
 
-static void release_tables(struct unwinder *u, struct unwinder_process *p)
+static void release(struct unwinder *u, struct unwinder_process *p)
 {
         for (size_t i = 0; i < p->table_count; i++) {
                 table(u, p->tables[i])->users--;
                 table(u, p->tables[i])->used_at = ++u->clock;
         }
         free(p->tables);
-        p->tables = NULL;
-        p->table_count = 0;
+        free(p->mappings);
 }
 
 static void fill(struct unwinder *u, int proc_fd, const struct proc_mapping *m, const struct object *o,
@@ -218,26 +217,65 @@ static void fill(struct unwinder *u, int proc_fd, const struct proc_mapping *m, 
 void unwinder_process(struct unwinder *u, const struct sample_process *id, int proc_fd, const struct proc_maps *maps,
                       const struct object *const *objects, struct unwinder_process *p)
 {
-        _cleanup_free_ struct unwind_mapping *mappings = calloc(maps->count + 1, sizeof *mappings);
-        struct unwinder_process now = { .run = p->run, .tables = calloc(maps->count + 1, sizeof *now.tables) };
+        struct unwinder_process now = { .run = p->run, .executable_pages = p->executable_pages,
+                                        .mappings = calloc(maps->count + 1, sizeof *now.mappings),
+                                        .tables = calloc(maps->count + 1, sizeof *now.tables) };
 
-        if (!mappings || !now.tables) {
+        if (!now.mappings || !now.tables) {
+                free(now.mappings);
                 free(now.tables);
                 return;
         }
+        now.mapping_count = (uint32_t)maps->count;
         for (size_t i = 0; i < maps->count; i++)
-                fill(u, proc_fd, &maps->items[i], objects[i], &mappings[i], &now);
-        if (unwind_maps_process(&u->maps, id, ++u->last_generation, mappings, (uint32_t)maps->count, &now.run, NULL))
+                fill(u, proc_fd, &maps->items[i], objects[i], &now.mappings[i], &now);
+        if (!now.executable_pages)
+                unwind_maps_ask(&u->maps, id->tgid);
+        else if (!now.waits && unwind_maps_process(&u->maps, id, now.executable_pages, ++u->last_generation, now.mappings,
+                                                   now.mapping_count, &now.run, NULL))
                 u->processes_refused++;
-        release_tables(u, p);
+        release(u, p);
         *p = now;
 }
 
 void unwinder_forget(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p)
 {
         unwind_maps_forget(&u->maps, id, &p->run);
-        release_tables(u, p);
-        p->waits = false;
+        release(u, p);
+        *p = (struct unwinder_process){ 0 };
+}
+
+static const struct unwind_mapping *find_mapping(const struct unwinder_process *p, uint64_t pc)
+{
+        size_t low = 0, high = p->mapping_count;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (pc < p->mappings[middle].start)
+                        high = middle;
+                else if (pc >= p->mappings[middle].end)
+                        low = middle + 1;
+                else
+                        return &p->mappings[middle];
+        }
+        return NULL;
+}
+
+enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_process *p, uint64_t pc,
+                              struct unwind_rule *ret)
+{
+        const struct unwind_mapping *m = find_mapping(p, pc);
+        enum sample_end end = !p->mappings ? SAMPLE_END_NEW_PROCESS :
+                              !m           ? SAMPLE_END_NO_MAPPING :
+                              m->table     ? SAMPLE_END_NO_RULE :
+                                             SAMPLE_END_NO_TABLE;
+        uint16_t number = end == SAMPLE_END_NO_RULE ? unwind_maps_rule(&u->maps, m->table, pc - m->bias) :
+                          end == SAMPLE_END_NO_TABLE ? UNWIND_RULE_FRAME_POINTER :
+                                                       UNWIND_RULE_GAP;
+
+        *ret = u->rules.items[number];
+        return end;
 }
 
 int unwinder_fd(const struct unwinder *u)

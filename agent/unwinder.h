@@ -8,9 +8,9 @@
  *
  * An object's table is made when a process that has it is first met, and kept
  * once for all processes: files with one build-id have one table, wherever
- * they lie. A process is told of at once, with frame pointers where a table is
- * still being made, and once more when it is there. Tables that no process
- * uses make room for others when there is none left.
+ * they lie. The kernel is told of a process when all its tables are there;
+ * until then its samples come late (agent/late.h). Tables that no process uses
+ * make room for others when there is none left.
  *
  * Threads: one thread at a time.
  */
@@ -39,7 +39,10 @@ struct unwinder_process {
         struct run_of_numbers run;
         uint32_t *tables; /* owned; those it uses */
         size_t table_count;
-        bool waits;       /* for a table that is being made */
+        struct unwind_mapping *mappings; /* owned */
+        uint32_t mapping_count;
+        uint64_t executable_pages; /* as the kernel told of it last; 0 not told yet */
+        bool waits;                /* for a table that is being made; the kernel is told then */
 };
 
 /** @param row_bytes bound on the rows of all tables. */
@@ -55,6 +58,10 @@ void unwinder_deinit(struct unwinder *u);
 void unwinder_process(struct unwinder *u, const struct sample_process *id, int proc_fd, const struct proc_maps *maps,
                       const struct object *const *objects, struct unwinder_process *p);
 void unwinder_forget(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p);
+
+/** The rule for a pc, to be followed; one with UNWIND_CFA_NONE when there is none, and why, as in the BPF program. */
+enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_process *p, uint64_t pc,
+                              struct unwind_rule *ret);
 
 /** A descriptor that is readable when unwinder_poll() has something to do. */
 int unwinder_fd(const struct unwinder *u);

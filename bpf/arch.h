@@ -10,10 +10,9 @@
  * Source: arch/x86/include/asm/ptrace.h, arch/x86/entry/entry_64.S;
  * arch/arm64/include/asm/ptrace.h, arch/arm64/kernel/entry-common.c.
  */
-#include "bpf/kernel_types.h"
 #include "unwind-tables/unwind_step.h"
 
-#if defined(__TARGET_ARCH_x86)
+#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
 
 struct arch_regs {
         __u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;
@@ -23,17 +22,17 @@ struct arch_regs {
 
 #define ARCH_CS_64 0x33 /* __USER_CS */
 
-static __always_inline int arch_in_syscall(const struct arch_regs *r)
+static inline __attribute__((always_inline)) int arch_in_syscall(const struct arch_regs *r)
 {
         return (__s64)r->system_call != -1;
 }
 
-static __always_inline int arch_is_64_bit(const struct arch_regs *r)
+static inline __attribute__((always_inline)) int arch_is_64_bit(const struct arch_regs *r)
 {
         return r->cs == ARCH_CS_64;
 }
 
-static __always_inline void arch_unwind_regs(const struct arch_regs *r, struct unwind_regs *ret)
+static inline __attribute__((always_inline)) void arch_unwind_regs(const struct arch_regs *r, struct unwind_regs *ret)
 {
         ret->pc = r->rip;
         ret->sp = r->rsp;
@@ -60,7 +59,7 @@ static __always_inline void arch_unwind_regs(const struct arch_regs *r, struct u
         ret->pc_is_return = 0;
 }
 
-#elif defined(__TARGET_ARCH_arm64)
+#elif defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
 
 struct arch_regs {
         __u64 x[31];
@@ -72,18 +71,18 @@ struct arch_regs {
 
 #define ARCH_PSTATE_32 0x10 /* PSR_MODE32_BIT */
 
-static __always_inline int arch_in_syscall(const struct arch_regs *r)
+static inline __attribute__((always_inline)) int arch_in_syscall(const struct arch_regs *r)
 {
         return r->system_call != -1;
 }
 
-static __always_inline int arch_is_64_bit(const struct arch_regs *r)
+static inline __attribute__((always_inline)) int arch_is_64_bit(const struct arch_regs *r)
 {
         return !(r->pstate & ARCH_PSTATE_32);
 }
 
 /* Return addresses may be signed in the bits above the 48 of an address. */
-static __always_inline void arch_unwind_regs(const struct arch_regs *r, struct unwind_regs *ret)
+static inline __attribute__((always_inline)) void arch_unwind_regs(const struct arch_regs *r, struct unwind_regs *ret)
 {
         ret->pc = r->pc;
         ret->sp = r->sp;

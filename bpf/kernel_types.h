@@ -24,8 +24,6 @@ struct task_struct {
 
 #pragma clang attribute pop
 
-struct pt_regs; /* arch.h */
-
 #define PF_KTHREAD 0x00200000 /* of task_struct.flags; include/linux/sched.h */
 
 #endif

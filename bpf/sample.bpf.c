@@ -21,6 +21,7 @@
 
 #include "bpf/arch.h"
 #include "bpf/sample.h"
+#include "bpf/kernel_types.h"
 #include "bpf/unwind_user.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -97,6 +98,11 @@ struct {
         __uint(max_entries, 256 * 1024);
 } notices SEC(".maps");
 
+struct {
+        __uint(type, BPF_MAP_TYPE_RINGBUF);
+        __uint(max_entries, 4 * 1024 * 1024);
+} lates SEC(".maps");
+
 static __always_inline void count(__u32 stat)
 {
         __u64 *n = bpf_map_lookup_elem(&sample_stats, &stat);
@@ -168,32 +174,59 @@ static __always_inline void walk_kernel(void *ctx, struct unwind_walk *w)
         }
 }
 
-/* The user half. False when there is none. */
-static __always_inline int walk_user(const struct sample_process *process, const struct arch_regs *regs,
-                                     struct unwind_walk *w)
+/* Does the agent's view of the process hold? */
+static __always_inline int knows(struct unwind_walk *w, const struct sample_process *process, __u64 executable_pages)
 {
-        struct unwind_process *known_mappings = bpf_map_lookup_elem(&processes, &process->tgid);
+        struct unwind_process *p = bpf_map_lookup_elem(&processes, &process->tgid);
 
+        if (p)
+                w->process = *p;
+        else
+                w->process.mapping_count = 0;
+        if (!p || w->process.exec_id != process->exec_id || w->process.start_boot_ns != process->start_boot_ns) {
+                w->process.mapping_count = 0;
+                w->process.generation = 0;
+                return 0;
+        }
+        return w->process.executable_pages == executable_pages;
+}
+
+/* Leave the user half to the agent. False without room. */
+static __always_inline int postpone(const struct sample_key *key, __u32 half, const struct unwind_walk *w)
+{
+        struct sample_late *late = bpf_ringbuf_reserve(&lates, sizeof *late, 0);
+        __u64 sp = w->regs.sp;
+
+        if (!late)
+                return 0;
+        late->key = *key;
+        late->half = half;
+        late->regs = w->saved;
+        late->stack_bytes = 0;
+        for (__u32 at = 0; at < SAMPLE_LATE_STACK_BYTES; at += SAMPLE_LATE_PIECE_BYTES) {
+                if (bpf_probe_read_user(late->stack + at, SAMPLE_LATE_PIECE_BYTES, (const void *)(sp + at)))
+                        break;
+                late->stack_bytes = at + SAMPLE_LATE_PIECE_BYTES;
+        }
+        bpf_ringbuf_submit(late, BPF_RB_NO_WAKEUP);
+        return 1;
+}
+
+static __always_inline void walk_user(struct unwind_walk *w)
+{
         w->frame_count = 0;
         w->end = SAMPLE_END_TOO_DEEP;
-        w->process.mapping_count = 0;
         w->mapping.start = w->mapping.end = 0;
-        if (known_mappings)
-                w->process = *known_mappings;
-        if (w->process.exec_id != process->exec_id || w->process.start_boot_ns != process->start_boot_ns)
-                w->process.mapping_count = 0;
-        arch_unwind_regs(regs, &w->regs);
-        if (!arch_is_64_bit(regs)) {
+        if (!arch_is_64_bit(&w->saved)) {
                 w->chunks[0].frames[0] = w->regs.pc;
                 w->frame_count = 1;
                 w->end = SAMPLE_END_OTHER_WIDTH;
-                return 1;
+                return;
         }
         for (__u32 i = 0; i <= SAMPLE_STACK_MAX; i++) {
                 if (unwind_frame(w))
                         break;
         }
-        return w->frame_count != 0;
 }
 
 static __always_inline void notify(const struct sample_process *process, struct task_struct *leader,
@@ -221,7 +254,6 @@ int sample_cpu(void *ctx)
         __u32 half = *(volatile __u32 *)&active & 1;
         __u32 zero = 0;
         struct sample_key key = {};
-        struct arch_regs regs;
         struct unwind_walk *w;
         struct task_struct *task, *leader;
         void *counts_half;
@@ -259,10 +291,21 @@ int sample_cpu(void *ctx)
         if (BPF_CORE_READ(task, flags) & PF_KTHREAD) {
                 key.flags |= SAMPLE_KERNEL_THREAD;
         } else if (mm) { /* else it is ending */
-                if (bpf_probe_read_kernel(&regs, sizeof regs, (const void *)bpf_task_pt_regs(task)) ||
-                    !walk_user(&key.process, &regs, w)) {
+                if (bpf_probe_read_kernel(&w->saved, sizeof w->saved, (const void *)bpf_task_pt_regs(task))) {
                         count(STAT_NO_USER_STACK);
                 } else {
+                        arch_unwind_regs(&w->saved, &w->regs);
+                        if (key.kernel_stack && arch_in_syscall(&w->saved))
+                                key.flags |= SAMPLE_IN_SYSCALL;
+                        if (!knows(w, &key.process, executable_pages)) {
+                                if (arch_is_64_bit(&w->saved) && postpone(&key, half, w)) {
+                                        count(STAT_LATE);
+                                        count(STAT_SAMPLES);
+                                        return 0;
+                                }
+                                count(STAT_LATE_FULL);
+                        }
+                        walk_user(w);
                         if (store_frames(w, half, &key.user_stack) < 0) {
                                 count(STAT_LOST_STACKS_FULL);
                                 return 0;
@@ -271,8 +314,6 @@ int sample_cpu(void *ctx)
                                 count(STAT_TRUNCATED);
                         if (w->end < SAMPLE_END_COUNT)
                                 count(STAT_ENDS + w->end);
-                        if (key.kernel_stack && arch_in_syscall(&regs))
-                                key.flags |= SAMPLE_IN_SYSCALL;
                 }
         }
 

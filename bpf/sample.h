@@ -14,6 +14,8 @@
  */
 #include <linux/types.h>
 
+#include "bpf/arch.h"
+
 #define SAMPLE_CHUNK_FRAMES 32
 #define SAMPLE_CHUNKS_MAX 16
 #define SAMPLE_STACK_MAX (SAMPLE_CHUNK_FRAMES * SAMPLE_CHUNKS_MAX) /* frames of the user half */
@@ -58,6 +60,25 @@ enum sample_end {
         SAMPLE_END_COUNT,
 };
 
+/** What stopped a step of the walk. */
+static inline __attribute__((always_inline)) enum sample_end sample_end_of(enum unwind_status st)
+{
+        switch (st) {
+        case UNWIND_DONE:
+                return SAMPLE_END_COMPLETE;
+        case UNWIND_UNKNOWN_RULE:
+                return SAMPLE_END_UNKNOWN_RULE;
+        case UNWIND_NO_MEMORY_AT:
+                return SAMPLE_END_NO_MEMORY_AT;
+        case UNWIND_NO_REGISTER:
+                return SAMPLE_END_NO_REGISTER;
+        case UNWIND_NO_PROGRESS:
+                return SAMPLE_END_NO_PROGRESS;
+        default:
+                return SAMPLE_END_NO_RULE;
+        }
+}
+
 /** Set in a frame's address: it was interrupted there, so it is no return address although others lie inside of it. */
 #define SAMPLE_FRAME_EXACT (1ull << 63)
 
@@ -66,6 +87,21 @@ struct sample_chunk {
         __u32 end;         /* enum sample_end, in the first chunk of a stack */
         __u64 next;        /* hash of the chunk that goes on, 0: none */
         __u64 frames[SAMPLE_CHUNK_FRAMES]; /* leaf first; [0] the interrupted pc, the others return addresses */
+};
+
+#define SAMPLE_LATE_STACK_BYTES 32768
+#define SAMPLE_LATE_PIECE_BYTES 1024
+
+/**
+ * A sample of a process whose mappings are not known, or not any more: the agent
+ * walks this copy of its stack later, by the same rules. It is counted in no map.
+ */
+struct sample_late {
+        struct sample_key key; /* without its user stack; the kernel stack is in the chunks of the half */
+        __u32 half;
+        __u32 stack_bytes;     /* from the stack pointer upwards */
+        struct arch_regs regs;
+        __u8 stack[SAMPLE_LATE_STACK_BYTES];
 };
 
 /**
@@ -87,6 +123,8 @@ enum sample_stat {
         STAT_NO_USER_STACK,    /* counted, but the user half could not be read */
         STAT_TRUNCATED,        /* counted, but a half is as deep as it can be */
         STAT_NOTICES_LOST,     /* the agent was not told of a new process in time */
+        STAT_LATE,             /* counted; the agent walks the user half */
+        STAT_LATE_FULL,        /* counted, walked by what is known: no room for a copy of the stack */
         STAT_ENDS,             /* user stacks by their end: SAMPLE_END_COUNT rows */
         STAT_COUNT = STAT_ENDS + SAMPLE_END_COUNT,
 };

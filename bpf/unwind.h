@@ -51,9 +51,13 @@ struct unwind_mapping {
         __u32 generation; /* of the process's run that it is part of */
 };
 
-/** By tgid. Another life of the process (other exec_id or start) has not been told of yet. */
+/**
+ * By tgid. A process of which the program sees another life (exec_id, start) or
+ * another number of executable pages has not been told of yet.
+ */
 struct unwind_process {
         __u64 start_boot_ns;
+        __u64 executable_pages;
         __u32 exec_id;
         __u32 generation;
         __u32 first_mapping, mapping_count;

@@ -66,7 +66,8 @@ struct {
 /* Of one sample, in per-CPU memory. */
 struct unwind_walk {
         struct unwind_regs regs;
-        struct unwind_process process;  /* mapping_count 0: not known */
+        struct arch_regs saved;
+        struct unwind_process process;  /* generation 0: not known */
         struct unwind_mapping mapping;  /* the last one used */
         __u32 frame_count;
         __u32 end;
@@ -144,7 +145,7 @@ static __always_inline __u32 unwind_rule_at(struct unwind_walk *w, __u64 pc, __u
         __u64 address;
 
         *end_ret = SAMPLE_END_NEW_PROCESS;
-        if (!w->process.mapping_count)
+        if (!w->process.generation)
                 return UNWIND_RULE_FRAME_POINTER;
         if (pc < w->mapping.start || pc >= w->mapping.end) {
                 __u32 n = unwind_find_mapping(w->process.first_mapping, w->process.mapping_count, pc);
@@ -166,24 +167,6 @@ static __always_inline __u32 unwind_rule_at(struct unwind_walk *w, __u64 pc, __u
         if (!rows)
                 return UNWIND_RULE_GAP;
         return unwind_find_rule(rows->first, rows->count, (__u32)(address & (UNWIND_PAGE_SIZE - 1)));
-}
-
-static __always_inline __u32 unwind_end_of(enum unwind_status st)
-{
-        switch (st) {
-        case UNWIND_DONE:
-                return SAMPLE_END_COMPLETE;
-        case UNWIND_UNKNOWN_RULE:
-                return SAMPLE_END_UNKNOWN_RULE;
-        case UNWIND_NO_MEMORY_AT:
-                return SAMPLE_END_NO_MEMORY_AT;
-        case UNWIND_NO_REGISTER:
-                return SAMPLE_END_NO_REGISTER;
-        case UNWIND_NO_PROGRESS:
-                return SAMPLE_END_NO_PROGRESS;
-        default:
-                return SAMPLE_END_NO_RULE;
-        }
 }
 
 /* Note the frame that the registers are of, and go on to its caller's. 0: there is one; 1: the walk is over, w->end. */
@@ -216,10 +199,14 @@ __noinline int unwind_frame(struct unwind_walk *w)
                 w->end = end;
                 return 1;
         }
+        if (number == UNWIND_RULE_FRAME_POINTER && !w->regs.fp) { /* how a chain of frame pointers says its end */
+                w->end = SAMPLE_END_COMPLETE;
+                return 1;
+        }
         st = unwind_step(&w->regs, rule, unwind_read_user, 0);
         if (st == UNWIND_STEPPED)
                 return 0;
-        w->end = number == UNWIND_RULE_FRAME_POINTER ? end : unwind_end_of(st);
+        w->end = number == UNWIND_RULE_FRAME_POINTER ? end : sample_end_of(st);
         return 1;
 }
 
