@@ -107,7 +107,7 @@ static enum status place(struct unwind_maps *m, uint32_t table, const struct unw
                 if (bpf_map_update_elem(m->fds.pages, &key, &rows, BPF_ANY) < 0)
                         return error_set(err, errno == E2BIG || errno == ENOMEM ? ST_TOO_BIG : ST_OS,
                                          "no room for pages of unwind tables");
-                p->pages[p->page_count++] = key.page;
+                p->pages[p->page_count++] = (struct unwind_placed_page){ key.page, rows };
                 m->page_count++;
                 at += rows.count;
         }
@@ -166,7 +166,7 @@ enum status unwind_maps_add(struct unwind_maps *m, uint32_t table, const struct 
 void unwind_maps_remove(struct unwind_maps *m, uint32_t table, struct unwind_placed *p)
 {
         for (size_t i = 0; i < p->page_count; i++) {
-                const struct unwind_page_key key = { table, p->pages[i] };
+                const struct unwind_page_key key = { table, p->pages[i].page };
 
                 bpf_map_delete_elem(m->fds.pages, &key);
                 m->page_count--;
@@ -178,18 +178,26 @@ void unwind_maps_remove(struct unwind_maps *m, uint32_t table, struct unwind_pla
         *p = (struct unwind_placed){ 0 };
 }
 
-uint16_t unwind_maps_rule(const struct unwind_maps *m, uint32_t table, uint64_t address)
+static int compare_pages(const void *a, const void *b)
 {
-        const struct unwind_page_key key = { table, (uint32_t)(address >> UNWIND_PAGE_BITS) };
+        const struct unwind_placed_page *x = a, *y = b;
+
+        return x->page < y->page ? -1 : x->page > y->page;
+}
+
+uint16_t unwind_maps_rule(const struct unwind_maps *m, const struct unwind_placed *table, uint64_t address)
+{
+        const struct unwind_placed_page wanted = { .page = (uint32_t)(address >> UNWIND_PAGE_BITS) }, *found = NULL;
         const struct unwind_row *rows;
-        struct unwind_page_rows place;
         uint32_t low = 0, high;
 
-        if (bpf_map_lookup_elem(m->fds.pages, &key, &place) < 0)
+        if (table->page_count && address >> UNWIND_PAGE_BITS <= UINT32_MAX)
+                found = bsearch(&wanted, table->pages, table->page_count, sizeof wanted, compare_pages);
+        if (!found)
                 return UNWIND_RULE_GAP;
-        rows = (const struct unwind_row *)m->segments[place.first >> UNWIND_SEGMENT_BITS] +
-               (place.first & (UNWIND_SEGMENT_ROWS - 1));
-        high = place.count;
+        rows = (const struct unwind_row *)m->segments[found->rows.first >> UNWIND_SEGMENT_BITS] +
+               (found->rows.first & (UNWIND_SEGMENT_ROWS - 1));
+        high = found->rows.count;
         while (low < high) {
                 uint32_t middle = low + (high - low) / 2;
 

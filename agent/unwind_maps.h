@@ -33,11 +33,16 @@ struct unwind_maps {
         uint64_t page_count;
 };
 
+struct unwind_placed_page {
+        uint32_t page;
+        struct unwind_page_rows rows;
+};
+
 /** Where a table's rows are. */
 struct unwind_placed {
         struct run_of_numbers *runs; /* owned */
         size_t run_count;
-        uint32_t *pages; /* owned */
+        struct unwind_placed_page *pages; /* owned; ascending */
         size_t page_count;
 };
 
@@ -55,7 +60,7 @@ enum status unwind_maps_add(struct unwind_maps *m, uint32_t table, const struct 
 void unwind_maps_remove(struct unwind_maps *m, uint32_t table, struct unwind_placed *p);
 
 /** The rule's number for an address of a table's object: UNWIND_RULE_GAP when there is none. */
-uint16_t unwind_maps_rule(const struct unwind_maps *m, uint32_t table, uint64_t address);
+uint16_t unwind_maps_rule(const struct unwind_maps *m, const struct unwind_placed *table, uint64_t address);
 
 /**
  * The mappings of a process, in place of those it had.

@@ -270,7 +270,7 @@ enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_pr
                               !m           ? SAMPLE_END_NO_MAPPING :
                               m->table     ? SAMPLE_END_NO_RULE :
                                              SAMPLE_END_NO_TABLE;
-        uint16_t number = end == SAMPLE_END_NO_RULE ? unwind_maps_rule(&u->maps, m->table, pc - m->bias) :
+        uint16_t number = end == SAMPLE_END_NO_RULE ? unwind_maps_rule(&u->maps, &u->tables[m->table - 1].placed, pc - m->bias) :
                           end == SAMPLE_END_NO_TABLE ? UNWIND_RULE_FRAME_POINTER :
                                                        UNWIND_RULE_GAP;
 

@@ -100,7 +100,7 @@ struct {
 
 struct {
         __uint(type, BPF_MAP_TYPE_RINGBUF);
-        __uint(max_entries, 4 * 1024 * 1024);
+        __uint(max_entries, 8 * 1024 * 1024);
 } lates SEC(".maps");
 
 static __always_inline void count(__u32 stat)
@@ -204,8 +204,13 @@ static __always_inline int postpone(const struct sample_key *key, __u32 half, co
         late->regs = w->saved;
         late->stack_bytes = 0;
         for (__u32 at = 0; at < SAMPLE_LATE_STACK_BYTES; at += SAMPLE_LATE_PIECE_BYTES) {
-                if (bpf_probe_read_user(late->stack + at, SAMPLE_LATE_PIECE_BYTES, (const void *)(sp + at)))
+                if (bpf_probe_read_user(late->stack + at, SAMPLE_LATE_PIECE_BYTES, (const void *)(sp + at))) {
+                        __u32 left = -(__u32)(sp + at) & (SAMPLE_LATE_PIECE_BYTES - 1); /* of the last page */
+
+                        if (left && !bpf_probe_read_user(late->stack + at, left, (const void *)(sp + at)))
+                                late->stack_bytes = at + left;
                         break;
+                }
                 late->stack_bytes = at + SAMPLE_LATE_PIECE_BYTES;
         }
         bpf_ringbuf_submit(late, BPF_RB_NO_WAKEUP);

@@ -89,8 +89,8 @@ struct sample_chunk {
         __u64 frames[SAMPLE_CHUNK_FRAMES]; /* leaf first; [0] the interrupted pc, the others return addresses */
 };
 
-#define SAMPLE_LATE_STACK_BYTES 32768
-#define SAMPLE_LATE_PIECE_BYTES 1024
+#define SAMPLE_LATE_STACK_BYTES 65536
+#define SAMPLE_LATE_PIECE_BYTES 2048 /* divides a page */
 
 /**
  * A sample of a process whose mappings are not known, or not any more: the agent

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/runs.h"
+#include "agent/unwind_result.h"
+#include "common/cleanup.h"
+#include "tests/support/suite.h"
+
+/* ---- runs of numbers --------------------------------------------------------------- */
+
+START_TEST(a_run_given_back_is_taken_again_only_after_it_settled)
+{
+        struct run_of_numbers a, b;
+        struct runs r;
+
+        ck_assert(runs_init(&r, 100, 0));
+        ck_assert(runs_take(&r, 60, &a));
+        runs_give_back(&r, a);
+        ck_assert(!runs_take(&r, 60, &b));
+        ck_assert_uint_eq(r.in_use, 60);
+        runs_settle(&r);
+        ck_assert_uint_eq(r.in_use, 0);
+        ck_assert(runs_take(&r, 100, &b));
+        ck_assert_uint_eq(b.first, 0);
+        runs_deinit(&r);
+}
+END_TEST
+
+START_TEST(a_run_never_crosses_the_boundary)
+{
+        struct run_of_numbers run;
+        struct runs r;
+
+        ck_assert(runs_init(&r, 250, 100));
+        ck_assert(!runs_take(&r, 101, &run));
+        ck_assert(runs_take(&r, 70, &run));
+        ck_assert(runs_take(&r, 70, &run));
+        ck_assert_uint_eq(run.first, 100);
+        ck_assert(!runs_take(&r, 51, &run));
+        ck_assert(runs_take(&r, 50, &run));
+        ck_assert_uint_eq(run.first, 200);
+        runs_deinit(&r);
+}
+END_TEST
+
+/* Every number is in at most one run, whatever is taken and given back. */
+START_TEST(runs_never_overlap)
+{
+        struct run_of_numbers held[64];
+        bool used[512] = { false };
+        size_t count = 0;
+        struct runs r;
+
+        ck_assert(runs_init(&r, 512, 128));
+        srand(7);
+        for (int step = 0; step < 20000; step++) {
+                struct run_of_numbers run;
+
+                if (count < 64 && rand() % 2 && runs_take(&r, 1 + (uint32_t)rand() % 40, &run)) {
+                        for (uint32_t i = run.first; i < run.first + run.count; i++) {
+                                ck_assert(!used[i]);
+                                used[i] = true;
+                        }
+                        ck_assert_uint_eq(run.first / 128, (run.first + run.count - 1) / 128);
+                        held[count++] = run;
+                } else if (count) {
+                        size_t i = (size_t)rand() % count;
+
+                        for (uint32_t n = held[i].first; n < held[i].first + held[i].count; n++)
+                                used[n] = false;
+                        runs_give_back(&r, held[i]);
+                        held[i] = held[--count];
+                        runs_settle(&r);
+                }
+        }
+        for (size_t i = 0; i < count; i++)
+                runs_give_back(&r, held[i]);
+        runs_settle(&r);
+        ck_assert_uint_eq(r.free_count, 4);
+        runs_deinit(&r);
+}
+END_TEST
+
+/* ---- what the worker hands over ------------------------------------------------------ */
+
+#define RULE_A UNWIND_RULES_FIXED
+#define RULE_B (UNWIND_RULES_FIXED + 1)
+
+static struct unwind_row rows[] = { { 0, RULE_A }, { 8, RULE_B }, { 0, RULE_A }, { 16, UNWIND_RULE_STOP } };
+static struct unwind_page pages[] = { { 1, 0, 2 }, { 5, 2, 2 } };
+
+static int written(struct unwind_table t)
+{
+        _cleanup_unwind_rules_ struct unwind_rules rules = { 0 };
+        const struct unwind_rule a = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 8 },
+                                 b = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 16 };
+        int fd = memfd_create("table", MFD_CLOEXEC);
+        struct error err;
+        uint16_t number;
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(unwind_rules_init(&rules, &err), ST_OK);
+        ck_assert_int_eq(unwind_rules_intern(&rules, &a, &number), ST_OK);
+        ck_assert_int_eq(unwind_rules_intern(&rules, &b, &number), ST_OK);
+        ck_assert_uint_eq(number, RULE_B);
+        ck_assert_int_eq(unwind_result_write(fd, &t, &rules, &err), ST_OK);
+        return fd;
+}
+
+static enum status read_back(int fd, struct unwind_table *ret)
+{
+        _cleanup_unwind_rules_ struct unwind_rules rules = { 0 };
+        const struct unwind_rule b = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 16 };
+        struct error err;
+        uint16_t number;
+        enum status st;
+
+        ck_assert_int_eq(unwind_rules_init(&rules, &err), ST_OK);
+        ck_assert_int_eq(unwind_rules_intern(&rules, &b, &number), ST_OK); /* theirs has another number here */
+        st = unwind_result_read(fd, &rules, ret, &err);
+        close(fd);
+        return st;
+}
+
+START_TEST(a_table_comes_back_with_the_readers_numbers_of_rules)
+{
+        const struct unwind_table t = { .pages = pages, .page_count = 2, .rows = rows, .row_count = 4 };
+        _cleanup_unwind_table_ struct unwind_table back = { 0 };
+
+        ck_assert_int_eq(read_back(written(t), &back), ST_OK);
+        ck_assert_uint_eq(back.page_count, 2);
+        ck_assert_uint_eq(back.pages[1].number, 5);
+        ck_assert_uint_eq(back.rows[0].rule, UNWIND_RULES_FIXED + 1);
+        ck_assert_uint_eq(back.rows[1].rule, UNWIND_RULES_FIXED);
+        ck_assert_uint_eq(back.rows[3].rule, UNWIND_RULE_STOP);
+}
+END_TEST
+
+START_TEST(tables_that_break_their_format_are_refused)
+{
+        struct unwind_row bad_rows[4];
+        struct unwind_page bad_pages[2];
+        const struct unwind_table t = { .pages = bad_pages, .page_count = 2, .rows = bad_rows, .row_count = 4 };
+        struct unwind_table back = { 0 };
+
+        for (int defect = 0; defect < 7; defect++) {
+                memcpy(bad_rows, rows, sizeof rows);
+                memcpy(bad_pages, pages, sizeof pages);
+                switch (defect) {
+                case 0:
+                        bad_rows[2].rule = RULE_B + 1; /* a rule that is not there */
+                        break;
+                case 1:
+                        bad_rows[3].offset = 0; /* twice the same offset */
+                        break;
+                case 2:
+                        bad_pages[1].number = 1; /* twice the same page */
+                        break;
+                case 3:
+                        bad_pages[1].row_count = 3; /* past the rows */
+                        break;
+                case 4:
+                        bad_pages[1].first_row = 1; /* rows of another page */
+                        break;
+                case 5:
+                        bad_pages[0].row_count = 0;
+                        break;
+                case 6:
+                        bad_pages[1].row_count = 1; /* a row of no page */
+                        break;
+                }
+                ck_assert_msg(read_back(written(t), &back) == ST_BAD_DATA, "defect %d", defect);
+                ck_assert_ptr_null(back.rows);
+        }
+}
+END_TEST
+
+START_TEST(every_cut_of_a_table_is_refused)
+{
+        const struct unwind_table t = { .pages = pages, .page_count = 2, .rows = rows, .row_count = 4 };
+        struct unwind_table back = { 0 };
+        int fd = written(t);
+        off_t size = lseek(fd, 0, SEEK_END);
+
+        close(fd);
+        for (off_t n = 0; n < size; n++) {
+                fd = written(t);
+                ck_assert_int_eq(ftruncate(fd, n), 0);
+                ck_assert_int_eq(read_back(fd, &back), ST_BAD_DATA);
+        }
+}
+END_TEST
+
+TEST_SUITE("agent-unwind", a_run_given_back_is_taken_again_only_after_it_settled, a_run_never_crosses_the_boundary,
+           runs_never_overlap, a_table_comes_back_with_the_readers_numbers_of_rules,
+           tables_that_break_their_format_are_refused, every_cut_of_a_table_is_refused)
