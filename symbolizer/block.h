@@ -113,11 +113,21 @@ struct block_sizes {
 };
 void block_add_sizes(const struct block *b, struct block_sizes *sizes);
 
-/** A place in a block for seeks with ascending offsets; zero is its beginning. */
+#define BLOCK_COUNTS 112 /* words of the longest bit table, and of a step's padding */
+
+/** How many ones of a bit table come before each of its words of 64. */
+struct block_counts {
+        uint16_t before[BLOCK_COUNTS]; /* behind the last word UINT16_MAX, up to a multiple of 16 */
+        uint32_t word_count, bit_count;
+};
+
+/** A place in a block for seeks with ascending offsets, and what is counted once for all of them. */
 struct block_cursor {
         uint32_t row;           /* rows before it start at or before the offset */
         uint32_t bit;           /* of the high bits; bit - row is the current bucket */
+        struct block_counts runs, scopes, nodes;
 };
+void block_cursor_init(struct block_cursor *c, const struct block *b);
 
 /**
  * Find the row of an offset in [0, span]; it must not be below the previous one's.
@@ -128,15 +138,19 @@ enum status block_seek(const struct block *b, struct block_cursor *c, uint64_t o
 
 /**
  * Write a row's frames, innermost first.
+ * @param c   a cursor of the block, wherever it is.
  * @param out room for 1 + node_count frames. @param count_ret 0 for a gap.
  */
-enum status block_frames(const struct block *b, uint32_t row, struct symbol_frame *out, uint32_t *count_ret) MUST_CHECK;
+enum status block_frames(const struct block *b, const struct block_cursor *c, uint32_t row, struct symbol_frame *out,
+                         uint32_t *count_ret) MUST_CHECK;
 
 /** A scope, or a node with its whole line. */
 struct block_entry {
         uint32_t function, file, line;
         uint32_t parent;        /* number of a node, 0 none */
 };
+
+#define BLOCK_CHAIN 4 /* frames kept together; few chains are longer */
 
 /** A block as arrays; it borrows the value. */
 struct block_rows {
@@ -147,27 +161,35 @@ struct block_rows {
         const uint8_t *lines;                   /* low bits of each row's line; borrowed from the block */
         unsigned line_width;
         struct block_entry scopes[BLOCK_RECORDS_MAX + 1], nodes[BLOCK_RECORDS_MAX + 1]; /* from 1 */
+        uint16_t depths[BLOCK_RECORDS_MAX + 1]; /* frames from a node outwards; 0 has none */
+        uint32_t depth_max;
+        struct symbol_frame chains[BLOCK_RECORDS_MAX + 1][BLOCK_CHAIN]; /* the first of them, the others are 0 */
 };
 
 /** Make arrays of a block; what they hold is checked, so block_row_frames() cannot fail. */
 enum status block_unpack(const struct block *b, struct block_rows *ret) MUST_CHECK;
 
-/** block_frames() of an unpacked block; returns their count. */
+/**
+ * block_frames() of an unpacked block; returns their count.
+ * @param out room for 1 + max(depth_max, BLOCK_CHAIN) frames; those behind the count hold nothing.
+ */
 static inline uint32_t block_row_frames(const struct block_rows *b, uint32_t row, struct symbol_frame *out)
 {
         const struct block_entry *scope = &b->scopes[b->row_scopes[row]];
-        uint32_t count = 1;
+        uint32_t parent = scope->parent, depth = b->depths[parent];
 
-        if (!b->row_scopes[row])
-                return 0;
-        out[0] = (struct symbol_frame){ scope->function, scope->file, scope->line, scope->parent != 0 };
+        out[0] = (struct symbol_frame){ scope->function, scope->file, scope->line, parent != 0 };
         out[0].line |= (uint32_t)(load_bits(b->lines, (uint64_t)row * b->line_width) & low_mask(b->line_width));
-        for (uint32_t n = scope->parent; n; n = b->nodes[n].parent) {
-                const struct block_entry *node = &b->nodes[n];
+        memcpy(out + 1, b->chains[parent], sizeof b->chains[parent]);
+        for (uint32_t i = 0; i < BLOCK_CHAIN && depth > BLOCK_CHAIN; i++)
+                parent = b->nodes[parent].parent;
+        for (uint32_t i = 1 + BLOCK_CHAIN; i <= depth; i++) {
+                const struct block_entry *node = &b->nodes[parent];
 
-                out[count++] = (struct symbol_frame){ node->function, node->file, node->line, node->parent != 0 };
+                out[i] = (struct symbol_frame){ node->function, node->file, node->line, node->parent != 0 };
+                parent = node->parent;
         }
-        return count;
+        return b->row_scopes[row] ? 1 + depth : 0;
 }
 
 #endif

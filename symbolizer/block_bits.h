@@ -8,6 +8,7 @@
  * Also the layout of a block's header, shared by reader and writer.
  */
 #include <endian.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -60,27 +61,40 @@ static inline uint64_t bits_to_bytes(uint64_t bits)
         return (bits + 7) / 8;
 }
 
-/*
- * Marks a function whose speed is that of counting bits: made twice, and the
- * one for the processor is taken when the program starts. Sanitizers are not
- * ready that early, and clang 14 cannot call a clone from another file.
- */
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define BLOCK_CLONES __attribute__((target_clones("default", "avx2")))
-#else
-#define BLOCK_CLONES
-#endif
-
 static inline unsigned popcount64(uint64_t v)
 {
         return (unsigned)__builtin_popcountll(v);
 }
 
-/** Position of the n-th (from 1) set bit of v, which has at least n. */
-static inline unsigned select64(uint64_t v, unsigned n)
+/*
+ * What depends on how fast bits are counted is compiled twice: with the
+ * instructions of most processors since 2013 and without. Bodies are inlined
+ * into both; BLOCK_HAS_BITS tells which one to call.
+ */
+#if defined(__x86_64__)
+#define BLOCK_BITS_TARGET __attribute__((target("avx2,bmi,bmi2,popcnt,lzcnt")))
+#define BLOCK_HAS_BITS \
+        (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
+#else
+#define BLOCK_BITS_TARGET
+#define BLOCK_HAS_BITS false
+#endif
+#define BLOCK_BODY inline __attribute__((always_inline))
+
+/** Position of the n-th (from 1) set bit of v, which has at least n. @param fast where BLOCK_HAS_BITS. */
+static BLOCK_BODY unsigned select64(uint64_t v, unsigned n, bool fast)
 {
         unsigned at = 0;
 
+#if defined(__x86_64__)
+        if (fast) {
+                uint64_t bit = (uint64_t)1 << (n - 1);
+
+                __asm__("pdep %2, %1, %0" : "=r"(bit) : "r"(bit), "r"(v));
+                return (unsigned)__builtin_ctzll(bit);
+        }
+#endif
+        (void)fast;
         for (unsigned half = 32; half >= 8; half /= 2) {
                 unsigned ones = popcount64(v & low_mask(half));
 

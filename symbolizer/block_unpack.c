@@ -7,7 +7,7 @@
 #include "symbolizer/block.h"
 #include "symbolizer/block_bits.h"
 
-static inline __attribute__((always_inline)) bool unpack_starts(const struct block *b, struct block_rows *r)
+static BLOCK_BODY bool unpack_starts(const struct block *b, struct block_rows *r)
 {
         uint64_t mask = low_mask(b->low_width), last = 0;
         uint32_t row = 0;
@@ -33,7 +33,7 @@ static inline __attribute__((always_inline)) bool unpack_starts(const struct blo
         return row == b->row_count && last <= b->span && last < UINT32_MAX;
 }
 
-static inline __attribute__((always_inline)) bool unpack_runs(const struct block *b, struct block_rows *r)
+static BLOCK_BODY bool unpack_runs(const struct block *b, struct block_rows *r)
 {
         uint64_t mask = low_mask(b->scope_width);
         uint16_t scopes[BLOCK_RECORDS_MAX + 1];
@@ -63,7 +63,7 @@ static inline __attribute__((always_inline)) bool unpack_runs(const struct block
         return true;
 }
 
-static inline __attribute__((always_inline)) bool unpack_scopes(const struct block *b, struct block_rows *r)
+static BLOCK_BODY bool unpack_scopes(const struct block *b, struct block_rows *r)
 {
         unsigned site_bits = b->function_width + b->file_width + b->line_high_width;
         uint32_t bit_count = b->scope_count + b->node_count + 1, scope = 0;
@@ -100,7 +100,18 @@ static inline __attribute__((always_inline)) bool unpack_scopes(const struct blo
         return scope == b->scope_count;
 }
 
-static inline __attribute__((always_inline)) bool unpack_nodes(const struct block *b, struct block_rows *r)
+/* A node's frames: its own and those of the node that it was inlined into, which comes before. */
+static inline void add_chain(struct block_rows *r, uint32_t node)
+{
+        const struct block_entry *e = &r->nodes[node];
+
+        memcpy(&r->chains[node][1], r->chains[e->parent], (BLOCK_CHAIN - 1) * sizeof(struct symbol_frame));
+        r->chains[node][0] = (struct symbol_frame){ e->function, e->file, e->line, e->parent != 0 };
+        r->depths[node] = (uint16_t)(r->depths[e->parent] + 1);
+        r->depth_max = r->depths[node] > r->depth_max ? r->depths[node] : r->depth_max;
+}
+
+static BLOCK_BODY bool unpack_nodes(const struct block *b, struct block_rows *r)
 {
         uint32_t bit_count = b->node_count + b->scope_count, node = 0;
 
@@ -118,12 +129,13 @@ static inline __attribute__((always_inline)) bool unpack_nodes(const struct bloc
                         r->nodes[node + 1].line |= (uint32_t)(load_bits(b->node_lines, (uint64_t)node * b->line_width) &
                                                               low_mask(b->line_width));
                         node++;
+                        add_chain(r, node);
                 }
         }
         return node == b->node_count;
 }
 
-BLOCK_CLONES enum status block_unpack(const struct block *b, struct block_rows *ret)
+static BLOCK_BODY enum status unpack(const struct block *b, struct block_rows *ret)
 {
         ret->row_count = b->row_count;
         ret->lines = b->lines;
@@ -131,7 +143,26 @@ BLOCK_CLONES enum status block_unpack(const struct block *b, struct block_rows *
         ret->node_count = b->node_count;
         ret->scope_count = b->scope_count;
         ret->end = b->span + 1;
+        ret->scopes[0] = ret->nodes[0] = (struct block_entry){ 0 };
+        memset(ret->chains[0], 0, sizeof ret->chains[0]);
+        ret->depths[0] = 0;
+        ret->depth_max = 0;
         return unpack_starts(b, ret) && unpack_runs(b, ret) && unpack_scopes(b, ret) && unpack_nodes(b, ret)
                        ? ST_OK
                        : ST_BAD_DATA;
+}
+
+BLOCK_BITS_TARGET static enum status unpack_fast(const struct block *b, struct block_rows *ret)
+{
+        return unpack(b, ret);
+}
+
+static enum status unpack_anywhere(const struct block *b, struct block_rows *ret)
+{
+        return unpack(b, ret);
+}
+
+enum status block_unpack(const struct block *b, struct block_rows *ret)
+{
+        return BLOCK_HAS_BITS ? unpack_fast(b, ret) : unpack_anywhere(b, ret);
 }

@@ -32,7 +32,7 @@ struct load {
         uint32_t at;          /* range that is next */
         uint32_t matched;     /* ranges that the block found for it holds */
         struct block_frame frames[BLOCK_FRAMES_MAX];
-        struct symbol_frame found[BLOCK_RECORDS_MAX + 1];
+        struct symbol_frame found[BLOCK_RECORDS_MAX + 1 + BLOCK_CHAIN];
         struct block_rows rows;
 };
 

@@ -24,6 +24,8 @@
 #include "symbolizer/lookup_internal.h"
 
 #define NO_GROUP UINT32_MAX
+#define KEYS_AHEAD 32 /* fetched before they are looked at */
+
 void symbol_batch_deinit(struct symbol_batch *b)
 {
         free(b->results);
@@ -176,6 +178,8 @@ static bool assign(struct lookup *l)
                 enum symbol_state state;
                 struct lookup_group *g;
 
+                if (i + KEYS_AHEAD < l->count)
+                        __builtin_prefetch(key + KEYS_AHEAD);
                 if (first || key->build_id != id) {
                         if (!object_number(l, key->build_id, &number))
                                 return false;

@@ -21,6 +21,7 @@ struct text_table {
         uint32_t last;        /* greatest number of the dictionary; UINT32_MAX not asked yet */
 };
 
+struct block;
 struct block_rows;
 
 #define VERIFIED_SLOTS 8192 /* a power of two */
@@ -88,6 +89,24 @@ enum status lookup_run(struct lookup *l, struct error *err) MUST_CHECK;
 /* Answer a group's keys, whose elements are sorted. */
 enum status lookup_walk(struct lookup *l, const struct lookup_group *g, const uint64_t *elements,
                         struct error *err) MUST_CHECK;
+
+/* Keys of one block, ascending. Their answers differ from `answer` in what the block and the key say. */
+struct lookup_keys {
+        const uint64_t *elements;
+        uint32_t count;
+        uint64_t shift;          /* lower half of an address + shift = offset into the block */
+        uint64_t high;           /* upper half of the addresses, in place */
+        struct symbol_result answer;
+};
+
+/* Answer keys from rows that are unpacked; false without memory. */
+bool lookup_rows(struct lookup *l, const struct block_rows *rows, const struct lookup_keys *k) MUST_CHECK;
+
+/*
+ * Answer keys by going to the row of each. *done tells how many are answered: not all when the block is damaged.
+ * False without memory.
+ */
+bool lookup_seeks(struct lookup *l, const struct block *block, const struct lookup_keys *k, uint32_t *done) MUST_CHECK;
 
 #define LOOKUP_SLICE_LEAST 4096 /* keys that are worth a thread */
 

@@ -9,6 +9,8 @@
 
 #define INSERTION_MAX 32
 #define WIDE_FROM 8192 /* from here on, clearing 2048 counters a pass is cheap */
+#define COUNTERS 2048
+#define PASSES_MAX 4   /* of 8 bits */
 
 static void insertion_sort(uint64_t *e, size_t count)
 {
@@ -22,12 +24,23 @@ static void insertion_sort(uint64_t *e, size_t count)
         }
 }
 
-static void sort_pass(const uint64_t *from, uint64_t *to, size_t count, unsigned shift, unsigned bits)
+/* How often each digit's values come, for all passes with one look at the elements. */
+static void count_digits(const uint64_t *e, size_t count, unsigned shift, unsigned digit, unsigned passes,
+                         uint32_t (*counts)[COUNTERS])
 {
-        uint32_t places[2048] = { 0 }, mask = (1u << bits) - 1, sum = 0;
+        uint32_t mask = (1u << digit) - 1;
 
+        for (unsigned p = 0; p < passes; p++)
+                memset(counts[p], 0, sizeof(uint32_t) << digit);
         for (size_t i = 0; i < count; i++)
-                places[from[i] >> shift & mask]++;
+                for (unsigned p = 0; p < passes; p++)
+                        counts[p][e[i] >> (shift + p * digit) & mask]++;
+}
+
+static void sort_pass(const uint64_t *from, uint64_t *to, size_t count, unsigned shift, unsigned bits, uint32_t *places)
+{
+        uint32_t mask = (1u << bits) - 1, sum = 0;
+
         for (uint32_t d = 0; d <= mask; d++) {
                 uint32_t n = places[d];
 
@@ -40,8 +53,9 @@ static void sort_pass(const uint64_t *from, uint64_t *to, size_t count, unsigned
 
 void lookup_sort(uint64_t *elements, uint64_t *tmp, size_t count)
 {
-        unsigned digit = count < WIDE_FROM ? 8 : 11, shift, end, passes;
+        unsigned digit = count < WIDE_FROM ? 8 : 11, shift, bits, passes;
         uint64_t *from = elements, *to = tmp, differ = 0;
+        uint32_t counts[PASSES_MAX][COUNTERS];
 
         if (count <= INSERTION_MAX) {
                 insertion_sort(elements, count);
@@ -53,18 +67,17 @@ void lookup_sort(uint64_t *elements, uint64_t *tmp, size_t count)
         if (!differ)
                 return;
         shift = 32 + (unsigned)__builtin_ctzll(differ);
-        end = 96 - (unsigned)__builtin_clzll(differ);
-        /* Digits of equal size: the fewer counters, the faster a pass. */
-        passes = (end - shift + digit - 1) / digit;
-        digit = (end - shift + passes - 1) / passes;
-        while (shift < end) {
-                unsigned bits = end - shift < digit ? end - shift : digit;
+        bits = 96 - (unsigned)__builtin_clzll(differ) - shift;
+        /* Digits of equal size: the fewer counters, the faster a pass. The last digit reaches beyond the bits. */
+        passes = (bits + digit - 1) / digit;
+        digit = (bits + passes - 1) / passes;
+        count_digits(elements, count, shift, digit, passes, counts);
+        for (unsigned p = 0; p < passes; p++) {
                 uint64_t *swap = from;
 
-                sort_pass(from, to, count, shift, bits);
+                sort_pass(from, to, count, shift + p * digit, digit, counts[p]);
                 from = to;
                 to = swap;
-                shift += bits;
         }
         if (from != elements)
                 memcpy(elements, from, count * sizeof *elements);

@@ -11,8 +11,7 @@
 #include "symbolizer/index_map.h"
 #include "symbolizer/lookup_internal.h"
 
-#define PREFETCH_AHEAD 24
-#define UNPACK_ROWS 20
+#define UNPACK_ROWS 8
 #define UNPACK_KEYS_LEAST 4
 
 struct walk {
@@ -26,27 +25,9 @@ struct walk {
         uint32_t entry;
         struct block block;
         uint64_t base, last;     /* addresses of the open block */
+        uint32_t ahead;          /* number of a block that was fetched before its turn, 0 none */
+        MDB_val ahead_value;
 };
-
-bool lookup_grow(void **array, size_t *capacity, size_t count, size_t size)
-{
-        size_t wanted = *capacity ? *capacity : 64, bytes;
-        void *bigger;
-
-        if (count <= *capacity)
-                return true;
-        while (wanted < count)
-                if (__builtin_mul_overflow(wanted, 2, &wanted))
-                        return false;
-        if (__builtin_mul_overflow(wanted, size, &bytes))
-                return false;
-        bigger = realloc(*array, bytes);
-        if (!bigger)
-                return false;
-        *array = bigger;
-        *capacity = wanted;
-        return true;
-}
 
 static inline uint64_t address_at(const struct walk *w, uint32_t i)
 {
@@ -64,13 +45,6 @@ static inline void put_result(const struct walk *w, uint64_t element, enum symbo
                                                                    frame_count };
 }
 
-/* Answers go to places in no order: have the line there when it is written. */
-static inline void prefetch_result(const struct walk *w, uint32_t i)
-{
-        if (i + PREFETCH_AHEAD < w->count)
-                __builtin_prefetch(&w->l->results[(uint32_t)w->elements[i + PREFETCH_AHEAD]], 1);
-}
-
 /* The same answer, without frames, for all keys up to an address. */
 static void answer_until(struct walk *w, uint64_t last, enum symbol_state state)
 {
@@ -78,15 +52,6 @@ static void answer_until(struct walk *w, uint64_t last, enum symbol_state state)
                 put_result(w, w->elements[w->at], state, 0, 0);
                 w->l->damaged_count += state == SYMBOL_FAILED;
         }
-}
-
-/* Room for the frames of one more row. */
-static inline bool frames_room(struct lookup *l, uint32_t node_count)
-{
-        return l->frame_capacity - l->frame_count > node_count ||
-               (l->frame_count + node_count < UINT32_MAX &&
-                lookup_grow((void **)&l->frames, &l->frame_capacity, l->frame_count + node_count + 1,
-                            sizeof *l->frames));
 }
 
 /* Whether a value's checksum was verified in this view. */
@@ -152,7 +117,12 @@ static bool enter_block(struct walk *w, uint64_t limit, int *rc)
         uint32_t number = map_page_block(&w->page, w->entry), number_be = htobe32(number);
         MDB_val key = { sizeof number_be, &number_be }, value;
 
-        *rc = mdb_cursor_get(w->l->view->blocks, &key, &value, MDB_SET_KEY);
+        if (number && number == w->ahead) {
+                value = w->ahead_value;
+                *rc = 0;
+        } else {
+                *rc = mdb_cursor_get(w->l->view->blocks, &key, &value, MDB_SET_KEY);
+        }
         if (*rc == MDB_NOTFOUND ||
             (*rc == 0 && open_block(w, number, &value))) {
                 *rc = 0;
@@ -166,108 +136,89 @@ static bool enter_block(struct walk *w, uint64_t limit, int *rc)
         return true;
 }
 
-/* The row of an offset, from one at or before it on. Most steps are short, and no branch knows how short. */
-static inline uint32_t advance_row(const struct block_rows *rows, uint32_t row, uint64_t offset)
+/* How many of the next keys are at or before an address. */
+static uint32_t count_until(const struct walk *w, uint64_t last)
 {
-        uint32_t at = offset < UINT32_MAX ? (uint32_t)offset : UINT32_MAX - 1;
+        uint32_t left = w->count - w->at, low = 0, high = 1;
 
-        /* The start behind the last row is UINT32_MAX. */
-        row += rows->starts[row + 1] <= at;
-        row += rows->starts[row + 1] <= at;
-        while (rows->starts[row + 1] <= at)
-                row++;
-        return row;
-}
-
-/* Merge the keys of the block with its rows, which are unpacked. */
-static bool walk_rows(struct walk *w)
-{
-        const struct block_rows *rows = w->l->view->rows;
-        struct lookup *l = w->l;
-        uint32_t row = 0, frame_count = 0;
-        size_t first_frame = 0;
-        enum symbol_state state = SYMBOL_OUTSIDE;
-        uint64_t end = 0;
-
-        for (; w->at < w->count; w->at++) {
-                uint64_t element = w->elements[w->at], address = w->high | element >> 32, offset = address - w->base;
-
-                prefetch_result(w, w->at);
-                if (address > w->last)
-                        break;
-                if (offset >= end) {
-                        if (!frames_room(l, rows->node_count))
-                                return false;
-                        row = advance_row(rows, row, offset);
-                        end = row + 1 < rows->row_count ? rows->starts[row + 1] : UINT64_MAX;
-                        first_frame = l->frame_count;
-                        frame_count = block_row_frames(rows, row, l->frames + l->frame_count);
-                        l->frame_count += frame_count;
-                        state = frame_count ? SYMBOL_RESOLVED : SYMBOL_OUTSIDE;
-                }
-                put_result(w, element, state, first_frame, frame_count);
+        while (high < left && address_at(w, w->at + high) <= last) {
+                low = high;
+                high *= 2;
         }
-        return true;
-}
+        if (high > left)
+                high = left;
+        while (low < high) {
+                uint32_t mid = low + (high - low) / 2;
 
-/* Go to the row of each key of the block. */
-static bool walk_keys(struct walk *w)
-{
-        struct lookup *l = w->l;
-        struct block_cursor cursor = { 0 };
-        enum symbol_state state = SYMBOL_OUTSIDE;
-        uint32_t frame_count = 0, row;
-        size_t first_frame = 0;
-        uint64_t end = 0;
-
-        for (; w->at < w->count; w->at++) {
-                uint64_t element = w->elements[w->at], address = w->high | element >> 32, offset = address - w->base;
-
-                prefetch_result(w, w->at);
-                if (address > w->last)
-                        break;
-                if (offset >= end) {
-                        if (!frames_room(l, w->block.node_count))
-                                return false;
-                        if (block_seek(&w->block, &cursor, offset, &row, &end) ||
-                            block_frames(&w->block, row, l->frames + l->frame_count, &frame_count)) {
-                                answer_until(w, w->last, SYMBOL_FAILED);
-                                return true;
-                        }
-                        first_frame = l->frame_count;
-                        l->frame_count += frame_count;
-                        state = frame_count ? SYMBOL_RESOLVED : SYMBOL_OUTSIDE;
-                }
-                put_result(w, element, state, first_frame, frame_count);
+                if (address_at(w, w->at + mid) <= last)
+                        low = mid + 1;
+                else
+                        high = mid;
         }
-        return true;
+        return low;
 }
 
-static bool walk_block(struct walk *w)
+static bool rows_room(struct walk *w)
 {
-        uint32_t many = w->block.row_count / UNPACK_ROWS;
-        struct symbol_view *view = w->l->view;
+        if (!w->l->view->rows)
+                w->l->view->rows = malloc(sizeof *w->l->view->rows);
+        return w->l->view->rows;
+}
 
-        if (many < UNPACK_KEYS_LEAST)
-                many = UNPACK_KEYS_LEAST;
-        if (w->at + many >= w->count || address_at(w, w->at + many) > w->last)
-                return walk_keys(w);
-        if (!view->rows)
-                view->rows = malloc(sizeof *view->rows);
-        if (!view->rows)
-                return false;
-        if (block_unpack(&w->block, view->rows)) {
+/* Have the block of a key that comes later in the page on its way to the cache. What goes wrong shows in its turn. */
+static void fetch_ahead(struct walk *w, uint32_t at)
+{
+        uint32_t entry, number_be;
+        MDB_val key = { sizeof number_be, &number_be };
+
+        w->ahead = 0;
+        if (at >= w->count || address_at(w, at) > w->page.last)
+                return;
+        entry = map_page_find(&w->page, w->entry, address_at(w, at));
+        if (entry == w->page.count)
+                return;
+        number_be = htobe32(map_page_block(&w->page, entry));
+        if (mdb_cursor_get(w->l->view->blocks, &key, &w->ahead_value, MDB_SET_KEY))
+                return;
+        w->ahead = map_page_block(&w->page, entry);
+        for (size_t i = 0; i < w->ahead_value.mv_size && i < BLOCK_BYTES; i += 64)
+                __builtin_prefetch((const char *)w->ahead_value.mv_data + i);
+}
+
+/* Answer the keys that the open block covers. */
+static bool walk_block(struct walk *w, uint32_t count)
+{
+        const struct index_object *o = &w->object->object;
+        struct lookup_keys keys = { .elements = w->elements + w->at,
+                                    .count = count,
+                                    .shift = w->high - w->base,
+                                    .high = w->high,
+                                    .answer = { .quality = o->quality, .generation = o->number } };
+        uint32_t done = 0;
+
+        if (count < UNPACK_KEYS_LEAST || count < w->block.row_count / UNPACK_ROWS) {
+                if (!lookup_seeks(w->l, &w->block, &keys, &done))
+                        return false;
+        } else {
+                if (!rows_room(w))
+                        return false;
+                if (block_unpack(&w->block, w->l->view->rows) == ST_OK) {
+                        if (!lookup_rows(w->l, w->l->view->rows, &keys))
+                                return false;
+                        done = count;
+                }
+        }
+        w->at += done;
+        if (done < count)
                 answer_until(w, w->last, SYMBOL_FAILED);
-                return true;
-        }
-        return walk_rows(w);
+        return true;
 }
 
 /* Answer the keys of the page's entry that holds the next one, or those before it. */
 static bool walk_entry(struct walk *w, int *rc)
 {
         uint64_t address = address_at(w, w->at), limit;
-        uint32_t entry = map_page_find(&w->page, w->entry, address);
+        uint32_t entry = map_page_find(&w->page, w->entry, address), count;
 
         if (entry == w->page.count) {
                 /* Only before the first one, since a walk goes up. */
@@ -280,7 +231,9 @@ static bool walk_entry(struct walk *w, int *rc)
         limit = entry + 1 < w->page.count ? map_page_start(&w->page, entry + 1) - 1 : w->page.last;
         if (!enter_block(w, limit, rc))
                 return *rc == 0;
-        if (!walk_block(w))
+        count = count_until(w, w->last);
+        fetch_ahead(w, w->at + count);
+        if (count && !walk_block(w, count))
                 return false;
         answer_until(w, limit, SYMBOL_OUTSIDE);
         return true;

@@ -24,11 +24,12 @@ static void compare_readers(const struct block *b, struct symbol_frame *frames, 
                 abort();
         if (block_unpack(b, rows) == ST_OK) {
                 for (uint32_t i = 0; i < rows->row_count; i++) {
-                        struct block_cursor cursor = { 0 };
+                        struct block_cursor cursor;
                         uint32_t row;
                         uint64_t end;
 
-                        if (block_frames(b, i, frames, &count) || count != block_row_frames(rows, i, others))
+                        block_cursor_init(&cursor, b);
+                        if (block_frames(b, &cursor, i, frames, &count) || count != block_row_frames(rows, i, others))
                                 abort();
                         for (uint32_t k = 0; k < count; k++)
                                 if (frames[k].function != others[k].function || frames[k].file != others[k].file ||
@@ -45,15 +46,16 @@ static void compare_readers(const struct block *b, struct symbol_frame *frames, 
 static void walk(const struct block *b)
 {
         struct symbol_frame *frames = calloc(b->node_count + 1u, sizeof *frames);
-        struct symbol_frame *others = calloc(b->node_count + 1u, sizeof *others);
-        struct block_cursor cursor = { 0 };
+        struct symbol_frame *others = calloc(b->node_count + 1u + BLOCK_CHAIN, sizeof *others);
+        struct block_cursor cursor;
         uint64_t offset = 0;
         uint32_t row, count;
 
         if (!frames || !others)
                 abort();
+        block_cursor_init(&cursor, b);
         for (uint32_t i = 0; i < b->row_count; i++)
-                if (block_frames(b, i, frames, &count) == ST_OK && count > b->node_count + 1u)
+                if (block_frames(b, &cursor, i, frames, &count) == ST_OK && count > b->node_count + 1u)
                         abort();
         for (unsigned steps = 0; steps < 100000; steps++) {
                 uint64_t end;
@@ -71,7 +73,7 @@ static void walk(const struct block *b)
         for (unsigned i = 0; i < 64; i++) {
                 uint64_t end;
 
-                cursor = (struct block_cursor){ 0 };
+                block_cursor_init(&cursor, b);
                 offset = b->span / 64 * i;
                 if (block_seek(b, &cursor, offset, &row, &end) == ST_OK && row >= b->row_count)
                         abort();
