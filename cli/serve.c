@@ -51,7 +51,7 @@ int command_serve(int argc, char **argv)
         struct server_options o = { .dir = "cairn-data", .listen = "127.0.0.1:7700" };
         const char *level_name = "info", *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
-        struct option_list upstreams = { 0 };
+        struct option_list upstreams = { 0 }, origins = { 0 };
         uint64_t flush_interval_s = 0;
         enum log_level level = LOG_INFO;
         struct error err;
@@ -61,6 +61,7 @@ int command_serve(int argc, char **argv)
                 OPTION_STRING("listen", 0, "HOST:PORT", &o.listen, "where to listen (127.0.0.1:7700); port 0 takes a free one"),
                 OPTION_LIST("upstream", 0, "URL", &upstreams, "debuginfod server to ask for what nobody uploaded; repeatable,\n"
                                                               "DEBUGINFOD_URLS names more"),
+                OPTION_LIST("cors-origin", 0, "ORIGIN", &origins, "let pages of this origin read symbolication answers; repeatable"),
                 OPTION_STRING("token-file", 0, "FILE", &o.token_file, "lines of TOKEN scope[,scope...]: read, ingest, upload, admin"),
                 OPTION_FLAG("read-only", 0, &o.read_only, "answer queries over a directory, change nothing"),
                 OPTION_UINT("flush-interval", 0, "SECONDS", &flush_interval_s, "write parts this often (10)"),
@@ -84,9 +85,12 @@ int command_serve(int argc, char **argv)
                 log_set_level(level);
                 o.upstreams = upstreams.items;
                 o.upstream_count = upstreams.count;
+                o.cors_origins = origins.items;
+                o.cors_origin_count = origins.count;
                 o.flush_interval_ms = flush_interval_s * 1000;
                 st = server_run(&o, &err);
         }
         options_list_deinit(&upstreams);
+        options_list_deinit(&origins);
         return st ? command_fail("serve", st, &err) : EXIT_DONE;
 }

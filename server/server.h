@@ -24,6 +24,8 @@ struct server_options {
         const char *port_file;         /* NULL: none; gets "PORT\n" when the service answers */
         const char *const *upstreams;  /* URLs of debuginfod servers */
         size_t upstream_count;
+        const char *const *cors_origins; /* whose pages may read answers of /symbolicate/v5; "*" all */
+        size_t cors_origin_count;
         uint64_t flush_interval_ms;    /* 0: default */
         bool read_only;
 };

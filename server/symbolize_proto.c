@@ -69,7 +69,7 @@ static enum status function_number(struct proto_writer *w, struct text_reader *t
                 return st;
         mark = wire_begin(to, ANSWER_FUNCTIONS);
         wire_put_bytes(to, FUNCTION_NAME, text->name, text->name_size);
-        if (text->linkage_size != text->name_size || memcmp(text->linkage, text->name, text->name_size) != 0)
+        if (text->linkage_size)
                 wire_put_bytes(to, FUNCTION_LINKAGE_NAME, text->linkage, text->linkage_size);
         wire_end(to, mark);
         if (!sent_add(&w->functions, function))

@@ -182,8 +182,8 @@ enum status text_reader_function(struct text_reader *r, uint32_t function, const
         st = symbol_view_function(r->view, function, &text.name, &text.linkage, err);
         if (st)
                 return st;
+        text.linkage = text.linkage == text.name ? "" : utf8_clean(text.linkage, &r->linkage);
         text.name = utf8_clean(text.name, &r->name);
-        text.linkage = utf8_clean(text.linkage, &r->linkage);
         text.name_size = (uint32_t)strlen(text.name);
         text.linkage_size = (uint32_t)strlen(text.linkage);
         buf_clear(&r->json);

@@ -29,7 +29,7 @@ struct rendered {
         uint32_t number;
         const char *json;       /* of a function: "function":"NAME","linkage_name":"LINKAGE"; of a file: "PATH" */
         const char *name;       /* of a function the readable name, of a file the path */
-        const char *linkage;    /* of a function, else "" */
+        const char *linkage;    /* of a function whose name was mangled, else "" */
         uint32_t json_size, name_size, linkage_size; /* none of them ends with NUL */
 };
 

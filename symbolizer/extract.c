@@ -241,25 +241,27 @@ static void add_segment(struct symbol_table *t, uint64_t offset, uint64_t size, 
 }
 
 /*
- * File offsets are those of the file that runs; a debug file's own have nothing to do with them. A kernel module has
- * no segments; its sections of code stand for them.
+ * File offsets are those of the file that runs; a debug file's own have nothing to do with them, so of it only the
+ * address of the first segment is kept, as one without bytes. A kernel module has no segments; its sections of code
+ * stand for them.
  */
 static enum status add_segments(const struct files *f, struct symbol_table *t, struct error *err)
 {
         const struct elf_image *img = that_runs(f);
+        bool runs = is_open(&f->executable) || (elf_image_kind(img) & ELF_KIND_EXECUTABLE);
 
-        if (!is_open(&f->executable) && !(elf_image_kind(img) & ELF_KIND_EXECUTABLE))
-                return ST_OK;
         t->segments = calloc(img->segment_count + img->section_count + 1, sizeof *t->segments);
         if (!t->segments)
                 return error_no_memory(err);
         for (size_t i = 0; i < img->segment_count; i++) {
                 const struct elf_segment *s = &img->segments[i];
 
-                if (s->type == PT_LOAD && s->file_size)
+                if (s->type == PT_LOAD && runs && s->file_size)
                         add_segment(t, s->offset, s->file_size, s->address);
+                else if (s->type == PT_LOAD && !runs && t->segment_count == 0)
+                        add_segment(t, 0, 0, s->address);
         }
-        for (size_t i = 0; !img->segment_count && i < img->section_count; i++) {
+        for (size_t i = 0; runs && !img->segment_count && i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
 
                 if ((s->flags & SHF_EXECINSTR) && (s->flags & SHF_ALLOC) && elf_section_has_content(s))

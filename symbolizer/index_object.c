@@ -137,6 +137,11 @@ bool index_object_translate(const struct index_object *o, uint64_t file_offset, 
         return false;
 }
 
+uint64_t index_object_base(const struct index_object *o)
+{
+        return o->segment_count ? load_le64(o->segments + 16) : 0;
+}
+
 static enum status mark(struct index_write *w, const struct build_id *id, enum symbol_object_state state,
                         const char *reason, struct error *err)
 {

@@ -38,4 +38,7 @@ enum status index_object_put(struct index_write *w, const struct build_id *id, c
 /** Address of a file offset; false when no segment holds it. */
 bool index_object_translate(const struct index_object *o, uint64_t file_offset, uint64_t *address_ret);
 
+/** Address of the first segment, 0 without any. */
+uint64_t index_object_base(const struct index_object *o);
+
 #endif

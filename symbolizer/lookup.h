@@ -135,11 +135,16 @@ struct symbol_object {
         uint64_t block_bytes;  /* every page of its blocks */
         uint64_t string_bytes; /* pages that the index grew by for texts it did not have before this object */
         int64_t indexed_unix_s;
+        uint64_t image_base;   /* address of the first loaded segment: what offsets "from the image" are counted from */
         char reason[160];      /* of OBJECT_FAILED */
         char partial[SYMBOL_PARTIAL_BYTES]; /* what is missing from the symbols in use; "" nothing */
 };
 /** ST_OK also for an object never heard of: state OBJECT_ABSENT. */
 enum status symbol_view_object(struct symbol_view *view, const struct build_id *id, struct symbol_object *ret,
                                struct error *err) MUST_CHECK;
+
+/** The objects whose build-ids begin with the n (one at least) bytes of prefix, in order, max at most; copied into ids. */
+enum status symbol_view_find(struct symbol_view *view, const void *prefix, size_t n, struct build_id *ids, size_t max,
+                             size_t *count_ret, struct error *err) MUST_CHECK;
 
 #endif

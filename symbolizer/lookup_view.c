@@ -178,6 +178,7 @@ enum status symbol_view_object(struct symbol_view *view, const struct build_id *
                 .block_bytes = o.block_bytes,
                 .string_bytes = o.string_bytes,
                 .indexed_unix_s = o.indexed_unix_s,
+                .image_base = index_object_base(&o),
         };
         memcpy(ret->reason, o.reason, sizeof ret->reason);
         memcpy(ret->partial, o.partial, sizeof ret->partial);

@@ -5,6 +5,7 @@
 #include "common/json_scan.h"
 #include "common/limits.h"
 #include "profile-formats/wire.h"
+#include "server/symbolicate_request.h"
 #include "server/symbolize_request.h"
 #include "tests/support/suite.h"
 
@@ -196,6 +197,48 @@ START_TEST(numbers_are_read_exactly)
 }
 END_TEST
 
-TEST_SUITE("symbolize_request", members_come_in_any_order_and_unknown_ones_are_skipped,
+START_TEST(a_debug_id_is_the_build_id_with_swapped_fields)
+{
+        static const uint8_t wanted[16] = { 0xc5, 0x61, 0xf3, 0xaa, 0x72, 0x32, 0xf2, 0xbd,
+                                            0x6a, 0xc6, 0xd5, 0x6b, 0xd4, 0x75, 0xf1, 0xc1 };
+        uint8_t guid[16];
+
+        ck_assert(debug_id_parse("AAF361C53272BDF26AC6D56BD475F1C10", 33, guid));
+        ck_assert_mem_eq(guid, wanted, 16);
+        ck_assert(debug_id_parse("aaf361c53272bdf26ac6d56bd475f1c1ffffffff", 40, guid));
+        ck_assert_mem_eq(guid, wanted, 16);
+        ck_assert(!debug_id_parse("AAF361C53272BDF26AC6D56BD475F1C1", 32, guid));
+        ck_assert(!debug_id_parse("AAF361C53272BDF26AC6D56BD475F1C1000000000", 41, guid));
+        ck_assert(!debug_id_parse("AAF361C53272BDF26AC6D56BD475F1CG0", 33, guid));
+}
+END_TEST
+
+START_TEST(frames_of_later_jobs_count_from_their_own_modules)
+{
+        static const char text[] = "{\"jobs\":[{\"memoryMap\":[[\"a\",\"x\"]],\"stacks\":[[[0,5]]]},"
+                                   "{\"stacks\":[[],[[1,6],[-1,-1]]],\"version\":5,\"memoryMap\":[[\"b\",\"y\"],[\"c\",\"z\"]]}]}";
+        struct symbolicate_request r;
+
+        ck_assert_int_eq(symbolicate_request_read(text, sizeof text - 1, &r, NULL), ST_OK);
+        ck_assert_uint_eq(r.job_count, 2);
+        ck_assert_uint_eq(r.frames[0].module, 0);
+        ck_assert_uint_eq(r.frames[1].module, 2);
+        ck_assert_str_eq(r.modules[2].name, "c");
+        ck_assert_uint_eq(r.frames[2].module, UINT32_MAX);
+        ck_assert_uint_eq(r.stack_ends[1], 1);
+        ck_assert_uint_eq(r.jobs[1].stacks_end, 3);
+        symbolicate_request_deinit(&r);
+        for (size_t n = 0; n < sizeof text - 1; n++) {
+                _cleanup_free_ char *copy = malloc(n + 1);
+
+                memcpy(copy, text, n);
+                ck_assert_int_eq(symbolicate_request_read(copy, n, &r, NULL), ST_BAD_DATA);
+                symbolicate_request_deinit(&r);
+        }
+}
+END_TEST
+
+TEST_SUITE("symbolize_request", a_debug_id_is_the_build_id_with_swapped_fields,
+           frames_of_later_jobs_count_from_their_own_modules, members_come_in_any_order_and_unknown_ones_are_skipped,
            what_is_malformed_is_refused_with_its_byte, every_cut_of_a_request_is_refused, deep_values_are_refused,
            protobuf_says_the_same, too_many_addresses_are_too_big, numbers_are_read_exactly)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* POST /symbolicate/v5: docs/formats/symbolicate.md */
+#include <string.h>
+
+#include "common/metrics.h"
+#include "server/server_internal.h"
+#include "server/symbolicate_answer.h"
+
+static struct metric looked_up = METRIC_COUNTER("cairn_symbolicate_frames_total",
+                                                "Frames asked for over Mozilla's symbolication API.", "");
+
+/*
+ * Pages of the named origins may read the answer (Fetch standard, CORS). None
+ * are unless the service is told so: a page that somebody on this network opens
+ * could read names and paths of a service that has no tokens.
+ */
+static bool allow_origin(struct http_request *req, const struct server *s)
+{
+        const char *origin = http_header(req, "Origin");
+
+        for (size_t i = 0; origin && i < s->options->cors_origin_count; i++) {
+                const char *allowed = s->options->cors_origins[i];
+
+                if (strcmp(allowed, "*") != 0 && strcmp(allowed, origin) != 0)
+                        continue;
+                http_set_header(req, "Access-Control-Allow-Origin", allowed);
+                return true;
+        }
+        return false;
+}
+
+static void preflight(struct http_request *req, void *context)
+{
+        if (allow_origin(req, context)) {
+                http_set_header(req, "Access-Control-Allow-Methods", "POST, OPTIONS");
+                http_set_header(req, "Access-Control-Allow-Headers", "Authorization, Content-Type");
+                http_set_header(req, "Access-Control-Max-Age", "86400");
+        }
+        http_respond(req, 204, NULL, "", 0);
+}
+
+static void symbolicate(struct http_request *req, void *context)
+{
+        struct server *s = context;
+        struct symbolicate_request request;
+        struct error err;
+        const uint8_t *data;
+        size_t n;
+        enum status st;
+
+        allow_origin(req, s);
+        data = http_body(req, &n);
+        st = symbolicate_request_read(data, n, &request, &err);
+        http_body_done(req);
+        if (!st && !s->symbols)
+                st = error_set(&err, ST_NOT_FOUND, "this read-only service has no symbol index; ask one that has");
+        if (st) {
+                symbolicate_request_deinit(&request);
+                http_fail(req, st, &err);
+                return;
+        }
+        metric_add(&looked_up, (int64_t)request.frame_count);
+        symbolicate_answer(req, s->symbols, s->symbol_texts, &request);
+}
+
+static const struct http_route routes[] = {
+        { .method = "POST", .path = "/symbolicate/v5", .scope = SCOPE_READ, .max_body = LIMIT_HTTP_BODY_BYTES,
+          .handle = symbolicate },
+        { .method = "OPTIONS", .path = "/symbolicate/v5", .scope = SCOPE_NONE, .handle = preflight },
+};
+const struct route_table symbolicate_routes = ROUTE_TABLE(routes);

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of symbolize-http.t: what is checked in detail.
+import json
+import random
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+what, url, tmp, python_id = sys.argv[1:5]
+sys.path.insert(0, tmp)
+import symbolize_pb2 as pb  # noqa: E402
+
+API = url + "/api/v1/symbolize"
+
+
+def post(to, body, kind="application/json", **headers):
+    request = urllib.request.Request(to, body, {"Content-Type": kind, **headers})
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        return answer.read(), answer.headers
+
+
+def as_json(objects):
+    return json.dumps({"objects": [{"build_id": i, "addresses": [hex(a) for a in on]} for i, on in objects]}).encode()
+
+
+def as_proto(objects):
+    request = pb.SymbolizeRequest()
+    for build_id, addresses in objects:
+        request.objects.add(build_id=bytes.fromhex(build_id)).addresses.extend(addresses)
+    return request.SerializeToString()
+
+
+def merge(answer, objects):
+    """A protobuf answer in the shape of the JSON one."""
+    out = {}
+    for o in answer.objects:
+        merged = out.setdefault(o.index, {"build_id": o.build_id.hex(), "state": o.state, "quality": o.quality,
+                                          "generation": o.generation, "results": []})
+        at = 0
+        for i, count in enumerate(o.frame_counts):
+            frames = []
+            for f in range(at, at + count):
+                function = answer.functions[o.functions[f] - 1] if o.functions[f] else pb.SymbolizeAnswer.Function()
+                frames.append({"function": function.name, "linkage_name": function.linkage_name,
+                               "file": answer.files[o.files[f] - 1] if o.files[f] else "", "line": o.lines[f],
+                               "inlined": f + 1 < at + count})
+            at += count
+            state = o.states[i] if o.states else 0
+            merged["results"].append({"address": hex(objects[o.index][1][len(merged["results"])]),
+                                      "state": answer.states[state - 1] if state else "resolved", "frames": frames})
+        assert at == len(o.functions) == len(o.files) == len(o.lines)
+    return [out[i] for i in sorted(out)]
+
+
+def python_addresses(count):
+    text = subprocess.run(["readelf", "-SW", "/usr/bin/python3.11"], capture_output=True, text=True).stdout
+    line = next(l for l in text.splitlines() if " .text " in l).split("PROGBITS")[1].split()
+    start, size = int(line[0], 16), int(line[2], 16)
+    random.seed(1)
+    return [start + random.randrange(size) for _ in range(count)]
+
+
+def symbols_of(path):
+    text = subprocess.run(["readelf", "-sW", path], capture_output=True, text=True).stdout
+    return {f[7]: (int(f[1], 16), int(f[2], 0)) for f in map(str.split, text.splitlines()) if len(f) == 8 and f[3] == "FUNC"}
+
+
+def debug_id(build_id):
+    b = (bytes.fromhex(build_id) + bytes(16))[:16]
+    return (b[3::-1] + b[5:3:-1] + b[7:5:-1] + b[8:]).hex().upper() + "0"
+
+
+def check_shapes():
+    addresses = python_addresses(20000)
+    objects = [(python_id, addresses), ("00ff", [1, 2**64 - 1]), (python_id, []), (python_id, [0] + addresses[:5])]
+    text, headers = post(API, as_json(objects))
+    answer = json.loads(text)["objects"]
+    assert headers["Transfer-Encoding"] == "chunked" and headers["Content-Type"] == "application/json"
+    packed, headers = post(API, as_proto(objects), "application/x-protobuf")
+    assert headers["Content-Type"] == "application/x-protobuf"
+    columns = pb.SymbolizeAnswer()
+    columns.ParseFromString(packed)
+    assert merge(columns, objects) == answer, "JSON and protobuf differ"
+    assert len({f.SerializeToString() for f in columns.functions}) == len(columns.functions), "a name came twice"
+    print("JSON %d bytes, protobuf %d bytes" % (len(text), len(packed)))
+    states = [r["state"] for o in answer for r in o["results"]]
+    assert states.count("resolved") > 19000 and states[20000:20002] == ["no_debuginfo"] * 2 and states[20002] == "outside"
+    assert [len(o["results"]) for o in answer] == [20000, 2, 0, 6]
+    assert answer[1]["state"] == "absent" and answer[3]["results"][1:] == answer[0]["results"][:5]
+    again, _ = post(API, as_json(objects), Accept="application/x-protobuf")
+    columns.ParseFromString(again)
+    assert merge(columns, objects) == answer, "Accept is not heard"
+    for coding, tool in (("gzip", ["gzip", "-dc"]), ("zstd", ["zstd", "-dcq"])):
+        body, headers = post(API, as_json(objects), **{"Accept-Encoding": coding})
+        assert headers["Content-Encoding"] == coding
+        assert subprocess.run(tool, input=body, capture_output=True).stdout == text, coding
+    local = json.loads(subprocess.run([sys.argv[5], "symbolize", "-e", "/usr/bin/python3.11", "--format=json",
+                                       *map(hex, addresses[:500])], capture_output=True).stdout)
+    for ours, theirs in zip(answer[0]["results"], local["results"]):
+        for frame in theirs["frames"]:
+            if frame["linkage_name"] == frame["function"]:
+                frame["linkage_name"] = ""
+        assert ours == theirs, "the service says %s, the file %s" % (ours, theirs)
+
+
+def check_symbolicate():
+    addresses = python_addresses(3000)
+    fixed, short = symbols_of(tmp + "/fixed"), symbols_of(tmp + "/short")
+    python = symbols_of("/usr/lib/debug/.build-id/%s/%s.debug" % (python_id[:2], python_id[2:]))
+    fixed_id = "e1e2e3e4d5d6c7c8a1a2a3a4a5a6a7a8b1b2b3b4"
+    assert debug_id(fixed_id) == "E4E3E2E1D6D5C8C7A1A2A3A4A5A6A7A80"
+    job = {"memoryMap": [["python3.11", debug_id(python_id)], ["fi\u00e9\"xed", debug_id(fixed_id)], ["absent", debug_id("77" * 20)],
+                         ["short", debug_id("a1b2c3d4e5f6")], ["odd", "XYZ"]],
+           "stacks": [[[0, a - 0x400000] for a in addresses],
+                      [[1, fixed["outer"][0] - 0x400000], [-1, 7], [2, 16], [4, 16],
+                       [3, short["leaf"][0]], [1, fixed["leaf"][0] - 0x400000 + 1]], []]}
+    for body in (json.dumps({"jobs": [job, {"stacks": [], "memoryMap": []}]}), json.dumps(job)):
+        text, headers = post(url + "/symbolicate/v5", body.encode(), "text/plain;charset=UTF-8")
+        results = json.loads(text)["results"]
+        result = results[0]
+        assert headers["Access-Control-Allow-Origin"] is None
+        assert len(results) == (2 if "jobs" in body else 1) and len(result["stacks"]) == 3 and result["stacks"][2] == []
+        assert result["found_modules"] == {n + "/" + i: n in ("python3.11", 'fi\u00e9"xed', "short") for n, i in job["memoryMap"]}
+        python_frames, frames = result["stacks"][0], result["stacks"][1]
+        assert [f["frame"] for f in frames] == list(range(6))
+        assert frames[0]["module"] == 'fi\u00e9"xed' and int(frames[0]["module_offset"], 16) == fixed["outer"][0] - 0x400000
+        assert frames[0]["function"] == "outer" and frames[0]["function_offset"] == "0x0", frames[0]
+        assert frames[1] == {"frame": 1, "module": "<unknown>", "module_offset": "0x7"}
+        assert frames[2] == {"frame": 2, "module": "absent", "module_offset": "0x10"}
+        assert frames[3] == {"frame": 3, "module": "odd", "module_offset": "0x10"}
+        assert frames[4]["function"] == "leaf" and frames[4]["function_offset"] == "0x0"
+        assert frames[5]["function_offset"] == "0x1" and frames[5]["line"] == 1 and frames[5]["file"].endswith("fixed.c")
+    plain = json.loads(post(API, as_json([(python_id, addresses)]))[0])["objects"][0]["results"]
+    starts = {}
+    for name, (start, size) in python.items():
+        starts.setdefault(start, (name, size))
+    checked = 0
+    for address, frame, expected in zip(addresses, python_frames, plain):
+        chain = [{k: f[k] for k in ("function", "file", "line") if f[k]} for f in expected["frames"]]
+        got = frame.get("inlines", []) + ([{k: frame[k] for k in ("function", "file", "line") if k in frame}]
+                                          if len(frame) > 3 else [])
+        assert got == chain, (frame, chain)
+        if "function" not in frame:
+            continue
+        start = address - int(frame["function_offset"], 16)
+        name, size = starts.get(start, (None, 0))
+        checked += name is not None and address < start + size
+    print("%d of %d functions start where .symtab says" % (checked, len(addresses)))
+    assert checked > 0.97 * sum(bool(r["frames"]) for r in plain)
+
+
+def memory_kb(pid, key):
+    return next(int(l.split()[1]) for l in open("/proc/%s/status" % pid) if l.startswith(key))
+
+
+def raw(body):
+    host, port = url[7:].split(":")
+    s = socket.create_connection((host, int(port)))
+    s.sendall(b"POST /api/v1/symbolize HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    return s
+
+
+def check_large():
+    pid = sys.argv[5]
+    some = python_addresses(100000)
+    objects = [(python_id, some * 10)]
+    small = as_json([(python_id, some[:1000])])
+    expected, _ = post(API, small)
+    body = as_json(objects)
+    s, size = raw(body), 0
+    while n := len(s.recv(1 << 20)):
+        size += n
+    peak = memory_kb(pid, "VmHWM")
+    print("1,000,000 addresses in JSON: %d bytes, the service's peak %d kB" % (size, peak))
+    assert size > 200e6 and peak < 120000
+    answer = pb.SymbolizeAnswer()
+    answer.ParseFromString(post(API, as_proto(objects), "application/x-protobuf")[0])
+    assert sum(len(o.frame_counts) for o in answer.objects) == 1000000
+    slow = [raw(body) for _ in range(12)]
+    for s in slow:
+        assert s.recv(12) == b"HTTP/1.1 200"
+    begin = time.monotonic()
+    for _ in range(10):
+        assert post(API, small)[0] == expected
+    print("10 requests past 12 readers that don't read: %.2f s" % (time.monotonic() - begin))
+    peak = memory_kb(pid, "VmHWM")
+    print("the service's peak %d kB" % peak)
+    assert peak < 400000
+    for s in slow[:6]:
+        s.close()
+    rest = [len(s.recv(1 << 16)) for s in slow[6:]]
+    assert all(rest)
+
+
+if what == "answers":
+    check_shapes()
+    check_symbolicate()
+else:
+    check_large()
