@@ -34,6 +34,7 @@ int worker_symbols(int argc, char **argv);
 int worker_verify(int argc, char **argv);
 int worker_fetch(int argc, char **argv);
 int worker_elf(int argc, char **argv);
+int worker_objects(int argc, char **argv);
 
 /** Print "cairn NAME: text" on stderr and return the exit code of the status. */
 int command_fail(const char *name, enum status st, const struct error *err);

@@ -32,6 +32,7 @@ static const struct command workers[] = {
         { "symbols", worker_symbols, "make a symbol table of ELF files" },
         { "verify", worker_verify, "say what an uploaded file is" },
         { "elf", worker_elf, "answer a small question about an ELF file" },
+        { "objects", worker_objects, "say which ELF files these are" },
         { "fetch", worker_fetch, "get one object from one upstream" },
         { NULL, NULL, NULL },
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/symbolize_profile.h"
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "symbolizer/extract_find.h"
@@ -20,6 +21,7 @@
 struct symbolize {
         const char *file, *server, *build_id, *token_file, *format_name, *debug_directory;
         bool verbose;
+        struct symbolize_profile profile;
         enum answer_format format;
         struct answer_source source;
         struct buf json;
@@ -30,12 +32,16 @@ struct symbolize {
 
 static const struct usage usage = {
         .synopsis = "cairn symbolize -e FILE [OPTION]... [ADDRESS]...\n"
-                    "       cairn symbolize --server URL --build-id ID [OPTION]... [ADDRESS]...",
+                    "       cairn symbolize --server URL --build-id ID [OPTION]... [ADDRESS]...\n"
+                    "       cairn symbolize --pprof|--perf-script|--folded FILE [-o FILE] [OPTION]...",
         .about = "Print function, file and line of each address, with all inlined calls, innermost first.\n"
                  "Addresses are the object's own, hexadecimal with or without 0x, from the arguments or one\n"
-                 "per line from standard input.",
+                 "per line from standard input. Or put names into a profile: its objects are found by their\n"
+                 "build-ids and paths.",
         .examples = "  cairn symbolize -e /usr/bin/python3.11 0x1f2a40\n"
-                    "  cairn symbolize -e ./server --format=json <addresses.txt",
+                    "  cairn symbolize -e ./server --format=json <addresses.txt\n"
+                    "  cairn symbolize --pprof cpu.pb.gz --debug-dir ./debug -o named.pb.gz\n"
+                    "  perf script --show-mmap-events | cairn symbolize --perf-script - --format=folded",
 };
 
 static void give(void *context, const struct answer *a)
@@ -150,6 +156,27 @@ static enum status read_arguments(struct symbolize *s, int argc, char **argv, st
         return st ? st : flush_batch(s, err);
 }
 
+static enum status parse_profile(struct symbolize *s, int argc, struct error *err)
+{
+        struct symbolize_profile *p = &s->profile;
+
+        if (!!p->pprof + !!p->perf_script + !!p->folded > 1)
+                return error_set(err, ST_USAGE, "--pprof, --perf-script and --folded exclude each other");
+        if (argc || s->build_id)
+                return error_set(err, ST_USAGE, "a profile names addresses and build-ids itself");
+        p->fold = s->format_name && strcmp(s->format_name, "folded") == 0;
+        if (s->format_name && !(p->perf_script && (p->fold || strcmp(s->format_name, "perf") == 0)))
+                return error_set(err, ST_USAGE, "a profile keeps its form; only --perf-script takes --format=folded");
+        p->verbose = s->verbose;
+        p->objects = (struct object_finder_options){ s->file, s->debug_directory, s->server, s->token_file };
+        return ST_OK;
+}
+
+static bool is_profile(const struct symbolize *s)
+{
+        return s->profile.pprof || s->profile.perf_script || s->profile.folded;
+}
+
 static enum status parse(struct symbolize *s, int *argc, char ***argv, struct error *err)
 {
         const struct option_spec specs[] = {
@@ -157,7 +184,12 @@ static enum status parse(struct symbolize *s, int *argc, char ***argv, struct er
                 OPTION_STRING("server", 0, "URL", &s->server, "ask a service instead of reading a file"),
                 OPTION_STRING("build-id", 0, "ID", &s->build_id, "the object to ask the service for"),
                 OPTION_STRING("token-file", 0, "FILE", &s->token_file, "token for the service"),
-                OPTION_STRING("format", 0, "FORMAT", &s->format_name, "addr2line (default), llvm or json"),
+                OPTION_STRING("format", 0, "FORMAT", &s->format_name, "addr2line (default), llvm or json; of --perf-script: perf (default) or folded"),
+                OPTION_STRING("pprof", 0, "FILE", &s->profile.pprof, "name the locations of a pprof file"),
+                OPTION_STRING("perf-script", 0, "FILE", &s->profile.perf_script, "name the frames of perf script's text"),
+                OPTION_STRING("folded", 0, "FILE", &s->profile.folded, "name the addresses in folded stacks"),
+                OPTION_STRING("output", 'o', "FILE", &s->profile.output, "where the profile goes (standard output)"),
+                OPTION_FLAG("force", 0, &s->profile.force, "also what the profile has names for"),
                 OPTION_STRING("debug-dir", 0, "DIR", &s->debug_directory, "where debug files are (" DEBUG_DIRECTORY ")"),
                 OPTION_FLAG("verbose", 'v', &s->verbose, "say on stderr why an address is unknown"),
                 OPTION_END,
@@ -166,7 +198,9 @@ static enum status parse(struct symbolize *s, int *argc, char ***argv, struct er
 
         if (st)
                 return st;
-        if (strcmp(s->format_name, "addr2line") == 0)
+        if (is_profile(s))
+                return parse_profile(s, *argc, err);
+        if (!s->format_name || strcmp(s->format_name, "addr2line") == 0)
                 s->format = FORMAT_ADDR2LINE;
         else if (strcmp(s->format_name, "llvm") == 0)
                 s->format = FORMAT_LLVM;
@@ -218,11 +252,15 @@ static enum status answer_all(struct symbolize *s, int argc, char **argv, bool *
 
 int command_symbolize(int argc, char **argv)
 {
-        struct symbolize s = { .format_name = "addr2line", .debug_directory = DEBUG_DIRECTORY };
+        struct symbolize s = { .debug_directory = DEBUG_DIRECTORY };
         struct error err;
         bool bad = false;
         enum status st = parse(&s, &argc, &argv, &err);
 
+        if (!st && is_profile(&s)) {
+                st = symbolize_profile(&s.profile, &err);
+                return st ? command_fail(NAME, st, &err) : EXIT_DONE;
+        }
         buf_init(&s.json, MiB(64));
         if (!st)
                 st = open_source(&s, &err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/folded.h"
+#include "profile-formats/folded_address.h"
 
 #include <string.h>
 
@@ -32,9 +33,42 @@ static bool take_count(const char *line, size_t *n, int64_t *ret)
         return true;
 }
 
-static enum status add_frame(struct profile *p, struct number_map *names, const char *text, size_t n, uint32_t *ret,
-                             struct error *err)
+/* What is under way. Locations are numbered as they are met, in the map and in the profile alike. */
+struct decoder {
+        struct profile *p;
+        struct number_map locations, mappings;
+        bool addresses;
+};
+
+static enum status add_address(struct decoder *d, const struct folded_address *a, bool is_kernel, uint32_t *ret,
+                               struct error *err)
 {
+        struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_OBJECT, .address = a->address,
+                                      .is_kernel = is_kernel };
+        struct profile_mapping m = { .build_id = a->build_id };
+        struct number_key key = { .parts = { [4] = 2 + is_kernel } };
+        uint32_t number;
+        bool fresh = false;
+        enum status st = ST_OK;
+
+        if (a->object_size) {
+                st = profile_add_string(d->p, a->object, text_cut(a->object, a->object_size, LIMIT_PATH_BYTES), &m.file, err);
+                if (!st)
+                        st = number_map_get(&d->mappings, &(struct number_key){ { m.file } }, &l.mapping, &fresh, err);
+                if (!st && fresh)
+                        st = profile_add_mapping(d->p, &m, &number, err);
+        }
+        key.parts[0] = l.mapping;
+        key.parts[1] = (uint32_t)a->address;
+        key.parts[2] = (uint32_t)(a->address >> 32);
+        if (!st)
+                st = number_map_get(&d->locations, &key, ret, &fresh, err);
+        return st || !fresh ? st : profile_add_location(d->p, &l, &number, err);
+}
+
+static enum status add_frame(struct decoder *d, const char *text, size_t n, uint32_t *ret, struct error *err)
+{
+        struct folded_address address;
         struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .line_count = 1 };
         struct profile_line line = { 0 };
         uint32_t number;
@@ -45,18 +79,19 @@ static enum status add_frame(struct profile *p, struct number_map *names, const 
                 l.is_kernel = true;
                 n -= KERNEL_MARK_SIZE;
         }
-        st = profile_add_string(p, text, text_cut(text, n, LIMIT_NAME_BYTES), &line.function, err);
+        if (d->addresses && folded_address_parse(text, n, &address))
+                return add_address(d, &address, l.is_kernel, ret, err);
+        st = profile_add_string(d->p, text, text_cut(text, n, LIMIT_NAME_BYTES), &line.function, err);
         if (!st)
-                st = number_map_get(names, &(struct number_key){ { line.function, l.is_kernel } }, ret, &fresh,
-                                    err);
+                st = number_map_get(&d->locations, &(struct number_key){ { line.function, [4] = l.is_kernel } }, ret,
+                                    &fresh, err);
         if (st || !fresh)
                 return st;
-        st = profile_add_line(p, &line, &l.first_line, err);
-        return st ? st : profile_add_location(p, &l, &number, err); /* number is *ret: both count up together */
+        st = profile_add_line(d->p, &line, &l.first_line, err);
+        return st ? st : profile_add_location(d->p, &l, &number, err); /* number is *ret: both count up together */
 }
 
-static enum status add_line(struct profile *p, struct number_map *names, const char *line, size_t n, uint32_t type,
-                            struct error *err)
+static enum status add_line(struct decoder *d, const char *line, size_t n, uint32_t type, struct error *err)
 {
         struct profile_sample s = { .type = type };
         _cleanup_free_ uint32_t *frames = NULL;
@@ -76,19 +111,20 @@ static enum status add_line(struct profile *p, struct number_map *names, const c
                 while (start && line[start - 1] != ';')
                         start--;
                 if (end > start)
-                        st = add_frame(p, names, line + start, end - start, &frames[count++], err);
+                        st = add_frame(d, line + start, end - start, &frames[count++], err);
                 if (start == 0)
                         break;
                 end = start - 1;
         }
         if (!st)
-                st = profile_add_stack(p, frames, count, &s.stack, err);
-        return st ? st : profile_add_sample(p, &s, &at, err);
+                st = profile_add_stack(d->p, frames, count, &s.stack, err);
+        return st ? st : profile_add_sample(d->p, &s, &at, err);
 }
 
-enum status folded_decode(const void *data, size_t n, const char *type_id, struct profile *ret, struct error *err)
+static enum status decode(const void *data, size_t n, const char *type_id, bool addresses, struct profile *ret,
+                          struct error *err)
 {
-        _cleanup_number_map_ struct number_map names = { 0 };
+        struct decoder d = { .addresses = addresses };
         const char *at = data, *end = at + n;
         struct profile p;
         uint32_t type, number = 0;
@@ -96,6 +132,7 @@ enum status folded_decode(const void *data, size_t n, const char *type_id, struc
 
         if (st)
                 return st;
+        d.p = &p;
         st = profile_type_add_id(&p, type_id ? type_id : "samples:samples:count::", 0, &type, err);
         while (!st && at < end) {
                 const char *eol = memchr(at, '\n', (size_t)(end - at));
@@ -103,15 +140,28 @@ enum status folded_decode(const void *data, size_t n, const char *type_id, struc
 
                 number++;
                 if (size && *at != '#' && !(size == 1 && *at == '\r'))
-                        st = add_line(&p, &names, at, size, type, err);
+                        st = add_line(&d, at, size, type, err);
                 if (st)
                         error_prefix(err, st, "line %u of folded stacks", number);
                 at = eol ? eol + 1 : end;
         }
+        number_map_deinit(&d.locations);
+        number_map_deinit(&d.mappings);
         if (st) {
                 profile_deinit(&p);
                 return st;
         }
         *ret = p;
         return ST_OK;
+}
+
+enum status folded_decode(const void *data, size_t n, const char *type_id, struct profile *ret, struct error *err)
+{
+        return decode(data, n, type_id, false, ret, err);
+}
+
+enum status folded_decode_addresses(const void *data, size_t n, const char *type_id, struct profile *ret,
+                                    struct error *err)
+{
+        return decode(data, n, type_id, true, ret, err);
 }

@@ -39,6 +39,7 @@ struct decoder {
         uint32_t frames[LIMIT_STACK_FRAMES + 1];
         uint32_t frame_count, depth;
         bool kernel_below; /* the frame before was a kernel frame */
+        const struct perf_script_observer *observer; /* NULL: none */
         struct profile_line inlined[LIMIT_LINES_PER_LOCATION];
         uint32_t inlined_count;
 };
@@ -180,6 +181,8 @@ static enum status read_mmap(struct decoder *d, struct text t, struct error *err
         if (word.n > 2 && word.at[0] == '<' && !build_id_from_hex(&m.build_id, word.at + 1, word.n - 2))
                 m.build_id.size = 0;
         t = (struct text){ close + 3, (size_t)(t.at + t.n - (close + 3)) };
+        m.file_offset = map.file_offset;
+        m.size = size;
         next_word(&t); /* r-xp */
         t = trim(t);
         if (t.n > 17 && memcmp(t.at, "[kernel.kallsyms]", 17) == 0)
@@ -277,6 +280,11 @@ static enum status add_location(struct decoder *d, struct profile_location *l, c
         return st ? st : profile_add_location(d->p, l, &number, err); /* number is *ret: both count up together */
 }
 
+static enum status observe(const struct decoder *d, struct text t, uint32_t location, struct error *err)
+{
+        return d->observer ? d->observer->frame(d->observer->context, t.at, t.n, location, err) : ST_OK;
+}
+
 static bool is_unknown(struct text t)
 {
         return t.n == 9 && memcmp(t.at, "[unknown]", 9) == 0;
@@ -285,6 +293,7 @@ static bool is_unknown(struct text t)
 /* ADDRESS SYMBOL[+0xOFFSET] (FILE) */
 static enum status read_frame(struct decoder *d, struct text t, struct error *err)
 {
+        const struct text whole = t;
         struct profile_location l = { .mapping = PROFILE_NONE };
         struct profile_line line = { 0 };
         struct text word = next_word(&t), symbol, file = { "", 0 };
@@ -322,7 +331,7 @@ static enum status read_frame(struct decoder *d, struct text t, struct error *er
         if (file.n == 7 && memcmp(file.at, "inlined", 7) == 0) {
                 if (d->inlined_count < LIMIT_LINES_PER_LOCATION - 1)
                         d->inlined[d->inlined_count++] = line;
-                return ST_OK;
+                return observe(d, whole, PROFILE_NONE, err);
         }
         if (is_unknown(file))
                 file.n = 0;
@@ -339,7 +348,7 @@ static enum status read_frame(struct decoder *d, struct text t, struct error *er
         d->inlined_count = 0;
         if (!st && d->frame_count <= LIMIT_STACK_FRAMES)
                 d->frames[d->frame_count++] = location;
-        return st;
+        return st ? st : observe(d, whole, location, err);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -464,8 +473,9 @@ static enum status decode(struct decoder *d, const char *at, const char *end, st
         return close_sample(d, err);
 }
 
-enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret,
-                               struct error *err)
+enum status perf_script_decode_observed(const void *data, size_t n, int64_t end_unix_ns,
+                                        const struct perf_script_observer *observer, struct profile *ret,
+                                        struct error *err)
 {
         _cleanup_free_ struct decoder *d = calloc(1, sizeof *d);
         struct profile p;
@@ -477,6 +487,7 @@ enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, 
         if (st)
                 return st;
         d->p = &p;
+        d->observer = observer;
         st = decode(d, data, (const char *)data + n, err);
         free(d->mmaps);
         free(d->file_mappings);
@@ -489,4 +500,10 @@ enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, 
         shift_times(&p, end_unix_ns);
         *ret = p;
         return ST_OK;
+}
+
+enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret,
+                               struct error *err)
+{
+        return perf_script_decode_observed(data, n, end_unix_ns, NULL, ret, err);
 }

@@ -27,4 +27,17 @@
 enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret,
                                struct error *err) MUST_CHECK;
 
+/** Is told of each frame as it stands in the text, in order: for those who write the text anew. */
+struct perf_script_observer {
+        void *context;
+        /**
+         * @param at,n      from the address to the end of the line, without blanks around; borrowed from data.
+         * @param location  of the profile; PROFILE_NONE for a line "(inlined)", which belongs to the next one.
+         */
+        enum status (*frame)(void *context, const char *at, size_t n, uint32_t location, struct error *err);
+};
+enum status perf_script_decode_observed(const void *data, size_t n, int64_t end_unix_ns,
+                                        const struct perf_script_observer *observer, struct profile *ret,
+                                        struct error *err) MUST_CHECK;
+
 #endif

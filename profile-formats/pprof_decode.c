@@ -193,6 +193,10 @@ static enum status read_mapping(struct decoder *d, uint32_t i, struct error *err
             !build_id_from_go(&m.build_id, text->text, text->size))
                 m.build_id.size = 0;
         range->file = profile_text(d->p, m.file);
+        if (range->memory_limit > range->memory_start) {
+                m.file_offset = range->file_offset;
+                m.size = range->memory_limit - range->memory_start;
+        }
         return profile_add_mapping(d->p, &m, &d->mappings[i], err);
 }
 

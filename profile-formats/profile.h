@@ -35,6 +35,8 @@ enum profile_address_kind {
 struct profile_mapping {
         struct build_id build_id; /* size 0: unknown */
         uint32_t file;            /* string: path or base name */
+        /* Where it lay in the file, when the sender said so; size 0: unknown. */
+        uint64_t file_offset, size;
 };
 
 struct profile_line {

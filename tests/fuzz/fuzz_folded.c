@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
 #include "profile-formats/folded.h"
 #include "profile-formats/perf_script.h"
 #include "tests/support/profile_walk.h"
@@ -8,8 +10,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* The two text formats take any bytes; each input goes to both. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+        _cleanup_buf_ struct buf text;
         struct profile p;
 
+        buf_init(&text, 64 << 20);
+        if (folded_decode_addresses(data, size, NULL, &p, NULL) == ST_OK) {
+                profile_walk(&p);
+                if (folded_encode(&p, "comm", &text, NULL))
+                        abort();
+                profile_deinit(&p);
+                if (folded_decode(text.data, text.size, NULL, &p, NULL)) /* what is written can be read */
+                        abort();
+                profile_deinit(&p);
+        }
         if (folded_decode(data, size, NULL, &p, NULL) == ST_OK) {
                 profile_walk(&p);
                 profile_deinit(&p);

@@ -2,11 +2,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/compress.h"
 #include "common/limits.h"
 #include "profile-formats/pprof.h"
+#include "profile-formats/pprof_symbols.h"
 #include "tests/support/profile_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A file that was read, with every location named anew, is one that can be read. */
+static void check_symbols(const uint8_t *data, size_t size, const struct profile *p)
+{
+        bool *changed = malloc(p->locations.count + 1u);
+        _cleanup_buf_ struct buf file;
+        struct profile q;
+
+        buf_init(&file, MiB(256));
+        memset(changed, 1, p->locations.count + 1u);
+        if (!gzip_detect(data, size) && pprof_put_symbols(data, size, p, changed, &file, NULL) == ST_OK) {
+                if (pprof_decode(file.data, file.size, NULL, &q, NULL))
+                        abort();
+                profile_walk(&q);
+                profile_deinit(&q);
+        }
+        free(changed);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -20,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (pprof_encode(&p, &file, NULL) || pprof_decode(file.data, file.size, NULL, &q, NULL))
                 abort();
         profile_walk(&q);
-        profile_deinit(&p);
         profile_deinit(&q);
+        check_symbols(data, size, &p);
+        profile_deinit(&p);
         return 0;
 }
