@@ -53,6 +53,8 @@
 #define LIMIT_DWARF_LINE_FILES (1 << 22)       /* and its files */
 #define LIMIT_DWARF_LINE_FORMATS 32            /* values that describe one file */
 #define LIMIT_DWARF_RANGE_ENTRIES (1 << 27)    /* range list entries read for one file */
+#define LIMIT_DWARF_COMPANION_BYTES GiB(64)    /* units of split DWARF read for one file */
+#define LIMIT_DWARF_PACKAGE_UNITS (1 << 24)    /* rows or slots of a package's index */
 #define LIMIT_DWARF_UNIT_TEXT_BYTES MiB(256)   /* names with their scopes, of one unit */
 #define LIMIT_DWARF_ABBREV_REREAD 256          /* times .debug_abbrev's size that may be read in all */
 #define LIMIT_DWARF_REREAD 32                  /* the same for other sections, where units share data */

@@ -53,6 +53,10 @@ static enum dwarf_role role_of(uint16_t attribute)
         case DW_AT_dwo_name:
         case DW_AT_GNU_dwo_name:
                 return DWARF_ROLE_DWO_NAME;
+        case DW_AT_GNU_dwo_id:
+                return DWARF_ROLE_DWO_ID;
+        case DW_AT_signature:
+                return DWARF_ROLE_SIGNATURE;
         default:
                 return DWARF_ROLE_NONE;
         }

@@ -31,8 +31,10 @@ enum dwarf_role {
         DWARF_ROLE_RANGES,
         DWARF_ROLE_CALL_FILE,
         DWARF_ROLE_CALL_LINE,
-        /* of units */
+        DWARF_ROLE_SIGNATURE,
+        /* of units only */
         DWARF_ROLE_STMT_LIST,
+        DWARF_ROLE_OF_UNITS = DWARF_ROLE_STMT_LIST,
         DWARF_ROLE_COMP_DIR,
         DWARF_ROLE_LANGUAGE,
         DWARF_ROLE_STR_OFFSETS_BASE,
@@ -40,6 +42,7 @@ enum dwarf_role {
         DWARF_ROLE_RNGLISTS_BASE,
         DWARF_ROLE_GNU_RANGES_BASE,
         DWARF_ROLE_DWO_NAME,
+        DWARF_ROLE_DWO_ID, /* before version 5 */
         DWARF_ROLE_COUNT,
 };
 

@@ -49,6 +49,8 @@ struct dwarf_code {
         size_t function_count;     /* scopes that are not inlined */
         uint64_t line_offset;      /* of the table in .debug_line, UINT64_MAX without one */
         enum status damage;        /* ST_OK, or why some of the unit is missing */
+        struct dwarf_companion *companion; /* owned: the other half of a skeleton, or NULL */
+        bool misses_companion;     /* there is one, but nobody has it; the lines are read */
         struct arena texts;
 };
 

@@ -20,7 +20,7 @@ void dwarf_context_die(const struct dwarf_context *x, struct dwarf_cursor *c, co
         const struct dwarf_step *s = a->full.count ? x->abbrevs.steps + a->full.first : NULL;
         const struct dwarf_format *f = &x->unit->format;
 
-        for (int i = 0; i < DWARF_ROLE_COUNT; i++)
+        for (int i = 0; i < DWARF_ROLE_OF_UNITS; i++)
                 ret->values[i].form = 0;
         for (uint32_t i = 0; i < a->full.count; i++, s++) {
                 dwarf_skip(c, s->skip);
@@ -81,7 +81,7 @@ bool dwarf_context_indexed_address(const struct dwarf_context *x, uint64_t index
 
         if (__builtin_mul_overflow(index, size, &at) || __builtin_add_overflow(at, x->addr_base, &at))
                 return false;
-        c = dwarf_section_at(&x->file->sections, DWARF_ADDR, at);
+        c = dwarf_section_at(&x->linked->sections, DWARF_ADDR, at);
         address = dwarf_uint(&c, size);
         if (!c.failed)
                 *ret = address;
@@ -184,6 +184,8 @@ static void use_values(struct dwarf_context *x, const struct dwarf_die *d)
         x->language = dwarf_value_uint(&d->values[DWARF_ROLE_LANGUAGE], &number) && number < UINT32_MAX ?
                               (uint32_t)number : 0;
         x->directory = dwarf_context_string(x, &d->values[DWARF_ROLE_COMP_DIR]);
+        x->dwo_name = dwarf_context_string(x, &d->values[DWARF_ROLE_DWO_NAME]);
+        x->dwo_id = f->version >= 5 ? x->unit->signature : offset_of(&d->values[DWARF_ROLE_DWO_ID], 0);
 }
 
 static enum status enter(struct dwarf_context *x, const struct dwarf_unit *unit, bool only_die, struct dwarf_die *die)
@@ -205,6 +207,7 @@ static enum status enter(struct dwarf_context *x, const struct dwarf_unit *unit,
         }
         if (!a)
                 return ST_BAD_DATA;
+        *die = (struct dwarf_die){ 0 };
         dwarf_context_die(x, &c, a, die);
         if (c.failed)
                 return ST_BAD_DATA;
@@ -215,7 +218,7 @@ static enum status enter(struct dwarf_context *x, const struct dwarf_unit *unit,
         return ST_OK;
 }
 
-static enum status set_up(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
+static enum status set_up(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
                           const struct dwarf_unit *unit, bool only_die, struct dwarf_die *die)
 {
         enum status st;
@@ -224,6 +227,7 @@ static enum status set_up(struct dwarf_context *x, struct dwarf_object *o, const
                 x->abbrevs.is_valid = x->abbrevs.is_prefix = false;
         x->object = o;
         x->file = file;
+        x->linked = file;
         x->unit = unit;
         st = enter(x, unit, only_die, die);
         if (st)
@@ -231,7 +235,7 @@ static enum status set_up(struct dwarf_context *x, struct dwarf_object *o, const
         return st;
 }
 
-enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
+enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
                                 const struct dwarf_unit *unit)
 {
         struct dwarf_die die;
@@ -239,10 +243,22 @@ enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o,
         return set_up(x, o, file, unit, false, &die);
 }
 
-enum status dwarf_context_peek(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
+enum status dwarf_context_peek(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
                                const struct dwarf_unit *unit, struct dwarf_die *die_ret)
 {
         return set_up(x, o, file, unit, true, die_ret);
+}
+
+/* DWARF 5, 3.1.3; before it the producers agree. */
+void dwarf_context_inherit(struct dwarf_context *x, const struct dwarf_context *skeleton)
+{
+        x->linked = skeleton->file;
+        x->addr_base = skeleton->addr_base;
+        x->ranges_base = skeleton->ranges_base;
+        x->low_pc = skeleton->low_pc;
+        x->line_offset = skeleton->line_offset;
+        x->has_lines = skeleton->has_lines;
+        x->directory = skeleton->directory;
 }
 
 void dwarf_context_deinit(struct dwarf_context *x)

@@ -15,19 +15,23 @@
 
 struct dwarf_context {
         struct dwarf_object *object;
-        const struct dwarf_file *file;
+        struct dwarf_file *file;
+        const struct dwarf_file *linked; /* where addresses are: the file, or the object's for one in a companion */
         const struct dwarf_unit *unit;   /* NULL: not set up */
         struct dwarf_abbrevs abbrevs;
         uint16_t tag;                    /* of the unit's own DIE */
         bool has_children, has_lines;
         uint64_t children;               /* offset of the DIE behind it */
-        uint64_t str_offsets_base, addr_base, rnglists_base, ranges_base;
+        uint64_t str_offsets_base, addr_base, rnglists_base;
+        uint64_t ranges_base;            /* before version 5: of the range lists of a companion */
         uint64_t low_pc, line_offset;
         uint32_t language;
         const char *directory;           /* NULL unknown */
+        const char *dwo_name;            /* of a skeleton; else NULL */
+        uint64_t dwo_id;
 };
 
-/** The values of a DIE that have a role; one that is absent has the form 0. */
+/** The values of a DIE that have a role; one that is absent has the form 0. Those of units are set for units only. */
 struct dwarf_die {
         const struct dwarf_abbrev *abbrev;
         uint64_t offset, end; /* end: where its first child or the next DIE is */
@@ -43,11 +47,13 @@ typedef uint64_t dwarf_ref;
  * Set a context up for a unit, giving up the one it had.
  * @return ST_BAD_DATA when the abbreviations or the unit's DIE cannot be read; ST_TOO_BIG; ST_NO_MEMORY.
  */
-enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
+enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
                                 const struct dwarf_unit *unit) MUST_CHECK;
 /** The same for who looks at nothing but the unit's own DIE: cheap, since most of the abbreviations are left alone. */
-enum status dwarf_context_peek(struct dwarf_context *x, struct dwarf_object *o, const struct dwarf_file *file,
+enum status dwarf_context_peek(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
                                const struct dwarf_unit *unit, struct dwarf_die *die_ret) MUST_CHECK;
+/** Take over what a skeleton says for its other half, which the context is set up for. */
+void dwarf_context_inherit(struct dwarf_context *x, const struct dwarf_context *skeleton);
 void dwarf_context_deinit(struct dwarf_context *x);
 
 /** A cursor from a DIE of the unit to the unit's end; a failed one for an offset outside. */

@@ -5,45 +5,19 @@
  * are resolved in the order of their DIEs, so that another unit that many of
  * them refer to is made ready once.
  */
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "dwarf/reader.h"
 
 /* ---- outlines of other units ---- */
 
-static struct dwarf_outline *kept_outline(struct dwarf_object *o, const struct dwarf_unit *unit)
-{
-        struct dwarf_outline *found;
-
-        pthread_mutex_lock(&o->outlines_lock);
-        found = o->outlines[(uintptr_t)unit / sizeof *unit % DWARF_OUTLINE_BUCKETS];
-        while (found && found->unit != unit)
-                found = found->next;
-        pthread_mutex_unlock(&o->outlines_lock);
-        return found;
-}
-
-static struct dwarf_outline *keep_outline(struct dwarf_object *o, struct dwarf_outline *outline)
-{
-        struct dwarf_outline **bucket = &o->outlines[(uintptr_t)outline->unit / sizeof *outline->unit %
-                                                     DWARF_OUTLINE_BUCKETS];
-
-        pthread_mutex_lock(&o->outlines_lock);
-        outline->next = *bucket;
-        *bucket = outline;
-        pthread_mutex_unlock(&o->outlines_lock);
-        return outline;
-}
-
-/* Two threads may make the same one; both are kept, and freed in the end. */
 static const struct dwarf_outline *outline_of(struct dwarf_reader *r, const struct dwarf_context *x)
 {
         struct dwarf_outline *outline;
 
         if (x == &r->main)
                 return &r->outline;
-        outline = kept_outline(r->object, x->unit);
+        outline = dwarf_file_outline(x->file, x->unit);
         if (outline)
                 return outline;
         if (!dwarf_object_spend(r->object, DWARF_BUDGET_INFO, x->unit->end - x->unit->offset))
@@ -57,7 +31,8 @@ static const struct dwarf_outline *outline_of(struct dwarf_reader *r, const stru
                 free(outline);
                 return NULL;
         }
-        return keep_outline(r->object, outline);
+        dwarf_file_keep_outline(x->file, outline);
+        return outline;
 }
 
 /* ---- "ns::Class::name" ---- */

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dwarf/object.h"
 
-#include <stdlib.h>
-
 #include "common/limits.h"
-#include "dwarf/outline.h"
 
-static void unload(struct dwarf_file *f)
+static int64_t bytes(const struct dwarf_sections *s, enum dwarf_section_id id, uint64_t times)
 {
-        dwarf_sections_free(&f->sections);
-        dwarf_units_deinit(&f->units);
+        return (int64_t)(s->data[id].size * times);
 }
 
-static int64_t budget(const struct dwarf_object *o, enum dwarf_section_id id, uint64_t times)
+static void add_budgets(struct dwarf_object *o, const struct dwarf_sections *s)
 {
-        return (int64_t)((o->main.sections.data[id].size + o->alt.sections.data[id].size + KiB(64)) * times);
+        const struct { enum dwarf_budget what; int64_t n; } added[] = {
+                { DWARF_BUDGET_ABBREV, bytes(s, DWARF_ABBREV, LIMIT_DWARF_ABBREV_REREAD) },
+                { DWARF_BUDGET_LINE, bytes(s, DWARF_LINE, LIMIT_DWARF_REREAD) },
+                { DWARF_BUDGET_INFO, bytes(s, DWARF_INFO, LIMIT_DWARF_REREAD) },
+        };
+
+        for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+                atomic_fetch_add_explicit(&o->budgets[added[i].what], added[i].n, memory_order_relaxed);
+}
+
+bool dwarf_object_allow(struct dwarf_object *o, const struct dwarf_sections *s)
+{
+        if (!dwarf_object_spend(o, DWARF_BUDGET_COMPANIONS, s->data[DWARF_INFO].size + s->data[DWARF_ABBREV].size))
+                return false;
+        add_budgets(o, s);
+        return true;
 }
 
 enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf_sections *alt, struct dwarf_object *ret,
@@ -22,11 +33,10 @@ enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf
 {
         enum status st;
 
-        *ret = (struct dwarf_object){ .outlines_lock = PTHREAD_MUTEX_INITIALIZER, .main.sections = *main,
-                                      .alt.sections = *alt };
-        st = dwarf_units_read(&ret->main.sections, &ret->main.units, err);
+        *ret = (struct dwarf_object){ .alt.sections = *alt };
+        st = dwarf_file_init(&ret->main, main, err);
         if (!st)
-                st = dwarf_units_read(&ret->alt.sections, &ret->alt.units, err);
+                st = dwarf_file_init(&ret->alt, alt, err);
         if (!st && !main->data[DWARF_INFO].size && !main->data[DWARF_LINE].size)
                 st = main->damage.code ? error_set(err, main->damage.code, "%s", main->damage.text)
                                        : error_set(err, ST_NOT_FOUND, "there is no DWARF");
@@ -34,10 +44,12 @@ enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf
                 dwarf_object_close(ret);
                 return st;
         }
-        ret->budgets[DWARF_BUDGET_ABBREV] = budget(ret, DWARF_ABBREV, LIMIT_DWARF_ABBREV_REREAD);
-        ret->budgets[DWARF_BUDGET_LINE] = budget(ret, DWARF_LINE, LIMIT_DWARF_REREAD);
-        ret->budgets[DWARF_BUDGET_INFO] = budget(ret, DWARF_INFO, LIMIT_DWARF_REREAD);
+        ret->budgets[DWARF_BUDGET_ABBREV] = (int64_t)KiB(64) * LIMIT_DWARF_ABBREV_REREAD;
+        ret->budgets[DWARF_BUDGET_LINE] = ret->budgets[DWARF_BUDGET_INFO] = (int64_t)KiB(64) * LIMIT_DWARF_REREAD;
         ret->budgets[DWARF_BUDGET_RANGES] = LIMIT_DWARF_RANGE_ENTRIES;
+        ret->budgets[DWARF_BUDGET_COMPANIONS] = LIMIT_DWARF_COMPANION_BYTES;
+        add_budgets(ret, &ret->main.sections);
+        add_budgets(ret, &ret->alt.sections);
         return ST_OK;
 }
 
@@ -45,12 +57,12 @@ enum status dwarf_object_open(const struct elf_image *img, const struct elf_imag
                               struct error *err)
 {
         struct dwarf_sections main_sections, alt_sections;
-        enum status st = dwarf_sections_load(img, &main_sections, err);
+        enum status st = dwarf_sections_load(img, DWARF_LINKED, &main_sections, err);
 
         if (st)
                 return st;
         dwarf_sections_init(&alt_sections, false);
-        if (alt && (st = dwarf_sections_load(alt, &alt_sections, err))) {
+        if (alt && (st = dwarf_sections_load(alt, DWARF_LINKED, &alt_sections, err))) {
                 dwarf_sections_free(&main_sections);
                 return st;
         }
@@ -60,16 +72,6 @@ enum status dwarf_object_open(const struct elf_image *img, const struct elf_imag
 
 void dwarf_object_close(struct dwarf_object *o)
 {
-        for (size_t i = 0; i < DWARF_OUTLINE_BUCKETS; i++) {
-                struct dwarf_outline *outline = o->outlines[i], *next;
-
-                for (; outline; outline = next) {
-                        next = outline->next;
-                        dwarf_outline_deinit(outline);
-                        free(outline);
-                }
-                o->outlines[i] = NULL;
-        }
-        unload(&o->main);
-        unload(&o->alt);
+        dwarf_file_deinit(&o->main);
+        dwarf_file_deinit(&o->alt);
 }

@@ -4,24 +4,18 @@
 
 /**
  * @file
- * The DWARF of one file, with its dwz supplementary file: where reading starts.
+ * The DWARF of one file, with its supplementary file and whoever finds the
+ * other halves of its skeleton units: where reading starts.
  *
  * Open an object, make a reader for each thread (dwarf/code.h), read units.
  *
  * Threads: an object is immutable but for its budgets, which are atomic, and
- * the outlines it keeps, which have a lock; any number of readers may use it.
+ * what its files keep; any number of readers may use it.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "dwarf/sections.h"
-#include "dwarf/unit.h"
-
-/** A file: the object's own, or the supplementary one. */
-struct dwarf_file {
-        struct dwarf_sections sections;
-        struct dwarf_units units;
-};
+#include "dwarf/companion.h"
+#include "dwarf/file.h"
 
 /** Data that several units share is read for each of them; a budget bounds that for a file made to abuse it. */
 enum dwarf_budget {
@@ -29,17 +23,13 @@ enum dwarf_budget {
         DWARF_BUDGET_LINE,    /* bytes of line programs */
         DWARF_BUDGET_RANGES,  /* entries of range lists */
         DWARF_BUDGET_INFO,    /* bytes of units read again for the names of scopes */
+        DWARF_BUDGET_COMPANIONS, /* bytes of units in companions, once for each time one is opened */
         DWARF_BUDGET_COUNT,
 };
 
-#define DWARF_OUTLINE_BUCKETS 256
-
-struct dwarf_outline;
-
 struct dwarf_object {
         struct dwarf_file main, alt; /* alt: all empty without one */
-        pthread_mutex_t outlines_lock;
-        struct dwarf_outline *outlines[DWARF_OUTLINE_BUCKETS]; /* owned; of units that others refer to */
+        struct dwarf_companions companions;
         _Atomic int64_t budgets[DWARF_BUDGET_COUNT]; /* what is left */
 };
 
@@ -56,6 +46,9 @@ enum status dwarf_object_open(const struct elf_image *img, const struct elf_imag
 enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf_sections *alt, struct dwarf_object *ret,
                                        struct error *err) MUST_CHECK;
 void dwarf_object_close(struct dwarf_object *o);
+
+/** Take the number of bytes that a companion has into the budgets. @return false when it is too much. */
+bool dwarf_object_allow(struct dwarf_object *o, const struct dwarf_sections *s);
 
 /** Does the unit hold code: is it neither a type unit nor a partial one (as far as its header says)? */
 static inline bool dwarf_unit_has_code(const struct dwarf_unit *u)

@@ -46,7 +46,9 @@ static void begin_list(struct dwarf_ranges *r, const struct dwarf_value *v)
         } else if (!dwarf_value_uint(v, &offset)) {
                 return;
         }
-        r->list = dwarf_section_at(&x->file->sections, section, offset);
+        if (section == DWARF_RANGES && x->linked != x->file && __builtin_add_overflow(offset, x->ranges_base, &offset))
+                return;
+        r->list = dwarf_section_at(section == DWARF_RANGES ? &x->linked->sections : &x->file->sections, section, offset);
         r->is_list = true;
 }
 

@@ -9,8 +9,15 @@ void dwarf_code_init(struct dwarf_code *c)
         arena_init(&c->texts, LIMIT_DWARF_UNIT_TEXT_BYTES);
 }
 
+static void drop_companion(struct dwarf_code *c)
+{
+        dwarf_companion_close(c->companion);
+        c->companion = NULL;
+}
+
 void dwarf_code_deinit(struct dwarf_code *c)
 {
+        drop_companion(c);
         dwarf_lines_deinit(&c->lines);
         free(c->scopes);
         free(c->intervals);
@@ -25,6 +32,8 @@ static void clear(struct dwarf_code *c)
         c->scope_count = c->interval_count = c->name_count = c->function_count = 0;
         c->line_offset = UINT64_MAX;
         c->damage = ST_OK;
+        c->misses_companion = false;
+        drop_companion(c);
         if (c->texts.used) {
                 arena_deinit(&c->texts);
                 arena_init(&c->texts, LIMIT_DWARF_UNIT_TEXT_BYTES);
@@ -61,12 +70,12 @@ void dwarf_reader_destroy(struct dwarf_reader *r)
 
 struct dwarf_context *dwarf_reader_context(struct dwarf_reader *r, dwarf_ref ref)
 {
-        const struct dwarf_file *file = ref & DWARF_REF_ALT ? &r->object->alt : &r->object->main;
+        struct dwarf_file *file = ref & DWARF_REF_ALT ? &r->object->alt : r->main.file;
         uint64_t offset = ref & ~DWARF_REF_ALT;
         const struct dwarf_unit *unit = r->main.unit;
         struct dwarf_context *x = &r->main;
 
-        if (unit && file == r->main.file && offset >= unit->first_die && offset < unit->end)
+        if (unit && !(ref & DWARF_REF_ALT) && offset >= unit->first_die && offset < unit->end)
                 return x;
         unit = dwarf_units_find(&file->units, offset);
         if (!unit)
@@ -97,6 +106,11 @@ static enum status read_unit(struct dwarf_reader *r, struct dwarf_code *code)
                 if (st)
                         return st;
         }
+        if (r->main.dwo_name) {
+                st = settle(code, dwarf_reader_enter_companion(r, code));
+                if (st)
+                        return st;
+        }
         r->outline.qualifier_count = r->outline.declared_count = 0;
         dwarf_origins_clear(&r->origins);
         st = settle(code, dwarf_walk(r, &r->main, &r->outline, code));
@@ -114,7 +128,11 @@ enum status dwarf_reader_unit(struct dwarf_reader *r, size_t i, struct dwarf_cod
         st = dwarf_context_enter(&r->main, r->object, &r->object->main, unit);
         if (st)
                 return settle(code, st);
-        return r->main.tag == DW_TAG_partial_unit || r->main.tag == DW_TAG_type_unit ? ST_OK : read_unit(r, code);
+        if (r->main.tag == DW_TAG_partial_unit || r->main.tag == DW_TAG_type_unit)
+                return ST_OK;
+        st = read_unit(r, code);
+        dwarf_reader_forget_companions(r);
+        return st;
 }
 
 enum status dwarf_reader_lines(struct dwarf_reader *r, uint64_t offset, struct dwarf_code *code)
@@ -122,7 +140,8 @@ enum status dwarf_reader_lines(struct dwarf_reader *r, uint64_t offset, struct d
         static const struct dwarf_unit nobody = { .format = { .version = 5, .address_size = 8, .offset_size = 4 } };
 
         clear(code);
-        r->lone = (struct dwarf_context){ .object = r->object, .file = &r->object->main, .unit = &nobody };
+        r->lone = (struct dwarf_context){ .object = r->object, .file = &r->object->main, .linked = &r->object->main,
+                                          .unit = &nobody };
         code->line_offset = offset;
         return settle(code, dwarf_lines_read(&code->lines, &r->lone, offset, &r->regions));
 }

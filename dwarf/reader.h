@@ -2,7 +2,7 @@
 #ifndef CAIRN_DWARF_READER_H
 #define CAIRN_DWARF_READER_H
 
-/* The inside of a reader: between reader.c, walk.c, origins.c and names.c. */
+/* The inside of a reader: between reader.c, reader_companion.c, walk.c, origins.c and names.c. */
 #include "common/limits.h"
 #include "dwarf/code.h"
 #include "dwarf/outline.h"
@@ -58,6 +58,15 @@ void dwarf_origins_clear(struct dwarf_origins *o);
 
 /** Find the texts of all names of the unit. */
 enum status dwarf_names_resolve(struct dwarf_reader *r, struct dwarf_code *code) MUST_CHECK;
+
+/**
+ * Go on from the skeleton in r->main to its other half, which the result then owns.
+ * @return ST_OK also when nobody has it; ST_BAD_DATA, ST_TOO_BIG when it is
+ *         broken; in both cases code->misses_companion is set and r->main is the skeleton as before. ST_NO_MEMORY.
+ */
+enum status dwarf_reader_enter_companion(struct dwarf_reader *r, struct dwarf_code *code) MUST_CHECK;
+/** Keep nothing of companions: who owns one may close it now. */
+void dwarf_reader_forget_companions(struct dwarf_reader *r);
 
 /** The unit that holds a DIE, ready to be read; NULL when there is none or it is broken. */
 struct dwarf_context *dwarf_reader_context(struct dwarf_reader *r, dwarf_ref ref);

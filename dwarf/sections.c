@@ -14,16 +14,16 @@ static const char *const names[DWARF_SECTION_COUNT] = {
         [DWARF_RNGLISTS] = "debug_rnglists",
 };
 
-static const struct elf_section *find(const struct elf_image *img, const char *name)
+static const struct elf_section *find(const struct elf_image *img, const char *name, const char *suffix)
 {
         char full[32];
         const struct elf_section *s;
 
-        snprintf(full, sizeof full, ".%s", name);
+        snprintf(full, sizeof full, ".%s%s", name, suffix);
         s = elf_image_section(img, full);
         if (s)
                 return s;
-        snprintf(full, sizeof full, ".z%s", name);
+        snprintf(full, sizeof full, ".z%s%s", name, suffix);
         return elf_image_section(img, full);
 }
 
@@ -50,13 +50,14 @@ void dwarf_sections_set(struct dwarf_sections *s, enum dwarf_section_id id, cons
                 s->string_end[id] = end_of_strings(d);
 }
 
-enum status dwarf_sections_load(const struct elf_image *img, struct dwarf_sections *ret, struct error *err)
+enum status dwarf_sections_load(const struct elf_image *img, enum dwarf_flavour flavour, struct dwarf_sections *ret,
+                                struct error *err)
 {
         struct dwarf_sections s;
 
         dwarf_sections_init(&s, img->big_endian);
         for (int i = 0; i < DWARF_SECTION_COUNT; i++) {
-                const struct elf_section *section = find(img, names[i]);
+                const struct elf_section *section = find(img, names[i], flavour == DWARF_SPLIT ? ".dwo" : "");
                 struct elf_section_data d;
                 struct error broken;
                 enum status st;

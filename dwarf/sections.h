@@ -36,11 +36,17 @@ void dwarf_sections_init(struct dwarf_sections *s, bool big_endian);
 /** Take the bytes of a section; d->owned, if any, is freed with the sections. */
 void dwarf_sections_set(struct dwarf_sections *s, enum dwarf_section_id id, const struct elf_section_data *d);
 
+enum dwarf_flavour {
+        DWARF_LINKED, /* .debug_info and so on */
+        DWARF_SPLIT,  /* .debug_info.dwo and so on */
+};
+
 /**
  * Missing sections are empty, and so are those that cannot be read (ret->damage).
  * @param ret free with dwarf_sections_free(), before img is closed.  @return ST_NO_MEMORY.
  */
-enum status dwarf_sections_load(const struct elf_image *img, struct dwarf_sections *ret, struct error *err) MUST_CHECK;
+enum status dwarf_sections_load(const struct elf_image *img, enum dwarf_flavour flavour, struct dwarf_sections *ret,
+                                struct error *err) MUST_CHECK;
 void dwarf_sections_free(struct dwarf_sections *s);
 
 /** A cursor from offset to the end of a section; a failed one when offset is past it. */

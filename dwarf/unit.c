@@ -17,10 +17,10 @@ static void read_header(struct dwarf_cursor *c, struct dwarf_unit *u)
                 f->address_size = dwarf_u8(c);
                 u->abbrev_offset = dwarf_uint(c, f->offset_size);
                 if (u->type == DW_UT_skeleton || u->type == DW_UT_split_compile)
-                        dwarf_u64(c); /* the number that ties it to its other half */
+                        u->signature = dwarf_u64(c);
                 if (u->type == DW_UT_type || u->type == DW_UT_split_type) {
                         u->signature = dwarf_u64(c);
-                        dwarf_uint(c, f->offset_size);
+                        u->type_offset = u->offset + dwarf_uint(c, f->offset_size);
                 }
         } else {
                 u->abbrev_offset = dwarf_uint(c, f->offset_size);

@@ -15,7 +15,8 @@ struct dwarf_unit {
         uint64_t offset, end;     /* in .debug_info, the header included */
         uint64_t first_die;       /* offset of the unit's own DIE */
         uint64_t abbrev_offset;
-        uint64_t signature;       /* of a type unit */
+        uint64_t signature;       /* of a type unit; of a skeleton and a split unit the id they share (version 5) */
+        uint64_t type_offset;     /* in .debug_info, of the type of a type unit */
         struct dwarf_format format;
         uint8_t type;             /* enum dwarf_unit_type */
 };

@@ -180,6 +180,8 @@ static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_
         struct dwarf_die d;
 
         dwarf_context_die(w->x, &w->c, a, &d);
+        if (w->c.failed)
+                return; /* the values of one that is cut off mean nothing */
         if (d.values[DWARF_ROLE_NAME].form && !d.values[DWARF_ROLE_LINKAGE_NAME].form)
                 note(w, offset);
         if (!w->code || !add_intervals(w, &d, (uint32_t)w->code->scope_count)) {
@@ -208,6 +210,8 @@ static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t
         dwarf_ref origin;
 
         dwarf_context_die(w->x, &w->c, a, &d);
+        if (w->c.failed)
+                return;
         if (!w->code || inner.scope == DWARF_NO_SCOPE || inner.inlined >= LIMIT_INLINE_DEPTH - 1) {
                 pass_children(w, a, sibling_of(w, &d));
                 return;

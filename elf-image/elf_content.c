@@ -116,29 +116,58 @@ enum status elf_image_debuglink(const struct elf_image *img, const char **name_r
         return ST_OK;
 }
 
-/* DWARF 5, 7.3.6: version, is_supplementary, file name, checksum. */
-static enum status read_debug_sup(const struct elf_image *img, const char **path_ret, struct build_id *id_ret,
-                                  struct error *err)
+/* DWARF 5, 7.3.6. */
+struct debug_sup {
+        uint8_t is_supplementary;
+        const char *path;
+        struct build_id checksum;
+};
+
+static enum status read_debug_sup(const struct elf_image *img, struct debug_sup *ret, struct error *err)
 {
         struct reader r;
         uint16_t version;
-        uint8_t is_supplementary;
         uint64_t size;
-        const char *path;
         const uint8_t *bytes;
         enum status st = open_link(img, ".debug_sup", &r, err);
 
         if (st)
                 return st;
-        if (!reader_u16(&r, &version) || !reader_u8(&r, &is_supplementary) || !reader_cstr(&r, &path) ||
-            !reader_uleb128(&r, &size) || !reader_bytes(&r, size, &bytes))
+        if (!reader_u16(&r, &version) || !reader_u8(&r, &ret->is_supplementary) || !reader_cstr(&r, &ret->path) ||
+            !reader_uleb128(&r, &size) || !reader_bytes(&r, size, &bytes) ||
+            !build_id_from_bytes(&ret->checksum, bytes, size))
                 return reader_error(&r, err, ".debug_sup");
-        if (is_supplementary)
-                return error_set(err, ST_NOT_FOUND, "'%s' is a supplementary file itself", img->name);
-        if (!build_id_from_bytes(id_ret, bytes, size))
-                return reader_error(&r, err, ".debug_sup");
-        *path_ret = path;
+        if (version != 5)
+                return error_set(err, ST_UNSUPPORTED, ".debug_sup of '%s' has version %u", img->name, version);
         return ST_OK;
+}
+
+static enum status debug_sup_link(const struct elf_image *img, const char **path_ret, struct build_id *id_ret,
+                                  struct error *err)
+{
+        struct debug_sup s;
+        enum status st = read_debug_sup(img, &s, err);
+
+        if (st)
+                return st;
+        if (s.is_supplementary)
+                return error_set(err, ST_NOT_FOUND, "'%s' is a supplementary file itself", img->name);
+        *path_ret = s.path;
+        *id_ret = s.checksum;
+        return ST_OK;
+}
+
+bool elf_image_is_supplement_of(const struct elf_image *img, const struct build_id *id)
+{
+        struct debug_sup s;
+        const struct build_id *own = &img->build_id;
+
+        if (read_debug_sup(img, &s, NULL) == ST_OK) {
+                if (!s.is_supplementary)
+                        return false;
+                own = &s.checksum;
+        }
+        return !id->size || !own->size || build_id_equal(id, own);
 }
 
 enum status elf_image_altlink(const struct elf_image *img, const char **path_ret, struct build_id *id_ret,
@@ -151,7 +180,7 @@ enum status elf_image_altlink(const struct elf_image *img, const char **path_ret
         enum status st = open_link(img, ".gnu_debugaltlink", &r, err);
 
         if (st == ST_NOT_FOUND)
-                return read_debug_sup(img, path_ret, id_ret, err);
+                return debug_sup_link(img, path_ret, id_ret, err);
         if (st)
                 return st;
         if (!reader_cstr(&r, &path))

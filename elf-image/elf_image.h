@@ -122,6 +122,12 @@ enum elf_image_kind elf_image_kind(const struct elf_image *img);
  */
 bool elf_image_is_supplement(const struct elf_image *img);
 
+/**
+ * May the file be the supplementary file of that id, as elf_image_altlink() gives it? Its checksum
+ * (.debug_sup) or build-id says so; a file without either, or an id without bytes, may.
+ */
+bool elf_image_is_supplement_of(const struct elf_image *img, const struct build_id *id);
+
 /** The best symbols this very file holds. */
 enum symbol_quality elf_image_quality(const struct elf_image *img);
 

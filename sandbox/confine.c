@@ -77,7 +77,7 @@ static int fill_deadly(scmp_filter_ctx filter)
 
 enum status worker_confine(enum worker_needs needs, struct error *err)
 {
-        bool list_allowed = needs == WORKER_NEEDS_NOTHING && !BUILT_WITH_SANITIZER;
+        bool list_allowed = needs != WORKER_NEEDS_NETWORK && !BUILT_WITH_SANITIZER;
         scmp_filter_ctx filter = seccomp_init(list_allowed ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_ALLOW);
         int r;
 
@@ -86,7 +86,9 @@ enum status worker_confine(enum worker_needs needs, struct error *err)
         r = fill_deadly(filter);
         if (!r && list_allowed)
                 r = fill_allowed(filter);
-        if (!r && needs == WORKER_NEEDS_NOTHING)
+        if (!r && list_allowed && needs == WORKER_NEEDS_DESCRIPTORS)
+                r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(recvmsg), 0);
+        if (!r && needs != WORKER_NEEDS_NETWORK)
                 r = seccomp_rule_add(filter, SCMP_ACT_KILL_PROCESS, SCMP_SYS(socket), 0);
         if (!r)
                 r = seccomp_load(filter); /* sets no_new_privs */

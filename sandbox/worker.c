@@ -178,13 +178,17 @@ static enum outcome watch(const struct worker_job *job, pid_t pid, int pid_fd, i
         enum outcome outcome = ENDED;
 
         for (;;) {
-                struct pollfd polled[] = { { .fd = pid_fd, .events = POLLIN }, { .fd = stderr_fd, .events = POLLIN } };
+                struct pollfd polled[] = { { .fd = pid_fd, .events = POLLIN },
+                                           { .fd = stderr_fd, .events = POLLIN },
+                                           { .fd = job->serve ? job->serve_fd : -1, .events = POLLIN } };
 
-                poll(polled, 2, POLL_MS);
+                poll(polled, 3, POLL_MS);
                 if (polled[1].revents && !tail_read(tail, stderr_fd))
                         stderr_fd = -1;
                 if (polled[0].revents)
                         break;
+                if (polled[2].revents & POLLIN)
+                        job->serve(job->serve_context, job->serve_fd);
                 if (job->cancel && atomic_load(job->cancel))
                         outcome = CANCELLED;
                 else if (now_ms() >= deadline)

@@ -32,6 +32,13 @@ struct worker_job {
         uint64_t cpu_s;           /* 0: LIMIT_WORKER_CPU_S */
         uint64_t wall_s;          /* 0: twice cpu_s */
         const atomic_bool *cancel; /* polled; true kills the worker and gives ST_BUSY. NULL: never */
+        /**
+         * Called whenever serve_fd can be read, in the thread that waits: where
+         * the worker asks for something. What it asks is as hostile as its input. NULL: never.
+         */
+        void (*serve)(void *context, int serve_fd);
+        void *serve_context;
+        int serve_fd;
 };
 
 /**
@@ -51,6 +58,7 @@ void worker_set_program(const char *path);
 enum worker_needs {
         WORKER_NEEDS_NOTHING = 0,
         WORKER_NEEDS_NETWORK = 1, /* sockets, name resolution and files of its own (federation), still no exec */
+        WORKER_NEEDS_DESCRIPTORS = 2, /* nothing, but the parent may hand it open files over a socket */
 };
 
 /**

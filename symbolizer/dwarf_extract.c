@@ -17,6 +17,7 @@
 
 #define PARTS_PER_THREAD 3
 #define BYTES_PER_THREAD KiB(256) /* of .debug_info; below, a thread costs more than it saves */
+#define UNITS_PER_THREAD 4        /* whose other halves are elsewhere */
 #define STACK_BYTES MiB(1)
 
 struct slot {
@@ -55,6 +56,7 @@ static void merge_one(struct extraction *x, struct slot *s, uint64_t offset)
         dwarf_part_merge(&s->part, &x->merge, x->builder);
         x->function_count += code->function_count;
         x->summary.unit_count++;
+        x->summary.missing_companions += code->misses_companion;
         if (code->damage && x->summary.damaged_units++ == 0) {
                 x->summary.damage = code->damage;
                 x->summary.damaged_at = offset;
@@ -143,6 +145,8 @@ static size_t count_threads(const struct extraction *x)
         size_t n = x->unit_bytes / BYTES_PER_THREAD + 1;
         cpu_set_t cpus;
 
+        if (x->object.companions.package || x->object.companions.dwo.open)
+                n += x->unit_count / UNITS_PER_THREAD;
         if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && n > (size_t)CPU_COUNT(&cpus))
                 n = (size_t)CPU_COUNT(&cpus);
         return n < LIMIT_EXTRACT_THREADS ? n : LIMIT_EXTRACT_THREADS;
@@ -326,7 +330,8 @@ static void deinit(struct extraction *x)
         dwarf_object_close(&x->object);
 }
 
-enum status dwarf_extract_wanted(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
+enum status dwarf_extract_wanted(const struct elf_image *img, const struct elf_image *altlink,
+                                 const struct dwarf_companions *companions, const struct code_map *code,
                                  const struct wanted *wanted, struct symbol_table_builder *builder,
                                  struct dwarf_summary *ret, struct error *err)
 {
@@ -347,6 +352,8 @@ enum status dwarf_extract_wanted(const struct elf_image *img, const struct elf_i
         }
         if (st)
                 return st;
+        if (companions)
+                x.object.companions = *companions;
         st = wanted ? extract_wanted(&x, wanted, err) : extract_all(&x, err);
         if (!st) {
                 *ret = x.summary;
@@ -361,5 +368,5 @@ enum status dwarf_extract_wanted(const struct elf_image *img, const struct elf_i
 enum status dwarf_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
                           struct symbol_table_builder *builder, struct dwarf_summary *ret, struct error *err)
 {
-        return dwarf_extract_wanted(img, altlink, code, NULL, builder, ret, err);
+        return dwarf_extract_wanted(img, altlink, NULL, code, NULL, builder, ret, err);
 }

@@ -13,6 +13,7 @@
  * Where ranges of units overlap, one with a function wins over one with lines
  * only, and else the one whose chain of frames came first in a later unit.
  */
+#include "dwarf/companion.h"
 #include "symbolizer/extract_internal.h"
 #include "symbolizer/symbol_table_builder.h"
 #include "symbolizer/wanted.h"
@@ -25,6 +26,7 @@ struct dwarf_summary {
         uint64_t damaged_at;         /* its offset in .debug_info, of a line table in .debug_line */
         uint64_t left_out;           /* units that could not be entered at all */
         struct error missing;        /* why the first of these, or a section, is missing; ST_OK: nothing is */
+        uint64_t missing_companions; /* units of which there are lines only: nobody has the other half (.dwo, .dwp) */
         bool is_complete;            /* all units were read */
 };
 
@@ -39,11 +41,13 @@ enum status dwarf_extract(const struct elf_image *img, const struct elf_image *a
                           struct error *err) MUST_CHECK;
 
 /**
- * The same for a few addresses: only the units that say something about them are read. What the table then has for
+ * The same with split DWARF, and for a few addresses: only the units that say something about them are read. What the table then has for
  * these addresses, and the quality, are those of the whole.
+ * @param companions who has the other halves of skeleton units; NULL nobody.
  * @param builder new; @param wanted NULL for everything.
  */
-enum status dwarf_extract_wanted(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
+enum status dwarf_extract_wanted(const struct elf_image *img, const struct elf_image *altlink,
+                                 const struct dwarf_companions *companions, const struct code_map *code,
                                  const struct wanted *wanted, struct symbol_table_builder *builder,
                                  struct dwarf_summary *ret, struct error *err) MUST_CHECK;
 

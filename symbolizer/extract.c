@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/limits.h"
+#include "dwarf/package.h"
 #include "symbolizer/dwarf_extract.h"
 #include "symbolizer/extract_displace.h"
 #include "symbolizer/extract_mini.h"
@@ -20,6 +21,9 @@ struct files {
         struct elf_image mini; /* inside the executable */
         struct buf mini_bytes;
         struct buf debuginfo_placed, executable_placed; /* bytes of what were relocatable files */
+        struct elf_image dwp;
+        struct dwarf_package package; /* of dwp; all zero without one */
+        struct dwarf_dwo_source dwo;
         struct extract_notes notes;
 };
 
@@ -28,6 +32,8 @@ static void files_close(struct files *f)
         elf_image_close(&f->debuginfo);
         elf_image_close(&f->executable);
         elf_image_close(&f->altlink);
+        dwarf_package_close(&f->package);
+        elf_image_close(&f->dwp);
         elf_image_close(&f->mini);
         buf_deinit(&f->mini_bytes);
         buf_deinit(&f->debuginfo_placed);
@@ -79,6 +85,17 @@ static enum status open_one(int fd, const char *name, const char *what, struct e
         return st;
 }
 
+/* Somebody guessed that it belongs to the rest; what it lacks is missing, whatever it is. */
+static enum status open_package(int fd, const char *name, struct files *f, struct error *err)
+{
+        struct error reason;
+        enum status st = fd > 0 ? open_one(fd, name, " (package)", &f->dwp, NULL, &reason) : ST_NOT_FOUND;
+
+        if (!st)
+                st = dwarf_package_open(&f->dwp, &f->package, &reason);
+        return extract_note_failure(&f->notes, st, &reason, err);
+}
+
 /* One good file is enough. */
 static enum status files_open(const struct extract_inputs *in, struct files *f, struct error *err)
 {
@@ -92,6 +109,9 @@ static enum status files_open(const struct extract_inputs *in, struct files *f, 
         for (size_t i = 0; i < 3; i++)
                 if (extract_note_failure(&f->notes, st[i], &reasons[i], err))
                         return st[i];
+        f->dwo = in->dwo;
+        if (open_package(in->dwp_fd, in->name, f, err))
+                return ST_NO_MEMORY;
         if (!is_open(&f->debuginfo) && !is_open(&f->executable)) {
                 size_t failed = st[0] ? 0 : 1;
 
@@ -136,9 +156,7 @@ static const struct elf_image *altlink_of(const struct files *f, const struct el
 
         if (!is_open(&f->altlink) || elf_image_altlink(img, &path, &id, NULL))
                 return NULL;
-        if (id.size && f->altlink.build_id.size && !build_id_equal(&id, &f->altlink.build_id))
-                return NULL;
-        return &f->altlink;
+        return elf_image_is_supplement_of(&f->altlink, &id) ? &f->altlink : NULL;
 }
 
 /* A table that cannot be read leaves its symbols out. */
@@ -274,10 +292,11 @@ static enum status add_segments(const struct files *f, struct symbol_table *t, s
 static enum status add_dwarf(struct files *f, const struct code_map *code, const struct wanted **wanted,
                              struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
 {
+        const struct dwarf_companions companions = { .package = f->package.index.rows ? &f->package : NULL, .dwo = f->dwo };
         const struct elf_image *img = best(f);
         struct dwarf_summary dwarf = { .quality = QUALITY_NONE };
         struct error reason;
-        enum status st = dwarf_extract_wanted(img, altlink_of(f, img), code, *wanted, b, &dwarf, &reason);
+        enum status st = dwarf_extract_wanted(img, altlink_of(f, img), &companions, code, *wanted, b, &dwarf, &reason);
 
         if (st || dwarf.is_complete)
                 *wanted = NULL;

@@ -10,6 +10,7 @@
  * The caller is a confined worker or a command-line program; the input is
  * hostile. Only descriptors are used, no paths.
  */
+#include "dwarf/companion.h"
 #include "symbolizer/symbol_table.h"
 #include "symbolizer/wanted.h"
 
@@ -17,8 +18,10 @@ struct extract_inputs {
         int debuginfo_fd;   /* ELF with the best symbols; -1 none */
         int executable_fd;  /* the stripped or whole executable, for what the other lacks; -1 none */
         int altlink_fd;     /* dwz supplementary file; -1 none */
+        int dwp_fd;         /* package of split DWARF; none unless > 0 */
         const char *name;   /* for messages */
         const struct wanted *wanted; /* borrowed; NULL: everything */
+        struct dwarf_dwo_source dwo; /* who opens single files of split DWARF; all zero: nobody */
 };
 
 /**

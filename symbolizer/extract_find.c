@@ -10,13 +10,19 @@
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
+#include "symbolizer/extract_find_dwo.h"
 
 void extract_inputs_close(struct extract_inputs *in)
 {
         cleanup_close(&in->debuginfo_fd);
         cleanup_close(&in->executable_fd);
         cleanup_close(&in->altlink_fd);
-        in->debuginfo_fd = in->executable_fd = in->altlink_fd = -1;
+        if (in->dwp_fd > 0)
+                close(in->dwp_fd);
+        in->debuginfo_fd = in->executable_fd = in->altlink_fd = in->dwp_fd = -1;
+        if (in->dwo.open == dwo_places_open)
+                dwo_places_destroy(in->dwo.context);
+        in->dwo = (struct dwarf_dwo_source){ 0 };
 }
 
 /* "DIR/.build-id/xx/yyyy.debug"; false when it does not fit. */
@@ -97,8 +103,7 @@ static int open_altlink(const char *path, const struct build_id *id)
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
         _cleanup_elf_image_ struct elf_image img = { 0 };
 
-        if (fd < 0 || elf_image_from_fd(fd, path, &img, NULL) ||
-            (id->size && img.build_id.size && !build_id_equal(id, &img.build_id)))
+        if (fd < 0 || elf_image_from_fd(fd, path, &img, NULL) || !elf_image_is_supplement_of(&img, id))
                 return -1;
         return steal_fd(&fd);
 }
@@ -128,8 +133,10 @@ static int find_altlink(const char *directory, int debuginfo_fd)
 
 enum status extract_inputs_find(const char *path, const char *directory, struct extract_inputs *ret, struct error *err)
 {
-        struct extract_inputs in = { .debuginfo_fd = -1, .executable_fd = -1, .altlink_fd = -1, .name = path };
+        struct extract_inputs in = { .debuginfo_fd = -1, .executable_fd = -1, .altlink_fd = -1, .dwp_fd = -1,
+                                     .name = path };
         _cleanup_elf_image_ struct elf_image img = { 0 };
+        struct dwo_places *places;
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
         enum status st;
 
@@ -145,6 +152,13 @@ enum status extract_inputs_find(const char *path, const char *directory, struct 
         else
                 in.executable_fd = steal_fd(&fd);
         in.altlink_fd = find_altlink(directory, in.debuginfo_fd);
+        st = dwo_places_create(path, in.debuginfo_fd, &places, err);
+        if (st) {
+                extract_inputs_close(&in);
+                return st;
+        }
+        in.dwp_fd = dwo_places_open_package(places);
+        in.dwo = (struct dwarf_dwo_source){ dwo_places_open, places };
         *ret = in;
         return ST_OK;
 }

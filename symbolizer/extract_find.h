@@ -6,8 +6,8 @@
  * @file
  * Finding the files that belong to an ELF file on this machine, as gdb does:
  * its debug file by build-id under the debug directory, or by .gnu_debuglink
- * beside it, in .debug/ and under the debug directory; and the dwz
- * supplementary file that the one with the DWARF names.
+ * beside it, in .debug/ and under the debug directory; the supplementary file
+ * that the one with the DWARF names; and split DWARF (extract_find_dwo.h).
  * For command-line programs: it opens paths that the files name.
  * Source: GDB manual, "Debugging Information in Separate Files".
  */
@@ -18,7 +18,7 @@
 /**
  * Open path and what belongs to it.
  * @param directory the debug directory, DEBUG_DIRECTORY on a usual system.
- * @param ret descriptors owned, extract_inputs_close(); name borrows path.
+ * @param ret owned, extract_inputs_close(); name borrows path.
  * @return ST_OK also when nothing else was found; ST_OS or ST_BAD_DATA about path itself.
  */
 enum status extract_inputs_find(const char *path, const char *directory, struct extract_inputs *ret,

@@ -48,6 +48,9 @@ void extract_note_dwarf(struct extract_notes *n, const struct dwarf_summary *s)
 
         if (damaged)
                 extract_note(n, "%" PRIu64 " of %" PRIu64 " DWARF units could not be read whole", damaged, all);
+        if (s->missing_companions)
+                extract_note(n, "%" PRIu64 " of %" PRIu64 " DWARF units have lines only, for want of their .dwo or .dwp file",
+                             s->missing_companions, all);
         if (s->missing.code)
                 extract_note(n, "%s", s->missing.text);
         else if (damaged)

@@ -105,11 +105,11 @@ void put_unit(struct dwarf_maker *m, enum dwarf_unit_type type, uint64_t abbrev_
         put_offset(m, DWARF_INFO, abbrev_offset);
         if (m->version < 5)
                 put_uint(m, DWARF_INFO, m->address_size, 1);
-        if (type == DW_UT_type) {
+        if (type == DW_UT_type || type == DW_UT_split_type) {
                 put_uint(m, DWARF_INFO, 1, 8);
                 put_offset(m, DWARF_INFO, 0);
         }
-        if (type == DW_UT_skeleton)
+        if (m->version >= 5 && (type == DW_UT_skeleton || type == DW_UT_split_compile))
                 put_uint(m, DWARF_INFO, 1, 8);
 }
 
@@ -118,7 +118,7 @@ void end_unit(struct dwarf_maker *m)
         end_length(m, DWARF_INFO, m->unit);
 }
 
-static void take_sections(const struct dwarf_maker *m, struct dwarf_sections *s)
+void made_sections(const struct dwarf_maker *m, struct dwarf_sections *s)
 {
         dwarf_sections_init(s, m && m->big_endian);
         for (int i = 0; m && i < DWARF_SECTION_COUNT; i++)
@@ -131,7 +131,7 @@ enum status open_made(const struct dwarf_maker *m, const struct dwarf_maker *alt
 {
         struct dwarf_sections main_sections, alt_sections;
 
-        take_sections(m, &main_sections);
-        take_sections(alt, &alt_sections);
+        made_sections(m, &main_sections);
+        made_sections(alt, &alt_sections);
         return dwarf_object_from_sections(&main_sections, &alt_sections, ret, err);
 }

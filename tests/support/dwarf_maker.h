@@ -39,6 +39,9 @@ void end_unit(struct dwarf_maker *m);
 size_t put_length(struct dwarf_maker *m, enum dwarf_section_id to);
 void end_length(struct dwarf_maker *m, enum dwarf_section_id to, size_t at);
 
+/** What was made as sections, borrowed from the maker; NULL: all empty. */
+void made_sections(const struct dwarf_maker *m, struct dwarf_sections *ret);
+
 /** Open what was made; alt may be NULL. The maker keeps the bytes. */
 enum status open_made(const struct dwarf_maker *m, const struct dwarf_maker *alt, struct dwarf_object *ret,
                       struct error *err) MUST_CHECK;

@@ -174,7 +174,7 @@ START_TEST(few_units_are_read_for_one_address)
         ck_assert(summary.is_complete);
         address = all.ranges[all.range_count / 2].start;
         symbol_table_builder_init(&some);
-        ck_assert_int_eq(dwarf_extract_wanted(&img, NULL, &code, &wanted, &some, &summary, &err), ST_OK);
+        ck_assert_int_eq(dwarf_extract_wanted(&img, NULL, NULL, &code, &wanted, &some, &summary, &err), ST_OK);
         ck_assert(!summary.is_complete);
         ck_assert_uint_gt(some.range_count, 0);
         ck_assert_uint_lt(some.range_count, all.range_count / 4);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DWARF_FILE_H
+#define CAIRN_DWARF_FILE_H
+
+/**
+ * @file
+ * Debug sections with their units: of an object, of its supplementary file, of
+ * one .dwo file, or of what a package has for one unit.
+ *
+ * Threads: immutable but for the outlines it keeps, which have a lock.
+ */
+#include <pthread.h>
+
+#include "dwarf/sections.h"
+#include "dwarf/unit.h"
+
+#define DWARF_OUTLINE_BUCKETS 256
+
+struct dwarf_outline;
+
+struct dwarf_file {
+        struct dwarf_sections sections;
+        struct dwarf_units units;
+        pthread_mutex_t outlines_lock;
+        struct dwarf_outline *outlines[DWARF_OUTLINE_BUCKETS]; /* owned; of units that others refer to */
+};
+
+/**
+ * @param sections taken, also on failure.
+ * @param ret no copy of it may be made; dwarf_file_deinit() also on failure.
+ * @return ST_OK also with damage of sections and units; ST_NO_MEMORY.
+ */
+enum status dwarf_file_init(struct dwarf_file *ret, const struct dwarf_sections *sections, struct error *err) MUST_CHECK;
+/** Also fine on a zeroed file. */
+void dwarf_file_deinit(struct dwarf_file *f);
+
+/** The outline of one of the file's units, if it is kept. */
+struct dwarf_outline *dwarf_file_outline(struct dwarf_file *f, const struct dwarf_unit *unit);
+/** Takes the outline. Two threads may make the same one; both are kept, and freed in the end. */
+void dwarf_file_keep_outline(struct dwarf_file *f, struct dwarf_outline *outline);
+
+#endif
