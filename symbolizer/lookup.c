@@ -24,6 +24,7 @@
 #include "symbolizer/lookup_internal.h"
 
 #define NO_GROUP UINT32_MAX
+#define GROUP_SLOTS_KEPT 1024
 #define KEYS_AHEAD 32 /* fetched before they are looked at */
 
 void symbol_batch_deinit(struct symbol_batch *b)
@@ -48,12 +49,12 @@ static bool grow32(void **array, uint32_t *capacity, uint32_t count, size_t size
 
 static uint64_t object_hash(const struct lookup *l, uint32_t number)
 {
-        return hash64(l->objects[number].id->bytes, l->objects[number].id->size);
+        return hash64(l->known.objects[number].id.bytes, l->known.objects[number].id.size);
 }
 
 static uint64_t group_hash(const struct lookup *l, uint32_t number)
 {
-        uint64_t both[1] = { (uint64_t)l->groups[number].object << 32 | l->groups[number].high };
+        uint64_t both[1] = { (uint64_t)l->known.groups[number].object << 32 | l->known.groups[number].high };
 
         return hash64(both, sizeof both);
 }
@@ -89,12 +90,12 @@ static bool numbering_add(struct lookup *l, struct lookup_numbering *n, uint32_t
 static void open_object(struct lookup *l, struct lookup_object *slot)
 {
         struct index_object *o = &slot->object;
-        enum status st = index_object_get(l->view->index, l->view->txn, slot->id, o, NULL);
+        enum status st = index_object_get(l->view->index, l->view->txn, &slot->id, o, NULL);
 
         slot->damaged = st != ST_OK;
         if (slot->damaged)
                 *o = (struct index_object){ .state = OBJECT_FAILED };
-        if (slot->id->size == 0)
+        if (slot->id.size == 0)
                 slot->state = SYMBOL_NO_BUILD_ID;
         else if (o->number && o->range_count)
                 slot->state = SYMBOL_RESOLVED;
@@ -112,45 +113,47 @@ static bool object_number(struct lookup *l, const struct build_id *id, uint32_t 
 
         if (!id)
                 id = &none;
-        if (l->by_id.mask) {
-                uint32_t at = (uint32_t)hash64(id->bytes, id->size) & l->by_id.mask;
+        if (l->known.by_id.mask) {
+                uint32_t at = (uint32_t)hash64(id->bytes, id->size) & l->known.by_id.mask;
 
-                for (; l->by_id.slots[at]; at = (at + 1) & l->by_id.mask) {
-                        if (build_id_equal(l->objects[l->by_id.slots[at] - 1].id, id)) {
-                                *ret = l->by_id.slots[at] - 1;
+                for (; l->known.by_id.slots[at]; at = (at + 1) & l->known.by_id.mask) {
+                        if (build_id_equal(&l->known.objects[l->known.by_id.slots[at] - 1].id, id)) {
+                                *ret = l->known.by_id.slots[at] - 1;
                                 return true;
                         }
                 }
         }
-        if (!grow32((void **)&l->objects, &l->object_capacity, l->object_count + 1, sizeof *l->objects))
+        if (!grow32((void **)&l->known.objects, &l->known.object_capacity, l->known.object_count + 1,
+                    sizeof *l->known.objects))
                 return false;
-        l->objects[l->object_count] = (struct lookup_object){ .id = id };
-        open_object(l, &l->objects[l->object_count]);
-        *ret = l->object_count++;
-        return numbering_add(l, &l->by_id, *ret, object_hash);
+        l->known.objects[l->known.object_count] = (struct lookup_object){ .id = *id };
+        open_object(l, &l->known.objects[l->known.object_count]);
+        *ret = l->known.object_count++;
+        return numbering_add(l, &l->known.by_id, *ret, object_hash);
 }
 
 static bool group_number(struct lookup *l, uint32_t object, uint32_t high, uint32_t *ret)
 {
         uint64_t both[1] = { (uint64_t)object << 32 | high };
 
-        if (l->by_group.mask) {
-                uint32_t at = (uint32_t)hash64(both, sizeof both) & l->by_group.mask;
+        if (l->known.by_group.mask) {
+                uint32_t at = (uint32_t)hash64(both, sizeof both) & l->known.by_group.mask;
 
-                for (; l->by_group.slots[at]; at = (at + 1) & l->by_group.mask) {
-                        const struct lookup_group *g = &l->groups[l->by_group.slots[at] - 1];
+                for (; l->known.by_group.slots[at]; at = (at + 1) & l->known.by_group.mask) {
+                        const struct lookup_group *g = &l->known.groups[l->known.by_group.slots[at] - 1];
 
                         if (g->object == object && g->high == high) {
-                                *ret = l->by_group.slots[at] - 1;
+                                *ret = l->known.by_group.slots[at] - 1;
                                 return true;
                         }
                 }
         }
-        if (!grow32((void **)&l->groups, &l->group_capacity, l->group_count + 1, sizeof *l->groups))
+        if (!grow32((void **)&l->known.groups, &l->known.group_capacity, l->known.group_count + 1,
+                    sizeof *l->known.groups))
                 return false;
-        l->groups[l->group_count] = (struct lookup_group){ .object = object, .high = high, .sorted = true };
-        *ret = l->group_count++;
-        return numbering_add(l, &l->by_group, *ret, group_hash);
+        l->known.groups[l->known.group_count] = (struct lookup_group){ .object = object, .high = high, .sorted = true };
+        *ret = l->known.group_count++;
+        return numbering_add(l, &l->known.by_group, *ret, group_hash);
 }
 
 /* ---- first pass: what the object says, and which group a key belongs to */
@@ -158,7 +161,7 @@ static bool group_number(struct lookup *l, uint32_t object, uint32_t high, uint3
 /* The second group: from now on each key's is kept. */
 static void keep_groups(struct lookup *l, size_t until)
 {
-        if (l->group_count != 2)
+        if (l->known.group_count != 2)
                 return;
         for (size_t i = 0; i < until; i++)
                 l->group_of[i] = 0;
@@ -186,7 +189,7 @@ static bool assign(struct lookup *l)
                         id = key->build_id;
                         first = false;
                 }
-                object = &l->objects[number];
+                object = &l->known.objects[number];
                 state = object->state;
                 if (key->is_file_offset && !index_object_translate(&object->object, address, &address) &&
                     state == SYMBOL_RESOLVED)
@@ -197,20 +200,20 @@ static bool assign(struct lookup *l)
                         l->damaged_count += object->damaged;
                         continue;
                 }
-                if (group == NO_GROUP || l->groups[group].object != number ||
-                    l->groups[group].high != address >> 32) {
-                        uint32_t before = l->group_count;
+                if (group == NO_GROUP || l->known.groups[group].object != number ||
+                    l->known.groups[group].high != address >> 32) {
+                        uint32_t before = l->known.group_count;
 
                         if (!group_number(l, number, (uint32_t)(address >> 32), &group))
                                 return false;
-                        if (l->group_count > before)
+                        if (l->known.group_count > before)
                                 keep_groups(l, element_count);
                 }
-                g = &l->groups[group];
+                g = &l->known.groups[group];
                 g->sorted &= (uint32_t)address >= g->last;
                 g->last = (uint32_t)address;
                 g->count++;
-                if (l->group_count > 1)
+                if (l->known.group_count > 1)
                         l->group_of[element_count] = group;
                 l->elements[element_count++] = address << 32 | (uint32_t)i;
         }
@@ -224,16 +227,37 @@ static void scatter(struct lookup *l)
         uint64_t *swap = l->elements;
         uint32_t place = 0;
 
-        if (l->group_count < 2)
+        if (l->known.group_count < 2)
                 return;
-        for (uint32_t i = 0; i < l->group_count; i++) {
-                l->groups[i].place = place;
-                place += l->groups[i].count;
+        for (uint32_t i = 0; i < l->known.group_count; i++) {
+                l->known.groups[i].place = place;
+                place += l->known.groups[i].count;
         }
         for (size_t i = 0; i < l->element_count; i++)
-                l->tmp[l->groups[l->group_of[i]].place++] = l->elements[i];
+                l->tmp[l->known.groups[l->group_of[i]].place++] = l->elements[i];
         l->elements = l->tmp;
         l->tmp = swap;
+}
+
+/* Groups are a batch's own; a few keep their memory for the next one. */
+static void forget_groups(struct lookup_known *k)
+{
+        k->group_count = 0;
+        if (k->by_group.mask < GROUP_SLOTS_KEPT) {
+                if (k->by_group.mask)
+                        memset(k->by_group.slots, 0, ((size_t)k->by_group.mask + 1) * sizeof *k->by_group.slots);
+                return;
+        }
+        free(k->by_group.slots);
+        k->by_group = (struct lookup_numbering){ 0 };
+}
+
+void lookup_known_deinit(struct lookup_known *k)
+{
+        free(k->objects);
+        free(k->groups);
+        free(k->by_id.slots);
+        free(k->by_group.slots);
 }
 
 enum status lookup_run(struct lookup *l, struct error *err)
@@ -241,13 +265,16 @@ enum status lookup_run(struct lookup *l, struct error *err)
         enum status st = ST_OK;
         uint64_t *elements;
 
+        l->known = l->view->known;
         if (!assign(l)) {
                 st = error_no_memory(err);
+                lookup_known_deinit(&l->known);
+                l->known = (struct lookup_known){ 0 };
         } else {
                 scatter(l);
                 elements = l->elements;
-                for (uint32_t i = 0; i < l->group_count && !st; i++) {
-                        const struct lookup_group *g = &l->groups[i];
+                for (uint32_t i = 0; i < l->known.group_count && !st; i++) {
+                        const struct lookup_group *g = &l->known.groups[i];
 
                         if (!g->sorted)
                                 lookup_sort(elements, l->tmp, g->count);
@@ -255,10 +282,8 @@ enum status lookup_run(struct lookup *l, struct error *err)
                         elements += g->count;
                 }
         }
-        free(l->objects);
-        free(l->groups);
-        free(l->by_id.slots);
-        free(l->by_group.slots);
+        forget_groups(&l->known);
+        l->view->known = l->known;
         return st;
 }
 

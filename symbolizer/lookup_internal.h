@@ -26,17 +26,6 @@ struct block_rows;
 
 #define VERIFIED_SLOTS 8192 /* a power of two */
 
-struct symbol_view {
-        struct symbol_index *index;
-        MDB_txn *txn;
-        MDB_cursor *maps, *blocks;
-        const void **verified;   /* values with right checksums: they stay as they are while the transaction lasts */
-        struct block_rows *rows; /* for blocks that are unpacked; made when first needed */
-        struct arena arena;
-        struct buf scratch;
-        struct text_table functions, files;
-};
-
 /* Elements are (low half of an address << 32 | key index); sorted by the upper half. tmp holds count more. */
 void lookup_sort(uint64_t *elements, uint64_t *tmp, size_t count);
 
@@ -44,7 +33,7 @@ void lookup_sort(uint64_t *elements, uint64_t *tmp, size_t count);
 bool lookup_grow(void **array, size_t *capacity, size_t count, size_t size);
 
 struct lookup_object {
-        const struct build_id *id;
+        struct build_id id;
         struct index_object object;
         enum symbol_state state; /* of keys that no block can answer; SYMBOL_RESOLVED: blocks can */
         bool damaged;
@@ -63,6 +52,28 @@ struct lookup_numbering {
         uint32_t mask;
 };
 
+/* What a view keeps from batch to batch: objects stay as they are while its transaction lasts. */
+struct lookup_known {
+        struct lookup_object *objects;
+        uint32_t object_count, object_capacity;
+        struct lookup_numbering by_id;
+        struct lookup_group *groups; /* of one batch; their memory is kept */
+        uint32_t group_count, group_capacity;
+        struct lookup_numbering by_group;
+};
+
+struct symbol_view {
+        struct symbol_index *index;
+        MDB_txn *txn;
+        MDB_cursor *maps, *blocks;
+        const void **verified;   /* values with right checksums: they stay as they are while the transaction lasts */
+        struct block_rows *rows; /* for blocks that are unpacked; made when first needed */
+        struct lookup_known known;
+        struct arena arena;
+        struct buf scratch;
+        struct text_table functions, files;
+};
+
 /* One thread's part of a batch: all of it, or a slice of its keys. */
 struct lookup {
         struct symbol_view *view;
@@ -71,17 +82,15 @@ struct lookup {
         struct symbol_result *results;
         struct symbol_frame *frames;
         size_t frame_count, frame_capacity;
-        struct lookup_object *objects;
-        uint32_t object_count, object_capacity;
-        struct lookup_group *groups;
-        uint32_t group_count, group_capacity;
-        struct lookup_numbering by_id, by_group;
+        struct lookup_known known; /* the view's, while the lookup runs */
         uint32_t *group_of;      /* of each element; not written while there is one group only */
         uint64_t *elements, *tmp;
 };
 
 struct lookup lookup_slice(struct symbol_view *view, const struct symbol_key *keys, size_t first, size_t count,
                            struct symbol_batch *batch);
+
+void lookup_known_deinit(struct lookup_known *k);
 
 /* Answer the keys of a lookup. */
 enum status lookup_run(struct lookup *l, struct error *err) MUST_CHECK;

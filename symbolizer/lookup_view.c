@@ -49,6 +49,7 @@ void symbol_view_end(struct symbol_view *view)
                 mdb_cursor_close(view->blocks);
         if (view->txn)
                 mdb_txn_abort(view->txn);
+        lookup_known_deinit(&view->known);
         free(view->rows);
         free(view->verified);
         free(view->functions.pages);

@@ -241,7 +241,7 @@ static bool walk_entry(struct walk *w, int *rc)
 
 enum status lookup_walk(struct lookup *l, const struct lookup_group *g, const uint64_t *elements, struct error *err)
 {
-        struct walk w = { .l = l, .object = &l->objects[g->object], .elements = elements, .count = g->count,
+        struct walk w = { .l = l, .object = &l->known.objects[g->object], .elements = elements, .count = g->count,
                           .high = (uint64_t)g->high << 32 };
         int rc = 0;
 
