@@ -5,7 +5,8 @@
  * For each file, with our reader and then with libdw: megabytes of unpacked
  * debug sections a second, CPU and wall time, and the process's peak of private
  * memory so far (ours runs first). Then how many bytes of code the two answer
- * differently. --only-ours leaves libdw out, --show prints differences.
+ * differently. --only-ours leaves libdw out, --show prints differences, --runs
+ * takes the fastest of so many.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #include "tests/support/compare_tables.h"
 #include "tests/support/libdw_extract.h"
 
-static int show;
+static int show, runs = 1;
 static bool only_ours;
 
 static double cpu_s(void)
@@ -86,35 +87,57 @@ static enum status libdw(const struct elf_image *img, const struct code_map *cod
         return libdw_extract(img, NULL, code, b, false, &q, err);
 }
 
-static bool run(const char *who, extract_fn *extract, const struct elf_image *img, uint64_t bytes, struct symbol_table *t)
+struct figures {
+        double cpu, settled_cpu, wall;
+};
+
+static enum status run_once(extract_fn *extract, const struct elf_image *img, struct figures *f, struct symbol_table *t,
+                            struct error *err)
 {
         struct symbol_table_builder b;
         struct code_map code;
-        struct error err;
-        double cpu, extract_cpu, wall;
-        uint64_t start;
-        enum status st = code_map_from_image(img, &code, &err);
+        double cpu = cpu_s();
+        uint64_t start = (uint64_t)monotonic_ns();
+        enum status st = code_map_from_image(img, &code, err);
 
+        if (st)
+                return st;
         symbol_table_builder_init(&b);
-        cpu = cpu_s();
-        start = (uint64_t)monotonic_ns();
+        st = extract(img, &code, &b, err);
+        f->wall = (double)((uint64_t)monotonic_ns() - start) / 1e9;
+        f->cpu = cpu_s() - cpu;
         if (!st)
-                st = extract(img, &code, &b, &err);
-        wall = (double)((uint64_t)monotonic_ns() - start) / 1e9;
-        extract_cpu = cpu_s() - cpu;
-        if (!st)
-                st = symbol_table_builder_finish(&b, t, &err);
-        if (st) {
-                printf("%s: %s\n", who, err.text);
-        } else {
-                printf("%-6s %7.1f MB  cpu %6.3f s (settled %6.3f)  wall %6.3f s  %7.1f MB/s of cpu  %7.1f MB/s of wall"
-                       "  peak %6.1f MB  %u ranges %u chains %u functions\n",
-                       who, (double)bytes / 1e6, extract_cpu, cpu_s() - cpu, wall, (double)bytes / 1e6 / extract_cpu,
-                       (double)bytes / 1e6 / wall, private_peak_mb(), t->range_count, t->chain_count, t->function_count);
-        }
+                st = symbol_table_builder_finish(&b, t, err);
+        f->settled_cpu = cpu_s() - cpu;
         symbol_table_builder_deinit(&b);
         code_map_deinit(&code);
-        return !st;
+        return st;
+}
+
+/* The run that took the least CPU time of all. */
+static bool run(const char *who, extract_fn *extract, const struct elf_image *img, uint64_t bytes, struct symbol_table *t)
+{
+        double mb = (double)bytes / 1e6;
+        struct figures best = { 0 };
+        struct error err;
+
+        for (int i = 0; i < runs; i++) {
+                struct figures f;
+
+                if (i > 0)
+                        symbol_table_deinit(t);
+                if (run_once(extract, img, &f, t, &err)) {
+                        printf("%s: %s\n", who, err.text);
+                        return false;
+                }
+                if (i == 0 || f.cpu < best.cpu)
+                        best = f;
+        }
+        printf("%-6s %7.1f MB  cpu %6.3f s (settled %6.3f)  wall %6.3f s  %7.1f MB/s of cpu  %7.1f MB/s of wall"
+               "  peak %6.1f MB  %u ranges %u chains %u functions\n",
+               who, mb, best.cpu, best.settled_cpu, best.wall, mb / best.cpu, mb / best.wall, private_peak_mb(),
+               t->range_count, t->chain_count, t->function_count);
+        return true;
 }
 
 struct shown {
@@ -165,6 +188,7 @@ int main(int argc, char **argv)
 {
         static const struct option options[] = { { "only-ours", no_argument, NULL, 'o' },
                                                  { "show", required_argument, NULL, 's' },
+                                                 { "runs", required_argument, NULL, 'r' },
                                                  { 0 } };
         int c;
 
@@ -173,6 +197,8 @@ int main(int argc, char **argv)
                         only_ours = true;
                 else if (c == 's')
                         show = (int)strtol(optarg, NULL, 10);
+                else if (c == 'r')
+                        runs = (int)strtol(optarg, NULL, 10);
                 else
                         return 64;
         }

@@ -6,16 +6,13 @@
  * without any, a made table is taken. For each: size of the index, by kind, and
  * of a second build; rates of batches of random addresses, all frames as
  * numbers, best of RUNS. Rates are of CPU time of one core, but for several
- * threads. Peers, when they are there, are asked about the same file:
- * llvm-gsymutil for its size, llvm-symbolizer for its rate as a whole process.
+ * threads. SIZES_ONLY in the environment leaves the rates out, BENCH_ADDRESSES
+ * names a file for the addresses: tests/bench/run-symbols asks peers for them.
  */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -96,11 +93,6 @@ static void sort_each(struct symbol_key *keys, size_t count)
 
 /* ---- rates */
 
-struct rates {
-        struct symbol_index *index;
-        double best;  /* million addresses a second, unsorted */
-};
-
 /* All keys in batches of `count`; one view for all of them. Million a second. */
 static double rate(struct symbol_index *index, const struct symbol_key *keys, size_t key_count, size_t count,
                    unsigned threads)
@@ -135,79 +127,11 @@ static void print_rate(const char *what, double rate_m, double target_m)
         printf("\n");
 }
 
-static void measure_lookups(struct rates *r, const struct symbol_table *t, struct symbol_key *keys)
+/* Addresses for peers, which read them from a file: those of the first figure. */
+static void write_addresses(const char *path, const struct symbol_key *keys)
 {
-        unsigned cores = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
-        char text[64];
+        FILE *f = fopen(path, "we");
 
-        make_uniform(t, keys);
-        r->best = rate(r->index, keys, KEYS, KEYS, 1);
-        print_rate("1 M uniform, unsorted", r->best, 20);
-        snprintf(text, sizeof text, "1 M uniform, unsorted, %u threads, wall clock", cores);
-        print_rate(text, rate(r->index, keys, KEYS, KEYS, cores), 0);
-        print_rate("10 k batches, unsorted", rate(r->index, keys, KEYS, 10000, 1), 0);
-        print_rate("single addresses", rate(r->index, keys, KEYS / 10, 1, 1), 1);
-        sort_each(keys, KEYS / 10);
-        print_rate("100 k batches, sorted", rate(r->index, keys, KEYS, KEYS / 10, 1), 20);
-        sort_each(keys, KEYS);
-        print_rate("1 M uniform, sorted", rate(r->index, keys, KEYS, KEYS, 1), 40);
-        make_skewed(t, keys);
-        print_rate("1 M skewed, unsorted", rate(r->index, keys, KEYS, KEYS, 1), 20);
-        sort_each(keys, KEYS);
-        print_rate("1 M skewed, sorted", rate(r->index, keys, KEYS, KEYS, 1), 40);
-}
-
-/* ---- peers */
-
-/* Run a command line of ours with the shell; CPU seconds, or -1 when it fails. */
-static double run_peer(const char *command)
-{
-        struct rusage before, after;
-        int status;
-
-        getrusage(RUSAGE_CHILDREN, &before);
-        status = system(command);
-        getrusage(RUSAGE_CHILDREN, &after);
-        if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status))
-                return -1;
-        return (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
-               (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec -
-                        before.ru_stime.tv_usec) / 1e6;
-}
-
-/* The path goes to the shell by an environment variable. */
-static void ask_gsym(const char *path, uint64_t index_bytes)
-{
-        static const char command[] =
-                "tool=$(command -v llvm-gsymutil || command -v llvm-gsymutil-14) && "
-                "\"$tool\" --num-threads=1 --convert=\"$BENCH_FILE\" -o \"$BENCH_DIR/gsym\" >\"$BENCH_DIR/log\" 2>&1";
-        char gsym[96];
-        struct stat s;
-
-        setenv("BENCH_FILE", path, 1);
-        setenv("BENCH_DIR", dir, 1);
-        snprintf(gsym, sizeof gsym, "%s/gsym", dir);
-        if (run_peer(command) < 0 || stat(gsym, &s) < 0) {
-                printf("  # no llvm-gsymutil (package llvm-14), or it cannot read the file: no size to compare\n");
-                return;
-        }
-        printf("  %-44s %10lld bytes, ours %.3f of it   target 0.5: %s, aim 0.333\n", "llvm-gsymutil", (long long)s.st_size,
-               (double)index_bytes / (double)s.st_size,
-               2 * index_bytes <= (uint64_t)s.st_size ? "reached" : "missed");
-}
-
-static void ask_symbolizer(const struct symbol_table *t, struct symbol_key *keys, double ours_m)
-{
-        static const char command[] =
-                "tool=$(command -v llvm-symbolizer || command -v llvm-symbolizer-14) && "
-                "\"$tool\" --inlines --obj=\"$BENCH_FILE\" <\"$BENCH_DIR/addresses\" >/dev/null 2>&1";
-        char path[96];
-        double seconds;
-        FILE *f;
-
-        make_uniform(t, keys);
-        snprintf(path, sizeof path, "%s/addresses", dir);
-        f = fopen(path, "w");
         if (!f) {
                 perror(path);
                 exit(1);
@@ -215,14 +139,29 @@ static void ask_symbolizer(const struct symbol_table *t, struct symbol_key *keys
         for (size_t i = 0; i < PEER_KEYS; i++)
                 fprintf(f, "0x%llx\n", (unsigned long long)keys[i].address);
         fclose(f);
-        seconds = run_peer(command);
-        if (seconds <= 0) {
-                printf("  # no llvm-symbolizer: no rate to compare\n");
-                return;
-        }
-        print_rate("llvm-symbolizer, whole process, 100 k", PEER_KEYS / seconds / 1e6, 0);
-        printf("  %-44s %7.0f times   target 200: %s\n", "ours, 1 M unsorted, against it", ours_m * 1e6 * seconds / PEER_KEYS,
-               ours_m * 1e6 * seconds / PEER_KEYS >= 200 ? "reached" : "missed");
+}
+
+static void measure_lookups(struct symbol_index *index, const struct symbol_table *t, struct symbol_key *keys)
+{
+        unsigned cores = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+        char text[64];
+
+        make_uniform(t, keys);
+        if (getenv("BENCH_ADDRESSES"))
+                write_addresses(getenv("BENCH_ADDRESSES"), keys);
+        print_rate("1 M uniform, unsorted", rate(index, keys, KEYS, KEYS, 1), 20);
+        snprintf(text, sizeof text, "1 M uniform, unsorted, %u threads, wall clock", cores);
+        print_rate(text, rate(index, keys, KEYS, KEYS, cores), 0);
+        print_rate("10 k batches, unsorted", rate(index, keys, KEYS, 10000, 1), 0);
+        print_rate("single addresses", rate(index, keys, KEYS / 10, 1, 1), 1);
+        sort_each(keys, KEYS / 10);
+        print_rate("100 k batches, sorted", rate(index, keys, KEYS, KEYS / 10, 1), 20);
+        sort_each(keys, KEYS);
+        print_rate("1 M uniform, sorted", rate(index, keys, KEYS, KEYS, 1), 40);
+        make_skewed(t, keys);
+        print_rate("1 M skewed, unsorted", rate(index, keys, KEYS, KEYS, 1), 20);
+        sort_each(keys, KEYS);
+        print_rate("1 M skewed, sorted", rate(index, keys, KEYS, KEYS, 1), 40);
 }
 
 /* ---- sizes */
@@ -303,29 +242,28 @@ static void measure(const char *name, struct symbol_table *t, struct symbol_tabl
 {
         struct symbol_key *keys = calloc(KEYS, sizeof *keys);
         struct symbol_object first, second;
-        struct rates r = { 0 };
+        struct symbol_index *index;
         struct error err = { 0 };
         struct build_id id = t->build_id;
 
         snprintf(dir, sizeof dir, "/tmp/cairn-bench-XXXXXX");
-        if (!keys || !mkdtemp(dir) || symbol_index_open(dir, false, &r.index, &err))
+        if (!keys || !mkdtemp(dir) || symbol_index_open(dir, false, &index, &err))
                 die("index", &err);
         if (getenv("BLOCK_BYTES"))
-                r.index->block_bytes = strtoul(getenv("BLOCK_BYTES"), NULL, 10);
-        first = load(r.index, t, name);
-        print_size(r.index, &t->build_id, &first);
-        ask_gsym(name, first.index_bytes);
-        measure_lookups(&r, t, keys);
-        ask_symbolizer(t, keys, r.best);
+                index->block_bytes = strtoul(getenv("BLOCK_BYTES"), NULL, 10);
+        first = load(index, t, name);
+        print_size(index, &t->build_id, &first);
+        if (!getenv("SIZES_ONLY"))
+                measure_lookups(index, t, keys);
         t->build_id = random_build_id(2);
-        second = load(r.index, t, "the same under another build-id");
+        second = load(index, t, "the same under another build-id");
         print_second("the same again", &first, &second);
         t->build_id = id;
         if (later) {
-                second = load(r.index, later, "the later build");
+                second = load(index, later, "the later build");
                 print_second("a later build", &first, &second);
         }
-        symbol_index_close(r.index);
+        symbol_index_close(index);
         free(keys);
         if (file_remove_tree(dir, &err))
                 die(dir, &err);
