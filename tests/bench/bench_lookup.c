@@ -30,7 +30,7 @@
 
 static char dir[64];
 
-static void die(const char *what, const struct error *err)
+static _Noreturn void die(const char *what, const struct error *err)
 {
         fprintf(stderr, "bench_lookup: %s: %s\n", what, err->text);
         exit(1);
