@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,14 @@ static enum status add_line(struct symbolize *s, char *line, bool *bad, struct e
         return add_address(s, address, err);
 }
 
+/* Whether there is more to read at once. */
+static bool more_waits(void)
+{
+        struct pollfd fd = { .fd = STDIN_FILENO, .events = POLLIN };
+
+        return poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN);
+}
+
 /*
  * Whoever writes one address and waits for its answer gets it: everything read
  * so far is answered before the next read may wait.
@@ -129,6 +138,8 @@ static enum status read_stdin(struct symbolize *s, bool *bad, struct error *err)
                 memmove(text, line, have);
                 if (!st && have > LINE_MAX_BYTES)
                         st = error_set(err, ST_USAGE, "a line of standard input is too long for an address");
+                if (!st && more_waits())
+                        continue;
                 if (!st)
                         st = flush_batch(s, err);
                 if (st)

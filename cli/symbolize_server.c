@@ -1,20 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers from a service: POST /api/v1/symbolize (docs/formats/symbolize.md). */
-#include <inttypes.h>
+/* Answers from a service: POST /api/v1/symbolize in protobuf (docs/formats/symbolize.proto). */
 #include <stdlib.h>
 #include <string.h>
 
-#include <json-c/json.h>
-
 #include "cli/symbolize.h"
+#include "common/arena.h"
 #include "common/build_id.h"
 #include "common/limits.h"
 #include "http/client.h"
-#include "symbolizer/lookup.h"
+#include "profile-formats/wire.h"
+
+enum { REQUEST_OBJECTS = 1, ASKED_BUILD_ID = 1, ASKED_ADDRESSES = 2 };
+enum { ANSWER_FUNCTIONS = 1, ANSWER_FILES = 2, ANSWER_STATES = 3, ANSWER_OBJECTS = 4 };
+enum { FUNCTION_NAME = 1, FUNCTION_LINKAGE_NAME = 2 };
+enum { OBJECT_STATES = 6, OBJECT_FRAME_COUNTS, OBJECT_FUNCTIONS, OBJECT_FILES, OBJECT_LINES };
 
 struct server_source {
         struct http_client *client;
-        char build_id[BUILD_ID_HEX_MAX];
+        struct build_id id;
+};
+
+struct text {
+        const char *name, *linkage_name;
+};
+
+struct texts { /* numbered from 1 in the order they come */
+        struct text *items;
+        uint32_t count, capacity;
+};
+
+/* An answer being read. */
+struct reading {
+        struct arena arena;
+        struct texts functions, files, states;
+        const uint64_t *addresses;
+        size_t count, given;
+        void (*give)(void *printer, const struct answer *);
+        void *printer;
 };
 
 static void server_source_close(void *context)
@@ -25,90 +47,162 @@ static void server_source_close(void *context)
         free(s);
 }
 
-/* Nothing in it needs an escape. */
 static void write_request(const struct server_source *s, const uint64_t *addresses, size_t count, struct buf *b)
 {
-        buf_printf(b, "{\"objects\":[{\"build_id\":\"%s\",\"addresses\":[", s->build_id);
+        size_t object = wire_begin(b, REQUEST_OBJECTS), column;
+
+        wire_put_bytes(b, ASKED_BUILD_ID, s->id.bytes, s->id.size);
+        column = wire_begin(b, ASKED_ADDRESSES);
         for (size_t i = 0; i < count; i++)
-                buf_printf(b, "%s\"0x%" PRIx64 "\"", i ? "," : "", addresses[i]);
-        buf_append_str(b, "]}]}");
+                buf_append_uleb128(b, addresses[i]);
+        wire_end(b, column);
+        wire_end(b, object);
 }
 
-static struct json_object *member(struct json_object *o, const char *name, enum json_type type)
+static enum status malformed(struct error *err)
 {
-        struct json_object *value;
-
-        return json_object_is_type(o, json_type_object) && json_object_object_get_ex(o, name, &value) &&
-                               json_object_is_type(value, type) ?
-                       value :
-                       NULL;
+        return error_set(err, ST_BAD_DATA, "the service's answer is malformed");
 }
 
-static const char *text_member(struct json_object *o, const char *name)
+static enum status add_text(struct texts *t, struct arena *arena, const struct reader *bytes, const struct reader *linkage,
+                            struct error *err)
 {
-        struct json_object *value = member(o, name, json_type_string);
+        struct text *text;
 
-        return value ? json_object_get_string(value) : "";
+        if (t->count == t->capacity) {
+                uint32_t more = t->capacity ? 2 * t->capacity : 1024;
+                struct text *items = reallocarray(t->items, more, sizeof *items);
+
+                if (!items)
+                        return error_no_memory(err);
+                t->items = items;
+                t->capacity = more;
+        }
+        text = &t->items[t->count++];
+        text->name = arena_strndup(arena, (const char *)bytes->data, bytes->size);
+        text->linkage_name = linkage->size ? arena_strndup(arena, (const char *)linkage->data, linkage->size) : "";
+        return text->name && text->linkage_name ? ST_OK : error_no_memory(err);
 }
 
-static uint64_t uint_member(struct json_object *o, const char *name)
+static enum status add_function(struct reading *r, struct wire_field *message, struct error *err)
 {
-        struct json_object *value = member(o, name, json_type_int);
+        struct reader name, linkage;
+        struct wire_field f;
 
-        return value ? json_object_get_uint64(value) : 0;
+        reader_init(&name, "", 0);
+        linkage = name;
+        while (wire_next(&message->bytes, &f)) {
+                if (f.number == FUNCTION_NAME && f.type == WIRE_BYTES)
+                        name = f.bytes;
+                else if (f.number == FUNCTION_LINKAGE_NAME && f.type == WIRE_BYTES)
+                        linkage = f.bytes;
+        }
+        return message->bytes.failed ? malformed(err) : add_text(&r->functions, &r->arena, &name, &linkage, err);
 }
 
-static void read_frame(struct json_object *o, struct answer_frame *f)
+/* The next number of a column; one that does not name a text is malformed. */
+static bool next_text(struct wire_field *column, const struct texts *t, const struct text **ret)
 {
-        struct json_object *inlined = member(o, "inlined", json_type_boolean);
+        static const struct text unknown = { "", "" };
+        uint64_t number;
 
-        f->function = text_member(o, "function");
-        f->linkage_name = text_member(o, "linkage_name");
-        f->file = text_member(o, "file");
-        f->line = (uint32_t)uint_member(o, "line");
-        f->inlined = inlined && json_object_get_boolean(inlined);
+        if (!wire_next_number(column, WIRE_VARINT, &number) || number > t->count)
+                return false;
+        *ret = number ? &t->items[number - 1] : &unknown;
+        return true;
 }
 
-static enum status give_results(struct json_object *root, const uint64_t *addresses, size_t count,
-                                void (*give)(void *printer, const struct answer *), void *printer, struct error *err)
+static bool next_frame(const struct reading *r, struct wire_field *columns, bool inlined, struct answer_frame *ret)
 {
-        struct json_object *objects = member(root, "objects", json_type_array);
-        struct json_object *object = objects ? json_object_array_get_idx(objects, 0) : NULL;
-        struct json_object *results = member(object, "results", json_type_array);
+        const struct text *function, *file;
+        uint64_t line;
 
-        if (!results || json_object_array_length(results) != count)
-                return error_set(err, ST_BAD_DATA, "the service did not answer every address");
-        for (size_t i = 0; i < count; i++) {
-                struct json_object *result = json_object_array_get_idx(results, i);
-                struct json_object *list = member(result, "frames", json_type_array);
-                struct answer_frame frames[LIMIT_INLINE_DEPTH];
-                struct answer a = { .address = addresses[i], .state = text_member(result, "state"), .frames = frames };
+        if (!next_text(&columns[OBJECT_FUNCTIONS], &r->functions, &function) ||
+            !next_text(&columns[OBJECT_FILES], &r->files, &file) ||
+            !wire_next_number(&columns[OBJECT_LINES], WIRE_VARINT, &line))
+                return false;
+        *ret = (struct answer_frame){ .function = function->name, .linkage_name = function->linkage_name,
+                                      .file = file->name, .line = (uint32_t)line, .inlined = inlined };
+        return true;
+}
 
-                if (list)
-                        a.frame_count = json_object_array_length(list);
-                if (a.frame_count > LIMIT_INLINE_DEPTH)
-                        a.frame_count = LIMIT_INLINE_DEPTH;
-                for (size_t n = 0; n < a.frame_count; n++)
-                        read_frame(json_object_array_get_idx(list, n), &frames[n]);
-                give(printer, &a);
+static enum status give_results(struct reading *r, struct wire_field *columns, struct error *err)
+{
+        bool has_states = columns[OBJECT_STATES].type == WIRE_BYTES && columns[OBJECT_STATES].bytes.size;
+        static struct answer_frame frames[LIMIT_INLINE_DEPTH];
+        uint64_t count;
+
+        while (wire_next_number(&columns[OBJECT_FRAME_COUNTS], WIRE_VARINT, &count)) {
+                struct answer a = { .state = "resolved", .frames = frames, .frame_count = count };
+                const struct text *state = NULL;
+
+                if (r->given == r->count || count > LIMIT_INLINE_DEPTH ||
+                    (has_states && !next_text(&columns[OBJECT_STATES], &r->states, &state)))
+                        return malformed(err);
+                if (state && state->name[0])
+                        a.state = state->name;
+                for (uint64_t i = 0; i < count; i++)
+                        if (!next_frame(r, columns, i + 1 < count, &frames[i]))
+                                return malformed(err);
+                a.address = r->addresses[r->given++];
+                r->give(r->printer, &a);
         }
         return ST_OK;
+}
+
+static enum status read_object(struct reading *r, struct wire_field *message, struct error *err)
+{
+        struct wire_field columns[OBJECT_LINES + 1], f;
+
+        for (unsigned i = 0; i <= OBJECT_LINES; i++) {
+                columns[i] = (struct wire_field){ .type = WIRE_BYTES };
+                reader_init(&columns[i].bytes, "", 0);
+        }
+        while (wire_next(&message->bytes, &f))
+                if (f.number >= OBJECT_STATES && f.number <= OBJECT_LINES)
+                        columns[f.number] = f;
+        return message->bytes.failed ? malformed(err) : give_results(r, columns, err);
+}
+
+static enum status read_answer(struct reading *r, const struct buf *body, struct error *err)
+{
+        struct reader nothing, all;
+        struct wire_field f;
+        enum status st = ST_OK;
+
+        reader_init(&nothing, "", 0);
+        reader_init(&all, body->data, body->size);
+        while (!st && wire_next(&all, &f)) {
+                if (f.type != WIRE_BYTES)
+                        continue;
+                if (f.number == ANSWER_FUNCTIONS)
+                        st = add_function(r, &f, err);
+                else if (f.number == ANSWER_FILES)
+                        st = add_text(&r->files, &r->arena, &f.bytes, &nothing, err);
+                else if (f.number == ANSWER_STATES)
+                        st = add_text(&r->states, &r->arena, &f.bytes, &nothing, err);
+                else if (f.number == ANSWER_OBJECTS)
+                        st = read_object(r, &f, err);
+        }
+        if (!st && all.failed)
+                return malformed(err);
+        return !st && r->given < r->count ? error_set(err, ST_BAD_DATA, "the service did not answer every address") : st;
 }
 
 static enum status server_source_ask(void *context, const uint64_t *addresses, size_t count,
                                      void (*give)(void *printer, const struct answer *), void *printer,
                                      struct error *err)
 {
-        static const char *const headers[] = { "Content-Type: application/json", NULL };
+        static const char *const headers[] = { "Content-Type: application/x-protobuf", "Accept: application/x-protobuf", NULL };
         struct server_source *s = context;
         _cleanup_buf_ struct buf body = { 0 };
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         struct http_client_request request = { .method = "POST", .path = "/api/v1/symbolize", .headers = headers,
                                                .max_response = LIMIT_RESPONSE_BYTES, .repeatable = true };
-        struct json_object *root;
+        struct reading r = { .addresses = addresses, .count = count, .give = give, .printer = printer };
         enum status st;
 
-        buf_init(&body, LIMIT_HTTP_JSON_BYTES);
+        buf_init(&body, LIMIT_HTTP_BODY_BYTES);
         write_request(s, addresses, count, &body);
         st = buf_status(&body, err, "request");
         if (st)
@@ -118,11 +212,15 @@ static enum status server_source_ask(void *context, const uint64_t *addresses, s
         st = http_client_send(s->client, &request, &response, err);
         if (st)
                 return st;
-        root = buf_cstr(&response.body) ? json_tokener_parse(buf_cstr(&response.body)) : NULL;
-        if (!root)
-                return error_set(err, ST_BAD_DATA, "the service's answer is not JSON");
-        st = give_results(root, addresses, count, give, printer, err);
-        json_object_put(root);
+        if (strncmp(response.content_type, "application/x-protobuf", 22) != 0)
+                return error_set(err, ST_UNSUPPORTED, "the service answers with '%s', no protobuf: it is older than this program",
+                                 response.content_type);
+        arena_init(&r.arena, LIMIT_RESPONSE_BYTES);
+        st = read_answer(&r, &response.body, err);
+        arena_deinit(&r.arena);
+        free(r.functions.items);
+        free(r.files.items);
+        free(r.states.items);
         return st;
 }
 
@@ -145,7 +243,7 @@ enum status answer_source_server(const char *url, const char *token_file, const 
         s = calloc(1, sizeof *s);
         if (!s)
                 return error_no_memory(err);
-        build_id_hex(&id, s->build_id);
+        s->id = id;
         st = http_client_create(&options, &s->client, err);
         if (st) {
                 server_source_close(s);

@@ -7,7 +7,7 @@
  * ADDRESSES addresses of them, each inside a function, and its answer is read
  * to the end. First is the first answer of a fresh service, best the best of
  * RUNS. The service's CPU time and instructions are of all its threads, an
- * address.
+ * address; instructions are 0 where the machine does not count them.
  */
 #include <arpa/inet.h>
 #include <glob.h>

@@ -5,33 +5,48 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 cairn=${CAIRN_BUILD:-$PWD/build}/cairn
-command -v python3 > /dev/null || { echo "1..0 # SKIP python3 is not installed"; exit 0; }
-exec python3 - "$cairn" <<'END'
+python=/usr/bin/python3 # has Debian's python3-protobuf
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/cairn-e2e-XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+protoc -I docs/formats --python_out="$tmp" symbolize.proto || { echo "Bail out! protoc is missing: make deps"; exit 1; }
+PYTHONPATH=$tmp $python - "$cairn" <<'END'
 import http.server, json, subprocess, sys, tempfile, threading
+import symbolize_pb2 as pb
 
 ID = "93ac61ec5a8eb1396f9fbd350e3169a558528a40"
 asked = []
+broken = None
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        asked.append((self.path, self.headers["Content-Type"], self.headers.get("Authorization"), body))
-        if body["objects"][0]["build_id"] != ID:
-            answer, code = {"error": "no such thing"}, 400
+        request = pb.SymbolizeRequest()
+        request.ParseFromString(self.rfile.read(int(self.headers["Content-Length"])))
+        asked.append((self.path, self.headers["Content-Type"], self.headers.get("Authorization"), request))
+        code, kind, answer = 200, "application/x-protobuf", pb.SymbolizeAnswer()
+        addresses = request.objects[0].addresses
+        if request.objects[0].build_id.hex() != ID:
+            code, kind, text = 400, "application/json", json.dumps({"error": "no such thing"}).encode()
         else:
-            code = 200
-            results = []
-            for a in body["objects"][0]["addresses"]:
-                known = int(a, 16) == 0x98958
-                results.append({"address": a, "state": "resolved" if known else "outside", "more": {}, "frames": [
-                    {"function": "in()", "linkage_name": "_Z2inv", "file": "/a.c", "line": 3, "inlined": True},
-                    {"function": "out", "linkage_name": "", "file": "/b.c", "line": 0, "inlined": False},
-                ] if known else []})
-            answer = {"objects": [{"build_id": ID, "state": "indexed", "quality": "dwarf", "generation": 7,
-                                   "results": results}]}
-        text = json.dumps(answer).encode()
+            answer.functions.add(name="in()", linkage_name="_Z2inv")
+            answer.functions.add(name="out")
+            answer.files.extend(["/a.c", "/b.c"])
+            answer.states.append("outside")
+            for half in (addresses[:len(addresses) // 2], addresses[len(addresses) // 2:]):
+                o = answer.objects.add(build_id=request.objects[0].build_id, state="indexed", quality="dwarf", generation=7)
+                for a in half:
+                    known = a == 0x98958
+                    o.states.append(0 if known else 1)
+                    o.frame_counts.append(2 if known else 0)
+                    if known:
+                        o.functions.extend([1, 2])
+                        o.files.extend([1, 2])
+                        o.lines.extend([3, 0])
+            text = answer.SerializeToString()
+            if broken:
+                text = {"cut": text[:-1], "few": text[:0], "wild": pb.SymbolizeAnswer(objects=[
+                    pb.SymbolizeAnswer.Object(frame_counts=[1], functions=[9], files=[9], lines=[9])]).SerializeToString()}[broken]
         self.send_response(code)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)
@@ -57,8 +72,8 @@ token.write("secret\n")
 token.flush()
 r = run("--build-id", ID.upper(), "--token-file", token.name, "98958", "0x10")
 ok(r.returncode == 0 and r.stdout == "in()\n/a.c:3\nout\n/b.c:?\n??\n??:0\n", "frames of the service are printed like those of a file")
-ok(asked[-1] == ("/api/v1/symbolize", "application/json", "Bearer secret",
-                 {"objects": [{"build_id": ID, "addresses": ["0x98958", "0x10"]}]}),
+ok(asked[-1] == ("/api/v1/symbolize", "application/x-protobuf", "Bearer secret", pb.SymbolizeRequest(
+    objects=[pb.SymbolizeRequest.Object(build_id=bytes.fromhex(ID), addresses=[0x98958, 0x10])])),
    "the request is the documented one, with the token")
 r = run("--build-id", ID, "--format=json", input="98958\n")
 answer = json.loads(r.stdout)
@@ -69,6 +84,10 @@ r = run("--build-id", ID, input="".join("%x\n" % a for a in range(100000)))
 ok(r.stdout.count("??:0") == 100000 and len(asked) - before < 60, "many addresses go in few requests")
 r = run("--build-id", "abcd", "--verbose", "10")
 ok(r.returncode == 2 and "no such thing" in r.stderr, "an error of the service is told with its text")
+for broken in ("cut", "few", "wild"):
+    r = run("--build-id", ID, "10")
+    ok(r.returncode == 2 and "service" in r.stderr, "an answer that is broken (%s) is refused" % broken)
+broken = None
 r = run("--build-id", "xyz", "10")
 ok(r.returncode == 64 and "xyz" in r.stderr, "what is no build-id is wrong usage")
 server.shutdown()
