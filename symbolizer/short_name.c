@@ -42,7 +42,7 @@ static void forget(struct shortener *s)
 /* "<T as Trait>", "<impl T for U>", "<lambda(int)>": the arguments of the types in it are left out. */
 static enum step copy_angle(struct shortener *s)
 {
-        size_t end = name_scan_balanced(&s->in, s->in.at), depth = 0;
+        size_t end = name_scan_balanced(&s->in, s->in.at);
 
         if (!end)
                 return STEP_BROKEN;
@@ -58,7 +58,6 @@ static enum step copy_angle(struct shortener *s)
                         s->in.at = after;
                         continue;
                 }
-                depth += c == '<';
                 copy_to(s, s->in.at + 1);
         }
         return STEP_ON;
