@@ -97,7 +97,7 @@ static const char *line_start(const char *begin, const char *at)
 static void put_text(const struct profile *p, const bool *changed, const struct frame_list *frames, const struct buf *in,
                      struct buf *ret)
 {
-        const char *begin = (const char *)in->data, *from = begin;
+        const char *begin = in->size ? (const char *)in->data : "", *from = begin;
 
         for (size_t i = 0, first = 0; i < frames->count; first = ++i) {
                 const struct frame_text *f;

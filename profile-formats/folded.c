@@ -125,7 +125,7 @@ static enum status decode(const void *data, size_t n, const char *type_id, bool 
                           struct error *err)
 {
         struct decoder d = { .addresses = addresses };
-        const char *at = data, *end = at + n;
+        const char *at = n ? data : "", *end = at + n;
         struct profile p;
         uint32_t type, number = 0;
         enum status st = profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, err);

@@ -488,7 +488,7 @@ enum status perf_script_decode_observed(const void *data, size_t n, int64_t end_
                 return st;
         d->p = &p;
         d->observer = observer;
-        st = decode(d, data, (const char *)data + n, err);
+        st = n ? decode(d, data, (const char *)data + n, err) : ST_OK;
         free(d->mmaps);
         free(d->file_mappings);
         number_map_deinit(&d->locations);

@@ -175,6 +175,9 @@ is $? 64 "two profiles end in 64"
 is $? 64 "so does a form that a profile does not take"
 head -c 100 "$tmp/out.pb.gz" | "$cairn" symbolize --pprof - -o "$tmp/never" 2>"$tmp/err"
 is $? 2 "a damaged profile ends in 2"
+for form in perf-script folded; do
+        is "$("$cairn" symbolize --$form /dev/null)" "" "an empty --$form gives nothing"
+done
 echo 'main;work' | "$cairn" symbolize --folded - 2>"$tmp/err"
 is $? 2 "so do folded stacks without a count"
 like "$(cat "$tmp/err")" 'standard input: line 1 of folded stacks: no count' "  which are told by line"
