@@ -84,7 +84,7 @@ all: programs fuzz-replays ## build the programs, and the fuzz targets' replayer
 programs: $(PROGRAMS:%=$(O)/%)
 modules: $(foreach m,$(MODULES),$(O)/lib/lib$(m).a)
 fuzz-replays: $(FUZZ_REPLAYS)
-tests-built: programs $(UNIT_TESTS) $(FUZZ_REPLAYS)
+tests-built: programs $(UNIT_TESTS) $(FUZZ_REPLAYS) $(O)/tests/oracle/die_facts
 
 # ---- rules --------------------------------------------------------------------
 
@@ -134,6 +134,11 @@ $(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT) $(ALL_LIBS
 $(FUZZ_REPLAYS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/driver.o $(ALL_LIBS)
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(link_test)
+
+# The judge of tests/oracle has nothing of ours in it.
+$(O)/tests/oracle/die_facts: $(O)/tests/oracle/die_facts.o
+	$(if $(Q),@echo "  LINK   $@")
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -ldw -lelf
 
 # A target under libFuzzer; scripts/fuzz.sh passes the compiler and flags.
 $(O)/fuzzer/%: $(O)/tests/fuzz/fuzz_%.o $(ALL_LIBS)

@@ -19,9 +19,13 @@ bench: ## measure against peers and print the ratios (BENCH=name for one)
 
 bench-built: $(BENCHES)
 
-check-oracle: ## compare our DWARF reader with libdw on whole files, range by range (FILES="a b" for more)
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/unit/test_dwarf_oracle
-	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/oracle/run $(FILES)
+INPUT ?=
+FAST ?=
+DOC ?=
+check-oracle: ## compare our answers with the peers' and class the differences (INPUT="libc go", FAST=1, FILES="a b", DOC=docs/accuracy.md)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/oracle/die_facts $(O)/tests/unit/test_dwarf_oracle
+	$(Q)CAIRN_BUILD=$(abspath $(O)) INPUT='$(INPUT)' FAST='$(FAST)' DOC='$(DOC)' tests/oracle/run $(FILES)
+	$(Q)[ -n '$(INPUT)' ] || CAIRN_BUILD=$(abspath $(O)) tests/oracle/against-libdw $(FILES)
 
 FUZZ_SECONDS ?= 60
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60) under libFuzzer (FUZZ=name for one)

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The classes of disagreement. Each is a predicate over the evidence; what none explains is UNEXPLAINED.
+
+A class is named after what the peer prints. "who" says who is right: "ours", or "both" when the two are spellings of
+one thing or the standard leaves it open. None says that the peer is right: an answer of ours that does not follow from
+the rows and DIEs is OURS WRONG, whatever a peer says (judge.py).
+"""
+import collections
+import re
+
+from elf_facts import no_suffix
+from judge import same_path, same_place
+
+Class = collections.namedtuple("Class", "key who text")
+CLASSES = {}
+NAME_TESTS, PLACE_TESTS, CHAIN_TESTS = [], [], []
+
+UNEXPLAINED = Class("unexplained", "?", "no class explains it")
+OURS_WRONG = Class("ours wrong", "theirs", "our answer does not follow from the rows, DIEs and symbols")
+
+
+def add(tests, key, who, text):
+    def register(predicate):
+        CLASSES[key] = Class(key, who, text)
+        tests.append((key, predicate))
+        return predicate
+    return register
+
+
+def plain(name):
+    """A name down to what every demangler agrees on: no spaces, no ABI tags."""
+    return re.sub(r"\[abi:[^]]*\]|\s+", "", name)
+
+
+# ---- names: case, our frame's number, our name and linkage name, theirs and their linkage name ----
+
+@add(NAME_TESTS, "clone suffix", "both",
+     "the symbol's name with what the compiler adds for clones (`.isra.0`, `.constprop.0`, `.part.0`, `.cold`, "
+     "`.lto_priv.0`); ours is the DIE's. Holds when a symbol that covers the address has the peer's name and loses "
+     "only the suffix")
+def clone_suffix(c, i, ours, mangled, theirs, their_mangled):
+    raw = {s.name for s in c.covering}
+    for name, mine in ((their_mangled or theirs, mangled or ours), (theirs, ours)):
+        if name != no_suffix(name) and no_suffix(name) == no_suffix(mine) and \
+                (name in raw or theirs in c.facts.spellings(c.covering)):
+            return True
+    return False
+
+
+def constructor(name):
+    return re.sub(r"([CD])[0-5](?=[EI])", r"\1*", name)
+
+
+@add(NAME_TESTS, "constructor kind", "both",
+     "another of the names of one constructor or destructor (`C1`, `C2`, `D0`...) that stand at one address. Holds when "
+     "the mangled names differ in that digit only")
+def constructor_kind(c, i, ours, mangled, theirs, their_mangled):
+    return bool(mangled and their_mangled) and mangled != their_mangled and \
+        constructor(no_suffix(mangled)) == constructor(no_suffix(their_mangled))
+
+
+@add(NAME_TESTS, "alias", "both",
+     "the name of another symbol at the address where the function begins (weak and versioned aliases, `__GI_` names, "
+     "functions folded into one). Holds when a symbol that covers the address has the peer's name, and one that begins "
+     "at the same address has ours or the function's DIE names no symbol")
+def alias(c, i, ours, mangled, theirs, their_mangled):
+    for s in c.covering:
+        if s.kind == "NOTYPE" or not {theirs, their_mangled} & c.facts.spellings([s]):
+            continue
+        names = {x for t in c.facts.symbols.at(s.value) for x in (t.name, no_suffix(t.name))}
+        if (mangled or ours) in names or ours in names or not c.facts.is_symbol(mangled or ours):
+            return True
+    return False
+
+
+@add(NAME_TESTS, "label", "ours",
+     "a symbol without type, which is no function (`.L` labels, `file.c.1a2b3c`, `_init` over the PLT). Holds when the "
+     "peer's name is of such a symbol at or before the address and ours is of the DIE, or of the stub")
+def label(c, i, ours, mangled, theirs, their_mangled):
+    named = [s for s in c.covering + c.before if s.name == (their_mangled or theirs) or s.name == theirs]
+    return any(s.kind == "NOTYPE" or not s.size or c.in_section(".plt") for s in named)
+
+
+@add(NAME_TESTS, "demangler", "both",
+     "the same mangled name, spelled by another demangler. Holds when the mangled names are equal")
+def demangler(c, i, ours, mangled, theirs, their_mangled):
+    return bool(mangled) and mangled == their_mangled
+
+
+@add(NAME_TESTS, "plain name", "ours",
+     "the DIE's name without its namespaces and classes, where no linkage name says them. Holds when the DIE has no "
+     "linkage name and the peer's name is its DW_AT_name, with which ours ends")
+def plain_name(c, i, ours, mangled, theirs, their_mangled):
+    return not mangled and ours.endswith("::" + theirs) and \
+        any(len(chain) > i and chain[i].name == theirs and not chain[i].linkage for chain in c.chains)
+
+
+@add(NAME_TESTS, "no stub name", "ours",
+     "nothing for a PLT stub. Holds when the address is in a .plt section and the peer has no name")
+def no_stub(c, i, ours, mangled, theirs, their_mangled):
+    return theirs == "??" and ours.endswith("@plt") and c.in_section(".plt")
+
+
+@add(NAME_TESTS, "padding named", "ours",
+     "the function before, for bytes between functions. Holds when no DIE and no sized symbol covers the address, and "
+     "ours is unknown")
+def padding(c, i, ours, mangled, theirs, their_mangled):
+    return ours == "??" and not c.scopes and not any(s.size for s in c.covering)
+
+
+# ---- places: case, our frame's number, our path and line, theirs ----
+
+@add(PLACE_TESTS, "path spelling", "both",
+     "the same path with `dir/../`, `./` or `//` taken out")
+def path_spelling(c, i, ours, theirs):
+    return ours[1] == theirs[1] and bool(theirs[0]) and same_place(ours[0], theirs[0])
+
+
+@add(PLACE_TESTS, "no unit directory", "ours",
+     "a path that is not joined to the unit's directory. Holds when ours is that directory and the peer's path")
+def no_directory(c, i, ours, theirs):
+    return ours[1] == theirs[1] and bool(theirs[0]) and any(
+        same_place(ours[0], c.unit(chain).directory + "/" + theirs[0]) for chain in c.scopes)
+
+
+@add(PLACE_TESTS, "file symbol", "both",
+     "the name of the STT_FILE symbol for code without lines. Holds when no row covers the address and the peer's file "
+     "is a name without directory, or empty, and line 0")
+def file_symbol(c, i, ours, theirs):
+    return not c.sequences and not ours[0] and theirs[1] == 0 and "/" not in theirs[0]
+
+
+@add(PLACE_TESTS, "another entry of the file table", "ours",
+     "the right line, in the file or directory before or after in the table of files. Holds when the peer's path is made "
+     "of the entry and the directory at most one off in the unit's table")
+def file_off_by_one(c, i, ours, theirs):
+    if ours[1] != theirs[1] or not theirs[0]:
+        return False
+    tables = {s.table for s in c.sequences} | {c.unit(chain).lines for chain in c.scopes}
+    return any(same_path(theirs[0], p) for t in tables for p in c.facts.paths_one_off(t, ours[0]))
+
+
+@add(PLACE_TESTS, "no line where no function", "both",
+     "nothing for bytes that a row covers but no function (padding at the end of a sequence). Holds when no DIE covers "
+     "the address, a row does, and the peer has no file")
+def no_line(c, i, ours, theirs):
+    return not c.scopes and bool(c.sequences) and theirs == ("", 0)
+
+
+@add(PLACE_TESTS, "row after its end", "ours",
+     "the last row of a sequence that has ended. Holds when no row covers the address and the peer's place is the last "
+     "row before")
+def ended(c, i, ours, theirs):
+    last = c.facts.lines.last_before(c.address)
+    return not c.sequences and not ours[0] and bool(last) and last.line == theirs[1] and same_place(last.path, theirs[0])
+
+
+# ---- whole chains: case, ours and theirs as lists of (name, path, line), our linkage names, theirs ----
+
+def subsequence(short, long, same):
+    """Which of long are kept, None when short is none. The last have to be one another's."""
+    at, kept = len(long) - 1, []
+    for item in reversed(short):
+        while at >= 0 and not same(item, long[at], at):
+            at -= 1
+        if at < 0:
+            return None
+        kept.append(at)
+        at -= 1
+    return kept[::-1]
+
+
+@add(CHAIN_TESTS, "inlines of other units lost", "ours",
+     "inlined frames are left out whose function is described in another unit (LTO). Holds when the rest is the same and "
+     "the DIE of each missing frame has its abstract origin in another unit")
+def lost_unit(c, ours, theirs, linkage, their_linkage):
+    return lost(c, ours, theirs, linkage, their_linkage, lambda chain, i: chain[i].scope.origin == "unit")
+
+
+@add(CHAIN_TESTS, "inlines of the dwz file lost", "ours",
+     "inlined frames are left out whose function is described in the supplementary file. Holds when the rest is the same "
+     "and the DIE of each missing frame has its abstract origin there")
+def lost_alt(c, ours, theirs, linkage, their_linkage):
+    return lost(c, ours, theirs, linkage, their_linkage, lambda chain, i: chain[i].scope.origin == "alt")
+
+
+@add(CHAIN_TESTS, "inlines in a nested function lost", "ours",
+     "no inlined frames in a function whose DIE stands inside of another's, where GCC puts lambdas and local classes. "
+     "Holds when the rest is the same and the outermost function's DIE stands there")
+def lost_nested(c, ours, theirs, linkage, their_linkage):
+    return lost(c, ours, theirs, linkage, their_linkage, lambda chain, i: chain[-1].scope.kind == "nested")
+
+
+def lost(c, ours, theirs, linkage, their_linkage, reason):
+    if len(theirs) >= len(ours) or theirs[0][2] != ours[0][2] or not same_place(theirs[0][1], ours[0][1]):
+        return False
+    chain = next((x for x in c.chains if len(x) == len(ours)), None)
+    if not chain:
+        return False
+    names = [(t[0], m) for t, m in zip(theirs, their_linkage)]
+
+    def same(item, frame, at):
+        return item[0] == frame[0] or name_class(c, at, frame[0], linkage[at], *item) is not None
+    kept = subsequence(names, ours, same)
+    return kept is not None and kept[-1] == len(ours) - 1 and \
+        all(chain[i].scope and reason(chain, i) for i in range(len(ours)) if i not in kept)
+
+
+@add(CHAIN_TESTS, "scope invented for padding", "ours",
+     "frames around an address that no function covers. Holds when no DIE covers the address")
+def invented(c, ours, theirs, linkage, their_linkage):
+    return not c.scopes and len(theirs) > 1 and ours[0][0] == "??"
+
+
+@add(CHAIN_TESTS, "overlap", "both",
+     "another of several functions or units that cover the address. Holds when the peer's answer is another chain of the "
+     "DIEs and rows that cover it")
+def overlap(c, ours, theirs, linkage, their_linkage):
+    return len(c.chains) > 1 and c.is_ours(theirs, their_linkage)
+
+
+NEIGHBOUR = Class("scopes of another place", "ours",
+                  "the calls of another place of the function, whose DIEs leave the address out, around the address's own row. Holds "
+                  "when the outer frames are those of the chain of DIEs at another row boundary of the function, and not here")
+CLASSES[NEIGHBOUR.key] = NEIGHBOUR
+
+
+def of_neighbour(c, near, ours, theirs, linkage, their_linkage):
+    """near: the cases of addresses around; used on what no class has explained."""
+    if theirs[0][2] != ours[0][2] or not same_place(theirs[0][1], ours[0][1]):
+        return False
+    innermost = theirs[0][0] == ours[0][0] or name_class(c, 0, ours[0][0], linkage[0], theirs[0][0], their_linkage[0])
+    count = len(theirs) - 1
+    for n in near:
+        for chain in n.chains:
+            if [n.is_name(f, theirs[0][0], their_linkage[0]) for f in chain] == [True] and count == 0:
+                return True
+            if len(chain) > count > 0 and (innermost or n.is_name(chain[-count - 1], theirs[0][0], their_linkage[0])) and \
+                    all(n.is_name(f, t[0], m) and f.line == t[2] and same_place(f.path, t[1])
+                        for f, t, m in zip(chain[-count:], theirs[1:], their_linkage[1:])):
+                return True
+    return False
+
+
+def name_class(c, i, ours, mangled, theirs, their_mangled):
+    return next((key for key, test in NAME_TESTS if test(c, i, ours, mangled, theirs, their_mangled)), None)
+
+
+def classify(c, ours, theirs, linkage, their_linkage):
+    """The classes that explain all differences, most serious first; UNEXPLAINED or OURS WRONG when they do not."""
+    if not c.is_ours(ours, linkage):
+        return [OURS_WRONG.key]
+    found = {}
+    if len(ours) != len(theirs):
+        found[UNEXPLAINED.key] = 0
+    for i, (o, t) in enumerate(zip(ours, theirs) if not found else ()):
+        if o[1:] != t[1:]:
+            found[next((key for key, test in PLACE_TESTS if test(c, i, o[1:], t[1:])), UNEXPLAINED.key)] = 0
+        if o[0] != t[0]:
+            found[name_class(c, i, o[0], linkage[i], t[0], their_linkage[i]) or UNEXPLAINED.key] = 0
+    if UNEXPLAINED.key in found:
+        return [next((key for key, test in CHAIN_TESTS if test(c, ours, theirs, linkage, their_linkage)),
+                     UNEXPLAINED.key)]
+    return sorted(found, key=ORDER.index)
+
+
+ORDER = [k for k, v in CLASSES.items() if v.who == "ours"] + [k for k, v in CLASSES.items() if v.who != "ours"]

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# shellcheck disable=SC2154  # run sets work
+# The inputs of the comparison. Sourced by run, which defines wanted and input; what cannot be had is said.
+
+debug_file() {
+        id=$(readelf -n "$1" 2>/dev/null | awk '/Build ID:/ { print $3 }')
+        echo "/usr/lib/debug/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-).debug"
+}
+
+# debian NAME PACKAGE FILE: a program of Debian and its debug file
+debian() {
+        wanted "$1" || return 0
+        if [ -e "$3" ] && [ -e "$(debug_file "$3")" ]; then
+                input "$1" "$2 $(dpkg-query -W -f '${Version}' "$2" 2>/dev/null)" "$3" "$(debug_file "$3")"
+        else
+                echo "# $1: not here; install $2"
+        fi
+}
+
+# build NAME COMMAND...: run a compiler; its complaints are printed
+build() {
+        what=$1
+        shift
+        command -v "$1" >/dev/null || { echo "# $what: no $1"; return 1; }
+        "$@" >"$work/log" 2>&1 || { echo "# $what: $*: $(head -n 1 "$work/log")"; return 1; }
+}
+
+compiler_version() {
+        "$@" 2>/dev/null | head -n 1
+}
+
+# sample NAME COMPILER OPTION...: the C++ program, built like that
+sample() {
+        wanted "$1" || return 0
+        name=$1
+        shift
+        if build "$name" "$@" -O2 -g -std=c++17 tests/oracle/sample.cc -o "$work/$name"; then
+                input "$name" "sample.cc, $* -O2 -g, $(compiler_version "$1" --version)" "$work/$name" "$work/$name"
+        fi
+}
+
+libc=$(ldconfig -p | awk '$1 == "libc.so.6" && /x86-64|AArch64/ { print $NF; exit }')
+debian libc libc6-dbg "$libc"
+debian python3.11 python3.11-dbg /usr/bin/python3.11
+
+sample c++-gcc g++
+sample c++-clang clang++
+sample c++-gcc-dwarf4 g++ -gdwarf-4
+sample c++-gcc-lto g++ -flto
+sample c++-gcc-dropped g++ -ffunction-sections -Wl,--gc-sections
+sample c++-clang-folded clang++ -fuse-ld=lld -ffunction-sections -Wl,--gc-sections -Wl,--icf=all

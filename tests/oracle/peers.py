@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ask us and the peers. Each answer is a text "name\\nfile:line\\nname\\nfile:line", innermost first; unknown is ??:0."""
+import json
+import re
+import subprocess
+
+BATCH = 200000
+UNKNOWN = "??\n??:0"
+
+
+def feed(argv, addresses):
+    """eu-addr2line exits with 1 when one address of many is unknown, so exit codes are not looked at."""
+    text = "".join("0x%x\n" % a for a in addresses)
+    return subprocess.run(argv, input=text, capture_output=True, text=True, errors="replace").stdout
+
+
+def llvm_blocks(out):
+    out = re.sub(r":\d+$", "", out, flags=re.M)
+    return out.split("\n\n")[:-1]
+
+
+def marked_blocks(out, addresses):
+    """Split the output of a tool that was told to print each address first."""
+    parts = re.split(r"^0x([0-9a-f]+)\n", out, flags=re.M)
+    found = {int(a, 16): text.rstrip("\n") for a, text in zip(parts[1::2], parts[2::2])}
+    return [found.get(a, UNKNOWN) or UNKNOWN for a in addresses]
+
+
+class Cairn:
+    name = "cairn"
+
+    def __init__(self, program, file, server=None):
+        self.argv = [program, "symbolize"] + (server or ["-e", file])
+
+    def ask(self, addresses):
+        blocks = llvm_blocks(feed(self.argv + ["--format=llvm"], addresses))
+        if len(blocks) != len(addresses):
+            raise SystemExit("cairn gave %d answers for %d addresses" % (len(blocks), len(addresses)))
+        return blocks
+
+    def linkage(self, addresses):
+        """Linkage names, one list for each address."""
+        found = []
+        for i in range(0, len(addresses), BATCH):
+            out = feed(self.argv + ["--format=json"], addresses[i:i + BATCH])
+            found += [[f["linkage_name"] for f in r["frames"]] for r in json.loads(out)["results"]]
+        return found
+
+
+class Llvm:
+    name = "llvm-symbolizer"
+
+    def __init__(self, debug):
+        self.debug = debug
+
+    def ask(self, addresses, demangle=True):
+        option = "--demangle" if demangle else "--no-demangle"
+        out = feed(["llvm-symbolizer", "--inlines", option, "--obj=" + self.debug], addresses)
+        return llvm_blocks(out)
+
+
+class Binutils:
+    name = "addr2line"
+
+    def __init__(self, debug):
+        self.debug = debug
+
+    def ask(self, addresses, demangle=True):
+        out = feed(["addr2line", "-afi" + ("C" if demangle else ""), "-e", self.debug], addresses)
+        out = re.sub(r" \(discriminator \d+\)$", "", out, flags=re.M)
+        return marked_blocks(re.sub(r":\?$", ":0", out, flags=re.M), addresses)
+
+
+class Elfutils:
+    """eu-addr2line prints 'NAME inlined at PLACE in OUTER' for inlined frames, and a column."""
+    name = "eu-addr2line"
+
+    def __init__(self, debug):
+        self.debug = debug
+
+    def ask(self, addresses, demangle=True):
+        out = feed(["eu-addr2line", "-afi" + ("C" if demangle else ""), "-e", self.debug], addresses)
+        out = re.sub(r"(:\d+):\d+$", r"\1", out, flags=re.M)
+        return marked_blocks(re.sub(r" inlined at .*$", "", out, flags=re.M), addresses)
+
+
+def frames(block):
+    """(name, path, line) of each frame."""
+    lines = block.split("\n")
+    found = []
+    for name, place in zip(lines[0::2], lines[1::2]):
+        path, _, line = place.rpartition(":")
+        found.append((name, "" if path == "??" else path, int(line) if line.isdigit() else 0))
+    return found
+
+
+def version(argv):
+    out = subprocess.run(argv, capture_output=True, text=True).stdout
+    m = re.search(r"(?:LLVM version|\(elfutils\)|Binutils[^)]*\)) ?(\S+)", out)
+    return m.group(1) if m else "?"
+
+
+def versions():
+    return {"llvm-symbolizer": version(["llvm-symbolizer", "--version"]),
+            "eu-addr2line": version(["eu-addr2line", "--version"]),
+            "addr2line": version(["addr2line", "--version"])}
