@@ -19,10 +19,11 @@ bench: ## measure against peers and print the ratios (BENCH=name for one)
 
 bench-built: $(BENCHES)
 
+# The kernel with DWARF is the installed one, FILES="DIR/vmlinux", or fetched into build/ (280 MB).
 INPUT ?=
 FAST ?=
 DOC ?=
-check-oracle: ## compare our answers with the peers' and class the differences (INPUT="libc go", FAST=1, FILES="a b", DOC=docs/accuracy.md)
+check-oracle: ## compare our answers with the peers' and class the differences (INPUT="libc go", FAST=1, FILES="a vmlinux", DOC=docs/accuracy.md; fetches a kernel without one)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/oracle/die_facts $(O)/tests/unit/test_dwarf_oracle
 	$(Q)CAIRN_BUILD=$(abspath $(O)) INPUT='$(INPUT)' FAST='$(FAST)' DOC='$(DOC)' tests/oracle/run $(FILES)
 	$(Q)[ -n '$(INPUT)' ] || CAIRN_BUILD=$(abspath $(O)) tests/oracle/against-libdw $(FILES)

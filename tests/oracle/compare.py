@@ -39,6 +39,7 @@ class Facts:
         self.code = [(a, b) for _, a, b in self.named_sections]
         self.symbols = elf_facts.Symbols(debug, self.code, file if file != debug else None)
         self.lines = line_facts.Lines(debug, self.code)
+        self.is_stripped = file != debug and elf_facts.has_section(file, ".gopclntab")
         self.dies = None
         self.names = {s.name for s in self.symbols.all}
         self.is_mangled = any(MANGLED.match(n) for n in self.names)

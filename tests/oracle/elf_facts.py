@@ -6,7 +6,7 @@ import re
 import subprocess
 
 Symbol = collections.namedtuple("Symbol", "value size kind bind name")
-CLONE = re.compile(r"(\.(isra|constprop|part|cold|lto_priv|llvm|localalias|warm)(\.\d+)*|\.\d+)+$")
+CLONE = re.compile(r"(\.(isra|constprop|part|cold|lto_priv|llvm|localalias|warm|abi0|abiinternal)(\.\d+)*|\.\d+)+$")
 
 
 def readelf(*argv):
@@ -23,9 +23,8 @@ def sections(path):
     return sorted(found, key=lambda s: s[1])
 
 
-def build_id(path):
-    m = re.search(r"Build ID: ([0-9a-f]+)", readelf("-n", path))
-    return m.group(1) if m else ""
+def has_section(path, name):
+    return re.search(r"\]\s+" + re.escape(name) + r"\s", readelf("-S", path)) is not None
 
 
 def no_suffix(name):

@@ -50,3 +50,40 @@ sample c++-gcc-dwarf4 g++ -gdwarf-4
 sample c++-gcc-lto g++ -flto
 sample c++-gcc-dropped g++ -ffunction-sections -Wl,--gc-sections
 sample c++-clang-folded clang++ -fuse-ld=lld -ffunction-sections -Wl,--gc-sections -Wl,--icf=all
+
+if wanted rust && build rust rustc -O -g tests/oracle/sample.rs -o "$work/rust"; then
+        input rust "sample.rs, rustc -O -g, $(rustc --version)" "$work/rust" "$work/rust"
+fi
+
+# We are asked about the stripped program, the others about the same code with DWARF.
+go_build() {
+        build go env GOENV=off GOFLAGS= GOTOOLCHAIN=local GOCACHE="$work/go-cache" GOPATH="$work/go-path" go build "$@" \
+                tests/oracle/sample.go
+}
+if wanted go && go_build -o "$work/go-full" && go_build "-ldflags=-s -w" -o "$work/go"; then
+        input go "sample.go, stripped with -s -w; the peers have its DWARF, $(go version)" "$work/go" "$work/go-full"
+fi
+
+# A pair whose common parts are in a third file.
+if wanted dwz && build dwz g++ -O2 -g -std=c++17 tests/oracle/sample.cc -o "$work/dwz-1" &&
+        build dwz g++ -O2 -g -std=c++17 -DOTHER tests/oracle/sample.cc -o "$work/dwz-2" &&
+        build dwz dwz -m "$work/dwz-common" "$work/dwz-1" "$work/dwz-2"; then
+        input dwz "sample.cc, g++ -O2 -g, one of a pair after dwz -m" "$work/dwz-1" "$work/dwz-1"
+fi
+
+# The kernel: given, installed, or fetched.
+if wanted kernel && [ -z "$FAST" ]; then
+        kernel=$(ls /usr/lib/debug/boot/vmlinux-*cloud* /usr/lib/debug/boot/vmlinux-* 2>/dev/null | head -n 1)
+        for file; do
+                case ${file##*/} in vmlinux*) kernel=$file ;; esac
+        done
+        [ -n "$kernel" ] || kernel=$(tests/oracle/fetch-kernel "$work/kernel") || echo "# kernel: cannot be fetched"
+        [ -z "$kernel" ] || input kernel "linux-image-cloud-amd64-dbg's ${kernel##*/}" "$kernel" "$kernel" --eu-addr2line 500
+fi
+
+for file; do
+        case ${file##*/} in
+        vmlinux*) ;;
+        *) wanted "${file##*/}" && input "${file##*/}" "given" "$file" "$file" ;;
+        esac
+done
