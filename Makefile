@@ -65,7 +65,7 @@ SYSTEM_LIBS := -ldw -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -ll
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
 LIBS_cairn := common sandbox http elf-image dwarf profile-formats debuginfo-store symbolizer parquet profile-store \
 	query server cli
-SYSTEM_cairn := -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
+SYSTEM_cairn := -ldw -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lcrypto -lm
 LIBS_cairn-agent := common sandbox http elf-image profile-formats unwind-tables agent
 SYSTEM_cairn-agent := -lseccomp -lbpf -lelf -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm

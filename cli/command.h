@@ -23,6 +23,7 @@ int command_query(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_flame(int argc, char **argv);
 int command_diff(int argc, char **argv);
+int command_why(int argc, char **argv);
 int command_import(int argc, char **argv);
 
 /*
@@ -33,6 +34,7 @@ int command_import(int argc, char **argv);
 int worker_symbols(int argc, char **argv);
 int worker_verify(int argc, char **argv);
 int worker_fetch(int argc, char **argv);
+int worker_explain(int argc, char **argv);
 int worker_elf(int argc, char **argv);
 int worker_objects(int argc, char **argv);
 

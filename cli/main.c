@@ -17,6 +17,7 @@ static const struct command commands[] = {
         { "serve", command_serve, "run the service" },
         { "debuginfo", command_debuginfo, "which objects are stored, and which are missing" },
         { "symbolize", command_symbolize, "names, files and lines of addresses of an ELF file" },
+        { "why", command_why, "how an address was resolved, or why it was not" },
         { "index", command_index, "put the symbols of ELF files into the index, or say what it has" },
         { "resymbolize", command_resymbolize, "look stored locations up again" },
         { "store", command_store, "say what the profile store holds" },
@@ -31,6 +32,7 @@ static const struct command commands[] = {
 static const struct command workers[] = {
         { "symbols", worker_symbols, "make a symbol table of ELF files" },
         { "verify", worker_verify, "say what an uploaded file is" },
+        { "explain", worker_explain, "say why addresses of ELF files are what they are" },
         { "elf", worker_elf, "answer a small question about an ELF file" },
         { "objects", worker_objects, "say which ELF files these are" },
         { "fetch", worker_fetch, "get one object from one upstream" },

@@ -67,13 +67,13 @@ static enum status file_source_ask(void *context, const uint64_t *addresses, siz
         (void)err;
         for (size_t i = 0; i < count; i++) {
                 const struct symbol_range *range = symbol_table_find(&s->table, addresses[i]);
-                struct answer a = { .address = addresses[i], .state = symbol_state_name(SYMBOL_OUTSIDE),
-                                    .frames = s->frames };
+                struct answer a = { .address = addresses[i], .frames = s->frames };
+                enum symbol_state state = range ? SYMBOL_RESOLVED : symbol_table_state(&s->table, addresses[i]);
 
+                a.state = symbol_state_name(state);
                 if (range) {
                         const struct symbol_chain *chain = &s->table.chains[range->chain];
 
-                        a.state = symbol_state_name(SYMBOL_RESOLVED);
                         a.frame_count = chain->frame_count;
                         if (a.frame_count > sizeof s->frames / sizeof *s->frames)
                                 a.frame_count = sizeof s->frames / sizeof *s->frames;

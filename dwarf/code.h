@@ -21,6 +21,7 @@ struct dwarf_scope {
         uint32_t name;      /* of the unit's names */
         uint32_t call_file; /* of the unit's line table, UINT32_MAX unknown */
         uint32_t call_line; /* 0 unknown */
+        uint32_t die;       /* its offset in .debug_info, which never exceeds 4 GiB */
 };
 
 /** Addresses of a scope. Where intervals overlap the one with the greater level is inside, else the later scope. */

@@ -34,9 +34,11 @@ enum dwarf_attribute {
         DW_AT_high_pc = 0x12,
         DW_AT_language = 0x13,
         DW_AT_comp_dir = 0x1b,
+        DW_AT_producer = 0x25,
         DW_AT_abstract_origin = 0x31,
         DW_AT_specification = 0x47,
         DW_AT_ranges = 0x55,
+        DW_AT_call_column = 0x57,
         DW_AT_call_file = 0x58,
         DW_AT_call_line = 0x59,
         DW_AT_signature = 0x69,
@@ -148,6 +150,7 @@ enum dwarf_line_extended {
         DW_LNE_end_sequence = 1,
         DW_LNE_set_address = 2,
         DW_LNE_define_file = 3,
+        DW_LNE_set_discriminator = 4,
 };
 enum dwarf_line_content {
         DW_LNCT_path = 1,

@@ -120,7 +120,7 @@ static bool read_machine(struct dwarf_line_header *h, struct dwarf_cursor *c)
 {
         h->min_instruction_length = dwarf_u8(c);
         h->max_operations = h->format.version >= 4 ? dwarf_u8(c) : 1;
-        dwarf_u8(c); /* whether rows are statements at first */
+        h->is_statement = dwarf_u8(c);
         h->line_base = (int8_t)dwarf_u8(c);
         h->line_range = dwarf_u8(c);
         h->opcode_base = dwarf_u8(c);

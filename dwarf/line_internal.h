@@ -8,6 +8,7 @@
 struct dwarf_line_header {
         struct dwarf_format format;
         uint8_t min_instruction_length, max_operations;
+        bool is_statement; /* rows are, until the program says otherwise */
         int8_t line_base;
         uint8_t line_range, opcode_base;
         const uint8_t *opcode_lengths; /* of opcodes 1 to opcode_base - 1 */

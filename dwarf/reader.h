@@ -65,6 +65,8 @@ enum status dwarf_names_resolve(struct dwarf_reader *r, struct dwarf_code *code)
  *         broken; in both cases code->misses_companion is set and r->main is the skeleton as before. ST_NO_MEMORY.
  */
 enum status dwarf_reader_enter_companion(struct dwarf_reader *r, struct dwarf_code *code) MUST_CHECK;
+/** Set r->main up for the companion that the code owns, as it was when it was read; r->main is its skeleton. */
+enum status dwarf_reader_return_to_companion(struct dwarf_reader *r, const struct dwarf_code *code) MUST_CHECK;
 /** Keep nothing of companions: who owns one may close it now. */
 void dwarf_reader_forget_companions(struct dwarf_reader *r);
 

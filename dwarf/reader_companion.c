@@ -136,3 +136,13 @@ enum status dwarf_reader_enter_companion(struct dwarf_reader *r, struct dwarf_co
         }
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
+
+enum status dwarf_reader_return_to_companion(struct dwarf_reader *r, const struct dwarf_code *code)
+{
+        const struct dwarf_context skeleton = r->main; /* its abbreviations are not looked at */
+        enum status st = enter_half(r, &code->companion->file, skeleton.dwo_id);
+
+        if (!st)
+                dwarf_context_inherit(&r->main, &skeleton);
+        return st;
+}

@@ -189,6 +189,7 @@ static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_
                 return;
         }
         inner.scope = add_scope(w, &(struct dwarf_scope){ .parent = DWARF_NO_SCOPE, .call_file = UINT32_MAX,
+                                                          .die = (uint32_t)offset,
                                                           .name = dwarf_origins_add(w->r, w->code, ref_of(w, offset)) });
         inner.inlined = 0;
         w->code->function_count++;
@@ -205,7 +206,7 @@ static uint32_t uint32_of(const struct dwarf_value *v, uint32_t otherwise)
 static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
 {
         struct dwarf_level inner = w->r->levels[w->top];
-        struct dwarf_scope s = { .parent = inner.scope };
+        struct dwarf_scope s = { .parent = inner.scope, .die = (uint32_t)offset };
         struct dwarf_die d;
         dwarf_ref origin;
 

@@ -20,6 +20,10 @@ static struct metric unresolved[SYMBOL_STATE_COUNT] = {
         [SYMBOL_PENDING] = UNRESOLVED("reason=\"pending\""),
         [SYMBOL_FAILED] = UNRESOLVED("reason=\"failed\""),
         [SYMBOL_OUTSIDE] = UNRESOLVED("reason=\"outside\""),
+        [SYMBOL_NO_ADDRESS] = UNRESOLVED("reason=\"no_address\""),
+        [SYMBOL_STRIPPED] = UNRESOLVED("reason=\"stripped\""),
+        [SYMBOL_UNCOVERED] = UNRESOLVED("reason=\"uncovered\""),
+        [SYMBOL_NOT_IN_OBJECT] = UNRESOLVED("reason=\"not_in_object\""),
 };
 
 struct flush {
@@ -314,7 +318,8 @@ static enum status wanted_ids(struct flush *f, struct build_id **ret, size_t *co
         for (size_t i = 0; i < f->row_count; i++) { /* sorted by build-id */
                 const struct build_id *id = &f->rows[i].shown.build_id;
 
-                if (f->rows[i].state == SYMBOL_NO_DEBUGINFO && (!n || !build_id_equal(&ids[n - 1], id)))
+                if ((f->rows[i].state == SYMBOL_NO_DEBUGINFO || f->rows[i].state == SYMBOL_STRIPPED) &&
+                    (!n || !build_id_equal(&ids[n - 1], id)))
                         ids[n++] = *id;
         }
         *ret = ids;

@@ -83,9 +83,10 @@ enum status location_row_of_batch(struct location_row *row, const struct batch_l
                 if (!frames[i].function || !frames[i].linkage_name || !frames[i].file)
                         return error_no_memory(err);
         }
-        set_state(row, what->frame_count          ? SYMBOL_SENDER
-                       : row->shown.build_id.size ? SYMBOL_NO_DEBUGINFO
-                                                  : SYMBOL_NO_BUILD_ID);
+        set_state(row, what->frame_count           ? SYMBOL_SENDER
+                       : !row->shown.build_id.size ? SYMBOL_NO_BUILD_ID
+                       : can_be_looked_up(row)     ? SYMBOL_NO_DEBUGINFO
+                                                   : SYMBOL_NO_ADDRESS);
         return ST_OK;
 }
 

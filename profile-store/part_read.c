@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "symbolizer/symbol_reason.h"
 
 enum status part_file_open(const struct table_part *part, struct part_file *ret, struct error *err)
 {
@@ -164,11 +165,9 @@ static const char *text_at(struct location_columns *c, int which, uint64_t i)
 
 static enum symbol_state state_of(const char *name)
 {
-        for (int s = 0; s < SYMBOL_STATE_COUNT; s++) {
-                if (strcmp(symbol_state_name(s), name) == 0)
-                        return s;
-        }
-        return SYMBOL_NO_DEBUGINFO;
+        enum symbol_state state;
+
+        return symbol_state_parse(name, &state) ? state : SYMBOL_NO_DEBUGINFO;
 }
 
 static enum profile_address_kind kind_of(const char *name)

@@ -2,11 +2,13 @@
 #include <string.h>
 
 #include "profile-store/scan_internal.h"
+#include "symbolizer/symbol_reason.h"
 
 static bool is_resolved(const struct scan_location *l)
 {
-        return strcmp(l->state, symbol_state_name(SYMBOL_RESOLVED)) == 0 ||
-               strcmp(l->state, symbol_state_name(SYMBOL_SENDER)) == 0;
+        enum symbol_state state;
+
+        return symbol_state_parse(l->state, &state) && !symbol_state_is_reason(state);
 }
 
 /* Objects are told apart by build-id, or by path where there is none, and by the reason. */

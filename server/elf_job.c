@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "common/file.h"
@@ -15,13 +16,14 @@
 static enum status ask(const char *const *args, int fd, const char *dir, const atomic_bool *cancel, int *out_ret,
                        struct error *err)
 {
-        _cleanup_close_ int out = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        _cleanup_close_ int out = dir ? open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) :
+                                        memfd_create("elf-answer", MFD_CLOEXEC);
         const int fds[] = { fd, out };
         struct worker_job job = { .args = args, .fds = fds, .fd_count = 2, .cpu_s = JOB_CPU_S, .cancel = cancel };
         enum status st;
 
         if (out < 0)
-                return error_os(err, errno, "cannot create a temporary file in '%s'", dir);
+                return error_os(err, errno, "cannot create a temporary file in '%s'", dir ? dir : "memory");
         st = worker_run(&job, err);
         if (st)
                 return st;

@@ -20,7 +20,7 @@ struct elf_supplement {
         struct build_id needed;
 };
 
-/** @param dir takes temporary files. */
+/** @param dir takes temporary files; NULL: the answer is kept in memory. */
 enum status elf_job_supplement(int fd, const char *dir, const atomic_bool *cancel, struct elf_supplement *ret,
                                struct error *err) MUST_CHECK;
 

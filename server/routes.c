@@ -6,7 +6,7 @@
 static const struct route_table *const tables[] = {
         &status_routes,    &ingest_routes,    &pprof_routes, &upload_routes,
         &debuginfod_routes, &debuginfo_routes, &table_routes, &symbolize_routes,
-        &symbolicate_routes, &query_routes,
+        &symbolicate_routes, &query_routes,    &why_routes,
 };
 
 static void refuse_change(struct http_request *req, void *context)

@@ -23,6 +23,13 @@ struct wishes {
         pthread_t thread;
 };
 
+/* Nothing of it is here, or nothing that helps. */
+static bool is_wanted(const char *state)
+{
+        return strcmp(state, symbol_state_name(SYMBOL_NO_DEBUGINFO)) == 0 ||
+               strcmp(state, symbol_state_name(SYMBOL_STRIPPED)) == 0;
+}
+
 static enum status find_missing(struct wishes *w, struct build_id **ret, size_t *count_ret, struct error *err)
 {
         const struct scan_filter filter = { .from_unix_ns = wall_clock_ns() - WINDOW_NS, .to_unix_ns = INT64_MAX };
@@ -37,7 +44,7 @@ static enum status find_missing(struct wishes *w, struct build_id **ret, size_t 
         st = store_scan_missing(scan, &filter, &missing, &count, err);
         ids = st ? NULL : calloc(count + 1, sizeof *ids);
         for (size_t i = 0; ids && i < count; i++)
-                if (missing[i].build_id.size && strcmp(missing[i].state, symbol_state_name(SYMBOL_NO_DEBUGINFO)) == 0)
+                if (missing[i].build_id.size && is_wanted(missing[i].state))
                         ids[n++] = missing[i].build_id;
         store_scan_end(scan);
         if (st)

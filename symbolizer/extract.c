@@ -11,6 +11,7 @@
 #include "symbolizer/extract_displace.h"
 #include "symbolizer/extract_mini.h"
 #include "symbolizer/extract_notes.h"
+#include "symbolizer/extract_observer.h"
 #include "symbolizer/extract_symbols.h"
 #include "symbolizer/source_go.h"
 #include "symbolizer/source_plt.h"
@@ -288,11 +289,16 @@ static enum status add_segments(const struct files *f, struct symbol_table *t, s
         return ST_OK;
 }
 
+static struct dwarf_companions companions_of(const struct files *f)
+{
+        return (struct dwarf_companions){ .package = f->package.index.rows ? &f->package : NULL, .dwo = f->dwo };
+}
+
 /* @param wanted becomes NULL when all was read. */
 static enum status add_dwarf(struct files *f, const struct code_map *code, const struct wanted **wanted,
                              struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
 {
-        const struct dwarf_companions companions = { .package = f->package.index.rows ? &f->package : NULL, .dwo = f->dwo };
+        const struct dwarf_companions companions = companions_of(f);
         const struct elf_image *img = best(f);
         struct dwarf_summary dwarf = { .quality = QUALITY_NONE };
         struct error reason;
@@ -334,8 +340,26 @@ static enum status add_others(struct files *f, const struct code_map *code, cons
         return st ? st : add_plt(f, b, quality, err);
 }
 
+static const struct elf_image *or_null(const struct elf_image *img)
+{
+        return is_open(img) ? img : NULL;
+}
+
+static enum status show(const struct files *f, const struct code_map *code, const struct symbol_table *t,
+                        const struct extract_observer *o, struct error *err)
+{
+        const struct dwarf_companions companions = companions_of(f);
+        const struct extract_view v = { .debuginfo = or_null(&f->debuginfo), .executable = or_null(&f->executable),
+                                        .best = best(f), .altlink = altlink_of(f, best(f)), .mini = or_null(&f->mini),
+                                        .code = code, .displacement = displacement_of(f, best(f)),
+                                        .companions = &companions };
+
+        return o->done(o->context, &v, t, err);
+}
+
 static enum status extract(struct files *f, struct code_map *code, const struct wanted *wanted,
-                           struct symbol_table_builder *b, struct symbol_table *t, struct error *err)
+                           struct symbol_table_builder *b, const struct extract_observer *o, struct symbol_table *t,
+                           struct error *err)
 {
         enum symbol_quality quality = QUALITY_NONE;
         uint64_t displacement = displacement_of(f, best(f));
@@ -347,6 +371,10 @@ static enum status extract(struct files *f, struct code_map *code, const struct 
         st = add_dwarf(f, code, &wanted, b, &quality, err);
         if (displacement)
                 extract_displace(b, code, displacement);
+        if (!st && o) {
+                symbol_table_builder_settle(b);
+                st = o->dwarf(o->context, b, err);
+        }
         if (!st && !(wanted && all_named(b, wanted)))
                 st = add_others(f, code, wanted, b, &quality, err);
         if (st)
@@ -362,10 +390,18 @@ static enum status extract(struct files *f, struct code_map *code, const struct 
                 t->build_id = f->debuginfo.build_id.size ? f->debuginfo.build_id : f->executable.build_id;
                 st = add_segments(f, t, err);
         }
+        if (!st && o)
+                st = show(f, code, t, o, err);
         return st;
 }
 
 enum status symbol_table_extract(const struct extract_inputs *in, struct symbol_table *ret, struct error *err)
+{
+        return symbol_table_extract_watched(in, NULL, ret, err);
+}
+
+enum status symbol_table_extract_watched(const struct extract_inputs *in, const struct extract_observer *observer,
+                                         struct symbol_table *ret, struct error *err)
 {
         struct files f = { 0 };
         struct code_map code = { 0 };
@@ -378,7 +414,7 @@ enum status symbol_table_extract(const struct extract_inputs *in, struct symbol_
         if (!st)
                 st = code_map_from_image(best(&f), &code, err);
         if (!st)
-                st = extract(&f, &code, in->wanted, &b, &t, err);
+                st = extract(&f, &code, in->wanted, &b, observer, &t, err);
         symbol_table_builder_deinit(&b);
         code_map_deinit(&code);
         files_close(&f);

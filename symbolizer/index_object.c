@@ -123,6 +123,26 @@ enum status index_object_put(struct index_write *w, const struct build_id *id, c
         return st ? st : index_write_put(w, w->index->objects, id->bytes, id->size, b.data, b.size, 0, err);
 }
 
+bool index_object_has_bytes(const struct index_object *o)
+{
+        for (uint32_t i = 0; i < o->segment_count; i++)
+                if (load_le64(o->segments + (size_t)i * SEGMENT_BYTES + 8))
+                        return true;
+        return false;
+}
+
+bool index_object_holds(const struct index_object *o, uint64_t address)
+{
+        for (uint32_t i = 0; i < o->segment_count; i++) {
+                const uint8_t *s = o->segments + (size_t)i * SEGMENT_BYTES;
+                uint64_t begin = load_le64(s + 16);
+
+                if (address >= begin && address - begin < load_le64(s + 8))
+                        return true;
+        }
+        return false;
+}
+
 bool index_object_translate(const struct index_object *o, uint64_t file_offset, uint64_t *address_ret)
 {
         for (uint32_t i = 0; i < o->segment_count; i++) {

@@ -35,6 +35,12 @@ enum status index_object_put(struct index_write *w, const struct build_id *id, c
                              const struct symbol_segment *segments, uint32_t segment_count,
                              struct error *err) MUST_CHECK;
 
+/** Is it known what is loaded from the file? A debug file alone has segments without bytes. */
+bool index_object_has_bytes(const struct index_object *o);
+
+/** Does a segment that is loaded from the file hold the address? */
+bool index_object_holds(const struct index_object *o, uint64_t address);
+
 /** Address of a file offset; false when no segment holds it. */
 bool index_object_translate(const struct index_object *o, uint64_t file_offset, uint64_t *address_ret);
 

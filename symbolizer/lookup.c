@@ -103,6 +103,8 @@ static void open_object(struct lookup *l, struct lookup_object *slot)
                 slot->state = SYMBOL_PENDING;
         else if (o->state == OBJECT_FAILED)
                 slot->state = SYMBOL_FAILED;
+        else if (o->state == OBJECT_INDEXED)
+                slot->state = SYMBOL_STRIPPED;
         else
                 slot->state = SYMBOL_NO_DEBUGINFO;
 }
@@ -193,7 +195,7 @@ static bool assign(struct lookup *l)
                 state = object->state;
                 if (key->is_file_offset && !index_object_translate(&object->object, address, &address) &&
                     state == SYMBOL_RESOLVED)
-                        state = SYMBOL_OUTSIDE;
+                        state = index_object_has_bytes(&object->object) ? SYMBOL_NOT_IN_OBJECT : SYMBOL_OUTSIDE;
                 if (state != SYMBOL_RESOLVED) {
                         l->results[i] = (struct symbol_result){ state, object->object.quality, object->object.number,
                                                                 address, 0, 0 };
@@ -279,6 +281,7 @@ enum status lookup_run(struct lookup *l, struct error *err)
                         if (!g->sorted)
                                 lookup_sort(elements, l->tmp, g->count);
                         st = lookup_walk(l, g, elements, err);
+                        lookup_tell_gaps(l, g, elements);
                         elements += g->count;
                 }
         }

@@ -24,15 +24,19 @@
 struct symbol_index;
 struct symbol_view;
 
-/** Why a key has no frames; SYMBOL_RESOLVED when it has. The names are public (tables, metrics, JSON). */
+/** Why a key has no frames; SYMBOL_RESOLVED when it has. The names are public (tables, metrics, JSON): docs/reasons.md. */
 enum symbol_state {
         SYMBOL_RESOLVED = 0,       /* "resolved" */
         SYMBOL_NO_BUILD_ID,        /* "no_build_id": the mapping was not identified */
         SYMBOL_NO_DEBUGINFO,       /* "no_debuginfo": nobody uploaded this object and no upstream had it (yet) */
         SYMBOL_PENDING,            /* "pending": stored, waiting for the indexer */
         SYMBOL_FAILED,             /* "failed": its debuginfo could not be read; the objects record says why */
-        SYMBOL_OUTSIDE,            /* "outside": the object is indexed, but no range covers the address */
+        SYMBOL_OUTSIDE,            /* "outside": no range covers the address, and whether it is in the object is not known */
         SYMBOL_SENDER,             /* "sender": frames were sent with the sample */
+        SYMBOL_NO_ADDRESS,         /* "no_address": the sender gave an object and nothing to look up */
+        SYMBOL_STRIPPED,           /* "stripped": the object is indexed and has no range at all */
+        SYMBOL_UNCOVERED,          /* "uncovered": in a loaded segment of the object, but no range covers it */
+        SYMBOL_NOT_IN_OBJECT,      /* "not_in_object": in none of the object's loaded segments */
         SYMBOL_STATE_COUNT,
 };
 const char *symbol_state_name(enum symbol_state s);

@@ -85,6 +85,7 @@ struct lookup {
         struct lookup_known known; /* the view's, while the lookup runs */
         uint32_t *group_of;      /* of each element; not written while there is one group only */
         uint64_t *elements, *tmp;
+        bool has_gaps;           /* a key of the group that is walked has the state SYMBOL_OUTSIDE */
 };
 
 struct lookup lookup_slice(struct symbol_view *view, const struct symbol_key *keys, size_t first, size_t count,
@@ -116,6 +117,12 @@ bool lookup_rows(struct lookup *l, const struct block_rows *rows, const struct l
  * False without memory.
  */
 bool lookup_seeks(struct lookup *l, const struct block *block, const struct lookup_keys *k, uint32_t *done) MUST_CHECK;
+
+/* Why an address that no range of the object covers has none. */
+enum symbol_state lookup_gap_state(const struct index_object *o, uint64_t address);
+
+/* Put that in place of SYMBOL_OUTSIDE in the results of a group that was walked. */
+void lookup_tell_gaps(struct lookup *l, const struct lookup_group *g, const uint64_t *elements);
 
 #define LOOKUP_SLICE_LEAST 4096 /* keys that are worth a thread */
 

@@ -11,6 +11,10 @@ static const char *const state_names[] = {
         [SYMBOL_FAILED] = "failed",
         [SYMBOL_OUTSIDE] = "outside",
         [SYMBOL_SENDER] = "sender",
+        [SYMBOL_NO_ADDRESS] = "no_address",
+        [SYMBOL_STRIPPED] = "stripped",
+        [SYMBOL_UNCOVERED] = "uncovered",
+        [SYMBOL_NOT_IN_OBJECT] = "not_in_object",
 };
 
 static const char *const object_state_names[] = {

@@ -61,6 +61,7 @@ bool lookup_rows(struct lookup *l, const struct block_rows *rows, const struct l
         uint32_t room = 1 + (rows->depth_max > BLOCK_CHAIN ? rows->depth_max : BLOCK_CHAIN);
         struct symbol_result answer = k->answer;
         uint16_t found[MERGE_KEYS];
+        bool gaps = false;
 
         for (uint32_t first = 0; first < k->count; first += MERGE_KEYS) {
                 uint32_t count = k->count - first < MERGE_KEYS ? k->count - first : MERGE_KEYS;
@@ -79,10 +80,12 @@ bool lookup_rows(struct lookup *l, const struct block_rows *rows, const struct l
                         last = found[i];
                         answer.frame_count = frame_count;
                         answer.state = frame_count ? SYMBOL_RESOLVED : SYMBOL_OUTSIDE;
+                        gaps |= !frame_count;
                         answer.address = k->high | element >> 32;
                         put_result(l, &answer, element);
                 }
         }
+        l->has_gaps |= gaps;
         return true;
 }
 
@@ -107,6 +110,7 @@ bool lookup_seeks(struct lookup *l, const struct block *block, const struct look
                         answer.first_frame = (uint32_t)l->frame_count;
                         answer.frame_count = count;
                         answer.state = count ? SYMBOL_RESOLVED : SYMBOL_OUTSIDE;
+                        l->has_gaps |= !count;
                         l->frame_count += count;
                 }
                 answer.address = k->high | element >> 32;

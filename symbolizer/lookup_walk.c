@@ -52,6 +52,7 @@ static void answer_until(struct walk *w, uint64_t last, enum symbol_state state)
                 put_result(w, w->elements[w->at], state, 0, 0);
                 w->l->damaged_count += state == SYMBOL_FAILED;
         }
+        w->l->has_gaps |= state == SYMBOL_OUTSIDE;
 }
 
 /* Whether a value's checksum was verified in this view. */

@@ -117,3 +117,19 @@ const struct symbol_range *symbol_table_find(const struct symbol_table *t, uint6
         }
         return low < t->range_count && t->ranges[low].start <= address ? &t->ranges[low] : NULL;
 }
+
+enum symbol_state symbol_table_state(const struct symbol_table *t, uint64_t address)
+{
+        bool has_bytes = false;
+
+        if (symbol_table_find(t, address))
+                return SYMBOL_RESOLVED;
+        if (!t->range_count)
+                return SYMBOL_STRIPPED;
+        for (uint32_t i = 0; i < t->segment_count; i++) {
+                if (address >= t->segments[i].address && address - t->segments[i].address < t->segments[i].file_size)
+                        return SYMBOL_UNCOVERED;
+                has_bytes |= t->segments[i].file_size != 0;
+        }
+        return has_bytes ? SYMBOL_NOT_IN_OBJECT : SYMBOL_OUTSIDE; /* a debug file alone has segments without bytes */
+}

@@ -96,6 +96,9 @@ enum status symbol_table_check(const struct symbol_table *t, struct error *err) 
 /** What of the object could not be read; "" when nothing is missing. */
 const char *symbol_table_partial(const struct symbol_table *t);
 
+/** Whether a range covers address, or why none does. */
+enum symbol_state symbol_table_state(const struct symbol_table *t, uint64_t address);
+
 /** The range that covers address, or NULL. */
 const struct symbol_range *symbol_table_find(const struct symbol_table *t, uint64_t address);
 

@@ -215,7 +215,7 @@ fi
 "$cairn" symbolize -e prog --verbose ffffffffff > got 2> err
 printf '??\n??:0\n' > want.unknown
 same "an unknown address is ?? and ??:0" want.unknown got
-grep -q '0xffffffffff: outside' err
+grep -q '0xffffffffff: not_in_object' err
 ok $? "and --verbose says why"
 code() { # CODE NAME COMMAND...
         want_code=$1

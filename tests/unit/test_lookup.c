@@ -82,7 +82,7 @@ static bool agrees(struct symbol_view *view, const struct symbol_table *t, uint6
         const struct symbol_chain *chain = range ? &t->chains[range->chain] : NULL;
 
         if (r->address != address || r->quality != t->quality || r->generation == 0 ||
-            r->state != (range ? SYMBOL_RESOLVED : SYMBOL_OUTSIDE) ||
+            r->state != symbol_table_state(t, address) ||
             r->frame_count != (range ? chain->frame_count : 0))
                 return false;
         for (uint32_t k = 0; k < r->frame_count; k++)
@@ -359,7 +359,7 @@ START_TEST(file_offsets_are_translated_by_the_segments)
         look_up(view, keys, 3, &batch);
         check_result(view, &t, 0x401005, &batch, 0);
         check_result(view, &t, 0x401005, &batch, 2);
-        ck_assert_int_eq(batch.results[1].state, SYMBOL_OUTSIDE);
+        ck_assert_int_eq(batch.results[1].state, SYMBOL_NOT_IN_OBJECT);
         symbol_view_end(view);
         symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
@@ -410,7 +410,7 @@ START_TEST(view_keeps_its_generation_while_the_object_is_reloaded)
 }
 END_TEST
 
-START_TEST(table_without_ranges_is_no_debuginfo_with_a_generation)
+START_TEST(table_without_ranges_is_stripped_with_a_generation)
 {
         struct symbol_index *index = new_index();
         char strings[] = "";
@@ -422,7 +422,7 @@ START_TEST(table_without_ranges_is_no_debuginfo_with_a_generation)
 
         view = begin(index);
         look_up(view, &key, 1, &batch);
-        ck_assert_int_eq(batch.results[0].state, SYMBOL_NO_DEBUGINFO);
+        ck_assert_int_eq(batch.results[0].state, SYMBOL_STRIPPED);
         ck_assert_uint_eq(batch.results[0].generation, generation);
         symbol_view_end(view);
         symbol_batch_deinit(&batch);
@@ -605,6 +605,6 @@ TEST_SUITE("lookup", dense_and_sparse_batches_agree_with_the_table, several_thre
            single_keys_agree_with_the_table, mixed_objects_are_answered_in_the_callers_order,
            file_offsets_are_translated_by_the_segments, empty_batch_is_answered_and_batches_are_reusable,
            view_keeps_its_generation_while_the_object_is_reloaded,
-           table_without_ranges_is_no_debuginfo_with_a_generation, damaged_block_costs_its_own_keys_alone,
+           table_without_ranges_is_stripped_with_a_generation, damaged_block_costs_its_own_keys_alone,
            damaged_object_record_fails_its_keys_and_a_load_repairs_it, damaged_string_page_is_bad_data,
            readable_names_are_made_once_and_plain_ones_are_shared, sort_orders_by_the_upper_half)

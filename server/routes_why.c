@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /api/v1/why: docs/formats/why.md */
+#include <string.h>
+
+#include "common/metrics.h"
+#include "common/options.h"
+#include "server/server_internal.h"
+#include "server/why.h"
+#include "symbolizer/explain.h"
+
+#define JOBS_MAX 2
+
+static struct metric reports = METRIC_COUNTER("cairn_why_reports_total", "Reports on how addresses are resolved.", "");
+static _Atomic unsigned jobs;
+
+/* "0x10,0x20": the parameter's text is the request's. */
+static enum status read_addresses(const char *text, uint64_t *addresses, size_t *count_ret, struct error *err)
+{
+        size_t count = 0;
+
+        if (!text || !*text)
+                return error_set(err, ST_USAGE, "say address=0x..., several with commas between them");
+        while (text) {
+                const char *comma = strchr(text, ',');
+                size_t n = comma ? (size_t)(comma - text) : strlen(text);
+                char one[20];
+
+                if (count == EXPLAIN_ADDRESSES_MAX)
+                        return error_set(err, ST_USAGE, "more than %d addresses; ask several times", EXPLAIN_ADDRESSES_MAX);
+                snprintf(one, sizeof one, "%.*s", n < sizeof one ? (int)n : (int)sizeof one, text);
+                if (n >= sizeof one || !parse_hex(one, &addresses[count++]))
+                        return error_set(err, ST_USAGE, "'%s' is no hexadecimal address", one);
+                text = comma ? comma + 1 : NULL;
+        }
+        *count_ret = count;
+        return ST_OK;
+}
+
+static bool is_true(const char *value)
+{
+        return value && (strcmp(value, "true") == 0 || strcmp(value, "1") == 0);
+}
+
+static enum status answer(struct http_request *req, struct server *s, struct buf *ret, struct error *err)
+{
+        const char *hex = http_query(req, "build_id");
+        uint64_t addresses[EXPLAIN_ADDRESSES_MAX];
+        struct why_question q = { .addresses = addresses, .second_opinion = is_true(http_query(req, "second_opinion")),
+                                  .cancel = http_server_stopping(req) };
+        struct build_id id;
+        enum status st;
+
+        if (!s->symbols)
+                return error_set(err, ST_NOT_FOUND, "this read-only service has no symbol index; ask one that has");
+        if (!hex || !build_id_from_hex(&id, hex, strlen(hex)))
+                return error_set(err, ST_USAGE, "'%.130s' is no build-id", hex ? hex : "(none)");
+        st = read_addresses(http_query(req, "address"), addresses, &q.count, err);
+        if (st)
+                return st;
+        if (atomic_fetch_add(&jobs, 1) >= JOBS_MAX)
+                st = error_set(err, ST_BUSY, "%d reports are being made; ask again", JOBS_MAX);
+        else
+                st = why_stored(s->symbols, s->objects, &id, &q, ret, err);
+        atomic_fetch_sub(&jobs, 1);
+        return st;
+}
+
+static void why(struct http_request *req, void *context)
+{
+        struct buf body;
+        struct error err;
+        enum status st;
+
+        buf_init(&body, 2 * EXPLAIN_REPORT_BYTES_MAX);
+        st = answer(req, context, &body, &err);
+        if (!st) {
+                metric_add(&reports, 1);
+                respond_json(req, &body);
+                return;
+        }
+        buf_deinit(&body);
+        http_fail(req, st, &err);
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/api/v1/why", .scope = SCOPE_READ, .handle = why, .slow = true },
+};
+const struct route_table why_routes = ROUTE_TABLE(routes);
