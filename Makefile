@@ -131,6 +131,9 @@ $(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT) $(ALL_LIBS
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(link_test) -Wl,--no-as-needed -lcheck -lsubunit -lrt -lm
 
+# It starts the program itself as its worker.
+$(O)/tests/unit/test_hostile: | $(O)/cairn
+
 $(FUZZ_REPLAYS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/driver.o $(ALL_LIBS)
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(link_test)

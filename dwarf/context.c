@@ -141,6 +141,8 @@ static enum status use_abbrevs(struct dwarf_context *x, uint64_t last)
         const struct dwarf_sections *s = &x->file->sections;
         enum status st;
 
+        if (!dwarf_object_spend(x->object, DWARF_BUDGET_ABBREV, 1))
+                return ST_TOO_BIG;
         st = last ? dwarf_abbrevs_read_until(t, s, u->abbrev_offset, &u->format, last) :
                     dwarf_abbrevs_read(t, s, u->abbrev_offset, &u->format);
         if (!dwarf_object_spend(x->object, DWARF_BUDGET_ABBREV, t->bytes))

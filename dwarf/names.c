@@ -20,8 +20,10 @@ static const struct dwarf_outline *outline_of(struct dwarf_reader *r, const stru
         outline = dwarf_file_outline(x->file, x->unit);
         if (outline)
                 return outline;
-        if (!dwarf_object_spend(r->object, DWARF_BUDGET_INFO, x->unit->end - x->unit->offset))
+        if (!dwarf_object_spend(r->object, DWARF_BUDGET_INFO, x->unit->end - x->unit->offset)) {
+                r->names_damage = ST_TOO_BIG;
                 return NULL;
+        }
         outline = calloc(1, sizeof *outline);
         if (!outline)
                 return NULL;

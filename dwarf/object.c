@@ -8,12 +8,20 @@ static int64_t bytes(const struct dwarf_sections *s, enum dwarf_section_id id, u
         return (int64_t)(s->data[id].size * times);
 }
 
+static int64_t range_entries(const struct dwarf_sections *s)
+{
+        int64_t n = bytes(s, DWARF_RANGES, LIMIT_DWARF_REREAD) + bytes(s, DWARF_RNGLISTS, LIMIT_DWARF_REREAD);
+
+        return n < LIMIT_DWARF_RANGE_ENTRIES ? n : LIMIT_DWARF_RANGE_ENTRIES;
+}
+
 static void add_budgets(struct dwarf_object *o, const struct dwarf_sections *s)
 {
         const struct { enum dwarf_budget what; int64_t n; } added[] = {
                 { DWARF_BUDGET_ABBREV, bytes(s, DWARF_ABBREV, LIMIT_DWARF_ABBREV_REREAD) },
                 { DWARF_BUDGET_LINE, bytes(s, DWARF_LINE, LIMIT_DWARF_REREAD) },
                 { DWARF_BUDGET_INFO, bytes(s, DWARF_INFO, LIMIT_DWARF_REREAD) },
+                { DWARF_BUDGET_RANGES, range_entries(s) },
         };
 
         for (size_t i = 0; i < sizeof added / sizeof *added; i++)
@@ -45,8 +53,8 @@ enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf
                 return st;
         }
         ret->budgets[DWARF_BUDGET_ABBREV] = (int64_t)KiB(64) * LIMIT_DWARF_ABBREV_REREAD;
-        ret->budgets[DWARF_BUDGET_LINE] = ret->budgets[DWARF_BUDGET_INFO] = (int64_t)KiB(64) * LIMIT_DWARF_REREAD;
-        ret->budgets[DWARF_BUDGET_RANGES] = LIMIT_DWARF_RANGE_ENTRIES;
+        ret->budgets[DWARF_BUDGET_LINE] = ret->budgets[DWARF_BUDGET_INFO] = ret->budgets[DWARF_BUDGET_RANGES] =
+                (int64_t)KiB(64) * LIMIT_DWARF_REREAD;
         ret->budgets[DWARF_BUDGET_COMPANIONS] = LIMIT_DWARF_COMPANION_BYTES;
         add_budgets(ret, &ret->main.sections);
         add_budgets(ret, &ret->alt.sections);

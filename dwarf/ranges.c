@@ -147,8 +147,10 @@ bool dwarf_ranges_next(struct dwarf_ranges *r, uint64_t *start_ret, uint64_t *en
                 found = !is_dead(r->context, r->start);
         }
         while (!found && r->is_list && !r->list.failed) {
-                if (!dwarf_object_spend(r->context->object, DWARF_BUDGET_RANGES, 1))
+                if (!dwarf_object_spend(r->context->object, DWARF_BUDGET_RANGES, 1)) {
+                        r->is_cut = true;
                         return false;
+                }
                 found = r->context->unit->format.version >= 5 ? entry(r) : pair(r);
         }
         if (found) {

@@ -16,6 +16,7 @@ struct dwarf_ranges {
         uint64_t base, start, end;
         bool is_list, is_single;
         bool is_base_dead; /* the linker dropped what the base belonged to */
+        bool is_cut;       /* the budget was used up */
 };
 
 /** Start with the values of a DIE; one without addresses has no ranges. */

@@ -74,6 +74,7 @@ struct dwarf_context *dwarf_reader_context(struct dwarf_reader *r, dwarf_ref ref
         uint64_t offset = ref & ~DWARF_REF_ALT;
         const struct dwarf_unit *unit = r->main.unit;
         struct dwarf_context *x = &r->main;
+        enum status st;
 
         if (unit && !(ref & DWARF_REF_ALT) && offset >= unit->first_die && offset < unit->end)
                 return x;
@@ -83,7 +84,10 @@ struct dwarf_context *dwarf_reader_context(struct dwarf_reader *r, dwarf_ref ref
         x = &r->others[(uintptr_t)unit / sizeof *unit % DWARF_OTHER_CONTEXTS];
         if (x->unit == unit)
                 return x;
-        return dwarf_context_enter(x, r->object, file, unit) ? NULL : x;
+        st = dwarf_context_enter(x, r->object, file, unit);
+        if (st)
+                r->names_damage = st;
+        return st ? NULL : x;
 }
 
 /* Only what stops everything is handed on; the rest is damage. */
@@ -114,7 +118,11 @@ static enum status read_unit(struct dwarf_reader *r, struct dwarf_code *code)
         r->outline.qualifier_count = r->outline.declared_count = 0;
         dwarf_origins_clear(&r->origins);
         st = settle(code, dwarf_walk(r, &r->main, &r->outline, code));
-        return st ? st : dwarf_names_resolve(r, code);
+        if (st)
+                return st;
+        r->names_damage = ST_OK;
+        st = dwarf_names_resolve(r, code);
+        return st ? st : settle(code, r->names_damage);
 }
 
 enum status dwarf_reader_unit(struct dwarf_reader *r, size_t i, struct dwarf_code *code)

@@ -40,6 +40,7 @@ struct dwarf_reader {
         size_t ref_capacity;
         uint32_t *by_ref;           /* owned; the names in the order of their DIEs */
         size_t by_ref_capacity;
+        enum status names_damage;   /* why some of the unit's names are missing */
         struct dwarf_level levels[LIMIT_DIE_DEPTH];
 };
 

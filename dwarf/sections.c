@@ -53,6 +53,7 @@ void dwarf_sections_set(struct dwarf_sections *s, enum dwarf_section_id id, cons
 enum status dwarf_sections_load(const struct elf_image *img, enum dwarf_flavour flavour, struct dwarf_sections *ret,
                                 struct error *err)
 {
+        size_t room = LIMIT_SECTION_UNPACKED_BYTES; /* of all together */
         struct dwarf_sections s;
 
         dwarf_sections_init(&s, img->big_endian);
@@ -64,7 +65,7 @@ enum status dwarf_sections_load(const struct elf_image *img, enum dwarf_flavour 
 
                 if (!section || !elf_section_has_content(section))
                         continue;
-                st = elf_section_data(img, section, LIMIT_SECTION_UNPACKED_BYTES, &d, &broken);
+                st = elf_section_data(img, section, room, &d, &broken);
                 if (st == ST_NO_MEMORY) {
                         dwarf_sections_free(&s);
                         return error_no_memory(err);
@@ -74,6 +75,7 @@ enum status dwarf_sections_load(const struct elf_image *img, enum dwarf_flavour 
                                 s.damage = broken;
                         continue;
                 }
+                room -= d.owned ? d.size : 0;
                 dwarf_sections_set(&s, (enum dwarf_section_id)i, &d);
         }
         *ret = s;

@@ -22,6 +22,7 @@ struct walk {
         bool qualifies;          /* C++ */
         uint32_t top;            /* of the levels */
         uint64_t dead;           /* open subtrees, one in the other, without anything of interest */
+        bool is_cut;             /* something is too deep or too much, and was left out */
         enum status failed;
 };
 
@@ -91,12 +92,18 @@ static inline void pass_children(struct walk *w, const struct dwarf_abbrev *a, u
                 w->dead++;
 }
 
+static void leave_out_children(struct walk *w)
+{
+        w->is_cut = true;
+        w->dead++;
+}
+
 static inline void enter_children(struct walk *w, const struct dwarf_abbrev *a, const struct dwarf_level *inner)
 {
         if (!a->has_children)
                 return;
         if (w->top + 1 == LIMIT_DIE_DEPTH)
-                w->dead++;
+                leave_out_children(w);
         else
                 w->r->levels[++w->top] = *inner;
 }
@@ -142,6 +149,7 @@ static bool add_intervals(struct walk *w, const struct dwarf_die *d, uint32_t sc
                 code->intervals[code->interval_count++] = (struct dwarf_interval){ start, end, scope, w->top };
                 found = true;
         }
+        w->is_cut |= ranges.is_cut;
         return found;
 }
 
@@ -214,6 +222,7 @@ static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t
         if (w->c.failed)
                 return;
         if (!w->code || inner.scope == DWARF_NO_SCOPE || inner.inlined >= LIMIT_INLINE_DEPTH - 1) {
+                w->is_cut |= inner.inlined >= LIMIT_INLINE_DEPTH - 1;
                 pass_children(w, a, sibling_of(w, &d));
                 return;
         }
@@ -309,5 +318,5 @@ enum status dwarf_walk(struct dwarf_reader *r, const struct dwarf_context *x, st
                 else
                         visit(&w, a, offset);
         }
-        return w.failed ? w.failed : w.c.failed ? ST_BAD_DATA : ST_OK;
+        return w.failed ? w.failed : w.c.failed ? ST_BAD_DATA : w.is_cut ? ST_TOO_BIG : ST_OK;
 }

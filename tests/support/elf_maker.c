@@ -95,7 +95,7 @@ void elf_make(const struct elf_maker *m, struct buf *to)
         struct elf_maker_section zero = { 0 }, strtab = { .name = ".shstrtab", .type = SHT_STRTAB };
         _cleanup_buf_ struct buf body, names, table;
 
-        buf_init(&body, 1 << 24);
+        buf_init(&body, 1 << 28);
         buf_init(&names, 1 << 20);
         buf_init(&table, 1 << 24);
         buf_append_u8(&names, 0);

@@ -366,7 +366,7 @@ START_TEST(blocks_a_hundred_thousand_deep_end_in_time)
         put_end(&m, 2);
         end_unit(&m);
         open_read(&r, &m, NULL);
-        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
+        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_TOO_BIG);
         ck_assert_uint_eq(r.code.scope_count, 2);
         ck_assert_str_eq(plain(&r.code, 1), "after");
         close_read(&r);
