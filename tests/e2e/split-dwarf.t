@@ -88,7 +88,7 @@ for cc in g++ clang++; do
                 what="$cc, DWARF $version"
                 mkdir -p "$cc-$version" && cd "$cc-$version" || exit 1
                 options="-O2 -gdwarf-$version -ffunction-sections -I.."
-                # shellcheck disable=SC2086
+                # shellcheck disable=SC2086,SC2015
                 $cc $options ../main.cc ../other.cc -o whole &&
                         $cc $options -gsplit-dwarf -c ../main.cc && $cc $options -gsplit-dwarf -c ../other.cc &&
                         $cc main.o other.o -o prog || { echo "Bail out! $cc does not compile"; exit 1; }
