@@ -177,7 +177,7 @@ main=$(nm "$tmp/program" | awk '$3 == "main" { print $1 }')
 symbolize() { request -H 'Content-Type: application/json' -d "$1" "$url/api/v1/symbolize"; }
 symbolize "{\"objects\":[{\"build_id\":\"$id\",\"addresses\":[\"$main\",\"0xffffffffff\"]},{\"build_id\":\"00ff\",\"addresses\":[\"1\"]}]}"
 is "$(printf '%s' "$body" | jq -c '[.objects[] | .state, (.results[] | .state)]')" \
-        '["indexed","resolved","outside","absent","no_debuginfo"]' "every address has a state"
+        '["indexed","resolved","not_in_object","absent","no_debuginfo"]' "every address has a state"
 is "$(printf '%s' "$body" | jq -c '.objects[0].results[0].frames[-1] | [.function, (.file | split("/") | last), .line, .inlined]')" \
         '["main","program.c",2,false]' "and main its frame"
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$main" | head -1)" main "the command asks the service"
