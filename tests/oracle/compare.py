@@ -202,7 +202,9 @@ def main():
     facts = Facts(o.file, debug)
     progress(start, "%s: %d line rows, %d symbols" % (o.name, len(facts.lines.address), len(facts.symbols.all)))
     addresses, given = facts.addresses(die_facts.starts(o.facts, debug), o.random)
-    addresses = sample(addresses, o.limit or len(addresses))
+    if 0 < o.limit < len(addresses):
+        o.text += ", a sample of %d addresses" % len(addresses)
+        addresses = sample(addresses, o.limit)
     cairn = peers.Cairn(o.cairn, o.file)
     ours = Ours(cairn, addresses)
     progress(start, "%d addresses, %d of them starts and row boundaries" % (len(addresses), given))

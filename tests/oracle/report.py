@@ -10,7 +10,8 @@ import classes
 HEAD = """\
 # Accuracy
 
-Made by `make check-oracle DOC=docs/accuracy.md`; do not edit.
+Made by `tests/oracle/report.py` from the results of `make check-oracle DOC=docs/accuracy.md`; do not edit. An input that
+is not listed was not compared when this was made.
 
 `cairn symbolize` and three other tools are asked for the same addresses: where each function starts, where each row of
 the line table starts, and 100,000 random places in code. All frames are compared: name, file, line. Where a text
@@ -19,7 +20,7 @@ readelf, none of them ours (`tests/oracle/judge.py`). If ours is another, that i
 difference has to fit one of the classes below, each of which is a test on that evidence (`tests/oracle/classes.py`); what
 fits none is **unexplained**. Either fails `make check-oracle`.
 
-llvm-symbolizer is asked for all addresses. The other two take up to milliseconds for one and get a random sample.
+llvm-symbolizer is asked for all addresses of an input, or of those it is said to be a sample of. The other two take up to milliseconds for one address and get a sample.
 """
 
 
@@ -70,7 +71,7 @@ def explain(results):
             continue
         lines, name, peer = min(found, key=lambda x: (sum(map(len, x[0])), x[1:]))
         out.append("### %s\n\nThe peer prints %s. Right: %s. From %s, %s:\n\n```\n%s\n```\n" %
-                   (key, c.text, c.who, name, peer, "\n".join(lines)))
+                   (key, c.text, c.who, name, peer, "\n".join(x.rstrip() for x in lines).replace(os.getcwd() + "/", "")))
     return "\n".join(out)
 
 
