@@ -32,7 +32,7 @@ void late_walk(const struct unwinder *u, const struct process *p, const struct s
         ret->end = SAMPLE_END_TOO_DEEP;
         for (;;) {
                 struct unwind_rule rule;
-                enum sample_end end = unwinder_rule(u, &p->unwind, unwind_lookup_pc(&regs), &rule);
+                enum sample_end end = unwinder_rule(u, &p->unwind, &regs, &rule);
                 enum unwind_status st;
 
                 if (end == SAMPLE_END_NO_MAPPING && ret->frame_count) {
@@ -47,10 +47,10 @@ void late_walk(const struct unwinder *u, const struct process *p, const struct s
                         ret->end = end;
                         return;
                 }
-                st = end == SAMPLE_END_NO_TABLE && !regs.fp ? UNWIND_DONE : unwind_step(&regs, &rule, read_copy, &copy);
+                st = unwind_step(&regs, &rule, read_copy, &copy);
                 if (st == UNWIND_STEPPED)
                         continue;
-                ret->end = end == SAMPLE_END_NO_TABLE && st != UNWIND_DONE ? end : sample_end_of(st);
+                ret->end = st != UNWIND_DONE && unwind_is_by_frame_pointer(&rule) ? end : sample_end_of(st);
                 return;
         }
 }

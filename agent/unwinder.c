@@ -262,18 +262,31 @@ static const struct unwind_mapping *find_mapping(const struct unwinder_process *
         return NULL;
 }
 
-enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_process *p, uint64_t pc,
-                              struct unwind_rule *ret)
+static enum sample_end rule_at(const struct unwinder *u, const struct unwinder_process *p, uint64_t pc, uint32_t *ret)
 {
         const struct unwind_mapping *m = find_mapping(p, pc);
-        enum sample_end end = !p->mappings ? SAMPLE_END_NEW_PROCESS :
-                              !m           ? SAMPLE_END_NO_MAPPING :
-                              m->table     ? SAMPLE_END_NO_RULE :
-                                             SAMPLE_END_NO_TABLE;
-        uint16_t number = end == SAMPLE_END_NO_RULE ? unwind_maps_rule(&u->maps, &u->tables[m->table - 1].placed, pc - m->bias) :
-                          end == SAMPLE_END_NO_TABLE ? UNWIND_RULE_FRAME_POINTER :
-                                                       UNWIND_RULE_GAP;
 
+        *ret = UNWIND_RULE_GAP;
+        if (!p->mappings)
+                return SAMPLE_END_NEW_PROCESS;
+        if (!m)
+                return SAMPLE_END_NO_MAPPING;
+        *ret = m->table ? unwind_maps_rule(&u->maps, &u->tables[m->table - 1].placed, pc - m->bias) :
+                          UNWIND_RULE_FRAME_POINTER;
+        return m->table ? SAMPLE_END_NO_RULE : SAMPLE_END_NO_TABLE;
+}
+
+enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_process *p, const struct unwind_regs *regs,
+                              struct unwind_rule *ret)
+{
+        uint32_t number, at_pc;
+        enum sample_end end = rule_at(u, p, unwind_lookup_pc(regs), &number);
+
+        if (number == UNWIND_RULE_GAP && end == SAMPLE_END_NO_RULE && regs->pc_is_return) {
+                rule_at(u, p, regs->pc, &at_pc);
+                number = unwind_rule_at_start(&u->rules.items[at_pc], at_pc);
+        }
+        number = unwind_rule_for(regs, &u->rules.items[number], number);
         *ret = u->rules.items[number];
         return end;
 }

@@ -18,6 +18,7 @@
 #include "agent/proc_maps.h"
 #include "agent/unwind_builder.h"
 #include "agent/unwind_maps.h"
+#include "unwind-tables/unwind_step.h"
 
 struct unwinder_table;
 
@@ -59,8 +60,8 @@ void unwinder_process(struct unwinder *u, const struct sample_process *id, int p
                       const struct object *const *objects, struct unwinder_process *p);
 void unwinder_forget(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p);
 
-/** The rule for a pc, to be followed; one with UNWIND_CFA_NONE when there is none, and why, as in the BPF program. */
-enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_process *p, uint64_t pc,
+/** The rule for a frame, to be followed; one with UNWIND_CFA_NONE when there is none, and why, as in the BPF program. */
+enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_process *p, const struct unwind_regs *regs,
                               struct unwind_rule *ret);
 
 /** A descriptor that is readable when unwinder_poll() has something to do. */

@@ -195,18 +195,25 @@ __noinline int unwind_frame(struct unwind_walk *w)
         chunk->frames[n % SAMPLE_CHUNK_FRAMES] = pc | (n && !w->regs.pc_is_return ? SAMPLE_FRAME_EXACT : 0);
         w->frame_count = n + 1;
         rule = bpf_map_lookup_elem(&rules, &number);
+        if (number == UNWIND_RULE_GAP && end == SAMPLE_END_NO_RULE && w->regs.pc_is_return) {
+                number = unwind_rule_at(w, pc, &end);
+                rule = bpf_map_lookup_elem(&rules, &number);
+                if (rule)
+                        number = unwind_rule_at_start(rule, number);
+                rule = bpf_map_lookup_elem(&rules, &number);
+        }
+        if (rule && unwind_rule_for(&w->regs, rule, number) != number) {
+                number = UNWIND_RULE_GO;
+                rule = bpf_map_lookup_elem(&rules, &number);
+        }
         if (!rule || number == UNWIND_RULE_GAP) {
                 w->end = end;
-                return 1;
-        }
-        if (number == UNWIND_RULE_FRAME_POINTER && !w->regs.fp) { /* how a chain of frame pointers says its end */
-                w->end = SAMPLE_END_COMPLETE;
                 return 1;
         }
         st = unwind_step(&w->regs, rule, unwind_read_user, 0);
         if (st == UNWIND_STEPPED)
                 return 0;
-        w->end = number == UNWIND_RULE_FRAME_POINTER ? end : sample_end_of(st);
+        w->end = st != UNWIND_DONE && unwind_is_by_frame_pointer(rule) ? end : sample_end_of(st);
         return 1;
 }
 

@@ -35,7 +35,8 @@ struct unwind_row {
 #define UNWIND_RULE_STOP 1          /* the outermost frame */
 #define UNWIND_RULE_FRAME_POINTER 2 /* the frame record that fp points to; for code without a table */
 #define UNWIND_RULE_FULL 3          /* unknown: UNWIND_RULES_MAX distinct rules are in the array */
-#define UNWIND_RULES_FIXED 4
+#define UNWIND_RULE_GO 4            /* the same in Go's code, whose frame pointers lead from one stack to another */
+#define UNWIND_RULES_FIXED 5
 
 enum unwind_cfa {
         UNWIND_CFA_NONE,     /* only UNWIND_RULE_GAP */
@@ -79,6 +80,9 @@ enum unwind_why {
 
 #define UNWIND_FLAG_SIGNAL 1    /* the caller was interrupted, its pc is no return address */
 #define UNWIND_FLAG_SIGNAL_LR 2 /* the caller's link register lies 16 bytes before its pc */
+#define UNWIND_FLAG_CALLER_GO 4 /* a frame that made a call here is left by UNWIND_RULE_GO */
+#define UNWIND_FLAG_ANY_STACK 8 /* the caller's frame may lie anywhere */
+#define UNWIND_FLAG_CHAIN 16    /* a chain of frame records, of which the last has 0 */
 
 struct unwind_rule {
         __u8 cfa;  /* enum unwind_cfa */

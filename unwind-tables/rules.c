@@ -12,7 +12,11 @@ static const struct unwind_rule FIXED[UNWIND_RULES_FIXED] = {
         [UNWIND_RULE_GAP] = { .cfa = UNWIND_CFA_NONE },
         [UNWIND_RULE_STOP] = { .cfa = UNWIND_CFA_STOP },
         [UNWIND_RULE_FRAME_POINTER] = { .cfa = UNWIND_CFA_REGISTER, .base = UNWIND_BASE_FP, .cfa_offset = 16,
-                                        .fp = UNWIND_AT_CFA, .fp_offset = -16, .ra = UNWIND_AT_CFA, .ra_offset = -8 },
+                                        .fp = UNWIND_AT_CFA, .fp_offset = -16, .ra = UNWIND_AT_CFA, .ra_offset = -8,
+                                        .flags = UNWIND_FLAG_CHAIN },
+        [UNWIND_RULE_GO] = { .cfa = UNWIND_CFA_REGISTER, .base = UNWIND_BASE_FP, .cfa_offset = 16, .fp = UNWIND_AT_CFA,
+                             .fp_offset = -16, .ra = UNWIND_AT_CFA, .ra_offset = -8,
+                             .flags = UNWIND_FLAG_CHAIN | UNWIND_FLAG_ANY_STACK },
         [UNWIND_RULE_FULL] = { .cfa = UNWIND_CFA_UNKNOWN, .why = UNWIND_WHY_RULES_FULL },
 };
 

@@ -12,6 +12,7 @@ struct builder {
         struct unwind_rules *rules;
         uint64_t at;   /* everything below is in the table */
         uint16_t rule; /* what holds from the last row on */
+        uint16_t hole; /* what holds in code without CFI */
         struct error *err;
 };
 
@@ -92,6 +93,12 @@ static enum status put_rule(struct builder *b, uint64_t address, const struct un
         return st && st != ST_TOO_BIG ? error_no_memory(b->err) : put(b, address, index);
 }
 
+static bool is_debug_frame(const struct cfi_source *source, const struct cfi_fde *fde)
+{
+        return source->debug.size && fde->program >= source->debug.data &&
+               fde->program <= source->debug.data + source->debug.size;
+}
+
 static enum status put_fde(struct builder *b, const struct cfi_source *source, const struct cfi_fde *fde)
 {
         static const struct unwind_rule BAD = { .cfa = UNWIND_CFA_UNKNOWN, .why = UNWIND_WHY_MALFORMED };
@@ -99,11 +106,14 @@ static enum status put_fde(struct builder *b, const struct cfi_source *source, c
         enum status st, put_st;
         uint64_t start;
 
+        bool by_frame_pointer = b->t.is_go && is_debug_frame(source, fde);
+
         b->t.stats.functions++;
         cfi_program_init(&p, source->arch, fde);
         while (!(st = cfi_program_next(&p, &start))) {
                 struct unwind_rule rule = cfi_row_rule(&p.row, source->arch, fde->cie->ra, fde->cie->is_signal);
 
+                rule.flags |= by_frame_pointer && rule.cfa != UNWIND_CFA_STOP ? UNWIND_FLAG_CALLER_GO : 0;
                 put_st = put_rule(b, start, &rule);
                 if (put_st)
                         return put_st;
@@ -113,8 +123,13 @@ static enum status put_fde(struct builder *b, const struct cfi_source *source, c
 
 static enum status build(struct builder *b, const struct cfi_source *source, const struct uncovered *extra)
 {
+        uint64_t end_of_code = 0;
         size_t f = 0, e = 0;
 
+        for (size_t i = 0; i < source->code_count; i++)
+                if (source->code[i].end > end_of_code)
+                        end_of_code = source->code[i].end;
+        b->at = source->code_count ? source->code[0].start : 0;
         while (f < source->fde_count || e < extra->count) {
                 bool is_extra = f == source->fde_count ||
                                 (e < extra->count && extra->items[e].start < source->fdes[f].start);
@@ -123,12 +138,19 @@ static enum status build(struct builder *b, const struct cfi_source *source, con
                 enum status st = ST_OK;
 
                 if (b->at < start)
-                        st = put(b, b->at, UNWIND_RULE_GAP);
+                        st = put(b, b->at, b->hole);
                 if (!st)
                         st = is_extra ? put_rule(b, start, &extra->items[e++].rule) : put_fde(b, source, &source->fdes[f++]);
                 if (st)
                         return st;
                 b->at = end;
+        }
+        if (b->at < end_of_code) {
+                enum status st = put(b, b->at, b->hole);
+
+                if (st)
+                        return st;
+                b->at = end_of_code;
         }
         return put(b, b->at, UNWIND_RULE_GAP);
 }
@@ -153,6 +175,16 @@ static enum status count_rows(struct builder *b)
                         stats->unknown_rows[rule->why]++;
         }
         return ST_OK;
+}
+
+static bool is_go(const struct elf_image *img)
+{
+        static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (elf_image_section(img, names[i]))
+                        return true;
+        return false;
 }
 
 static void give_back(struct unwind_table *t)
@@ -182,6 +214,8 @@ enum status unwind_table_build_from(const struct cfi_source *source, const struc
                 .trampolines = extra.trampolines,
                 .entries = extra.entries,
         };
+        b.t.is_go = img && is_go(img);
+        b.hole = b.t.is_go ? UNWIND_RULE_GO : UNWIND_RULE_GAP;
         if (!st)
                 st = build(&b, source, &extra);
         if (!st)

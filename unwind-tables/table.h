@@ -22,7 +22,7 @@ struct unwind_page {
 
 struct unwind_stats {
         uint64_t fdes, fdes_discarded, fdes_outside, fdes_double, fdes_unreadable; /* cfi_source.h */
-        uint64_t trampolines, entries;         /* rows made for code that has no CFI */
+        uint64_t trampolines, entries; /* rows made for code that has no CFI */
         uint64_t functions;                    /* FDEs in the table */
         uint64_t rules;                        /* distinct ones among the rows */
         uint64_t gap_rows, stop_rows;
@@ -34,6 +34,7 @@ struct unwind_table {
         size_t page_count, page_capacity;
         struct unwind_row *rows; /* owned, page after page */
         size_t row_count, row_capacity;
+        bool is_go; /* code without CFI is Go's and keeps frame pointers */
         struct unwind_stats stats;
 };
 

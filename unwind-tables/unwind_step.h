@@ -48,6 +48,35 @@ UNWIND_INLINE __u64 unwind_lookup_pc(const struct unwind_regs *regs)
         return regs->pc - (regs->pc_is_return ? 1 : 0);
 }
 
+/** Is it one of the two rules for code without CFI? Their chain ends with 0. */
+UNWIND_INLINE int unwind_is_by_frame_pointer(const struct unwind_rule *rule)
+{
+        return rule->flags & UNWIND_FLAG_CHAIN;
+}
+
+/**
+ * The number of the rule for a caller before whose return address there is no
+ * function, given the one at the address itself: nobody called from there. A
+ * signal's trampoline goes on; anything else was put there to begin a stack
+ * (makecontext), whatever its CFI says.
+ */
+UNWIND_INLINE __u32 unwind_rule_at_start(const struct unwind_rule *rule, __u32 number)
+{
+        if (number == UNWIND_RULE_GAP || (rule->flags & UNWIND_FLAG_SIGNAL))
+                return number;
+        return UNWIND_RULE_STOP;
+}
+
+/**
+ * The number of the rule to step by, given the one that holds at unwind_lookup_pc().
+ * Go's CFI does not say that a frame lies on another stack (systemstack), nor
+ * where the frame pointer was saved; its frame pointers lead through both.
+ */
+UNWIND_INLINE __u32 unwind_rule_for(const struct unwind_regs *regs, const struct unwind_rule *rule, __u32 number)
+{
+        return (rule->flags & UNWIND_FLAG_CALLER_GO) && regs->pc_is_return ? UNWIND_RULE_GO : number;
+}
+
 UNWIND_INLINE enum unwind_status unwind_base_value(const struct unwind_regs *regs, __u32 base, __u64 *ret)
 {
         if (base == UNWIND_BASE_SP) {
@@ -163,22 +192,26 @@ UNWIND_INLINE enum unwind_status unwind_apply(struct unwind_regs *regs, const st
 
 /**
  * Apply the rule and take only what can be a caller: its frame lies above this
- * one, unless a signal's handler had a stack of its own, and its pc is not 0.
- * A chain of steps with a bounded stack therefore ends, but for signal frames
- * that lead in a circle: bound the frames too.
+ * one, unless a signal's handler or Go's runtime had a stack of its own, and its
+ * pc is not 0. A chain of steps with a bounded stack therefore ends, but for
+ * such frames that lead in a circle: bound the frames too.
  */
 UNWIND_INLINE enum unwind_status unwind_step(struct unwind_regs *regs, const struct unwind_rule *rule,
                                              unwind_read_fn read, void *ctx)
 {
         __u64 sp = regs->sp;
         __u8 was_return = regs->pc_is_return;
-        enum unwind_status st = unwind_apply(regs, rule, read, ctx);
+        enum unwind_status st;
+
+        if (unwind_is_by_frame_pointer(rule) && regs->fp == 0)
+                return UNWIND_DONE;
+        st = unwind_apply(regs, rule, read, ctx);
 
         if (st != UNWIND_STEPPED)
                 return st;
         if (regs->pc == 0)
                 return UNWIND_DONE;
-        if (!(rule->flags & UNWIND_FLAG_SIGNAL) && (regs->sp < sp || (regs->sp == sp && was_return)))
+        if (!(rule->flags & (UNWIND_FLAG_SIGNAL | UNWIND_FLAG_ANY_STACK)) && (regs->sp < sp || (regs->sp == sp && was_return)))
                 return UNWIND_NO_PROGRESS;
         return UNWIND_STEPPED;
 }
