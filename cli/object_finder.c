@@ -71,7 +71,7 @@ static bool is_object(const char *path, const struct build_id *id, struct object
 static enum status open_file(const struct object_finder *f, const char *path, struct found_object *ret,
                              struct error *err)
 {
-        return answer_source_file(path, f->options.debug_directory, &ret->source, err);
+        return answer_source_file(path, f->options.debug_directory, true, &ret->source, err);
 }
 
 static bool is_given(const struct object_finder *f, const struct build_id *id, const char *path)

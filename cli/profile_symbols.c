@@ -128,9 +128,9 @@ static int compare_wanted(const void *x, const void *y)
 
 /* ---- answers ---------------------------------------------------------------------------------- */
 
-static enum status add_text(struct filler *f, const char *text, uint32_t *ret)
+static enum status add_text(struct filler *f, const struct answer_text *text, uint32_t *ret)
 {
-        return profile_add_string(f->p, text, strlen(text), ret, f->err);
+        return profile_add_string(f->p, text->data, text->size, ret, f->err);
 }
 
 static void take_answer(void *context, const struct answer *a)
@@ -146,11 +146,11 @@ static void take_answer(void *context, const struct answer *a)
                 const struct answer_frame *frame = &a->frames[i];
                 struct profile_line line = { .line = frame->line };
 
-                f->st = add_text(f, frame->function, &line.function);
-                if (!f->st && strcmp(frame->linkage_name, frame->function) != 0)
-                        f->st = add_text(f, frame->linkage_name, &line.linkage_name);
+                f->st = add_text(f, &frame->function, &line.function);
+                if (!f->st && strcmp(frame->linkage_name.data, frame->function.data) != 0)
+                        f->st = add_text(f, &frame->linkage_name, &line.linkage_name);
                 if (!f->st)
-                        f->st = add_text(f, frame->file, &line.file);
+                        f->st = add_text(f, &frame->file, &line.file);
                 if (!f->st)
                         f->st = profile_add_line(f->p, &line, &number, f->err);
         }
@@ -253,7 +253,13 @@ static enum status fill_object(struct filler *f, size_t start, size_t end, struc
         if (count < end - start && found.facts.segment_count == 0)
                 tell(f, m, end - start - count, "file offsets, and the program to translate them is not here",
                      "name it with -e or --debug-dir");
-        st = ask_object(f, &found, start, start + count, err);
+        st = ask_object(f, &found, start, start + count, &reason);
+        if (found.source.describe && !f->st && (st == ST_BAD_DATA || st == ST_UNSUPPORTED || st == ST_TOO_BIG)) {
+                tell(f, m, end - start, reason.text, "going on without it"); /* a file is read when it is first asked */
+                st = ST_OK;
+        } else if (st && !f->st) {
+                *err = reason;
+        }
         found.source.close(found.source.context);
         return st;
 }

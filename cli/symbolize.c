@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/symbolize_profile.h"
+#include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "symbolizer/extract_find.h"
@@ -18,15 +19,21 @@
 #define NAME "symbolize"
 #define LINE_MAX_BYTES 256   /* of stdin: an address and spaces */
 #define BATCH_MAX 65536      /* addresses asked for at once */
+#define INPUT_BYTES MiB(1)
+#define OUTPUT_BYTES MiB(1)  /* gathered before it is written */
 
 struct symbolize {
         const char *file, *server, *build_id, *token_file, *format_name, *debug_directory;
-        bool verbose;
+        bool verbose, no_cache;
         struct symbolize_profile profile;
         enum answer_format format;
         struct answer_source source;
-        struct buf json;
-        struct json_out out;
+        bool is_described; /* the source has, and what goes in front of the answers is out */
+        struct buf out;
+        struct json_out json; /* into out */
+        enum status failed;   /* to write */
+        struct error failure;
+        char *input;
         uint64_t *batch;
         size_t batch_count;
 };
@@ -45,35 +52,76 @@ static const struct usage usage = {
                     "  perf script --show-mmap-events | cairn symbolize --perf-script - --format=folded",
 };
 
+static void write_out(struct symbolize *s)
+{
+        if (!s->failed)
+                s->failed = buf_status(&s->out, &s->failure, "output");
+        if (!s->failed && s->out.size)
+                s->failed = file_write_all(STDOUT_FILENO, s->out.data, s->out.size, "standard output", &s->failure);
+        buf_clear(&s->out);
+}
+
+static void describe(struct symbolize *s)
+{
+        struct answer_source *source = &s->source;
+
+        if (s->is_described)
+                return;
+        s->is_described = true;
+        if (source->describe)
+                source->describe(source->context, source);
+        if (s->verbose && source->origin)
+                fprintf(stderr, "cairn symbolize: symbols come from %s\n", source->origin);
+        if (source->partial)
+                fprintf(stderr, "cairn symbolize: symbols are partial: %s\n", source->partial);
+        if (s->format != FORMAT_JSON)
+                return;
+        json_out_object(&s->json, NULL);
+        json_out_str(&s->json, "build_id", source->build_id);
+        if (source->quality)
+                json_out_str(&s->json, "quality", source->quality);
+        if (source->partial)
+                json_out_str(&s->json, "partial", source->partial);
+        json_out_array(&s->json, "results");
+}
+
 static void give(void *context, const struct answer *a)
 {
         struct symbolize *s = context;
 
+        describe(s);
         if (s->verbose && a->frame_count == 0)
                 fprintf(stderr, "cairn symbolize: 0x%" PRIx64 ": %s\n", a->address, a->state);
         switch (s->format) {
         case FORMAT_ADDR2LINE:
-                answer_print_addr2line(a);
+                answer_print_addr2line(&s->out, a);
                 break;
         case FORMAT_LLVM:
-                answer_print_llvm(a);
+                answer_print_llvm(&s->out, a);
                 break;
         case FORMAT_JSON:
-                answer_print_json(&s->out, a);
-                fwrite(s->json.data, 1, s->json.size, stdout);
-                buf_clear(&s->json);
+                answer_print_json(&s->json, a);
                 break;
         }
+        if (s->out.size >= OUTPUT_BYTES)
+                write_out(s);
+}
+
+static enum status ask(struct symbolize *s, struct error *err)
+{
+        enum status st = s->source.ask(s->source.context, s->batch, s->batch_count, give, s, err);
+
+        s->batch_count = 0;
+        if (!st && s->failed) {
+                *err = s->failure;
+                st = s->failed;
+        }
+        return st;
 }
 
 static enum status flush_batch(struct symbolize *s, struct error *err)
 {
-        enum status st = ST_OK;
-
-        if (s->batch_count)
-                st = s->source.ask(s->source.context, s->batch, s->batch_count, give, s, err);
-        s->batch_count = 0;
-        return st;
+        return s->batch_count ? ask(s, err) : ST_OK;
 }
 
 static enum status add_address(struct symbolize *s, uint64_t address, struct error *err)
@@ -108,19 +156,59 @@ static bool more_waits(void)
         return poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN);
 }
 
+/* @return the end of a plain address, NULL when it needs a closer look. */
+static char *parse_plain(char *at, uint64_t *ret)
+{
+        uint64_t value = 0;
+        char *start;
+
+        if (at[0] == '0' && (at[1] | 0x20) == 'x')
+                at += 2;
+        for (start = at;; at++) {
+                unsigned digit = (unsigned char)*at - '0', letter = ((unsigned char)*at | 0x20) - 'a';
+
+                if (digit > 9 && letter > 5)
+                        break;
+                value = value << 4 | (digit <= 9 ? digit : letter + 10);
+        }
+        *ret = value;
+        return *at == '\n' && at != start && at - start <= 16 ? at : NULL;
+}
+
+/* The lines of [text, end), which ends with a line. */
+static enum status add_lines(struct symbolize *s, char *text, char *end, bool *bad, struct error *err)
+{
+        enum status st = ST_OK;
+
+        while (!st && text < end) {
+                uint64_t address;
+                char *newline = parse_plain(text, &address);
+
+                if (newline) {
+                        st = add_address(s, address, err);
+                } else {
+                        newline = memchr(text, '\n', (size_t)(end - text));
+                        *newline = 0;
+                        st = add_line(s, text, bad, err);
+                }
+                text = newline + 1;
+        }
+        return st;
+}
+
 /*
  * Whoever writes one address and waits for its answer gets it: everything read
  * so far is answered before the next read may wait.
  */
 static enum status read_stdin(struct symbolize *s, bool *bad, struct error *err)
 {
-        char text[KiB(64)];
+        char *text = s->input;
         size_t have = 0;
-        enum status st = ST_OK;
+        enum status st;
 
         for (;;) {
-                char *line = text, *newline;
-                ssize_t n = read(STDIN_FILENO, text + have, sizeof text - have);
+                ssize_t n = read(STDIN_FILENO, text + have, INPUT_BYTES - have);
+                char *newline;
 
                 if (n < 0 && errno == EINTR)
                         continue;
@@ -129,28 +217,30 @@ static enum status read_stdin(struct symbolize *s, bool *bad, struct error *err)
                 if (n == 0)
                         break;
                 have += (size_t)n;
-                while (!st && (newline = memchr(line, '\n', have - (size_t)(line - text)))) {
-                        *newline = 0;
-                        st = add_line(s, line, bad, err);
-                        line = newline + 1;
+                newline = memrchr(text, '\n', have);
+                if (newline) {
+                        st = add_lines(s, text, newline + 1, bad, err);
+                        if (st)
+                                return st;
+                        have -= (size_t)(newline + 1 - text);
+                        memmove(text, newline + 1, have);
                 }
-                have -= (size_t)(line - text);
-                memmove(text, line, have);
-                if (!st && have > LINE_MAX_BYTES)
-                        st = error_set(err, ST_USAGE, "a line of standard input is too long for an address");
-                if (!st && more_waits())
+                if (have > LINE_MAX_BYTES)
+                        return error_set(err, ST_USAGE, "a line of standard input is too long for an address");
+                if (more_waits())
                         continue;
-                if (!st)
-                        st = flush_batch(s, err);
+                st = flush_batch(s, err);
                 if (st)
                         return st;
-                fflush(stdout);
+                write_out(s);
         }
         if (have) { /* a last line without its newline */
                 text[have] = 0;
                 st = add_line(s, text, bad, err);
+                if (st)
+                        return st;
         }
-        return st ? st : flush_batch(s, err);
+        return flush_batch(s, err);
 }
 
 static enum status read_arguments(struct symbolize *s, int argc, char **argv, struct error *err)
@@ -202,7 +292,8 @@ static enum status parse(struct symbolize *s, int *argc, char ***argv, struct er
                 OPTION_STRING("output", 'o', "FILE", &s->profile.output, "where the profile goes (standard output)"),
                 OPTION_FLAG("force", 0, &s->profile.force, "also what the profile has names for"),
                 OPTION_STRING("debug-dir", 0, "DIR", &s->debug_directory, "where debug files are (" DEBUG_DIRECTORY ")"),
-                OPTION_FLAG("verbose", 'v', &s->verbose, "say on stderr why an address is unknown"),
+                OPTION_FLAG("no-cache", 0, &s->no_cache, "neither use nor keep what was read of the file"),
+                OPTION_FLAG("verbose", 'v', &s->verbose, "say on stderr what was read, and why an address is unknown"),
                 OPTION_END,
         };
         enum status st = options_parse(&usage, specs, argc, argv, err);
@@ -227,38 +318,28 @@ static enum status parse(struct symbolize *s, int *argc, char ***argv, struct er
 static enum status open_source(struct symbolize *s, struct error *err)
 {
         if (s->file)
-                return answer_source_file(s->file, s->debug_directory, &s->source, err);
+                return answer_source_file(s->file, s->debug_directory, !s->no_cache, &s->source, err);
         return answer_source_server(s->server, s->token_file, s->build_id, &s->source, err);
 }
 
 static enum status answer_all(struct symbolize *s, int argc, char **argv, bool *bad, struct error *err)
 {
-        enum status st;
+        enum status st = argc ? read_arguments(s, argc, argv, err) : read_stdin(s, bad, err);
 
-        if (s->source.partial)
-                fprintf(stderr, "cairn symbolize: symbols are partial: %s\n", s->source.partial);
-        json_out_init(&s->out, &s->json);
-        if (s->format == FORMAT_JSON) {
-                json_out_object(&s->out, NULL);
-                json_out_str(&s->out, "build_id", s->source.build_id);
-                if (s->source.quality)
-                        json_out_str(&s->out, "quality", s->source.quality);
-                if (s->source.partial)
-                        json_out_str(&s->out, "partial", s->source.partial);
-                json_out_array(&s->out, "results");
-        }
-        st = argc ? read_arguments(s, argc, argv, err) : read_stdin(s, bad, err);
+        if (!st && !s->is_described && s->source.describe)
+                st = ask(s, err); /* for no address: what there is to say of the file */
         if (st)
                 return st;
+        describe(s);
         if (s->format == FORMAT_JSON) {
-                json_out_array_end(&s->out);
-                json_out_object_end(&s->out);
-                fwrite(s->json.data, 1, s->json.size, stdout);
-                putchar('\n');
+                json_out_array_end(&s->json);
+                json_out_object_end(&s->json);
+                buf_append_u8(&s->out, '\n');
         }
-        if (fflush(stdout) || ferror(stdout))
-                return error_os(err, errno, "cannot write standard output");
-        return ST_OK;
+        write_out(s);
+        if (s->failed)
+                *err = s->failure;
+        return s->failed;
 }
 
 int command_symbolize(int argc, char **argv)
@@ -272,16 +353,19 @@ int command_symbolize(int argc, char **argv)
                 st = symbolize_profile(&s.profile, &err);
                 return st ? command_fail(NAME, st, &err) : EXIT_DONE;
         }
-        buf_init(&s.json, MiB(64));
+        buf_init(&s.out, MiB(64));
+        json_out_init(&s.json, &s.out);
         if (!st)
                 st = open_source(&s, &err);
         if (!st) {
                 s.batch = calloc(BATCH_MAX, sizeof *s.batch);
-                st = s.batch ? answer_all(&s, argc, argv, &bad, &err) : error_no_memory(&err);
+                s.input = malloc(INPUT_BYTES + 1);
+                st = s.batch && s.input ? answer_all(&s, argc, argv, &bad, &err) : error_no_memory(&err);
                 s.source.close(s.source.context);
         }
         free(s.batch);
-        buf_deinit(&s.json);
+        free(s.input);
+        buf_deinit(&s.out);
         if (st)
                 return command_fail(NAME, st, &err);
         return bad ? EXIT_USAGE : EXIT_DONE;

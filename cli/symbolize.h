@@ -14,12 +14,16 @@
 #include "common/build_id.h"
 #include "common/error.h"
 
+struct buf;
 struct json_out;
 
-struct answer_frame { /* texts borrowed from the source until its next batch; "" unknown */
-        const char *function;
-        const char *linkage_name;
-        const char *file;
+struct answer_text {
+        const char *data; /* NUL-terminated */
+        size_t size;      /* without the NUL */
+};
+
+struct answer_frame { /* texts borrowed from the source until its next batch; empty ones unknown */
+        struct answer_text function, linkage_name, file;
         uint32_t line; /* 0 unknown */
         bool inlined;
 };
@@ -36,14 +40,17 @@ struct answer_source {
         /** Call give for each address, in order. */
         enum status (*ask)(void *context, const uint64_t *addresses, size_t count,
                            void (*give)(void *printer, const struct answer *), void *printer, struct error *err);
+        /** Fill in what is below, once the first answer is there; NULL: it is filled in already. */
+        void (*describe)(void *context, struct answer_source *source);
         void (*close)(void *context);
         char build_id[BUILD_ID_HEX_MAX]; /* of the object, "" when it has none */
         const char *quality;             /* of its symbols; NULL when the source does not say */
         const char *partial;             /* what of it could not be read, borrowed from the source; NULL nothing */
+        const char *origin;              /* what was read for them; NULL when the source does not say */
 };
 
-/** The symbols of an ELF file and of the debug files that belong to it. */
-enum status answer_source_file(const char *path, const char *debug_directory, struct answer_source *ret,
+/** The symbols of an ELF file and of the debug files that belong to it. @param use_cache cli/symbol_cache.h */
+enum status answer_source_file(const char *path, const char *debug_directory, bool use_cache, struct answer_source *ret,
                                struct error *err) MUST_CHECK;
 
 /** One object of a service. */
@@ -52,9 +59,9 @@ enum status answer_source_server(const char *url, const char *token_file, const 
 
 enum answer_format { FORMAT_ADDR2LINE, FORMAT_LLVM, FORMAT_JSON };
 
-/** Print as `addr2line -f -i -C` does, or as `llvm-symbolizer --inlines --demangle` does, on stdout. */
-void answer_print_addr2line(const struct answer *a);
-void answer_print_llvm(const struct answer *a);
+/** Append what `addr2line -f -i -C` prints, or `llvm-symbolizer --inlines --demangle`. */
+void answer_print_addr2line(struct buf *out, const struct answer *a);
+void answer_print_llvm(struct buf *out, const struct answer *a);
 /** One element of "results". */
 void answer_print_json(struct json_out *j, const struct answer *a);
 

@@ -1,40 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/symbolize.h"
+#include "common/buf.h"
 #include "common/json_out.h"
 
-static const char *or_unknown(const char *text)
+#define NUMBER_BYTES 16 /* a line's digits, and what stands around them */
+
+static char *put(char *at, const char *data, size_t size)
 {
-        return text[0] ? text : "??";
+        memcpy(at, data, size);
+        return at + size;
 }
 
-void answer_print_addr2line(const struct answer *a)
+static char *put_text(char *at, const struct answer_text *t)
 {
+        return t->size ? put(at, t->data, t->size) : put(at, "??", 2);
+}
+
+static char *put_number(char *at, uint32_t n)
+{
+        char digits[10];
+        size_t used = sizeof digits;
+
+        do
+                digits[--used] = (char)('0' + n % 10);
+        while (n /= 10);
+        return put(at, digits + used, sizeof digits - used);
+}
+
+/* "FUNCTION\nFILE:"; *at_ret is where the line goes. */
+static bool begin_frame(struct buf *out, const struct answer_frame *f, char **start_ret, char **at_ret)
+{
+        char *at = buf_reserve(out, f->function.size + f->file.size + 8 + NUMBER_BYTES);
+
+        *start_ret = at;
+        if (!at)
+                return false;
+        at = put_text(at, &f->function);
+        *at++ = '\n';
+        at = put_text(at, &f->file);
+        *at++ = ':';
+        *at_ret = at;
+        return true;
+}
+
+void answer_print_addr2line(struct buf *out, const struct answer *a)
+{
+        char *start, *at;
+
         if (a->frame_count == 0)
-                fputs("??\n??:0\n", stdout);
+                buf_append(out, "??\n??:0\n", 8);
         for (size_t i = 0; i < a->frame_count; i++) {
                 const struct answer_frame *f = &a->frames[i];
 
-                if (f->line == 0)
-                        printf("%s\n%s:?\n", or_unknown(f->function), or_unknown(f->file));
+                if (!begin_frame(out, f, &start, &at))
+                        return;
+                if (f->line)
+                        at = put_number(at, f->line);
                 else
-                        printf("%s\n%s:%" PRIu32 "\n", or_unknown(f->function), or_unknown(f->file), f->line);
+                        *at++ = '?';
+                *at++ = '\n';
+                buf_commit(out, (size_t)(at - start));
         }
 }
 
 /* Columns are not kept; 0 is how llvm-symbolizer writes an unknown one. */
-void answer_print_llvm(const struct answer *a)
+void answer_print_llvm(struct buf *out, const struct answer *a)
 {
-        if (a->frame_count == 0)
-                fputs("??\n??:0:0\n", stdout);
-        for (size_t i = 0; i < a->frame_count; i++) {
-                const struct answer_frame *f = &a->frames[i];
+        char *start, *at;
 
-                printf("%s\n%s:%" PRIu32 ":0\n", or_unknown(f->function), or_unknown(f->file), f->line);
+        if (a->frame_count == 0)
+                buf_append(out, "??\n??:0:0\n", 10);
+        for (size_t i = 0; i < a->frame_count; i++) {
+                if (!begin_frame(out, &a->frames[i], &start, &at))
+                        return;
+                at = put_number(at, a->frames[i].line);
+                at = put(at, ":0\n", 3);
+                buf_commit(out, (size_t)(at - start));
         }
-        fputc('\n', stdout);
+        buf_append_u8(out, '\n');
 }
 
 void answer_print_json(struct json_out *j, const struct answer *a)
@@ -50,9 +97,9 @@ void answer_print_json(struct json_out *j, const struct answer *a)
                 const struct answer_frame *f = &a->frames[i];
 
                 json_out_object(j, NULL);
-                json_out_str(j, "function", f->function);
-                json_out_str(j, "linkage_name", f->linkage_name);
-                json_out_str(j, "file", f->file);
+                json_out_strn(j, "function", f->function.data, f->function.size);
+                json_out_strn(j, "linkage_name", f->linkage_name.data, f->linkage_name.size);
+                json_out_strn(j, "file", f->file.data, f->file.size);
                 json_out_uint(j, "line", f->line);
                 json_out_bool(j, "inlined", f->inlined);
                 json_out_object_end(j);

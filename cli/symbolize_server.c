@@ -21,7 +21,7 @@ struct server_source {
 };
 
 struct text {
-        const char *name, *linkage_name;
+        struct answer_text name, linkage_name;
 };
 
 struct texts { /* numbered from 1 in the order they come */
@@ -64,6 +64,14 @@ static enum status malformed(struct error *err)
         return error_set(err, ST_BAD_DATA, "the service's answer is malformed");
 }
 
+static bool copy_text(struct arena *arena, const struct reader *bytes, struct answer_text *ret)
+{
+        const char *copy = bytes->size ? arena_strndup(arena, (const char *)bytes->data, bytes->size) : "";
+
+        *ret = (struct answer_text){ copy, copy ? strlen(copy) : 0 };
+        return copy != NULL;
+}
+
 static enum status add_text(struct texts *t, struct arena *arena, const struct reader *bytes, const struct reader *linkage,
                             struct error *err)
 {
@@ -79,9 +87,8 @@ static enum status add_text(struct texts *t, struct arena *arena, const struct r
                 t->capacity = more;
         }
         text = &t->items[t->count++];
-        text->name = arena_strndup(arena, (const char *)bytes->data, bytes->size);
-        text->linkage_name = linkage->size ? arena_strndup(arena, (const char *)linkage->data, linkage->size) : "";
-        return text->name && text->linkage_name ? ST_OK : error_no_memory(err);
+        return copy_text(arena, bytes, &text->name) && copy_text(arena, linkage, &text->linkage_name) ?
+                       ST_OK : error_no_memory(err);
 }
 
 static enum status add_function(struct reading *r, struct wire_field *message, struct error *err)
@@ -103,7 +110,7 @@ static enum status add_function(struct reading *r, struct wire_field *message, s
 /* The next number of a column; one that does not name a text is malformed. */
 static bool next_text(struct wire_field *column, const struct texts *t, const struct text **ret)
 {
-        static const struct text unknown = { "", "" };
+        static const struct text unknown = { { "", 0 }, { "", 0 } };
         uint64_t number;
 
         if (!wire_next_number(column, WIRE_VARINT, &number) || number > t->count)
@@ -139,8 +146,8 @@ static enum status give_results(struct reading *r, struct wire_field *columns, s
                 if (r->given == r->count || count > LIMIT_INLINE_DEPTH ||
                     (has_states && !next_text(&columns[OBJECT_STATES], &r->states, &state)))
                         return malformed(err);
-                if (state && state->name[0])
-                        a.state = state->name;
+                if (state && state->name.size)
+                        a.state = state->name.data;
                 for (uint64_t i = 0; i < count; i++)
                         if (!next_frame(r, columns, i + 1 < count, &frames[i]))
                                 return malformed(err);

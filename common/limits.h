@@ -35,7 +35,8 @@
 #define LIMIT_MANGLED_BYTES KiB(4)             /* a longer linkage name is shown as it is */
 #define LIMIT_DEMANGLED_BYTES KiB(16)
 #define LIMIT_MINIDEBUGINFO_BYTES MiB(256)     /* .gnu_debugdata, unpacked */
-#define LIMIT_SYMBOL_TABLE_BYTES GiB(3)        /* a symbol table file */
+#define LIMIT_SYMBOL_TABLE_BYTES GiB(3)        /* a symbol table file, or a symbol book */
+#define LIMIT_SYMBOL_CACHE_BYTES GiB(2)        /* all symbol books in a user's cache */
 
 #define LIMIT_GO_FRAMES (1u << 28)             /* frames made from one pclntab */
 #define LIMIT_DYNAMIC_RELOCATIONS 16000000     /* of one file */

@@ -7,7 +7,7 @@
  * Which units may say something about the wanted addresses.
  *
  * A unit tells in its own DIE which addresses it has: from low to high pc, or as
- * ranges. That is believed, and is all that is read of most units. A unit that
+ * ranges. That is believed, but for the padding behind, and is all that is read of most units. A unit that
  * does not tell, or whose DIE cannot be read, is read in full. .debug_aranges is
  * not looked at: clang writes none, and the DIEs say the same.
  */

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "symbolizer/extract.h"
+#include "symbolizer/symbol_book.h"
 
 /**
  * Run `cairn worker symbols` on the inputs and read its symbol table.
@@ -20,5 +21,13 @@
  */
 enum status symbol_table_extract_confined(const struct extract_inputs *in, const atomic_bool *cancel,
                                           struct symbol_table *ret, struct error *err) MUST_CHECK;
+
+/**
+ * The same as a symbol book.
+ * @param other_files_ret whether .dwo files were looked for: what is in the book then depends on more than the inputs.
+ * @param ret             owned, symbol_book_close().
+ */
+enum status symbol_book_extract_confined(const struct extract_inputs *in, bool *other_files_ret, struct symbol_book *ret,
+                                         struct error *err) MUST_CHECK;
 
 #endif

@@ -21,6 +21,7 @@ server_log=$tmp/serve.log
 data=$tmp/data
 url=
 unset DEBUGINFOD_URLS
+export CAIRN_CACHE_DIR=
 
 cleanup() {
         [ -z "$server_pid" ] || kill -9 "$server_pid" 2>/dev/null
