@@ -72,7 +72,7 @@ static enum status take_file(struct object_directory *d, struct asked *a, const 
 enum status object_directory_scan(const char *dir, struct object_directory *ret, struct error *err)
 {
         char *roots[] = { (char *)dir, NULL };
-        FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
+        FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR | FTS_NOSTAT, NULL);
         struct object_directory d = { 0 };
         struct asked asked = { .count = 0 };
         enum status st = ST_OK;

@@ -20,7 +20,8 @@ struct object_directory {
 };
 
 /**
- * Read what is in dir and below it; links to directories are not followed, what cannot be read is passed over.
+ * Read what is in dir, which may be a link, and below it; links to directories are not followed, what cannot be read
+ * is passed over.
  * @return ST_OK also when there is nothing; ST_TOO_BIG past OBJECT_DIRECTORY_FILES files; ST_OS.
  */
 enum status object_directory_scan(const char *dir, struct object_directory *ret, struct error *err) MUST_CHECK;

@@ -63,6 +63,54 @@ check "what is not ELF is bad data" [ "$(exit_of "$cairn" index prog.c)" -eq 2 ]
 check "and says so with the file's name" grep -q "prog.c.*not an ELF" err
 check "a good file beside it is indexed" [ "$(exit_of "$cairn" index --data other prog.c prog)" -eq 2 ]
 check "as its stat says" quietly "$cairn" index stat --data other prog
+mkdir -p tree/sub/.build-id elsewhere empty
+cp prog tree/sub/plain.txt
+cp prog.c tree/sub/prog
+cp stripped "tree/sub/.build-id/a b.debug"
+echo 'int other(int x) { return x + 1; } int main(void) { return other(1); }' > other.c
+cc -g -O1 -Wl,--build-id -o elsewhere/other other.c
+ln -s "$dir/elsewhere/other" tree/link
+ln -s "$dir/elsewhere" tree/links
+ln -s tree way
+check "a directory is indexed" quietly "$cairn" index --data trees --json way
+check "by content, with an object a line" python3 - << 'END'
+import json
+lines = [json.loads(line) for line in open("out")]
+assert [line["file"] for line in lines] == ["way/sub/.build-id/a b.debug", "way/sub/plain.txt"], lines
+assert lines[0]["quality"] != "dwarf" and lines[1]["quality"] == "dwarf", lines
+assert all(line["replaced"] and line["file_bytes"] > 1000 for line in lines), lines
+END
+check "links do not lead out of it" [ "$(exit_of "$cairn" index stat --data trees elsewhere/other)" -eq 1 ]
+check "files and directories mix" quietly "$cairn" index --data trees elsewhere/other tree
+check "and are summed up" grep -qx "3 files: 2 indexed, 1 kept as they were, 0 failed; .* MB/s" out
+check "a directory without ELF files is a failure" [ "$(exit_of "$cairn" index --data trees empty)" -eq 1 ]
+check "a failed file has its error in JSON" [ "$(exit_of "$cairn" index --data trees --json prog.c prog)" -eq 2 ]
+check "beside the others" python3 - << 'END'
+import json
+bad, good = [json.loads(line) for line in open("out")]
+assert bad["file"] == "prog.c" and "not an ELF" in bad["error"], bad
+assert good["file"] == "prog" and good["quality"] == "dwarf", good
+END
+cat > terminal.py << 'END'
+import os, pty, re, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+data = b""
+try:
+    while chunk := os.read(fd, 65536):
+        data += chunk
+except OSError:
+    pass
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
+lines = data.decode().replace("\r\n", "\n").split("\n")
+steps = lines[0].split("\r\033[K")[1:] + lines[1].split("\r\033[K")[1:]
+assert re.fullmatch(r"0/3 files, \d+\.\d MB/s: prog\.c", steps[0]), lines
+assert any(re.fullmatch(r"2/3 files, \d+\.\d MB/s: tree/sub/plain\.txt", s) for s in steps), lines
+assert len(lines) == 3 and "prog.c" in lines[0] and lines[1].endswith(" MB/s") and "1 failed" in lines[1], lines
+END
+check "on a terminal one line tells how far it is" python3 terminal.py "$cairn" index --data terminal prog.c tree
+
 check "an unknown build-id is a failure" [ "$(exit_of "$cairn" index stat 00112233)" -eq 1 ]
 check "no index is a failure" [ "$(exit_of "$cairn" index stat --data nowhere prog)" -eq 1 ]
 check "and nothing is made of it" [ ! -e nowhere ]
