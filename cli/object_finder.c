@@ -10,6 +10,7 @@
 #include "cli/object_directory.h"
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "symbolizer/lookup.h"
 
 struct object_finder {
         struct object_finder_options options;
@@ -133,7 +134,10 @@ static void take_state(void *context, const struct answer *a)
 {
         bool *known = context;
 
-        *known = strcmp(a->state, "resolved") == 0 || strcmp(a->state, "outside") == 0;
+        static const enum symbol_state states[] = { SYMBOL_RESOLVED, SYMBOL_OUTSIDE, SYMBOL_UNCOVERED, SYMBOL_NOT_IN_OBJECT };
+
+        for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+                *known |= strcmp(a->state, symbol_state_name(states[i])) == 0;
 }
 
 /* ST_NOT_FOUND when the service has no symbols of it: any address tells. */
