@@ -17,9 +17,10 @@
 static const struct usage usage = {
         .synopsis = "cairn index [OPTION]... FILE|DIRECTORY...\n"
                     "       cairn index stat [OPTION]... FILE|BUILD-ID\n"
+                    "       cairn index dump [OPTION]... FILE|BUILD-ID\n"
                     "       cairn index verify [OPTION]...",
         .about = "Put the symbols of ELF files into the index of a data directory, say what the index has\n"
-                 "of one object, or check all of it. Debug files that belong to a\n"
+                 "of one object, print all of that, or check all of the index. Debug files that belong to a\n"
                  "FILE are found by themselves; in a DIRECTORY every ELF file with a build-id is taken.\n"
                  "While a service has the directory open, hand it files with cairn-upload instead.",
         .examples = "  cairn index --data ./cairn-data /usr/bin/python3.11\n"
@@ -113,7 +114,7 @@ static enum status parse(struct index_command *c, int *argc, char ***argv, struc
         enum status st = options_parse(&usage, specs, argc, argv, err);
 
         if (!st && *argc == 0)
-                st = error_set(err, ST_USAGE, "name a file to index, or stat and an object, or verify");
+                st = error_set(err, ST_USAGE, "name a file to index, or stat or dump and an object, or verify");
         return st;
 }
 
@@ -142,6 +143,7 @@ static const struct subcommand *subcommand_of(const char *name)
 {
         static const struct subcommand subcommands[] = {
                 { "stat", index_stat, 1, "one file or build-id" },
+                { "dump", index_dump, 1, "one file or build-id" },
                 { "verify", index_verify, 0, "no file" },
         };
 

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * What the subcommands of `cairn index` share: index_add.c, index_stat.c, index_verify.c, one each.
+ * What the subcommands of `cairn index` share: index_add.c, index_stat.c, index_dump.c, index_verify.c, one each.
  */
 #include "common/buf.h"
 #include "common/json_out.h"
@@ -22,6 +22,7 @@ struct index_command {
 /* One subcommand each; argv are its arguments without its name. The result is an exit code; failures are told. */
 int index_add(struct index_command *c, int argc, char **argv);
 int index_stat(struct index_command *c, int argc, char **argv);
+int index_dump(struct index_command *c, int argc, char **argv);
 int index_verify(struct index_command *c, int argc, char **argv);
 
 /** Print what is gathered in c->text. ST_OS when standard output takes no more. */

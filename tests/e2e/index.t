@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn index, cairn index stat and cairn index verify on a program compiled here.
+# cairn index and its subcommands stat, dump and verify on a program compiled here.
 set -eu
 cairn=${CAIRN_BUILD:-$PWD/build}/cairn
 count=0
@@ -13,7 +13,7 @@ check() { # NAME COMMAND...
         shift
         if "$@"; then ok 0 "$name"; else ok 1 "$name"; fi
 }
-for tool in cc strip python3; do
+for tool in cc c++ strip python3; do
         command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
 done
 dir=$(mktemp -d)
@@ -58,6 +58,75 @@ check "among them sites" grep -q "sites [1-9]" out
 check "the index holds together" quietly "$cairn" index verify
 check "and says of how much" quietly "$cairn" index verify --json
 check "with no problem" [ "$(member out shared_blocks)" -eq 0 ]
+
+cat > dumped.py << 'END'
+# The dump of an object, its text and its JSON, against a fresh extraction of the file, asked at both ends of each range
+# and behind each that no other follows.
+import json, subprocess, sys
+cairn, file = sys.argv[1:3]
+def run(*arguments, **more):
+    return subprocess.run([cairn, *arguments], check=True, capture_output=True, text=True, **more).stdout
+ranges = [json.loads(line) for line in run("index", "dump", "--json", file).splitlines()]
+text = ""
+for r in ranges:
+    text += "%s\t%s\n" % (r["start"], r["end"])
+    for f in r["frames"]:
+        text += "\t%s\t%s\t%s\t%d%s\n" % (f["function"], f["linkage_name"], f["file"], f["line"],
+                                           "\tinlined" if f["inlined"] else "")
+assert text == run("index", "dump", file)
+want, before = {}, 0
+for i, r in enumerate(ranges):
+    start, end = int(r["start"], 16), int(r["end"], 16)
+    assert before <= start < end and r["frames"], r
+    if before < start:
+        want[before] = []
+    want[start] = want[end - 1] = r["frames"]
+    before = end
+want[before] = []
+asked = "".join("%#x\n" % address for address in want)
+answers = json.loads(run("symbolize", "-e", file, "--format=json", input=asked))["results"]
+assert len(answers) == len(want)
+names = ("function", "file", "line", "inlined")
+for address, answer in zip(want, answers):
+    got = [tuple(f[name] for name in names) for f in answer["frames"]]
+    assert int(answer["address"], 16) == address and got == [tuple(f[name] for name in names) for f in want[address]], answer
+assert len(ranges) == json.loads(run("index", "stat", "--json", file))["ranges"]
+print(len(ranges), sum(len(r["frames"]) > 1 for r in ranges), sum(bool(f["linkage_name"]) for r in ranges for f in r["frames"]))
+END
+cat > prog.cc << 'END'
+#include <algorithm>
+#include <string>
+#include <vector>
+namespace shop {
+struct Cart { std::vector<std::string> names; void sort() { std::sort(names.begin(), names.end()); } };
+}
+int main(int argc, char **argv)
+{
+        shop::Cart c;
+        for (int i = 0; i < argc; i++)
+                c.names.push_back(argv[i]);
+        c.sort();
+        return (int)c.names.size();
+}
+END
+check "a dump is what a fresh extraction says" python3 dumped.py "$cairn" prog
+c++ -g -O2 -Wl,--build-id -o prog-cc prog.cc
+"$cairn" index prog-cc > /dev/null
+python3 dumped.py "$cairn" prog-cc > sums
+check "also of C++, in several pieces" [ -s sums ]
+check "with inlined calls and linkage names" awk '{ exit !($1 > 500 && $2 > 500 && $3 > 500) }' sums
+"$cairn" index dump prog-cc > first
+"$cairn" index dump "$("$cairn" index stat --json prog-cc | sed 's/.*"build_id":"\([0-9a-f]*\)".*/\1/')" > by-id
+check "a build-id names what is dumped" cmp -s first by-id
+"$cairn" index --data again prog-cc prog > /dev/null
+"$cairn" index dump --data again prog-cc > second
+check "the same file in another index gives the same dump" cmp -s first second
+"$cairn" index prog-cc > /dev/null
+"$cairn" index dump prog-cc > second
+check "and so it does after it was indexed once more" cmp -s first second
+check "a dump that cannot be written is a failure" [ "$(exit_of sh -c "$cairn index dump prog-cc > /dev/full")" -eq 1 ]
+check "what the index does not have cannot be dumped" [ "$(exit_of "$cairn" index dump --data again stripped-other)" -eq 64 ]
+check "not an unknown build-id either" [ "$(exit_of "$cairn" index dump 00112233)" -eq 1 ]
 
 check "what is not ELF is bad data" [ "$(exit_of "$cairn" index prog.c)" -eq 2 ]
 check "and says so with the file's name" grep -q "prog.c.*not an ELF" err
