@@ -13,6 +13,7 @@
 
 #define PAGE ((uint64_t)4096) /* the smallest page of both architectures */
 #define NOTES_MAX KiB(64)
+#define NOTE_SECTIONS_MAX 64 /* headers looked at; notes come first */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define OUR_ORDER ELFDATA2LSB
@@ -23,8 +24,8 @@
 /* Both classes' headers, reduced to what is used. */
 struct header {
         bool is_64;
-        uint64_t table_offset;
-        unsigned count;
+        uint64_t table_offset, sections_offset;
+        unsigned count, section_count; /* section_count 0: none, or of another size than ours */
 };
 
 static enum status read_header(object_read_fn *read, void *ctx, struct header *ret, struct error *err)
@@ -45,6 +46,10 @@ static enum status read_header(object_read_fn *read, void *ctx, struct header *r
                 return error_set(err, ST_BAD_DATA, "the ELF header is cut off");
         ret->table_offset = ret->is_64 ? h.e64.e_phoff : h.e32.e_phoff;
         ret->count = ret->is_64 ? h.e64.e_phnum : h.e32.e_phnum;
+        ret->sections_offset = ret->is_64 ? h.e64.e_shoff : h.e32.e_shoff;
+        if ((ret->is_64 ? h.e64.e_shentsize : h.e32.e_shentsize) ==
+            (ret->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr)))
+                ret->section_count = ret->is_64 ? h.e64.e_shnum : h.e32.e_shnum;
         entry = ret->is_64 ? h.e64.e_phentsize : h.e32.e_phentsize;
         if (ret->count > LIMIT_ELF_SEGMENTS)
                 return error_set(err, ST_TOO_BIG, "more than %d segments", LIMIT_ELF_SEGMENTS);
@@ -89,6 +94,34 @@ static void take_build_id(object_read_fn *read, void *ctx, const Elf64_Phdr *p, 
         }
 }
 
+/* Go's linker leaves the GNU note of its programs out of the segments of notes. */
+static void take_build_id_of_sections(object_read_fn *read, void *ctx, const struct header *h, struct object *o,
+                                      enum elf_build_id_kind *best)
+{
+        for (unsigned i = 0; i < h->section_count && i < NOTE_SECTIONS_MAX && *best == ELF_BUILD_ID_GO; i++) {
+                Elf64_Phdr notes = { 0 };
+                Elf64_Shdr s;
+                Elf32_Shdr s32;
+                uint64_t offset;
+                bool good;
+
+                if (__builtin_add_overflow(h->sections_offset, i * (h->is_64 ? sizeof s : sizeof s32), &offset))
+                        return;
+                good = h->is_64 ? read(ctx, offset, &s, sizeof s) : read(ctx, offset, &s32, sizeof s32);
+                if (!good)
+                        return;
+                if (!h->is_64)
+                        s = (Elf64_Shdr){ .sh_type = s32.sh_type, .sh_offset = s32.sh_offset, .sh_size = s32.sh_size,
+                                          .sh_addralign = s32.sh_addralign };
+                if (s.sh_type != SHT_NOTE)
+                        continue;
+                notes.p_offset = s.sh_offset;
+                notes.p_filesz = s.sh_size;
+                notes.p_align = s.sh_addralign;
+                take_build_id(read, ctx, &notes, o, best);
+        }
+}
+
 enum status object_read(object_read_fn *read, void *ctx, struct object *ret, struct error *err)
 {
         enum elf_build_id_kind best = ELF_BUILD_ID_NONE;
@@ -118,6 +151,7 @@ enum status object_read(object_read_fn *read, void *ctx, struct object *ret, str
                 else if (p.p_type == PT_NOTE)
                         take_build_id(read, ctx, &p, &o, &best);
         }
+        take_build_id_of_sections(read, ctx, &h, &o, &best);
         *ret = o;
         return ST_OK;
 }

@@ -13,7 +13,7 @@ libmicrohttpd-dev libzstd-dev zlib1g-dev liblzma-dev libcurl4-openssl-dev libssl
 libxxhash-dev libjson-c-dev libcap-dev"
 
 tests="check libsubunit-dev perl git curl python3 python3-venv python3-protobuf protobuf-compiler jq xz-utils zstd nodejs
-elfutils debuginfod gdb lld g++ dwz golang-go rustc libclang-rt-14-dev cppcheck shellcheck mandoc clang-format
+elfutils debuginfod gdb lld g++ dwz golang-go rustc musl-tools libclang-rt-14-dev cppcheck shellcheck mandoc clang-format
 python3.11 libpython3.11-stdlib python3.11-dbg libc6-dbg"
 
 case "${1:-all}" in
