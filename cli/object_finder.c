@@ -216,7 +216,8 @@ enum status object_finder_open(struct object_finder *f, const struct build_id *i
                 id = &c->local_facts.build_id;
         st = error_set(err, ST_NOT_FOUND, "not found");
         if (!is_whole && f->options.server && id->size) {
-                found.facts = c->local_facts;
+                if (c->is_local)
+                        found.facts = c->local_facts;
                 st = open_server(f, id, &found, err);
                 f->server_failed = st && st != ST_NOT_FOUND;
         }

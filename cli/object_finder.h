@@ -29,7 +29,7 @@ void object_finder_destroy(struct object_finder *f);
 
 struct found_object {
         struct answer_source source; /* owned, source.close() */
-        struct object_facts facts;   /* of the executable where it is at hand; no segments: offsets cannot be translated */
+        struct object_facts facts;   /* of the executable where it is at hand; no segments: only source.ask_offsets can translate offsets */
 };
 
 /**

@@ -187,7 +187,7 @@ static void tell_missing(struct filler *f, const struct profile_mapping *m, size
                               : "name its file with -e; without a build-id nothing else finds it");
 }
 
-/* Turn file offsets into addresses; those that cannot be go behind the others and out of the count. */
+/* Turn file offsets into addresses; those that cannot be go behind the others, as they are, and out of the count. */
 static size_t translate(struct filler *f, const struct object_facts *facts, size_t start, size_t end)
 {
         size_t kept = start;
@@ -200,14 +200,20 @@ static size_t translate(struct filler *f, const struct object_facts *facts, size
 
                 if (m)
                         mapping = (struct object_mapping){ m->file_offset, m->size };
-                if (l->kind == ADDRESS_OBJECT || object_facts_address(facts, &mapping, l->address, &w.address))
+                if (l->kind == ADDRESS_OBJECT || object_facts_address(facts, &mapping, l->address, &w.address)) {
+                        f->wanted[i] = f->wanted[kept];
                         f->wanted[kept++] = w;
+                }
         }
         return kept - start;
 }
 
-static enum status ask_object(struct filler *f, struct found_object *found, size_t start, size_t end, struct error *err)
+static enum status ask_object(struct filler *f, const struct answer_source *source, bool offsets, size_t start, size_t end,
+                              struct error *err)
 {
+        enum status (*ask)(void *context, const uint64_t *addresses, size_t count,
+                           void (*give)(void *printer, const struct answer *), void *printer, struct error *err) =
+                offsets ? source->ask_offsets : source->ask;
         _cleanup_free_ uint64_t *addresses = calloc(ASK_MAX, sizeof *addresses);
         enum status st = ST_OK;
 
@@ -220,10 +226,24 @@ static enum status ask_object(struct filler *f, struct found_object *found, size
                 for (size_t i = 0; i < n; i++)
                         addresses[i] = f->wanted[at + i].address;
                 f->next = at;
-                st = found->source.ask(found->source.context, addresses, n, take_answer, f, err);
+                st = ask(source->context, addresses, n, take_answer, f, err);
                 if (!st)
                         st = f->st;
         }
+        return st;
+}
+
+/* Those that nothing here can translate. A service with the debug file alone cannot either. */
+static enum status fill_offsets(struct filler *f, const struct answer_source *source, const struct profile_mapping *m,
+                                size_t start, size_t end, struct error *err)
+{
+        uint64_t before = f->s->resolved;
+        enum status st = source->ask_offsets ? ask_object(f, source, true, start, end, err) : ST_OK;
+
+        if (!st && f->s->resolved == before)
+                tell(f, m, end - start, "file offsets, and the program to translate them is not here",
+                     source->ask_offsets ? "upload it, or name it with -e or --debug-dir"
+                                         : "name it with -e or --debug-dir");
         return st;
 }
 
@@ -250,10 +270,9 @@ static enum status fill_object(struct filler *f, size_t start, size_t end, struc
                 return ST_OK;
         }
         count = translate(f, &found.facts, start, end);
-        if (count < end - start && found.facts.segment_count == 0)
-                tell(f, m, end - start - count, "file offsets, and the program to translate them is not here",
-                     "name it with -e or --debug-dir");
-        st = ask_object(f, &found, start, start + count, &reason);
+        st = ask_object(f, &found.source, false, start, start + count, &reason);
+        if (!st && count < end - start && found.facts.segment_count == 0)
+                st = fill_offsets(f, &found.source, m, start + count, end, &reason);
         if (found.source.describe && !f->st && (st == ST_BAD_DATA || st == ST_UNSUPPORTED || st == ST_TOO_BIG)) {
                 tell(f, m, end - start, reason.text, "going on without it"); /* a file is read when it is first asked */
                 st = ST_OK;

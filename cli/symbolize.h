@@ -40,6 +40,10 @@ struct answer_source {
         /** Call give for each address, in order. */
         enum status (*ask)(void *context, const uint64_t *addresses, size_t count,
                            void (*give)(void *printer, const struct answer *), void *printer, struct error *err);
+        /** The same for offsets into the file that ran, which the source turns into addresses; NULL where it cannot. */
+        enum status (*ask_offsets)(void *context, const uint64_t *offsets, size_t count,
+                                   void (*give)(void *printer, const struct answer *), void *printer,
+                                   struct error *err);
         /** Fill in what is below, once the first answer is there; NULL: it is filled in already. */
         void (*describe)(void *context, struct answer_source *source);
         void (*close)(void *context);

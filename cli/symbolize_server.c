@@ -10,10 +10,10 @@
 #include "http/client.h"
 #include "profile-formats/wire.h"
 
-enum { REQUEST_OBJECTS = 1, ASKED_BUILD_ID = 1, ASKED_ADDRESSES = 2 };
+enum { REQUEST_OBJECTS = 1, ASKED_BUILD_ID = 1, ASKED_ADDRESSES = 2, ASKED_FILE_OFFSETS = 3 };
 enum { ANSWER_FUNCTIONS = 1, ANSWER_FILES = 2, ANSWER_STATES = 3, ANSWER_OBJECTS = 4 };
 enum { FUNCTION_NAME = 1, FUNCTION_LINKAGE_NAME = 2 };
-enum { OBJECT_STATES = 6, OBJECT_FRAME_COUNTS, OBJECT_FUNCTIONS, OBJECT_FILES, OBJECT_LINES };
+enum { OBJECT_STATES = 6, OBJECT_FRAME_COUNTS, OBJECT_FUNCTIONS, OBJECT_FILES, OBJECT_LINES, OBJECT_FILE_OFFSETS = 12 };
 
 struct server_source {
         struct http_client *client;
@@ -33,6 +33,7 @@ struct texts { /* numbered from 1 in the order they come */
 struct reading {
         struct arena arena;
         struct texts functions, files, states;
+        bool file_offsets;
         const uint64_t *addresses;
         size_t count, given;
         void (*give)(void *printer, const struct answer *);
@@ -47,15 +48,16 @@ static void server_source_close(void *context)
         free(s);
 }
 
-static void write_request(const struct server_source *s, const uint64_t *addresses, size_t count, struct buf *b)
+static void write_request(const struct server_source *s, const struct reading *r, struct buf *b)
 {
         size_t object = wire_begin(b, REQUEST_OBJECTS), column;
 
         wire_put_bytes(b, ASKED_BUILD_ID, s->id.bytes, s->id.size);
         column = wire_begin(b, ASKED_ADDRESSES);
-        for (size_t i = 0; i < count; i++)
-                buf_append_uleb128(b, addresses[i]);
+        for (size_t i = 0; i < r->count; i++)
+                buf_append_uleb128(b, r->addresses[i]);
         wire_end(b, column);
+        wire_put_uint(b, ASKED_FILE_OFFSETS, r->file_offsets);
         wire_end(b, object);
 }
 
@@ -160,6 +162,7 @@ static enum status give_results(struct reading *r, struct wire_field *columns, s
 static enum status read_object(struct reading *r, struct wire_field *message, struct error *err)
 {
         struct wire_field columns[OBJECT_LINES + 1], f;
+        bool file_offsets = false;
 
         for (unsigned i = 0; i <= OBJECT_LINES; i++) {
                 columns[i] = (struct wire_field){ .type = WIRE_BYTES };
@@ -168,6 +171,10 @@ static enum status read_object(struct reading *r, struct wire_field *message, st
         while (wire_next(&message->bytes, &f))
                 if (f.number >= OBJECT_STATES && f.number <= OBJECT_LINES)
                         columns[f.number] = f;
+                else if (f.number == OBJECT_FILE_OFFSETS && f.type == WIRE_VARINT)
+                        file_offsets = f.value != 0;
+        if (!message->bytes.failed && file_offsets != r->file_offsets)
+                return error_set(err, ST_UNSUPPORTED, "the service does not take file offsets: it is older than this program");
         return message->bytes.failed ? malformed(err) : give_results(r, columns, err);
 }
 
@@ -196,21 +203,17 @@ static enum status read_answer(struct reading *r, const struct buf *body, struct
         return !st && r->given < r->count ? error_set(err, ST_BAD_DATA, "the service did not answer every address") : st;
 }
 
-static enum status server_source_ask(void *context, const uint64_t *addresses, size_t count,
-                                     void (*give)(void *printer, const struct answer *), void *printer,
-                                     struct error *err)
+static enum status send_and_read(struct server_source *s, struct reading *r, struct error *err)
 {
         static const char *const headers[] = { "Content-Type: application/x-protobuf", "Accept: application/x-protobuf", NULL };
-        struct server_source *s = context;
         _cleanup_buf_ struct buf body = { 0 };
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         struct http_client_request request = { .method = "POST", .path = "/api/v1/symbolize", .headers = headers,
                                                .max_response = LIMIT_RESPONSE_BYTES, .repeatable = true };
-        struct reading r = { .addresses = addresses, .count = count, .give = give, .printer = printer };
         enum status st;
 
         buf_init(&body, LIMIT_HTTP_BODY_BYTES);
-        write_request(s, addresses, count, &body);
+        write_request(s, r, &body);
         st = buf_status(&body, err, "request");
         if (st)
                 return st;
@@ -222,13 +225,31 @@ static enum status server_source_ask(void *context, const uint64_t *addresses, s
         if (strncmp(response.content_type, "application/x-protobuf", 22) != 0)
                 return error_set(err, ST_UNSUPPORTED, "the service answers with '%s', no protobuf: it is older than this program",
                                  response.content_type);
-        arena_init(&r.arena, LIMIT_RESPONSE_BYTES);
-        st = read_answer(&r, &response.body, err);
-        arena_deinit(&r.arena);
-        free(r.functions.items);
-        free(r.files.items);
-        free(r.states.items);
+        arena_init(&r->arena, LIMIT_RESPONSE_BYTES);
+        st = read_answer(r, &response.body, err);
+        arena_deinit(&r->arena);
+        free(r->functions.items);
+        free(r->files.items);
+        free(r->states.items);
         return st;
+}
+
+static enum status server_source_ask(void *context, const uint64_t *addresses, size_t count,
+                                     void (*give)(void *printer, const struct answer *), void *printer,
+                                     struct error *err)
+{
+        struct reading r = { .addresses = addresses, .count = count, .give = give, .printer = printer };
+
+        return send_and_read(context, &r, err);
+}
+
+static enum status server_source_ask_offsets(void *context, const uint64_t *offsets, size_t count,
+                                             void (*give)(void *printer, const struct answer *), void *printer,
+                                             struct error *err)
+{
+        struct reading r = { .file_offsets = true, .addresses = offsets, .count = count, .give = give, .printer = printer };
+
+        return send_and_read(context, &r, err);
 }
 
 enum status answer_source_server(const char *url, const char *token_file, const char *build_id,
@@ -256,7 +277,8 @@ enum status answer_source_server(const char *url, const char *token_file, const 
                 server_source_close(s);
                 return st;
         }
-        *ret = (struct answer_source){ .context = s, .ask = server_source_ask, .close = server_source_close };
+        *ret = (struct answer_source){ .context = s, .ask = server_source_ask,
+                                        .ask_offsets = server_source_ask_offsets, .close = server_source_close };
         build_id_hex(&id, ret->build_id);
         return ST_OK;
 }

@@ -141,6 +141,19 @@ bool json_scan_str(struct json_scan *s, struct json_span *ret)
         return true;
 }
 
+bool json_scan_bool(struct json_scan *s, bool *ret)
+{
+        bool value = json_scan_peek(s) == 't';
+        const char *word = value ? "true" : "false";
+        size_t n = strlen(word);
+
+        if (s->failed || (size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0)
+                return json_scan_fail(s, s->at, "true or false");
+        s->at += n;
+        *ret = value;
+        return true;
+}
+
 bool json_scan_uint(struct json_scan *s, uint64_t *ret)
 {
         const uint8_t *begin;

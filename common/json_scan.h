@@ -53,6 +53,7 @@ bool json_scan_key(struct json_scan *s, struct json_span *ret) MUST_CHECK;
 bool json_scan_item(struct json_scan *s) MUST_CHECK;
 
 bool json_scan_str(struct json_scan *s, struct json_span *ret);
+bool json_scan_bool(struct json_scan *s, bool *ret);
 /** A whole number, minus one and fractions are failures. */
 bool json_scan_uint(struct json_scan *s, uint64_t *ret);
 /** The same with a sign allowed. */

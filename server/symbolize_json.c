@@ -53,7 +53,7 @@ static void json_begin(struct symbolize_writer *w, struct buf *to)
         buf_append_str(to, "{\"objects\":[");
 }
 
-static void json_object_begin(struct symbolize_writer *w, size_t index, const struct build_id *id,
+static void json_object_begin(struct symbolize_writer *w, size_t index, const struct symbolize_object *asked,
                               const struct symbol_object *object, bool first, struct buf *to)
 {
         char hex[BUILD_ID_HEX_MAX];
@@ -62,13 +62,15 @@ static void json_object_begin(struct symbolize_writer *w, size_t index, const st
                 return;
         ((struct json_writer *)w)->comma = false;
         buf_printf(to, "%s{\"build_id\":\"%s\",\"state\":\"%s\",\"quality\":\"%s\",\"generation\":%llu,",
-                   index ? "," : "", build_id_hex(id, hex), symbol_object_state_name(object->state),
+                   index ? "," : "", build_id_hex(&asked->id, hex), symbol_object_state_name(object->state),
                    symbol_quality_name(object->quality), (unsigned long long)object->generation);
         if (object->partial[0]) {
                 buf_append_str(to, "\"partial\":");
                 json_out_quote(to, object->partial, strlen(object->partial));
                 buf_append_u8(to, ',');
         }
+        if (asked->file_offsets)
+                buf_append_str(to, "\"file_offsets\":true,");
         buf_append_str(to, "\"results\":[");
 }
 

@@ -18,6 +18,7 @@ enum { FUNCTION_NAME = 1, FUNCTION_LINKAGE_NAME = 2 };
 enum {
         OBJECT_INDEX = 1, OBJECT_BUILD_ID, OBJECT_STATE, OBJECT_QUALITY, OBJECT_GENERATION,
         OBJECT_STATES, OBJECT_FRAME_COUNTS, OBJECT_FUNCTIONS, OBJECT_FILES, OBJECT_LINES, OBJECT_PARTIAL,
+        OBJECT_FILE_OFFSETS,
 };
 #define VARINT_MAX 5 /* bytes of 32 bits */
 
@@ -135,7 +136,7 @@ static enum status put_result(struct proto_writer *w, struct text_reader *texts,
         return ST_OK;
 }
 
-static void proto_object_begin(struct symbolize_writer *base, size_t index, const struct build_id *id,
+static void proto_object_begin(struct symbolize_writer *base, size_t index, const struct symbolize_object *asked,
                                const struct symbol_object *object, bool first, struct buf *to)
 {
         struct proto_writer *w = (struct proto_writer *)base;
@@ -150,11 +151,12 @@ static void proto_object_begin(struct symbolize_writer *base, size_t index, cons
         buf_clear(&w->line_column);
         w->unresolved = false;
         wire_put_uint(&w->message, OBJECT_INDEX, index);
-        wire_put_bytes(&w->message, OBJECT_BUILD_ID, id->bytes, id->size);
+        wire_put_bytes(&w->message, OBJECT_BUILD_ID, asked->id.bytes, asked->id.size);
         wire_put_str(&w->message, OBJECT_STATE, symbol_object_state_name(object->state));
         wire_put_str(&w->message, OBJECT_QUALITY, symbol_quality_name(object->quality));
         wire_put_uint(&w->message, OBJECT_GENERATION, object->generation);
         wire_put_str(&w->message, OBJECT_PARTIAL, utf8_clean(object->partial, &w->scratch));
+        wire_put_uint(&w->message, OBJECT_FILE_OFFSETS, asked->file_offsets);
 }
 
 static enum status proto_results(struct symbolize_writer *base, struct text_reader *texts,

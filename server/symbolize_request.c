@@ -7,7 +7,7 @@
 #include "common/limits.h"
 #include "profile-formats/wire.h"
 
-enum { REQUEST_OBJECTS = 1, OBJECT_BUILD_ID = 1, OBJECT_ADDRESSES = 2 };
+enum { REQUEST_OBJECTS = 1, OBJECT_BUILD_ID = 1, OBJECT_ADDRESSES = 2, OBJECT_FILE_OFFSETS = 3 };
 
 void symbolize_request_deinit(struct symbolize_request *r)
 {
@@ -31,7 +31,8 @@ static enum status grow(void **array, size_t *capacity, size_t size, size_t max,
         return ST_OK;
 }
 
-enum status symbolize_request_add_object(struct symbolize_request *r, const struct build_id *id, struct error *err)
+enum status symbolize_request_add_object(struct symbolize_request *r, const struct build_id *id, bool file_offsets,
+                                         struct error *err)
 {
         enum status st = ST_OK;
 
@@ -40,7 +41,7 @@ enum status symbolize_request_add_object(struct symbolize_request *r, const stru
         if (r->object_count == r->object_capacity)
                 st = grow((void **)&r->objects, &r->object_capacity, sizeof *r->objects, LIMIT_SYMBOLIZE_OBJECTS, err);
         if (!st)
-                r->objects[r->object_count++] = (struct symbolize_object){ *id, r->address_count };
+                r->objects[r->object_count++] = (struct symbolize_object){ *id, file_offsets, r->address_count };
         return st;
 }
 
@@ -124,7 +125,7 @@ static enum status read_object(struct json_scan *s, struct symbolize_request *r,
 {
         const uint8_t *begin = s->at;
         struct build_id id = { 0 };
-        bool has_addresses = false;
+        bool has_addresses = false, file_offsets = false;
         struct json_span key, hex;
         enum status st = ST_OK;
 
@@ -138,6 +139,8 @@ static enum status read_object(struct json_scan *s, struct symbolize_request *r,
                                 json_scan_fail(s, s->at, "'addresses' once");
                         has_addresses = true;
                         st = read_addresses(s, r, err);
+                } else if (json_span_is(&key, "file_offsets")) {
+                        json_scan_bool(s, &file_offsets);
                 } else {
                         json_scan_skip(s);
                 }
@@ -146,7 +149,7 @@ static enum status read_object(struct json_scan *s, struct symbolize_request *r,
                 json_scan_fail(s, begin, "an object with build_id as text and addresses as an array");
         if (st || s->failed)
                 return st;
-        return symbolize_request_add_object(r, &id, err);
+        return symbolize_request_add_object(r, &id, file_offsets, err);
 }
 
 enum status symbolize_request_read_json(const void *data, size_t n, struct symbolize_request *ret, struct error *err)
@@ -180,6 +183,7 @@ enum status symbolize_request_read_json(const void *data, size_t n, struct symbo
 static enum status read_proto_object(struct wire_field *object, struct symbolize_request *r, struct error *err)
 {
         struct build_id id = { 0 };
+        bool file_offsets = false;
         struct wire_field f;
         enum status st = ST_OK;
 
@@ -198,13 +202,15 @@ static enum status read_proto_object(struct wire_field *object, struct symbolize
                         }
                         if (f.bytes.failed)
                                 return reader_error(&f.bytes, err, "protobuf: addresses");
+                } else if (f.number == OBJECT_FILE_OFFSETS && f.type == WIRE_VARINT) {
+                        file_offsets = f.value != 0;
                 }
         }
         if (object->bytes.failed)
                 return reader_error(&object->bytes, err, "protobuf: an object");
         if (!id.size)
                 return error_set(err, ST_BAD_DATA, "the object at byte %zu has no build_id", (size_t)object->bytes.base);
-        return symbolize_request_add_object(r, &id, err);
+        return symbolize_request_add_object(r, &id, file_offsets, err);
 }
 
 enum status symbolize_request_read_proto(const void *data, size_t n, struct symbolize_request *ret, struct error *err)

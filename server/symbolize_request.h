@@ -10,6 +10,7 @@
  *
  * Both decoders read the body in one pass and keep nothing of it.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@
 
 struct symbolize_object {
         struct build_id id;
+        bool file_offsets;       /* its addresses are offsets into the file that ran */
         size_t end;              /* behind its last address; they begin where those of the object before end */
 };
 
@@ -39,7 +41,7 @@ enum status symbolize_request_read_proto(const void *data, size_t n, struct symb
 void symbolize_request_deinit(struct symbolize_request *r);
 
 /** Append an object without addresses, and an address to the last object. */
-enum status symbolize_request_add_object(struct symbolize_request *r, const struct build_id *id,
+enum status symbolize_request_add_object(struct symbolize_request *r, const struct build_id *id, bool file_offsets,
                                          struct error *err) MUST_CHECK;
 enum status symbolize_request_add_address(struct symbolize_request *r, uint64_t address, struct error *err) MUST_CHECK;
 

@@ -43,7 +43,9 @@ static size_t fill_keys(struct stream *s)
         for (size_t i = 0; i < count; i++) {
                 while (s->next + i == o->end)
                         o++;
-                s->keys[i] = (struct symbol_key){ .build_id = &o->id, .address = s->request.addresses[s->next + i] };
+                s->keys[i] = (struct symbol_key){ .build_id = &o->id,
+                                                  .address = s->request.addresses[s->next + i],
+                                                  .is_file_offset = o->file_offsets };
         }
         return count;
 }
@@ -64,7 +66,7 @@ static enum status write_object(struct stream *s, struct symbol_view *view, stru
         }
         if (st)
                 return st;
-        s->writer->object_begin(s->writer, s->object, &o->id, &known, first, to);
+        s->writer->object_begin(s->writer, s->object, o, &known, first, to);
         if (s->next < stop) {
                 struct symbolize_run run = { s->request.addresses + s->next, s->batch.results + (s->next - begin),
                                              s->batch.frames, stop - s->next };

@@ -36,7 +36,7 @@ struct symbolize_writer {
         size_t kept_bytes;  /* what it may come to remember */
         void (*begin)(struct symbolize_writer *w, struct buf *to);
         /** An object, or the part of one that is in this piece; `first` and `last` say whether it is its first or last. */
-        void (*object_begin)(struct symbolize_writer *w, size_t index, const struct build_id *id,
+        void (*object_begin)(struct symbolize_writer *w, size_t index, const struct symbolize_object *asked,
                              const struct symbol_object *object, bool first, struct buf *to);
         /** Write results until the piece is full; *done_ret is how many, one at least. */
         enum status (*results)(struct symbolize_writer *w, struct text_reader *texts, const struct symbolize_run *run,

@@ -194,7 +194,7 @@ static bool assign(struct lookup *l)
                 object = &l->known.objects[number];
                 state = object->state;
                 if (key->is_file_offset && !index_object_translate(&object->object, address, &address) &&
-                    state == SYMBOL_RESOLVED)
+                    !index_object_holds(&object->object, address) && state == SYMBOL_RESOLVED)
                         state = index_object_has_bytes(&object->object) ? SYMBOL_NOT_IN_OBJECT : SYMBOL_OUTSIDE;
                 if (state != SYMBOL_RESOLVED) {
                         l->results[i] = (struct symbol_result){ state, object->object.quality, object->object.number,

@@ -44,7 +44,9 @@ const char *symbol_state_name(enum symbol_state s);
 struct symbol_key {
         const struct build_id *build_id; /* borrowed; equal pointers need not mean equal ids */
         uint64_t address;
-        bool is_file_offset;             /* address is an offset into the ELF file; translated by its segments */
+        bool is_file_offset;             /* address is an offset into the ELF file; translated by its segments. One
+                                          * behind the file that they hold as an address is that: perf prints such
+                                          * of programs that are not relocated. */
 };
 
 struct symbol_frame {

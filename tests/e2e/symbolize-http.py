@@ -62,6 +62,37 @@ def python_addresses(count):
     return [start + random.randrange(size) for _ in range(count)]
 
 
+def check_offsets():
+    """Offsets into the file get the answers of their addresses, in JSON and in protobuf."""
+    text = subprocess.run(["readelf", "-SW", "/usr/bin/python3.11"], capture_output=True, text=True).stdout
+    line = next(l for l in text.splitlines() if " .text " in l).split("PROGBITS")[1].split()
+    shift = int(line[0], 16) - int(line[1], 16)
+    assert shift, "addresses are offsets: the program does not tell them apart"
+    addresses = python_addresses(500)
+    offsets = [a - shift for a in addresses]
+    fixed = symbols_of(tmp + "/fixed")["leaf"][0]
+    body = {"objects": [{"build_id": python_id, "addresses": list(map(hex, addresses))},
+                        {"addresses": list(map(hex, offsets)), "file_offsets": True, "build_id": python_id},
+                        {"build_id": python_id, "addresses": [hex(2**40)], "file_offsets": True},
+                        {"build_id": "e1e2e3e4d5d6c7c8a1a2a3a4a5a6a7a8b1b2b3b4", "addresses": [hex(fixed - 0x400000)],
+                         "file_offsets": True}]}
+    answer = json.loads(post(API, json.dumps(body).encode())[0])["objects"]
+    assert [o.get("file_offsets", False) for o in answer] == [False, True, True, True]
+    assert [r["address"] for r in answer[1]["results"]] == list(map(hex, offsets))
+    assert [r["frames"] for r in answer[1]["results"]] == [r["frames"] for r in answer[0]["results"]]
+    assert sum(r["state"] == "resolved" for r in answer[1]["results"]) > 450
+    assert answer[2]["results"][0]["state"] == "not_in_object", answer[2]
+    assert answer[3]["results"][0]["state"] == "outside", answer[3]
+    request = pb.SymbolizeRequest()
+    for o in body["objects"]:
+        request.objects.add(build_id=bytes.fromhex(o["build_id"]), file_offsets=o.get("file_offsets", False),
+                            addresses=[int(a, 16) for a in o["addresses"]])
+    columns = pb.SymbolizeAnswer()
+    columns.ParseFromString(post(API, request.SerializeToString(), "application/x-protobuf")[0])
+    assert [o.file_offsets for o in columns.objects] == [False, True, True, True]
+    assert columns.objects[1].functions == columns.objects[0].functions and columns.objects[1].lines == columns.objects[0].lines
+
+
 def symbols_of(path):
     text = subprocess.run(["readelf", "-sW", path], capture_output=True, text=True).stdout
     return {f[7]: (int(f[1], 16), int(f[2], 0)) for f in map(str.split, text.splitlines()) if len(f) == 8 and f[3] == "FUNC"}
@@ -86,7 +117,7 @@ def check_shapes():
     assert len({f.SerializeToString() for f in columns.functions}) == len(columns.functions), "a name came twice"
     print("JSON %d bytes, protobuf %d bytes" % (len(text), len(packed)))
     states = [r["state"] for o in answer for r in o["results"]]
-    assert states.count("resolved") > 19000 and states[20000:20002] == ["no_debuginfo"] * 2 and states[20002] == "outside"
+    assert states.count("resolved") > 19000 and states[20000:20002] == ["no_debuginfo"] * 2 and states[20002] == "not_in_object"
     assert [len(o["results"]) for o in answer] == [20000, 2, 0, 6]
     assert answer[1]["state"] == "absent" and answer[3]["results"][1:] == answer[0]["results"][:5]
     again, _ = post(API, as_json(objects), Accept="application/x-protobuf")
@@ -196,6 +227,7 @@ def check_large():
 
 if what == "answers":
     check_shapes()
+    check_offsets()
     check_symbolicate()
 else:
     check_large()

@@ -164,6 +164,42 @@ rm "$prog"
 # shellcheck disable=SC2086
 pprof make "$tmp/in.pb.gz" 0 0 0 /gone/prog "$id" $objects
 named "a service gives the symbols of what is not here" --server "$url" --debug-dir "$tmp/none"
+# shellcheck disable=SC2086
+pprof make "$tmp/in.pb.gz" $start $offset $size /gone/prog "$id" $addresses
+named "  also the offsets that a mapping gives, without the program" --server "$url" --debug-dir "$tmp/none"
+is "$(cat "$tmp/err")" "" "  without a word"
+cp "$tmp/bin/moved" "$prog"
+# shellcheck disable=SC2086
+pprof make "$tmp/in.pb.gz" $start $offset $size "$prog" "$id" $addresses
+named "  and with another build at the path" --server "$url" --debug-dir "$tmp/none"
+rm "$prog"
+ok "perf script from a service" "$cairn" symbolize --perf-script "$tmp/perf.txt" --server "$url" --debug-dir "$tmp/none" -o "$tmp/perf.served"
+ok "  is as from the program" cmp "$tmp/perf.served" "$tmp/perf.out"
+# A program that is not relocated: perf prints its addresses as they are, behind the end of the file.
+g++ -O2 -g -no-pie -Wl,--build-id -o "$tmp/away/fixed" "$tmp/prog.cc"
+fixed_id=$(readelf -n "$tmp/away/fixed" | awk '/Build ID:/ { print $3 }')
+{
+        printf 'fixed 100/100 [000]  12.000001: PERF_RECORD_MMAP2 100/100: [0x401000(0x1000) @ 0x1000 <%s>]: r-xp /gone/fixed\n' "$fixed_id"
+        for a in $(nm "$tmp/away/fixed" | awk '/total|main$/ { print $1 }'); do
+                printf 'fixed 100/100 [001]  12.5: 250000 cpu-clock:pppH: \n\t%16s [unknown] (/gone/fixed)\n\n' "${a#0000000000}"
+        done
+} >"$tmp/fixed.txt"
+put_object debuginfo "$tmp/away/fixed"
+wait_for "the object" sh -c "'$cairn' symbolize --server $url --build-id $fixed_id 0x$(nm "$tmp/away/fixed" | awk '/5total/ { print $1; exit }') | grep -q Cart"
+"$cairn" symbolize --perf-script "$tmp/fixed.txt" -e "$tmp/away/fixed" -o "$tmp/fixed.want"
+ok "a program that is not relocated" "$cairn" symbolize --perf-script "$tmp/fixed.txt" --server "$url" --debug-dir "$tmp/none" -o "$tmp/fixed.served"
+like "$(cat "$tmp/fixed.served")" 'shop::Cart::total' "  has names"
+ok "  as from the program" cmp "$tmp/fixed.served" "$tmp/fixed.want"
+# The debug file alone has lost the offsets.
+objcopy --only-keep-debug "$tmp/bin/moved" "$tmp/moved.debug"
+moved_id=$(readelf -n "$tmp/bin/moved" | awk '/Build ID:/ { print $3 }')
+put_object debuginfo "$tmp/moved.debug"
+wait_for "the object" sh -c "'$cairn' symbolize --server $url --build-id $moved_id $1 | grep -q Cart"
+sed "s/$id/$moved_id/" "$tmp/perf.txt" >"$tmp/moved.txt"
+"$cairn" symbolize --perf-script "$tmp/moved.txt" --server "$url" --debug-dir "$tmp/none" -o "$tmp/moved.out" 2>"$tmp/err"
+like "$(cat "$tmp/err")" 'file offsets, and the program to translate them is not here: 8 addresses; upload it' "a service with the debug file alone is told"
+# shellcheck disable=SC2086
+pprof make "$tmp/in.pb.gz" 0 0 0 /gone/prog "$id" $objects
 "$cairn" symbolize --pprof "$tmp/in.pb.gz" --server http://127.0.0.1:1 -o "$tmp/never" --debug-dir "$tmp/none" 2>"$tmp/err"
 is $? 1 "a service that is away ends in 1"
 ok "  and leaves no file" test ! -e "$tmp/never"

@@ -88,6 +88,13 @@ for broken in ("cut", "few", "wild"):
     r = run("--build-id", ID, "10")
     ok(r.returncode == 2 and "service" in r.stderr, "an answer that is broken (%s) is refused" % broken)
 broken = None
+perf = tempfile.NamedTemporaryFile("w")
+perf.write("p 1/1 [000] 1.0: PERF_RECORD_MMAP2 1/1: [0x5000(0x1000) @ 0x1000 <%s>]: r-xp /gone/p\n"
+           "p 1/1 [000] 1.5: 1 cpu-clock: \n\t 1010 [unknown] (/gone/p)\n\n" % ID)
+perf.flush()
+r = run("--perf-script", perf.name, "--debug-dir", "/nonexistent")
+ok(r.returncode not in (0, 64) and "does not take file offsets" in r.stderr, "a service that takes offsets for addresses is not believed")
+ok(asked[-1][3].objects[0].file_offsets and list(asked[-1][3].objects[0].addresses) == [0x1010], "it was asked for offsets")
 r = run("--build-id", "xyz", "10")
 ok(r.returncode == 64 and "xyz" in r.stderr, "what is no build-id is wrong usage")
 server.shutdown()

@@ -17,6 +17,7 @@ static void write_proto(const struct symbolize_request *r, struct buf *b)
                 wire_put_bytes(b, 1, r->objects[i].id.bytes, r->objects[i].id.size);
                 for (; k < r->objects[i].end; k++)
                         wire_put_varint(b, 2, r->addresses[k]);
+                wire_put_uint(b, 3, r->objects[i].file_offsets);
                 wire_end(b, object);
         }
 }
@@ -34,7 +35,9 @@ static void check(const struct symbolize_request *r)
             (r->address_count && memcmp(again.addresses, r->addresses, r->address_count * sizeof *r->addresses) != 0))
                 abort();
         for (size_t i = 0; i < r->object_count; i++)
-                if (again.objects[i].end != r->objects[i].end || !build_id_equal(&again.objects[i].id, &r->objects[i].id))
+                if (again.objects[i].end != r->objects[i].end ||
+                    again.objects[i].file_offsets != r->objects[i].file_offsets ||
+                    !build_id_equal(&again.objects[i].id, &r->objects[i].id))
                         abort();
         symbolize_request_deinit(&again);
 }

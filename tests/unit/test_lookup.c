@@ -350,14 +350,16 @@ START_TEST(file_offsets_are_translated_by_the_segments)
                 { .build_id = &t.build_id, .address = 0x2000 + 5, .is_file_offset = true },
                 { .build_id = &t.build_id, .address = 0x1800, .is_file_offset = true },
                 { .build_id = &t.build_id, .address = 0x401000 + 5 },
+                { .build_id = &t.build_id, .address = 0x401000 + 5, .is_file_offset = true },
         };
         struct symbol_batch batch = { 0 };
         struct symbol_view *view;
 
         load(index, &t);
         view = begin(index);
-        look_up(view, keys, 3, &batch);
+        look_up(view, keys, 4, &batch);
         check_result(view, &t, 0x401005, &batch, 0);
+        check_result(view, &t, 0x401005, &batch, 3); /* behind the file: of a program that is not relocated */
         check_result(view, &t, 0x401005, &batch, 2);
         ck_assert_int_eq(batch.results[1].state, SYMBOL_NOT_IN_OBJECT);
         symbol_view_end(view);

@@ -32,13 +32,14 @@ START_TEST(members_come_in_any_order_and_unknown_ones_are_skipped)
 
         ck_assert_int_eq(read_json(" { \"x\": [1, -2.5e3, {\"y\": [null, true, \"\\u00e9\\\"\"]}, []], \"objects\" : [\n"
                                    "{\"addresses\":[\"0x10\", \"Ff\",\"0\"],\"build_id\":\"aBcd\",\"z\":{}},"
-                                   "{\"build_id\":\"00\",\"addresses\":[]},"
+                                   "{\"file_offsets\":true,\"build_id\":\"00\",\"addresses\":[]},"
                                    "{\"build_id\":\"abcd\",\"addresses\":[\"0xffffffffffffffff\"]}] } ", &r, NULL), ST_OK);
         ck_assert_uint_eq(r.object_count, 3);
         ck_assert_uint_eq(r.address_count, 4);
         ck_assert_uint_eq(r.objects[0].end, 3);
         ck_assert_uint_eq(r.objects[1].end, 3);
         ck_assert_uint_eq(r.objects[2].end, 4);
+        ck_assert(!r.objects[0].file_offsets && r.objects[1].file_offsets && !r.objects[2].file_offsets);
         ck_assert_uint_eq(r.addresses[1], 0xff);
         ck_assert_uint_eq(r.addresses[3], UINT64_MAX);
         ck_assert(build_id_equal(&r.objects[0].id, &r.objects[2].id));
@@ -64,6 +65,8 @@ START_TEST(what_is_malformed_is_refused_with_its_byte)
         refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"0x\"]}]}", "expected a hexadecimal address");
         refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"10000000000000000\"]}]}", "expected a hexadecimal address");
         refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"1\" \"2\"]}]}", "expected ',' or ']'");
+        refused("{\"objects\":[{\"file_offsets\":1,", "byte 28: expected true or false");
+        refused("{\"objects\":[{\"file_offsets\":tru", "byte 28: expected true or false");
         refused("{\"x\":\"\\q\",\"objects\":[]}", "expected an escape");
         refused("{\"x\":01e,\"objects\":[]}", "expected");
         refused("{\"x\":nul,\"objects\":[]}", "expected a value");
@@ -115,6 +118,7 @@ static void put_object(struct buf *b, const char *id, size_t id_size, const uint
                 for (size_t i = 0; i < count; i++)
                         buf_append_uleb128(b, addresses[i]);
                 wire_end(b, column);
+                wire_put_varint(b, 3, 1);
         }
         wire_end(b, object);
 }
@@ -133,6 +137,7 @@ START_TEST(protobuf_says_the_same)
         ck_assert_uint_eq(r.object_count, 2);
         ck_assert_uint_eq(r.objects[0].end, 3);
         ck_assert_uint_eq(r.objects[1].end, 5);
+        ck_assert(r.objects[0].file_offsets && !r.objects[1].file_offsets);
         ck_assert_uint_eq(r.addresses[2], UINT64_MAX);
         ck_assert_uint_eq(r.addresses[4], 0x1234);
         ck_assert_uint_eq(r.objects[0].id.bytes[1], 0xcd);
