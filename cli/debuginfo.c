@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cairn debuginfo list|missing: the JSON of the service, or made here from its directory, as it is or as a table. */
+/* cairn debuginfo list|missing: what is stored, and what should be; of a service or of its directory. */
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/ask.h"
 #include "cli/command.h"
 #include "common/cleanup.h"
 #include "common/file.h"
@@ -12,27 +13,29 @@
 #include "http/client.h"
 #include "server/debuginfo_list.h"
 
-struct debuginfo_command {
-        const char *server, *data, *token_file;
-        bool json;
-};
-
 static const struct usage usage = {
-        .synopsis = "cairn debuginfo list|missing [--server URL | --data DIR] [--json]",
+        .synopsis = "cairn debuginfo list|missing [--server URL | --data DIR] [--from T] "
+                    "[--to T] [--type T] [--limit N] [--json]",
         .about = "list shows the objects that are stored and the state of their symbols;\n"
-                 "missing shows the objects that samples mention and whose symbols nobody has, the most needed first.",
+                 "missing shows the objects whose debuginfo would resolve most samples if somebody uploaded it, with the\n"
+                 "command to do so; apart from them those that have names and would gain lines and inlined frames.\n"
+                 "It looks at all samples unless --from and --to say otherwise.",
         .examples = "cairn debuginfo list\n"
+                    "cairn debuginfo missing --from now-1d --limit 10\n"
                     "cairn debuginfo missing --server http://cairn:7700 --json | jq -r '.missing[].build_id'",
 };
 
-static enum status ask_server(const struct debuginfo_command *c, const char *path, struct buf *ret, struct error *err)
+static enum status list_server(const struct ask_options *o, struct buf *ret, struct error *err)
 {
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_free_ char *token = NULL;
-        struct http_client_options options = { .size = sizeof options, .base_url = c->server };
-        const struct http_client_request request = { .method = "GET", .path = path, .max_response = LIMIT_RESPONSE_BYTES };
-        enum status st = c->token_file ? http_client_read_token(c->token_file, &token, err) : ST_OK;
+        struct http_client_options options = { .size = sizeof options,
+                                               .base_url = o->server ? o->server : DEFAULT_SERVER };
+        const struct http_client_request request = { .method = "GET",
+                                                     .path = "/api/v1/debuginfo",
+                                                     .max_response = LIMIT_RESPONSE_BYTES };
+        enum status st = o->token_file ? http_client_read_token(o->token_file, &token, err) : ST_OK;
 
         options.token = token;
         if (!st)
@@ -59,20 +62,6 @@ static enum status list_dir(const char *dir, struct buf *ret, struct error *err)
                 debuginfo_store_close(objects);
         if (index)
                 symbol_index_close(index);
-        return st;
-}
-
-static enum status missing_dir(const char *dir, struct buf *ret, struct error *err)
-{
-        const struct profile_store_options o = { .size = sizeof o, .read_only = true };
-        _cleanup_free_ char *profiles_dir = path_join(dir, "profiles");
-        struct profile_store *profiles;
-        enum status st = profiles_dir ? profile_store_open(profiles_dir, &o, &profiles, err) : error_no_memory(err);
-
-        if (st)
-                return st;
-        st = debuginfo_missing_json(profiles, INT64_MIN, INT64_MAX, ret, err);
-        profile_store_close(profiles);
         return st;
 }
 
@@ -103,61 +92,78 @@ static void print_object(struct json_object *o)
                 printf("%-40s  partial: %s\n", "", text(index, "partial"));
 }
 
-static void print_missing(struct json_object *o)
-{
-        printf("%-40s  %12" PRId64 "  %12" PRId64 "  %-12s  %s\n", *text(o, "build_id") ? text(o, "build_id") : "(none)",
-               number(o, "samples"), number(o, "locations"), text(o, "state"), text(o, "mapping"));
-}
-
-static enum status print_table(struct buf *body, bool missing, struct error *err)
+static enum status print_table(struct buf *body, struct error *err)
 {
         struct json_object *root = buf_cstr(body) ? json_tokener_parse(buf_cstr(body)) : NULL, *items;
 
-        if (!json_object_object_get_ex(root, missing ? "missing" : "objects", &items) ||
-            !json_object_is_type(items, json_type_array)) {
+        if (!json_object_object_get_ex(root, "objects", &items) || !json_object_is_type(items, json_type_array)) {
                 json_object_put(root);
                 return error_set(err, ST_BAD_DATA, "the service's answer is not what was asked for");
         }
-        if (missing)
-                printf("%-40s  %12s  %12s  %-12s  %s\n", "build-id", "samples", "locations", "state", "file");
-        else
-                printf("%-40s  %-10s  %-13s  %12s  %-8s  %s\n", "build-id", "kind", "quality", "bytes", "index", "name");
+        printf("%-40s  %-10s  %-13s  %12s  %-8s  %s\n", "build-id", "kind", "quality", "bytes", "index", "name");
         for (size_t i = 0; i < json_object_array_length(items); i++)
-                (missing ? print_missing : print_object)(json_object_array_get_idx(items, i));
+                print_object(json_object_array_get_idx(items, i));
         json_object_put(root);
         return ST_OK;
 }
 
+static enum status list(const struct ask_options *o, bool json, struct error *err)
+{
+        _cleanup_buf_ struct buf body;
+        enum status st;
+
+        if (o->server && o->data)
+                return error_set(err, ST_USAGE, "--server and --data exclude each other");
+        if (o->from || o->to || o->type)
+                return error_set(err, ST_USAGE, "--from, --to and --type choose samples: they are for missing");
+        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        st = o->data ? list_dir(o->data, &body, err) : list_server(o, &body, err);
+        if (st || !json)
+                return st ? st : print_table(&body, err);
+        printf("%.*s\n", (int)body.size, (const char *)body.data);
+        return ST_OK;
+}
+
+/* Of all samples, where nothing else is said: what is missing is as a rule missing for long. */
+static enum status missing(const struct ask_options *options, const char *limit, bool json, struct error *err)
+{
+        struct ask_options o = *options;
+        struct ask_params params = { 0 };
+        _cleanup_buf_ struct buf body;
+        enum status st;
+
+        if (!o.from)
+                o.from = "0";
+        ask_param(&params, "limit", limit);
+        ask_param(&params, "server", o.server);
+        ask_param(&params, "format", json ? "json" : "text");
+        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        st = ask(&o, "uploads", &params, &body, err);
+        if (!st)
+                printf("%.*s%s", (int)body.size, (const char *)body.data, json ? "\n" : "");
+        return st;
+}
+
 int command_debuginfo(int argc, char **argv)
 {
-        struct debuginfo_command c = { .server = "http://127.0.0.1:7700" };
-        _cleanup_buf_ struct buf body;
+        struct ask_options o = { 0 };
+        const char *limit = NULL;
+        bool json = false;
         struct error err;
-        bool missing = false;
         enum status st;
         const struct option_spec specs[] = {
-                OPTION_STRING("server", 0, "URL", &c.server, "the service (http://127.0.0.1:7700)"),
-                OPTION_STRING("data", 0, "DIR", &c.data, "read the service's directory instead"),
-                OPTION_STRING("token-file", 0, "FILE", &c.token_file, "file whose first line is the token"),
-                OPTION_FLAG("json", 0, &c.json, "print the JSON of the service"),
+                ASK_OPTIONS(&o),
+                OPTION_STRING("limit", 'n', "N", &limit, "of missing: objects at most (tables show 30)"),
+                OPTION_FLAG("json", 0, &json, "print the JSON of the service"),
                 OPTION_END,
         };
 
-        buf_init(&body, LIMIT_RESPONSE_BYTES);
         st = options_parse(&usage, specs, &argc, &argv, &err);
-        if (!st) {
-                missing = argc == 1 && strcmp(argv[0], "missing") == 0;
-                if (argc != 1 || (!missing && strcmp(argv[0], "list") != 0))
-                        st = error_set(&err, ST_USAGE, "say list or missing (try --help)");
-        }
-        if (!st && c.data)
-                st = missing ? missing_dir(c.data, &body, &err) : list_dir(c.data, &body, &err);
+        if (!st && argc == 1 && strcmp(argv[0], "missing") == 0)
+                st = missing(&o, limit, json, &err);
+        else if (!st && argc == 1 && strcmp(argv[0], "list") == 0)
+                st = list(&o, json, &err);
         else if (!st)
-                st = ask_server(&c, missing ? "/api/v1/debuginfo/missing" : "/api/v1/debuginfo", &body, &err);
-        if (!st && c.json)
-                printf("%.*s%s", (int)body.size, (const char *)body.data,
-                       body.size && body.data[body.size - 1] == '\n' ? "" : "\n");
-        else if (!st)
-                st = print_table(&body, missing, &err);
+                st = error_set(&err, ST_USAGE, "say list or missing (try --help)");
         return st ? command_fail("debuginfo", st, &err) : EXIT_DONE;
 }

@@ -11,29 +11,13 @@
 
 /* ---- texts ---- */
 
-/* The C1 control characters are two bytes in UTF-8: 0xc2 and 0x80 to 0x9f. */
-static bool is_c1(const char *s, size_t left)
-{
-        return left >= 2 && (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] <= 0x9f;
-}
-
 static void put_escaped(const char *s)
 {
-        size_t left = strlen(s);
+        _cleanup_buf_ struct buf text;
 
-        while (left) {
-                unsigned char c = (unsigned char)*s;
-                size_t n = utf8_sequence(s, left);
-
-                if (n == 0 || c < 0x20 || c == 0x7f || is_c1(s, left)) {
-                        printf("\\x%02x", c);
-                        n = 1;
-                } else {
-                        fwrite(s, 1, n, stdout);
-                }
-                s += n;
-                left -= n;
-        }
+        buf_init(&text, SIZE_MAX / 2);
+        utf8_put_escaped(&text, s);
+        fwrite(text.data, 1, text.size, stdout);
 }
 
 /* Inside of JSON's strings only; json-c has escaped the others. */
@@ -42,7 +26,7 @@ static void put_json(const char *s)
         for (size_t left = strlen(s); left; s++, left--) {
                 if ((unsigned char)*s == 0x7f) {
                         fputs("\\u007f", stdout);
-                } else if (is_c1(s, left)) {
+                } else if (utf8_is_c1(s, left)) {
                         printf("\\u00%02x", (unsigned char)s[1]);
                         s++;
                         left--;

@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/utf8.h"
@@ -109,8 +111,13 @@ void json_out_uint(struct json_out *j, const char *key, uint64_t value)
 
 void json_out_double(struct json_out *j, const char *key, double value)
 {
+        char text[32];
+
         begin(j, key);
-        if (isfinite(value))
+        snprintf(text, sizeof text, "%.15g", value);
+        if (isfinite(value) && strtod(text, NULL) == value)
+                buf_append_str(j->buf, text);
+        else if (isfinite(value))
                 buf_printf(j->buf, "%.17g", value);
         else
                 buf_append_str(j->buf, "null");

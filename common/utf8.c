@@ -62,3 +62,27 @@ const char *utf8_clean(const char *text, struct buf *scratch)
         copy = buf_cstr(scratch);
         return copy ? copy : "";
 }
+
+bool utf8_is_c1(const char *s, size_t left)
+{
+        return left >= 2 && (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] <= 0x9f;
+}
+
+void utf8_put_escaped(struct buf *ret, const char *text)
+{
+        size_t left = strlen(text);
+
+        while (left) {
+                unsigned char c = (unsigned char)*text;
+                size_t n = utf8_sequence(text, left);
+
+                if (n == 0 || c < 0x20 || c == 0x7f || utf8_is_c1(text, left)) {
+                        buf_printf(ret, "\\x%02x", c);
+                        n = 1;
+                } else {
+                        buf_append(ret, text, n);
+                }
+                text += n;
+                left -= n;
+        }
+}

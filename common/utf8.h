@@ -16,4 +16,10 @@ bool utf8_valid(const char *s, size_t n);
 /** text, or where it is not valid UTF-8 a copy in scratch with U+FFFD for each bad byte; "" for want of room. */
 const char *utf8_clean(const char *text, struct buf *scratch);
 
+/** Whether s begins with a control character of the C1 set: two bytes in UTF-8, 0xc2 and 0x80 to 0x9f. */
+bool utf8_is_c1(const char *s, size_t n);
+
+/** Append text for a terminal: control characters and bad bytes as \xNN. */
+void utf8_put_escaped(struct buf *ret, const char *text);
+
 #endif

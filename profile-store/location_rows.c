@@ -192,7 +192,7 @@ static enum status take_frames(struct location_row *row, const struct symbol_res
         }
         row->shown.frames = frames;
         row->shown.frame_count = result->frame_count;
-        row->quality = result->quality;
+        row->shown.quality = result->quality;
         row->generation = result->generation;
         set_state(row, SYMBOL_RESOLVED);
         return ST_OK;
@@ -201,7 +201,7 @@ static enum status take_frames(struct location_row *row, const struct symbol_res
 /* Indexing an object again mostly gives what is there already; that is no reason to rewrite a part. */
 static bool same_answer(const struct location_row *a, const struct location_row *b)
 {
-        if (a->state != b->state || a->quality != b->quality || a->shown.frame_count != b->shown.frame_count)
+        if (a->state != b->state || a->shown.quality != b->shown.quality || a->shown.frame_count != b->shown.frame_count)
                 return false;
         for (uint32_t i = 0; i < a->shown.frame_count; i++) {
                 const struct scan_frame *x = &a->shown.frames[i], *y = &b->shown.frames[i];
@@ -228,10 +228,11 @@ static enum status apply(struct location_row *row, const struct symbol_result *r
                         *row = better;
                 return ST_OK;
         }
-        if (row->state == SYMBOL_RESOLVED || row->state == SYMBOL_SENDER || row->state == result->state)
+        if (row->state == SYMBOL_RESOLVED || row->state == SYMBOL_SENDER ||
+            (row->state == result->state && row->shown.quality == result->quality))
                 return ST_OK;
         *changed_ret = true;
-        row->quality = result->quality;
+        row->shown.quality = result->quality;
         row->generation = result->generation;
         set_state(row, result->state);
         return ST_OK;

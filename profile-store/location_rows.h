@@ -25,7 +25,6 @@ struct location_row {
         struct scan_location shown; /* shown.state is symbol_state_name(state) */
         enum profile_address_kind kind;
         enum symbol_state state;
-        enum symbol_quality quality;
         uint64_t generation;
 };
 

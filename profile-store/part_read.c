@@ -207,8 +207,8 @@ static bool read_row(struct location_columns *c, uint64_t i, struct location_row
         row->kind = kind_of(kind);
         row->state = state_of(state);
         row->shown.state = symbol_state_name(row->state);
-        if (!symbol_quality_parse(quality, &row->quality))
-                row->quality = QUALITY_NONE;
+        if (!symbol_quality_parse(quality, &row->shown.quality))
+                row->shown.quality = QUALITY_NONE;
         row->generation = (uint64_t)c->generation.ints[i];
         return true;
 }

@@ -158,7 +158,7 @@ enum status part_write_locations(const char *path, const struct location_row *ro
                 for (uint32_t k = 0; k < row->shown.frame_count; k++)
                         put_frame(p.w, &frame, &row->shown.frames[k]);
                 parquet_put_str(p.w, state, row->shown.state);
-                parquet_put_str(p.w, quality, symbol_quality_name(row->quality));
+                parquet_put_str(p.w, quality, symbol_quality_name(row->shown.quality));
                 parquet_put_int(p.w, generation, (int64_t)row->generation);
                 st = parquet_writer_end_rows(p.w, 1, err);
         }

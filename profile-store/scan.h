@@ -78,6 +78,7 @@ struct scan_location {
         uint64_t address;
         const char *mapping; /* path of the object, "" unknown */
         const char *state;   /* symbol_state_name() */
+        enum symbol_quality quality; /* of the object's symbols when it was looked up */
         bool is_kernel;
         const struct scan_frame *frames; /* innermost first */
         uint32_t frame_count;
@@ -124,5 +125,29 @@ struct scan_missing {
 };
 enum status store_scan_missing(struct store_scan *scan, const struct scan_filter *filter, struct scan_missing **ret,
                                size_t *count_ret, struct error *err) MUST_CHECK;
+
+/** An object that an upload of debuginfo would help, and how much. */
+struct scan_upload {
+        struct build_id build_id;
+        const char *mapping;
+        enum symbol_state state;     /* why its locations are unresolved: of several the one with most samples */
+        enum symbol_quality quality; /* the best that it was looked up with */
+        uint64_t locations;
+        uint64_t samples; /* with one of these locations in the stack */
+        int64_t value;    /* of those samples; means something with a unit only */
+};
+
+/** Both lists have the objects with most samples first, each build-id once; owned by the scan. */
+struct scan_uploads {
+        struct scan_upload *missing; /* locations without frames, for a reason that debuginfo would take away */
+        size_t missing_count;
+        struct scan_upload *poor; /* locations with names of symbols alone: they would gain lines and inlined frames */
+        size_t poor_count;
+        uint64_t samples; /* all that the filter chose */
+        char unit[32];    /* of values; "" when nothing matched or units differ */
+};
+
+enum status store_scan_uploads(struct store_scan *scan, const struct scan_filter *filter, struct scan_uploads *ret,
+                               struct error *err) MUST_CHECK;
 
 #endif

@@ -59,7 +59,7 @@ typedef enum status visit_chunk(void *context, const struct chunk *chunk, struct
 enum status scan_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
                         void *context, struct error *err) MUST_CHECK;
 
-/* As store_scan_sum(), for its samples alone: values of several units are no matter. */
+/* As store_scan_sum(), for its samples: when values have several units the sum has none, and they say nothing. */
 enum status scan_count_samples(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
                                struct error *err) MUST_CHECK;
 

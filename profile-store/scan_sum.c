@@ -7,7 +7,7 @@ struct summing {
         struct key_map stacks; /* id to number in sums */
         struct stack_sums sums;
         size_t capacity;
-        bool any, several_types, any_unit;
+        bool any, several_types, any_unit, several_units;
 };
 
 static void summing_deinit(struct summing *s)
@@ -16,15 +16,17 @@ static void summing_deinit(struct summing *s)
         free(s->sums.items);
 }
 
-/* All chosen values are summed, so they must be of one unit. */
+/* All chosen values are summed, so they must be of one unit, unless only the samples are of interest. */
 static enum status take_unit(struct summing *s, const char *unit, size_t n, struct error *err)
 {
         if (!s->any)
                 snprintf(s->sums.unit, sizeof s->sums.unit, "%.*s", (int)n, unit);
-        else if (s->any_unit)
+        else if (strlen(s->sums.unit) == (n < sizeof s->sums.unit ? n : sizeof s->sums.unit - 1) &&
+                 memcmp(s->sums.unit, unit, strlen(s->sums.unit)) == 0)
                 return ST_OK;
-        else if (strlen(s->sums.unit) != (n < sizeof s->sums.unit ? n : sizeof s->sums.unit - 1) ||
-                 memcmp(s->sums.unit, unit, strlen(s->sums.unit)) != 0)
+        else if (s->any_unit)
+                s->several_units = true;
+        else
                 return error_set(err, ST_USAGE, "the selection has values in %s and in %.*s; choose a profile type",
                                  s->sums.unit, (int)(n < 32 ? n : 32), unit);
         return ST_OK;
@@ -156,6 +158,8 @@ static enum status sum(struct store_scan *scan, const struct scan_filter *filter
 
         if (st)
                 return st;
+        if (s.several_units)
+                s.sums.unit[0] = 0;
         *ret = s.sums;
         s.sums.items = NULL;
         return ST_OK;

@@ -7,29 +7,12 @@
 #include "common/json_out.h"
 #include "query/flame.h"
 #include "query/pprof_out.h"
+#include "query/question.h"
 #include "query/regex_match.h"
 #include "query/series.h"
 #include "query/top.h"
 
-#define TEXT_LIMIT 30 /* rows of a table for people, unless asked for more */
-
-static const char type_json[] = "application/json", type_text[] = "text/plain; charset=utf-8",
-                  type_html[] = "text/html; charset=utf-8", type_binary[] = "application/octet-stream";
-
-struct question {
-        struct store_scan *scan;
-        struct param_source params;
-        struct request r;
-        int64_t now_unix_ns;
-        struct buf *ret;
-        const char *content_type;
-        struct error *err;
-};
-
-static uint64_t text_limit(const struct question *q)
-{
-        return q->r.limit ? q->r.limit : TEXT_LIMIT;
-}
+static const char type_html[] = "text/html; charset=utf-8", type_binary[] = "application/octet-stream";
 
 static void put_head(struct json_out *j, const struct merged *m)
 {
@@ -50,14 +33,14 @@ static void put_top(struct question *q, const struct top *top, const struct fram
         struct json_out j;
 
         json_out_init(&j, q->ret);
-        q->content_type = type_json;
+        q->content_type = question_json;
         switch (q->r.format) {
         case FORMAT_ROWS:
                 top_put_rows(top, frames, &form, NULL, &j);
                 break;
         case FORMAT_TEXT:
-                q->content_type = type_text;
-                form.limit = text_limit(q);
+                q->content_type = question_text;
+                form.limit = question_text_limit(q);
                 top_put_text(top, frames, a, b, &form, q->ret);
                 break;
         default:
@@ -132,10 +115,10 @@ static enum status put_flame(struct question *q, const struct flame *f)
                 q->content_type = type_html;
                 return flame_put_html(f, q->ret, q->err);
         case FORMAT_TEXT:
-                q->content_type = type_text;
+                q->content_type = question_text;
                 return flame_put_text(f, q->ret, q->err);
         default:
-                q->content_type = type_json;
+                q->content_type = question_json;
                 return flame_put_json(f, q->ret, q->err);
         }
 }
@@ -168,7 +151,7 @@ static enum status answer_tree(struct question *q, bool folded)
         tree_finish(&tree);
         if (!folded)
                 return put_flame(q, &f);
-        q->content_type = type_text;
+        q->content_type = question_text;
         return flame_put_folded(&f, q->ret, q->err);
 }
 
@@ -263,7 +246,7 @@ static enum status answer_series(struct question *q)
         const char *type;
         enum status st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
 
-        q->content_type = q->r.format == FORMAT_TEXT ? type_text : type_json;
+        q->content_type = q->r.format == FORMAT_TEXT ? question_text : question_json;
         return st ? st : series_put(q->scan, &q->r, type, q->ret, q->err);
 }
 
@@ -272,7 +255,7 @@ static void put_names(struct question *q, const struct scan_names *names)
         size_t count = q->r.limit && q->r.limit < names->count ? (size_t)q->r.limit : names->count;
         struct json_out j;
 
-        q->content_type = q->r.format == FORMAT_TEXT ? type_text : type_json;
+        q->content_type = q->r.format == FORMAT_TEXT ? question_text : question_json;
         json_out_init(&j, q->ret);
         if (q->r.format == FORMAT_TEXT) {
                 for (size_t i = 0; i < count; i++)
@@ -327,44 +310,7 @@ static enum status answer_values(struct question *q)
         return st;
 }
 
-static enum status answer_missing(struct question *q)
-{
-        struct scan_missing *items = NULL;
-        const struct scan_filter filter = selection_filter(&q->r.selection, NULL);
-        char hex[BUILD_ID_HEX_MAX];
-        struct json_out j;
-        size_t count;
-        enum status st = store_scan_missing(q->scan, &filter, &items, &count, q->err);
-
-        if (st)
-                return st;
-        if (q->r.limit && q->r.limit < count)
-                count = (size_t)q->r.limit;
-        q->content_type = q->r.format == FORMAT_TEXT ? type_text : type_json;
-        json_out_init(&j, q->ret);
-        if (q->r.format != FORMAT_TEXT)
-                json_out_array(&j, NULL);
-        for (size_t i = 0; i < count; i++) {
-                const struct scan_missing *m = &items[i];
-
-                if (q->r.format == FORMAT_TEXT) {
-                        buf_printf(q->ret, "%-40s  %-14s %8lld samples %6llu locations  %s\n",
-                                   build_id_hex(&m->build_id, hex), m->state, (long long)m->samples,
-                                   (unsigned long long)m->locations, m->mapping);
-                        continue;
-                }
-                json_out_object(&j, NULL);
-                json_out_str(&j, "build_id", build_id_hex(&m->build_id, hex));
-                json_out_str(&j, "object", m->mapping);
-                json_out_str(&j, "state", m->state);
-                json_out_uint(&j, "locations", m->locations);
-                json_out_int(&j, "samples", m->samples);
-                json_out_object_end(&j);
-        }
-        if (q->r.format != FORMAT_TEXT)
-                json_out_array_end(&j);
-        return ST_OK;
-}
+const char question_json[] = "application/json", question_text[] = "text/plain; charset=utf-8";
 
 static const struct {
         const char *name;
@@ -373,7 +319,7 @@ static const struct {
         { "top", answer_top },         { "flame", answer_flame },   { "folded", answer_folded },
         { "pprof", answer_pprof },     { "diff", answer_diff },     { "series", answer_series },
         { "labels", answer_labels },   { "values", answer_values }, { "types", answer_types },
-        { "missing", answer_missing },
+        { "missing", answer_missing }, { "uploads", answer_uploads },
 };
 
 enum status query_run(struct profile_store *store, const char *operation, query_param *param, void *context,
@@ -383,7 +329,7 @@ enum status query_run(struct profile_store *store, const char *operation, query_
                               .now_unix_ns = now_unix_ns,
                               .ret = ret,
                               .err = err,
-                              .content_type = type_json };
+                              .content_type = question_json };
         size_t i = 0, count = sizeof operations / sizeof *operations;
         enum status st;
 

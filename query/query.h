@@ -21,7 +21,8 @@ typedef const char *query_param(void *context, const char *name);
 
 /**
  * Answer a question.
- * @param operation  "top", "flame", "folded", "pprof", "diff", "series", "labels", "values", "types", "missing".
+ * @param operation  "top", "flame", "folded", "pprof", "diff", "series", "labels", "values", "types", "missing",
+ *                   "uploads".
  * @param now_unix_ns  what "now" in times means.
  * @param ret  the answer is appended; its max bounds it.
  * @param content_type_ret  a constant.

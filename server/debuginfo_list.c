@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/debuginfo_list.h"
 
-#include <stdlib.h>
-
 #include "common/json_out.h"
 #include "common/sha256.h"
-#include "profile-store/scan.h"
 
 struct lister {
         struct symbol_index *symbols;
@@ -81,55 +78,4 @@ enum status debuginfo_list_json(struct debuginfo_store *objects, struct symbol_i
         json_out_array_end(&l.j);
         json_out_object_end(&l.j);
         return st ? st : buf_status(ret, err, "list of objects");
-}
-
-static int by_samples(const void *a, const void *b)
-{
-        const struct scan_missing *x = a, *y = b;
-
-        if (x->samples != y->samples)
-                return x->samples < y->samples ? 1 : -1;
-        return build_id_compare(&x->build_id, &y->build_id);
-}
-
-static void put_missing(struct json_out *j, const struct scan_missing *m)
-{
-        char id[BUILD_ID_HEX_MAX];
-
-        json_out_object(j, NULL);
-        json_out_str(j, "build_id", m->build_id.size ? build_id_hex(&m->build_id, id) : "");
-        json_out_str(j, "mapping", m->mapping);
-        json_out_str(j, "state", m->state);
-        json_out_uint(j, "locations", m->locations);
-        json_out_int(j, "samples", m->samples);
-        json_out_object_end(j);
-}
-
-enum status debuginfo_missing_json(struct profile_store *profiles, int64_t from_unix_ns, int64_t to_unix_ns, struct buf *ret,
-                                   struct error *err)
-{
-        const struct scan_filter filter = { .from_unix_ns = from_unix_ns, .to_unix_ns = to_unix_ns };
-        struct scan_missing *missing = NULL;
-        struct store_scan *scan;
-        struct json_out j;
-        size_t count = 0;
-        enum status st = store_scan_begin(profiles, &scan, err);
-
-        if (st)
-                return st;
-        st = store_scan_missing(scan, &filter, &missing, &count, err);
-        if (!st) {
-                if (count)
-                        qsort(missing, count, sizeof *missing, by_samples);
-                json_out_init(&j, ret);
-                json_out_object(&j, NULL);
-                json_out_array(&j, "missing");
-                for (size_t i = 0; i < count; i++)
-                        put_missing(&j, &missing[i]);
-                json_out_array_end(&j);
-                json_out_object_end(&j);
-                st = buf_status(ret, err, "list of missing objects");
-        }
-        store_scan_end(scan);
-        return st;
 }

@@ -2,7 +2,9 @@
 /* What is stored, what is missing, and looking everything up again. */
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/json_out.h"
+#include "query/query.h"
 #include "server/debuginfo_list.h"
 #include "server/id_set.h"
 #include "server/json_in.h"
@@ -30,14 +32,27 @@ static void list(struct http_request *req, void *context)
         finish(req, debuginfo_list_json(s->objects, s->symbols, &body, &err), &body, &err);
 }
 
+/* Of all samples, where the question says nothing else. */
+static const char *missing_param(void *context, const char *name)
+{
+        const char *value = http_query(context, name);
+
+        if (strcmp(name, "format") == 0)
+                return NULL;
+        return strcmp(name, "from") == 0 && (!value || !*value) ? "0" : value;
+}
+
 static void missing(struct http_request *req, void *context)
 {
         struct server *s = context;
+        const char *content_type;
         struct buf body;
         struct error err;
+        enum status st;
 
         buf_init(&body, LIMIT_RESPONSE_BYTES);
-        finish(req, debuginfo_missing_json(s->profiles, INT64_MIN, INT64_MAX, &body, &err), &body, &err);
+        st = query_run(s->profiles, "uploads", missing_param, req, wall_clock_ns(), &body, &content_type, &err);
+        finish(req, st, &body, &err);
 }
 
 /* An empty body, or {"build_ids": [...]}: none means all. */

@@ -28,6 +28,7 @@ mkdir "$tmp/bin" "$tmp/none"
 prog=$tmp/bin/prog
 id=$(readelf -n "$prog" | awk '/Build ID:/ { print $3 }')
 # The segment of code as the kernel maps it: whole pages.
+# shellcheck disable=SC2046  # three words
 set -- $(readelf -lW "$prog" | awk '$1 == "LOAD" && / R E / { print $2, $3, $6 }')
 offset=$(($1 / 4096 * 4096)) address=$(($2 / 4096 * 4096)) size=$((($3 + $2 % 4096 + 4095) / 4096 * 4096))
 start=$((0x555500000000 + address))

@@ -522,6 +522,7 @@ END_TEST
 
 START_TEST(values_of_two_units_are_not_summed)
 {
+        struct scan_uploads uploads;
         struct test_profile t;
         struct profile_type bytes;
         struct store_scan *scan;
@@ -542,6 +543,9 @@ START_TEST(values_of_two_units_are_not_summed)
         for (int round = 0; round < 2; round++) {
                 ok(store_scan_begin(store, &scan, &err), &err);
                 ck_assert_int_eq(store_scan_sum(scan, &everything, &sums, &err), ST_USAGE);
+                ok(store_scan_uploads(scan, &everything, &uploads, &err), &err);
+                ck_assert_uint_eq(uploads.missing[0].samples, 2);
+                ck_assert_str_eq(uploads.unit, "");
                 store_scan_end(scan);
                 flush();
         }

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# cairn debuginfo missing: which upload would resolve most samples, and the command to do it.
+. tests/e2e/lib.sh
+for tool in gcc strip jq zstd python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+
+cat >"$tmp/program.c" <<'EOC'
+volatile int sink;
+__attribute__((noinline)) void shown(int n) { sink += n; }
+int main(int argc, char **argv) { (void)argv; shown(argc); return 0; }
+EOC
+build() { gcc -g -O1 -rdynamic -DBUILD="$1" -Wl,--build-id="0x00000000000000000000000000000000000000$1" -o "$tmp/program-$1" "$tmp/program.c"; }
+for b in 01 02 03; do build $b; done
+id() { printf '%038d%s' 0 "$1"; }
+address=$(nm "$tmp/program-01" | awk '$3 == "shown" { print $1 }')
+from=$(date +%s)
+# ingest BUILD PATH VALUES [KEY=VALUE]...: one sample a value.
+ingest() {
+        ingest_id=$(id "$1"); ingest_path=$2; ingest_values=$3; shift 3
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$ingest_id" "values=$ingest_values" "addresses=$address" \
+                "mapping_file=$ingest_path" "$@"
+        request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+        is "$code" 200 "samples of $ingest_path are taken"
+}
+missing() { "$cairn" debuginfo missing --server "$url" "$@"; }
+rows() { missing --json | jq -c "[.$1[] | [.build_id[-2:], .state, .samples, .percent, .value]]"; }
+gone() { [ "$(rows missing)" = '[]' ]; }
+
+start_server --flush-interval 3600
+
+# A program whose only names are those of its dynamic symbols, and two that nobody knows.
+strip -o "$tmp/dynamic" "$tmp/program-03"
+put_object debuginfo "$tmp/dynamic"
+is "$code" 201 "a stripped program is stored"
+wait_metric cairn_objects_indexed_total 1
+ingest 03 /opt/dynamic 5
+ingest 01 /opt/seldom 100
+ingest 02 '/opt/often; rm' 1,1
+ingest 02 '/opt/often; rm' 1 at_ns=1000000000000000000
+
+for where in head parts; do
+        is "$(rows missing)" '[["02","no_debuginfo",3,60,3],["01","no_debuginfo",1,20,100]]' "$where: most samples come first, whatever their values"
+        is "$(rows poor)" '[["03","resolved",1,20,5]]' "$where: what has only dynamic symbols is listed apart"
+        out=$(missing)
+        like "$out" '^ +3 +60\.0% +no_debuginfo +0+02 +/opt/often; rm$' "$where: a row of the table"
+        like "$out" "^ +cairn-upload --server $url /opt/seldom\$" "$where: and the command"
+        like "$out" "^ +cairn-upload --server $url FILE\$" "$where: which never has a name that the shell would read otherwise"
+        like "$out" '^ +1 +20\.0% +dynsym +0+03 +/opt/dynamic$' "$where: the other table"
+        like "$out" "^ +cairn-upload --server $url \"\\\$\(debuginfod-find debuginfo $(id 03)\)\"\$" "$where: and its command"
+        [ $where = parts ] && break
+        "$cairn" debuginfo missing --data "$data" --json >"$tmp/data.json"
+        is "$(jq -c '[.missing, .poor | .[] | .samples]' "$tmp/data.json")" '[3,1,1]' "$where: the directory says the same while the service runs"
+        stop_server
+        start_server --flush-interval 3600
+        is "$(metric cairn_queue_batches)" 0 "a clean stop has flushed"
+done
+
+is "$(missing --json --from "$from" | jq -c '[.samples, (.missing[] | .samples, .percent)]')" '[4,2,50,1,25]' "a time range"
+is "$(missing --json --limit 1 | jq -c '[(.missing, .poor) | length]')" '[1,1]' "a limit"
+like "$(missing --limit 1)" '^\.\.\. 1 more$' "which says that there is more"
+is "$(missing --json | jq -c '[.unit, (.missing[0].next_step | length > 10)]')" '["nanoseconds",true]' "the unit of values, and words"
+is "$(curl -sS "$url/api/v1/debuginfo/missing" | jq -c .missing[].samples | tr '\n' ' ')" '3 1 ' "the route beside the list of objects"
+missing --from never >/dev/null 2>&1
+is $? 64 "a time that is none is wrong usage"
+"$cairn" debuginfo list --server "$url" --from now-1h >/dev/null 2>&1
+is $? 64 "as is a time range of the list of objects"
+
+# What is uploaded goes from the lists when the past is healed.
+command=$(missing --json | jq -r '.poor[0].command')
+like "$command" '^cairn-upload --server http://127' "the command names the service that was asked"
+put_object debuginfo "$tmp/program-02"
+wait_metric cairn_heal_locations_total 1
+is "$(rows missing)" '[["01","no_debuginfo",1,20,100]]' "an uploaded object is missing no more"
+put_object debuginfo "$tmp/program-03"
+wait_metric cairn_heal_locations_total 2
+is "$(rows poor)" '[]' "and with debuginfo nothing is to be gained"
+put_object debuginfo "$tmp/program-01"
+wait_for "the last one to go" gone
+like "$(missing)" '^no object of these samples waits for debuginfo$' "an empty list says so"
+done_testing

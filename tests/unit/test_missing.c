@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stays unresolved: counted by reason when it is flushed, and listed by what an upload would gain. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/metrics.h"
+#include "profile-store/scan.h"
+#include "profile-store/store.h"
+#include "symbolizer/index_load.h"
+#include "tests/support/profiles.h"
+#include "tests/support/suite.h"
+
+#define T0 (INT64_C(20000) * 86400 * INT64_C(1000000000))
+#define KNOWN 0x1000     /* of test objects: a function is here */
+#define UNKNOWN 0x2000   /* in the segment, where no function is */
+#define OUTSIDE 0x900000 /* in no segment */
+
+static char dir[64];
+static struct symbol_index *symbols;
+static struct profile_store *store;
+
+static void ok(enum status st, const struct error *err)
+{
+        ck_assert_msg(st == ST_OK, "%s", err->text);
+}
+
+static void begin(void)
+{
+        struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
+        _cleanup_free_ char *index = NULL, *profiles = NULL;
+        struct error err;
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-missing-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        index = path_join(dir, "index");
+        profiles = path_join(dir, "profiles");
+        ok(symbol_index_open(index, false, &symbols, &err), &err);
+        options.symbols = symbols;
+        ok(profile_store_open(profiles, &options, &store, &err), &err);
+}
+
+static void end(void)
+{
+        profile_store_close(store);
+        symbol_index_close(symbols);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static void flush(void)
+{
+        struct error err;
+
+        ok(profile_store_flush(store, &err), &err);
+}
+
+static struct build_id id_of(const char *hex)
+{
+        struct build_id id;
+
+        ck_assert(build_id_from_hex(&id, hex, strlen(hex)));
+        return id;
+}
+
+static void mark(const char *hex, enum symbol_object_state state)
+{
+        const struct build_id id = id_of(hex);
+        struct error err;
+
+        ok(symbol_index_mark(symbols, &id, state, "it is broken", &err), &err);
+}
+
+/* Symbols of an executable of which one segment is loaded; without a function when it is stripped. */
+static void load(const char *hex, enum symbol_quality quality, bool stripped)
+{
+        struct symbol_range range = { KNOWN, KNOWN + 0x100, 0 };
+        struct symbol_chain chain = { 0, 1 };
+        struct symbol_table_frame frame = { 0 };
+        struct symbol_function function = { .name = 1 };
+        struct symbol_segment segment = { .file_offset = 0, .file_size = 0x4000, .address = 0 };
+        char strings[] = "\0shown";
+        struct symbol_table t = { .build_id = id_of(hex),
+                                  .quality = quality,
+                                  .is_complete = true,
+                                  .segments = &segment,
+                                  .segment_count = 1,
+                                  .strings = strings,
+                                  .string_bytes = sizeof strings };
+        struct error err;
+        bool replaced;
+        uint64_t generation;
+
+        if (!stripped) {
+                t.ranges = &range;
+                t.chains = &chain;
+                t.frames = &frame;
+                t.functions = &function;
+                t.range_count = t.chain_count = t.frame_count = t.function_count = 1;
+        }
+        ok(symbol_table_check(&t, &err), &err);
+        ok(symbol_index_load(symbols, &t, &replaced, &generation, &err), &err);
+        ck_assert(replaced);
+}
+
+static void append(struct test_profile *t)
+{
+        static unsigned number;
+        struct error err;
+
+        number++;
+        ok(profile_store_append(store, &t->p, hash128(&number, sizeof number), NULL, &err), &err);
+        test_profile_deinit(t);
+}
+
+/* Samples of value 2, each of one location, one after the other from address on. */
+static void ingest(const char *hex, uint64_t address, uint32_t count)
+{
+        struct test_profile t;
+
+        test_profile_init(&t, hex, "/bin/x");
+        for (uint32_t i = 0; i < count; i++) {
+                uint32_t location = test_location(&t, address + i);
+
+                test_sample(&t, T0, 2, &location, 1, NULL);
+        }
+        append(&t);
+}
+
+static void ingest_named(const char *hex, uint64_t address, const char *file)
+{
+        struct test_profile t;
+        uint32_t location;
+
+        test_profile_init(&t, hex, "/bin/x");
+        location = test_named_location(&t, true, address, "sent", file, *file ? 7 : 0);
+        test_sample(&t, T0, 2, &location, 1, NULL);
+        append(&t);
+}
+
+static void ingest_without_address(const char *hex)
+{
+        struct test_profile t;
+        struct profile_location l = { .kind = ADDRESS_NONE };
+        struct error err;
+        uint32_t location;
+
+        test_profile_init(&t, hex, "/bin/x");
+        l.mapping = t.mapping;
+        ok(profile_add_location(&t.p, &l, &location, &err), &err);
+        test_sample(&t, T0, 2, &location, 1, NULL);
+        append(&t);
+}
+
+/* ---- the metric ---------------------------------------------------------------------------- */
+
+static long counted(const char *reason)
+{
+        _cleanup_buf_ struct buf out;
+        char name[96];
+        const char *at;
+
+        buf_init(&out, MiB(1));
+        metrics_write(&out);
+        snprintf(name, sizeof name, "\ncairn_unresolved_frames_total{reason=\"%s\"} ", reason);
+        at = strstr(buf_cstr(&out), name);
+        ck_assert_msg(at, "no counter for %s", reason);
+        return strtol(at + strlen(name), NULL, 10);
+}
+
+static void ingest_every_reason(void)
+{
+        mark("cc", OBJECT_PENDING);
+        mark("dd", OBJECT_FAILED);
+        load("ee", QUALITY_NONE, true);
+        load("ff", QUALITY_SYMTAB, false);
+        test_load_symbols(symbols, "0a", QUALITY_SYMTAB, KNOWN, 1, "f", "f.c"); /* no segment is known */
+        ingest("", 0x10, 9);
+        ingest_without_address("aa");
+        ingest("bb", 0x10, 2);
+        ingest("cc", 0x10, 3);
+        ingest("dd", 0x10, 4);
+        ingest("ee", 0x10, 5);
+        ingest("ff", UNKNOWN, 6);
+        ingest("ff", OUTSIDE, 7);
+        ingest("0a", UNKNOWN, 8);
+        ingest_named("0b", 0x10, "sent.c");
+        ingest("ff", KNOWN, 10);
+}
+
+START_TEST(new_locations_without_frames_are_counted_by_reason)
+{
+        static const struct {
+                const char *reason;
+                long count;
+        } want[] = {
+                { "no_build_id", 9 }, { "no_address", 1 }, { "no_debuginfo", 2 }, { "pending", 3 }, { "failed", 4 },
+                { "stripped", 5 },    { "uncovered", 6 },  { "not_in_object", 7 }, { "outside", 8 },
+        };
+
+        begin();
+        ingest_every_reason();
+        for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+                ck_assert_msg(counted(want[i].reason) == 0, "%s is not 0 before the flush", want[i].reason);
+        for (int round = 0; round < 2; round++) { /* what is known already is not counted again */
+                flush();
+                for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+                        ck_assert_msg(counted(want[i].reason) == want[i].count, "%s: %ld, want %ld", want[i].reason,
+                                      counted(want[i].reason), want[i].count);
+                ingest_every_reason();
+        }
+        end();
+}
+END_TEST
+
+START_TEST(frames_are_no_reason)
+{
+        _cleanup_buf_ struct buf out;
+
+        begin();
+        ingest_every_reason();
+        flush();
+        buf_init(&out, MiB(1));
+        metrics_write(&out);
+        ck_assert_ptr_null(strstr(buf_cstr(&out), "reason=\"sender\""));
+        ck_assert_ptr_null(strstr(buf_cstr(&out), "reason=\"resolved\""));
+        end();
+}
+END_TEST
+
+/* ---- the uploads that would help ------------------------------------------------------------ */
+
+static const struct scan_filter everything = { .from_unix_ns = 0, .to_unix_ns = INT64_MAX };
+
+static void expect(const struct scan_upload *u, const char *hex, enum symbol_state state, uint64_t samples)
+{
+        char got[BUILD_ID_HEX_MAX];
+
+        ck_assert_str_eq(build_id_hex(&u->build_id, got), hex);
+        ck_assert_str_eq(symbol_state_name(u->state), symbol_state_name(state));
+        ck_assert_uint_eq(u->samples, samples);
+        ck_assert_uint_eq(u->locations, samples);
+        ck_assert_int_eq(u->value, 2 * (int64_t)samples);
+}
+
+START_TEST(only_reasons_that_debuginfo_takes_away_ask_for_an_upload)
+{
+        struct store_scan *scan;
+        struct scan_uploads u;
+        struct error err;
+
+        begin();
+        ingest_every_reason();
+        for (int round = 0; round < 2; round++) { /* the head, then parts */
+                ok(store_scan_begin(store, &scan, &err), &err);
+                ok(store_scan_uploads(scan, &everything, &u, &err), &err);
+                ck_assert_uint_eq(u.samples, 9 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 1 + 10);
+                ck_assert_str_eq(u.unit, "nanoseconds");
+                ck_assert_uint_eq(u.missing_count, 5);
+                expect(&u.missing[0], "0a", SYMBOL_OUTSIDE, 8);
+                expect(&u.missing[1], "ff", SYMBOL_UNCOVERED, 6);
+                expect(&u.missing[2], "ee", SYMBOL_STRIPPED, 5);
+                expect(&u.missing[3], "dd", SYMBOL_FAILED, 4);
+                expect(&u.missing[4], "bb", SYMBOL_NO_DEBUGINFO, 2);
+                ck_assert_uint_eq(u.poor_count, 1);
+                expect(&u.poor[0], "ff", SYMBOL_RESOLVED, 10);
+                ck_assert_int_eq(u.poor[0].quality, QUALITY_SYMTAB);
+                store_scan_end(scan);
+                flush();
+        }
+        end();
+}
+END_TEST
+
+START_TEST(full_debuginfo_leaves_nothing_to_upload_not_even_for_its_gaps)
+{
+        struct store_scan *scan;
+        struct scan_uploads u;
+        struct resymbolize_result result;
+        struct error err;
+
+        begin();
+        load("ff", QUALITY_SYMTAB, false);
+        ingest("ff", UNKNOWN, 2);
+        ingest("ff", KNOWN, 3);
+        flush();
+        load("ff", QUALITY_DWARF, false);
+        ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
+        ok(store_scan_begin(store, &scan, &err), &err);
+        ok(store_scan_uploads(scan, &everything, &u, &err), &err);
+        ck_assert_uint_eq(u.missing_count, 0);
+        ck_assert_uint_eq(u.poor_count, 0);
+        store_scan_end(scan);
+        end();
+}
+END_TEST
+
+START_TEST(an_object_is_listed_once_with_its_main_reason_and_a_sample_counts_once)
+{
+        struct test_profile t;
+        struct store_scan *scan;
+        struct scan_uploads u;
+        struct error err;
+        uint32_t stack[3];
+
+        begin();
+        load("ff", QUALITY_SYMTAB, false);
+        test_profile_init(&t, "ff", "/bin/x");
+        for (uint32_t i = 0; i < 3; i++)
+                stack[i] = test_location(&t, UNKNOWN + i);
+        test_sample(&t, T0, 5, stack, 3, NULL);
+        append(&t);
+        flush();
+        ok(store_scan_begin(store, &scan, &err), &err);
+        ok(store_scan_uploads(scan, &everything, &u, &err), &err);
+        ck_assert_uint_eq(u.missing_count, 1);
+        ck_assert_uint_eq(u.missing[0].samples, 1);
+        ck_assert_uint_eq(u.missing[0].locations, 3);
+        ck_assert_int_eq(u.missing[0].value, 5);
+        store_scan_end(scan);
+        mark("ff", OBJECT_FAILED);
+        ingest("ff", OUTSIDE, 50);
+        ingest("dd", 0x10, 1);
+        flush();
+        mark("dd", OBJECT_FAILED);
+        ingest("dd", 0x20, 2);
+        flush();
+        ok(store_scan_begin(store, &scan, &err), &err);
+        ok(store_scan_uploads(scan, &everything, &u, &err), &err);
+        ck_assert_uint_eq(u.missing_count, 2);
+        expect(&u.missing[0], "dd", SYMBOL_FAILED, 3);
+        ck_assert_uint_eq(u.missing[1].samples, 1);
+        store_scan_end(scan);
+        end();
+}
+END_TEST
+
+START_TEST(names_of_the_sender_would_gain_lines_unless_they_have_them)
+{
+        struct store_scan *scan;
+        struct scan_uploads u;
+        struct error err;
+
+        begin();
+        ingest_named("aa", 0x10, "");
+        ingest_named("bb", 0x10, "sent.c");
+        ingest_named("", 0x10, "");
+        ok(store_scan_begin(store, &scan, &err), &err);
+        ok(store_scan_uploads(scan, &everything, &u, &err), &err);
+        ck_assert_uint_eq(u.missing_count, 0);
+        ck_assert_uint_eq(u.poor_count, 1);
+        expect(&u.poor[0], "aa", SYMBOL_SENDER, 1);
+        store_scan_end(scan);
+        end();
+}
+END_TEST
+
+TEST_SUITE("missing", new_locations_without_frames_are_counted_by_reason, frames_are_no_reason,
+           only_reasons_that_debuginfo_takes_away_ask_for_an_upload,
+           full_debuginfo_leaves_nothing_to_upload_not_even_for_its_gaps,
+           an_object_is_listed_once_with_its_main_reason_and_a_sample_counts_once,
+           names_of_the_sender_would_gain_lines_unless_they_have_them)
