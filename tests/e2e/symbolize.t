@@ -7,8 +7,10 @@ cairn=${CAIRN_BUILD:-$PWD/build}/cairn
 for tool in g++ llvm-symbolizer addr2line python3 objcopy; do
         command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
 done
+shapes=$PWD/tests/e2e/shapes.py
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+export XDG_CACHE_HOME="$dir/cache"
 cd "$dir" || exit 1
 count=0
 ok() { # STATUS NAME
@@ -104,6 +106,17 @@ gcc -O0 -g -o plain plain.c
 addr2line -f -i -C -e plain < plain.list > want.plain
 "$cairn" symbolize -e plain < plain.list > got
 same "the default shape is byte for byte that of addr2line -f -i -C" want.plain got
+
+# Both shapes on many addresses of a large library, whose debug file is another one.
+libc=$(gcc -print-file-name=libc.so.6)
+libc_id=$(readelf -n "$libc" | awk '/Build ID:/ { print $3 }')
+if [ -e "/usr/lib/debug/.build-id/$(echo "$libc_id" | cut -c1-2)/$(echo "$libc_id" | cut -c3-).debug" ]; then
+        python3 "$shapes" "$cairn" "$libc" > out 2>&1
+        ok $? "on libc both shapes are byte for byte those of addr2line and llvm-symbolizer"
+        sed 's/^#* */# /' out
+else
+        ok 0 "on libc both shapes are byte for byte those of addr2line and llvm-symbolizer # SKIP no libc6-dbg"
+fi
 
 "$cairn" symbolize -e prog --format=json < list > json
 python3 - json want list <<'END'
