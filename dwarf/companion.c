@@ -38,10 +38,24 @@ enum status dwarf_companion_from_package(const struct dwarf_package *p, uint64_t
 {
         struct dwarf_companion *c;
         struct dwarf_sections sections;
-        enum status st = dwarf_package_find(p, id, &sections);
+        enum status st = dwarf_package_find(p, &p->index, id, &sections);
 
         if (st)
                 return st;
+        c = calloc(1, sizeof *c);
+        return c ? take(c, ST_OK, &sections, ret) : ST_NO_MEMORY;
+}
+
+enum status dwarf_companion_of_type(const struct dwarf_package *p, uint64_t signature, struct dwarf_companion **ret)
+{
+        struct dwarf_companion *c;
+        struct dwarf_sections sections;
+        enum status st = dwarf_package_find(p, &p->types, signature, &sections);
+
+        if (st)
+                return st;
+        if (sections.data[DWARF_TYPES].size)
+                dwarf_sections_of_types(&sections, &sections);
         c = calloc(1, sizeof *c);
         return c ? take(c, ST_OK, &sections, ret) : ST_NO_MEMORY;
 }

@@ -45,6 +45,8 @@ struct dwarf_companion {
 enum status dwarf_companion_from_fd(int fd, struct dwarf_companion **ret) MUST_CHECK;
 /** @param ret owned, borrows the package. ST_NOT_FOUND when it has none of this id. */
 enum status dwarf_companion_from_package(const struct dwarf_package *p, uint64_t id, struct dwarf_companion **ret) MUST_CHECK;
+/** As above, of the type unit with a signature. */
+enum status dwarf_companion_of_type(const struct dwarf_package *p, uint64_t signature, struct dwarf_companion **ret) MUST_CHECK;
 /** NULL is fine. */
 void dwarf_companion_close(struct dwarf_companion *c);
 

@@ -127,7 +127,7 @@ dwarf_ref dwarf_context_reference(const struct dwarf_context *x, const struct dw
         case DW_FORM_ref_sup8:
                 return v->number < x->object->alt.sections.data[DWARF_INFO].size ? DWARF_REF_ALT | v->number :
                                                                                   DWARF_NO_REF;
-        default: /* ref_sig8 leads to types, which are no functions */
+        default: /* ref_sig8 leads to types (dwarf/reader_types.c), which are no functions */
                 return DWARF_NO_REF;
         }
 }
@@ -261,6 +261,13 @@ void dwarf_context_inherit(struct dwarf_context *x, const struct dwarf_context *
         x->line_offset = skeleton->line_offset;
         x->has_lines = skeleton->has_lines;
         x->directory = skeleton->directory;
+}
+
+void dwarf_context_forget(struct dwarf_context *x)
+{
+        x->unit = NULL;
+        x->file = NULL;
+        x->abbrevs.is_valid = x->abbrevs.is_prefix = false;
 }
 
 void dwarf_context_deinit(struct dwarf_context *x)

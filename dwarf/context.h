@@ -54,6 +54,8 @@ enum status dwarf_context_peek(struct dwarf_context *x, struct dwarf_object *o, 
                                const struct dwarf_unit *unit, struct dwarf_die *die_ret) MUST_CHECK;
 /** Take over what a skeleton says for its other half, which the context is set up for. */
 void dwarf_context_inherit(struct dwarf_context *x, const struct dwarf_context *skeleton);
+/** Give up the unit it is set up for: its file may be closed then. */
+void dwarf_context_forget(struct dwarf_context *x);
 void dwarf_context_deinit(struct dwarf_context *x);
 
 /** A cursor from a DIE of the unit to the unit's end; a failed one for an offset outside. */

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 
 #include "dwarf/outline.h"
+#include "dwarf/types.h"
 
 enum status dwarf_file_init(struct dwarf_file *ret, const struct dwarf_sections *sections, struct error *err)
 {
-        *ret = (struct dwarf_file){ .sections = *sections, .outlines_lock = PTHREAD_MUTEX_INITIALIZER };
+        *ret = (struct dwarf_file){ .sections = *sections, .lock = PTHREAD_MUTEX_INITIALIZER };
         return dwarf_units_read(&ret->sections, &ret->units, err);
 }
 
@@ -23,6 +24,8 @@ void dwarf_file_deinit(struct dwarf_file *f)
                 }
                 f->outlines[i] = NULL;
         }
+        dwarf_types_destroy(atomic_load_explicit(&f->types, memory_order_relaxed));
+        f->types = NULL;
         dwarf_sections_free(&f->sections);
         dwarf_units_deinit(&f->units);
 }
@@ -36,11 +39,11 @@ struct dwarf_outline *dwarf_file_outline(struct dwarf_file *f, const struct dwar
 {
         struct dwarf_outline *found;
 
-        pthread_mutex_lock(&f->outlines_lock);
+        pthread_mutex_lock(&f->lock);
         found = *bucket_of(f, unit);
         while (found && found->unit != unit)
                 found = found->next;
-        pthread_mutex_unlock(&f->outlines_lock);
+        pthread_mutex_unlock(&f->lock);
         return found;
 }
 
@@ -48,8 +51,8 @@ void dwarf_file_keep_outline(struct dwarf_file *f, struct dwarf_outline *outline
 {
         struct dwarf_outline **bucket = bucket_of(f, outline->unit);
 
-        pthread_mutex_lock(&f->outlines_lock);
+        pthread_mutex_lock(&f->lock);
         outline->next = *bucket;
         *bucket = outline;
-        pthread_mutex_unlock(&f->outlines_lock);
+        pthread_mutex_unlock(&f->lock);
 }

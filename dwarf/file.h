@@ -7,9 +7,10 @@
  * Debug sections with their units: of an object, of its supplementary file, of
  * one .dwo file, or of what a package has for one unit.
  *
- * Threads: immutable but for the outlines it keeps, which have a lock.
+ * Threads: immutable but for the outlines and the index of types it keeps, which have a lock.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "dwarf/sections.h"
 #include "dwarf/unit.h"
@@ -17,12 +18,14 @@
 #define DWARF_OUTLINE_BUCKETS 256
 
 struct dwarf_outline;
+struct dwarf_types;
 
 struct dwarf_file {
         struct dwarf_sections sections;
         struct dwarf_units units;
-        pthread_mutex_t outlines_lock;
+        pthread_mutex_t lock; /* of outlines, and of making types */
         struct dwarf_outline *outlines[DWARF_OUTLINE_BUCKETS]; /* owned; of units that others refer to */
+        _Atomic(struct dwarf_types *) types; /* owned; NULL until somebody asks (dwarf/types.h) */
 };
 
 /**

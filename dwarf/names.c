@@ -39,9 +39,10 @@ static const struct dwarf_outline *outline_of(struct dwarf_reader *r, const stru
 
 /* ---- "ns::Class::name" ---- */
 
-static const char *qualifier_text(const struct dwarf_context *x, const struct dwarf_qualifier *q)
+static const char *qualifier_text(struct dwarf_reader *r, const struct dwarf_context *x, const struct dwarf_qualifier *q)
 {
-        const char *text = dwarf_context_string(x, &q->name);
+        const char *text = q->name.form == DW_FORM_ref_sig8 ? dwarf_reader_type_name(r, x->file, q->name.number) :
+                                                              dwarf_context_string(x, &q->name);
 
         if (text && text[0])
                 return text;
@@ -58,21 +59,21 @@ static const char *qualifier_text(const struct dwarf_context *x, const struct dw
 }
 
 /* Written from its end to its start. A name that gets too long stays without its scopes. */
-static const char *qualified(const struct dwarf_context *x, const struct dwarf_outline *outline, uint32_t qualifier,
-                             const char *name, struct arena *texts)
+static const char *qualified(struct dwarf_reader *r, const struct dwarf_context *x, const struct dwarf_outline *outline,
+                             uint32_t qualifier, const char *name, struct arena *texts)
 {
         size_t size = strlen(name) + 1, at;
         char *text;
 
         for (uint32_t q = qualifier; q != DWARF_NO_QUALIFIER && size <= LIMIT_NAME_BYTES; q = outline->qualifiers[q].parent)
-                size += strlen(qualifier_text(x, &outline->qualifiers[q])) + 2;
+                size += strlen(qualifier_text(r, x, &outline->qualifiers[q])) + 2;
         text = size <= LIMIT_NAME_BYTES ? arena_alloc(texts, size) : NULL;
         if (!text)
                 return name;
         at = size - strlen(name) - 1;
         memcpy(text + at, name, size - at);
         for (uint32_t q = qualifier; q != DWARF_NO_QUALIFIER; q = outline->qualifiers[q].parent) {
-                const char *part = qualifier_text(x, &outline->qualifiers[q]);
+                const char *part = qualifier_text(r, x, &outline->qualifiers[q]);
                 size_t n = strlen(part);
 
                 memcpy(text + at - 2, "::", 2);
@@ -139,7 +140,7 @@ static void resolve(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref r
                 return;
         qualifier = dwarf_outline_find(outline, f.plain_ref & ~DWARF_REF_ALT);
         if (qualifier != DWARF_NO_QUALIFIER)
-                ret->plain = qualified(x, outline, qualifier, f.name.plain, &code->texts);
+                ret->plain = qualified(r, x, outline, qualifier, f.name.plain, &code->texts);
 }
 
 static int by_ref(const void *a, const void *b, void *refs)

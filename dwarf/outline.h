@@ -17,7 +17,7 @@
 struct dwarf_qualifier {
         uint32_t parent; /* DWARF_NO_QUALIFIER outside */
         uint16_t tag;
-        struct dwarf_value name;
+        struct dwarf_value name; /* or the signature of the type that has it (DW_FORM_ref_sig8) */
 };
 
 struct dwarf_declared { /* a function without a linkage name */

@@ -14,6 +14,8 @@ static int section_of(uint32_t version, uint32_t number)
         switch (number) {
         case 1:
                 return DWARF_INFO;
+        case 2:
+                return version == 2 ? DWARF_TYPES : -1;
         case 3:
                 return DWARF_ABBREV;
         case 4:
@@ -58,7 +60,9 @@ static enum status read_columns(struct dwarf_package_index *ix)
                         return ST_BAD_DATA;
                 ix->column_of[section] = (int8_t)i;
         }
-        return ix->rows && (ix->column_of[DWARF_INFO] < 0 || ix->column_of[DWARF_ABBREV] < 0) ? ST_BAD_DATA : ST_OK;
+        if (ix->rows && ((ix->column_of[DWARF_INFO] < 0 && ix->column_of[DWARF_TYPES] < 0) || ix->column_of[DWARF_ABBREV] < 0))
+                return ST_BAD_DATA;
+        return ST_OK;
 }
 
 enum status dwarf_package_index_read(struct dwarf_cursor bytes, struct dwarf_package_index *ret)
@@ -128,26 +132,35 @@ void dwarf_package_index_part(const struct dwarf_package_index *ix, uint32_t row
 
 /* ---- the package ---- */
 
-enum status dwarf_package_open(const struct elf_image *img, struct dwarf_package *ret, struct error *err)
+static enum status open_index(const struct elf_image *img, const char *name, const struct dwarf_sections *sections,
+                              struct elf_section_data *data, struct dwarf_package_index *ret, struct error *err)
 {
-        const struct elf_section *s = elf_image_section(img, ".debug_cu_index");
-        struct dwarf_package p = { .index_data.size = 0 };
-        struct dwarf_cursor bytes;
+        const struct elf_section *s = elf_image_section(img, name);
         enum status st;
 
         if (!s || !elf_section_has_content(s))
                 return error_set(err, ST_NOT_FOUND, "'%s' is no package of split DWARF", img->name);
+        st = elf_section_data(img, s, LIMIT_SECTION_UNPACKED_BYTES, data, err);
+        if (st)
+                return st;
+        st = dwarf_package_index_read((struct dwarf_cursor){ .pos = data->bytes, .end = data->bytes + data->size,
+                                                             .swap = sections->swap }, ret);
+        return st ? error_set(err, st, "the %s of '%s' is malformed", name, img->name) : ST_OK;
+}
+
+enum status dwarf_package_open(const struct elf_image *img, struct dwarf_package *ret, struct error *err)
+{
+        struct dwarf_package p = { .index_data.size = 0 };
+        enum status st;
+
+        if (!elf_image_section(img, ".debug_cu_index"))
+                return error_set(err, ST_NOT_FOUND, "'%s' is no package of split DWARF", img->name);
         st = dwarf_sections_load(img, DWARF_SPLIT, &p.sections, err);
         if (st)
                 return st;
-        st = elf_section_data(img, s, LIMIT_SECTION_UNPACKED_BYTES, &p.index_data, err);
-        if (!st) {
-                bytes = (struct dwarf_cursor){ .pos = p.index_data.bytes, .end = p.index_data.bytes + p.index_data.size,
-                                               .swap = p.sections.swap };
-                st = dwarf_package_index_read(bytes, &p.index);
-                if (st)
-                        error_set(err, st, "the .debug_cu_index of '%s' is malformed", img->name);
-        }
+        st = open_index(img, ".debug_cu_index", &p.sections, &p.index_data, &p.index, err);
+        if (!st && open_index(img, ".debug_tu_index", &p.sections, &p.types_data, &p.types, NULL))
+                p.types.slots = p.types.rows = 0; /* without them some classes have no names */
         if (st) {
                 dwarf_package_close(&p);
                 return st;
@@ -160,13 +173,15 @@ void dwarf_package_close(struct dwarf_package *p)
 {
         dwarf_sections_free(&p->sections);
         elf_section_data_free(&p->index_data);
+        elf_section_data_free(&p->types_data);
 }
 
-enum status dwarf_package_find(const struct dwarf_package *p, uint64_t id, struct dwarf_sections *ret)
+enum status dwarf_package_find(const struct dwarf_package *p, const struct dwarf_package_index *ix, uint64_t id,
+                               struct dwarf_sections *ret)
 {
         struct dwarf_sections s = p->sections;
         uint32_t row;
-        enum status st = dwarf_package_index_find(&p->index, id, &row);
+        enum status st = dwarf_package_index_find(ix, id, &row);
 
         if (st)
                 return st;
@@ -176,7 +191,7 @@ enum status dwarf_package_find(const struct dwarf_package *p, uint64_t id, struc
                 s.data[i].owned = NULL;
                 if (i == DWARF_STR)
                         continue;
-                dwarf_package_index_part(&p->index, row, (enum dwarf_section_id)i, &offset, &size);
+                dwarf_package_index_part(ix, row, (enum dwarf_section_id)i, &offset, &size);
                 if (offset > s.data[i].size || size > s.data[i].size - offset)
                         return ST_BAD_DATA;
                 s.data[i].bytes += offset;

@@ -36,8 +36,8 @@ void dwarf_package_index_part(const struct dwarf_package_index *ix, uint32_t row
 
 struct dwarf_package {
         struct dwarf_sections sections;
-        struct elf_section_data index_data;
-        struct dwarf_package_index index;
+        struct elf_section_data index_data, types_data;
+        struct dwarf_package_index index, types; /* of units by their ids, of type units by their signatures */
 };
 
 /** @param ret free with dwarf_package_close(), before img is closed. ST_NOT_FOUND when img is none. */
@@ -46,8 +46,10 @@ void dwarf_package_close(struct dwarf_package *p);
 
 /**
  * The sections of one unit, borrowed from the package.
+ * @param ix p->index or p->types.
  * @return ST_NOT_FOUND; ST_BAD_DATA when a part ends past its section.
  */
-enum status dwarf_package_find(const struct dwarf_package *p, uint64_t id, struct dwarf_sections *ret) MUST_CHECK;
+enum status dwarf_package_find(const struct dwarf_package *p, const struct dwarf_package_index *ix, uint64_t id,
+                               struct dwarf_sections *ret) MUST_CHECK;
 
 #endif

@@ -59,6 +59,7 @@ void dwarf_reader_destroy(struct dwarf_reader *r)
                 return;
         dwarf_context_deinit(&r->main);
         dwarf_context_deinit(&r->lone);
+        dwarf_context_deinit(&r->types);
         for (size_t i = 0; i < DWARF_OTHER_CONTEXTS; i++)
                 dwarf_context_deinit(&r->others[i]);
         dwarf_outline_deinit(&r->outline);

@@ -2,7 +2,7 @@
 #ifndef CAIRN_DWARF_READER_H
 #define CAIRN_DWARF_READER_H
 
-/* The inside of a reader: between reader.c, reader_companion.c, walk.c, origins.c and names.c. */
+/* The inside of a reader: between reader.c, reader_companion.c, reader_types.c, walk.c, origins.c and names.c. */
 #include "common/limits.h"
 #include "dwarf/code.h"
 #include "dwarf/outline.h"
@@ -33,6 +33,7 @@ struct dwarf_reader {
         struct dwarf_regions regions;
         struct dwarf_context main;  /* the unit that is read */
         struct dwarf_context lone;  /* for line tables without a unit */
+        struct dwarf_context types; /* the type unit that was looked at last */
         struct dwarf_context others[DWARF_OTHER_CONTEXTS]; /* units that it refers to */
         struct dwarf_outline outline; /* of the main unit */
         struct dwarf_origins origins;
@@ -70,6 +71,12 @@ enum status dwarf_reader_enter_companion(struct dwarf_reader *r, struct dwarf_co
 enum status dwarf_reader_return_to_companion(struct dwarf_reader *r, const struct dwarf_code *code) MUST_CHECK;
 /** Keep nothing of companions: who owns one may close it now. */
 void dwarf_reader_forget_companions(struct dwarf_reader *r);
+
+/**
+ * The name of the type with a signature that a unit of this file refers to,
+ * borrowed as the file is; NULL when nobody has it.
+ */
+const char *dwarf_reader_type_name(struct dwarf_reader *r, struct dwarf_file *file, uint64_t signature);
 
 /** The unit that holds a DIE, ready to be read; NULL when there is none or it is broken. */
 struct dwarf_context *dwarf_reader_context(struct dwarf_reader *r, dwarf_ref ref);

@@ -18,22 +18,15 @@ static bool is_of_object(const struct dwarf_reader *r, const struct dwarf_contex
         return x->file == &r->object->main || x->file == &r->object->alt;
 }
 
-static void forget(struct dwarf_reader *r, struct dwarf_context *x)
-{
-        if (!x->file || is_of_object(r, x))
-                return;
-        x->unit = NULL;
-        x->file = NULL;
-        x->abbrevs.is_valid = x->abbrevs.is_prefix = false;
-}
-
 void dwarf_reader_forget_companions(struct dwarf_reader *r)
 {
         if (!r->main.file || is_of_object(r, &r->main))
                 return;
-        forget(r, &r->main);
+        dwarf_context_forget(&r->main);
+        dwarf_context_forget(&r->types);
         for (size_t i = 0; i < DWARF_OTHER_CONTEXTS; i++)
-                forget(r, &r->others[i]);
+                if (r->others[i].file && !is_of_object(r, &r->others[i]))
+                        dwarf_context_forget(&r->others[i]);
 }
 
 static enum status damage_of(const struct dwarf_file *file)

@@ -2,6 +2,7 @@
 #include "dwarf/sections.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/limits.h"
 
@@ -11,7 +12,7 @@ static const char *const names[DWARF_SECTION_COUNT] = {
         [DWARF_LINE] = "debug_line",         [DWARF_LINE_STR] = "debug_line_str",
         [DWARF_STR] = "debug_str",           [DWARF_STR_OFFSETS] = "debug_str_offsets",
         [DWARF_ADDR] = "debug_addr",         [DWARF_RANGES] = "debug_ranges",
-        [DWARF_RNGLISTS] = "debug_rnglists",
+        [DWARF_RNGLISTS] = "debug_rnglists", [DWARF_TYPES] = "debug_types",
 };
 
 static const struct elf_section *find(const struct elf_image *img, const char *name, const char *suffix)
@@ -25,6 +26,43 @@ static const struct elf_section *find(const struct elf_image *img, const char *n
                 return s;
         snprintf(full, sizeof full, ".z%s%s", name, suffix);
         return elf_image_section(img, full);
+}
+
+/*
+ * The bytes of all sections of the name that s has: GCC puts each type unit of a
+ * .dwo file into a section of its own, and nothing links them into one.
+ */
+static enum status join(const struct elf_image *img, const struct elf_section *s, size_t room, struct elf_section_data *ret,
+                        struct error *err)
+{
+        _cleanup_buf_ struct buf all = { 0 };
+
+        buf_init(&all, room);
+        for (size_t i = s->index; i < img->section_count; i++) {
+                _cleanup_elf_section_data_ struct elf_section_data d = { 0 };
+                enum status st;
+
+                if (strcmp(img->sections[i].name, s->name) != 0 || !elf_section_has_content(&img->sections[i]))
+                        continue;
+                st = elf_section_data(img, &img->sections[i], room, &d, err);
+                if (st)
+                        return st;
+                buf_append(&all, d.bytes, d.size);
+        }
+        if (all.failed)
+                return error_set(err, all.failed, "the sections '%s' of '%s' are too big together", s->name, img->name);
+        *ret = (struct elf_section_data){ .bytes = all.data, .size = all.size, .owned = all.data };
+        all = (struct buf){ 0 };
+        return ST_OK;
+}
+
+static enum status content(const struct elf_image *img, const struct elf_section *s, enum dwarf_flavour flavour, size_t room,
+                           struct elf_section_data *ret, struct error *err)
+{
+        for (size_t i = s->index + 1; flavour == DWARF_SPLIT && i < img->section_count; i++)
+                if (!strcmp(img->sections[i].name, s->name))
+                        return join(img, s, room, ret, err);
+        return elf_section_data(img, s, room, ret, err);
 }
 
 /* Strings before the last NUL all end inside; so one look at the end saves a search for each of them. */
@@ -65,7 +103,7 @@ enum status dwarf_sections_load(const struct elf_image *img, enum dwarf_flavour 
 
                 if (!section || !elf_section_has_content(section))
                         continue;
-                st = elf_section_data(img, section, room, &d, &broken);
+                st = content(img, section, flavour, room, &d, &broken);
                 if (st == ST_NO_MEMORY) {
                         dwarf_sections_free(&s);
                         return error_no_memory(err);
@@ -87,6 +125,16 @@ void dwarf_sections_free(struct dwarf_sections *s)
         for (int i = 0; i < DWARF_SECTION_COUNT; i++)
                 elf_section_data_free(&s->data[i]);
         *s = (struct dwarf_sections){ 0 };
+}
+
+void dwarf_sections_of_types(const struct dwarf_sections *s, struct dwarf_sections *ret)
+{
+        *ret = *s;
+        for (int i = 0; i < DWARF_SECTION_COUNT; i++)
+                ret->data[i].owned = NULL;
+        ret->data[DWARF_INFO] = ret->data[DWARF_TYPES];
+        ret->data[DWARF_TYPES] = (struct elf_section_data){ .bytes = (const uint8_t *)"" };
+        ret->holds_types = true;
 }
 
 struct dwarf_cursor dwarf_section_at(const struct dwarf_sections *s, enum dwarf_section_id id, uint64_t offset)

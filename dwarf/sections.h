@@ -20,12 +20,14 @@ enum dwarf_section_id {
         DWARF_ADDR,
         DWARF_RANGES,
         DWARF_RNGLISTS,
+        DWARF_TYPES, /* type units before version 5 */
         DWARF_SECTION_COUNT,
 };
 
 struct dwarf_sections {
         struct elf_section_data data[DWARF_SECTION_COUNT];
         size_t string_end[DWARF_SECTION_COUNT]; /* of DWARF_STR and DWARF_LINE_STR: behind the last NUL */
+        bool holds_types;                       /* DWARF_INFO is what was .debug_types */
         bool swap;                              /* the byte order is not this machine's */
         struct error damage;                    /* why the first section that cannot be read is empty; ST_OK: all are read */
 };
@@ -48,6 +50,9 @@ enum dwarf_flavour {
 enum status dwarf_sections_load(const struct elf_image *img, enum dwarf_flavour flavour, struct dwarf_sections *ret,
                                 struct error *err) MUST_CHECK;
 void dwarf_sections_free(struct dwarf_sections *s);
+
+/** The same sections, borrowed, with .debug_types in the place of .debug_info. */
+void dwarf_sections_of_types(const struct dwarf_sections *s, struct dwarf_sections *ret);
 
 /** A cursor from offset to the end of a section; a failed one when offset is past it. */
 struct dwarf_cursor dwarf_section_at(const struct dwarf_sections *s, enum dwarf_section_id id, uint64_t offset);

@@ -8,7 +8,7 @@
 #include "dwarf/array.h"
 
 /* What follows the length. The cursor ends with the unit. */
-static void read_header(struct dwarf_cursor *c, struct dwarf_unit *u)
+static void read_header(struct dwarf_cursor *c, bool holds_types, struct dwarf_unit *u)
 {
         struct dwarf_format *f = &u->format;
 
@@ -18,13 +18,14 @@ static void read_header(struct dwarf_cursor *c, struct dwarf_unit *u)
                 u->abbrev_offset = dwarf_uint(c, f->offset_size);
                 if (u->type == DW_UT_skeleton || u->type == DW_UT_split_compile)
                         u->signature = dwarf_u64(c);
-                if (u->type == DW_UT_type || u->type == DW_UT_split_type) {
-                        u->signature = dwarf_u64(c);
-                        u->type_offset = u->offset + dwarf_uint(c, f->offset_size);
-                }
         } else {
                 u->abbrev_offset = dwarf_uint(c, f->offset_size);
                 f->address_size = dwarf_u8(c);
+                u->type = holds_types ? DW_UT_type : DW_UT_none;
+        }
+        if (u->type == DW_UT_type || u->type == DW_UT_split_type) {
+                u->signature = dwarf_u64(c);
+                u->type_offset = u->offset + dwarf_uint(c, f->offset_size);
         }
         if (f->address_size != 2 && f->address_size != 4 && f->address_size != 8)
                 dwarf_fail(c);
@@ -33,7 +34,7 @@ static void read_header(struct dwarf_cursor *c, struct dwarf_unit *u)
 enum found { UNIT_READ, UNIT_PADDING, UNIT_BROKEN, UNIT_UNKNOWN, UNIT_CUT_OFF };
 
 /* Behind all but UNIT_CUT_OFF the cursor is at the next unit. */
-static enum found read_unit(struct dwarf_cursor *c, const uint8_t *section, struct dwarf_unit *u)
+static enum found read_unit(struct dwarf_cursor *c, const uint8_t *section, bool holds_types, struct dwarf_unit *u)
 {
         struct dwarf_cursor inner = *c;
         uint64_t length;
@@ -55,7 +56,7 @@ static enum found read_unit(struct dwarf_cursor *c, const uint8_t *section, stru
         if (version < 2 || version > 5)
                 return UNIT_UNKNOWN;
         u->format.version = (uint8_t)version;
-        read_header(&inner, u);
+        read_header(&inner, holds_types, u);
         u->first_die = (uint64_t)(inner.pos - section);
         return inner.failed ? UNIT_BROKEN : UNIT_READ;
 }
@@ -81,7 +82,7 @@ enum status dwarf_units_read(const struct dwarf_sections *s, struct dwarf_units 
         while (found != UNIT_CUT_OFF && dwarf_left(&c)) {
                 struct dwarf_unit u = { 0 };
 
-                found = read_unit(&c, section, &u);
+                found = read_unit(&c, section, s->holds_types, &u);
                 if (found == UNIT_PADDING)
                         continue;
                 if (found != UNIT_READ) {

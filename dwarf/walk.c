@@ -241,6 +241,7 @@ static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t
 static void visit_scope(struct walk *w, const struct dwarf_abbrev *a)
 {
         struct dwarf_level inner = w->r->levels[w->top];
+        const struct dwarf_value *name;
         struct dwarf_die d;
 
         if (!a->has_children || !w->qualifies) {
@@ -249,10 +250,11 @@ static void visit_scope(struct walk *w, const struct dwarf_abbrev *a)
                 return;
         }
         dwarf_context_die(w->x, &w->c, a, &d);
+        name = &d.values[d.values[DWARF_ROLE_NAME].form ? DWARF_ROLE_NAME : DWARF_ROLE_SIGNATURE];
         inner.qualifier = (uint32_t)w->outline->qualifier_count;
         if (!dwarf_outline_add_qualifier(w->outline,
                                          &(struct dwarf_qualifier){ .parent = w->r->levels[w->top].qualifier, .tag = a->tag,
-                                                                    .name = d.values[DWARF_ROLE_NAME] }))
+                                                                    .name = *name }))
                 w->failed = ST_NO_MEMORY;
         enter_children(w, a, &inner);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as the debug sections of a file and of its dwz file: a byte of
- * flags, then for each section its length (16 bits) and its bytes.
+ * flags, then for each section its length (16 bits) and its bytes, .debug_types
+ * of both behind all others.
  * Every unit and every line table is read, every name and path looked at.
  */
 #include <assert.h>
@@ -12,10 +13,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Each section goes into memory of its own, so that the sanitizer sees a read past its end. */
-static void take_sections(struct dwarf_sections *s, bool big_endian, const uint8_t **data, size_t *size)
+static void take_sections(struct dwarf_sections *s, int first, int behind, const uint8_t **data, size_t *size)
 {
-        dwarf_sections_init(s, big_endian);
-        for (int i = 0; i < DWARF_SECTION_COUNT && *size >= 2; i++) {
+        for (int i = first; i < behind && *size >= 2; i++) {
                 size_t n = (size_t)((*data)[0] | (*data)[1] << 8);
                 struct elf_section_data d = { 0 };
 
@@ -78,8 +78,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         uint8_t flags = size ? *data++ : 0;
 
         size -= size > 0;
-        take_sections(&main_sections, flags & 1, &data, &size);
-        take_sections(&alt_sections, flags & 1, &data, &size);
+        dwarf_sections_init(&main_sections, flags & 1);
+        dwarf_sections_init(&alt_sections, flags & 1);
+        take_sections(&main_sections, 0, DWARF_TYPES, &data, &size);
+        take_sections(&alt_sections, 0, DWARF_TYPES, &data, &size);
+        take_sections(&main_sections, DWARF_TYPES, DWARF_SECTION_COUNT, &data, &size);
+        take_sections(&alt_sections, DWARF_TYPES, DWARF_SECTION_COUNT, &data, &size);
         if (dwarf_object_from_sections(&main_sections, &alt_sections, &object, NULL))
                 return 0;
         if (dwarf_reader_create(&object, regions, &reader, NULL))

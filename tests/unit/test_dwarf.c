@@ -495,6 +495,103 @@ START_TEST(names_of_another_unit_have_its_scopes_in_front)
 }
 END_TEST
 
+enum { SCOPE = OTHER, SIGNED, NAMED, POINTING };
+
+/* A type unit of version 5 whose type says where else its name is, or has it. */
+static void put_type(struct dwarf_maker *m, uint64_t signature, const char *name, uint64_t other)
+{
+        put_unit(m, DW_UT_type, 0);
+        m->sections[DWARF_INFO].data[m->unit + 12] = (uint8_t)signature;
+        put_uleb(m, DWARF_INFO, CU);
+        put_uint(m, DWARF_INFO, DW_LANG_C_plus_plus, 1);
+        put_address(m, DWARF_INFO, 0);
+        m->sections[DWARF_INFO].data[m->unit + 20] = (uint8_t)(put_at(m, DWARF_INFO) - m->unit);
+        put_uleb(m, DWARF_INFO, name ? NAMED : SIGNED);
+        if (name)
+                put_text(m, DWARF_INFO, name);
+        else
+                put_uint(m, DWARF_INFO, other, 8);
+        put_end(m, 2);
+        end_unit(m);
+}
+
+static void put_signed_function(struct dwarf_maker *m, uint64_t signature, const char *name, uint64_t start)
+{
+        put_uleb(m, DWARF_INFO, SIGNED);
+        put_uint(m, DWARF_INFO, signature, 8);
+        put_function(m, name, start, 4);
+        put_end(m, 2);
+}
+
+START_TEST(a_class_that_is_a_signature_has_the_name_of_its_type_unit)
+{
+        struct dwarf_maker m;
+        struct read r;
+
+        begin_usual(&m, 5);
+        put_abbrev(&m, SCOPE, DW_TAG_namespace, true, DW_AT_name, DW_FORM_string, 0, 0);
+        put_abbrev(&m, SIGNED, DW_TAG_class_type, true, DW_AT_signature, DW_FORM_ref_sig8, 0, 0);
+        put_abbrev(&m, NAMED, DW_TAG_class_type, true, DW_AT_name, DW_FORM_string, 0, 0);
+        begin_cu(&m, 0);
+        put_uleb(&m, DWARF_INFO, SCOPE);
+        put_text(&m, DWARF_INFO, "ns");
+        put_signed_function(&m, 11, "direct", CODE);
+        put_signed_function(&m, 12, "over_another", CODE + 0x10);
+        put_signed_function(&m, 13, "in_a_circle", CODE + 0x20);
+        put_signed_function(&m, 99, "nowhere", CODE + 0x30);
+        put_signed_function(&m, 11, "again", CODE + 0x40);
+        put_end(&m, 2);
+        end_unit(&m);
+        put_type(&m, 11, "Class", 0);
+        put_type(&m, 12, NULL, 11);
+        put_type(&m, 13, NULL, 14);
+        put_type(&m, 14, NULL, 13);
+        put_type(&m, 11, "Later", 0);
+        open_read(&r, &m, NULL);
+        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
+        ck_assert_uint_eq(r.code.scope_count, 5);
+        ck_assert_str_eq(plain(&r.code, 0), "ns::Class::direct");
+        ck_assert_str_eq(plain(&r.code, 1), "ns::Class::over_another");
+        ck_assert_str_eq(plain(&r.code, 2), "ns::(anonymous class)::in_a_circle");
+        ck_assert_str_eq(plain(&r.code, 3), "ns::(anonymous class)::nowhere");
+        ck_assert_str_eq(plain(&r.code, 4), "ns::Class::again");
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+START_TEST(a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none)
+{
+        for (int outside = 0; outside < 2; outside++) {
+                struct dwarf_maker m;
+                struct read r;
+
+                begin_usual(&m, 5);
+                put_abbrev(&m, SIGNED, DW_TAG_class_type, true, DW_AT_signature, DW_FORM_ref_sig8, 0, 0);
+                put_abbrev(&m, POINTING, DW_TAG_class_type, true, DW_AT_specification, DW_FORM_ref4, 0, 0);
+                begin_cu(&m, 0);
+                put_signed_function(&m, 11, "f", CODE);
+                put_end(&m, 1);
+                end_unit(&m);
+                put_unit(&m, DW_UT_type, 0);
+                m.sections[DWARF_INFO].data[m.unit + 12] = 11;
+                put_uleb(&m, DWARF_INFO, CU);
+                put_uint(&m, DWARF_INFO, DW_LANG_C_plus_plus, 1);
+                put_address(&m, DWARF_INFO, 0);
+                m.sections[DWARF_INFO].data[m.unit + 20] = outside ? 0xff : (uint8_t)(put_at(&m, DWARF_INFO) - m.unit);
+                put_uleb(&m, DWARF_INFO, POINTING);
+                put_uint(&m, DWARF_INFO, put_at(&m, DWARF_INFO) - 1 - m.unit, 4);
+                put_end(&m, 2);
+                end_unit(&m);
+                open_read(&r, &m, NULL);
+                read_unit(&r, 0);
+                ck_assert_str_eq(plain(&r.code, 0), "(anonymous class)::f");
+                close_read(&r);
+                dwarf_maker_deinit(&m);
+        }
+}
+END_TEST
+
 START_TEST(a_dwz_file_lends_functions_and_names)
 {
         struct dwarf_maker m, alt;
@@ -730,6 +827,8 @@ TEST_SUITE("dwarf", each_version_width_and_byte_order_says_the_same, every_form_
            a_sibling_that_leads_back_is_not_followed, blocks_a_hundred_thousand_deep_end_in_time,
            codes_in_any_order_are_found_and_the_first_of_two_counts, tables_that_lie_in_one_another_are_read_so_often_only,
            a_circle_of_origins_ends_with_the_names_on_it, names_of_another_unit_have_its_scopes_in_front,
+           a_class_that_is_a_signature_has_the_name_of_its_type_unit,
+           a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none,
            a_dwz_file_lends_functions_and_names, old_range_lists_change_their_base_and_drop_what_the_linker_dropped,
            each_entry_of_new_range_lists_is_understood, functions_that_the_linker_dropped_are_left_out,
            code_inside_of_an_abstract_function_is_found, strings_by_index_are_found_and_those_past_the_end_are_not)

@@ -1,0 +1,111 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Functions of classes that are in type units of their own have the names that they have without type units.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+cairn=${CAIRN_BUILD:-$PWD/build}/cairn
+for tool in g++ clang++ llvm-dwp nm readelf; do
+        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
+done
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+count=0
+ok() { # STATUS NAME
+        count=$((count + 1))
+        if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
+}
+same() { # NAME FILE FILE
+        if [ -s "$2" ] && cmp -s "$2" "$3"; then ok 0 "$1"; else ok 1 "$1"; diff "$2" "$3" | head -8 | sed 's/^/# /'; fi
+}
+
+cat > shop.h <<'END'
+namespace shop {
+struct Base {
+        struct Inner {
+                int deep(int x) { return x + 5; }
+                static int flat(int x) { return x - 5; }
+        };
+        int plain(int x);
+        template <class T> T general(T x) { return x * 3; }
+        virtual int at(int x) { return x ^ 3; }
+        virtual ~Base() {}
+};
+template <class T> struct Box {
+        T value;
+        T get(int i) const { return value + i; }
+};
+namespace {
+struct Hidden {
+        struct Nested;
+        int h(int x) { return x * 7; }
+};
+struct Hidden::Nested {
+        int n(int x) { return x * 9; }
+};
+}
+}
+END
+cat > shop.cc <<'END'
+#include "shop.h"
+#define APART __attribute__((noinline))
+int shop::Base::plain(int x) { return x + 1; }
+namespace api {
+extern "C" APART int in_namespace(int x) { return x * 11; }
+}
+namespace shop {
+APART int run(int n)
+{
+        struct Local {
+                struct More { int twice(int x) { return x * 19; } };
+                int once(int x) { return x * 17; }
+        };
+        auto lambda = [&](int i) {
+                struct Inside { int q(int x) { return x * 23 + 1; } };
+                return Inside().q(i) + n;
+        };
+        Base b;
+        Base::Inner inner;
+        Box<int> box{n};
+        return Local().once(n) + Local::More().twice(n) + lambda(n) + b.plain(n) + b.general<int>(n) + inner.deep(n) +
+               Base::Inner::flat(n) + b.at(n) + Hidden().h(n) + Hidden::Nested().n(n) + box.get(n);
+}
+}
+int main(int argc, char **) { return shop::run(argc) + api::in_namespace(argc); }
+END
+addresses() { nm "$1" | awk 'tolower($2) ~ /[tw]/ && ($3 ~ /^_ZN|^_ZZN/ || $3 == "main" || $3 == "in_namespace") { print $1, $3 }' | sort -k 2; }
+answers() { # PROGRAM: in the order of the symbols
+        addresses "$1" | cut -d' ' -f1 | "$cairn" symbolize -e "$1" 2> notes
+}
+
+for cc in g++ clang++ "clang++ -gsce"; do # the last one leaves the linkage names of declarations out
+        for version in 4 5; do
+                for level in 0 2; do
+                        what="$cc, DWARF $version, -O$level"
+                        options="-O$level -gdwarf-$version -fno-inline"
+                        # shellcheck disable=SC2086,SC2015
+                        $cc $options shop.cc -o whole && $cc $options -fdebug-types-section shop.cc -o types &&
+                                $cc $options -fdebug-types-section -gsplit-dwarf -c shop.cc && $cc shop.o -o split ||
+                                { echo "Bail out! cannot compile"; exit 1; }
+                        answers whole > want
+                        answers types > got
+                        same "$what: type units" want got
+                        answers split > got
+                        same "$what: type units of a .dwo file" want got
+                        rm -f split.dwp
+                        if llvm-dwp -e split -o split.dwp 2> /dev/null; then
+                                mv shop.dwo away.dwo
+                                answers split > got
+                                same "$what: type units of a package" want got
+                        fi
+                        rm -f ./*.dwo
+                done
+                readelf -S types | grep -q debug_types
+                [ $? -eq $((version - 4)) ]
+                ok $? "$cc, DWARF $version: they are where that version has them"
+        done
+done
+# What has no linkage name has its scopes.
+grep -qx 'shop::Box<int>::get' got && grep -qx 'shop::Base::Inner::deep' got && grep -qx 'shop::(anonymous namespace)::Hidden::Nested::n' got
+ok $? "and names are not missing altogether"
+echo "1..$count"
