@@ -5,7 +5,7 @@
 /**
  * @file
  * All attributes of one DIE, also those that no plan (dwarf/abbrev.h) wants.
- * For explanations: it reads the abbreviation table again for each DIE.
+ * For explanations and what is rare: it reads the abbreviation table again for each DIE.
  *
  * Threads: those of the context.
  */

@@ -36,6 +36,8 @@ enum dwarf_attribute {
         DW_AT_comp_dir = 0x1b,
         DW_AT_producer = 0x25,
         DW_AT_abstract_origin = 0x31,
+        DW_AT_decl_file = 0x3a,
+        DW_AT_decl_line = 0x3b,
         DW_AT_specification = 0x47,
         DW_AT_ranges = 0x55,
         DW_AT_call_column = 0x57,

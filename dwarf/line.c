@@ -14,12 +14,14 @@ struct machine {
         bool started;     /* the sequence has a row */
         bool is_live;     /* it began in code */
         size_t first_row; /* of the sequence */
+        uint32_t first_file, first_line;
         enum status failed;
 };
 
 void dwarf_lines_clear(struct dwarf_lines *l)
 {
         l->row_count = l->sequence_count = l->file_count = l->directory_count = 0;
+        l->is_folded = false;
 }
 
 void dwarf_lines_deinit(struct dwarf_lines *l)
@@ -50,15 +52,19 @@ static inline void add_row(struct dwarf_lines *l, struct machine *m, const struc
         struct dwarf_row row = { .start = m->address, .end = m->address };
         struct dwarf_row *last;
 
-        if (!m->started) {
-                m->started = true;
-                m->first_row = l->row_count;
-                m->is_live = dwarf_regions_find(code, m->address) != NULL;
-        }
-        if (!m->is_live)
+        if (m->started && !m->is_live)
                 return;
         row.file = m->file < UINT32_MAX ? (uint32_t)m->file : UINT32_MAX;
         row.line = m->line <= INT32_MAX ? (uint32_t)m->line : 0;
+        if (!m->started) {
+                m->started = true;
+                m->first_row = l->row_count;
+                m->first_file = row.file;
+                m->first_line = row.line;
+                m->is_live = dwarf_regions_find(code, m->address) != NULL;
+                if (!m->is_live)
+                        return;
+        }
         last = l->row_count > m->first_row ? &l->rows[l->row_count - 1] : NULL;
         if (last) {
                 if (row.start < last->start)
@@ -96,7 +102,8 @@ static void end_sequence(struct dwarf_lines *l, struct machine *m, const struct 
                         failed = ST_NO_MEMORY;
                 else
                         l->sequences[l->sequence_count++] = (struct dwarf_sequence){
-                                l->rows[m->first_row].start, m->first_row, l->row_count - m->first_row };
+                                l->rows[m->first_row].start, m->first_row, l->row_count - m->first_row, m->first_file,
+                                m->first_line };
         }
         *m = (struct machine){ .file = 1, .line = 1, .first_row = l->row_count, .failed = failed };
 }
@@ -238,6 +245,7 @@ static enum status sort(struct dwarf_lines *l)
                 l->spare_capacity = l->row_count;
         }
         for (size_t i = 0; i < l->sequence_count; i++) {
+                l->is_folded |= i > 0 && l->sequences[i].start == l->sequences[i - 1].start;
                 for (size_t k = 0; k < l->sequences[i].count; k++) {
                         struct dwarf_row row = rows[l->sequences[i].first + k];
 

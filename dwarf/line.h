@@ -20,6 +20,7 @@ struct dwarf_row { /* covers [start, end) */
 struct dwarf_sequence { /* rows without a gap */
         uint64_t start;
         size_t first, count; /* of the rows */
+        uint32_t file, line; /* where its first row is, also when a later one at the address replaced it */
 };
 
 struct dwarf_line_file {
@@ -41,6 +42,7 @@ struct dwarf_lines {
         size_t directory_count, directory_capacity;
         const char *unit_directory; /* borrowed; NULL unknown */
         uint16_t version;
+        bool is_folded; /* several sequences begin at one address */
 };
 
 /**

@@ -121,6 +121,9 @@ static enum status read_unit(struct dwarf_reader *r, struct dwarf_code *code)
         st = settle(code, dwarf_walk(r, &r->main, &r->outline, code));
         if (st)
                 return st;
+        st = code->lines.is_folded ? dwarf_folded_choose(r, code) : ST_OK;
+        if (st)
+                return st;
         r->names_damage = ST_OK;
         st = dwarf_names_resolve(r, code);
         return st ? st : settle(code, r->names_damage);

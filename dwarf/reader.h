@@ -2,7 +2,7 @@
 #ifndef CAIRN_DWARF_READER_H
 #define CAIRN_DWARF_READER_H
 
-/* The inside of a reader: between reader.c, reader_companion.c, reader_types.c, walk.c, origins.c and names.c. */
+/* The inside of a reader: between reader.c, reader_companion.c, reader_types.c, walk.c, origins.c, folded.c and names.c. */
 #include "common/limits.h"
 #include "dwarf/code.h"
 #include "dwarf/outline.h"
@@ -57,6 +57,12 @@ uint32_t dwarf_origins_name(struct dwarf_reader *r, struct dwarf_code *code, dwa
 /** A name of its own, for a function. */
 uint32_t dwarf_origins_add(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref ref);
 void dwarf_origins_clear(struct dwarf_origins *o);
+
+/**
+ * Of functions that the linker made one keep the addresses of that whose line
+ * rows were kept, and leave those of the others out.
+ */
+enum status dwarf_folded_choose(struct dwarf_reader *r, struct dwarf_code *code) MUST_CHECK;
 
 /** Find the texts of all names of the unit. */
 enum status dwarf_names_resolve(struct dwarf_reader *r, struct dwarf_code *code) MUST_CHECK;
