@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/limits.h"
 
 struct copy {
         const struct sample_late *late;
@@ -55,66 +56,164 @@ void late_walk(const struct unwinder *u, const struct process *p, const struct s
         }
 }
 
-static enum status add_one(struct sample_batch *b, size_t frame_capacity, const struct sample_late *late,
-                           const struct sample_walk *w)
-{
-        struct sample_count *c = &b->counts[b->count_count];
+/* ---- until their half is drained --------------------------------------------------- */
 
-        if (b->frame_count + w->frame_count > frame_capacity)
-                return ST_NO_MEMORY;
-        *c = (struct sample_count){ .key = late->key, .count = 1 };
-        c->key.user_stack = hash64(w->frames, w->frame_count * sizeof *w->frames) | 1;
-        memcpy(b->frames + b->frame_count, w->frames, w->frame_count * sizeof *w->frames);
-        b->stacks[b->stack_count++] = (struct sample_stack){ .hash = c->key.user_stack, .first_frame = b->frame_count,
-                                                             .frame_count = w->frame_count, .end = w->end };
-        b->frame_count += w->frame_count;
-        b->count_count++;
-        return ST_OK;
+static void sample_deinit(struct late_sample *s)
+{
+        free(s->frames);
+        free(s->copy);
 }
 
-static bool grow(struct sample_batch *b, size_t *frame_capacity)
+void late_samples_deinit(struct late_samples *l)
 {
-        struct sample_count *counts = reallocarray(b->counts, b->count_count + b->late_count, sizeof *counts);
-        struct sample_stack *stacks;
-        uint64_t *frames;
+        for (size_t i = 0; i < l->count; i++)
+                sample_deinit(&l->items[i]);
+        free(l->items);
+        *l = (struct late_samples){ 0 };
+}
 
-        if (!counts)
+static void drop_copy(struct late_samples *l, struct late_sample *s)
+{
+        if (s->copy)
+                l->copied_bytes -= s->copy->stack_bytes;
+        free(s->copy);
+        s->copy = NULL;
+}
+
+static bool is_ready(const struct process *p)
+{
+        return p->unwind.mappings && !p->unwind.waits;
+}
+
+/* False without memory. */
+static bool walk(struct late_samples *l, const struct unwinder *u, const struct process *p, const struct sample_late *late,
+                 struct late_sample *s)
+{
+        late_walk(u, p, late, &l->walk);
+        s->frames = malloc(l->walk.frame_count * sizeof *s->frames);
+        if (!s->frames)
                 return false;
-        b->counts = counts;
-        stacks = reallocarray(b->stacks, b->stack_count + b->late_count, sizeof *stacks);
-        if (!stacks)
-                return false;
-        b->stacks = stacks;
-        *frame_capacity = b->frame_count + b->late_count * SAMPLE_STACK_MAX;
-        frames = reallocarray(b->frames, *frame_capacity, sizeof *frames);
-        if (!frames)
-                return false;
-        b->frames = frames;
+        memcpy(s->frames, l->walk.frames, l->walk.frame_count * sizeof *s->frames);
+        s->frame_count = l->walk.frame_count;
+        s->end = l->walk.end;
         return true;
 }
 
-enum status late_add(struct process_table *processes, struct sample_batch *b, uint64_t ends_ret[static SAMPLE_END_COUNT],
-                     struct error *err)
+/* With its whole stack, or without any of it. */
+static struct sample_late *copy_of(const struct sample_late *late, bool with_stack)
 {
-        _cleanup_free_ struct sample_walk *walk = NULL;
-        size_t frame_capacity = 0;
+        size_t stack = with_stack ? late->stack_bytes : 0;
+        struct sample_late *copy = malloc(offsetof(struct sample_late, stack) + stack);
 
-        if (!b->late_count || !processes->unwinder)
-                return ST_OK;
-        walk = malloc(sizeof *walk);
-        if (!walk || !grow(b, &frame_capacity))
-                return error_no_memory(err);
-        for (size_t i = 0; i < b->late_count; i++) {
-                const struct sample_late *late = b->late[i];
-                struct process *p = process_table_get(processes, &late->key.process, late->key.comm);
-
-                if (!p)
-                        return error_no_memory(err);
-                late_walk(processes->unwinder, p, late, walk);
-                ends_ret[walk->end]++;
-                if (add_one(b, frame_capacity, late, walk))
-                        return error_no_memory(err);
+        if (copy) {
+                memcpy(copy, late, offsetof(struct sample_late, stack) + stack);
+                copy->stack_bytes = (uint32_t)stack;
         }
+        return copy;
+}
+
+void late_samples_add(struct late_samples *l, struct process_table *processes, const struct sample_late *late)
+{
+        struct process *p = process_table_get(processes, &late->key.process, late->key.comm);
+        struct late_sample s = { .key = late->key, .half = late->half };
+
+        if (l->count == l->capacity) {
+                size_t wanted = l->capacity ? 2 * l->capacity : 64;
+                struct late_sample *grown = wanted <= LIMIT_AGENT_LATE ? reallocarray(l->items, wanted, sizeof *grown) : NULL;
+
+                if (!grown) {
+                        l->lost++;
+                        return;
+                }
+                l->items = grown;
+                l->capacity = wanted;
+        }
+        if (!p || !is_ready(p) || !walk(l, processes->unwinder, p, late, &s))
+                s.copy = copy_of(late, l->copied_bytes + late->stack_bytes <= LIMIT_AGENT_LATE_BYTES);
+        if (!s.copy && !s.frames) {
+                l->lost++;
+                return;
+        }
+        l->copied_bytes += s.copy ? s.copy->stack_bytes : 0;
+        l->items[l->count++] = s;
+}
+
+static void retry(struct late_samples *l, struct process_table *processes, struct late_sample *s, bool anyway)
+{
+        struct process *p = s->copy ? process_table_get(processes, &s->key.process, s->key.comm) : NULL;
+
+        if (!p || (!anyway && !is_ready(p)) || !walk(l, processes->unwinder, p, s->copy, s))
+                return;
+        drop_copy(l, s);
+}
+
+void late_samples_retry(struct late_samples *l, struct process_table *processes)
+{
+        for (size_t i = 0; i < l->count; i++)
+                retry(l, processes, &l->items[i], false);
+}
+
+/* ---- into a batch ---------------------------------------------------------------------- */
+
+static bool grow(struct sample_batch *b, size_t samples, size_t frames)
+{
+        struct sample_count *counts = reallocarray(b->counts, b->count_count + samples, sizeof *counts);
+        struct sample_stack *stacks = reallocarray(b->stacks, b->stack_count + samples, sizeof *stacks);
+        uint64_t *all = reallocarray(b->frames, b->frame_count + frames, sizeof *all);
+
+        b->counts = counts ? counts : b->counts;
+        b->stacks = stacks ? stacks : b->stacks;
+        b->frames = all ? all : b->frames;
+        return counts && stacks && all;
+}
+
+static void put(struct sample_batch *b, const struct late_sample *s)
+{
+        struct sample_count *c = &b->counts[b->count_count++];
+
+        *c = (struct sample_count){ .key = s->key, .count = 1 };
+        c->key.user_stack = hash64(s->frames, s->frame_count * sizeof *s->frames) | 1;
+        b->stacks[b->stack_count++] = (struct sample_stack){ .hash = c->key.user_stack, .first_frame = b->frame_count,
+                                                             .frame_count = s->frame_count, .end = s->end };
+        memcpy(b->frames + b->frame_count, s->frames, s->frame_count * sizeof *s->frames);
+        b->frame_count += s->frame_count;
+}
+
+enum status late_samples_take(struct late_samples *l, struct process_table *processes, struct sample_batch *b,
+                              struct error *err)
+{
+        size_t samples = 0, frames = 0, kept = 0;
+        bool room;
+
+        for (size_t i = 0; i < l->count; i++) {
+                struct late_sample *s = &l->items[i];
+
+                if (s->half != b->half)
+                        continue;
+                retry(l, processes, s, true);
+                samples++;
+                frames += s->frame_count;
+        }
+        if (!samples)
+                return ST_OK;
+        room = grow(b, samples, frames ? frames : 1);
+        for (size_t i = 0; i < l->count; i++) {
+                struct late_sample *s = &l->items[i];
+
+                if (s->half != b->half) {
+                        l->items[kept++] = *s;
+                        continue;
+                }
+                if (room && s->frames) {
+                        put(b, s);
+                        l->ends[s->end]++;
+                } else {
+                        l->lost++;
+                }
+                drop_copy(l, s);
+                sample_deinit(s);
+        }
+        l->count = kept;
         sample_batch_sort(b);
-        return ST_OK;
+        return room ? ST_OK : error_no_memory(err);
 }

@@ -13,16 +13,40 @@
 #include "agent/process.h"
 #include "agent/sampler.h"
 
-/** Walk one. @param p its process. */
-void late_walk(const struct unwinder *u, const struct process *p, const struct sample_late *late,
-               struct sample_walk *ret);
+/** One that was walked, or still has its copy. */
+struct late_sample {
+        struct sample_key key;
+        uint32_t half, frame_count, end;
+        uint64_t *frames;         /* owned; NULL not walked yet */
+        struct sample_late *copy; /* owned; NULL once it was walked */
+};
+
+struct late_samples {
+        struct late_sample *items; /* owned */
+        size_t count, capacity;
+        size_t copied_bytes;       /* of stacks in copies */
+        struct sample_walk walk;   /* scratch */
+        uint64_t ends[SAMPLE_END_COUNT]; /* of those that were taken */
+        uint64_t lost;             /* no memory, or past LIMIT_AGENT_LATE */
+};
+
+void late_samples_deinit(struct late_samples *l);
+
+/** Walk it if its process and all its tables are known, else keep a copy; past LIMIT_AGENT_LATE_BYTES, only its leaf. */
+void late_samples_add(struct late_samples *l, struct process_table *processes, const struct sample_late *late);
+
+/** Walk those that can be walked now. */
+void late_samples_retry(struct late_samples *l, struct process_table *processes);
 
 /**
- * Walk all late samples of a batch and put them into its counts and stacks.
- * @param ends_ret counted up, by their end.
- * @return ST_NO_MEMORY: the batch is as it was, or has some of them.
+ * Put those of the batch's half into its counts and stacks, walked by what is known.
+ * @return ST_NO_MEMORY: they are lost.
  */
-enum status late_add(struct process_table *processes, struct sample_batch *b, uint64_t ends_ret[static SAMPLE_END_COUNT],
-                     struct error *err) MUST_CHECK;
+enum status late_samples_take(struct late_samples *l, struct process_table *processes, struct sample_batch *b,
+                              struct error *err) MUST_CHECK;
+
+/** Walk one copy. @param p its process. */
+void late_walk(const struct unwinder *u, const struct process *p, const struct sample_late *late,
+               struct sample_walk *ret);
 
 #endif

@@ -36,12 +36,28 @@ struct run {
         int signals, output;
         int64_t interval_from_ns, interval_from_unix_ns; /* monotonic, wall clock */
         struct profile_build_stats build_stats;
-        uint64_t late_ends[SAMPLE_END_COUNT];
+        struct late_samples late;
 };
 
 static void on_process(void *ctx, const struct sample_notice *notice)
 {
-        process_table_notice(ctx, notice);
+        process_table_notice(&((struct run *)ctx)->processes, notice);
+}
+
+static void on_late(void *ctx, const struct sample_late *late)
+{
+        struct run *r = ctx;
+
+        late_samples_add(&r->late, &r->processes, late);
+}
+
+/* More unwind tables are there. */
+static void take_tables(struct run *r)
+{
+        if (!unwinder_poll(&r->unwinder))
+                return;
+        process_table_unwind_again(&r->processes);
+        late_samples_retry(&r->late, &r->processes);
 }
 
 static enum status open_signals(struct run *r, struct error *err)
@@ -90,7 +106,8 @@ static enum status set_up(struct run *r, struct error *err)
                 .tgids = r->o->pids,
                 .tgid_count = r->o->pid_count,
                 .on_process = on_process,
-                .ctx = &r->processes,
+                .on_late = on_late,
+                .ctx = r,
         };
         struct error kernel_error = { 0 };
         char kept[256];
@@ -147,8 +164,8 @@ static void settle(struct run *r)
         while (r->unwinder.tables_waiting && monotonic_ns() < until) {
                 struct pollfd fd = { .fd = unwinder_fd(&r->unwinder), .events = POLLIN };
 
-                if (poll(&fd, 1, 100) > 0 && unwinder_poll(&r->unwinder))
-                        process_table_unwind_again(&r->processes);
+                if (poll(&fd, 1, 100) > 0)
+                        take_tables(r);
         }
 }
 
@@ -176,7 +193,7 @@ static enum status drain(struct run *r, struct error *err)
                 return st;
         if (r->processes.unwinder)
                 settle(r);
-        st = late_add(&r->processes, &batch, r->late_ends, err);
+        st = late_samples_take(&r->late, &r->processes, &batch, err);
         if (st)
                 return st;
         r->interval_from_ns = now_ns;
@@ -205,7 +222,8 @@ static void report(struct run *r)
         if (r->sender)
                 sender_stats(r->sender, &report.sender);
         for (size_t i = 0; i < SAMPLE_END_COUNT; i++)
-                report.sampler[STAT_ENDS + i] += r->late_ends[i];
+                report.sampler[STAT_ENDS + i] += r->late.ends[i];
+        report.sampler[SAMPLER_STAT_LOST_RING] += r->late.lost;
         report_update(&report);
         if (r->o->metrics_file && report_write(r->o->metrics_file, &err))
                 log_warn("agent", "%s, ignoring", err.text);
@@ -236,8 +254,8 @@ static enum status loop(struct run *r, struct error *err)
                 }
                 if (fds[1].revents)
                         sampler_poll(r->sampler);
-                if (fds[2].revents && unwinder_poll(unwinder))
-                        process_table_unwind_again(&r->processes);
+                if (fds[2].revents)
+                        take_tables(r);
                 now = monotonic_ns();
                 if (now >= end)
                         return ST_OK;
@@ -288,6 +306,7 @@ enum status agent_run(const struct run_options *o, struct error *err)
                 st = loop(&r, err);
         if (!st)
                 st = finish(&r, err);
+        late_samples_deinit(&r.late);
         process_table_deinit(&r.processes);
         unwinder_deinit(&r.unwinder);
         sampler_destroy(r.sampler);

@@ -118,9 +118,6 @@ void sample_batch_sort(struct sample_batch *b)
 
 void sample_batch_deinit(struct sample_batch *b)
 {
-        for (size_t i = 0; i < b->late_count; i++)
-                free(b->late[i]);
-        free(b->late);
         free(b->counts);
         free(b->stacks);
         free(b->frames);

@@ -41,6 +41,8 @@ struct sampler_options {
         size_t tgid_count;           /* 0: the whole system */
         /** Called from sampler_poll() once for each new life of a process. */
         void (*on_process)(void *ctx, const struct sample_notice *notice);
+        /** Called from sampler_poll() and sampler_drain() for each sample whose user stack was not walked; borrowed. */
+        void (*on_late)(void *ctx, const struct sample_late *late);
         void *ctx;
 };
 
@@ -71,8 +73,7 @@ struct sample_batch {
         size_t stack_count;
         uint64_t *frames;            /* owned */
         size_t frame_count;
-        struct sample_late **late;   /* owned; not in the counts: agent/late.h */
-        size_t late_count;
+        uint32_t half;               /* of the double buffer, that it was in */
 };
 
 void sample_batch_deinit(struct sample_batch *b);

@@ -23,10 +23,8 @@ struct bpf_sampler {
         int counts_fd[2], chunks_fd[2];
         struct ring_buffer *notices;
         struct unwind_map_fds unwind;
-        struct sample_late **late; /* owned; of either half */
-        size_t late_count;
-        uint64_t late_lost;
         void (*on_process)(void *ctx, const struct sample_notice *notice);
+        void (*on_late)(void *ctx, const struct sample_late *late);
         void *ctx;
 };
 
@@ -49,31 +47,17 @@ static int on_notice(void *ctx, void *data, size_t size)
 
 #define CHUNKS_PER_SAMPLE 4 /* of two stacks; most are shared by many samples */
 
-/* A sample without room here keeps its leaf. */
 static int on_late(void *ctx, void *data, size_t size)
 {
         struct bpf_sampler *s = ctx;
         const struct sample_late *late = data;
-        size_t header = offsetof(struct sample_late, stack), stack;
-        struct sample_late **grown, *copy;
 
-        if (size < sizeof *late || late->stack_bytes > sizeof late->stack)
-                return 0;
-        stack = s->late_count < LIMIT_AGENT_LATE_STACKS ? late->stack_bytes : 0;
-        grown = s->late_count < LIMIT_AGENT_LATE ?
-                        reallocarray(s->late, s->late_count + 1, sizeof(struct sample_late *)) : NULL;
-        if (grown)
-                s->late = grown;
-        copy = grown ? malloc(header + stack) : NULL;
-        if (!copy) {
-                s->late_lost++;
-                return 0;
-        }
-        memcpy(copy, late, header + stack);
-        copy->stack_bytes = (uint32_t)stack;
-        s->late[s->late_count++] = copy;
+        if (size >= sizeof *late && late->stack_bytes <= sizeof late->stack && s->on_late)
+                s->on_late(s->ctx, late);
         return 0;
 }
+
+#define CHUNKS_PER_SAMPLE 4 /* of two stacks; most are shared by many samples */
 
 /* Every sample needs at most one key and few chunks, so these maps are full only past the limits. */
 static uint32_t entries_for(const struct sampler_options *o, int cpus, uint64_t each, uint64_t limit)
@@ -201,9 +185,6 @@ static void destroy(struct sampler *base)
         stop(base);
         free(s->links);
         ring_buffer__free(s->notices);
-        for (size_t i = 0; i < s->late_count; i++)
-                free(s->late[i]);
-        free(s->late);
         for (int i = 0; i < 2; i++) {
                 if (s->counts_fd[i] >= 0)
                         close(s->counts_fd[i]);
@@ -226,24 +207,6 @@ static void consume(struct sampler *base)
 
 /* ---- draining ------------------------------------------------------------ */
 
-static enum status take_late(struct bpf_sampler *s, uint32_t half, struct sample_batch *b, struct error *err)
-{
-        size_t kept = 0;
-
-        ring_buffer__consume(s->notices);
-        b->late = calloc(s->late_count + 1, sizeof(struct sample_late *));
-        if (!b->late)
-                return error_no_memory(err);
-        for (size_t i = 0; i < s->late_count; i++) {
-                if (s->late[i]->half == half)
-                        b->late[b->late_count++] = s->late[i];
-                else
-                        s->late[kept++] = s->late[i];
-        }
-        s->late_count = kept;
-        return ST_OK;
-}
-
 static enum status drain(struct sampler *base, struct sample_batch *ret, struct error *err)
 {
         struct bpf_sampler *s = (struct bpf_sampler *)base;
@@ -260,9 +223,8 @@ static enum status drain(struct sampler *base, struct sample_batch *ret, struct 
                 st = bpf_drain_chunks(s->chunks_fd[full], &b, err);
         if (st)
                 return st;
-        st = take_late(s, full, &b, err);
-        if (st)
-                return st;
+        ring_buffer__consume(s->notices); /* late samples of this half */
+        b.half = full;
         *ret = b;
         b = (struct sample_batch){ 0 };
         return ST_OK;
@@ -282,7 +244,6 @@ static enum status stats(struct sampler *base, uint64_t ret[static SAMPLER_STAT_
                 for (int cpu = 0; cpu < s->cpu_count; cpu++)
                         sums[stat] += each[cpu];
         }
-        sums[SAMPLER_STAT_LOST_RING] = s->late_lost;
         memcpy(ret, sums, sizeof sums);
         return ST_OK;
 }
@@ -309,6 +270,7 @@ enum status sampler_create_bpf(const struct sampler_options *o, struct sampler *
         for (int i = 0; i < 2; i++)
                 s->counts_fd[i] = s->chunks_fd[i] = -1;
         s->on_process = o->on_process;
+        s->on_late = o->on_late;
         s->ctx = o->ctx;
         libbpf_set_print(quiet);
         st = start(s, o, err);

@@ -286,6 +286,8 @@ enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_pr
                 rule_at(u, p, regs->pc, &at_pc);
                 number = unwind_rule_at_start(&u->rules.items[at_pc], at_pc);
         }
+        if (end == SAMPLE_END_NO_RULE)
+                number = unwind_rule_in_hole(number);
         number = unwind_rule_for(regs, &u->rules.items[number], number);
         *ret = u->rules.items[number];
         return end;

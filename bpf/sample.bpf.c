@@ -213,7 +213,7 @@ static __always_inline int postpone(const struct sample_key *key, __u32 half, co
                 }
                 late->stack_bytes = at + SAMPLE_LATE_PIECE_BYTES;
         }
-        bpf_ringbuf_submit(late, BPF_RB_NO_WAKEUP);
+        bpf_ringbuf_submit(late, 0);
         return 1;
 }
 

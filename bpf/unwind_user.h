@@ -200,8 +200,10 @@ __noinline int unwind_frame(struct unwind_walk *w)
                 rule = bpf_map_lookup_elem(&rules, &number);
                 if (rule)
                         number = unwind_rule_at_start(rule, number);
-                rule = bpf_map_lookup_elem(&rules, &number);
         }
+        if (end == SAMPLE_END_NO_RULE)
+                number = unwind_rule_in_hole(number);
+        rule = bpf_map_lookup_elem(&rules, &number);
         if (rule && unwind_rule_for(&w->regs, rule, number) != number) {
                 number = UNWIND_RULE_GO;
                 rule = bpf_map_lookup_elem(&rules, &number);

@@ -112,7 +112,7 @@
 #define LIMIT_AGENT_UNWIND_WORKER_BYTES (4 * MiB(1024)) /* address space of the worker that makes unwind tables */
 #define LIMIT_AGENT_UNWIND_WORKER_CPU_S 30
 #define LIMIT_AGENT_LATE 8192                  /* samples of one interval that the agent walks itself */
-#define LIMIT_AGENT_LATE_STACKS 256            /* of these, with a copy of the stack: 17 MB */
+#define LIMIT_AGENT_LATE_BYTES MiB(16)          /* of their stacks, copied */
 #define LIMIT_AGENT_UNWIND_BYTES MiB(96)       /* rows of all unwind tables in the kernel */
 #define LIMIT_AGENT_PROCESSES 8192             /* processes whose mappings are remembered */
 #define LIMIT_AGENT_MAPS_BYTES MiB(16)         /* one /proc/PID/maps */

@@ -48,6 +48,16 @@ UNWIND_INLINE __u64 unwind_lookup_pc(const struct unwind_regs *regs)
         return regs->pc - (regs->pc_is_return ? 1 : 0);
 }
 
+/**
+ * The number of the rule to try in code that no CFI covers: hand-written code
+ * and a compiler's built-in code (V8's) keep frame pointers. A walk that goes
+ * wrong ends at a pc that is no code.
+ */
+UNWIND_INLINE __u32 unwind_rule_in_hole(__u32 number)
+{
+        return number == UNWIND_RULE_GAP ? UNWIND_RULE_FRAME_POINTER : number;
+}
+
 /** Is it one of the two rules for code without CFI? Their chain ends with 0. */
 UNWIND_INLINE int unwind_is_by_frame_pointer(const struct unwind_rule *rule)
 {
