@@ -273,8 +273,8 @@ static enum status fill_object(struct filler *f, size_t start, size_t end, struc
         st = ask_object(f, &found.source, false, start, start + count, &reason);
         if (!st && count < end - start && found.facts.segment_count == 0)
                 st = fill_offsets(f, &found.source, m, start + count, end, &reason);
-        if (found.source.describe && !f->st && (st == ST_BAD_DATA || st == ST_UNSUPPORTED || st == ST_TOO_BIG)) {
-                tell(f, m, end - start, reason.text, "going on without it"); /* a file is read when it is first asked */
+        if (found.source.is_read_late && !f->st && (st == ST_BAD_DATA || st == ST_UNSUPPORTED || st == ST_TOO_BIG)) {
+                tell(f, m, end - start, reason.text, "going on without it");
                 st = ST_OK;
         } else if (st && !f->st) {
                 *err = reason;

@@ -47,6 +47,7 @@ struct answer_source {
         /** Fill in what is below, once the first answer is there; NULL: it is filled in already. */
         void (*describe)(void *context, struct answer_source *source);
         void (*close)(void *context);
+        bool is_read_late;               /* a file that is bad is found out when it is first asked */
         char build_id[BUILD_ID_HEX_MAX]; /* of the object, "" when it has none */
         const char *quality;             /* of its symbols; NULL when the source does not say */
         const char *partial;             /* what of it could not be read, borrowed from the source; NULL nothing */

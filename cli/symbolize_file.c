@@ -226,6 +226,6 @@ enum status answer_source_file(const char *path, const char *debug_directory, bo
         if (use_cache)
                 symbol_cache_open(&s->inputs, &s->cache);
         *ret = (struct answer_source){ .context = s, .ask = file_source_ask, .describe = file_source_describe,
-                                       .close = file_source_close };
+                                       .close = file_source_close, .is_read_late = true };
         return ST_OK;
 }

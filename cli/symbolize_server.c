@@ -7,17 +7,22 @@
 #include "common/arena.h"
 #include "common/build_id.h"
 #include "common/limits.h"
+#include "common/utf8.h"
 #include "http/client.h"
 #include "profile-formats/wire.h"
+#include "symbolizer/lookup.h"
 
 enum { REQUEST_OBJECTS = 1, ASKED_BUILD_ID = 1, ASKED_ADDRESSES = 2, ASKED_FILE_OFFSETS = 3 };
 enum { ANSWER_FUNCTIONS = 1, ANSWER_FILES = 2, ANSWER_STATES = 3, ANSWER_OBJECTS = 4 };
 enum { FUNCTION_NAME = 1, FUNCTION_LINKAGE_NAME = 2 };
-enum { OBJECT_STATES = 6, OBJECT_FRAME_COUNTS, OBJECT_FUNCTIONS, OBJECT_FILES, OBJECT_LINES, OBJECT_FILE_OFFSETS = 12 };
+enum { OBJECT_QUALITY = 4, OBJECT_STATES = 6, OBJECT_FRAME_COUNTS, OBJECT_FUNCTIONS, OBJECT_FILES, OBJECT_LINES,
+       OBJECT_PARTIAL, OBJECT_FILE_OFFSETS };
 
 struct server_source {
         struct http_client *client;
         struct build_id id;
+        const char *quality;                    /* a constant; NULL unknown */
+        char partial[4 * SYMBOL_PARTIAL_BYTES]; /* a byte of it may become \xNN */
 };
 
 struct text {
@@ -31,6 +36,7 @@ struct texts { /* numbered from 1 in the order they come */
 
 /* An answer being read. */
 struct reading {
+        struct server_source *source;
         struct arena arena;
         struct texts functions, files, states;
         bool file_offsets;
@@ -159,6 +165,39 @@ static enum status give_results(struct reading *r, struct wire_field *columns, s
         return ST_OK;
 }
 
+/* What a describe() tells. Of another service than ours it may be any text; ours says it in one line. */
+static void take_quality(struct server_source *s, const struct reader *bytes)
+{
+        enum symbol_quality quality;
+        char name[32];
+
+        snprintf(name, sizeof name, "%.*s", (int)(bytes->size < sizeof name ? bytes->size : 0),
+                 (const char *)bytes->data);
+        if (symbol_quality_parse(name, &quality))
+                s->quality = symbol_quality_name(quality);
+}
+
+static void take_partial(struct server_source *s, const struct reader *bytes)
+{
+        _cleanup_buf_ struct buf escaped;
+        char text[SYMBOL_PARTIAL_BYTES];
+
+        snprintf(text, sizeof text, "%.*s", (int)(bytes->size < sizeof text ? bytes->size : sizeof text - 1),
+                 (const char *)bytes->data);
+        buf_init(&escaped, sizeof s->partial);
+        utf8_put_escaped(&escaped, text);
+        if (buf_cstr(&escaped))
+                snprintf(s->partial, sizeof s->partial, "%s", buf_cstr(&escaped));
+}
+
+static void server_source_describe(void *context, struct answer_source *source)
+{
+        struct server_source *s = context;
+
+        source->quality = s->quality;
+        source->partial = s->partial[0] ? s->partial : NULL;
+}
+
 static enum status read_object(struct reading *r, struct wire_field *message, struct error *err)
 {
         struct wire_field columns[OBJECT_LINES + 1], f;
@@ -173,6 +212,10 @@ static enum status read_object(struct reading *r, struct wire_field *message, st
                         columns[f.number] = f;
                 else if (f.number == OBJECT_FILE_OFFSETS && f.type == WIRE_VARINT)
                         file_offsets = f.value != 0;
+                else if (f.number == OBJECT_QUALITY && f.type == WIRE_BYTES)
+                        take_quality(r->source, &f.bytes);
+                else if (f.number == OBJECT_PARTIAL && f.type == WIRE_BYTES)
+                        take_partial(r->source, &f.bytes);
         if (!message->bytes.failed && file_offsets != r->file_offsets)
                 return error_set(err, ST_UNSUPPORTED, "the service does not take file offsets: it is older than this program");
         return message->bytes.failed ? malformed(err) : give_results(r, columns, err);
@@ -238,7 +281,7 @@ static enum status server_source_ask(void *context, const uint64_t *addresses, s
                                      void (*give)(void *printer, const struct answer *), void *printer,
                                      struct error *err)
 {
-        struct reading r = { .addresses = addresses, .count = count, .give = give, .printer = printer };
+        struct reading r = { .source = context, .addresses = addresses, .count = count, .give = give, .printer = printer };
 
         return send_and_read(context, &r, err);
 }
@@ -247,7 +290,8 @@ static enum status server_source_ask_offsets(void *context, const uint64_t *offs
                                              void (*give)(void *printer, const struct answer *), void *printer,
                                              struct error *err)
 {
-        struct reading r = { .file_offsets = true, .addresses = offsets, .count = count, .give = give, .printer = printer };
+        struct reading r = { .source = context, .file_offsets = true, .addresses = offsets, .count = count,
+                             .give = give, .printer = printer };
 
         return send_and_read(context, &r, err);
 }
@@ -278,7 +322,8 @@ enum status answer_source_server(const char *url, const char *token_file, const 
                 return st;
         }
         *ret = (struct answer_source){ .context = s, .ask = server_source_ask,
-                                        .ask_offsets = server_source_ask_offsets, .close = server_source_close };
+                                        .ask_offsets = server_source_ask_offsets,
+                                        .describe = server_source_describe, .close = server_source_close };
         build_id_hex(&id, ret->build_id);
         return ST_OK;
 }
