@@ -200,18 +200,21 @@ bool symbol_cache_get(struct symbol_cache *c, struct symbol_book *ret)
         return true;
 }
 
+#define DISK_BLOCK_BYTES 4096 /* of most file systems: a file takes whole ones */
+
 void symbol_cache_put(struct symbol_cache *c, const struct symbol_book *book, uint64_t max_bytes)
 {
+        uint64_t bytes = (book->map.size + DISK_BLOCK_BYTES - 1) & ~(uint64_t)(DISK_BLOCK_BYTES - 1);
         _cleanup_close_ int fd = -1;
         char temporary[64];
 
-        if (c->directory_fd < 0 || !c->is_settled || book->map.size > max_bytes)
+        if (c->directory_fd < 0 || !c->is_settled || bytes > max_bytes)
                 return;
+        symbol_cache_evict(c->directory_fd, max_bytes - bytes);
         snprintf(temporary, sizeof temporary, SYMBOL_CACHE_TEMPORARY "%d", (int)getpid());
         fd = openat(c->directory_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
                 return;
-        symbol_cache_evict(c->directory_fd, max_bytes - book->map.size);
         if (file_write_all(fd, book->map.data, book->map.size, temporary, NULL) ||
             renameat(c->directory_fd, temporary, c->directory_fd, c->name))
                 unlinkat(c->directory_fd, temporary, 0);

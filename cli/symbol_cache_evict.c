@@ -13,7 +13,8 @@
 #include "common/cleanup.h"
 
 #define TEMPORARY_AGE_S 3600
-#define BOOKS_MAX 65536
+#define BOOKS_MAX 65536 /* looked at in one go */
+#define BOOKS_KEPT 16384
 #define BLOCK_BYTES 512 /* of st_blocks */
 
 struct kept_book {
@@ -88,9 +89,9 @@ void symbol_cache_evict(int directory_fd, uint64_t max_bytes)
         while ((entry = readdir(directory)))
                 look_at(&l, directory_fd, entry->d_name);
         closedir(directory);
-        if (l.bytes > max_bytes)
+        if (l.bytes > max_bytes || l.count > BOOKS_KEPT)
                 qsort(l.books, l.count, sizeof *l.books, by_use);
-        for (size_t i = 0; i < l.count && l.bytes > max_bytes; i++) {
+        for (size_t i = 0; i < l.count && (l.bytes > max_bytes || l.count - i > BOOKS_KEPT); i++) {
                 if (unlinkat(directory_fd, l.books[i].name, 0) == 0)
                         l.bytes -= l.books[i].bytes;
         }

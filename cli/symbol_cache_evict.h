@@ -9,8 +9,9 @@
 
 /**
  * Remove books, by their time of change the oldest first, until those left take
- * at most max_bytes of disk; and temporary files that somebody left an hour ago.
- * Other files are left alone. Whoever uses a removed book goes on with it.
+ * at most max_bytes of disk and are not so many that listing them takes long;
+ * and temporary files that somebody left an hour ago. Other files are left
+ * alone. Whoever uses a removed book goes on with it.
  */
 void symbol_cache_evict(int directory_fd, uint64_t max_bytes);
 

@@ -236,22 +236,23 @@ enum status symbol_book_frame(struct symbol_book *b, uint32_t frame, struct symb
 static bool text_at(struct symbol_book *b, uint32_t text, struct symbol_book_text *ret, struct symbol_book_text *linkage_ret)
 {
         uint64_t at = (uint64_t)text * BOOK_TEXT_UNIT, left, size;
-        const struct book_text_head *head = element(b, b->at.texts, text, BOOK_TEXT_UNIT);
+        struct book_text_head head;
         bool is_same;
 
-        if (at + sizeof *head > b->at.text_bytes || !look(b, b->at.texts + at))
+        if (at + sizeof head > b->at.text_bytes || !look(b, b->at.texts + at))
                 return false;
-        left = b->at.text_bytes - at - sizeof *head;
-        is_same = head->linkage_size == BOOK_SAME;
-        size = (uint64_t)head->size + 1 + (is_same ? 0 : head->linkage_size + UINT64_C(1));
-        if (size > left || !look_at_all(b, b->at.texts + at, sizeof *head + size))
+        memcpy(&head, element(b, b->at.texts, text, BOOK_TEXT_UNIT), sizeof head);
+        left = b->at.text_bytes - at - sizeof head;
+        is_same = head.linkage_size == BOOK_SAME;
+        size = (uint64_t)head.size + 1 + (is_same ? 0 : head.linkage_size + UINT64_C(1));
+        if (size > left || !look_at_all(b, b->at.texts + at, sizeof head + size))
                 return false;
-        *ret = (struct symbol_book_text){ (const char *)(head + 1), head->size };
+        *ret = (struct symbol_book_text){ (const char *)b->body + b->at.texts + at + sizeof head, head.size };
         if (ret->data[ret->size])
                 return false;
         if (!linkage_ret)
                 return true;
-        *linkage_ret = is_same ? *ret : (struct symbol_book_text){ ret->data + ret->size + 1, head->linkage_size };
+        *linkage_ret = is_same ? *ret : (struct symbol_book_text){ ret->data + ret->size + 1, head.linkage_size };
         return linkage_ret->data[linkage_ret->size] == 0;
 }
 

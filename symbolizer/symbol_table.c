@@ -60,6 +60,7 @@ const char *symbol_table_partial(const struct symbol_table *t)
 
 static enum status check_partial(const struct symbol_table *t, struct error *err)
 {
+        bool is_line = true;
         const char *text;
         size_t n;
 
@@ -68,9 +69,8 @@ static enum status check_partial(const struct symbol_table *t, struct error *err
         text = symbol_table_partial(t);
         n = strnlen(text, SYMBOL_PARTIAL_BYTES);
         for (size_t i = 0; i < n; i++)
-                if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-                        n = SYMBOL_PARTIAL_BYTES;
-        if (n == SYMBOL_PARTIAL_BYTES || !utf8_valid(text, n))
+                is_line &= (unsigned char)text[i] >= ' ' && text[i] != 0x7f;
+        if (!is_line || n == SYMBOL_PARTIAL_BYTES || !utf8_valid(text, n))
                 return error_set(err, ST_BAD_DATA, "symbol table does not say in one line what is missing");
         return ST_OK;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A symbol table file with right checksums and anything else wrong. A table
- * that reads is walked whole, written, and must read again.
+ * that reads is walked whole, written, and must read again; its symbol book
+ * must have the same answers.
  */
 #include <assert.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/hash.h"
 #include "symbolizer/symbol_table.h"
+#include "tests/support/book_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,12 +33,27 @@ static void walk(const struct symbol_table *t)
         }
 }
 
-static int file_of(const void *data, size_t size)
+static void compare_book(struct symbol_table *t)
 {
-        int fd = memfd_create("symbol-table", MFD_CLOEXEC);
+        _cleanup_close_ int fd = book_file(NULL, 0);
+        _cleanup_free_ uint8_t *copy = NULL;
+        struct symbol_book b;
 
-        assert(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-        return fd;
+        t->is_complete = true;
+        if (symbol_book_write(t, fd, NULL) || symbol_book_open(fd, "book", &b, NULL))
+                abort();
+        book_onto_heap(&b, &copy);
+        for (uint32_t i = 0; i < t->range_count && i < 256; i++) {
+                const uint64_t addresses[] = { t->ranges[i].start - 1, t->ranges[i].start, t->ranges[i].end - 1,
+                                               t->ranges[i].end };
+                uint32_t found[4];
+
+                if (symbol_book_find(&b, addresses, 4, found, NULL))
+                        abort();
+                for (int k = 0; k < 4; k++)
+                        book_check_answer(&b, found[k], t, addresses[k]);
+        }
+        symbol_book_close(&b);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -56,11 +71,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 hash = hash64(copy, 120);
                 memcpy(copy + 120, &hash, 8);
         }
-        fd = file_of(copy, size);
+        fd = book_file(copy, size);
         if (symbol_table_read(fd, "fuzz", &t, NULL))
                 return 0;
         walk(&t);
-        out = file_of("", 0);
+        compare_book(&t);
+        out = book_file(NULL, 0);
         if (symbol_table_write(&t, out, NULL) || symbol_table_read(out, "again", &again, NULL))
                 abort();
         symbol_table_deinit(&again);

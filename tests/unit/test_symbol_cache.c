@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/symbol_cache.h"
+#include "cli/symbol_cache_evict.h"
+#include "common/cleanup.h"
+#include "tests/support/book_walk.h"
+#include "tests/support/random_table.h"
+#include "tests/support/suite.h"
+
+#define BOOK_BYTES KiB(64) /* of those that are only evicted */
+
+static char directory[] = "/tmp/cairn-cache-XXXXXX";
+static int directory_fd;
+
+static void setup(void)
+{
+        ck_assert_ptr_nonnull(mkdtemp(directory));
+        directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        ck_assert_int_ge(directory_fd, 0);
+}
+
+static void teardown(void)
+{
+        char command[64];
+
+        close(directory_fd);
+        snprintf(command, sizeof command, "rm -rf %s", directory);
+        ck_assert_int_eq(system(command), 0);
+}
+
+static bool exists(const char *name)
+{
+        return faccessat(directory_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void use_at(const char *name, time_t seconds)
+{
+        const struct timespec times[] = { { .tv_sec = seconds }, { .tv_sec = seconds } };
+
+        ck_assert_int_eq(utimensat(directory_fd, name, times, 0), 0);
+}
+
+static void put_file(const char *name, size_t size, time_t used)
+{
+        _cleanup_close_ int fd = openat(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        _cleanup_free_ char *bytes = malloc(size);
+
+        ck_assert(fd >= 0 && bytes);
+        memset(bytes, 'x', size);
+        ck_assert_int_eq(write(fd, bytes, size), (ssize_t)size);
+        use_at(name, used);
+}
+
+START_TEST(what_was_not_used_for_the_longest_time_goes_first)
+{
+        put_file("b.book", BOOK_BYTES, 200);
+        put_file("d.book", BOOK_BYTES, 400);
+        put_file("a.book", BOOK_BYTES, 100);
+        put_file("c.book", BOOK_BYTES, 300);
+        symbol_cache_evict(directory_fd, 4 * BOOK_BYTES);
+        ck_assert(exists("a.book"));
+        symbol_cache_evict(directory_fd, 4 * BOOK_BYTES - 1);
+        ck_assert(!exists("a.book") && exists("b.book"));
+        symbol_cache_evict(directory_fd, BOOK_BYTES);
+        ck_assert(!exists("b.book") && !exists("c.book") && exists("d.book"));
+        symbol_cache_evict(directory_fd, 0);
+        ck_assert(!exists("d.book"));
+}
+END_TEST
+
+START_TEST(only_books_and_forgotten_temporaries_are_removed)
+{
+        put_file("mine.txt", BOOK_BYTES, 1);
+        put_file("mine.book.txt", BOOK_BYTES, 1);
+        put_file(".tmp-1", BOOK_BYTES, time(NULL) - 7200);
+        put_file(".tmp-2", BOOK_BYTES, time(NULL));
+        ck_assert_int_eq(mkdirat(directory_fd, "folder.book", 0700), 0);
+        ck_assert_int_eq(symlinkat("mine.txt", directory_fd, "link.book"), 0);
+        symbol_cache_evict(directory_fd, 0);
+        ck_assert(exists("mine.txt") && exists("mine.book.txt") && exists("folder.book") && exists("link.book"));
+        ck_assert(exists(".tmp-2") && !exists(".tmp-1"));
+}
+END_TEST
+
+/* ---- whole books ---- */
+
+static struct symbol_book made_book(void)
+{
+        const struct random_table_spec spec = { .seed = 3, .range_count = 2000, .function_count = 100, .file_count = 4,
+                                                .base = 0x1000, .quality = QUALITY_DWARF };
+        struct symbol_table t = random_table(&spec);
+        _cleanup_close_ int fd = book_file(NULL, 0);
+        struct symbol_book b;
+
+        ck_assert_int_eq(symbol_book_write(&t, fd, NULL), ST_OK);
+        ck_assert_int_eq(symbol_book_open(fd, "b", &b, NULL), ST_OK);
+        symbol_table_deinit(&t);
+        return b;
+}
+
+/* The cache as if for one of several inputs. */
+static struct symbol_cache cache_of(unsigned n)
+{
+        struct symbol_cache c = { .directory_fd = dup(directory_fd), .is_settled = true };
+
+        ck_assert_int_ge(c.directory_fd, 0);
+        snprintf(c.name, sizeof c.name, "%u" SYMBOL_CACHE_SUFFIX, n);
+        return c;
+}
+
+static void put(unsigned n, const struct symbol_book *b, uint64_t max_bytes)
+{
+        struct symbol_cache c = cache_of(n);
+
+        symbol_cache_put(&c, b, max_bytes);
+        symbol_cache_close(&c);
+}
+
+static bool get(unsigned n)
+{
+        struct symbol_cache c = cache_of(n);
+        struct symbol_book b;
+        bool got = symbol_cache_get(&c, &b);
+
+        if (got) {
+                ck_assert_int_eq(book_walk(&b), ST_OK);
+                symbol_book_close(&b);
+        }
+        symbol_cache_close(&c);
+        return got;
+}
+
+START_TEST(a_cache_stays_under_its_bound_and_keeps_what_is_used)
+{
+        struct symbol_book b = made_book();
+        uint64_t bytes = (b.map.size + 4095) & ~UINT64_C(4095);
+
+        put(1, &b, 3 * bytes);
+        use_at("1.book", 100);
+        put(2, &b, 3 * bytes);
+        use_at("2.book", 200);
+        put(3, &b, 3 * bytes);
+        use_at("3.book", 300);
+        ck_assert(exists("1.book") && exists("2.book") && exists("3.book"));
+        ck_assert(get(1)); /* the oldest by then, and the youngest from now */
+        put(4, &b, 3 * bytes);
+        ck_assert(exists("1.book") && !exists("2.book") && exists("3.book") && exists("4.book"));
+        put(5, &b, 3 * bytes);
+        ck_assert(!exists("3.book") && exists("1.book") && exists("4.book") && exists("5.book"));
+        put(6, &b, bytes - 4096);
+        ck_assert(!exists("6.book") && exists("5.book"));
+        symbol_book_close(&b);
+}
+END_TEST
+
+START_TEST(a_forgotten_temporary_of_the_same_process_number_is_in_nobodys_way)
+{
+        struct symbol_book b = made_book();
+        char name[32];
+
+        snprintf(name, sizeof name, SYMBOL_CACHE_TEMPORARY "%d", (int)getpid());
+        put_file(name, 100, time(NULL) - 7200);
+        put(1, &b, GiB(1));
+        ck_assert(get(1));
+        ck_assert(!exists(name));
+        symbol_book_close(&b);
+}
+END_TEST
+
+START_TEST(a_damaged_book_is_removed)
+{
+        struct symbol_book b = made_book();
+
+        put(1, &b, GiB(1));
+        _cleanup_close_ int fd = openat(directory_fd, "1.book", O_RDWR | O_CLOEXEC);
+
+        ck_assert_int_eq(ftruncate(fd, (off_t)b.map.size - 1), 0);
+        ck_assert(!get(1));
+        ck_assert(!exists("1.book"));
+        symbol_book_close(&b);
+}
+END_TEST
+
+START_TEST(a_book_that_others_may_write_is_not_used)
+{
+        struct symbol_book b = made_book();
+
+        put(1, &b, GiB(1));
+        ck_assert_int_eq(fchmodat(directory_fd, "1.book", 0622, 0), 0);
+        ck_assert(!get(1));
+        ck_assert_int_eq(fchmodat(directory_fd, "1.book", 0600, 0), 0);
+        ck_assert_int_eq(renameat(directory_fd, "1.book", directory_fd, "2.book"), 0);
+        ck_assert_int_eq(symlinkat("2.book", directory_fd, "1.book"), 0);
+        ck_assert(get(2) && !get(1));
+        symbol_book_close(&b);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = {
+                what_was_not_used_for_the_longest_time_goes_first, only_books_and_forgotten_temporaries_are_removed,
+                a_cache_stays_under_its_bound_and_keeps_what_is_used,
+                a_forgotten_temporary_of_the_same_process_number_is_in_nobodys_way, a_damaged_book_is_removed,
+                a_book_that_others_may_write_is_not_used,
+        };
+
+        return suite_run_with("symbol_cache", setup, teardown, tests, sizeof tests / sizeof *tests);
+}
