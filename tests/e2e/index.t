@@ -109,7 +109,7 @@ int main(int argc, char **argv)
         return (int)c.names.size();
 }
 END
-check "a dump is what a fresh extraction says" python3 dumped.py "$cairn" prog
+check "a dump is what a fresh extraction says" quietly python3 dumped.py "$cairn" prog
 c++ -g -O2 -Wl,--build-id -o prog-cc prog.cc
 "$cairn" index prog-cc > /dev/null
 python3 dumped.py "$cairn" prog-cc > sums
