@@ -10,6 +10,7 @@ for tool in python3 readelf eu-addr2line llvm-symbolizer llvm-dwarfdump addr2lin
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
+export CAIRN_CACHE_DIR="$work/cache"
 "${CC:-cc}" -std=gnu17 -D_GNU_SOURCE -O1 tests/oracle/die_facts.c -o "$work/die_facts" -ldw -lelf || exit 1
 
 debug_file() {

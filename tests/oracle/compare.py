@@ -39,7 +39,8 @@ class Facts:
         self.code = [(a, b) for _, a, b in self.named_sections]
         self.symbols = elf_facts.Symbols(debug, self.code, file if file != debug else None)
         self.lines = line_facts.Lines(debug, self.code)
-        self.is_stripped = file != debug and elf_facts.has_section(file, ".gopclntab")
+        self.runtime = {}  # what a Go program's own runtime says
+        self.peer = None   # who is compared; some classes are of one reader only
         self.dies = None
         self.names = {s.name for s in self.symbols.all}
         self.is_mangled = any(MANGLED.match(n) for n in self.names)
@@ -65,13 +66,6 @@ class Facts:
             entries = [n for n in table.files if judge.same_path(table.path(n), path)]
             self.off[offset, path] = {p for n in entries for p in table.paths_near(n)}
         return self.off[offset, path]
-
-    def rows_of_function(self, address):
-        """Where rows begin in the symbol that covers an address."""
-        found = set()
-        for s in self.symbols.covering(address):
-            found |= self.lines.near(address, s.value, s.value + s.size)
-        return found
 
     def addresses(self, starts, count):
         rng = random.Random(SEED)
@@ -140,6 +134,7 @@ def their_linkage(facts, peer, differ):
 
 def compare(facts, peer, differ, linkage, program, debug):
     """Addresses of each class."""
+    facts.peer = peer.name
     mangled = their_linkage(facts, peer, differ)
     found = collections.defaultdict(list)
 
@@ -150,12 +145,15 @@ def compare(facts, peer, differ, linkage, program, debug):
         for key in classes.classify(judge.Case(facts, a), *frames_of(a))[:1]:
             found[key].append(a)
     left = found.pop(classes.UNEXPLAINED.key, [])
-    near = {a: facts.rows_of_function(a) for a in left}
-    dies = die_facts.Dies(program, debug, sorted(set().union(*near.values()))) if left else None
+    if peer.name != peers.Elfutils.name:
+        return found | ({classes.UNEXPLAINED.key: left} if left else {})
+    rows = {a: {r[-1].address for r in map(judge.Case(facts, a).rows, facts.lines.covering(a))} for a in left}
+    dies = die_facts.Dies(program, debug, sorted(set().union(*rows.values())))
     for a in left:
-        cases = [judge.Case(facts, n, dies) for n in near[a]]
-        explained = classes.of_neighbour(judge.Case(facts, a), cases, *frames_of(a))
-        found[(classes.NEIGHBOUR if explained else classes.UNEXPLAINED).key].append(a)
+        at_rows = [judge.Case(facts, n, dies) for n in rows[a]]
+        theirs = peers.frames(differ[a][1])
+        explained = classes.calls_at_row(judge.Case(facts, a), at_rows, theirs, mangled.get(a) or [""] * len(theirs))
+        found[(classes.AT_ROW if explained else classes.UNEXPLAINED).key].append(a)
     return found
 
 
@@ -188,6 +186,8 @@ def main():
     p.add_argument("--limit", type=int, default=0, help="ask for no more addresses than this, a random sample")
     p.add_argument("--addr2line", type=int, default=20000, metavar="N", help="sample for addr2line")
     p.add_argument("--eu-addr2line", type=int, default=3000, metavar="N", help="sample for eu-addr2line")
+    p.add_argument("--server", metavar="URL", help="ask us through this service, which has FILE")
+    p.add_argument("--go", action="store_true", help="FILE is sample.go; ask its runtime too, and believe that")
     p.add_argument("--peers", default="llvm-symbolizer,addr2line,eu-addr2line")
     p.add_argument("--show", type=int, default=1, help="examples of each class")
     p.add_argument("--json", help="write the result here")
@@ -205,16 +205,19 @@ def main():
     if 0 < o.limit < len(addresses):
         o.text += ", a sample of %d addresses" % len(addresses)
         addresses = sample(addresses, o.limit)
-    cairn = peers.Cairn(o.cairn, o.file)
+    cairn = peers.Cairn(o.cairn, o.file, o.server)
     ours = Ours(cairn, addresses)
     progress(start, "%d addresses, %d of them starts and row boundaries" % (len(addresses), given))
     result = {"name": o.name, "order": time.time(), "text": o.text, "addresses": len(addresses), "peers": {}, "versions": peers.versions()}
     failed = False
-    for peer, count in ((peers.Llvm(debug), len(addresses)), (peers.Binutils(debug), o.addr2line),
-                        (peers.Elfutils(debug), o.eu_addr2line)):
-        if peer.name not in o.peers.split(","):
-            continue
-        asked = sample(addresses, count)
+    asks = [(peer, sample(addresses, count)) for peer, count in (
+        (peers.Llvm(debug), len(addresses)), (peers.Binutils(debug), o.addr2line), (peers.Elfutils(debug), o.eu_addr2line))
+        if peer.name in o.peers.split(",")]
+    if o.go:
+        runtime = peers.GoRuntime(o.file, addresses)
+        facts.runtime = {a: peers.frames(block) for a, block in runtime.blocks.items()}
+        asks.append((runtime, sorted(runtime.blocks)))
+    for peer, asked in asks:
         differ = differing(ours, peer, asked, start)
         progress(start, "%s: %d differ" % (peer.name, len(differ)))
         facts.dies = die_facts.Dies(o.facts, debug, list(differ))

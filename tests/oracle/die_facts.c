@@ -8,9 +8,12 @@
  *
  * The second prints, separated by tabs, each once and before it is referred to:
  *     U UNIT STMT_LIST COMP_DIR NAME
- *     D DIE PARENT UNIT KIND LINKAGE NAME CALL_FILE CALL_LINE ORIGIN   of a scope; KIND function, nested (a function
- *                                  inside of another's DIE) or inlined; ORIGIN same, unit, alt or none
- *     A ADDRESS DIE                                                    the scope covers the address
+ *     D DIE PARENT UNIT KIND LINKAGE NAME CALL_FILE CALL_LINE ORIGIN WRONG_LINKAGE WRONG_NAME RANGES
+ *                                of a scope; KIND function or inlined; ORIGIN same, unit, alt, altname (only the name is
+ *                                in the supplementary file) or none; WRONG_* the names at the same offset of this
+ *                                file where ORIGIN is alt; RANGES indexed (DW_FORM_rnglistx) or plain
+ *     A ADDRESS DIE REACHED      the scope covers the address; REACHED is the innermost one to which a walk comes that
+ *                                goes from the unit down through DIEs that cover the address, and no others
  * Offsets and addresses are hexadecimal; the parent is the scope around, 0 for none.
  */
 #include <dwarf.h>
@@ -26,8 +29,13 @@
 #define DEPTH_MAX 256
 #define ORIGINS_MAX 16
 
+static Dwarf *dwarf;
 static uint64_t *queries;
 static size_t query_count;
+
+struct names { /* of a scope */
+        const char *origin, *linkage, *name, *wrong_linkage, *wrong_name;
+};
 
 struct level {
         Dwarf_Die die;
@@ -65,6 +73,15 @@ static size_t first_query_from(uint64_t address)
         return low;
 }
 
+static bool is_alt_text(Dwarf_Die *die, unsigned name)
+{
+        Dwarf_Attribute attr;
+
+        if (!dwarf_attr(die, name, &attr))
+                return false;
+        return dwarf_whatform(&attr) == DW_FORM_GNU_strp_alt || dwarf_whatform(&attr) == DW_FORM_strp_sup;
+}
+
 static const char *text(Dwarf_Die *die, unsigned name)
 {
         Dwarf_Attribute attr;
@@ -91,56 +108,96 @@ static void print_unit(struct unit *u)
                text(&u->die, DW_AT_name));
 }
 
-/* Where the DIE's names are: in its unit, in another, or in the supplementary file. */
-static const char *find_names(Dwarf_Die *die, const char **linkage_ret, const char **name_ret)
+static bool is_alt(unsigned form)
 {
-        const char *where = "none";
+        return form == DW_FORM_GNU_ref_alt || form == DW_FORM_ref_sup4 || form == DW_FORM_ref_sup8;
+}
+
+static const char *text_at_origin(Dwarf_Die *die, unsigned name)
+{
+        Dwarf_Attribute attr;
+        const char *s = dwarf_formstring(dwarf_attr_integrate(die, name, &attr));
+
+        for (const char *c = s; c && *c; c++)
+                if (*c < ' ' || *c > '~')
+                        return "";
+        return s ? s : "";
+}
+
+/* What a reader finds who looks up a reference to the supplementary file in this one. No DIE needs to begin there. */
+static void find_misread(Dwarf_Die *die, struct names *n)
+{
+        Dwarf_Die wrong;
+
+        if (!dwarf_offdie(dwarf, dwarf_dieoffset(die), &wrong))
+                return;
+        n->wrong_linkage = text_at_origin(&wrong, DW_AT_linkage_name);
+        n->wrong_name = text_at_origin(&wrong, DW_AT_name);
+}
+
+/* Where the DIE's names are: in its unit, in another, or in the supplementary file. */
+static struct names find_names(Dwarf_Die *die)
+{
+        struct names n = { .origin = "none", .linkage = "", .name = "", .wrong_linkage = "", .wrong_name = "" };
+        bool is_altname = false;
         Dwarf_Die at = *die, next;
 
-        *linkage_ret = *name_ret = "";
         for (int i = 0; i < ORIGINS_MAX; i++) {
                 Dwarf_Attribute attr;
 
-                if (!**linkage_ret)
-                        *linkage_ret = text(&at, DW_AT_linkage_name);
-                if (!**linkage_ret)
-                        *linkage_ret = text(&at, DW_AT_MIPS_linkage_name);
-                if (!**name_ret)
-                        *name_ret = text(&at, DW_AT_name);
+                if (!*n.linkage)
+                        n.linkage = text(&at, DW_AT_linkage_name);
+                if (!*n.linkage)
+                        n.linkage = text(&at, DW_AT_MIPS_linkage_name);
+                if (!*n.name)
+                        n.name = text(&at, DW_AT_name);
+                is_altname = is_altname || is_alt_text(&at, DW_AT_linkage_name) || is_alt_text(&at, DW_AT_name);
                 if (!dwarf_attr(&at, DW_AT_abstract_origin, &attr) && !dwarf_attr(&at, DW_AT_specification, &attr))
                         break;
                 if (!dwarf_formref_die(&attr, &next))
                         break;
-                if (i == 0) {
-                        unsigned form = dwarf_whatform(&attr);
-
-                        where = form == DW_FORM_GNU_ref_alt || form == DW_FORM_ref_sup4 || form == DW_FORM_ref_sup8 ?
-                                "alt" : next.cu == at.cu ? "same" : "unit";
+                if (is_alt(dwarf_whatform(&attr))) {
+                        n.origin = "alt";
+                        find_misread(&next, &n);
+                } else if (i == 0) {
+                        n.origin = next.cu == at.cu ? "same" : "unit";
                 }
                 at = next;
         }
-        return where;
+        if (is_altname && strcmp(n.origin, "alt") != 0)
+                n.origin = "altname";
+        return n;
 }
 
 static void print_scope(struct unit *u, struct level *levels, int top)
 {
         struct level *l = &levels[top];
-        const char *linkage, *name, *origin = find_names(&l->die, &linkage, &name);
+        struct names n = find_names(&l->die);
         Dwarf_Word file = number(&l->die, DW_AT_call_file);
         const char *path = NULL, *kind = "function";
+        Dwarf_Attribute ranges;
+        bool is_indexed;
 
         if (dwarf_tag(&l->die) == DW_TAG_inlined_subroutine)
                 kind = "inlined";
-        for (int i = 0; i < top && kind[0] == 'f'; i++)
-                if (levels[i].is_scope)
-                        kind = "nested";
         if (file < u->file_count && dwarf_hasattr(&l->die, DW_AT_call_file))
                 path = dwarf_filesrc(u->files, file, NULL, NULL);
         l->printed = true;
-        printf("D\t%jx\t%jx\t%jx\t%s\t%s\t%s\t%s\t%ju\t%s\n", (uintmax_t)dwarf_dieoffset(&l->die), (uintmax_t)l->parent,
-               (uintmax_t)dwarf_dieoffset(&u->die),
-               kind, linkage, name, path ? path : "",
-               (uintmax_t)number(&l->die, DW_AT_call_line), origin);
+        is_indexed = dwarf_attr(&l->die, DW_AT_ranges, &ranges) && dwarf_whatform(&ranges) == DW_FORM_rnglistx;
+        printf("D\t%jx\t%jx\t%jx\t%s\t%s\t%s\t%s\t%ju\t%s\t%s\t%s\t%s\n", (uintmax_t)dwarf_dieoffset(&l->die),
+               (uintmax_t)l->parent, (uintmax_t)dwarf_dieoffset(&u->die), kind, n.linkage, n.name, path ? path : "",
+               (uintmax_t)number(&l->die, DW_AT_call_line), n.origin, n.wrong_linkage, n.wrong_name,
+               is_indexed ? "indexed" : "plain");
+}
+
+static Dwarf_Off reached(struct level *levels, int top, uint64_t address)
+{
+        Dwarf_Off last = 0;
+
+        for (int i = 0; i <= top && dwarf_haspc(&levels[i].die, address) > 0; i++)
+                if (levels[i].is_scope)
+                        last = dwarf_dieoffset(&levels[i].die);
+        return last;
 }
 
 /* Print which addresses the innermost of the levels covers. */
@@ -157,7 +214,8 @@ static void cover(struct unit *u, struct level *levels, int top)
                         for (int i = 0; i <= top; i++)
                                 if (levels[i].is_scope && !levels[i].printed)
                                         print_scope(u, levels, i);
-                        printf("A\t%jx\t%jx\n", (uintmax_t)queries[q], (uintmax_t)dwarf_dieoffset(die));
+                        printf("A\t%jx\t%jx\t%jx\n", (uintmax_t)queries[q], (uintmax_t)dwarf_dieoffset(die),
+                               (uintmax_t)reached(levels, top, queries[q]));
                 }
         }
 }
@@ -246,7 +304,6 @@ int main(int argc, char **argv)
         struct unit u = { .only_starts = only_starts };
         Dwarf_Die split;
         uint8_t type;
-        Dwarf *dwarf;
         int fd, r;
 
         if (argc != 3 || (!only_starts && strcmp(argv[1], "scopes") != 0)) {

@@ -3,7 +3,7 @@
 import collections
 import subprocess
 
-Scope = collections.namedtuple("Scope", "die parent unit kind linkage name call_file call_line origin")
+Scope = collections.namedtuple("Scope", "die parent unit kind linkage name call_file call_line origin wrong_linkage wrong_name ranges")
 Unit = collections.namedtuple("Unit", "offset lines directory name")
 
 
@@ -17,15 +17,16 @@ class Dies:
         text = "".join("%x\n" % a for a in addresses)
         out = subprocess.run([program, "scopes", path], input=text, capture_output=True, text=True, errors="replace",
                              check=True).stdout
-        self.units, self.scopes = {}, {}
+        self.units, self.scopes, self.reached = {}, {}, {}
         self.cover = collections.defaultdict(list)
         for line in out.splitlines():
             p = line.split("\t")
             if p[0] == "A":
                 self.cover[int(p[1], 16)].append(int(p[2], 16))
+                self.reached[int(p[1], 16), int(p[2], 16)] = int(p[3], 16)
             elif p[0] == "D":
                 self.scopes[int(p[1], 16)] = Scope(int(p[1], 16), int(p[2], 16), int(p[3], 16), p[4], p[5], p[6], p[7],
-                                                   int(p[8]), p[9])
+                                                   int(p[8]), *p[9:13])
             elif p[0] == "U":
                 self.units[int(p[1], 16)] = Unit(int(p[1], 16), int(p[2], 16), p[3], p[4])
 

@@ -23,8 +23,9 @@ def sections(path):
     return sorted(found, key=lambda s: s[1])
 
 
-def has_section(path, name):
-    return re.search(r"\]\s+" + re.escape(name) + r"\s", readelf("-S", path)) is not None
+def build_id(path):
+    m = re.search(r"Build ID: ([0-9a-f]+)", readelf("-n", path))
+    return m.group(1) if m else ""
 
 
 def no_suffix(name):

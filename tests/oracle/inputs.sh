@@ -61,14 +61,56 @@ go_build() {
                 tests/oracle/sample.go
 }
 if wanted go && go_build -o "$work/go-full" && go_build "-ldflags=-s -w" -o "$work/go"; then
-        input go "sample.go, stripped with -s -w; the peers have its DWARF, $(go version)" "$work/go" "$work/go-full"
+        input go "sample.go, stripped with -s -w; the peers have its DWARF, $(go version)" "$work/go" "$work/go-full" --go
 fi
+
+# Split DWARF: we are asked about a program beside its .dwp, the others about the same code, linked with its DWARF.
+same_code() {
+        objcopy -O binary -j .text "$1" "$1.text" && objcopy -O binary -j .text "$2" "$2.text" && cmp "$1.text" "$2.text"
+}
+split_dwarf() {
+        wanted "$1" || return 0
+        name=$1
+        shift
+        rm -f "$work/$name" "$work/$name-whole"
+        if build "$name" "$@" -O2 -g -std=c++17 tests/oracle/sample.cc -o "$work/$name-whole" &&
+                build "$name" "$@" -O2 -g -std=c++17 -gsplit-dwarf tests/oracle/sample.cc -o "$work/$name" &&
+                build "$name" llvm-dwp -e "$work/$name" -o "$work/$name.dwp" &&
+                build "$name" same_code "$work/$name" "$work/$name-whole"; then
+                rm -f "$work/$name"*.dwo
+                input "$name" "sample.cc, $* -O2 -gsplit-dwarf and llvm-dwp; the peers have it unsplit" \
+                        "$work/$name" "$work/$name-whole"
+        fi
+}
+split_dwarf dwp-gcc g++
+split_dwarf dwp-clang clang++
 
 # A pair whose common parts are in a third file.
 if wanted dwz && build dwz g++ -O2 -g -std=c++17 tests/oracle/sample.cc -o "$work/dwz-1" &&
         build dwz g++ -O2 -g -std=c++17 -DOTHER tests/oracle/sample.cc -o "$work/dwz-2" &&
         build dwz dwz -m "$work/dwz-common" "$work/dwz-1" "$work/dwz-2"; then
         input dwz "sample.cc, g++ -O2 -g, one of a pair after dwz -m" "$work/dwz-1" "$work/dwz-1"
+fi
+
+# served NAME TEXT FILE DEBUGFILE: what a service answers from its index
+served() {
+        wanted "$1" || return 0
+        rm -rf "$work/data" "$work/port"
+        "$CAIRN_BUILD/cairn" index --data "$work/data" "$3" >"$work/log" 2>&1 ||
+                { echo "# $1: cairn index: $(head -n 1 "$work/log")"; status=1; return; }
+        "$CAIRN_BUILD/cairn" serve --data "$work/data" --listen 127.0.0.1:0 --port-file "$work/port" \
+                >"$work/serve.log" 2>&1 &
+        server=$!
+        while [ ! -s "$work/port" ] && kill -0 $server 2>/dev/null; do sleep 0.1; done
+        input "$1" "$2, from the index of cairn serve" "$3" "$4" --server "http://127.0.0.1:$(cat "$work/port")" \
+                --peers llvm-symbolizer
+        kill $server
+        wait $server
+        server=
+}
+[ -z "$libc" ] || served libc-served libc6-dbg "$libc" "$(debug_file "$libc")"
+if wanted c++-served && build c++-served g++ -O2 -g -std=c++17 tests/oracle/sample.cc -o "$work/c++-served"; then
+        served c++-served "sample.cc, g++ -O2 -g" "$work/c++-served" "$work/c++-served"
 fi
 
 # The kernel: given, installed, or fetched.

@@ -133,11 +133,3 @@ class Lines:
         if i < 0 or self.sequences[i].end > address:
             return None
         return self.rows(self.sequences[i], self.sequences[i].end - 1)[-1]
-
-    def near(self, address, start, end, count=1000):
-        """Where rows begin in [start, end), those closest to an address."""
-        found = set()
-        for s in self.covering(address):
-            at = bisect.bisect_right(self.address, address, s.low, s.high)
-            found.update(a for a in self.address[max(s.low, at - count):min(s.high - 1, at + count)] if start <= a < end)
-        return found

@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 
+import elf_facts
+
 BATCH = 200000
 UNKNOWN = "??\n??:0"
 
@@ -30,7 +32,8 @@ class Cairn:
     name = "cairn"
 
     def __init__(self, program, file, server=None):
-        self.argv = [program, "symbolize"] + (server or ["-e", file])
+        self.argv = [program, "symbolize"] + (
+            ["--server", server, "--build-id", elf_facts.build_id(file)] if server else ["-e", file])
 
     def ask(self, addresses):
         blocks = llvm_blocks(feed(self.argv + ["--format=llvm"], addresses))
@@ -82,6 +85,26 @@ class Elfutils:
         out = feed(["eu-addr2line", "-afi" + ("C" if demangle else ""), "-e", self.debug], addresses)
         out = re.sub(r"(:\d+):\d+$", r"\1", out, flags=re.M)
         return marked_blocks(re.sub(r" inlined at .*$", "", out, flags=re.M), addresses)
+
+
+class GoRuntime:
+    """The Go program itself, which prints what its runtime says (sample.go)."""
+    name = "Go's runtime"
+
+    def __init__(self, program, addresses):
+        """The last byte before a function's entry cannot be asked for and is not in blocks."""
+        out = subprocess.run([program, "frames"], input="".join("0x%x\n" % a for a in addresses),
+                             capture_output=True, text=True, check=True).stdout
+        parts = re.split(r"^0x([0-9a-f]+)\n", out, flags=re.M)
+        self.blocks = {int(a, 16): self._normal(text.rstrip("\n")) for a, text in zip(parts[1::2], parts[2::2])}
+
+    @staticmethod
+    def _normal(text):
+        text = re.sub(r"^\?:0$", "??:0", text, flags=re.M)
+        return re.sub(r"^(?=\n|$)", "??", text) if text else UNKNOWN
+
+    def ask(self, addresses, demangle=True):
+        return [self.blocks[a] for a in addresses]
 
 
 def frames(block):

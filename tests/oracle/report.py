@@ -20,7 +20,11 @@ readelf, none of them ours (`tests/oracle/judge.py`). If ours is another, that i
 difference has to fit one of the classes below, each of which is a test on that evidence (`tests/oracle/classes.py`); what
 fits none is **unexplained**. Either fails `make check-oracle`.
 
-llvm-symbolizer is asked for all addresses of an input, or of those it is said to be a sample of. The other two take up to milliseconds for one address and get a sample.
+A Go program is asked for stripped, so that we have its pclntab only. Its own runtime is the judge there and gives a fourth
+answer: the program looks the addresses up in itself (`tests/oracle/sample.go`). The others have the same code with DWARF.
+
+llvm-symbolizer is asked for all addresses of an input, or of those it is said to be a sample of. addr2line and
+eu-addr2line take up to milliseconds for one address and get a sample.
 """
 
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generics, closures, interfaces and inlined calls, for readers of DWARF and of the pclntab to agree on.
+// With the argument "frames" it prints what its own runtime says of the addresses on standard input.
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
+	"runtime"
 	"sort"
 	"strings"
 )
@@ -34,7 +37,32 @@ func count(text string) map[string]int {
 	return found
 }
 
+// Runtime.CallersFrames takes return addresses and steps back by one. One that is the next function's entry cannot be
+// asked for; nothing is printed then. The 1 behind the address makes it tell of outer frames.
+func printFrames(pc uintptr) {
+	if f := runtime.FuncForPC(pc + 1); f != nil && f.Entry() == pc+1 {
+		return
+	}
+	fmt.Printf("0x%x\n", pc)
+	frames := runtime.CallersFrames([]uintptr{pc + 1, 1})
+	for more := true; more; {
+		var f runtime.Frame
+		if f, more = frames.Next(); f.Entry != 0 {
+			fmt.Printf("%s\n%s:%d\n", f.Function, f.File, f.Line)
+		}
+	}
+}
+
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "frames" {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			var pc uintptr
+			if _, err := fmt.Sscanf(in.Text(), "0x%x", &pc); err == nil {
+				printFrames(pc)
+			}
+		}
+		return
+	}
 	shapes := apply([]float64{1, 2, 3}, func(x float64) shape {
 		if x > 2 {
 			return &circle{x}
