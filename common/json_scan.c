@@ -256,6 +256,7 @@ bool json_scan_skip(struct json_scan *s)
                 } else if (s->failed || !skip_scalar(s)) {
                         return false;
                 }
+                /* cppcheck-suppress uninitvar ; [outer, depth) was filled on the way in */
                 while (s->depth > outer && !(is_object[s->depth - 1] ? json_scan_key(s, &key) : json_scan_item(s)))
                         if (s->failed)
                                 return false;

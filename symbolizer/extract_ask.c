@@ -24,23 +24,22 @@ enum status dwo_ask_sockets(int *worker_ret, int *parent_ret, struct error *err)
 
 /* ---- in the parent ---- */
 
-struct question {
-        char bytes[PACKET_MAX];
+struct question { /* borrows from its packet */
         uint32_t attempt;
         const char *directory, *name;
 };
 
-static bool parse(struct question *q, size_t size)
+static bool parse(const char *bytes, size_t size, struct question *q)
 {
-        const char *end = q->bytes + size, *directory = q->bytes + HEAD_BYTES, *nul;
+        const char *end = bytes + size, *directory = bytes + HEAD_BYTES, *nul;
 
         if (size < HEAD_BYTES)
                 return false;
-        memcpy(&q->attempt, q->bytes, sizeof q->attempt);
+        memcpy(&q->attempt, bytes, sizeof q->attempt);
         nul = memchr(directory, 0, (size_t)(end - directory));
         if (!nul)
                 return false;
-        q->directory = q->bytes[4] ? directory : NULL;
+        q->directory = bytes[4] ? directory : NULL;
         q->name = nul + 1;
         nul = memchr(q->name, 0, (size_t)(end - q->name));
         return nul && nul + 1 == end;
@@ -72,13 +71,14 @@ static void send_answer(int socket, int fd)
 
 void dwo_ask_answer(const struct dwarf_dwo_source *from, int socket)
 {
+        char bytes[PACKET_MAX];
         struct question q;
-        ssize_t size = recv(socket, q.bytes, sizeof q.bytes, MSG_DONTWAIT | MSG_TRUNC);
+        ssize_t size = recv(socket, bytes, sizeof bytes, MSG_DONTWAIT | MSG_TRUNC);
         _cleanup_close_ int fd = -1;
 
         if (size < 0)
                 return;
-        if ((size_t)size > sizeof q.bytes || !parse(&q, (size_t)size) ||
+        if ((size_t)size > sizeof bytes || !parse(bytes, (size_t)size, &q) ||
             from->open(from->context, q.directory, q.name, q.attempt, &fd))
                 fd = -1;
         send_answer(socket, fd);
