@@ -50,6 +50,7 @@
 #define LIMIT_DWARF_ABBREVS 1000000            /* of one table */
 #define LIMIT_DWARF_ATTRIBUTES 1024            /* of one abbreviation */
 #define LIMIT_DWARF_ORIGINS 16                 /* abstract origins and specifications one after another */
+#define LIMIT_DWARF_NAME_SCOPES 64             /* in front of one name; more of them are left out */
 #define LIMIT_DWARF_LINE_ROWS (1 << 24)        /* of one line table */
 #define LIMIT_DWARF_LINE_FILES (1 << 22)       /* and its files */
 #define LIMIT_DWARF_LINE_FORMATS 32            /* values that describe one file */

@@ -33,10 +33,11 @@ struct dwarf_interval {
 /**
  * The name of a function: the linkage name, wherever its chain of abstract
  * origins and specifications has it; else the plain one, in C++ behind the
- * namespaces and classes it stands in. Both NULL: nameless.
+ * namespaces, classes and the function it stands in. Both NULL: nameless.
  */
 struct dwarf_name {
         const char *linkage, *plain; /* borrowed from the object or from the result */
+        const char *around;          /* the linkage name of the function that a plain name stands in, or NULL */
 };
 
 struct dwarf_code {

@@ -58,31 +58,6 @@ static const char *qualifier_text(struct dwarf_reader *r, const struct dwarf_con
         }
 }
 
-/* Written from its end to its start. A name that gets too long stays without its scopes. */
-static const char *qualified(struct dwarf_reader *r, const struct dwarf_context *x, const struct dwarf_outline *outline,
-                             uint32_t qualifier, const char *name, struct arena *texts)
-{
-        size_t size = strlen(name) + 1, at;
-        char *text;
-
-        for (uint32_t q = qualifier; q != DWARF_NO_QUALIFIER && size <= LIMIT_NAME_BYTES; q = outline->qualifiers[q].parent)
-                size += strlen(qualifier_text(r, x, &outline->qualifiers[q])) + 2;
-        text = size <= LIMIT_NAME_BYTES ? arena_alloc(texts, size) : NULL;
-        if (!text)
-                return name;
-        at = size - strlen(name) - 1;
-        memcpy(text + at, name, size - at);
-        for (uint32_t q = qualifier; q != DWARF_NO_QUALIFIER; q = outline->qualifiers[q].parent) {
-                const char *part = qualifier_text(r, x, &outline->qualifiers[q]);
-                size_t n = strlen(part);
-
-                memcpy(text + at - 2, "::", 2);
-                at -= n + 2;
-                memcpy(text + at, part, n);
-        }
-        return text;
-}
-
 /* ---- following origins ---- */
 
 struct found {
@@ -122,25 +97,99 @@ static dwarf_ref take(struct dwarf_reader *r, dwarf_ref ref, struct found *f)
         return next != DWARF_NO_REF ? next : dwarf_context_reference(x, &d.values[DWARF_ROLE_SPECIFICATION]);
 }
 
-static void resolve(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref ref, struct dwarf_name *ret)
+/* ---- names with what is around ---- */
+
+static struct found follow(struct dwarf_reader *r, dwarf_ref ref)
 {
         struct found f = { .plain_ref = DWARF_NO_REF };
-        const struct dwarf_outline *outline;
-        struct dwarf_context *x;
-        uint32_t qualifier;
 
         for (int hops = 0; hops < LIMIT_DWARF_ORIGINS && ref != DWARF_NO_REF; hops++)
                 ref = take(r, ref, &f);
+        return f;
+}
+
+/* "ns::Class::name", written from its end to its start. One that gets too long stays without its scopes. */
+static const char *joined(const char *const *parts, size_t count, struct arena *texts)
+{
+        size_t size = 1, at;
+        char *text;
+
+        for (size_t i = 0; i < count; i++)
+                size += strlen(parts[i]) + (i ? 2 : 0);
+        text = size <= LIMIT_NAME_BYTES ? arena_alloc(texts, size) : NULL;
+        if (!text)
+                return parts[0];
+        at = size - 1;
+        text[at] = '\0';
+        for (size_t i = 0; i < count; i++) {
+                size_t n = strlen(parts[i]);
+
+                at -= n;
+                memcpy(text + at, parts[i], n);
+                if (i + 1 < count)
+                        memcpy(text + (at -= 2), "::", 2);
+        }
+        return text;
+}
+
+/* Where a function is declared says what it stands in; where its code is may be at the top of the unit. */
+static uint32_t outside_of(const struct dwarf_context *x, const struct dwarf_outline *outline, uint32_t function,
+                           dwarf_ref declared)
+{
+        uint64_t offset = declared & ~DWARF_REF_ALT;
+        uint32_t q = declared != DWARF_NO_REF && offset >= x->unit->offset && offset < x->unit->end ?
+                             dwarf_outline_find(outline, offset) :
+                             DWARF_NO_QUALIFIER;
+
+        return q != DWARF_NO_QUALIFIER ? q : outline->qualifiers[function].parent;
+}
+
+/* Put what is around in front of a plain name, up to a function with a linkage name, which says the rest. */
+static void qualify(struct dwarf_reader *r, struct dwarf_code *code, const struct dwarf_outline *outline, uint32_t q,
+                    const struct found *f, struct dwarf_name *ret)
+{
+        const char *parts[LIMIT_DWARF_NAME_SCOPES] = { f->name.plain };
+        const struct dwarf_context *x = dwarf_reader_context(r, f->plain_ref);
+        size_t count = 1, functions = 0;
+
+        while (x && q != DWARF_NO_QUALIFIER && count < LIMIT_DWARF_NAME_SCOPES && functions < LIMIT_DWARF_ORIGINS) {
+                const struct dwarf_qualifier *at = &outline->qualifiers[q];
+                struct found around;
+
+                if (at->tag != DW_TAG_subprogram) {
+                        parts[count++] = qualifier_text(r, x, at);
+                        q = at->parent;
+                        continue;
+                }
+                functions++;
+                around = follow(r, at->name.number);
+                ret->around = around.name.linkage;
+                if (ret->around)
+                        break;
+                if (around.name.plain && around.name.plain[0])
+                        parts[count++] = around.name.plain;
+                x = dwarf_reader_context(r, f->plain_ref); /* another one may have taken its place */
+                if (x)
+                        q = outside_of(x, outline, q, around.plain_ref);
+        }
+        ret->plain = joined(parts, count, &code->texts);
+}
+
+static void resolve(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref ref, struct dwarf_name *ret)
+{
+        struct found f = follow(r, ref);
+        const struct dwarf_outline *outline;
+        struct dwarf_context *x;
+        uint32_t q;
+
         *ret = f.name;
         if (f.name.linkage || !f.name.plain || !f.name.plain[0])
                 return;
         x = dwarf_reader_context(r, f.plain_ref);
         outline = x ? outline_of(r, x) : NULL;
-        if (!outline)
-                return;
-        qualifier = dwarf_outline_find(outline, f.plain_ref & ~DWARF_REF_ALT);
-        if (qualifier != DWARF_NO_QUALIFIER)
-                ret->plain = qualified(r, x, outline, qualifier, f.name.plain, &code->texts);
+        q = outline ? dwarf_outline_find(outline, f.plain_ref & ~DWARF_REF_ALT) : DWARF_NO_QUALIFIER;
+        if (q != DWARF_NO_QUALIFIER)
+                qualify(r, code, outline, q, &f, ret);
 }
 
 static int by_ref(const void *a, const void *b, void *refs)

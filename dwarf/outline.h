@@ -16,7 +16,7 @@
 
 struct dwarf_qualifier {
         uint32_t parent; /* DWARF_NO_QUALIFIER outside */
-        uint16_t tag;
+        uint16_t tag;    /* DW_TAG_subprogram: a function with a class inside; the name's number is a dwarf_ref to its DIE */
         struct dwarf_value name; /* or the signature of the type that has it (DW_FORM_ref_sig8) */
 };
 

@@ -14,6 +14,7 @@ struct dwarf_level {
         uint32_t scope;
         uint32_t qualifier;
         uint32_t inlined; /* inlined calls around */
+        uint32_t function; /* offset of the C++ function that is innermost, 0 none; but inside of a scope it is 0 again */
 };
 
 /* From origins to the unit's names. Emptied by counting the generation up. */

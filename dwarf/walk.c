@@ -174,11 +174,12 @@ static void note(struct walk *w, uint64_t offset)
 }
 
 /* GCC puts the code of lambdas and local classes inside of the abstract instance of the function around them. */
-static void enter_function_without_code(struct walk *w, const struct dwarf_abbrev *a)
+static void enter_function_without_code(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
 {
         struct dwarf_level inner = w->r->levels[w->top];
 
         inner.scope = DWARF_NO_SCOPE;
+        inner.function = (uint32_t)offset;
         enter_children(w, a, &inner);
 }
 
@@ -193,13 +194,14 @@ static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_
         if (d.values[DWARF_ROLE_NAME].form && !d.values[DWARF_ROLE_LINKAGE_NAME].form)
                 note(w, offset);
         if (!w->code || !add_intervals(w, &d, (uint32_t)w->code->scope_count)) {
-                enter_function_without_code(w, a);
+                enter_function_without_code(w, a, offset);
                 return;
         }
         inner.scope = add_scope(w, &(struct dwarf_scope){ .parent = DWARF_NO_SCOPE, .call_file = UINT32_MAX,
                                                           .die = (uint32_t)offset,
                                                           .name = dwarf_origins_add(w->r, w->code, ref_of(w, offset)) });
         inner.inlined = 0;
+        inner.function = (uint32_t)offset;
         w->code->function_count++;
         enter_children(w, a, &inner);
 }
@@ -238,10 +240,17 @@ static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t
         enter_children(w, a, &inner);
 }
 
+/* @return the number of the new qualifier */
+static uint32_t qualify(struct walk *w, uint32_t parent, uint16_t tag, const struct dwarf_value *name)
+{
+        if (!dwarf_outline_add_qualifier(w->outline, &(struct dwarf_qualifier){ .parent = parent, .tag = tag, .name = *name }))
+                w->failed = ST_NO_MEMORY;
+        return (uint32_t)(w->outline->qualifier_count - !w->failed);
+}
+
 static void visit_scope(struct walk *w, const struct dwarf_abbrev *a)
 {
         struct dwarf_level inner = w->r->levels[w->top];
-        const struct dwarf_value *name;
         struct dwarf_die d;
 
         if (!a->has_children || !w->qualifies) {
@@ -250,12 +259,12 @@ static void visit_scope(struct walk *w, const struct dwarf_abbrev *a)
                 return;
         }
         dwarf_context_die(w->x, &w->c, a, &d);
-        name = &d.values[d.values[DWARF_ROLE_NAME].form ? DWARF_ROLE_NAME : DWARF_ROLE_SIGNATURE];
-        inner.qualifier = (uint32_t)w->outline->qualifier_count;
-        if (!dwarf_outline_add_qualifier(w->outline,
-                                         &(struct dwarf_qualifier){ .parent = w->r->levels[w->top].qualifier, .tag = a->tag,
-                                                                    .name = *name }))
-                w->failed = ST_NO_MEMORY;
+        if (inner.function)
+                inner.qualifier = qualify(w, inner.qualifier, DW_TAG_subprogram,
+                                          &(struct dwarf_value){ .number = ref_of(w, inner.function) });
+        inner.qualifier = qualify(w, inner.qualifier, a->tag,
+                                  &d.values[d.values[DWARF_ROLE_NAME].form ? DWARF_ROLE_NAME : DWARF_ROLE_SIGNATURE]);
+        inner.function = 0;
         enter_children(w, a, &inner);
 }
 
@@ -278,11 +287,11 @@ static void visit(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
         case DWARF_KIND_DECLARED:
                 note(w, offset);
                 skip_values(w, a);
-                enter_function_without_code(w, a);
+                enter_function_without_code(w, a, offset);
                 return;
         case DWARF_KIND_ABSTRACT:
                 skip_values(w, a);
-                enter_function_without_code(w, a);
+                enter_function_without_code(w, a, offset);
                 return;
         case DWARF_KIND_PLAIN:
                 pass_children(w, a, skip_values(w, a));

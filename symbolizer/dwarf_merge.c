@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "common/limits.h"
+#include "symbolizer/demangle.h"
 #include "symbolizer/dwarf_spans.h"
 
 #define NOT_ASKED (UINT32_MAX - 1)
@@ -28,17 +29,31 @@ static bool blank(uint32_t **numbers, size_t *capacity, size_t count)
         return true;
 }
 
+/* "ns::around(int)::Local::name": of a class or lambda in a function. */
+static const char *inside(const struct dwarf_name *n, struct buf *text)
+{
+        _cleanup_buf_ struct buf scratch = { 0 };
+        const char *full;
+
+        buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
+        buf_init(text, LIMIT_DEMANGLED_BYTES + LIMIT_NAME_BYTES);
+        buf_printf(text, "%s::%s", symbol_demangle(n->around, &scratch), n->plain);
+        full = buf_cstr(text);
+        return full ? full : n->plain;
+}
+
 static uint32_t function_of(const struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b,
                             uint32_t name)
 {
         const struct dwarf_name *n = &p->code.names[name];
+        _cleanup_buf_ struct buf text = { 0 };
 
         if (m->functions[name] != NOT_ASKED)
                 return m->functions[name];
         if (n->linkage)
                 m->functions[name] = symbol_table_builder_function(b, n->linkage, "");
         else if (n->plain && n->plain[0])
-                m->functions[name] = symbol_table_builder_function(b, "", n->plain);
+                m->functions[name] = symbol_table_builder_function(b, "", n->around ? inside(n, &text) : n->plain);
         else
                 m->functions[name] = SYMBOL_NO_FUNCTION;
         return m->functions[name];

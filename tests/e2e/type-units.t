@@ -73,7 +73,7 @@ APART int run(int n)
 }
 int main(int argc, char **) { return shop::run(argc) + api::in_namespace(argc); }
 END
-addresses() { nm "$1" | awk 'tolower($2) ~ /[tw]/ && ($3 ~ /^_ZN|^_ZZN/ || $3 == "main" || $3 == "in_namespace") { print $1, $3 }' | sort -k 2; }
+addresses() { nm "$1" | awk 'tolower($2) ~ /[tw]/ && ($3 ~ /^_Z+N/ || $3 == "main" || $3 == "in_namespace") { print $1, $3 }' | sort -k 2; }
 answers() { # PROGRAM: in the order of the symbols
         addresses "$1" | cut -d' ' -f1 | "$cairn" symbolize -e "$1" 2> notes
 }
@@ -105,7 +105,20 @@ for cc in g++ clang++ "clang++ -gsce"; do # the last one leaves the linkage name
                 ok $? "$cc, DWARF $version: they are where that version has them"
         done
 done
-# What has no linkage name has its scopes.
+# What has no linkage name has its scopes, also where these are functions.
 grep -qx 'shop::Box<int>::get' got && grep -qx 'shop::Base::Inner::deep' got && grep -qx 'shop::(anonymous namespace)::Hidden::Nested::n' got
 ok $? "and names are not missing altogether"
+g++ -g -O0 shop.cc -o local || { echo "Bail out! cannot compile"; exit 1; }
+answers local > got
+for name in 'api::in_namespace' 'shop::run(int)::Local::once' 'shop::run(int)::Local::More::twice' \
+        'shop::run(int)::(anonymous struct)::operator()' 'shop::run(int)::(anonymous struct)::operator()::Inside::q'; do
+        grep -qxF "$name" got
+        ok $? "a function of g++ is $name"
+done
+# An inlined call has the name that the function itself has.
+g++ -g -O2 shop.cc -o inlined || { echo "Bail out! cannot compile"; exit 1; }
+start=$((0x$(nm inlined | awk '$3 == "_ZN4shop3runEi" { print $1 }')))
+seq $start $((start + 200)) | awk '{ printf "0x%x\n", $1 }' | "$cairn" symbolize -e inlined --format=llvm > got
+grep -qxF 'shop::run(int)::Local::once' got
+ok $? "and its inlined calls have the same name"
 echo "1..$count"

@@ -61,7 +61,7 @@ enum status libdw_extract(const struct elf_image *img, const struct elf_image *a
                 if (alt_file.dwarf)
                         dwarf_setalt(main_file.dwarf, alt_file.dwarf);
                 libdw_unit_init(&unit, &main_file, builder, code);
-                if (names_first)
+                for (int pass = 0; names_first && !st && pass < 2; pass++) /* what is around first, then what is inside */
                         st = walk_units(main_file.dwarf, img->name, &unit, libdw_unit_note, err);
                 if (!st)
                         st = walk_units(main_file.dwarf, img->name, &unit, libdw_unit_extract, err);

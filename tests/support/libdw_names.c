@@ -6,6 +6,7 @@
 
 #include "common/hash.h"
 #include "common/limits.h"
+#include "symbolizer/demangle.h"
 
 #define ORIGIN_DEPTH_MAX 16 /* abstract origins and specifications one after another */
 
@@ -107,26 +108,58 @@ static uint32_t qualified(struct libdw_names *n, Dwarf_Die *die, const char *nam
         return symbol_table_builder_function(b, "", s ? s : name);
 }
 
-static uint32_t resolve(struct libdw_names *n, Dwarf_Die *die)
+/* Follow the chain of origins to a linkage name, else to the first plain one. */
+static const char *follow(Dwarf_Die *die, const char **plain_ret, Dwarf_Die *named_ret)
 {
-        Dwarf_Die named, at = *die, next;
-        const char *name = NULL;
+        Dwarf_Die at = *die, next;
 
+        *plain_ret = NULL;
         for (int depth = 0; depth < ORIGIN_DEPTH_MAX; depth++) {
                 const char *linkage_name = text(&at, DW_AT_linkage_name);
 
                 if (!linkage_name)
                         linkage_name = text(&at, DW_AT_MIPS_linkage_name);
                 if (linkage_name && linkage_name[0])
-                        return symbol_table_builder_function(n->builder, linkage_name, "");
-                if (!name) {
-                        name = text(&at, DW_AT_name);
-                        named = at;
+                        return linkage_name;
+                if (!*plain_ret) {
+                        *plain_ret = text(&at, DW_AT_name);
+                        *named_ret = at;
                 }
                 if (!origin(&at, &next))
                         break;
                 at = next;
         }
+        return NULL;
+}
+
+bool libdw_names_around(struct libdw_names *n, Dwarf_Die *function, uint32_t qualifier, struct buf *to)
+{
+        _cleanup_buf_ struct buf scratch = { 0 };
+        const char *name, *linkage_name;
+        Dwarf_Die named;
+
+        linkage_name = follow(function, &name, &named);
+        buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
+        if (linkage_name) {
+                buf_append_str(to, symbol_demangle(linkage_name, &scratch));
+                return true;
+        }
+        if (name)
+                map_get(&n->qualifiers, named.addr, &qualifier);
+        if (qualifier && !n->builder->failed)
+                buf_printf(to, "%s%s", (const char *)n->builder->strings.data + qualifier, name && name[0] ? "::" : "");
+        buf_append_str(to, name ? name : "");
+        return qualifier || (name && name[0]);
+}
+
+static uint32_t resolve(struct libdw_names *n, Dwarf_Die *die)
+{
+        const char *name, *linkage_name;
+        Dwarf_Die named;
+
+        linkage_name = follow(die, &name, &named);
+        if (linkage_name)
+                return symbol_table_builder_function(n->builder, linkage_name, "");
         if (!name || !name[0])
                 return SYMBOL_NO_FUNCTION;
         return qualified(n, &named, name);

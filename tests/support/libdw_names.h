@@ -35,6 +35,9 @@ void libdw_names_deinit(struct libdw_names *n);
 /** The DIE of this function is inside "ns::Class" (a string offset of the builder). */
 void libdw_names_note_qualifier(struct libdw_names *n, Dwarf_Die *die, uint32_t qualifier);
 
+/** Append what stands in front of what is inside of a function: "ns::around(int)". False when nothing names it. */
+bool libdw_names_around(struct libdw_names *n, Dwarf_Die *function, uint32_t qualifier, struct buf *to);
+
 /** The function that a subprogram or an inlined call is of, SYMBOL_NO_FUNCTION when nothing names it. */
 uint32_t libdw_names_function(struct libdw_names *n, Dwarf_Die *die);
 

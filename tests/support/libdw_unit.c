@@ -30,6 +30,8 @@ struct context {
         uint32_t scope;
         uint32_t qualifier;   /* string offset of "ns::Class", 0 outside */
         uint32_t depth;       /* of inlined calls */
+        bool in_function;     /* and not in a scope inside of it */
+        Dwarf_Die function;
 };
 
 struct level {
@@ -122,6 +124,8 @@ static bool visit_function(struct libdw_unit *u, Dwarf_Die *die, uint32_t level,
 {
         if (c->qualifier && !dwarf_hasattr(die, DW_AT_linkage_name) && dwarf_hasattr(die, DW_AT_name))
                 libdw_names_note_qualifier(&u->names, die, c->qualifier);
+        c->in_function = true;
+        c->function = *die;
         if (!has_code(u, die)) {
                 c->scope = NO_SCOPE; /* functions inside may have code */
                 return true;
@@ -162,8 +166,13 @@ static void qualify(struct libdw_unit *u, Dwarf_Die *die, struct context *c)
                        dwarf_tag(die) == DW_TAG_union_type ? "(anonymous union)" :
                                                              "(anonymous struct)";
         buf_init(&full, LIMIT_NAME_BYTES);
-        if (c->qualifier && !u->builder->failed)
+        if (c->in_function && !u->builder->failed) {
+                if (libdw_names_around(&u->names, &c->function, c->qualifier, &full))
+                        buf_append_str(&full, "::");
+        } else if (c->qualifier && !u->builder->failed) {
                 buf_printf(&full, "%s::", (const char *)u->builder->strings.data + c->qualifier);
+        }
+        c->in_function = false;
         buf_append_str(&full, name);
         if (buf_cstr(&full))
                 c->qualifier = symbol_table_builder_string(u->builder, buf_cstr(&full));

@@ -592,6 +592,70 @@ START_TEST(a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none)
 }
 END_TEST
 
+/* A class in the function at hand, with a function inside. */
+static void put_local_class(struct dwarf_maker *m, const char *name, uint64_t start)
+{
+        put_uleb(m, DWARF_INFO, OTHER);
+        put_function(m, name, start, 4);
+        put_end(m, 2);
+}
+
+START_TEST(a_function_in_a_class_in_a_function_has_both_in_front)
+{
+        struct dwarf_maker m;
+        struct read r;
+
+        begin_usual(&m, 4);
+        put_abbrev(&m, OTHER, DW_TAG_class_type, true, 0, 0);
+        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, true, DW_AT_linkage_name, DW_FORM_string, 0, 0);
+        begin_cu(&m, 0);
+        put_function(&m, "around", CODE, 0x20);
+        put_local_class(&m, "inside", CODE + 0x10);
+        put_end(&m, 1);
+        put_uleb(&m, DWARF_INFO, OTHER + 1);
+        put_text(&m, DWARF_INFO, "_Z6linkedv");
+        put_local_class(&m, "linked_inside", CODE + 0x30);
+        put_end(&m, 2);
+        end_unit(&m);
+        open_read(&r, &m, NULL);
+        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
+        ck_assert_str_eq(plain(&r.code, 1), "around::(anonymous class)::inside");
+        ck_assert_ptr_null(r.code.names[r.code.scopes[1].name].around);
+        ck_assert_str_eq(plain(&r.code, 2), "(anonymous class)::linked_inside");
+        ck_assert_str_eq(r.code.names[r.code.scopes[2].name].around, "_Z6linkedv");
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+START_TEST(a_function_that_is_declared_inside_of_itself_has_a_name)
+{
+        struct dwarf_maker m;
+        struct read r;
+        size_t spec;
+
+        begin_usual(&m, 4);
+        put_abbrev(&m, OTHER, DW_TAG_class_type, true, 0, 0);
+        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, true, DW_AT_specification, DW_FORM_ref4, DW_AT_low_pc, DW_FORM_addr,
+                   DW_AT_high_pc, DW_FORM_data4, 0, 0);
+        begin_cu(&m, 0);
+        put_uleb(&m, DWARF_INFO, OTHER + 1);
+        spec = put_at(&m, DWARF_INFO);
+        put_uint(&m, DWARF_INFO, 0, 4);
+        put_address(&m, DWARF_INFO, CODE);
+        put_uint(&m, DWARF_INFO, 0x10, 4);
+        put_uleb(&m, DWARF_INFO, OTHER);
+        m.sections[DWARF_INFO].data[spec] = (uint8_t)(put_abstract(&m, "f") - m.unit);
+        put_end(&m, 3);
+        end_unit(&m);
+        open_read(&r, &m, NULL);
+        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
+        ck_assert_ptr_nonnull(strstr(plain(&r.code, 0), "f::(anonymous class)::f"));
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
 START_TEST(a_dwz_file_lends_functions_and_names)
 {
         struct dwarf_maker m, alt;
@@ -829,6 +893,7 @@ TEST_SUITE("dwarf", each_version_width_and_byte_order_says_the_same, every_form_
            a_circle_of_origins_ends_with_the_names_on_it, names_of_another_unit_have_its_scopes_in_front,
            a_class_that_is_a_signature_has_the_name_of_its_type_unit,
            a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none,
+           a_function_in_a_class_in_a_function_has_both_in_front, a_function_that_is_declared_inside_of_itself_has_a_name,
            a_dwz_file_lends_functions_and_names, old_range_lists_change_their_base_and_drop_what_the_linker_dropped,
            each_entry_of_new_range_lists_is_understood, functions_that_the_linker_dropped_are_left_out,
            code_inside_of_an_abstract_function_is_found, strings_by_index_are_found_and_those_past_the_end_are_not)
