@@ -131,12 +131,14 @@ $(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT) $(ALL_LIBS
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(link_test) -Wl,--no-as-needed -lcheck -lsubunit -lrt -lm
 
-# It starts the program itself as its worker.
-$(O)/tests/unit/test_hostile: | $(O)/cairn
+# They start the program itself as their worker.
+$(O)/tests/unit/test_hostile $(O)/tests/unit/test_hostile_packed: | $(O)/cairn
 
 $(FUZZ_REPLAYS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/driver.o $(ALL_LIBS)
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(link_test)
+
+$(O)/tests/fuzz/fuzz_minidebuginfo $(O)/fuzzer/minidebuginfo: $(O)/tests/support/elf_maker.o
 
 # The judge of tests/oracle has nothing of ours in it.
 $(O)/tests/oracle/die_facts: $(O)/tests/oracle/die_facts.o

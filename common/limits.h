@@ -26,6 +26,8 @@
 /* Debuginfo */
 #define LIMIT_OBJECT_BYTES GiB(4)              /* one unpacked ELF file */
 #define LIMIT_SECTION_UNPACKED_BYTES GiB(4)    /* one compressed section, unpacked; the debug sections of a file together */
+#define LIMIT_SECTION_UNPACKED_RATIO 256       /* times its packed size; what compilers write reaches 3 */
+#define LIMIT_SECTION_UNPACKED_FREE_BYTES MiB(32) /* which may have any ratio */
 #define LIMIT_ELF_SECTIONS 65536
 #define LIMIT_ELF_SEGMENTS 1024
 #define LIMIT_SYMBOLS 16000000                 /* entries of one symbol table */

@@ -170,7 +170,8 @@ struct elf_section_data {
 /**
  * The content of a section, unpacked when it is compressed (zlib, zstd).
  * @param max an unpacked size past it is ST_TOO_BIG, found before anything is
- *            unpacked; LIMIT_SECTION_UNPACKED_BYTES is the usual value.
+ *            unpacked; LIMIT_SECTION_UNPACKED_BYTES is the usual value. One past
+ *            LIMIT_SECTION_UNPACKED_RATIO is ST_BAD_DATA: nobody's data is so dull.
  * @param ret free with elf_section_data_free(), before the image is closed.
  */
 enum status elf_section_data(const struct elf_image *img, const struct elf_section *s, size_t max,

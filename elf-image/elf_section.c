@@ -13,8 +13,6 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-#define ZLIB_RATIO_MAX 1032 /* what deflate reaches at best */
-
 const struct elf_section *elf_image_section(const struct elf_image *img, const char *name)
 {
         for (size_t i = 1; i < img->section_count; i++) {
@@ -161,7 +159,7 @@ enum status elf_section_data(const struct elf_image *img, const struct elf_secti
                                 " bytes unpacked, at most %zu are allowed",
                                 s->name, img->name, size, max);
         packed_size = reader_left(&r);
-        if (algorithm == ELFCOMPRESS_ZLIB && size / ZLIB_RATIO_MAX > packed_size)
+        if (size > LIMIT_SECTION_UNPACKED_FREE_BYTES && size / LIMIT_SECTION_UNPACKED_RATIO > packed_size)
                 return error_at(err, ST_BAD_DATA, s->offset,
                                 "cannot unpack section '%.64s' of '%s': %zu packed bytes cannot be the %" PRIu64
                                 " it claims",
