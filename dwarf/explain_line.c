@@ -130,6 +130,21 @@ static void run_extended(struct program *m)
         }
 }
 
+static void skip_operands(struct program *m, uint8_t opcode)
+{
+        for (uint8_t i = 0; i < m->h->opcode_lengths[opcode - 1]; i++)
+                dwarf_skip_leb(&m->p);
+}
+
+/* 0 for a number of more than 64 bits, which dwarf_lines_read() steps over. */
+static uint64_t lenient_uleb(struct dwarf_cursor *p)
+{
+        struct dwarf_cursor number = *p;
+
+        dwarf_skip_leb(p);
+        return dwarf_uleb(&number);
+}
+
 static void run_standard(struct program *m, uint8_t opcode)
 {
         switch (opcode) {
@@ -146,10 +161,11 @@ static void run_standard(struct program *m, uint8_t opcode)
                 m->now.file = dwarf_uleb(&m->p);
                 return;
         case DW_LNS_set_column:
-                m->now.column = dwarf_uleb(&m->p);
+                m->now.column = lenient_uleb(&m->p);
                 return;
         case DW_LNS_negate_stmt:
                 m->now.is_statement = !m->now.is_statement;
+                skip_operands(m, opcode); /* none, but whoever says otherwise means it */
                 return;
         case DW_LNS_const_add_pc:
                 advance(m, (255u - m->h->opcode_base) / m->h->line_range);
@@ -159,8 +175,7 @@ static void run_standard(struct program *m, uint8_t opcode)
                 m->op_index = 0;
                 return;
         default:
-                for (uint8_t i = 0; i < m->h->opcode_lengths[opcode - 1]; i++)
-                        dwarf_skip_leb(&m->p);
+                skip_operands(m, opcode);
         }
 }
 

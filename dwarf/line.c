@@ -67,7 +67,7 @@ static inline void add_row(struct dwarf_lines *l, struct machine *m, const struc
         }
         last = l->row_count > m->first_row ? &l->rows[l->row_count - 1] : NULL;
         if (last) {
-                if (row.start < last->start)
+                if (row.start < last->end) /* where the newest row is, also when it went into the last one */
                         return;
                 if (row.start == last->start) {
                         *last = row;

@@ -23,7 +23,7 @@ for name in "$@"; do
                 "$out/fuzzer/$name"
         mkdir -p "$out/$name/corpus"
         seeds=
-        [ -d "tests/corpus/$name" ] && seeds=$(find "tests/corpus/$name" -type d)
+        [ -d "tests/corpus/$name" ] && seeds=$(find -L "tests/corpus/$name" -type d)
         echo "fuzz $name for ${seconds}s"
         # shellcheck disable=SC2086  # a list of folders on purpose
         "$out/fuzzer/$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \

@@ -1,37 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as the debug sections of a file and of its dwz file: a byte of
- * flags, then for each section its length (16 bits) and its bytes, .debug_types
- * of both behind all others.
- * Every unit and every line table is read, every name and path looked at.
+ * Any bytes as debug sections, with split and supplementary files
+ * (dwarf_input.h). Every unit and every line table is read, every name and
+ * path looked at.
  */
 #include <assert.h>
 
 #include "common/limits.h"
-#include "dwarf/code.h"
+#include "tests/fuzz/dwarf_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Each section goes into memory of its own, so that the sanitizer sees a read past its end. */
-static void take_sections(struct dwarf_sections *s, int first, int behind, const uint8_t **data, size_t *size)
-{
-        for (int i = first; i < behind && *size >= 2; i++) {
-                size_t n = (size_t)((*data)[0] | (*data)[1] << 8);
-                struct elf_section_data d = { 0 };
-
-                *data += 2;
-                *size -= 2;
-                d.size = n < *size ? n : *size;
-                if (!d.size)
-                        continue;
-                d.owned = malloc(d.size);
-                memcpy(d.owned, *data, d.size);
-                d.bytes = d.owned;
-                *data += d.size;
-                *size -= d.size;
-                dwarf_sections_set(s, (enum dwarf_section_id)i, &d);
-        }
-}
 
 static size_t look_at(const char *text)
 {
@@ -71,32 +49,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static const struct dwarf_region code[] = { { 0x1000, 0x2000 }, { 0x401000, 0x402000 } };
         const struct dwarf_regions regions = { code, 2 };
-        struct dwarf_sections main_sections, alt_sections;
-        struct dwarf_object object;
+        struct dwarf_input in;
         struct dwarf_reader *reader;
         struct dwarf_code result;
-        uint8_t flags = size ? *data++ : 0;
 
-        size -= size > 0;
-        dwarf_sections_init(&main_sections, flags & 1);
-        dwarf_sections_init(&alt_sections, flags & 1);
-        take_sections(&main_sections, 0, DWARF_TYPES, &data, &size);
-        take_sections(&alt_sections, 0, DWARF_TYPES, &data, &size);
-        take_sections(&main_sections, DWARF_TYPES, DWARF_SECTION_COUNT, &data, &size);
-        take_sections(&alt_sections, DWARF_TYPES, DWARF_SECTION_COUNT, &data, &size);
-        if (dwarf_object_from_sections(&main_sections, &alt_sections, &object, NULL))
+        if (!dwarf_input_open(data, size, &in))
                 return 0;
-        if (dwarf_reader_create(&object, regions, &reader, NULL))
+        if (dwarf_reader_create(&in.object, regions, &reader, NULL))
                 abort();
         dwarf_code_init(&result);
-        for (size_t i = 0; i < object.main.units.count; i++)
+        for (size_t i = 0; i < in.object.main.units.count; i++)
                 if (dwarf_reader_unit(reader, i, &result) == ST_OK)
                         check(&result, &regions);
-        for (uint64_t at = 0; at != UINT64_MAX; at = dwarf_lines_next(&object.main.sections, at))
+        for (uint64_t at = 0; at != UINT64_MAX; at = dwarf_lines_next(&in.object.main.sections, at))
                 if (dwarf_reader_lines(reader, at, &result) == ST_OK)
                         check(&result, &regions);
         dwarf_code_deinit(&result);
         dwarf_reader_destroy(reader);
-        dwarf_object_close(&object);
+        dwarf_input_close(&in);
         return 0;
 }

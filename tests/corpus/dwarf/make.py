@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the good files of this corpus: debug sections of small programs, as tests/fuzz/fuzz_dwarf.c takes them.
 
-    make.py     writes good/*.bin beside itself; needs gcc, g++, clang, dwz and objcopy
+    make.py     writes good/*.bin beside itself; needs gcc, g++, clang, dwz, dwp, llvm-dwp and objcopy
 
-A byte of flags (1: big-endian), then for each section its length in 16 bits and its bytes: first the nine of the
-program, then those of its dwz file.
+As tests/fuzz/dwarf_input.h has it: a byte of flags, the nine sections of the program, those of its dwz file, .debug_types
+of both, then a .dwo file or a package.
 """
 import os
 import struct
@@ -37,6 +37,20 @@ def pack(path):
     return out
 
 
+def pack_split(here, compiler, source, version, common):
+    """One seed with a .dwo file and one with a package of it."""
+    name = compiler.replace("+", "x") + "-gdwarf-" + version + "-gsplit-dwarf"
+    subprocess.run([compiler, *common, "-gdwarf-" + version, "-gsplit-dwarf", "-c", source, "-o", "s.o"], check=True)
+    subprocess.run([compiler, *common, "s.o", "-o", name], check=True)
+    if version == "4":
+        subprocess.run(["dwp", "s.dwo", "-o", "s.dwp"], check=True)
+    elif source == "t.cc":  # llvm-dwp 14 does not come to an end on the other one, and dwp 2.40 makes empty packages
+        subprocess.run(["llvm-dwp", "s.dwo", "-o", "s.dwp"], check=True)
+    for suffix in ("dwo", "dwp") if version == "4" or source == "t.cc" else ("dwo",):
+        content = b"\0" + pack(name) + b"\0\0" * (len(SECTIONS) + 2) + open("s." + suffix, "rb").read()
+        open(os.path.join(here, "good", name + "." + suffix + ".bin"), "wb").write(content)
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     with tempfile.TemporaryDirectory() as work:
@@ -50,6 +64,9 @@ def main():
                 name = compiler.replace("+", "x") + "".join(options)
                 subprocess.run([compiler, *common, *options, source, "-o", name], check=True)
                 open(os.path.join(here, "good", name + ".bin"), "wb").write(b"\0" + pack(name))
+        for compiler, source in (("gcc", "t.c"), ("clang", "t.c"), ("g++", "t.cc"), ("clang++", "t.cc")):
+            for version in ("4", "5"):
+                pack_split(here, compiler, source, version, common)
         for name in ("a", "b"):
             subprocess.run(["g++", *common, "-gdwarf-4", "t.cc", "-o", name], check=True)
         subprocess.run(["dwz", "-m", "alt", "-M", "alt", "a", "b"], check=True)

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as debug sections (dwarf_input.h), of which a few addresses of
+ * every unit are explained.
+ */
+#include <assert.h>
+
+#include "dwarf/explain.h"
+#include "dwarf/explain_line.h"
+#include "tests/fuzz/dwarf_input.h"
+
+#define ADDRESSES_MAX 16 /* of one unit */
+#define UNITS_MAX 64
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static volatile size_t sink;
+
+static void look_at(const char *text)
+{
+        sink += text ? strlen(text) : 0;
+}
+
+static void explain_unit(struct dwarf_reader *r)
+{
+        struct dwarf_unit_found u;
+
+        dwarf_unit_explain(r, &u);
+        assert(u.unit);
+        look_at(u.name);
+        look_at(u.directory);
+        look_at(u.producer);
+        look_at(u.dwo_name);
+}
+
+static void explain_row(struct dwarf_reader *r, const struct dwarf_code *code, uint64_t address)
+{
+        struct dwarf_lines files = { 0 };
+        struct dwarf_row_found row;
+
+        if (dwarf_row_explain(r, code, address, &files, &row) == ST_OK) {
+                _cleanup_buf_ struct buf path = { 0 };
+
+                assert(row.address <= address && address < row.end);
+                buf_init(&path, LIMIT_NAME_BYTES);
+                dwarf_lines_path(&files, row.file, &path);
+        }
+        dwarf_lines_deinit(&files);
+}
+
+static void explain_scopes(struct dwarf_reader *r, const struct dwarf_code *code, uint64_t address)
+{
+        for (uint32_t i = dwarf_scope_at(code, address); i != DWARF_NO_SCOPE; i = code->scopes[i].parent) {
+                struct dwarf_scope_found s;
+
+                dwarf_scope_explain(r, code, i, address, &s);
+                assert(s.hop_count <= DWARF_HOPS_MAX && s.name_hop <= s.hop_count);
+                assert(!s.has_interval || (s.start <= address && address < s.end));
+                look_at(s.name.linkage);
+                look_at(s.name.plain);
+        }
+}
+
+static void explain(struct dwarf_reader *r, size_t unit, const struct dwarf_code *code, uint64_t address)
+{
+        assert(dwarf_code_covers(code, address));
+        if (dwarf_explain_enter(r, unit, code, false))
+                return;
+        explain_unit(r);
+        explain_row(r, code, address);
+        if (code->companion && dwarf_explain_enter(r, unit, code, true) == ST_OK)
+                explain_unit(r);
+        explain_scopes(r, code, address);
+        dwarf_explain_leave(r);
+}
+
+static void explain_some(struct dwarf_reader *r, size_t unit, const struct dwarf_code *code)
+{
+        for (size_t i = 0; i < code->interval_count && i < ADDRESSES_MAX; i++)
+                explain(r, unit, code, i % 2 ? code->intervals[i].end - 1 : code->intervals[i].start);
+        for (size_t i = 0; i < code->lines.row_count && i < ADDRESSES_MAX; i++)
+                explain(r, unit, code, i % 2 ? code->lines.rows[i].end - 1 : code->lines.rows[i].start);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        static const struct dwarf_region code[] = { { 0x1000, 0x2000 }, { 0x401000, 0x402000 } };
+        const struct dwarf_regions regions = { code, 2 };
+        struct dwarf_input in;
+        struct dwarf_reader *reader;
+        struct dwarf_code result;
+
+        if (!dwarf_input_open(data, size, &in))
+                return 0;
+        if (dwarf_reader_create(&in.object, regions, &reader, NULL))
+                abort();
+        dwarf_code_init(&result);
+        for (size_t i = 0; i < in.object.main.units.count && i < UNITS_MAX; i++)
+                sink += dwarf_unit_claims(reader, i, 0x401010);
+        for (size_t i = 0; i < in.object.main.units.count && i < UNITS_MAX; i++)
+                if (dwarf_reader_unit(reader, i, &result) == ST_OK)
+                        explain_some(reader, i, &result);
+        dwarf_code_deinit(&result);
+        dwarf_reader_destroy(reader);
+        dwarf_input_close(&in);
+        return 0;
+}
