@@ -16,6 +16,7 @@ import symbolize_pb2 as pb
 ID = "93ac61ec5a8eb1396f9fbd350e3169a558528a40"
 asked = []
 broken = None
+partial = ""
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
@@ -32,7 +33,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             answer.files.extend(["/a.c", "/b.c"])
             answer.states.append("outside")
             for half in (addresses[:len(addresses) // 2], addresses[len(addresses) // 2:]):
-                o = answer.objects.add(build_id=request.objects[0].build_id, state="indexed", quality="dwarf", generation=7)
+                o = answer.objects.add(build_id=request.objects[0].build_id, state="indexed", quality="dwarf", generation=7,
+                                       partial=partial)
                 for a in half:
                     known = a == 0x98958
                     o.states.append(0 if known else 1)
@@ -79,6 +81,13 @@ r = run("--build-id", ID, "--format=json", input="98958\n")
 answer = json.loads(r.stdout)
 ok(answer["results"][0]["frames"][0] == {"function": "in()", "linkage_name": "_Z2inv", "file": "/a.c", "line": 3,
                                          "inlined": True}, "--format=json hands them on")
+ok(answer["quality"] == "dwarf" and "partial" not in answer and r.stderr == "", "with the quality; nothing was said to be missing")
+partial = "a unit \x1b[31m\xc2\x9b" + "x" * 1000
+r = run("--build-id", ID, "98958")
+line = r.stderr.strip("\n")
+ok(line.startswith("cairn symbolize: symbols are partial: a unit \\x1b[31m") and "\x1b" not in line and len(line) < 400,
+   "what a service says to be missing cannot control the terminal, and has a bound")
+partial = ""
 before = len(asked)
 r = run("--build-id", ID, input="".join("%x\n" % a for a in range(100000)))
 ok(r.stdout.count("??:0") == 100000 and len(asked) - before < 60, "many addresses go in few requests")

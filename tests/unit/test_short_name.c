@@ -224,7 +224,7 @@ START_TEST(names_whose_brackets_do_not_match_stay)
 {
         static const char *const names[] = { "a::b(", "a::b<c", "a::b>", "a::b(int", "a::{lambda(int", "a::b[x(]",
                                              "a::operator std::vector<", "decltype a::b", "decltype(a::b",
-                                             "a::b)", "<a as b::c", "a::}", "vtable for ", "a::operator<<" "<int(>" };
+                                             "a::b)", "<a as b::c", "a::}", "vtable for ", "a::operator<<<int(>" };
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
                 assert_short(names[i], "_Z", names[i]);
