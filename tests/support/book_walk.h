@@ -63,7 +63,7 @@ static inline void book_mend(uint8_t *file, size_t size)
         memcpy(file, &h, sizeof h);
 }
 
-/** Have an open book look at a copy on the heap, where the address sanitizer guards its ends. @param ret free() after the book */
+/** Have an open book look at a copy on the heap, whose ends the address sanitizer guards. @param ret free() it later */
 static inline void book_onto_heap(struct symbol_book *b, uint8_t **ret)
 {
         const uint8_t *mapped = b->map.data;
@@ -154,7 +154,8 @@ static inline void book_check_frame(struct symbol_book *b, uint32_t number, cons
 }
 
 /** A frame that the book found for an address has the frames of the table around it; 0: neither has any. */
-static inline void book_check_answer(struct symbol_book *b, uint32_t frame, const struct symbol_table *t, uint64_t address)
+static inline void book_check_answer(struct symbol_book *b, uint32_t frame, const struct symbol_table *t,
+                                     uint64_t address)
 {
         const struct symbol_range *r = symbol_table_find(t, address);
         struct buf scratch;
