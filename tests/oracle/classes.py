@@ -141,10 +141,11 @@ def no_directory(c, i, ours, theirs):
 
 
 @add(PLACE_TESTS, "file symbol", "both",
-     "the name of the STT_FILE symbol for code without lines. Holds when no row covers the address and the peer's file "
-     "is a name without directory, or empty, and line 0")
+     "the name of an STT_FILE symbol for code without lines. Holds when no row covers the address, the peer's file is such a "
+     "name or empty, with line 0, and ours is nothing, or of a Go program what its runtime prints")
 def file_symbol(c, i, ours, theirs):
-    return not c.sequences and not ours[0] and theirs[1] == 0 and "/" not in theirs[0]
+    return not c.sequences and theirs[1] == 0 and (not theirs[0] or theirs[0] in c.facts.symbols.files) and \
+        (not ours[0] or c.address in c.facts.runtime)
 
 
 @add(PLACE_TESTS, "another entry of the file table", "ours",

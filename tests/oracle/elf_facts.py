@@ -39,11 +39,14 @@ class Symbols:
 
     def __init__(self, path, code, also=None):
         seen = {}
+        self.files = set()
         for file in [path] + ([also] if also else []):
             for line in readelf("-s", file).splitlines():
                 p = line.split(None, 7)
                 if len(p) != 8 or not p[0].rstrip(":").isdigit() or p[6] == "UND":
                     continue
+                if p[3] == "FILE":
+                    self.files.add(p[7])
                 if p[3] in ("FUNC", "IFUNC", "NOTYPE", "OBJECT"):
                     s = Symbol(int(p[1], 16), int(p[2], 0), p[3], p[4], p[7].split(" ")[0])
                     if any(a <= s.value < b for a, b in code):

@@ -74,10 +74,11 @@ split_dwarf() {
         shift
         rm -f "$work/$name" "$work/$name-whole"
         if build "$name" "$@" -O2 -g -std=c++17 tests/oracle/sample.cc -o "$work/$name-whole" &&
-                build "$name" "$@" -O2 -g -std=c++17 -gsplit-dwarf tests/oracle/sample.cc -o "$work/$name" &&
+                build "$name" "$@" -O2 -g -std=c++17 -gsplit-dwarf -c tests/oracle/sample.cc -o "$work/$name.o" &&
+                build "$name" "$@" "$work/$name.o" -o "$work/$name" &&
                 build "$name" llvm-dwp -e "$work/$name" -o "$work/$name.dwp" &&
                 build "$name" same_code "$work/$name" "$work/$name-whole"; then
-                rm -f "$work/$name"*.dwo
+                rm -f "$work/$name.dwo"
                 input "$name" "sample.cc, $* -O2 -gsplit-dwarf and llvm-dwp; the peers have it unsplit" \
                         "$work/$name" "$work/$name-whole"
         fi
@@ -114,12 +115,13 @@ if wanted c++-served && build c++-served g++ -O2 -g -std=c++17 tests/oracle/samp
 fi
 
 # The kernel: given, installed, or fetched.
-if wanted kernel && [ -z "$FAST" ]; then
-        kernel=$(ls /usr/lib/debug/boot/vmlinux-*cloud* /usr/lib/debug/boot/vmlinux-* 2>/dev/null | head -n 1)
+if wanted kernel; then
+        kernel=
+        [ -n "$FAST" ] || kernel=$(ls /usr/lib/debug/boot/vmlinux-*cloud* /usr/lib/debug/boot/vmlinux-* 2>/dev/null | head -n 1)
         for file; do
                 case ${file##*/} in vmlinux*) kernel=$file ;; esac
         done
-        [ -n "$kernel" ] || kernel=$(tests/oracle/fetch-kernel "$work/kernel") || echo "# kernel: cannot be fetched"
+        [ -n "$kernel$FAST" ] || kernel=$(tests/oracle/fetch-kernel "$work/kernel") || echo "# kernel: cannot be fetched"
         [ -z "$kernel" ] || input kernel "linux-image-cloud-amd64-dbg's ${kernel##*/}" "$kernel" "$kernel" --eu-addr2line 500
 fi
 
