@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# shellcheck disable=SC2154  # run sets work
+# shellcheck disable=SC2154,SC2034  # run sets work, and ends with status
 # The inputs of the comparison. Sourced by run, which defines wanted and input; what cannot be had is said.
 
 debug_file() {
