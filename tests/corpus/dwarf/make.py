@@ -23,11 +23,17 @@ CXX = """
 namespace n { namespace { struct s { int v; int get() const { return v; } template <class F> int call(F f) const { return f(v); } }; } }
 extern "C" void _start() { n::s a { 3 }; volatile int r = a.call([&](int x) { return x + a.get(); }); for (;;) r = r + 1; }
 """
+TYPES = """
+namespace n { struct s { struct in { int f(int x); }; int g(int x); }; }
+__attribute__((noinline)) int n::s::in::f(int x) { return x * 3; }
+__attribute__((noinline)) int n::s::g(int x) { struct own { int h(int y) { return y * 5; } }; return own().h(x); }
+extern "C" void _start() { volatile int r = n::s().g(n::s::in().f(3)); for (;;) r = r + 1; }
+"""
 
 
-def pack(path):
+def pack(path, sections=SECTIONS):
     out = b""
-    for name in SECTIONS:
+    for name in sections:
         with tempfile.NamedTemporaryFile() as f:
             subprocess.run(["objcopy", "-O", "binary", "--set-section-flags", f".debug_{name}=alloc",
                             f"--only-section=.debug_{name}", path, f.name], check=True, stderr=subprocess.DEVNULL)
@@ -57,6 +63,7 @@ def main():
         os.chdir(work)
         open("t.c", "w").write(C)
         open("t.cc", "w").write(CXX)
+        open("types.cc", "w").write(TYPES)
         common = ["-O1", "-nostdlib", "-static", "-Wl,-Ttext=0x401000", "-fdebug-prefix-map=" + work + "=/src"]
         for compiler, source in (("gcc", "t.c"), ("clang", "t.c"), ("g++", "t.cc"), ("clang++", "t.cc")):
             for options in (["-gdwarf-2"], ["-gdwarf-3"], ["-gdwarf-4"], ["-gdwarf-5"], ["-gdwarf-5", "-gdwarf64"],
@@ -67,6 +74,11 @@ def main():
         for compiler, source in (("gcc", "t.c"), ("clang", "t.c"), ("g++", "t.cc"), ("clang++", "t.cc")):
             for version in ("4", "5"):
                 pack_split(here, compiler, source, version, common)
+        # Classes that are only a signature in their unit.
+        for version in ("-gdwarf-4", "-gdwarf-5"):
+            subprocess.run(["clang++", *common, version, "-gsce", "-fdebug-types-section", "types.cc", "-o", "types"], check=True)
+            open(os.path.join(here, "good", "signatures" + version + ".bin"), "wb").write(
+                b"\0" + pack("types") + b"\0\0" * len(SECTIONS) + pack("types", ["types"]))
         for name in ("a", "b"):
             subprocess.run(["g++", *common, "-gdwarf-4", "t.cc", "-o", name], check=True)
         subprocess.run(["dwz", "-m", "alt", "-M", "alt", "a", "b"], check=True)
