@@ -29,12 +29,13 @@ static bool blank(uint32_t **numbers, size_t *capacity, size_t count)
         return true;
 }
 
-/* "ns::around(int)::Local::name": of a class or lambda in a function. */
-static const char *inside(const struct dwarf_name *n, struct buf *text)
+const char *dwarf_plain_name(const struct dwarf_name *n, struct buf *text)
 {
         _cleanup_buf_ struct buf scratch = { 0 };
         const char *full;
 
+        if (!n->plain || !n->around)
+                return n->plain ? n->plain : "";
         buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
         buf_init(text, LIMIT_DEMANGLED_BYTES + LIMIT_NAME_BYTES);
         buf_printf(text, "%s::%s", symbol_demangle(n->around, &scratch), n->plain);
@@ -53,7 +54,7 @@ static uint32_t function_of(const struct dwarf_part *p, struct dwarf_merge *m, s
         if (n->linkage)
                 m->functions[name] = symbol_table_builder_function(b, n->linkage, "");
         else if (n->plain && n->plain[0])
-                m->functions[name] = symbol_table_builder_function(b, "", n->around ? inside(n, &text) : n->plain);
+                m->functions[name] = symbol_table_builder_function(b, "", dwarf_plain_name(n, &text));
         else
                 m->functions[name] = SYMBOL_NO_FUNCTION;
         return m->functions[name];

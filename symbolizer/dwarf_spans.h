@@ -41,6 +41,12 @@ struct dwarf_merge {
 };
 void dwarf_merge_deinit(struct dwarf_merge *m);
 
+/**
+ * A plain name as tables have it, behind the function it stands in.
+ * @param text unused or deinitialized; owns the result where one had to be made.  @return "" without any.
+ */
+const char *dwarf_plain_name(const struct dwarf_name *n, struct buf *text);
+
 /** Add the spans to the builder; failures stay in the builder. */
 void dwarf_part_merge(const struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b);
 

@@ -10,6 +10,7 @@
 #include "common/limits.h"
 #include "dwarf/explain.h"
 #include "dwarf/explain_line.h"
+#include "symbolizer/dwarf_spans.h"
 #include "symbolizer/explain.h"
 #include "symbolizer/explain_internal.h"
 
@@ -94,14 +95,16 @@ void explain_dwarf_close(struct explain_dwarf *d)
 
 /* ---- which unit it was ---- */
 
-static const char *text_of(const struct dwarf_name *n)
+static const char *text_of(const struct dwarf_name *n, struct buf *text)
 {
-        return n->linkage ? n->linkage : n->plain ? n->plain : "";
+        return n->linkage ? n->linkage : dwarf_plain_name(n, text);
 }
 
-static bool same_name(const char *a, const char *b)
+static bool has_name(const struct dwarf_name *n, const char *wanted)
 {
-        return strncmp(a, b, LIMIT_NAME_BYTES) == 0; /* tables cut longer ones */
+        _cleanup_buf_ struct buf text = { 0 };
+
+        return strncmp(text_of(n, &text), wanted, LIMIT_NAME_BYTES) == 0; /* tables cut longer ones */
 }
 
 /* Do the unit's scopes and calls there give the frames of the answer? */
@@ -123,7 +126,7 @@ static bool gives(struct explain_dwarf *d, uint64_t address, const struct explai
                         return false;
                 s = &d->code.scopes[scope];
                 if (chain->frames[i].line != line ||
-                    !same_name(explain_function(chain->table, &chain->frames[i]), text_of(&d->code.names[s->name])))
+                    !has_name(&d->code.names[s->name], explain_function(chain->table, &chain->frames[i])))
                         return false;
                 line = s->call_line;
                 scope = s->parent;
@@ -275,6 +278,7 @@ static void put_path(struct explain_dwarf *d, struct json_out *j, const char *ke
 
 static void put_scope(struct explain_dwarf *d, struct json_out *j, uint32_t scope, uint64_t address)
 {
+        _cleanup_buf_ struct buf text = { 0 };
         const char *section = NULL;
         struct dwarf_scope_found s;
         struct dwarf_unit_found u;
@@ -284,7 +288,7 @@ static void put_scope(struct explain_dwarf *d, struct json_out *j, uint32_t scop
         json_out_object(j, NULL);
         put_tag(j, s.tag);
         explain_put_hex(j, "die", s.die);
-        json_out_str(j, "name", text_of(&s.name));
+        json_out_str(j, "name", text_of(&s.name, &text));
         if (s.has_interval) {
                 section = !s.is_list ? "low_pc" : u.unit->format.version >= 5 ? ".debug_rnglists" : ".debug_ranges";
                 json_out_object(j, "range");

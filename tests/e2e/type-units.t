@@ -115,6 +115,9 @@ for name in 'api::in_namespace' 'shop::run(int)::Local::once' 'shop::run(int)::L
         grep -qxF "$name" got
         ok $? "a function of g++ is $name"
 done
+"$cairn" why local "$(nm local | awk '/Local4once/ { print $1 }')" > got
+grep -q 'frame .*shop::run(int)::Local::once ' got && ! grep -q 'other frames' got
+ok $? "and why knows its DIE by it"
 # An inlined call has the name that the function itself has.
 g++ -g -O2 shop.cc -o inlined || { echo "Bail out! cannot compile"; exit 1; }
 start=$((0x$(nm inlined | awk '$3 == "_ZN4shop3runEi" { print $1 }')))
