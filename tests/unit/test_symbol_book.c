@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -295,9 +296,27 @@ START_TEST(a_damaged_chunk_spoils_only_what_lies_in_it)
 }
 END_TEST
 
+/* What the fuzz target starts from is not refused at its door. */
+START_TEST(the_good_books_of_the_corpus_are_read)
+{
+        static const char *const names[] = { "inlined", "partial-and-a-gap", "no-ranges" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                _cleanup_buf_ struct buf b;
+                char path[128];
+
+                buf_init(&b, MiB(1));
+                snprintf(path, sizeof path, "tests/corpus/symbol_book/good/%s", names[i]);
+                ck_assert_int_eq(file_read(path, &b, NULL), ST_OK);
+                book_mend(b.data, b.size);
+                ck_assert_msg(read_all(b.data, b.size) == ST_OK, "%s", names[i]);
+        }
+}
+END_TEST
+
 TEST_SUITE("symbol_book", every_address_has_the_answer_of_the_table, a_book_of_many_chunks_has_the_answers_of_the_table,
            ranges_may_begin_and_end_where_addresses_do, names_are_readable_already,
            what_is_known_of_the_object_reads_back, a_table_without_ranges_has_a_book_without_answers,
            frames_and_texts_that_are_not_there_are_refused, every_shorter_and_longer_file_is_refused,
            every_flipped_byte_is_noticed, a_forged_byte_is_never_followed_out_of_the_book,
-           a_damaged_chunk_spoils_only_what_lies_in_it)
+           a_damaged_chunk_spoils_only_what_lies_in_it, the_good_books_of_the_corpus_are_read)
