@@ -17,7 +17,8 @@ static void put_escaped(const char *s)
 
         buf_init(&text, SIZE_MAX / 2);
         utf8_put_escaped(&text, s);
-        fwrite(text.data, 1, text.size, stdout);
+        if (text.size)
+                fwrite(text.data, 1, text.size, stdout);
 }
 
 /* Inside of JSON's strings only; json-c has escaped the others. */
