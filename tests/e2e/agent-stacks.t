@@ -162,18 +162,25 @@ c++ -O2 $stripped -Wl,--build-id exception.cc -o exception
 wanted=99.5
 least() { wanted=$1; }
 # A trampoline has no size in the symbol table, so it is '?'.
-# known PROGRAM PATTERN [FILE...]: nearly all of its time has a stack that matches
+# known PROGRAM PATTERN [FILE...]: nearly all of its time has a stack that matches. One tick in a few hundred is much of
+# two seconds, so what falls short is sampled for longer.
 known() {
         program=$1 pattern=$2
         shift 2
         "./$program" > /dev/null 2>&1 &
         pid=$!
-        "$agent" --sampler bpf --log-level error --frequency 199 --duration 2 --pid "$pid" --output "$program.otlp"
+        : > "$program.dump"
+        for round in 1 2 3; do
+                "$agent" --sampler bpf --log-level error --frequency 199 --duration $((2 * round)) --pid "$pid" \
+                        --output "$program.otlp"
+                python3 "$here/support/otlp_dump.py" "$program.otlp" >> "$program.dump"
+                got=$(python3 "$here/e2e/agent-stacks.py" "$program.dump" "$program" "$pattern" "$program" "$@" \
+                        2> "$program.bad")
+                if awk -v g="$got" -v w="$wanted" 'BEGIN { exit !(g >= w) }'; then break; fi
+        done
         kill "$pid"
         wait "$pid" 2> /dev/null || true
         pid=
-        python3 "$here/support/otlp_dump.py" "$program.otlp" > "$program.dump"
-        got=$(python3 "$here/e2e/agent-stacks.py" "$program.dump" "$program" "$pattern" "$program" "$@" 2> "$program.bad")
         cat "$program.bad"
         check "$program: $got% of the time has its whole stack" awk -v g="$got" -v w="$wanted" 'BEGIN { exit !(g >= w) }'
         wanted=99.5
@@ -234,9 +241,9 @@ END
 fi
 if command -v rustc > /dev/null; then
         cat > calls.rs << 'END'
-use std::hint::black_box;
-#[inline(never)] fn burn(n: u64) -> u64 { let mut s = 0; for i in 0..n { s += black_box(i) * i; } s }
-#[inline(never)] fn down(n: u64) -> u64 { if n == 0 { return burn(1000000) } down(n - 1) + black_box(1) }
+fn read(x: u64) -> u64 { unsafe { std::ptr::read_volatile(&x) } }
+#[inline(never)] fn burn(n: u64) -> u64 { let mut s = 0; for i in 0..n { s += read(i) * i; } s }
+#[inline(never)] fn down(n: u64) -> u64 { if n == 0 { return burn(1000000) } down(n - 1) + read(1) }
 fn main() { loop { if down(20) == 1 { return } } }
 END
         rustc -O -C link-arg=-Wl,--build-id -o rust calls.rs
