@@ -89,10 +89,11 @@ static uint32_t number_of(struct unwinder *u, const struct object *o)
         return number;
 }
 
-/* Take the table of who was not used for longest out of the kernel. False when all are in use. */
-static bool evict_one(struct unwinder *u)
+/* Take the table that was not used for longest out of the kernel. Its rows; 0 when all are in use. */
+static uint64_t evict_one(struct unwinder *u)
 {
         struct unwinder_table *oldest = NULL;
+        uint64_t rows = 0;
 
         for (size_t i = 0; i < u->table_count; i++) {
                 struct unwinder_table *t = &u->tables[i];
@@ -101,12 +102,14 @@ static bool evict_one(struct unwinder *u)
                         oldest = t;
         }
         if (!oldest)
-                return false;
+                return 0;
+        for (size_t i = 0; i < oldest->placed.run_count; i++)
+                rows += oldest->placed.runs[i].count;
         unwind_maps_remove(&u->maps, (uint32_t)(oldest - u->tables) + 1, &oldest->placed);
         oldest->state = TABLE_UNKNOWN;
         u->tables_ready--;
         u->tables_evicted++;
-        return true;
+        return rows;
 }
 
 static void place(struct unwinder *u, uint32_t number, const struct unwind_table *built)
@@ -117,9 +120,8 @@ static void place(struct unwinder *u, uint32_t number, const struct unwind_table
         unwind_maps_rules(&u->maps, &u->rules);
         if (unwind_maps_add(&u->maps, number, built, &t->placed, &err)) {
                 /* What is evicted now is free at the next drain: this object is tried again when it is met then. */
-                while (u->maps.rows.in_use + built->row_count > (uint64_t)u->maps.segment_limit * UNWIND_SEGMENT_ROWS &&
-                       evict_one(u))
-                        ;
+                for (uint64_t freed = 0, rows = 1; rows && freed < built->row_count; freed += rows)
+                        rows = evict_one(u);
                 t->state = TABLE_UNKNOWN;
                 u->tables_refused++;
                 return;

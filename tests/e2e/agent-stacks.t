@@ -236,7 +236,7 @@ END
         GOCACHE=$dir/cache GOFLAGS=-mod=mod go build -ldflags '-B 0x0123456789abcdef0123456789abcdef01234567' -o plain calls.go
         cp plain gostripped
         strip gostripped
-        known plain "(main.burn;)?(main.down;)*main.main;runtime.main;runtime.goexit.abi0;|(.*;)?runtime.(mstart|goexit|rt0_go)[^;]*;"
+        known plain "(main.burn;)?(main.down;)*main.main;runtime.main;runtime.goexit.abi0;|(.*;)?runtime.(mstart|goexit|rt0_go|mcall|morestack)[^;]*;"
         known gostripped "~;.*"
 fi
 if command -v rustc > /dev/null; then
