@@ -109,7 +109,7 @@ static enum status print_table(struct buf *body, struct error *err)
 
 static enum status list(const struct ask_options *o, bool json, struct error *err)
 {
-        _cleanup_buf_ struct buf body;
+        _cleanup_buf_ struct buf body = { 0 };
         enum status st;
 
         if (o->server && o->data)

@@ -12,7 +12,7 @@ enum status symbolize_pprof(const struct symbolize_profile *o, struct object_fin
                             struct buf *ret, struct error *err)
 {
         struct profile_symbols symbols = { .force = o->force, .verbose = o->verbose };
-        _cleanup_buf_ struct buf plain;
+        _cleanup_buf_ struct buf plain = { 0 };
         struct profile p;
         enum status st = pprof_decode(in->data, in->size, NULL, &p, err);
 

@@ -308,7 +308,7 @@ static void check_blocks(struct verify *c)
 /* The last text of a page: all of the page is read for it. */
 static enum status check_strings(struct verify *c, const struct strings *s, struct error *err)
 {
-        _cleanup_buf_ struct buf text;
+        _cleanup_buf_ struct buf text = { 0 };
         MDB_val key, value;
         MDB_cursor *cursor;
         int rc = mdb_cursor_open(c->txn, s->pages, &cursor);
