@@ -69,6 +69,15 @@ static struct metric retries = METRIC_COUNTER("cairn_agent_retries_total", "Send
 static struct metric queued = METRIC_GAUGE("cairn_agent_queued_bytes", "Packed batches that wait.", "");
 static struct metric unreadable =
         METRIC_COUNTER("cairn_agent_processes_unreadable_total", "Processes that ended before they were read.", "");
+static struct metric tables = METRIC_GAUGE("cairn_agent_unwind_tables", "Unwind tables in the kernel.", "");
+static struct metric no_tables[] = {
+        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.", "reason=\"no_cfi\""),
+        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.", "reason=\"no_room\""),
+};
+static struct metric evicted =
+        METRIC_COUNTER("cairn_agent_unwind_tables_evicted_total", "Unused tables that made room for others.", "");
+static struct metric unmapped = METRIC_COUNTER("cairn_agent_processes_unmapped_total",
+                                               "Processes whose mappings found no room in the kernel.", "");
 static struct metric shift = METRIC_GAUGE("cairn_agent_kernel_shift_known",
                                           "1 when kernel frames carry link-time addresses, 0 when only names.", "");
 
@@ -95,6 +104,11 @@ void report_update(const struct report *r)
         set(&retries, r->sender.retried);
         set(&queued, r->sender.queued_bytes);
         set(&unreadable, r->unreadable_processes);
+        set(&tables, r->unwinder.tables_ready);
+        set(&no_tables[0], r->unwinder.tables_none);
+        set(&no_tables[1], r->unwinder.tables_refused);
+        set(&evicted, r->unwinder.tables_evicted);
+        set(&unmapped, r->unwinder.processes_refused);
         set(&shift, r->kernel_shift_known);
 }
 

@@ -13,12 +13,14 @@
 #include "agent/profile_build.h"
 #include "agent/sampler.h"
 #include "agent/sender.h"
+#include "agent/unwinder.h"
 
 struct report {
         enum sampler_kind sampler_kind;
         uint64_t sampler[SAMPLER_STAT_COUNT]; /* totals, as the rest */
         struct profile_build_stats build;
         struct sender_stats sender;
+        struct unwinder_stats unwinder; /* zero without unwinding */
         uint64_t unreadable_processes;
         bool kernel_shift_known;
 };

@@ -213,6 +213,7 @@ static enum status drain(struct run *r, struct error *err)
 static void report(struct run *r)
 {
         struct report report = { .build = r->build_stats, .unreadable_processes = r->processes.unreadable,
+                                 .unwinder = r->unwinder.stats,
                                  .kernel_shift_known = r->kernel.has_shift,
                                  .sampler_kind = sampler_kind(r->sampler) };
         struct error err;

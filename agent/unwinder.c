@@ -107,8 +107,8 @@ static uint64_t evict_one(struct unwinder *u)
                 rows += oldest->placed.runs[i].count;
         unwind_maps_remove(&u->maps, (uint32_t)(oldest - u->tables) + 1, &oldest->placed);
         oldest->state = TABLE_UNKNOWN;
-        u->tables_ready--;
-        u->tables_evicted++;
+        u->stats.tables_ready--;
+        u->stats.tables_evicted++;
         return rows;
 }
 
@@ -123,11 +123,11 @@ static void place(struct unwinder *u, uint32_t number, const struct unwind_table
                 for (uint64_t freed = 0, rows = 1; rows && freed < built->row_count; freed += rows)
                         rows = evict_one(u);
                 t->state = TABLE_UNKNOWN;
-                u->tables_refused++;
+                u->stats.tables_refused++;
                 return;
         }
         t->state = TABLE_READY;
-        u->tables_ready++;
+        u->stats.tables_ready++;
 }
 
 static void take(struct unwinder *u, const struct unwind_built *built)
@@ -137,7 +137,7 @@ static void take(struct unwinder *u, const struct unwind_built *built)
         u->tables_waiting--;
         if (built->fd < 0 || unwind_result_read(built->fd, &u->rules, &t, NULL) || !t.row_count) {
                 table(u, built->ticket)->state = TABLE_NONE;
-                u->tables_none++;
+                u->stats.tables_none++;
         } else {
                 place(u, built->ticket, &t);
         }
@@ -235,7 +235,7 @@ void unwinder_process(struct unwinder *u, const struct sample_process *id, int p
                 unwind_maps_ask(&u->maps, id->tgid);
         else if (!now.waits && unwind_maps_process(&u->maps, id, now.executable_pages, ++u->last_generation, now.mappings,
                                                    now.mapping_count, &now.run, NULL))
-                u->processes_refused++;
+                u->stats.processes_refused++;
         release(u, p);
         *p = now;
 }

@@ -22,6 +22,14 @@
 
 struct unwinder_table;
 
+struct unwinder_stats {
+        uint64_t tables_ready;      /* in the kernel now; the others are totals */
+        uint64_t tables_none;       /* the file has no CFI, or could not be read */
+        uint64_t tables_refused;    /* no room */
+        uint64_t tables_evicted;
+        uint64_t processes_refused; /* their mappings found no room */
+};
+
 struct unwinder {
         struct unwind_maps maps;
         struct unwind_builder *builder;
@@ -31,8 +39,8 @@ struct unwinder {
         struct id_table *by_identity;  /* owned */
         uint32_t last_generation;
         uint64_t clock;                /* counts uses, for what was used last */
-        uint64_t tables_ready, tables_none, tables_refused, tables_evicted, tables_waiting;
-        uint64_t processes_refused;
+        uint64_t tables_waiting;
+        struct unwinder_stats stats;
 };
 
 /** What a process has in the kernel. Zeroed: nothing. */

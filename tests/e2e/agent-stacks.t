@@ -249,4 +249,8 @@ END
         rustc -O -C link-arg=-Wl,--build-id -o rust calls.rs
         known rust "(_ZN[^;]*burn[^;]*;)?(_ZN[^;]*down[^;]*;)*([^;]*;)*main;~;~;_start;"
 fi
+./recursion &
+pid=$!
+"$agent" --sampler bpf --log-level error --duration 2 --pid $pid --output metrics.otlp --metrics-file metrics
+check "tables are counted" grep -qE '^cairn_agent_unwind_tables [1-9]' metrics
 echo "1..$count"
