@@ -6,31 +6,19 @@
 #include "agent/text_line.h"
 
 #define ID_DIGITS (CGROUP_CONTAINER_SIZE - 1)
+#define UID_CHARS (CGROUP_POD_SIZE - 1)
+#define HASH_DIGITS 32
 
 static bool is_hex(char c)
 {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* "docker-<64 digits>.scope", "cri-containerd-<64 digits>.scope" or the bare digits. */
-static bool container_of(struct text_line element, struct cgroup_names *ret)
+static bool starts_with(struct text_line element, const char *prefix)
 {
-        const char *at = element.at;
+        size_t n = strlen(prefix);
 
-        while (at < element.end) {
-                size_t digits = 0;
-
-                while (at + digits < element.end && is_hex(at[digits]))
-                        digits++;
-                if (digits == ID_DIGITS && (at == element.at || at[-1] == '-') &&
-                    (at + digits == element.end || at[digits] == '.')) {
-                        memcpy(ret->container, at, ID_DIGITS);
-                        ret->container[ID_DIGITS] = 0;
-                        return true;
-                }
-                at += digits + 1;
-        }
-        return false;
+        return text_size(&element) > n && memcmp(element.at, prefix, n) == 0;
 }
 
 static bool ends_with(struct text_line element, const char *suffix)
@@ -40,30 +28,233 @@ static bool ends_with(struct text_line element, const char *suffix)
         return text_size(&element) > n && memcmp(element.end - n, suffix, n) == 0;
 }
 
+static bool contains(struct text_line element, const char *word)
+{
+        return memmem(element.at, text_size(&element), word, strlen(word)) != NULL;
+}
+
+static bool copy(struct text_line from, char *to, size_t size)
+{
+        if (text_size(&from) >= size)
+                return false;
+        memcpy(to, from.at, text_size(&from));
+        to[text_size(&from)] = 0;
+        return true;
+}
+
+/* ---- containers ------------------------------------------------------------------ */
+
+/* The digits stand behind the element's start, '-' or ':' and before its end or '.'. */
+static bool container_digits(struct text_line element, struct text_line *ret)
+{
+        for (const char *at = element.at; at < element.end;) {
+                size_t digits = 0;
+
+                while (at + digits < element.end && is_hex(at[digits]))
+                        digits++;
+                if (digits == ID_DIGITS && (at == element.at || at[-1] == '-' || at[-1] == ':') &&
+                    (at + digits == element.end || at[digits] == '.')) {
+                        *ret = (struct text_line){ at, at + digits };
+                        return true;
+                }
+                at += digits + 1;
+        }
+        return false;
+}
+
+/* systemd writes '-' in a name as "\x2d". */
+static bool copy_unescaped(struct text_line from, char *to, size_t size)
+{
+        size_t n = 0;
+
+        while (from.at < from.end) {
+                bool dash = starts_with(from, "\\x2") && from.end - from.at >= 4 && from.at[3] == 'd';
+
+                if (n + 1 >= size)
+                        return false;
+                to[n++] = dash ? '-' : *from.at;
+                from.at += dash ? 4 : 1;
+        }
+        to[n] = 0;
+        return n > 0;
+}
+
+/* Machines that are known by a name. Those whose payload lies deeper in the same element's tree are the same. */
+static bool machine_of(struct text_line element, struct cgroup_names *ret)
+{
+        static const struct {
+                const char *prefix, *suffix;
+        } forms[] = {
+                { "systemd-nspawn@", ".service" },
+                { "machine-", ".scope" },
+                { "lxc.payload.", "" },
+        };
+
+        for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+                struct text_line name = element;
+                char machine[CGROUP_CONTAINER_SIZE];
+
+                if (!starts_with(element, forms[i].prefix) || !ends_with(element, forms[i].suffix))
+                        continue;
+                name.at += strlen(forms[i].prefix);
+                name.end -= strlen(forms[i].suffix);
+                if (name.at >= name.end || !copy_unescaped(name, machine, sizeof machine))
+                        continue;
+                memcpy(ret->container, machine, sizeof machine);
+                return true;
+        }
+        return false;
+}
+
+/* ---- pods -------------------------------------------------------------------------- */
+
+static bool is_uid(const char *at)
+{
+        for (size_t i = 0; i < UID_CHARS; i++) {
+                bool separator = i == 8 || i == 13 || i == 18 || i == 23;
+
+                if (separator ? at[i] != '-' && at[i] != '_' : !is_hex(at[i]))
+                        return false;
+        }
+        return true;
+}
+
+static bool ends_pod(struct text_line element, const char *at)
+{
+        return at == element.end || *at == '.';
+}
+
+/* "podUID", "kubepods-burstable-podUID.slice", "kubepods-podUID.slice:cri-containerd:ID". */
+static bool pod_of(struct text_line element, struct cgroup_names *ret)
+{
+        for (const char *at = element.at; element.end - at >= 3 + HASH_DIGITS; at++) {
+                struct text_line uid = { at + 3, element.end };
+                size_t digits = 0;
+
+                if (memcmp(at, "pod", 3) != 0 || (at != element.at && at[-1] != '-'))
+                        continue;
+                if (text_size(&uid) >= UID_CHARS && is_uid(uid.at) && ends_pod(element, uid.at + UID_CHARS)) {
+                        for (size_t i = 0; i < UID_CHARS; i++)
+                                ret->pod[i] = uid.at[i] == '_' ? '-' : uid.at[i];
+                        ret->pod[UID_CHARS] = 0;
+                        return true;
+                }
+                while (digits < HASH_DIGITS && is_hex(uid.at[digits]))
+                        digits++;
+                if (digits == HASH_DIGITS && ends_pod(element, uid.at + HASH_DIGITS)) {
+                        uid.end = uid.at + HASH_DIGITS;
+                        return copy(uid, ret->pod, sizeof ret->pod);
+                }
+        }
+        return false;
+}
+
+/* ---- a path -------------------------------------------------------------------------- */
+
+static bool is_unit(struct text_line element)
+{
+        static const char *const suffixes[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
+
+        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+                if (ends_with(element, suffixes[i]))
+                        return true;
+        return false;
+}
+
 static void take_element(struct text_line element, struct cgroup_names *ret)
 {
-        if (container_of(element, ret))
+        bool is_pod = pod_of(element, ret);
+        struct text_line digits;
+
+        if (container_digits(element, &digits)) {
+                if (!contains(element, "conmon-"))
+                        (void)copy(digits, ret->container, sizeof ret->container);
                 return;
-        if ((ends_with(element, ".service") || ends_with(element, ".scope")) && text_size(&element) < CGROUP_UNIT_SIZE) {
-                memcpy(ret->unit, element.at, text_size(&element));
-                ret->unit[text_size(&element)] = 0;
         }
+        if (is_pod || machine_of(element, ret))
+                return;
+        if (is_unit(element))
+                (void)copy(element, ret->unit, sizeof ret->unit);
+        else if (ends_with(element, ".slice"))
+                (void)copy(element, ret->slice, sizeof ret->slice);
+}
+
+static bool next_element(struct text_line *path, struct text_line *ret)
+{
+        const char *end;
+
+        while (path->at < path->end && *path->at == '/')
+                path->at++;
+        if (path->at == path->end)
+                return false;
+        end = memchr(path->at, '/', text_size(path));
+        *ret = (struct text_line){ path->at, end ? end : path->end };
+        path->at = ret->end;
+        return true;
+}
+
+static void take_path(struct text_line path, struct cgroup_names *ret)
+{
+        struct text_line element;
+        /* LXC under cgroupfs: "/lxc/NAME". */
+        bool names_follow = starts_with(path, "/lxc/");
+
+        for (size_t i = 0; next_element(&path, &element); i++) {
+                take_element(element, ret);
+                if (names_follow && i == 1)
+                        (void)copy(element, ret->container, sizeof ret->container);
+        }
+}
+
+/* ---- the text -------------------------------------------------------------------------- */
+
+/* An own cgroup namespace shows what lies outside of it as "/../../kubepods/...". */
+static struct text_line without_parents(struct text_line path)
+{
+        while (text_size(&path) >= 3 && memcmp(path.at, "/..", 3) == 0 && (path.at + 3 == path.end || path.at[3] == '/'))
+                path.at += 3;
+        return path;
+}
+
+/* "HIERARCHY:CONTROLLERS:PATH"; how well the path stands for all, 0: not at all. */
+static size_t weigh(struct text_line line, struct text_line *path_ret)
+{
+        struct text_line controllers;
+        const char *colon = memchr(line.at, ':', text_size(&line));
+        bool whole;
+
+        if (!colon)
+                return 0;
+        controllers.at = colon + 1;
+        colon = memchr(controllers.at, ':', (size_t)(line.end - controllers.at));
+        if (!colon || colon + 1 == line.end || colon[1] != '/')
+                return 0;
+        controllers.end = colon;
+        *path_ret = without_parents((struct text_line){ colon + 1, line.end });
+        whole = text_size(&controllers) == 0;
+        if (text_size(path_ret) <= 1)
+                return 1;
+        return 1 + text_size(path_ret) + (whole ? 1u << 20 : contains(controllers, "name=systemd") ? 1u << 19 : 0);
 }
 
 void cgroup_parse(const char *text, size_t n, struct cgroup_names *ret)
 {
-        struct text_line left = { text, text + n }, line;
+        struct text_line left = { text, text + n }, line, path, best = { text, text };
+        size_t best_weight = 0;
 
         *ret = (struct cgroup_names){ 0 };
         while (text_next_line(&left, &line)) {
-                /* "HIERARCHY:CONTROLLERS:PATH"; the path begins with a slash. */
-                const char *at = memchr(line.at, '/', text_size(&line));
+                size_t weight = weigh(line, &path);
 
-                while (at && at < line.end) {
-                        const char *end = memchr(at + 1, '/', (size_t)(line.end - at - 1));
-
-                        take_element((struct text_line){ at + 1, end ? end : line.end }, ret);
-                        at = end;
+                if (weight)
+                        take_path(path, ret);
+                if (weight > best_weight) {
+                        best = path;
+                        best_weight = weight;
                 }
         }
+        if (text_size(&best) <= 1)
+                return;
+        take_path(best, ret); /* its names win */
+        (void)copy(best, ret->path, sizeof ret->path);
 }

@@ -129,7 +129,8 @@ void late_samples_add(struct late_samples *l, struct process_table *processes, c
                 l->capacity = wanted;
         }
         if (!p || !is_ready(p) || !walk(l, processes->unwinder, p, late, &s))
-                s.copy = copy_of(late, l->copied_bytes + late->stack_bytes <= LIMIT_AGENT_LATE_BYTES);
+                s.copy = copy_of(late, l->copied_bytes + late->stack_bytes <= LIMIT_AGENT_LATE_BYTES &&
+                                               !(p && p->is_excluded));
         if (!s.copy && !s.frames) {
                 l->lost++;
                 return;

@@ -72,13 +72,15 @@ static enum status check(struct command_line *c, int argc, char **argv, struct e
                 st = check_number("interval", o->interval_s, 1, 600, err);
         if (!st)
                 st = check_number("duration", o->duration_s, 0, 1000000000, err);
-        for (size_t i = 0; i < o->labels.count && !st; i++) {
-                const char *equals = strchr(o->labels.items[i], '=');
+        if (!st)
+                st = labels_check(&o->labels, err);
+        for (size_t i = 0; i < o->labels.own.count && !st; i++) {
+                const char *equals = strchr(o->labels.own.items[i], '=');
 
-                if (!equals || equals == o->labels.items[i] || !equals[1] ||
-                    strlen(o->labels.items[i]) > LIMIT_LABEL_BYTES)
+                if (!equals || equals == o->labels.own.items[i] || !equals[1] ||
+                    strlen(o->labels.own.items[i]) > LIMIT_LABEL_BYTES)
                         st = error_set(err, ST_USAGE, "option '--label' takes KEY=VALUE, not '%.100s'",
-                                       o->labels.items[i]);
+                                       o->labels.own.items[i]);
         }
         return st;
 }
@@ -126,6 +128,16 @@ static enum status run(struct command_line *c, struct error *err)
         return st ? st : agent_run(&c->run, err);
 }
 
+static void free_lists(struct command_line *c)
+{
+        struct option_list *lists[] = { &c->pids, &c->run.labels.own, &c->run.labels.keep, &c->run.labels.drop,
+                                        &c->run.selection.exclude_process, &c->run.selection.only_process,
+                                        &c->run.selection.exclude_cgroup, &c->run.selection.only_cgroup };
+
+        for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+                options_list_deinit(lists[i]);
+}
+
 int main(int argc, char **argv)
 {
         if (argc > 1 && strcmp(argv[1], "unwind-table") == 0)
@@ -143,10 +155,19 @@ int main(int argc, char **argv)
                 OPTION_STRING("sampler", 0, "KIND", &c.sampler,
                               "bpf, perf, or auto (default): bpf, and perf where that is not possible"),
                 OPTION_LIST("pid", 'p', "PID", &c.pids, "sample this process only"),
-                OPTION_LIST("label", 'l', "KEY=VALUE", &c.run.labels, "put this label on every sample"),
-                OPTION_STRING("service-name", 0, "NAME", &c.run.service_name,
+                OPTION_LIST("exclude-process", 0, "NAME", &c.run.selection.exclude_process,
+                            "leave out processes of this name; a shell pattern"),
+                OPTION_LIST("only-process", 0, "NAME", &c.run.selection.only_process, "leave out all others"),
+                OPTION_LIST("exclude-cgroup", 0, "PATTERN", &c.run.selection.exclude_cgroup,
+                            "leave out processes whose cgroup's path, or an element of it, matches"),
+                OPTION_LIST("only-cgroup", 0, "PATTERN", &c.run.selection.only_cgroup, "leave out all others"),
+                OPTION_LIST("label", 'l', "KEY=VALUE", &c.run.labels.own, "put this label on every sample"),
+                OPTION_LIST("keep-label", 0, "KEY", &c.run.labels.keep,
+                            "of the agent's own labels only those that match; a shell pattern"),
+                OPTION_LIST("drop-label", 0, "KEY", &c.run.labels.drop, "of the agent's own labels not those that match"),
+                OPTION_STRING("service-name", 0, "NAME", &c.run.labels.service_name,
                               "label service.name, default: the executable's name"),
-                OPTION_FLAG("pid-label", 0, &c.run.pid_label, "put the label process.pid on every sample"),
+                OPTION_FLAG("pid-label", 0, &c.run.labels.with_pid, "put the label process.pid on every sample"),
                 OPTION_STRING("output", 'o', "FILE", &c.run.output,
                               "write one OTLP request of the whole run to FILE, send nothing"),
                 OPTION_FLAG("once", 0, &c.once, "one interval only; --output implies it"),
@@ -173,7 +194,6 @@ int main(int argc, char **argv)
         }
         if (st)
                 fprintf(stderr, "cairn-agent: %s\n", err.text);
-        options_list_deinit(&c.run.labels);
-        options_list_deinit(&c.pids);
+        free_lists(&c);
         return st ? exit_code_of(st) : code;
 }

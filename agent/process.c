@@ -27,6 +27,7 @@ static void process_destroy(struct process_table *t, struct process *p)
         proc_maps_deinit(&p->maps);
         perf_map_deinit(&p->jit);
         free(p->objects);
+        free(p->executable);
         free(p);
 }
 
@@ -76,21 +77,47 @@ static void read_maps(struct process_table *t, struct process *p, int proc_fd)
         unwind(t, p, proc_fd);
 }
 
+static void read_identity(struct process *p, int proc_fd, bool first)
+{
+        if ((!first || !p->name[0]) && !process_read_name(proc_fd, p->name))
+                return;
+        if (first && process_read_cgroup(proc_fd, &p->cgroup))
+                p->executable = process_read_executable(proc_fd);
+}
+
+void process_table_exclude(struct process_table *t, const struct process *p)
+{
+        if (t->on_excluded)
+                t->on_excluded(t->ctx, &p->id);
+}
+
+/* What is left out is decided once in a life. */
+static void select_process(struct process_table *t, struct process *p)
+{
+        if (!t->selection || !selection_excludes(t->selection, p->name, &p->cgroup))
+                return;
+        p->is_excluded = true;
+        t->excluded++;
+        process_table_exclude(t, p);
+}
+
 static void read_process(struct process_table *t, struct process *p)
 {
         _cleanup_close_ int proc_fd = process_open(&p->id);
-        bool first = p->read_at_ns == 0;
+        bool first = p->read_at_ns == 0, selects = first && t->selection;
 
         p->read_in = t->drain;
         p->is_stale = false;
         p->read_at_ns = monotonic_ns();
-        if (proc_fd < 0)
+        if (proc_fd >= 0 && selects)
+                read_identity(p, proc_fd, first);
+        if (selects)
+                select_process(t, p);
+        if (proc_fd < 0 || p->is_excluded)
                 return;
         read_maps(t, p, proc_fd);
-        if ((!first || !p->name[0]) && !process_read_name(proc_fd, p->name))
-                return;
-        if (first && !process_read_cgroup(proc_fd, &p->cgroup))
-                return;
+        if (!selects)
+                read_identity(p, proc_fd, first);
 }
 
 static void read_jit(struct process_table *t, struct process *p)
@@ -133,7 +160,7 @@ static struct process *add(struct process_table *t, const struct sample_process 
         p->used_in = t->drain;
         p->unwind.executable_pages = executable_pages;
         read_process(t, p);
-        if (!p->has_maps)
+        if (!p->has_maps && !p->is_excluded)
                 t->unreadable++;
         return p;
 }

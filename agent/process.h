@@ -15,6 +15,9 @@
  * One that was not sampled for some intervals is forgotten, and so are the
  * longest unused ones past LIMIT_AGENT_PROCESSES.
  *
+ * Processes that the selection leaves out are told to the sampler at first
+ * sight; their mappings are not read.
+ *
  * Threads: one thread at a time.
  */
 #include <stdbool.h>
@@ -25,6 +28,7 @@
 #include "agent/object_cache.h"
 #include "agent/perf_map.h"
 #include "agent/proc_maps.h"
+#include "agent/selection.h"
 #include "agent/unwinder.h"
 #include "bpf/sample.h"
 
@@ -32,6 +36,8 @@ struct process {
         struct sample_process id;
         char name[SAMPLE_COMM_SIZE]; /* of the thread group's leader */
         struct cgroup_names cgroup;
+        char *executable;            /* its path in the process's own root, NULL unknown; owned */
+        bool is_excluded;
         struct proc_maps maps;
         const struct object **objects; /* one for each mapping, NULL when it has none; owned array */
         bool has_maps;                 /* they could be read at least once */
@@ -51,10 +57,17 @@ struct process_table {
         struct object_cache objects;
         uint64_t unreadable;    /* processes that ended before their mappings were read */
         struct unwinder *unwinder; /* borrowed; told of all processes. NULL none */
+        const struct selection *selection; /* borrowed; NULL: nobody is left out */
+        void (*on_excluded)(void *ctx, const struct sample_process *id); /* NULL none */
+        void *ctx;
+        uint64_t excluded;      /* processes that the selection left out */
 };
 
 void process_table_init(struct process_table *t);
 void process_table_deinit(struct process_table *t);
+
+/** It was sampled although it is left out: tell the sampler once more, which had forgotten it. */
+void process_table_exclude(struct process_table *t, const struct process *p);
 
 /** A process is new or has new mappings: read what will be gone when it ends. */
 void process_table_notice(struct process_table *t, const struct sample_notice *notice);

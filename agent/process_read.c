@@ -127,6 +127,19 @@ bool process_read_cgroup(int proc_fd, struct cgroup_names *ret)
         return true;
 }
 
+char *process_read_executable(int proc_fd)
+{
+        static const char deleted[] = " (deleted)";
+        char path[LIMIT_PATH_BYTES];
+        ssize_t n = readlinkat(proc_fd, "exe", path, sizeof path);
+
+        if (n <= 0 || n == sizeof path || path[0] != '/')
+                return NULL;
+        if ((size_t)n > sizeof deleted - 1 && memcmp(path + n - (sizeof deleted - 1), deleted, sizeof deleted - 1) == 0)
+                n -= sizeof deleted - 1;
+        return strndup(path, (size_t)n);
+}
+
 bool process_read_identity(int proc_fd, uid_t *uid_ret, pid_t *ns_pid_ret)
 {
         _cleanup_buf_ struct buf text = { 0 };

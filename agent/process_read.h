@@ -33,6 +33,9 @@ enum status process_read_maps(int proc_fd, struct proc_maps *ret, struct error *
 bool process_read_name(int proc_fd, char ret[static SAMPLE_COMM_SIZE]) MUST_CHECK;
 bool process_read_cgroup(int proc_fd, struct cgroup_names *ret) MUST_CHECK;
 
+/** The path of its program, in its own root; NULL when it has none, as a kernel thread. The caller frees it. */
+char *process_read_executable(int proc_fd) MUST_CHECK;
+
 bool process_read_stat(int proc_fd, struct process_stat *ret) MUST_CHECK;
 
 /** When it started, as precisely as the ticks tell. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/profile_build.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "agent/id_table.h"
@@ -16,7 +15,7 @@ struct build {
         struct profile *p;
         struct profile_build_stats *stats;
         struct error *err;
-        struct id_table mappings, locations, stacks, label_sets;
+        struct id_table mappings, locations, stacks, samples;
         uint32_t type;
 };
 
@@ -209,76 +208,41 @@ static enum status stack(struct build *b, const struct sample_batch *batch, cons
 
 /* ---- labels ----------------------------------------------------------------------------- */
 
-static enum status label(struct build *b, const char *key, size_t key_size, const char *value, struct profile_label *to,
-                         uint32_t *count)
-{
-        enum status st = profile_add_string(b->p, key, key_size, &to[*count].key, b->err);
-
-        if (!st)
-                st = string(b, value, &to[*count].value);
-        for (uint32_t i = 0; !st && i < *count; i++) {
-                if (to[i].key == to[*count].key) { /* what the user says wins */
-                        to[i].value = to[*count].value;
-                        return ST_OK;
-                }
-        }
-        *count += !st;
-        return st;
-}
-
-/* Kernel threads are told apart by a number or a CPU: "kworker/3:1-events" belongs to "kworker". */
-static void executable_name(const struct process *process, const struct sample_key *key, char ret[SAMPLE_COMM_SIZE])
-{
-        memcpy(ret, process->name, SAMPLE_COMM_SIZE);
-        ret[SAMPLE_COMM_SIZE - 1] = 0;
-        if (key->flags & SAMPLE_KERNEL_THREAD)
-                ret[strcspn(ret, "/:")] = 0;
-}
-
 static enum status labels(struct build *b, const struct sample_key *key, const struct process *process,
                           uint32_t *first_ret, uint32_t *count_ret)
 {
         struct profile_label set[LIMIT_LABELS_PER_SAMPLE];
-        char name[SAMPLE_COMM_SIZE], thread[SAMPLE_COMM_SIZE + 1] = { 0 }, pid[16];
-        const char *const fixed[][2] = {
-                { "host.name", b->c->host_name },
-                { "process.executable.name", name },
-                { "service.name", b->c->service_name ? b->c->service_name : name },
-                { "thread.name", thread },
-                { "container.id", process->cgroup.container },
-                { "systemd.unit", process->cgroup.unit },
-                { "process.pid", b->c->pid_label ? pid : "" },
-        };
-        uint32_t count = 0;
+        struct label_list list;
         enum status st = ST_OK;
 
-        executable_name(process, key, name);
-        memcpy(thread, key->comm, SAMPLE_COMM_SIZE);
-        snprintf(pid, sizeof pid, "%" PRIu32, key->process.tgid);
-        for (size_t i = 0; i < sizeof fixed / sizeof *fixed && !st; i++)
-                if (fixed[i][1][0])
-                        st = label(b, fixed[i][0], strlen(fixed[i][0]), fixed[i][1], set, &count);
-        for (size_t i = 0; i < b->c->labels->count && count < LIMIT_LABELS_PER_SAMPLE && !st; i++) {
-                const char *text = b->c->labels->items[i], *equals = strchr(text, '=');
-
-                st = label(b, text, (size_t)(equals - text), equals + 1, set, &count);
+        labels_collect(b->c->labels, process, key, &list);
+        for (size_t i = 0; i < list.count && !st; i++) {
+                st = profile_add_string(b->p, list.items[i].key, list.items[i].key_size, &set[i].key, b->err);
+                if (!st)
+                        st = string(b, list.items[i].value, &set[i].value);
         }
-        *count_ret = count;
-        if (st || id_table_find(&b->label_sets, set, count * sizeof *set, first_ret))
-                return st;
-        for (uint32_t i = 0; i < count && !st; i++) {
-                uint32_t at;
-
-                st = profile_add_label(b->p, &set[i], &at, b->err);
-                if (i == 0)
-                        *first_ret = at;
-        }
-        if (!st && !id_table_put(&b->label_sets, set, count * sizeof *set, *first_ret))
-                st = error_no_memory(b->err);
-        return st;
+        *count_ret = (uint32_t)list.count;
+        return st ? st : profile_add_label_set(b->p, set, (uint32_t)list.count, first_ret, b->err);
 }
 
 /* ---- samples ------------------------------------------------------------------------------ */
+
+/* Keys that differ only in what no label tells (two processes of one program, say) are one sample. */
+static enum status add(struct build *b, const struct profile_sample *s)
+{
+        const uint32_t key[] = { s->stack, s->first_label, s->label_count };
+        uint32_t number;
+        enum status st;
+
+        if (id_table_find(&b->samples, key, sizeof key, &number)) {
+                b->p->samples.items[number].value += s->value;
+                return ST_OK;
+        }
+        st = profile_add_sample(b->p, s, &number, b->err);
+        if (!st && !id_table_put(&b->samples, key, sizeof key, number))
+                st = error_no_memory(b->err);
+        return st;
+}
 
 static enum status sample(struct build *b, const struct sample_batch *batch, const struct sample_count *s)
 {
@@ -289,15 +253,19 @@ static enum status sample(struct build *b, const struct sample_batch *batch, con
                 .value = (int64_t)s->count * b->c->period_ns,
         };
         struct process *process = process_table_get(b->c->processes, &s->key.process, s->key.comm);
-        uint32_t ignored;
         enum status st;
 
         if (!process)
                 return error_no_memory(b->err);
+        if (process->is_excluded) { /* it ran before the sampler was told */
+                b->stats->excluded_samples += s->count;
+                process_table_exclude(b->c->processes, process);
+                return ST_OK;
+        }
         st = stack(b, batch, &s->key, process, &out.stack);
         if (!st)
                 st = labels(b, &s->key, process, &out.first_label, &out.label_count);
-        return st ? st : profile_add_sample(b->p, &out, &ignored, b->err);
+        return st ? st : add(b, &out);
 }
 
 static enum status build_all(struct build *b, const struct sample_batch *batch)
@@ -328,7 +296,7 @@ enum status profile_build(const struct profile_context *c, const struct sample_b
         id_table_deinit(&b.mappings);
         id_table_deinit(&b.locations);
         id_table_deinit(&b.stacks);
-        id_table_deinit(&b.label_sets);
+        id_table_deinit(&b.samples);
         if (st)
                 profile_deinit(ret);
         return st;

@@ -17,22 +17,21 @@
  * - Frames that have no object become names: "[jit]" for code that nobody
  *   names, "[exited]" for a process that ended before its mappings were read.
  *
+ * - Samples with equal stacks and labels are one.
+ *
  * Values are CPU time: ticks times period.
  * Threads: one thread at a time.
  */
 #include "agent/kernel.h"
+#include "agent/labels.h"
 #include "agent/process.h"
 #include "agent/sampler.h"
-#include "common/options.h"
 #include "profile-formats/profile.h"
 
 struct profile_context {
         struct process_table *processes; /* borrowed */
         struct kernel *kernel;           /* borrowed */
-        const char *host_name;
-        const char *service_name;        /* NULL: the name of the executable */
-        const struct option_list *labels; /* "KEY=VALUE", already checked */
-        bool pid_label;
+        const struct labels *labels;     /* borrowed */
         int64_t period_ns;               /* CPU time that one tick stands for */
         int64_t time_unix_ns;            /* start of the interval */
         int64_t duration_ns;
@@ -45,6 +44,7 @@ struct profile_build_stats {
         uint64_t exited;           /* stacks of processes that ended too early */
         uint64_t jit_frames;       /* frames of code that nobody names */
         uint64_t no_build_id;      /* frames in files without a build-id or that could not be read */
+        uint64_t excluded_samples; /* of processes that are left out, taken before the sampler knew */
         uint64_t kernel_name_only; /* kernel frames sent without an address */
 };
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/recorder.h"
 
-#include <unistd.h>
-
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -15,6 +13,11 @@ enum { FD_SAMPLER, FD_UNWINDER };
 static void on_process(void *ctx, const struct sample_notice *notice)
 {
         process_table_notice(&((struct recorder *)ctx)->processes, notice);
+}
+
+static void on_excluded(void *ctx, const struct sample_process *id)
+{
+        sampler_exclude(((struct recorder *)ctx)->sampler, id);
 }
 
 static void on_late(void *ctx, const struct sample_late *late)
@@ -32,6 +35,7 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
                 .interval_s = o->interval_s,
                 .tgids = o->pids,
                 .tgid_count = o->pid_count,
+                .excludes = selection_is_active(&o->selection),
                 .on_process = on_process,
                 .on_late = on_late,
                 .ctx = r,
@@ -40,9 +44,14 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
         enum status st;
 
         *r = (struct recorder){ .options = *o };
-        if (gethostname(r->host_name, sizeof r->host_name - 1) < 0)
-                return error_os(err, errno, "cannot read the host's name");
         process_table_init(&r->processes);
+        if (sampler.excludes)
+                r->processes.selection = &r->options.selection;
+        r->processes.on_excluded = on_excluded;
+        r->processes.ctx = r;
+        st = labels_init(&r->labels, &r->options.labels, err);
+        if (st)
+                return st;
         kernel_init(&r->kernel, &kernel_error);
         st = sampler_create(&sampler, &r->sampler, err);
         if (!st && sampler_unwind_maps(r->sampler)) {
@@ -117,10 +126,7 @@ enum status recorder_take(struct recorder *r, struct profile *ret, struct error 
         const struct profile_context c = {
                 .processes = &r->processes,
                 .kernel = &r->kernel,
-                .host_name = r->host_name,
-                .service_name = r->options.service_name,
-                .labels = &r->options.labels,
-                .pid_label = r->options.pid_label,
+                .labels = &r->labels,
                 .period_ns = SECOND_NS / (int64_t)r->options.frequency_hz,
                 .time_unix_ns = r->from_unix_ns,
                 .duration_ns = now_ns - r->from_ns,

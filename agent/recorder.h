@@ -24,14 +24,13 @@ struct recorder_options {
         uint64_t interval_s;        /* longest time between two profiles */
         const uint32_t *pids;       /* borrowed during the start; none: the whole system */
         size_t pid_count;
-        const char *service_name;   /* these as in struct profile_context; borrowed until the end */
-        struct option_list labels;
-        bool pid_label;
+        struct label_choice labels; /* these borrow until the end */
+        struct selection selection;
 };
 
 struct recorder {
         struct recorder_options options;
-        char host_name[256];
+        struct labels labels;
         struct process_table processes;
         struct kernel kernel;
         char kernel_gap[240]; /* why kernel frames have no addresses; "" */

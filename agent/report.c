@@ -21,6 +21,7 @@ static struct metric sampler[SAMPLER_STAT_COUNT] = {
         [STAT_NO_USER_STACK] = METRIC_COUNTER("cairn_agent_user_stacks_missing_total",
                                               "Samples of user threads without a user stack.", ""),
         [STAT_TRUNCATED] = METRIC_COUNTER("cairn_agent_stacks_truncated_total", "Stacks cut at their depth limit.", ""),
+        [STAT_EXCLUDED] = METRIC_COUNTER("cairn_agent_samples_excluded_total", "Ticks of processes that are left out.", ""),
         [STAT_LATE] = METRIC_COUNTER("cairn_agent_samples_late_total", "Samples whose stack the agent walked.", ""),
         [STAT_LATE_FULL] = METRIC_COUNTER("cairn_agent_samples_late_full_total",
                                           "Samples of processes not known in time, and no room for their stack.", ""),
@@ -69,6 +70,8 @@ static struct metric retries = METRIC_COUNTER("cairn_agent_retries_total", "Send
 static struct metric queued = METRIC_GAUGE("cairn_agent_queued_bytes", "Packed batches that wait.", "");
 static struct metric unreadable =
         METRIC_COUNTER("cairn_agent_processes_unreadable_total", "Processes that ended before they were read.", "");
+static struct metric excluded =
+        METRIC_COUNTER("cairn_agent_processes_excluded_total", "Processes that are left out.", "");
 static struct metric tables = METRIC_GAUGE("cairn_agent_unwind_tables", "Unwind tables in the kernel.", "");
 static struct metric no_tables[] = {
         METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.", "reason=\"no_cfi\""),
@@ -90,6 +93,8 @@ void report_update(const struct report *r)
 {
         for (size_t i = 0; i < SAMPLER_STAT_COUNT; i++)
                 set(&sampler[i], r->sampler[i]);
+        set(&sampler[STAT_EXCLUDED], r->sampler[STAT_EXCLUDED] + r->build.excluded_samples);
+        set(&excluded, r->excluded_processes);
         set(&kinds[0], r->sampler_kind == SAMPLER_BPF);
         set(&kinds[1], r->sampler_kind == SAMPLER_PERF);
         set(&stacks, r->build.stacks);

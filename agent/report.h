@@ -21,7 +21,7 @@ struct report {
         struct profile_build_stats build;
         struct sender_stats sender;
         struct unwinder_stats unwinder; /* zero without unwinding */
-        uint64_t unreadable_processes;
+        uint64_t unreadable_processes, excluded_processes;
         bool kernel_shift_known;
 };
 

@@ -75,9 +75,8 @@ static enum status set_up(struct run *r, struct error *err)
                 .interval_s = r->o->interval_s,
                 .pids = r->o->pids,
                 .pid_count = r->o->pid_count,
-                .service_name = r->o->service_name,
                 .labels = r->o->labels,
-                .pid_label = r->o->pid_label,
+                .selection = r->o->selection,
         };
         char kept[256];
         enum status st = open_signals(r, err);
@@ -130,6 +129,7 @@ static void report(struct run *r)
         struct recorder *recorder = &r->recorder;
         struct report report = { .build = recorder->build_stats,
                                  .unreadable_processes = recorder->processes.unreadable,
+                                 .excluded_processes = recorder->processes.excluded,
                                  .unwinder = recorder->unwinder.stats,
                                  .kernel_shift_known = recorder->kernel.has_shift,
                                  .sampler_kind = sampler_kind(recorder->sampler) };

@@ -10,24 +10,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/labels.h"
 #include "agent/sampler.h"
+#include "agent/selection.h"
 #include "common/error.h"
-#include "common/options.h"
 
 struct run_options {
         const char *server;         /* unless output is set */
         const char *token;          /* NULL: none */
         const char *output;         /* one OTLP request of the whole run goes to this file; NULL: to the server */
         const char *metrics_file;   /* Prometheus text, replaced after each drain; NULL: none */
-        const char *service_name;   /* NULL: the executable's name */
         enum sampler_kind sampler;
         uint64_t frequency_hz;
         uint64_t interval_s;        /* between drains */
         uint64_t duration_s;        /* 0: until a signal */
         const uint32_t *pids;
         size_t pid_count;
-        struct option_list labels;  /* "KEY=VALUE", checked */
-        bool pid_label;
+        struct label_choice labels; /* checked */
+        struct selection selection;
 };
 
 /** ST_OK after a clean end; ST_BUSY when batches could not be delivered. */

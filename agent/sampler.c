@@ -76,6 +76,12 @@ void sampler_poll(struct sampler *s)
         s->ops->poll(s);
 }
 
+void sampler_exclude(struct sampler *s, const struct sample_process *id)
+{
+        if (s->ops->exclude)
+                s->ops->exclude(s, id);
+}
+
 void sampler_stop(struct sampler *s)
 {
         s->ops->stop(s);

@@ -39,6 +39,7 @@ struct sampler_options {
         uint64_t interval_s;         /* longest time between two drains; sizes the maps */
         const uint32_t *tgids;       /* only these processes; borrowed during the call */
         size_t tgid_count;           /* 0: the whole system */
+        bool excludes;               /* sampler_exclude() will be called */
         /** Called from sampler_poll() once for each new life of a process. */
         void (*on_process)(void *ctx, const struct sample_notice *notice);
         /** Called from sampler_poll() and sampler_drain() for each sample whose user stack was not walked; borrowed. */
@@ -114,6 +115,12 @@ int sampler_fd(const struct sampler *s);
 
 /** Do what is due: hand over the processes that were noticed, for one. Does not wait. */
 void sampler_poll(struct sampler *s);
+
+/**
+ * Take no more samples of this life of a process, as far as that can be had: perf events go on. It may be forgotten
+ * again when there are very many.
+ */
+void sampler_exclude(struct sampler *s, const struct sample_process *id);
 
 /** Stop taking samples: what was counted can still be drained. */
 void sampler_stop(struct sampler *s);

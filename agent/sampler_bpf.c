@@ -100,6 +100,7 @@ static enum status load(struct bpf_sampler *s, const struct sampler_options *o, 
                 return error_os(err, errno, "cannot get random bytes");
         s->bpf->rodata->hash_seed = seed;
         s->bpf->rodata->filter_tgids = o->tgid_count > 0;
+        s->bpf->rodata->filter_excluded = o->excludes;
         if (o->tgid_count > 0 && bpf_map__set_max_entries(s->bpf->maps.wanted, (uint32_t)o->tgid_count) < 0)
                 return error_os(err, errno, "cannot size the map of process ids");
         e = sample_bpf__load(s->bpf);
@@ -205,6 +206,14 @@ static void consume(struct sampler *base)
         ring_buffer__consume(((struct bpf_sampler *)base)->notices);
 }
 
+/* Without room the process goes on being sampled, and is left out when the profile is built. */
+static void exclude(struct sampler *base, const struct sample_process *id)
+{
+        struct bpf_sampler *s = (struct bpf_sampler *)base;
+
+        (void)bpf_map_update_elem(bpf_map__fd(s->bpf->maps.excluded), &id->tgid, id, BPF_ANY);
+}
+
 /* ---- draining ------------------------------------------------------------ */
 
 static enum status drain(struct sampler *base, struct sample_batch *ret, struct error *err)
@@ -254,6 +263,7 @@ static const struct sampler_ops OPS = {
         .destroy = destroy,
         .fd = readable_fd,
         .poll = consume,
+        .exclude = exclude,
         .stop = stop,
         .drain = drain,
         .stats = stats,

@@ -11,6 +11,7 @@ struct sampler_ops {
         void (*destroy)(struct sampler *s);
         int (*fd)(const struct sampler *s);
         void (*poll)(struct sampler *s);
+        void (*exclude)(struct sampler *s, const struct sample_process *id); /* NULL: cannot */
         void (*stop)(struct sampler *s);
         enum status (*drain)(struct sampler *s, struct sample_batch *ret, struct error *err);
         enum status (*stats)(struct sampler *s, uint64_t ret[static SAMPLER_STAT_COUNT], struct error *err);

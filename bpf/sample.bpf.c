@@ -28,6 +28,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u64 hash_seed = 1;
 const volatile __u32 filter_tgids = 0; /* when set, only the processes of `wanted` */
+const volatile __u32 filter_excluded = 0; /* when set, not those of `excluded` */
 __u32 active = 0;
 
 /* Both are sized by the agent before loading. */
@@ -79,6 +80,14 @@ struct {
         __type(key, __u32);
         __type(value, __u32);
 } wanted SEC(".maps");
+
+/* Processes that are left out; another life of the same number is not. */
+struct {
+        __uint(type, BPF_MAP_TYPE_LRU_HASH);
+        __uint(max_entries, 16384);
+        __type(key, __u32);
+        __type(value, struct sample_process);
+} excluded SEC(".maps");
 
 /* What the agent has been told of each process last. */
 struct known_process {
@@ -234,6 +243,13 @@ static __always_inline void walk_user(struct unwind_walk *w)
         }
 }
 
+static __always_inline int is_excluded(const struct sample_process *process)
+{
+        struct sample_process *life = bpf_map_lookup_elem(&excluded, &process->tgid);
+
+        return life && life->exec_id == process->exec_id && life->start_boot_ns == process->start_boot_ns;
+}
+
 static __always_inline void notify(const struct sample_process *process, struct task_struct *leader,
                                    __u64 executable_pages)
 {
@@ -280,6 +296,10 @@ int sample_cpu(void *ctx)
         leader = BPF_CORE_READ(task, group_leader);
         key.process.exec_id = (__u32)BPF_CORE_READ(leader, self_exec_id);
         key.process.start_boot_ns = BPF_CORE_READ(leader, start_boottime);
+        if (filter_excluded && is_excluded(&key.process)) {
+                count(STAT_EXCLUDED);
+                return 0;
+        }
         bpf_get_current_comm(key.comm, sizeof key.comm);
         mm = BPF_CORE_READ(task, mm);
         if (mm)

@@ -125,6 +125,7 @@ enum sample_stat {
         STAT_NOTICES_LOST,     /* the agent was not told of a new process in time */
         STAT_LATE,             /* counted; the agent walks the user half */
         STAT_LATE_FULL,        /* counted, walked by what is known: no room for a copy of the stack */
+        STAT_EXCLUDED,         /* ticks of processes that the agent left out */
         STAT_ENDS,             /* user stacks by their end: SAMPLE_END_COUNT rows */
         STAT_COUNT = STAT_ENDS + SAMPLE_END_COUNT,
 };

@@ -18,7 +18,8 @@
 
 static struct process_table processes;
 static struct kernel kernel;
-static struct option_list user_labels;
+static struct label_choice choice;
+static struct labels labels;
 static struct profile profile;
 static struct profile_build_stats stats;
 
@@ -34,6 +35,14 @@ static struct sample_process self(void)
         return (struct sample_process){ .tgid = (uint32_t)getpid(), .start_boot_ns = process_start_ns(&stat) };
 }
 
+static void begin(void)
+{
+        struct error err;
+
+        process_table_init(&processes);
+        ck_assert_msg(labels_init(&labels, &choice, &err) == ST_OK, "%s", err.text);
+}
+
 /* One sample of this process, counted three times. */
 static void build(const uint64_t *user, uint32_t user_count, const uint64_t *kernel_frames, uint32_t kernel_count,
                   uint32_t flags)
@@ -46,14 +55,14 @@ static void build(const uint64_t *user, uint32_t user_count, const uint64_t *ker
                                                .kernel_stack = kernel_count ? 1 : 0, .user_stack = user_count ? 2 : 0 } };
         struct sample_batch batch = { .counts = &count, .count_count = 1, .stacks = stacks, .stack_count = 2,
                                       .frames = frames, .frame_count = kernel_count + user_count };
-        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .host_name = "this-host",
-                                           .labels = &user_labels, .period_ns = PERIOD_NS, .time_unix_ns = 5,
+        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .labels = &labels,
+                                           .period_ns = PERIOD_NS, .time_unix_ns = 5,
                                            .duration_ns = 7 };
         struct error err;
 
         for (uint32_t i = 0; i < kernel_count + user_count; i++)
                 frames[i] = i < kernel_count ? kernel_frames[i] : user[i - kernel_count];
-        process_table_init(&processes);
+        begin();
         stats = (struct profile_build_stats){ 0 };
         ck_assert_msg(profile_build(&c, &batch, &profile, &stats, &err) == ST_OK, "%s", err.text);
         ck_assert_uint_eq(profile.samples.count, 1);
@@ -196,11 +205,11 @@ START_TEST(an_ended_process_keeps_its_time_and_thread_name)
                                                            .comm = "short-lived", .user_stack = 2 } };
         struct sample_batch batch = { .counts = &count, .count_count = 1, .stacks = &stack, .stack_count = 1,
                                       .frames = user, .frame_count = 2 };
-        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .host_name = "h",
-                                           .labels = &user_labels, .period_ns = PERIOD_NS };
+        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .labels = &labels,
+                                           .period_ns = PERIOD_NS };
         struct error err;
 
-        process_table_init(&processes);
+        begin();
         ck_assert_int_eq(profile_build(&c, &batch, &profile, &stats, &err), ST_OK);
         ck_assert_str_eq(frame_name(0), "[exited]");
         ck_assert_uint_eq(depth(), 1);
@@ -239,16 +248,18 @@ START_TEST(labels_and_type_say_where_and_what)
 {
         static const char *items[] = { "env=prod", "host.name=mine" };
         const uint64_t user[] = { HERE(build, 8) };
-        char comm[32] = "";
+        char comm[32] = "", program[4096] = "";
         FILE *f = fopen("/proc/self/comm", "re");
 
+        ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
         ck_assert_ptr_nonnull(fgets(comm, sizeof comm, f));
         fclose(f);
         comm[strcspn(comm, "\n")] = 0;
-        user_labels = (struct option_list){ items, 2 };
+        choice.own = (struct option_list){ items, 2 };
         build(user, 1, NULL, 0, 0);
         ck_assert_str_eq(label("thread.name"), "a-thread");
         ck_assert_str_eq(label("process.executable.name"), comm);
+        ck_assert_str_eq(label("process.executable.path"), program);
         ck_assert_str_eq(label("service.name"), comm);
         ck_assert_str_eq(label("env"), "prod");
         ck_assert_str_eq(label("host.name"), "mine"); /* what the user says wins */
@@ -267,11 +278,11 @@ START_TEST(kernel_threads_share_the_name_of_their_kind)
         struct sample_count count = { .count = 1, .key = { .process = { .tgid = 0x7ffffff0 }, .comm = "kworker/3:1-evn",
                                                            .flags = SAMPLE_KERNEL_THREAD } };
         struct sample_batch batch = { .counts = &count, .count_count = 1 };
-        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .host_name = "h",
-                                           .labels = &user_labels, .period_ns = PERIOD_NS };
+        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .labels = &labels,
+                                           .period_ns = PERIOD_NS };
         struct error err;
 
-        process_table_init(&processes);
+        begin();
         ck_assert_int_eq(profile_build(&c, &batch, &profile, &stats, &err), ST_OK);
         ck_assert_str_eq(label("process.executable.name"), "kworker");
         ck_assert_str_eq(label("thread.name"), "kworker/3:1-evn");
@@ -280,7 +291,73 @@ START_TEST(kernel_threads_share_the_name_of_their_kind)
 }
 END_TEST
 
+/* Two samples of one stack, by two threads. */
+static enum status build_threads(struct error *err)
+{
+        uint64_t user[] = { HERE(build, 8) };
+        struct sample_stack stack = { .hash = 2, .frame_count = 1 };
+        struct sample_count counts[] = {
+                { .count = 2, .key = { .process = self(), .comm = "one", .user_stack = 2 } },
+                { .count = 5, .key = { .process = self(), .comm = "two", .user_stack = 2 } },
+        };
+        struct sample_batch batch = { .counts = counts, .count_count = 2, .stacks = &stack, .stack_count = 1,
+                                      .frames = user, .frame_count = 1 };
+        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .labels = &labels,
+                                           .period_ns = PERIOD_NS };
+
+        stats = (struct profile_build_stats){ 0 };
+        return profile_build(&c, &batch, &profile, &stats, err);
+}
+
+START_TEST(samples_that_no_label_tells_apart_are_one)
+{
+        static const char *drop[] = { "thread.name" };
+        struct error err;
+
+        begin();
+        ck_assert_int_eq(build_threads(&err), ST_OK);
+        ck_assert_uint_eq(profile.samples.count, 2);
+        done();
+        choice.drop = (struct option_list){ drop, 1 };
+        begin();
+        ck_assert_int_eq(build_threads(&err), ST_OK);
+        ck_assert_uint_eq(profile.samples.count, 1);
+        ck_assert_int_eq(profile.samples.items[0].value, 7 * (int64_t)PERIOD_NS);
+        done();
+}
+END_TEST
+
+static unsigned told;
+
+static void on_excluded(void *ctx, const struct sample_process *id)
+{
+        (void)ctx;
+        ck_assert_uint_eq(id->tgid, (uint32_t)getpid());
+        told++;
+}
+
+START_TEST(processes_that_are_left_out_are_told_to_the_sampler_and_counted)
+{
+        static const char *only[] = { "another" };
+        const struct selection selection = { .only_process = { only, 1 } };
+        struct error err;
+
+        begin();
+        processes.selection = &selection;
+        processes.on_excluded = on_excluded;
+        ck_assert_int_eq(build_threads(&err), ST_OK);
+        ck_assert_uint_eq(profile.samples.count, 0);
+        ck_assert_uint_eq(stats.excluded_samples, 7);
+        ck_assert_uint_eq(processes.excluded, 1);
+        ck_assert_uint_eq(processes.unreadable, 0);
+        ck_assert_uint_ge(told, 1);
+        ck_assert_uint_eq(processes.items[0]->maps.count, 0); /* nothing was read for it */
+        done();
+}
+END_TEST
+
 TEST_SUITE("agent_profile", callers_are_taken_back_by_one_and_the_leaf_is_not,
            a_leaf_in_a_system_call_is_taken_back_like_a_caller, a_stack_ends_before_a_caller_that_is_no_code,
            kernel_frames_come_first_with_name_and_link_time_address, an_ended_process_keeps_its_time_and_thread_name,
-           code_made_at_run_time_has_the_name_of_the_perf_map, labels_and_type_say_where_and_what, kernel_threads_share_the_name_of_their_kind)
+           code_made_at_run_time_has_the_name_of_the_perf_map, labels_and_type_say_where_and_what, kernel_threads_share_the_name_of_their_kind,
+           samples_that_no_label_tells_apart_are_one, processes_that_are_left_out_are_told_to_the_sampler_and_counted)
