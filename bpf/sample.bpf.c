@@ -133,15 +133,24 @@ static __always_inline __u64 chunk_hash(const struct sample_chunk *c)
         return h ? h : 1;
 }
 
-/* Store a chunk that has all but its hash. 0, or -1 when there is no room. */
-__noinline int store_chunk(struct sample_chunk *c, __u32 half, __u64 *hash)
+/*
+ * Store a chunk of the scratch that has all but its hash. The hash, or 0 when
+ * there is no room. The chunk is not passed in: before Linux 6.2 what a global
+ * function was given could be neither key nor value of a map.
+ */
+__noinline __u64 store_chunk(__u32 number, __u32 half)
 {
         void *map = bpf_map_lookup_elem(&chunks, &half);
+        __u32 zero = 0;
+        struct unwind_walk *w = bpf_map_lookup_elem(&scratch, &zero);
+        struct sample_chunk *c;
+        __u64 hash;
 
-        if (!c || !hash || !map)
-                return -1;
-        *hash = chunk_hash(c);
-        return !bpf_map_lookup_elem(map, hash) && bpf_map_update_elem(map, hash, c, BPF_ANY) < 0 ? -1 : 0;
+        if (!w || !map)
+                return 0;
+        c = &w->chunks[number & (SAMPLE_CHUNKS_MAX - 1)];
+        hash = chunk_hash(c);
+        return !bpf_map_lookup_elem(map, &hash) && bpf_map_update_elem(map, &hash, c, BPF_ANY) < 0 ? 0 : hash;
 }
 
 /* Store the frames of w, last chunk first. *ret: 0 without frames. -1: no room. */
@@ -160,7 +169,8 @@ static __always_inline int store_frames(struct unwind_walk *w, __u32 half, __u64
                                                                                 SAMPLE_CHUNK_FRAMES;
                 c->end = i == 1 ? w->end : 0;
                 c->next = next;
-                if (store_chunk(c, half, &next) < 0)
+                next = store_chunk(i - 1, half);
+                if (!next)
                         return -1;
         }
         *ret = next;
