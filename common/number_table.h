@@ -30,13 +30,24 @@ void number_table_deinit(struct number_table *t);
 /** Forget all keys, keep the memory. */
 void number_table_clear(struct number_table *t);
 
+static inline uint32_t number_table_home(const struct number_table *t, uint32_t key)
+{
+        return key * 2654435769u >> t->shift;
+}
+
 static inline uint32_t number_table_slot(const struct number_table *t, uint32_t key)
 {
-        uint32_t at = key * 2654435769u >> t->shift;
+        uint32_t at = number_table_home(t, key);
 
         while (t->slots[at].key != key && t->slots[at].key)
                 at = (at + 1) & (t->slot_count - 1);
         return at;
+}
+
+/** A hint that a key of a table with keys is asked for soon. */
+static inline void number_table_expect(const struct number_table *t, uint32_t key)
+{
+        __builtin_prefetch(&t->slots[number_table_home(t, key)]);
 }
 
 static inline bool number_table_get(const struct number_table *t, uint32_t key, uint32_t *ret)

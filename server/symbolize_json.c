@@ -123,13 +123,31 @@ static enum status put_result(struct json_writer *w, struct text_reader *texts, 
         return st;
 }
 
+/* How many results come next whose texts are worth asking for together, one at least; and a hint of them. */
+static size_t expect_some(const struct text_reader *texts, const struct symbolize_run *run, size_t first)
+{
+        const struct symbol_frame *frames[EXPECT_MAX];
+        size_t i = first, count = 0;
+
+        do {
+                const struct symbol_result *r = &run->results[i++];
+
+                for (uint32_t k = 0; k < r->frame_count && count < EXPECT_MAX; k++)
+                        frames[count++] = &run->frames[r->first_frame + k];
+        } while (i < run->count && count + run->results[i].frame_count <= EXPECT_MAX && i - first < EXPECT_MAX);
+        text_reader_expect(texts, frames, count);
+        return i - first;
+}
+
 static enum status json_results(struct symbolize_writer *w, struct text_reader *texts, const struct symbolize_run *run,
                                 struct buf *to, size_t *done_ret, struct error *err)
 {
         enum status st = ST_OK;
-        size_t i = 0;
+        size_t i = 0, expected = 0;
 
         do {
+                if (i == expected)
+                        expected += expect_some(texts, run, i);
                 st = put_result((struct json_writer *)w, texts, run->addresses[i], &run->results[i], run->frames, to, err);
                 i++;
         } while (!st && !to->failed && i < run->count && to->size < SYMBOLIZE_PIECE_BYTES);

@@ -72,48 +72,74 @@ enum status symbolize_request_add_address(struct symbolize_request *r, uint64_t 
 
 /* ---- JSON */
 
-static inline int hex_digit(uint8_t c)
+#define ADDRESS_DIGITS_MAX 16
+
+static const int8_t hex_value[256] = {
+        ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+        ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+        ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+}; /* plus one: 0 is no digit */
+
+/* Digits from p, at least one and no more than an address has; where they end, NULL where there are none or too many. */
+static const uint8_t *read_hex(const uint8_t *p, const uint8_t *end, uint64_t *ret)
 {
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        c |= 0x20;
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        const uint8_t *begin = p;
+        uint64_t v = 0;
+
+        while (end - p > 1 && *p == '0' && hex_value[p[1]])
+                p++, begin++;
+        for (; p < end && hex_value[*p]; p++)
+                v = v << 4 | (uint64_t)(hex_value[*p] - 1);
+        if (p == begin || p - begin > ADDRESS_DIGITS_MAX)
+                return NULL;
+        *ret = v;
+        return p;
+}
+
+static bool is_prefix(const uint8_t *p)
+{
+        return p[0] == '0' && (p[1] | 0x20) == 'x';
 }
 
 static bool span_hex(const struct json_span *s, uint64_t *ret)
 {
         const uint8_t *p = (const uint8_t *)s->text, *end = p + s->size;
-        uint64_t v = 0;
 
-        if (s->size > 2 && p[0] == '0' && (p[1] | 0x20) == 'x')
-                p += 2;
-        if (p == end)
+        return read_hex(s->size > 2 && is_prefix(p) ? p + 2 : p, end, ret) == end;
+}
+
+/* An address as nearly everyone writes it, in one pass; false and nothing read where it is written otherwise. */
+static bool scan_plain(struct json_scan *s, uint64_t *ret)
+{
+        const uint8_t *p = s->at;
+
+        if (s->end - p < 5 || *p != '"' || !is_prefix(p + 1))
                 return false;
-        for (; p < end; p++) {
-                int digit = hex_digit(*p);
-
-                if (digit < 0 || v >> 60)
-                        return false;
-                v = v << 4 | (unsigned)digit;
-        }
-        *ret = v;
+        p = read_hex(p + 3, s->end, ret);
+        if (!p || p == s->end || *p != '"')
+                return false;
+        s->at = p + 1;
         return true;
+}
+
+static bool scan_address(struct json_scan *s, uint64_t *ret)
+{
+        struct json_span text;
+
+        return scan_plain(s, ret) ||
+               (json_scan_str(s, &text) &&
+                (span_hex(&text, ret) || json_scan_fail(s, (const uint8_t *)text.text, "a hexadecimal address")));
 }
 
 static enum status read_addresses(struct json_scan *s, struct symbolize_request *r, struct error *err)
 {
         json_scan_array(s);
         while (json_scan_item(s)) {
-                struct json_span text;
                 uint64_t address;
                 enum status st;
 
-                if (!json_scan_str(s, &text))
+                if (!scan_address(s, &address))
                         break;
-                if (!span_hex(&text, &address)) {
-                        json_scan_fail(s, (const uint8_t *)text.text, "a hexadecimal address");
-                        break;
-                }
                 st = push(r, address, err);
                 if (st)
                         return st;

@@ -11,6 +11,9 @@
 #include "common/number_table.h"
 #include "common/utf8.h"
 
+#define CACHE_LINE 64
+#define EXPECT_BYTES 192 /* most texts are no longer, with what stands before them */
+
 struct texts {
         struct number_table places; /* number -> place in items */
         const struct rendered **items;
@@ -153,6 +156,37 @@ void text_reader_close(struct text_reader *r)
         buf_deinit(&r->name);
         buf_deinit(&r->linkage);
         free(r);
+}
+
+/* Slots, then what they say where to find, then the texts: a wait for each, not for each number. */
+static void expect(const struct texts *t, const uint32_t *numbers, size_t count)
+{
+        uint32_t places[EXPECT_MAX];
+        size_t known = 0;
+
+        if (!t->count)
+                return;
+        for (size_t i = 0; i < count; i++)
+                number_table_expect(&t->places, numbers[i]);
+        for (size_t i = 0; i < count; i++)
+                if (number_table_get(&t->places, numbers[i], &places[known]))
+                        __builtin_prefetch(&t->items[places[known++]]);
+        for (size_t i = 0; i < known; i++)
+                for (size_t line = 0; line < EXPECT_BYTES; line += CACHE_LINE)
+                        __builtin_prefetch((const char *)t->items[places[i]] + line);
+}
+
+void text_reader_expect(const struct text_reader *r, const struct symbol_frame *const *frames, size_t count)
+{
+        uint32_t functions[EXPECT_MAX], files[EXPECT_MAX];
+
+        count = count < EXPECT_MAX ? count : EXPECT_MAX;
+        for (size_t i = 0; i < count; i++) {
+                functions[i] = frames[i]->function;
+                files[i] = frames[i]->file;
+        }
+        expect(&r->cache->functions, functions, count);
+        expect(&r->cache->files, files, count);
 }
 
 static enum status add(struct text_reader *r, struct texts *to, struct rendered *text, const struct rendered **ret,

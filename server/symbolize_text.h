@@ -44,6 +44,14 @@ enum status text_reader_open(struct text_cache *c, struct symbol_view *view, str
 /** Takes NULL. */
 void text_reader_close(struct text_reader *r);
 
+/**
+ * A hint that the texts of these frames are asked for next. They lie far apart:
+ * asked for one by one, each waits for memory three times, together they wait
+ * at the same time. What goes past EXPECT_MAX is left out.
+ */
+#define EXPECT_MAX 64
+void text_reader_expect(const struct text_reader *r, const struct symbol_frame *const *frames, size_t count);
+
 /** Borrowed until text_reader_close(). 0 is a text of its own: the unknown one. */
 enum status text_reader_function(struct text_reader *r, uint32_t function, const struct rendered **ret,
                                  struct error *err) MUST_CHECK;
