@@ -1,41 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cairn debuginfo list|missing: what is stored, and what should be; of a service or of its directory. */
-#include <inttypes.h>
-#include <json-c/json.h>
+/* cairn debuginfo: what is stored and what is missing, and looking after it; of a service or of its directory. */
+#include "cli/debuginfo.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/ask.h"
 #include "cli/command.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "http/client.h"
-#include "server/debuginfo_list.h"
+#include "server/data_lock.h"
 
 static const struct usage usage = {
-        .synopsis = "cairn debuginfo list|missing [--server URL | --data DIR] [--from T] "
-                    "[--to T] [--type T] [--limit N] [--json]",
-        .about = "list shows the objects that are stored and the state of their symbols;\n"
+        .synopsis = "cairn debuginfo list|missing|gc|verify [OPTION]...\n"
+                    "       cairn debuginfo show|get|rm|pin|unpin BUILD-ID... [OPTION]...",
+        .about = "list shows the objects that are stored and the state of their symbols, show those of a build-id;\n"
                  "missing shows the objects whose debuginfo would resolve most samples if somebody uploaded it, with the\n"
                  "command to do so; apart from them those that have names and would gain lines and inlined frames.\n"
-                 "It looks at all samples unless --from and --to say otherwise.",
+                 "It looks at all samples unless --from and --to say otherwise.\n"
+                 "get writes an object to a file, rm removes it, pin keeps it whatever the retention rules say.\n"
+                 "gc removes what is past its retention: the rules of the service, or those given with --retain.\n"
+                 "verify unpacks objects and compares them with their hashes; it needs --data.\n"
+                 "All ask the service, or with --data work on its directory; to change it there, stop the service first.",
         .examples = "cairn debuginfo list\n"
                     "cairn debuginfo missing --from now-1d --limit 10\n"
-                    "cairn debuginfo missing --server http://cairn:7700 --json | jq -r '.missing[].build_id'",
+                    "cairn debuginfo missing --server http://cairn:7700 --json | jq -r '.missing[].build_id'\n"
+                    "cairn debuginfo gc --dry-run --retain 'label=release,keep' --retain 'unused=30d,size=200G'\n"
+                    "cairn debuginfo get 57fa1b0d5e2f3c60b1a9 --output program.debug\n"
+                    "cairn debuginfo verify --data /var/lib/cairn",
 };
 
-static enum status list_server(const struct ask_options *o, struct buf *ret, struct error *err)
+struct verb {
+        const char *name;
+        enum status (*run)(const struct debuginfo_options *o, const struct build_id *ids, size_t count, struct error *err);
+        enum { IDS_NONE, IDS_ANY, IDS_ONE, IDS_SOME } takes;
+        bool of_samples; /* --from, --to and --type mean something */
+};
+
+static const struct verb verbs[] = {
+        { "list", debuginfo_list, IDS_NONE, false },      { "show", debuginfo_show, IDS_ONE, false },
+        { "missing", debuginfo_missing, IDS_NONE, true }, { "get", debuginfo_get, IDS_ONE, false },
+        { "rm", debuginfo_rm, IDS_SOME, false },          { "pin", debuginfo_pin, IDS_SOME, false },
+        { "unpin", debuginfo_unpin, IDS_SOME, false },    { "gc", debuginfo_gc, IDS_NONE, false },
+        { "verify", debuginfo_verify, IDS_ANY, false },
+};
+
+enum status debuginfo_request(const struct debuginfo_options *o, const char *method, const char *path, const char *body,
+                              struct buf *ret, struct error *err)
 {
+        static const char *const headers[] = { "Content-Type: application/json", NULL };
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_free_ char *token = NULL;
         struct http_client_options options = { .size = sizeof options,
-                                               .base_url = o->server ? o->server : DEFAULT_SERVER };
-        const struct http_client_request request = { .method = "GET",
-                                                     .path = "/api/v1/debuginfo",
+                                               .base_url = o->ask.server ? o->ask.server : DEFAULT_SERVER,
+                                               .idle_timeout_s = 3600 }; /* a collection says nothing until its end */
+        const struct http_client_request request = { .method = method,
+                                                     .path = path,
+                                                     .headers = body ? headers : NULL,
+                                                     .body = body,
+                                                     .body_size = body ? strlen(body) : 0,
                                                      .max_response = LIMIT_RESPONSE_BYTES };
-        enum status st = o->token_file ? http_client_read_token(o->token_file, &token, err) : ST_OK;
+        enum status st = o->ask.token_file ? http_client_read_token(o->ask.token_file, &token, err) : ST_OK;
 
         options.token = token;
         if (!st)
@@ -47,123 +74,101 @@ static enum status list_server(const struct ask_options *o, struct buf *ret, str
         return st ? st : buf_status(ret, err, "answer");
 }
 
-static enum status list_dir(const char *dir, struct buf *ret, struct error *err)
+enum status debuginfo_dir_open(const char *data, bool write, struct debuginfo_dir *ret, struct error *err)
 {
-        _cleanup_free_ char *index_dir = path_join(dir, "index"), *objects_dir = path_join(dir, "debuginfo");
-        struct debuginfo_store *objects = NULL;
-        struct symbol_index *index = NULL;
-        enum status st = index_dir && objects_dir ? symbol_index_open(index_dir, true, &index, err) : error_no_memory(err);
+        _cleanup_free_ char *index = path_join(data, "index"), *objects = path_join(data, "debuginfo");
+        struct debuginfo_dir d = { 0 };
+        enum status st = index && objects ? ST_OK : error_no_memory(err);
 
+        if (!st && write)
+                st = data_lock(data, &d.lock, err);
         if (!st)
-                st = debuginfo_store_open(objects_dir, true, &objects, err);
+                st = symbol_index_open(index, true, &d.symbols, err);
         if (!st)
-                st = debuginfo_list_json(objects, index, ret, err);
-        if (objects)
-                debuginfo_store_close(objects);
-        if (index)
-                symbol_index_close(index);
+                st = debuginfo_store_open(objects, !write, &d.objects, err);
+        if (st)
+                debuginfo_dir_close(&d);
+        else
+                *ret = d;
         return st;
 }
 
-static const char *text(struct json_object *o, const char *key)
+void debuginfo_dir_close(struct debuginfo_dir *d)
 {
-        struct json_object *v;
-
-        return json_object_object_get_ex(o, key, &v) ? json_object_get_string(v) : "";
+        if (d->objects)
+                debuginfo_store_close(d->objects);
+        if (d->symbols)
+                symbol_index_close(d->symbols);
+        if (d->lock)
+                close(d->lock);
 }
 
-static int64_t number(struct json_object *o, const char *key)
+static enum status parse_ids(char **texts, size_t count, struct build_id *ret, struct error *err)
 {
-        struct json_object *v;
-
-        return json_object_object_get_ex(o, key, &v) ? json_object_get_int64(v) : 0;
+        for (size_t i = 0; i < count; i++)
+                if (!build_id_from_hex(&ret[i], texts[i], strlen(texts[i])))
+                        return error_set(err, ST_USAGE, "'%.150s' is no build-id: hexadecimal digits, as 'readelf -n' and "
+                                         "'cairn debuginfo list' print them", texts[i]);
+        return ST_OK;
 }
 
-static void print_object(struct json_object *o)
+static enum status check_count(const struct verb *v, size_t count, struct error *err)
 {
-        struct json_object *index = NULL;
-
-        json_object_object_get_ex(o, "index", &index);
-        printf("%-40s  %-10s  %-13s  %12" PRId64 "  %-8s  %s\n", text(o, "build_id"), text(o, "kind"), text(o, "quality"),
-               number(o, "size"), index ? text(index, "state") : "", text(o, "name"));
-        if (index && *text(index, "error"))
-                printf("%-40s  %s\n", "", text(index, "error"));
-        if (index && *text(index, "partial"))
-                printf("%-40s  partial: %s\n", "", text(index, "partial"));
+        if ((v->takes == IDS_NONE && count) || (v->takes == IDS_ONE && count != 1) || (v->takes == IDS_SOME && !count))
+                return error_set(err, ST_USAGE, "%s takes %s", v->name,
+                                 v->takes == IDS_NONE  ? "no arguments"
+                                 : v->takes == IDS_ONE ? "one build-id"
+                                                       : "one build-id or more");
+        return ST_OK;
 }
 
-static enum status print_table(struct buf *body, struct error *err)
+static enum status run(struct debuginfo_options *o, int argc, char **argv, struct error *err)
 {
-        struct json_object *root = buf_cstr(body) ? json_tokener_parse(buf_cstr(body)) : NULL, *items;
+        size_t count = argc ? (size_t)argc - 1 : 0;
+        _cleanup_free_ struct build_id *ids = calloc(count + 1, sizeof *ids);
 
-        if (!json_object_object_get_ex(root, "objects", &items) || !json_object_is_type(items, json_type_array)) {
-                json_object_put(root);
-                return error_set(err, ST_BAD_DATA, "the service's answer is not what was asked for");
+        if (!ids)
+                return error_no_memory(err);
+        for (size_t i = 0; argc && i < sizeof verbs / sizeof *verbs; i++) {
+                const struct verb *v = &verbs[i];
+                enum status st;
+
+                if (strcmp(argv[0], v->name) != 0)
+                        continue;
+                st = check_count(v, count, err);
+                if (!st)
+                        st = parse_ids(argv + 1, count, ids, err);
+                if (!st && o->ask.server && o->ask.data)
+                        st = error_set(err, ST_USAGE, "--server and --data exclude each other");
+                if (!st && !v->of_samples && (o->ask.from || o->ask.to || o->ask.type))
+                        st = error_set(err, ST_USAGE, "--from, --to and --type choose samples: they are for missing");
+                return st ? st : v->run(o, ids, count, err);
         }
-        printf("%-40s  %-10s  %-13s  %12s  %-8s  %s\n", "build-id", "kind", "quality", "bytes", "index", "name");
-        for (size_t i = 0; i < json_object_array_length(items); i++)
-                print_object(json_object_array_get_idx(items, i));
-        json_object_put(root);
-        return ST_OK;
-}
-
-static enum status list(const struct ask_options *o, bool json, struct error *err)
-{
-        _cleanup_buf_ struct buf body = { 0 };
-        enum status st;
-
-        if (o->server && o->data)
-                return error_set(err, ST_USAGE, "--server and --data exclude each other");
-        if (o->from || o->to || o->type)
-                return error_set(err, ST_USAGE, "--from, --to and --type choose samples: they are for missing");
-        buf_init(&body, LIMIT_RESPONSE_BYTES);
-        st = o->data ? list_dir(o->data, &body, err) : list_server(o, &body, err);
-        if (st || !json)
-                return st ? st : print_table(&body, err);
-        printf("%.*s\n", (int)body.size, (const char *)body.data);
-        return ST_OK;
-}
-
-/* Of all samples, where nothing else is said: what is missing is as a rule missing for long. */
-static enum status missing(const struct ask_options *options, const char *limit, bool json, struct error *err)
-{
-        struct ask_options o = *options;
-        struct ask_params params = { 0 };
-        _cleanup_buf_ struct buf body;
-        enum status st;
-
-        if (!o.from)
-                o.from = "0";
-        ask_param(&params, "limit", limit);
-        ask_param(&params, "server", o.server);
-        ask_param(&params, "format", json ? "json" : "text");
-        buf_init(&body, LIMIT_RESPONSE_BYTES);
-        st = ask(&o, "uploads", &params, &body, err);
-        if (!st)
-                printf("%.*s%s", (int)body.size, (const char *)body.data, json ? "\n" : "");
-        return st;
+        return error_set(err, ST_USAGE, "say list, show, missing, get, rm, pin, unpin, gc or verify (try --help)");
 }
 
 int command_debuginfo(int argc, char **argv)
 {
-        struct ask_options o = { 0 };
-        const char *limit = NULL;
-        bool json = false;
+        struct debuginfo_options o = { 0 };
+        const char *kind = NULL;
         struct error err;
         enum status st;
         const struct option_spec specs[] = {
-                ASK_OPTIONS(&o),
-                OPTION_STRING("limit", 'n', "N", &limit, "of missing: objects at most (tables show 30)"),
-                OPTION_FLAG("json", 0, &json, "print the JSON of the service"),
+                ASK_OPTIONS(&o.ask),
+                OPTION_STRING("limit", 'n', "N", &o.limit, "of missing: objects at most (tables show 30)"),
+                OPTION_STRING("kind", 0, "KIND", &kind, "of get, rm, pin, unpin: debuginfo (default) or executable"),
+                OPTION_STRING("output", 'o', "FILE", &o.output, "of get: where to (default: BUILD-ID.KIND; - is stdout)"),
+                OPTION_LIST("retain", 0, "RULE", &o.retain, "of gc: use these rules, cairn-serve(8), instead of the service's"),
+                OPTION_FLAG("dry-run", 0, &o.dry_run, "of gc: say what would go, remove nothing"),
+                OPTION_FLAG("json", 0, &o.json, "print JSON"),
                 OPTION_END,
         };
 
         st = options_parse(&usage, specs, &argc, &argv, &err);
-        if (!st && argc == 1 && strcmp(argv[0], "missing") == 0)
-                st = missing(&o, limit, json, &err);
-        else if (!st && argc == 1 && strcmp(argv[0], "list") == 0)
-                st = list(&o, json, &err);
-        else if (!st)
-                st = error_set(&err, ST_USAGE, "say list or missing (try --help)");
+        if (!st && kind && !object_kind_parse(kind, &o.kind))
+                st = error_set(&err, ST_USAGE, "'%.40s' is no kind: debuginfo or executable", kind);
+        if (!st)
+                st = run(&o, argc, argv, &err);
+        options_list_deinit(&o.retain);
         return st ? command_fail("debuginfo", st, &err) : EXIT_DONE;
 }

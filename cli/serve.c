@@ -51,7 +51,8 @@ int command_serve(int argc, char **argv)
         struct server_options o = { .dir = "cairn-data", .listen = "127.0.0.1:7700" };
         const char *level_name = "info", *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
-        struct option_list upstreams = { 0 }, origins = { 0 };
+        struct option_list upstreams = { 0 }, origins = { 0 }, rules = { 0 };
+        struct retention_rule retention[RETENTION_RULES_MAX];
         uint64_t flush_interval_s = 0;
         enum log_level level = LOG_INFO;
         struct error err;
@@ -63,6 +64,8 @@ int command_serve(int argc, char **argv)
                                                               "DEBUGINFOD_URLS names more"),
                 OPTION_LIST("cors-origin", 0, "ORIGIN", &origins, "let pages of this origin read symbolication answers; repeatable"),
                 OPTION_STRING("token-file", 0, "FILE", &o.token_file, "lines of TOKEN scope[,scope...]: read, ingest, upload, admin"),
+                OPTION_LIST("retain", 0, "RULE", &rules, "how long debuginfo is kept, as label=nightly,age=30d or size=200G;\n"
+                                                         "repeatable, the first that fits counts"),
                 OPTION_FLAG("read-only", 0, &o.read_only, "answer queries over a directory, change nothing"),
                 OPTION_UINT("flush-interval", 0, "SECONDS", &flush_interval_s, "write parts this often (10)"),
                 OPTION_STRING("port-file", 0, "FILE", &o.port_file, "write the port there when the service answers"),
@@ -81,16 +84,21 @@ int command_serve(int argc, char **argv)
                 st = words ? add_urls(&upstreams, words, &err) : error_no_memory(&err);
         if (!st)
                 st = check_urls(&upstreams, &err);
+        if (!st)
+                st = retention_rules_parse(rules.items, rules.count, retention, &err);
         if (!st) {
                 log_set_level(level);
                 o.upstreams = upstreams.items;
                 o.upstream_count = upstreams.count;
                 o.cors_origins = origins.items;
                 o.cors_origin_count = origins.count;
+                o.retention = retention;
+                o.retention_count = rules.count;
                 o.flush_interval_ms = flush_interval_s * 1000;
                 st = server_run(&o, &err);
         }
         options_list_deinit(&upstreams);
         options_list_deinit(&origins);
+        options_list_deinit(&rules);
         return st ? command_fail("serve", st, &err) : EXIT_DONE;
 }

@@ -8,11 +8,9 @@
 #include "common/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/reader.h"
+#include "debuginfo-store/record.h"
 
-#define RECORD_VERSION 1
 #define MAP_BYTES GiB(16)
-#define KEY_MAX (1 + BUILD_ID_MAX + 1)
 
 struct meta {
         MDB_env *env;
@@ -91,66 +89,21 @@ enum status meta_open(const char *dir, bool read_only, struct meta **ret, struct
         return ST_OK;
 }
 
-/* Key: size byte, build-id bytes, kind byte; so the records of one object lie together. */
-static MDB_val make_key(uint8_t out[static KEY_MAX], const struct build_id *id, enum object_kind kind)
+static MDB_val key_of(uint8_t out[static RECORD_KEY_MAX], const struct build_id *id, enum object_kind kind)
 {
-        out[0] = id->size;
-        memcpy(out + 1, id->bytes, id->size);
-        out[1 + id->size] = (uint8_t)kind;
-        return (MDB_val){ .mv_size = 2u + id->size, .mv_data = out };
+        return (MDB_val){ .mv_size = record_key(out, id, kind), .mv_data = out };
 }
 
-static void encode(struct buf *b, const struct stored_object *o)
+static enum status read_record(const MDB_val *key, const MDB_val *value, struct stored_object *ret, struct error *err)
 {
-        buf_append_u8(b, RECORD_VERSION);
-        buf_append_u8(b, (uint8_t)o->source);
-        buf_append_u8(b, (uint8_t)o->quality);
-        buf_append_u64(b, o->size_bytes);
-        buf_append_u64(b, o->stored_bytes);
-        buf_append(b, o->sha256, sizeof o->sha256);
-        buf_append_u64(b, (uint64_t)o->stored_unix_s);
-        buf_append(b, o->name, strlen(o->name) + 1);
-}
-
-static enum status decode(const MDB_val *key, const MDB_val *value, struct stored_object *ret, struct error *err)
-{
-        struct stored_object o = { 0 };
-        const uint8_t *k = key->mv_data;
-        struct reader r;
-        const uint8_t *sha;
-        const char *name;
-        uint8_t version, source, quality;
-        uint64_t stored;
-
-        if (key->mv_size < 3 || key->mv_size != 2u + k[0] || k[0] > BUILD_ID_MAX ||
-            k[key->mv_size - 1] >= OBJECT_KIND_COUNT)
-                return error_set(err, ST_BAD_DATA, "a debuginfo record has a damaged key");
-        build_id_from_bytes(&o.build_id, k + 1, k[0]);
-        o.kind = k[key->mv_size - 1];
-        reader_init(&r, value->mv_data, value->mv_size);
-        if (!reader_u8(&r, &version) || !reader_u8(&r, &source) || !reader_u8(&r, &quality) ||
-            !reader_u64(&r, &o.size_bytes) || !reader_u64(&r, &o.stored_bytes) ||
-            !reader_bytes(&r, sizeof o.sha256, &sha) || !reader_u64(&r, &stored) || !reader_cstr(&r, &name))
-                return reader_error(&r, err, "debuginfo record");
-        if (version != RECORD_VERSION)
-                return error_set(err, ST_UNSUPPORTED, "a debuginfo record has version %u, this program knows %u",
-                                 version, RECORD_VERSION);
-        if (source > SOURCE_UPSTREAM || quality > QUALITY_DWARF || strlen(name) >= sizeof o.name)
-                return error_set(err, ST_BAD_DATA, "a debuginfo record is damaged");
-        o.source = source;
-        o.quality = quality;
-        o.stored_unix_s = (int64_t)stored;
-        memcpy(o.sha256, sha, sizeof o.sha256);
-        memcpy(o.name, name, strlen(name) + 1);
-        *ret = o;
-        return ST_OK;
+        return record_decode(key->mv_data, key->mv_size, value->mv_data, value->mv_size, ret, err);
 }
 
 enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind kind, struct stored_object *ret,
                      struct error *err)
 {
-        uint8_t bytes[KEY_MAX];
-        MDB_val key = make_key(bytes, id, kind), value;
+        uint8_t bytes[RECORD_KEY_MAX];
+        MDB_val key = key_of(bytes, id, kind), value;
         MDB_txn *txn;
         enum status st;
         int rc = mdb_txn_begin(m->env, NULL, MDB_RDONLY, &txn);
@@ -158,55 +111,104 @@ enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind
         if (rc)
                 return lmdb_error(err, rc, "cannot read the debuginfo records");
         rc = mdb_get(txn, m->objects, &key, &value);
-        st = rc ? lmdb_error(err, rc, "debuginfo record") : decode(&key, &value, ret, err);
+        st = rc ? lmdb_error(err, rc, "debuginfo record") : read_record(&key, &value, ret, err);
         mdb_txn_abort(txn);
         return st;
 }
 
-static enum status change(struct meta *m, MDB_val *key, MDB_val *value, struct error *err)
+static enum status begin(struct meta *m, MDB_txn **ret, struct error *err)
 {
-        MDB_txn *txn;
-        int rc = mdb_txn_begin(m->env, NULL, 0, &txn);
+        int rc = mdb_txn_begin(m->env, NULL, 0, ret);
 
-        if (rc)
-                return lmdb_error(err, rc, "cannot write the debuginfo records");
-        rc = value ? mdb_put(txn, m->objects, key, value, 0) : mdb_del(txn, m->objects, key, NULL);
-        if (rc) {
+        return rc ? lmdb_error(err, rc, "cannot write the debuginfo records") : ST_OK;
+}
+
+/* Commits when st is ST_OK, else gives up and returns st. */
+static enum status end(MDB_txn *txn, enum status st, struct error *err)
+{
+        int rc;
+
+        if (st) {
                 mdb_txn_abort(txn);
-                return lmdb_error(err, rc, "cannot write a debuginfo record");
+                return st;
         }
         rc = mdb_txn_commit(txn);
         return rc ? lmdb_error(err, rc, "cannot commit a debuginfo record") : ST_OK;
 }
 
-enum status meta_put(struct meta *m, const struct stored_object *object, struct error *err)
+static enum status put(struct meta *m, MDB_txn *txn, const struct stored_object *object, struct error *err)
 {
-        uint8_t bytes[KEY_MAX];
-        MDB_val key = make_key(bytes, &object->build_id, object->kind), value;
+        uint8_t bytes[RECORD_KEY_MAX];
+        MDB_val key = key_of(bytes, &object->build_id, object->kind), value;
         _cleanup_buf_ struct buf b;
         enum status st;
+        int rc;
 
         buf_init(&b, 4096);
-        encode(&b, object);
+        record_encode(&b, object);
         st = buf_status(&b, err, "debuginfo record");
         if (st)
                 return st;
         value = (MDB_val){ .mv_size = b.size, .mv_data = b.data };
-        return change(m, &key, &value, err);
+        rc = mdb_put(txn, m->objects, &key, &value, 0);
+        return rc ? lmdb_error(err, rc, "cannot write a debuginfo record") : ST_OK;
+}
+
+enum status meta_put(struct meta *m, const struct stored_object *object, struct error *err)
+{
+        MDB_txn *txn;
+        enum status st = begin(m, &txn, err);
+
+        return st ? st : end(txn, put(m, txn, object, err), err);
+}
+
+enum status meta_edit(struct meta *m, const struct object_name *names, size_t count, meta_change *change, void *context,
+                      struct error *err)
+{
+        MDB_txn *txn;
+        enum status st = begin(m, &txn, err);
+        bool changed = false;
+
+        if (st)
+                return st;
+        for (size_t i = 0; !st && i < count; i++) {
+                uint8_t bytes[RECORD_KEY_MAX];
+                MDB_val key = key_of(bytes, &names[i].build_id, names[i].kind), value;
+                struct stored_object object;
+                int rc = mdb_get(txn, m->objects, &key, &value);
+
+                if (rc == MDB_NOTFOUND)
+                        continue;
+                st = rc ? lmdb_error(err, rc, "debuginfo record") : read_record(&key, &value, &object, err);
+                if (!st && change(context, &object)) {
+                        st = put(m, txn, &object, err);
+                        changed = true;
+                }
+        }
+        if (st || changed)
+                return end(txn, st, err);
+        mdb_txn_abort(txn);
+        return ST_OK;
 }
 
 enum status meta_remove(struct meta *m, const struct build_id *id, enum object_kind kind, struct error *err)
 {
-        uint8_t bytes[KEY_MAX];
-        MDB_val key = make_key(bytes, id, kind);
+        uint8_t bytes[RECORD_KEY_MAX];
+        MDB_val key = key_of(bytes, id, kind);
+        MDB_txn *txn;
+        enum status st = begin(m, &txn, err);
+        int rc;
 
-        return change(m, &key, NULL, err);
+        if (st)
+                return st;
+        rc = mdb_del(txn, m->objects, &key, NULL);
+        return end(txn, rc ? lmdb_error(err, rc, "cannot remove a debuginfo record") : ST_OK, err);
 }
 
 enum status meta_next(struct meta *m, const struct stored_object *after, struct stored_object *ret, size_t n,
                       size_t *count_ret, struct error *err)
 {
-        uint8_t bytes[KEY_MAX];
+        uint8_t bytes[RECORD_KEY_MAX];
         MDB_val key = { 0 }, value;
         MDB_txn *txn;
         MDB_cursor *cursor = NULL;
@@ -218,7 +220,7 @@ enum status meta_next(struct meta *m, const struct stored_object *after, struct 
                 return lmdb_error(err, rc, "cannot read the debuginfo records");
         rc = mdb_cursor_open(txn, m->objects, &cursor);
         if (!rc && after) {
-                MDB_val from = make_key(bytes, &after->build_id, after->kind);
+                MDB_val from = key_of(bytes, &after->build_id, after->kind);
 
                 key = from;
                 rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
@@ -228,7 +230,7 @@ enum status meta_next(struct meta *m, const struct stored_object *after, struct 
                 rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
         }
         for (; !rc && !st && count < n; count++) {
-                st = decode(&key, &value, &ret[count], err);
+                st = read_record(&key, &value, &ret[count], err);
                 if (!st)
                         rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
         }

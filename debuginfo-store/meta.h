@@ -20,6 +20,13 @@ enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind
                      struct error *err) MUST_CHECK;
 /** Durable when it returns. */
 enum status meta_put(struct meta *m, const struct stored_object *object, struct error *err) MUST_CHECK;
+
+/** Edits a record in place; false: it stays as it is. */
+typedef bool meta_change(void *context, struct stored_object *object);
+
+/** Have change look at each of these records that is there; all that it changed is committed together, durably. */
+enum status meta_edit(struct meta *m, const struct object_name *names, size_t count, meta_change *change, void *context,
+                      struct error *err) MUST_CHECK;
 enum status meta_remove(struct meta *m, const struct build_id *id, enum object_kind kind, struct error *err) MUST_CHECK;
 
 /** Records with a key greater than (after, kind), at most n; for listing without a long read transaction. */

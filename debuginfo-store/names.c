@@ -34,6 +34,18 @@ bool object_kind_parse(const char *name, enum object_kind *ret)
         return false;
 }
 
+const char *object_source_name(enum object_source s)
+{
+        return s == SOURCE_UPLOAD ? "upload" : "upstream";
+}
+
+bool object_label_valid(const char *text)
+{
+        size_t n = strlen(text);
+
+        return n < OBJECT_LABEL_SIZE && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+") == n;
+}
+
 const char *refusal_name(enum refusal r)
 {
         return refusals[r];

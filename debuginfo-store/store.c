@@ -211,7 +211,7 @@ enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct b
         return ST_OK;
 }
 
-/* ---- listing and removing ---- */
+/* ---- listing ---- */
 
 enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_each *each, void *context,
                                  struct error *err)
@@ -238,24 +238,4 @@ enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_
                 last = slice[n - 1];
                 after = &last;
         }
-}
-
-enum status debuginfo_store_remove(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
-                                   struct error *err)
-{
-        _cleanup_free_ char *path = NULL;
-        struct stored_object object;
-        enum status st;
-
-        pthread_mutex_lock(&store->publish);
-        st = debuginfo_store_stat(store, id, kind, &object, err);
-        if (!st)
-                st = meta_remove(store->meta, id, kind, err);
-        pthread_mutex_unlock(&store->publish);
-        if (st)
-                return st;
-        path = object_path(store, &object);
-        if (!path)
-                return error_no_memory(err);
-        return unlink(path) < 0 && errno != ENOENT ? error_os(err, errno, "cannot remove '%s'", path) : ST_OK;
 }

@@ -32,6 +32,15 @@ const char *object_kind_name(enum object_kind k);
 bool object_kind_parse(const char *name, enum object_kind *ret);
 
 enum object_source { SOURCE_UPLOAD, SOURCE_UPSTREAM };
+const char *object_source_name(enum object_source s); /* "upload", "upstream" */
+
+/** What an object is found by. */
+struct object_name {
+        struct build_id build_id;
+        enum object_kind kind;
+};
+
+#define OBJECT_LABEL_SIZE 64
 
 struct stored_object {
         struct build_id build_id;
@@ -42,7 +51,11 @@ struct stored_object {
         uint64_t stored_bytes;
         uint8_t sha256[32];
         int64_t stored_unix_s;
+        int64_t used_unix_s;         /* last handed out or asked for by an uploader, within OBJECT_USE_STEP_S */
+        bool is_pinned;              /* never collected */
         char name[128];              /* file name as the uploader knew it; "" unknown */
+        char label[OBJECT_LABEL_SIZE]; /* the uploader's word for what it belongs to: "release"; "" none */
+        char token[OBJECT_LABEL_SIZE]; /* name of the token that uploaded it; "" none */
 };
 
 enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret, struct error *err) MUST_CHECK;
@@ -66,7 +79,8 @@ struct object_claim {
         enum object_source source;
         uint64_t size_bytes;         /* unpacked; 0 not claimed */
         uint8_t sha256[32];          /* of the unpacked content; all zero not claimed */
-        const char *name;            /* may be NULL; copied */
+        const char *name;            /* may be NULL, as are label and token; copied */
+        const char *label, *token;
         bool is_zstd;                /* what is appended is compressed */
         bool force;                  /* replace an object that is as good or better */
 };
@@ -106,6 +120,21 @@ enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct b
 typedef enum status debuginfo_store_each(void *context, const struct stored_object *object);
 enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_each *each, void *context, struct error *err) MUST_CHECK;
 
+/** A use is written when the one before is this old, so that serving an object does not write each time. */
+#define OBJECT_USE_STEP_S 3600
+
+/** These objects are in use now; those that are not stored are left out. Durable, one commit for all. */
+enum status debuginfo_store_used(struct debuginfo_store *store, const struct object_name *names, size_t count,
+                                 struct error *err) MUST_CHECK;
+
+/** ST_NOT_FOUND when it is not stored. */
+enum status debuginfo_store_pin(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                bool pinned, struct error *err) MUST_CHECK;
+
+/** Is the text a label? Letters, digits and "._-/:@+", fewer than OBJECT_LABEL_SIZE. */
+bool object_label_valid(const char *text);
+
+/** Durable when it returns, but for the file, which goes right after. */
 enum status debuginfo_store_remove(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                    struct error *err) MUST_CHECK;
 

@@ -19,6 +19,10 @@ char *object_path(const struct debuginfo_store *store, const struct stored_objec
 /** An unlinked temporary file in DIR/incoming; -1 and err on failure. */
 int object_scratch(const struct debuginfo_store *store, struct error *err);
 
+/** Remove this very content: ST_NOT_FOUND when another took its place, or it was pinned or used meanwhile. */
+enum status debuginfo_store_remove_exactly(struct debuginfo_store *store, const struct stored_object *object,
+                                           struct error *err) MUST_CHECK;
+
 /** Append the whole of a file, from its start. */
 enum status object_upload_append_file(struct object_upload *u, int fd, enum refusal *why, struct error *err) MUST_CHECK;
 

@@ -28,6 +28,7 @@ struct object_upload {
         struct debuginfo_store *store;
         struct object_claim claim;
         char name[sizeof(((struct stored_object *)0)->name)];
+        char label[OBJECT_LABEL_SIZE], token[OBJECT_LABEL_SIZE];
         int fd;
         uint64_t size;
         struct sha256 sha;
@@ -66,6 +67,8 @@ enum status object_upload_begin(struct debuginfo_store *store, const struct obje
         u->claim = *claim;
         if (claim->name)
                 snprintf(u->name, sizeof u->name, "%s", path_base(claim->name));
+        snprintf(u->label, sizeof u->label, "%s", claim->label ? claim->label : "");
+        snprintf(u->token, sizeof u->token, "%s", claim->token ? claim->token : "");
         if (sha256_init(&u->sha, err))
                 return ST_NO_MEMORY;
         if (claim->is_zstd) {
@@ -223,8 +226,10 @@ static enum status check_claim(struct object_upload *u, struct stored_object *ob
         object->source = u->claim.source;
         object->quality = found.quality;
         object->size_bytes = u->size;
-        object->stored_unix_s = wall_clock_ns() / 1000000000;
+        object->stored_unix_s = object->used_unix_s = wall_clock_ns() / 1000000000;
         memcpy(object->name, u->name, sizeof object->name);
+        memcpy(object->label, u->label, sizeof object->label);
+        memcpy(object->token, u->token, sizeof object->token);
         return ST_OK;
 }
 
@@ -316,7 +321,7 @@ enum status object_upload_finish(struct object_upload *upload, struct stored_obj
 {
         _cleanup_(cleanup_upload) struct object_upload *u = upload;
         _cleanup_free_ char *tmp = NULL;
-        struct stored_object object = { 0 }, have;
+        struct stored_object object = { 0 }, have = { 0 };
         int fd = -1;
         enum status st;
 
@@ -331,6 +336,7 @@ enum status object_upload_finish(struct object_upload *upload, struct stored_obj
                 pthread_mutex_lock(&u->store->publish);
                 st = compare(u, &object, &have, why, err);
                 if (!st) {
+                        object.is_pinned = have.is_pinned;
                         st = publish(u, &object, tmp, fd, err);
                 } else {
                         close(fd);

@@ -54,12 +54,16 @@ static enum status put_object(void *context, const struct stored_object *object)
         json_out_str(&l->j, "build_id", build_id_hex(&object->build_id, id));
         json_out_str(&l->j, "kind", object_kind_name(object->kind));
         json_out_str(&l->j, "name", object->name);
-        json_out_str(&l->j, "source", object->source == SOURCE_UPLOAD ? "upload" : "upstream");
+        json_out_str(&l->j, "source", object_source_name(object->source));
         json_out_str(&l->j, "quality", symbol_quality_name(object->quality));
         json_out_uint(&l->j, "size", object->size_bytes);
         json_out_uint(&l->j, "stored_bytes", object->stored_bytes);
         json_out_str(&l->j, "sha256", sha256_hex(object->sha256, sha));
         json_out_int(&l->j, "stored_unix_s", object->stored_unix_s);
+        json_out_int(&l->j, "used_unix_s", object->used_unix_s);
+        json_out_bool(&l->j, "pinned", object->is_pinned);
+        json_out_str(&l->j, "label", object->label);
+        json_out_str(&l->j, "token", object->token);
         put_index(&l->j, object, &symbols);
         json_out_object_end(&l->j);
         return buf_status(l->out, l->err, "list of objects");
@@ -78,4 +82,30 @@ enum status debuginfo_list_json(struct debuginfo_store *objects, struct symbol_i
         json_out_array_end(&l.j);
         json_out_object_end(&l.j);
         return st ? st : buf_status(ret, err, "list of objects");
+}
+
+enum status debuginfo_show_json(struct debuginfo_store *objects, struct symbol_index *symbols, const struct build_id *id,
+                                struct buf *ret, struct error *err)
+{
+        struct lister l = { .symbols = symbols, .out = ret, .err = err };
+        char hex[BUILD_ID_HEX_MAX];
+        unsigned found = 0;
+
+        json_out_init(&l.j, ret);
+        json_out_object(&l.j, NULL);
+        json_out_array(&l.j, "objects");
+        for (unsigned kind = 0; kind < OBJECT_KIND_COUNT; kind++) {
+                struct stored_object object;
+                enum status st = debuginfo_store_stat(objects, id, kind, &object, err);
+
+                if (!st)
+                        st = put_object(&l, &object);
+                if (st && st != ST_NOT_FOUND)
+                        return st;
+                found += !st;
+        }
+        json_out_array_end(&l.j);
+        json_out_object_end(&l.j);
+        return found ? buf_status(ret, err, "the object")
+                     : error_set(err, ST_NOT_FOUND, "nothing is stored under build-id %s", build_id_hex(id, hex));
 }

@@ -15,4 +15,8 @@
 enum status debuginfo_list_json(struct debuginfo_store *objects, struct symbol_index *symbols, struct buf *ret,
                                 struct error *err) MUST_CHECK;
 
+/** The objects of one build-id, in the same shape. ST_NOT_FOUND when nothing is stored under it. */
+enum status debuginfo_show_json(struct debuginfo_store *objects, struct symbol_index *symbols, const struct build_id *id,
+                                struct buf *ret, struct error *err) MUST_CHECK;
+
 #endif

@@ -12,6 +12,7 @@
 #include "common/metrics.h"
 #include "server/elf_job.h"
 #include "server/id_set.h"
+#include "server/index_needs.h"
 #include "server/needs.h"
 #include "symbolizer/extract_worker.h"
 #include "symbolizer/index_load.h"
@@ -212,6 +213,11 @@ static void *run(void *arg)
                 id_set_remove(&ix->running, &id);
                 metric_set(&waiting, (int64_t)(ix->queue.count + ix->running.count));
                 pthread_cond_broadcast(&ix->work);
+                if (ix->options.done) {
+                        pthread_mutex_unlock(&ix->lock);
+                        ix->options.done(ix->options.context);
+                        pthread_mutex_lock(&ix->lock);
+                }
         }
         pthread_mutex_unlock(&ix->lock);
         return NULL;
@@ -226,27 +232,26 @@ static void enqueue(struct indexer *ix, const struct build_id *id)
         pthread_cond_signal(&ix->work);
 }
 
-static enum symbol_object_state state_of(struct indexer *ix, const struct build_id *id, struct symbol_object *object)
+static bool is_indexed(struct indexer *ix, const struct build_id *id)
 {
+        struct symbol_object object;
         struct symbol_view *view;
         enum status st = symbol_view_begin(ix->options.symbols, &view, NULL);
 
         if (st)
-                return OBJECT_ABSENT;
-        if (symbol_view_object(view, id, object, NULL))
-                object->state = OBJECT_ABSENT;
+                return false;
+        st = symbol_view_object(view, id, &object, NULL);
         symbol_view_end(view);
-        return object->state;
+        return !st && object.state == OBJECT_INDEXED;
 }
 
 void indexer_add(struct indexer *ix, const struct build_id *id)
 {
-        struct symbol_object object;
         struct build_id object_id;
         struct error err;
         bool taken = false;
 
-        if (state_of(ix, id, &object) != OBJECT_INDEXED)
+        if (!is_indexed(ix, id))
                 mark(ix, id, OBJECT_PENDING, "");
         pthread_mutex_lock(&ix->lock);
         enqueue(ix, id);
@@ -259,17 +264,23 @@ void indexer_add(struct indexer *ix, const struct build_id *id)
         pthread_mutex_unlock(&ix->lock);
 }
 
-/* Objects that were stored and not indexed, or indexed before what is stored now. */
-static enum status queue_stale(void *context, const struct stored_object *stored)
+static enum status queue_needed(void *context, const struct stored_object *stored)
 {
         struct indexer *ix = context;
-        struct symbol_object object = { 0 };
-        enum symbol_object_state state = state_of(ix, &stored->build_id, &object);
 
-        if (state == OBJECT_ABSENT || state == OBJECT_PENDING ||
-            (state == OBJECT_INDEXED && object.indexed_unix_s < stored->stored_unix_s))
+        if (index_needs(ix->options.symbols, stored))
                 enqueue(ix, &stored->build_id);
         return ST_OK;
+}
+
+bool indexer_holds(struct indexer *ix, const struct build_id *id)
+{
+        bool ret;
+
+        pthread_mutex_lock(&ix->lock);
+        ret = id_set_has(&ix->queue, id) || id_set_has(&ix->running, id);
+        pthread_mutex_unlock(&ix->lock);
+        return ret;
 }
 
 enum status indexer_start(const struct indexer_options *options, struct indexer **ret, struct error *err)
@@ -293,7 +304,7 @@ enum status indexer_start(const struct indexer_options *options, struct indexer 
         pthread_cond_init(&ix->work, NULL);
         st = ix->scratch_dir ? needs_load(&ix->needs, options->needs_path, err) : error_no_memory(err);
         if (!st)
-                st = debuginfo_store_list(options->objects, queue_stale, ix, err);
+                st = debuginfo_store_list(options->objects, queue_needed, ix, err);
         if (!st && ix->queue.count)
                 log_info("index", "%zu stored objects are not indexed yet", ix->queue.count);
         for (; !st && ix->thread_count < want; ix->thread_count++) {

@@ -24,6 +24,8 @@ struct indexer_options {
         const char *needs_path;          /* file that remembers who waits for a supplementary file */
         /* An object is missing that another one needs. May be NULL. */
         void (*wanted)(void *context, const struct build_id *id);
+        /* One object less waits. May be NULL. */
+        void (*done)(void *context);
         void *context;
 };
 
@@ -31,6 +33,9 @@ struct indexer_options {
 enum status indexer_start(const struct indexer_options *options, struct indexer **ret, struct error *err) MUST_CHECK;
 /** Kills what runs; it is done again at the next start. NULL is allowed. */
 void indexer_stop(struct indexer *ix);
+
+/** Does it wait, or is it being read? */
+bool indexer_holds(struct indexer *ix, const struct build_id *id);
 
 /** Something is stored under this build-id: index it. */
 void indexer_add(struct indexer *ix, const struct build_id *id);

@@ -57,6 +57,18 @@ uint64_t json_in_uint(struct json_object *o, const char *key, uint64_t absent_va
         return json_object_get_uint64(v);
 }
 
+bool json_in_bool(struct json_object *o, const char *key, bool *ret)
+{
+        struct json_object *v;
+
+        if (!json_object_object_get_ex(o, key, &v))
+                return true;
+        if (!json_object_is_type(v, json_type_boolean))
+                return false;
+        *ret = json_object_get_boolean(v);
+        return true;
+}
+
 struct json_object *json_in_array(struct json_object *o, const char *key)
 {
         struct json_object *v;

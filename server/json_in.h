@@ -7,6 +7,7 @@
  * JSON request bodies: strict, with a bound on depth. json-c stays behind this
  * page, since its names and those of common/json_out.h are the same.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,8 @@ void json_in_free(struct json_object *o);
 const char *json_in_str(struct json_object *o, const char *key);
 /** A member that is a whole number not below 0, or text of one; absent_value when absent; UINT64_MAX for anything else. */
 uint64_t json_in_uint(struct json_object *o, const char *key, uint64_t absent_value);
+/** A member that is true or false into ret; absent leaves it. False when it is anything else. */
+bool json_in_bool(struct json_object *o, const char *key, bool *ret);
 /** A member that is an array, or NULL. Borrowed. */
 struct json_object *json_in_array(struct json_object *o, const char *key);
 size_t json_in_array_size(struct json_object *array);

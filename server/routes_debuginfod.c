@@ -36,16 +36,31 @@ static void answer_transient(struct http_request *req, const struct error *err)
         http_reset(req);
 }
 
+/* A use that cannot be noted is no reason to refuse the object. */
+static void note_use(struct server *s, const struct build_id *id, enum object_kind kind)
+{
+        const struct object_name name = { *id, kind };
+        struct error err;
+
+        if (!s->options->read_only && debuginfo_store_used(s->objects, &name, 1, &err))
+                log_warn("debuginfod", "cannot note a use: %s", err.text);
+}
+
 /* Open what is stored, or have it fetched. ST_NOT_FOUND is definite. */
 static enum status open_object(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
                                struct object_reader **ret, struct stored_object *object, struct error *err)
 {
         enum status st = s->objects ? object_reader_open(s->objects, id, kind, ret, object, err) : ST_NOT_FOUND;
 
-        if (st != ST_NOT_FOUND || !s->federation)
-                return st;
-        st = federation_fetch(s->federation, id, kind, http_header(req, "X-Forwarded-For"), http_server_stopping(req), err);
-        return st ? st : object_reader_open(s->objects, id, kind, ret, object, err);
+        if (st == ST_NOT_FOUND && s->federation) {
+                st = federation_fetch(s->federation, id, kind, http_header(req, "X-Forwarded-For"), http_server_stopping(req),
+                                      err);
+                if (!st)
+                        st = object_reader_open(s->objects, id, kind, ret, object, err);
+        }
+        if (!st)
+                note_use(s, id, kind);
+        return st;
 }
 
 /* False, with the answer made, when the client wants nothing this large. */

@@ -16,7 +16,14 @@ static struct metric broken_objects = METRIC_COUNTER("cairn_uploads_total", "Upl
 
 /* ---- ask ---- */
 
-static enum status want_file(struct server *s, struct json_object *file, struct json_out *out, struct error *err)
+/* Objects that are there already are in use, where somebody asks. */
+struct stored_names {
+        struct object_name *items; /* room for all that are asked for */
+        size_t count;
+};
+
+static enum status want_file(struct server *s, struct json_object *file, struct json_out *out, struct stored_names *stored,
+                             struct error *err)
 {
         const char *id_text = json_in_str(file, "build_id"), *kind_text = json_in_str(file, "kind");
         const char *quality_text = json_in_str(file, "quality"), *reason = "unsupported_kind";
@@ -39,6 +46,8 @@ static enum status want_file(struct server *s, struct json_object *file, struct 
 
                 if (st)
                         return st;
+                if (!wanted)
+                        stored->items[stored->count++] = (struct object_name){ id, kind };
         }
         json_out_object(out, NULL);
         json_out_str(out, "build_id", id_text);
@@ -52,6 +61,8 @@ static enum status want_file(struct server *s, struct json_object *file, struct 
 static enum status want_files(struct server *s, struct json_object *request, struct buf *body, struct error *err)
 {
         struct json_object *files = json_in_array(request, "files");
+        _cleanup_free_ struct object_name *names = NULL;
+        struct stored_names stored;
         struct json_out out;
         enum status st = ST_OK;
 
@@ -59,18 +70,22 @@ static enum status want_files(struct server *s, struct json_object *request, str
                 return error_set(err, ST_BAD_DATA, "the body has no array 'files'");
         if (json_in_array_size(files) > LIMIT_WANT_FILES)
                 return error_set(err, ST_TOO_BIG, "'files' has more than %d entries; ask in several requests", LIMIT_WANT_FILES);
+        names = calloc(json_in_array_size(files) + 1, sizeof *names);
+        if (!names)
+                return error_no_memory(err);
+        stored = (struct stored_names){ .items = names };
         json_out_init(&out, body);
         json_out_object(&out, NULL);
         json_out_array(&out, "files");
         for (size_t i = 0; !st && i < json_in_array_size(files); i++) {
                 struct json_object *file = json_in_array_object(files, i);
 
-                st = file ? want_file(s, file, &out, err)
+                st = file ? want_file(s, file, &out, &stored, err)
                           : error_set(err, ST_BAD_DATA, "'files' holds something that is no object");
         }
         json_out_array_end(&out);
         json_out_object_end(&out);
-        return st;
+        return st ? st : debuginfo_store_used(s->objects, stored.items, stored.count, err);
 }
 
 static void want(struct http_request *req, void *context)
@@ -134,11 +149,17 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
         const char *encoding = http_header(req, "Content-Encoding"), *force = http_query(req, "force");
         const char *kind = http_path_part(req, "kind");
 
-        *claim = (struct object_claim){ .source = SOURCE_UPLOAD, .name = http_query(req, "name") };
+        *claim = (struct object_claim){ .source = SOURCE_UPLOAD, .name = http_query(req, "name"),
+                                        .label = http_query(req, "label") };
         if (!route_build_id(req, &claim->build_id))
                 return false;
         if (!object_kind_parse(kind, &claim->kind)) {
                 http_fail_code(req, 400, "unsupported_kind", "'%.40s' is not taken here; send debuginfo or executable", kind);
+                return false;
+        }
+        if (claim->label && !object_label_valid(claim->label)) {
+                http_fail_code(req, 400, "usage", "'%.80s' is no label: at most %d letters, digits and ._-/:@+", claim->label,
+                               OBJECT_LABEL_SIZE - 1);
                 return false;
         }
         if (!size || !parse_uint(size, &claim->size_bytes) || claim->size_bytes == 0 || !sha || !sha256_parse(sha, claim->sha256)) {
@@ -222,6 +243,7 @@ static void send_end(struct http_request *req, void *context)
         log_info("upload", "%s: %s of %llu bytes stored, %s", http_path_part(req, "id"), object_kind_name(object.kind),
                  (unsigned long long)object.size_bytes, symbol_quality_name(object.quality));
         indexer_add(s->indexer, &object.build_id);
+        collector_arrived(s->collector, object.stored_bytes);
         http_respond(req, 201, "application/json", stored_text, sizeof stored_text - 1);
 }
 

@@ -2,15 +2,14 @@
 #include "server/server.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "server/data_lock.h"
 #include "server/listen.h"
 #include "server/server_internal.h"
 
@@ -42,12 +41,15 @@ static void indexing_wants(void *context, const struct build_id *id)
 static void object_arrived(void *context, const struct stored_object *object)
 {
         struct server *s = context;
+        struct collector *collector = atomic_load(&s->collector);
         char hex[BUILD_ID_HEX_MAX];
 
         log_info("federation", "%s: %s of %llu bytes came from an upstream", build_id_hex(&object->build_id, hex),
                  object_kind_name(object->kind), (unsigned long long)object->size_bytes);
         if (s->indexer)
                 indexer_add(s->indexer, &object->build_id);
+        if (collector)
+                collector_arrived(collector, object->stored_bytes);
 }
 
 static void object_failed(void *context, const struct build_id *id, const struct error *why)
@@ -58,18 +60,16 @@ static void object_failed(void *context, const struct build_id *id, const struct
         log_warn("federation", "%s: %s, asking again later", build_id_hex(id, hex), why->text);
 }
 
-/* ---- opening ---- */
-
-static enum status lock_dir(struct server *s, const char *path, struct error *err)
+static void object_indexed(void *context)
 {
-        s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-        if (s->lock_fd < 0)
-                return error_os(err, errno, "cannot open '%s'", path);
-        if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
-                return error_set(err, ST_BUSY, "another service has '%s' open; use --read-only beside it, or another --data",
-                                 s->options->dir);
-        return ST_OK;
+        struct server *s = context;
+        struct collector *collector = atomic_load(&s->collector);
+
+        if (collector)
+                collector_indexed(collector);
 }
+
+/* ---- opening ---- */
 
 static enum status open_profiles(struct server *s, const char *dir, struct error *err)
 {
@@ -98,19 +98,19 @@ static enum status open_stores(struct server *s, struct error *err)
 {
         const char *dir = s->options->dir;
         bool read_only = s->options->read_only;
-        _cleanup_free_ char *lock = path_join(dir, "lock"), *index = path_join(dir, "index");
+        _cleanup_free_ char *index = path_join(dir, "index");
         _cleanup_free_ char *objects = path_join(dir, "debuginfo"), *profiles = path_join(dir, "profiles");
         enum status st = ST_OK;
 
         s->scratch_dir = path_join(dir, "tmp");
         s->tables_dir = path_join(dir, "profiles/tables");
         s->symbol_texts = text_cache_create();
-        if (!lock || !index || !objects || !profiles || !s->scratch_dir || !s->tables_dir || !s->symbol_texts)
+        if (!index || !objects || !profiles || !s->scratch_dir || !s->tables_dir || !s->symbol_texts)
                 return error_no_memory(err);
         if (!read_only) {
                 st = file_make_dirs(s->scratch_dir, err);
                 if (!st)
-                        st = lock_dir(s, lock, err);
+                        st = data_lock(dir, &s->lock_fd, err);
         }
         if (!st)
                 st = missing_is_fine(s, symbol_index_open(index, read_only, &s->symbols, err), err);
@@ -129,11 +129,22 @@ static enum status start_pipeline(struct server *s, struct error *err)
         _cleanup_free_ char *queue = path_join(s->options->dir, "heal-queue");
         _cleanup_free_ char *needs = path_join(s->options->dir, "supplement-needs");
         struct indexer_options o = { .objects = s->objects, .symbols = s->symbols, .scratch_dir = s->scratch_dir,
-                                     .needs_path = needs, .wanted = indexing_wants, .context = s };
+                                     .needs_path = needs, .wanted = indexing_wants, .done = object_indexed,
+                                     .context = s };
+        struct collector *collector;
+        struct collector_options c = { .objects = s->objects, .symbols = s->symbols,
+                                             .rules = s->options->retention, .rule_count = s->options->retention_count };
         enum status st = queue && needs ? healer_start(s->profiles, queue, &s->healer, err) : error_no_memory(err);
 
         o.healer = s->healer;
-        return st ? st : indexer_start(&o, &s->indexer, err);
+        if (!st)
+                st = indexer_start(&o, &s->indexer, err);
+        c.indexer = s->indexer;
+        if (!st)
+                st = collector_start(&c, &collector, err);
+        if (!st)
+                atomic_store(&s->collector, collector);
+        return st;
 }
 
 static enum status start_federation(struct server *s, struct error *err)
@@ -178,7 +189,9 @@ static void close_all(struct server *s)
         pthread_mutex_unlock(&s->federation_lock);
         if (federation)
                 federation_stop(federation);
+        collector_stop(s->collector);
         indexer_stop(s->indexer);
+        collector_destroy(s->collector);
         healer_stop(s->healer);
         if (s->profiles && !s->options->read_only && profile_store_flush(s->profiles, &err))
                 log_error("serve", "%s; what is queued stays queued", err.text);

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/error.h"
+#include "debuginfo-store/retention.h"
 
 struct server_options {
         const char *dir;
@@ -26,6 +26,8 @@ struct server_options {
         size_t upstream_count;
         const char *const *cors_origins; /* whose pages may read answers of /symbolicate/v5; "*" all */
         size_t cors_origin_count;
+        const struct retention_rule *retention;
+        size_t retention_count;
         uint64_t flush_interval_ms;    /* 0: default */
         bool read_only;
 };

@@ -9,6 +9,7 @@
 #include "debuginfo-store/federation.h"
 #include "http/server.h"
 #include "profile-store/store.h"
+#include "server/collector.h"
 #include "server/healer.h"
 #include "server/indexer.h"
 #include "server/server.h"
@@ -30,8 +31,9 @@ struct server {
         pthread_mutex_t federation_lock; /* federation comes after, and goes before, the threads that wish for objects */
         struct federation *federation;   /* NULL without upstreams */
         struct wishes *wishes;           /* NULL as well */
-        struct healer *healer;           /* NULL when read-only, as is the indexer */
+        struct healer *healer;           /* NULL when read-only, as are the next two */
         struct indexer *indexer;
+        _Atomic(struct collector *) collector; /* the indexer tells it what it did, and it asks the indexer */
         struct http_server *http;
         struct http_route *routes;
         atomic_bool ready;
@@ -45,7 +47,7 @@ struct route_table {
 #define ROUTE_TABLE(items) { (items), sizeof(items) / sizeof *(items) }
 
 extern const struct route_table status_routes, ingest_routes, pprof_routes, upload_routes, debuginfod_routes,
-        debuginfo_routes, table_routes, symbolize_routes, symbolicate_routes, query_routes, why_routes;
+        debuginfo_routes, upkeep_routes, table_routes, symbolize_routes, symbolicate_routes, query_routes, why_routes;
 
 /** All routes; in a read-only service those that change something answer 403. Owned by the caller, free(). */
 enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err) MUST_CHECK;

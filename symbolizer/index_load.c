@@ -350,14 +350,13 @@ static enum status load_new(struct load *l, struct error *err)
         return switch_over(l, err);
 }
 
-/* Better symbols are in use already: at most the mark goes back to "indexed". */
+/* Better symbols are in use already: the mark goes back to "indexed", and what was stored until now has been read. */
 static enum status keep_old(struct load *l, struct error *err)
 {
         enum status st;
 
-        if (l->old.state == OBJECT_INDEXED)
-                return ST_OK;
         l->old.state = OBJECT_INDEXED;
+        l->old.indexed_unix_s = wall_clock_ns() / 1000000000;
         memset(l->old.reason, 0, sizeof l->old.reason);
         st = index_object_put(&l->w, &l->table->build_id, &l->old, NULL, 0, err);
         return st ? st : index_write_commit(&l->w, err);

@@ -34,7 +34,8 @@ static const struct usage usage = {
 
 struct command_options {
         const char *server, *token_file;
-        bool json, dry_run, force, executables;
+        struct send_options how;
+        bool json, dry_run, executables;
         uint64_t jobs;
 };
 
@@ -126,12 +127,12 @@ static enum status run(const struct command_options *o, struct finding *f, char 
         http.token = token;
         f->list.executables = o->executables;
         st = find_all(f, paths, count, err);
-        if (!st && !o->force && f->list.count)
+        if (!st && !o->how.force && f->list.count)
                 st = ask(&http, &f->list, err);
-        for (size_t i = 0; !st && o->force && i < f->list.count; i++)
+        for (size_t i = 0; !st && o->how.force && i < f->list.count; i++)
                 f->list.items[i].state = UPLOAD_WANTED;
         if (!st && !o->dry_run)
-                st = send_all(&http, &f->list, (unsigned)o->jobs, o->force, &f->report, err);
+                st = send_all(&http, &f->list, (unsigned)o->jobs, &o->how, &f->report, err);
         if (st)
                 return st;
         if (o->json)
@@ -150,7 +151,8 @@ static enum status parse(struct command_options *o, int *argc, char ***argv, str
                 OPTION_FLAG("executables", 0, &o->executables,
                             "send whole executables too, for gdb and debuginfod clients"),
                 OPTION_FLAG("dry-run", 'n', &o->dry_run, "ask the service, send nothing"),
-                OPTION_FLAG("force", 0, &o->force, "send without asking, and replace what is there"),
+                OPTION_FLAG("force", 0, &o->how.force, "send without asking, and replace what is there"),
+                OPTION_STRING("label", 0, "LABEL", &o->how.label, "what this belongs to, for the service's retention rules: release"),
                 OPTION_UINT("jobs", 'j', "N", &o->jobs, "files in flight at a time (default 4)"),
                 OPTION_FLAG("json", 0, &o->json, "print the result as JSON on stdout"),
                 OPTION_END,

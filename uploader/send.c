@@ -168,19 +168,23 @@ static enum status open_content(const struct upload_item *item, int *fd_ret, uin
         return st;
 }
 
-static enum status make_path(const struct upload_item *item, bool force, struct buf *to, struct error *err)
+static enum status make_path(const struct upload_item *item, const struct send_options *o, struct buf *to, struct error *err)
 {
         char hex[BUILD_ID_HEX_MAX];
 
         buf_printf(to, "/api/v1/debuginfo/%s/%s?quality=%s&name=", build_id_hex(&item->build_id, hex),
                    upload_kind_name(item->kind), symbol_quality_name(item->quality));
         http_client_escape(to, path_base(item->path));
-        if (force)
+        if (o->force)
                 buf_append_str(to, "&force=1");
+        if (o->label) {
+                buf_append_str(to, "&label=");
+                http_client_escape(to, o->label);
+        }
         return buf_cstr(to) ? ST_OK : buf_status(to, err, "file name");
 }
 
-static enum status put(struct http_client *client, struct upload_item *item, bool force, struct packer *p,
+static enum status put(struct http_client *client, struct upload_item *item, const struct send_options *o, struct packer *p,
                        const uint8_t digest[static SHA256_BYTES], struct error *err)
 {
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
@@ -194,7 +198,7 @@ static enum status put(struct http_client *client, struct upload_item *item, boo
         enum status st;
 
         buf_init(&path, KiB(8));
-        st = make_path(item, force, &path, err);
+        st = make_path(item, o, &path, err);
         if (st)
                 return st;
         q.path = buf_cstr(&path);
@@ -214,7 +218,7 @@ static enum status put(struct http_client *client, struct upload_item *item, boo
         return st;
 }
 
-enum status send_item(struct http_client *client, struct upload_item *item, bool force, _Atomic uint64_t *moved,
+enum status send_item(struct http_client *client, struct upload_item *item, const struct send_options *o, _Atomic uint64_t *moved,
                       const atomic_bool *stop, struct error *err)
 {
         _cleanup_close_ int fd = -1;
@@ -229,7 +233,7 @@ enum status send_item(struct http_client *client, struct upload_item *item, bool
                 st = packer_init(&packer, fd, size, moved, err);
         if (!st) {
                 item->size_bytes = size;
-                st = put(client, item, force, &packer, digest, err);
+                st = put(client, item, o, &packer, digest, err);
                 packer_deinit(&packer);
         }
         return st;

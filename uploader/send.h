@@ -13,12 +13,17 @@
 #include "http/client.h"
 #include "uploader/upload_list.h"
 
+struct send_options {
+        bool force;        /* replace what is as good or better */
+        const char *label; /* kept with each object, debuginfo-store/store.h; NULL none */
+};
+
 /**
  * Send one item and set its state, sizes and reason.
  * @param moved counts unpacked bytes as they go, for progress; may be NULL.
  * @param stop  once true, the work before the request ends too; may be NULL.
  */
-enum status send_item(struct http_client *client, struct upload_item *item, bool force, _Atomic uint64_t *moved,
+enum status send_item(struct http_client *client, struct upload_item *item, const struct send_options *o, _Atomic uint64_t *moved,
                       const atomic_bool *stop, struct error *err) MUST_CHECK;
 
 #endif

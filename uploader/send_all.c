@@ -8,7 +8,7 @@
 struct crew {
         struct upload_list *list;
         struct report *report;
-        bool force;
+        const struct send_options *options;
         const atomic_bool *stop;
         atomic_size_t next; /* item to look at */
         atomic_uint failures_in_a_row;
@@ -48,7 +48,7 @@ static void *work(void *context)
                 item = &c->list->items[i];
                 if (item->state != UPLOAD_WANTED)
                         continue;
-                st = send_item(w->client, item, c->force, &c->report->moved, c->stop, &err);
+                st = send_item(w->client, item, c->options, &c->report->moved, c->stop, &err);
                 if (st) {
                         item->state = UPLOAD_FAILED;
                         item->failure = st;
@@ -92,12 +92,12 @@ static void wait_for_all(struct crew *c)
         pthread_mutex_unlock(&c->lock);
 }
 
-enum status send_all(const struct http_client_options *options, struct upload_list *list, unsigned jobs, bool force,
+enum status send_all(const struct http_client_options *options, struct upload_list *list, unsigned jobs, const struct send_options *how,
                      struct report *report, struct error *err)
 {
         struct crew crew = { .list = list,
                              .report = report,
-                             .force = force,
+                             .options = how,
                              .stop = options->stop,
                              .lock = PTHREAD_MUTEX_INITIALIZER,
                              .ended = PTHREAD_COND_INITIALIZER };

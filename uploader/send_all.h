@@ -8,6 +8,7 @@
  */
 #include "http/client.h"
 #include "uploader/report.h"
+#include "uploader/send.h"
 #include "uploader/upload_list.h"
 
 #define SEND_JOBS_MAX 64
@@ -19,7 +20,7 @@
  * stays untried.
  * @param options for the clients, one per job; options->stop ends early.
  */
-enum status send_all(const struct http_client_options *options, struct upload_list *list, unsigned jobs, bool force,
+enum status send_all(const struct http_client_options *options, struct upload_list *list, unsigned jobs, const struct send_options *how,
                      struct report *report, struct error *err) MUST_CHECK;
 
 #endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/collector.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/metrics.h"
+#include "server/index_needs.h"
+
+#define INTERVAL_S 3600
+#define PAUSE_S 1 /* between two collections at least: each looks at every record */
+
+static struct metric objects = METRIC_GAUGE("cairn_debuginfo_objects", "Stored objects, as last counted.", "");
+static struct metric bytes = METRIC_GAUGE("cairn_debuginfo_stored_bytes", "What they take on disk.", "");
+static struct metric removed[GC_REASON_COUNT] = {
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects that a retention rule gave up.", "reason=\"age\""),
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects that a retention rule gave up.", "reason=\"unused\""),
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects that a retention rule gave up.", "reason=\"size\""),
+};
+static struct metric removed_bytes = METRIC_COUNTER("cairn_debuginfo_removed_bytes_total", "What they took on disk.", "");
+static struct metric failures = METRIC_COUNTER("cairn_debuginfo_collections_failed_total", "Collections that failed.", "");
+
+struct collector {
+        struct collector_options options;
+        uint64_t enough_bytes; /* that arrived, to look again */
+        pthread_mutex_t lock;
+        pthread_cond_t wake;
+        uint64_t arrived_bytes;
+        bool waits_for_index; /* the last collection would have removed more, had it been indexed */
+        bool was_indexed;     /* something since */
+        bool stop;
+        pthread_t thread;
+};
+
+/* An object that was replaced by a better one is in the index, and yet it waits. */
+static bool is_needed(void *context, const struct stored_object *object)
+{
+        struct collector *c = context;
+
+        return index_needs(c->options.symbols, object) || indexer_holds(c->options.indexer, &object->build_id);
+}
+
+struct gc_options collector_gc_options(struct collector *c, const struct retention_rule *rules, size_t rule_count)
+{
+        return (struct gc_options){ .rules = rules ? rules : c->options.rules,
+                                    .rule_count = rules ? rule_count : c->options.rule_count,
+                                    .now_unix_s = wall_clock_ns() / 1000000000,
+                                    .needed = is_needed,
+                                    .context = c };
+}
+
+void collector_count(const struct gc_result *r)
+{
+        metric_set(&objects, (int64_t)r->objects);
+        metric_set(&bytes, (int64_t)r->bytes);
+        for (unsigned i = 0; i < GC_REASON_COUNT; i++)
+                metric_add(&removed[i], (int64_t)r->removed[i]);
+        metric_add(&removed_bytes, (int64_t)r->removed_bytes);
+}
+
+/* Whether it left something that has to be indexed first. */
+static bool collect(struct collector *c)
+{
+        struct gc_options o = collector_gc_options(c, NULL, 0);
+        struct gc_result r;
+        struct error err;
+        uint64_t count = 0;
+
+        if (debuginfo_store_gc(c->options.objects, &o, &r, &err)) {
+                metric_add(&failures, 1);
+                log_error("debuginfo", "cannot collect what is past its retention: %s; trying again within the hour", err.text);
+                return false;
+        }
+        collector_count(&r);
+        for (unsigned i = 0; i < GC_REASON_COUNT; i++)
+                count += r.removed[i];
+        if (count || r.strays)
+                log_info("debuginfo", "removed %" PRIu64 " objects of %" PRIu64 " bytes by the retention rules and %" PRIu64
+                         " files that no record names; %" PRIu64 " objects of %" PRIu64 " bytes stay",
+                         count, r.removed_bytes, r.strays, r.objects, r.bytes);
+        return r.needed;
+}
+
+/* Called with the lock held. False when the service stops. */
+static bool wait_until(struct collector *c, unsigned seconds, bool for_work)
+{
+        struct timespec until;
+
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += seconds;
+        while (!c->stop && !(for_work && (c->arrived_bytes >= c->enough_bytes || (c->waits_for_index && c->was_indexed))) &&
+               pthread_cond_timedwait(&c->wake, &c->lock, &until) == 0)
+                ;
+        return !c->stop;
+}
+
+static void *run(void *arg)
+{
+        struct collector *c = arg;
+        bool waits;
+
+        pthread_mutex_lock(&c->lock);
+        do {
+                c->arrived_bytes = 0;
+                c->was_indexed = false;
+                pthread_mutex_unlock(&c->lock);
+                waits = collect(c);
+                pthread_mutex_lock(&c->lock);
+                c->waits_for_index = waits;
+        } while (wait_until(c, PAUSE_S, false) && wait_until(c, INTERVAL_S, true));
+        pthread_mutex_unlock(&c->lock);
+        return NULL;
+}
+
+enum status collector_start(const struct collector_options *options, struct collector **ret, struct error *err)
+{
+        struct collector *c = calloc(1, sizeof *c);
+        int failed;
+
+        if (!c)
+                return error_no_memory(err);
+        c->options = *options;
+        c->enough_bytes = UINT64_MAX;
+        for (size_t i = 0; i < options->rule_count; i++)
+                if (options->rules[i].size_bytes && options->rules[i].size_bytes / 100 < c->enough_bytes)
+                        c->enough_bytes = options->rules[i].size_bytes / 100;
+        pthread_mutex_init(&c->lock, NULL);
+        pthread_cond_init(&c->wake, NULL);
+        for (unsigned i = 0; i < GC_REASON_COUNT; i++)
+                metric_register(&removed[i]);
+        failed = pthread_create(&c->thread, NULL, run, c);
+        if (failed) {
+                pthread_cond_destroy(&c->wake);
+                pthread_mutex_destroy(&c->lock);
+                free(c);
+                return error_os(err, failed, "cannot start a thread");
+        }
+        pthread_setname_np(c->thread, "collector");
+        *ret = c;
+        return ST_OK;
+}
+
+void collector_stop(struct collector *c)
+{
+        if (!c)
+                return;
+        pthread_mutex_lock(&c->lock);
+        c->stop = true;
+        pthread_cond_broadcast(&c->wake);
+        pthread_mutex_unlock(&c->lock);
+        pthread_join(c->thread, NULL);
+}
+
+void collector_destroy(struct collector *c)
+{
+        if (!c)
+                return;
+        pthread_cond_destroy(&c->wake);
+        pthread_mutex_destroy(&c->lock);
+        free(c);
+}
+
+void collector_arrived(struct collector *c, uint64_t stored_bytes)
+{
+        pthread_mutex_lock(&c->lock);
+        c->arrived_bytes += stored_bytes;
+        if (c->arrived_bytes >= c->enough_bytes)
+                pthread_cond_signal(&c->wake);
+        pthread_mutex_unlock(&c->lock);
+}
+
+void collector_indexed(struct collector *c)
+{
+        pthread_mutex_lock(&c->lock);
+        c->was_indexed = true;
+        if (c->waits_for_index)
+                pthread_cond_signal(&c->wake);
+        pthread_mutex_unlock(&c->lock);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/data_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+
+enum status data_lock(const char *dir, int *ret, struct error *err)
+{
+        _cleanup_free_ char *path = path_join(dir, "lock");
+        _cleanup_close_ int fd = -1;
+
+        if (!path)
+                return error_no_memory(err);
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (fd < 0)
+                return error_os(err, errno, "cannot open '%s'", path);
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return error_set(err, ST_BUSY, "a service has '%s' open: ask that one (--server), or read beside it "
+                                 "(--read-only), or take another --data", dir);
+        *ret = steal_fd(&fd);
+        return ST_OK;
+}

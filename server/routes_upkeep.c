@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking after stored objects: one of them, its pin, its removal, and collecting what is past its retention. */
+#include <string.h>
+
+#include "server/debuginfo_list.h"
+#include "server/gc_answer.h"
+#include "server/json_in.h"
+#include "server/server_internal.h"
+
+static void show(struct http_request *req, void *context)
+{
+        struct server *s = context;
+        struct build_id id;
+        struct buf body;
+        struct error err;
+        enum status st;
+
+        if (!route_build_id(req, &id))
+                return;
+        buf_init(&body, MiB(1));
+        st = s->objects ? debuginfo_show_json(s->objects, s->symbols, &id, &body, &err)
+                        : error_set(&err, ST_NOT_FOUND, "this service has no objects");
+        if (!st) {
+                respond_json(req, &body);
+                return;
+        }
+        buf_deinit(&body);
+        http_fail(req, st, &err);
+}
+
+static bool route_object(struct http_request *req, struct build_id *id, enum object_kind *kind)
+{
+        const char *name = http_path_part(req, "kind");
+
+        if (!route_build_id(req, id))
+                return false;
+        if (object_kind_parse(name, kind))
+                return true;
+        http_fail_code(req, 400, "unsupported_kind", "'%.40s' is no kind: debuginfo or executable", name);
+        return false;
+}
+
+static void answer(struct http_request *req, enum status st, const struct error *err, const char *text)
+{
+        if (st)
+                http_fail(req, st, err);
+        else
+                http_respond(req, 200, "application/json", text, strlen(text));
+}
+
+static void pin(struct http_request *req, void *context)
+{
+        struct server *s = context;
+        bool pinned = strcmp(http_method(req), "PUT") == 0;
+        enum object_kind kind;
+        struct build_id id;
+        struct error err;
+
+        if (route_object(req, &id, &kind))
+                answer(req, debuginfo_store_pin(s->objects, &id, kind, pinned, &err), &err,
+                       pinned ? "{\"pinned\":true}\n" : "{\"pinned\":false}\n");
+}
+
+static void delete(struct http_request *req, void *context)
+{
+        struct server *s = context;
+        char hex[BUILD_ID_HEX_MAX];
+        enum object_kind kind;
+        struct build_id id;
+        struct error err;
+        enum status st;
+
+        if (!route_object(req, &id, &kind))
+                return;
+        st = debuginfo_store_remove(s->objects, &id, kind, &err);
+        if (!st)
+                log_info("debuginfo", "%s: %s removed on request of %s", build_id_hex(&id, hex), object_kind_name(kind),
+                         http_peer(req));
+        answer(req, st, &err, "{\"state\":\"removed\"}\n");
+}
+
+/* {"dry_run": true, "rules": ["..."]}, both optional, as is the whole body. */
+static enum status read_request(struct http_request *req, struct retention_rule *rules, size_t *count, bool *has_rules,
+                                bool *dry_run, struct error *err)
+{
+        struct json_object *request, *list;
+        const uint8_t *data;
+        size_t n;
+        enum status st;
+
+        *count = 0;
+        *dry_run = *has_rules = false;
+        data = http_body(req, &n);
+        if (n == 0)
+                return ST_OK;
+        st = json_in_parse(data, n, &request, err);
+        if (st)
+                return st;
+        if (!json_in_bool(request, "dry_run", dry_run))
+                st = error_set(err, ST_BAD_DATA, "'dry_run' is neither true nor false");
+        list = json_in_array(request, "rules");
+        *has_rules = list != NULL;
+        if (!st && list && json_in_array_size(list) > RETENTION_RULES_MAX)
+                st = error_set(err, ST_TOO_BIG, "'rules' has more than %d entries", RETENTION_RULES_MAX);
+        for (size_t i = 0; !st && list && i < json_in_array_size(list); i++) {
+                const char *text = json_in_array_str(list, i);
+
+                st = text ? retention_rule_parse(text, &rules[(*count)++], err)
+                          : error_set(err, ST_BAD_DATA, "'rules' holds something that is no text");
+        }
+        json_in_free(request);
+        return st;
+}
+
+static void gc(struct http_request *req, void *context)
+{
+        struct retention_rule rules[RETENTION_RULES_MAX];
+        struct server *s = context;
+        struct gc_options o;
+        struct gc_result r;
+        bool dry_run, has_rules;
+        size_t count;
+        struct buf body;
+        struct error err;
+        enum status st = read_request(req, rules, &count, &has_rules, &dry_run, &err);
+
+        if (st) {
+                http_fail(req, st, &err);
+                return;
+        }
+        o = collector_gc_options(s->collector, has_rules ? rules : NULL, count);
+        o.dry_run = dry_run;
+        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        st = gc_answer(s->objects, &o, &r, &body, &err);
+        if (!dry_run)
+                collector_count(&r);
+        if (!st) {
+                respond_json(req, &body);
+                return;
+        }
+        buf_deinit(&body);
+        http_fail(req, st, &err);
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/api/v1/debuginfo/{id}", .scope = SCOPE_READ, .handle = show },
+        { .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin },
+        { .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin },
+        { .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_ADMIN, .handle = delete },
+        { .method = "POST", .path = "/api/v1/debuginfo/gc", .scope = SCOPE_ADMIN, .max_body = LIMIT_HTTP_JSON_BYTES,
+          .handle = gc, .slow = true },
+};
+const struct route_table upkeep_routes = ROUTE_TABLE(routes);

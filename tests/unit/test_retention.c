@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "debuginfo-store/gc.h"
+#include "debuginfo-store/record.h"
+#include "debuginfo-store/store_internal.h"
+#include "tests/support/suite.h"
+
+#define DAY 86400
+#define NOW (1000 * DAY)
+
+static char dir[] = "/tmp/cairn-retention-XXXXXX";
+static struct debuginfo_store *store;
+
+static void setup(void)
+{
+        struct error err;
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
+}
+
+static void teardown(void)
+{
+        debuginfo_store_close(store);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+/* An object and its file, without the verification that this is not about. */
+static struct stored_object put(uint8_t number, unsigned days_old, unsigned days_unused, uint64_t bytes, const char *label)
+{
+        struct stored_object o = { .kind = OBJECT_DEBUGINFO, .quality = QUALITY_DWARF, .stored_bytes = bytes,
+                                   .stored_unix_s = NOW - (int64_t)days_old * DAY,
+                                   .used_unix_s = NOW - (int64_t)days_unused * DAY };
+        _cleanup_free_ char *path = NULL, *parent = NULL;
+        struct error err;
+
+        build_id_from_bytes(&o.build_id, (const uint8_t[20]){ number, 1, 2 }, 20);
+        o.sha256[0] = number;
+        snprintf(o.label, sizeof o.label, "%s", label);
+        path = object_path(store, &o);
+        parent = strndup(path, (size_t)(path_base(path) - path));
+        ck_assert_int_eq(file_make_dirs(parent, &err), ST_OK);
+        ck_assert_int_eq(file_write_durable(path, "x", 1, &err), ST_OK);
+        ck_assert_int_eq(meta_put(store->meta, &o, &err), ST_OK);
+        return o;
+}
+
+static bool is_there(const struct stored_object *o)
+{
+        struct stored_object found;
+        _cleanup_free_ char *path = object_path(store, o);
+        bool record = debuginfo_store_stat(store, &o->build_id, o->kind, &found, NULL) == ST_OK;
+
+        ck_assert_int_eq(access(path, F_OK) == 0, record); /* the two go together */
+        return record;
+}
+
+static struct gc_result collect_with(struct gc_options o, const char *const *texts, size_t count)
+{
+        struct retention_rule rules[RETENTION_RULES_MAX];
+        struct gc_result r;
+        struct error err = { 0 };
+
+        ck_assert_msg(retention_rules_parse(texts, count, rules, &err) == ST_OK, "%s", err.text);
+        o.rules = rules;
+        o.rule_count = count;
+        o.now_unix_s = NOW;
+        ck_assert_msg(debuginfo_store_gc(store, &o, &r, &err) == ST_OK, "%s", err.text);
+        return r;
+}
+#define collect(...) collect_with((struct gc_options){ 0 }, (const char *const[]){ __VA_ARGS__ }, \
+                                  sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(const char *))
+
+START_TEST(age_and_last_use_end_an_object_and_no_sooner)
+{
+        struct stored_object old = put(1, 91, 0, 10, ""), fresh = put(2, 90, 29, 10, ""), unused = put(3, 89, 31, 10, "");
+        struct gc_result r = collect("age=90d,unused=30d");
+
+        ck_assert(!is_there(&old));
+        ck_assert(is_there(&fresh));
+        ck_assert(!is_there(&unused));
+        ck_assert_uint_eq(r.removed[GC_AGE], 1);
+        ck_assert_uint_eq(r.removed[GC_UNUSED], 1);
+        ck_assert_uint_eq(r.removed_bytes, 20);
+        ck_assert_uint_eq(r.objects, 1);
+        ck_assert_uint_eq(r.bytes, 10);
+}
+END_TEST
+
+START_TEST(first_rule_that_fits_counts)
+{
+        struct stored_object release = put(1, 500, 500, 10, "release/1.0"), nightly = put(2, 8, 8, 10, "nightly"),
+                             other = put(3, 500, 500, 10, "");
+
+        collect("label=release/*,keep", "label=nightly,age=1w");
+        ck_assert(is_there(&release));
+        ck_assert(!is_there(&nightly));
+        ck_assert(is_there(&other)); /* no rule selects it */
+}
+END_TEST
+
+START_TEST(size_takes_what_upstreams_have_first_then_what_was_used_longest_ago)
+{
+        struct stored_object a = put(1, 50, 9, 400, ""), b = put(2, 50, 8, 300, ""), c = put(3, 50, 7, 300, ""),
+                             upstream = put(4, 1, 1, 200, ""), big = put(5, 99, 99, 5000, "keep-me");
+        struct gc_result r;
+        struct error err;
+
+        upstream.source = SOURCE_UPSTREAM;
+        ck_assert_int_eq(meta_put(store->meta, &upstream, &err), ST_OK);
+        r = collect("label=keep-me,keep", "size=600");
+        ck_assert(!is_there(&upstream));
+        ck_assert(!is_there(&a));
+        ck_assert(is_there(&b));
+        ck_assert(is_there(&c)); /* 600 fit exactly */
+        ck_assert(is_there(&big));
+        ck_assert_uint_eq(r.removed[GC_SIZE], 2);
+        ck_assert_uint_eq(r.objects, 3);
+        ck_assert_uint_eq(r.bytes, 5600);
+}
+END_TEST
+
+static bool needs_the_first(void *context, const struct stored_object *object)
+{
+        return build_id_equal(context, &object->build_id);
+}
+
+START_TEST(pinned_and_needed_objects_stay_and_count)
+{
+        struct stored_object needed = put(1, 50, 50, 400, ""), pinned = put(2, 50, 50, 400, ""), rest = put(3, 1, 1, 100, "");
+        const char *const rules[] = { "age=30d,size=700" };
+        struct gc_result r;
+        struct error err;
+
+        ck_assert_int_eq(debuginfo_store_pin(store, &pinned.build_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
+        r = collect_with((struct gc_options){ .needed = needs_the_first, .context = &needed.build_id }, rules, 1);
+        ck_assert(is_there(&needed));
+        ck_assert(is_there(&pinned));
+        ck_assert(!is_there(&rest));
+        ck_assert_uint_eq(r.pinned, 1);
+        ck_assert_uint_eq(r.needed, 1);
+        ck_assert_int_eq(debuginfo_store_pin(store, &pinned.build_id, OBJECT_DEBUGINFO, false, &err), ST_OK);
+        collect("age=30d");
+        ck_assert(!is_there(&pinned));
+}
+END_TEST
+
+static void count_one(void *context, const struct stored_object *object, enum gc_reason why)
+{
+        (void)object;
+        ck_assert_int_eq(why, GC_AGE);
+        ++*(int *)context;
+}
+
+START_TEST(dry_run_tells_and_removes_nothing)
+{
+        struct stored_object old = put(1, 91, 0, 10, "");
+        const char *const rules[] = { "age=90d" };
+        int told = 0;
+        struct gc_result r;
+
+        r = collect_with((struct gc_options){ .dry_run = true, .removing = count_one, .context = &told }, rules, 1);
+        ck_assert_int_eq(told, 1);
+        ck_assert_uint_eq(r.removed[GC_AGE], 1);
+        ck_assert(is_there(&old));
+}
+END_TEST
+
+static void pin_it(void *context, const struct stored_object *object, enum gc_reason why)
+{
+        (void)context;
+        (void)why;
+        ck_assert_int_eq(debuginfo_store_pin(store, &object->build_id, object->kind, true, NULL), ST_OK);
+}
+
+START_TEST(what_is_pinned_in_the_last_moment_stays)
+{
+        struct stored_object old = put(1, 91, 0, 10, "");
+        const char *const rules[] = { "age=90d" };
+
+        ck_assert_uint_eq(collect_with((struct gc_options){ .removing = pin_it }, rules, 1).removed[GC_AGE], 0);
+        ck_assert(is_there(&old));
+}
+END_TEST
+
+START_TEST(files_without_a_record_go_and_strangers_stay)
+{
+        struct stored_object kept = put(1, 0, 0, 10, ""), lost = put(2, 0, 0, 10, "");
+        _cleanup_free_ char *lost_path = object_path(store, &lost), *kept_path = object_path(store, &kept), *stranger = NULL;
+        struct stat st;
+        struct gc_result r;
+        struct error err;
+
+        ck_assert_int_gt(asprintf(&stranger, "%.*s/README", (int)(path_base(kept_path) - kept_path - 1), kept_path), 0);
+        ck_assert_int_eq(file_write_durable(stranger, "hello", 5, &err), ST_OK);
+        ck_assert_int_eq(meta_remove(store->meta, &lost.build_id, OBJECT_DEBUGINFO, &err), ST_OK); /* and then the crash */
+        r = collect_with((struct gc_options){ .dry_run = true }, NULL, 0);
+        ck_assert_uint_eq(r.strays, 1);
+        ck_assert_int_eq(access(lost_path, F_OK), 0);
+        r = collect_with((struct gc_options){ 0 }, NULL, 0);
+        ck_assert_uint_eq(r.strays, 1);
+        ck_assert_uint_eq(r.stray_bytes, 1);
+        ck_assert_int_ne(access(lost_path, F_OK), 0);
+        lost_path[path_base(lost_path) - lost_path - 1] = 0;
+        ck_assert_int_ne(stat(lost_path, &st), 0); /* its folder went too */
+        ck_assert(is_there(&kept));
+        ck_assert_int_eq(access(stranger, F_OK), 0);
+}
+END_TEST
+
+START_TEST(use_is_noted_once_an_hour_for_what_is_stored)
+{
+        struct stored_object o = put(1, 2, 2, 10, ""), found;
+        const struct object_name names[] = { { o.build_id, OBJECT_DEBUGINFO }, { o.build_id, OBJECT_EXECUTABLE } };
+        struct error err;
+        int64_t first;
+
+        ck_assert_int_eq(debuginfo_store_used(store, names, 2, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_stat(store, &o.build_id, o.kind, &found, &err), ST_OK);
+        first = found.used_unix_s;
+        ck_assert_int_gt(first, NOW);
+        ck_assert_int_eq(found.stored_unix_s, o.stored_unix_s);
+        found.used_unix_s -= OBJECT_USE_STEP_S - 60;
+        ck_assert_int_eq(meta_put(store->meta, &found, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_used(store, names, 2, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_stat(store, &o.build_id, o.kind, &found, &err), ST_OK);
+        ck_assert_int_eq(found.used_unix_s, first - OBJECT_USE_STEP_S + 60);
+}
+END_TEST
+
+START_TEST(rules_that_say_nothing_or_nonsense_are_refused)
+{
+        static const char *const bad[] = { "", "age=90", "age=d", "age=0d", "age=-1d", "size=", "size=5X", "label=", "label=x",
+                                           "keep,age=1d", "age=1d,keep", "kind=sources,keep", "source=nobody,keep", "keep=1",
+                                           "age=99999999999999999999d", "size=99999999999999999T", "color=red,keep",
+                                           "label=0123456789012345678901234567890123456789012345678901234567890123456789,keep" };
+        struct retention_rule r;
+        struct error err;
+
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+                ck_assert_msg(retention_rule_parse(bad[i], &r, &err) == ST_USAGE, "'%s' was taken", bad[i]);
+        ck_assert_int_eq(retention_rule_parse("kind=executable,source=upstream,unused=2w,size=3T", &r, &err), ST_OK);
+        ck_assert_uint_eq(r.unused_s, 14 * DAY);
+        ck_assert_uint_eq(r.size_bytes, (uint64_t)3 << 40);
+}
+END_TEST
+
+START_TEST(records_of_version_1_are_read)
+{
+        static const uint8_t record[] = { 1, 0, 6, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9,
+                                          9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 0, 0, 0x40, 0x67, 0,
+                                          0, 0, 0, 'a', 0 };
+        const uint8_t key[] = { 2, 0xab, 0xcd, 0 };
+        struct stored_object o;
+        struct error err = { 0 };
+
+        ck_assert_msg(record_decode(key, sizeof key, record, sizeof record, &o, &err) == ST_OK, "%s", err.text);
+        ck_assert_str_eq(o.name, "a");
+        ck_assert_uint_eq(o.size_bytes, 0x1000);
+        ck_assert_int_eq(o.used_unix_s, 0x67400000);
+        ck_assert(!o.is_pinned);
+        for (size_t cut = 0; cut < sizeof record; cut++)
+                ck_assert_int_eq(record_decode(key, sizeof key, record, cut, &o, &err), ST_BAD_DATA);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = {
+                age_and_last_use_end_an_object_and_no_sooner, first_rule_that_fits_counts,
+                size_takes_what_upstreams_have_first_then_what_was_used_longest_ago, pinned_and_needed_objects_stay_and_count,
+                dry_run_tells_and_removes_nothing, what_is_pinned_in_the_last_moment_stays,
+                files_without_a_record_go_and_strangers_stay, use_is_noted_once_an_hour_for_what_is_stored,
+                rules_that_say_nothing_or_nonsense_are_refused, records_of_version_1_are_read,
+        };
+
+        return suite_run_with("retention", setup, teardown, tests, sizeof tests / sizeof *tests);
+}
