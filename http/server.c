@@ -58,7 +58,7 @@ static void check_access(struct http_request *req)
         find_token(req);
         if (req->route->scope == SCOPE_NONE || !s->options.authorize)
                 return;
-        switch (s->options.authorize(s->options.context, req->token, req->route->scope)) {
+        switch (s->options.authorize(s->options.context, req->token, req->route->scope, req->token_name)) {
         case ACCESS_GRANTED:
                 return;
         case ACCESS_UNKNOWN:

@@ -59,12 +59,15 @@ struct http_route {
         http_body_chunk *chunk;       /* streams only */
         http_handler *abandon;        /* streams only: handle will not be called; free what begin made */
         bool slow;                    /* handle may wait for long */
+        bool writes;                  /* changes what others see: worth a line in an audit log */
         const char *error_type;       /* errors of requests of this Content-Type are of it too, as put_error() writes them; */
         void (*put_error)(struct buf *to, unsigned code, const char *text); /* NULL, and for others: JSON */
 };
 
 /** Is value that media type, whatever its case and parameters? NULL is none. */
 bool http_is_type(const char *value, const char *type);
+
+#define HTTP_TOKEN_NAME_SIZE 64
 
 struct http_options {
         size_t size;
@@ -73,7 +76,10 @@ struct http_options {
         unsigned threads;             /* 0: one per core, at least 4 */
         unsigned slow_threads;        /* 0: 16 */
         /* Whether token (NULL: none sent) carries scope; not asked for SCOPE_NONE. NULL: everything is allowed. */
-        enum http_access (*authorize)(void *context, const char *token, enum http_scope scope);
+        enum http_access (*authorize)(void *context, const char *token, enum http_scope scope,
+                                      char name_ret[static HTTP_TOKEN_NAME_SIZE]);
+        /* Told of each answer as it is decided, on the thread that decides; code 0 is a reset. May be NULL. */
+        void (*answered)(void *context, const struct http_request *req, unsigned code);
         void *context;
 };
 
@@ -86,6 +92,8 @@ void http_server_stop(struct http_server *s);
 const atomic_bool *http_server_stopping(const struct http_request *req);
 
 /* ---- the request ---- */
+/** NULL until one was found. */
+const struct http_route *http_route(const struct http_request *req);
 const char *http_method(const struct http_request *req);
 const char *http_path(const struct http_request *req);
 /** Path and query as they were sent. */
@@ -107,6 +115,8 @@ void http_body_done(struct http_request *req);
 enum status http_hold(struct http_request *req, size_t n, struct error *err) MUST_CHECK;
 /** The token that was sent, or NULL. */
 const char *http_token(const struct http_request *req);
+/** The name that authorize gave the token, "" for none. */
+const char *http_token_name(const struct http_request *req);
 /** Numeric address of the client, "" unknown. */
 const char *http_peer(const struct http_request *req);
 /** Something a stream's begin made, for its chunk, handle and abandon. */

@@ -36,6 +36,8 @@ void answer_set(struct http_request *req, unsigned code, const char *content_typ
         assert(!req->answered);
         req->answered = true;
         req->code = code;
+        if (req->server->options.answered)
+                req->server->options.answered(req->server->options.context, req, code);
         req->response = response;
         if (!response)
                 return;

@@ -67,6 +67,7 @@ struct http_request {
         size_t query_count;
         char peer[46];
         char *token;
+        char token_name[HTTP_TOKEN_NAME_SIZE];
 
         struct buf body;                 /* whole bodies, as sent, then unpacked */
         size_t budgeted_bytes;           /* taken from the server's budget for it */

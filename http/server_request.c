@@ -158,6 +158,16 @@ const uint8_t *http_body(const struct http_request *req, size_t *size_ret)
         return req->body.data;
 }
 
+const char *http_token_name(const struct http_request *req)
+{
+        return req->token_name;
+}
+
+const struct http_route *http_route(const struct http_request *req)
+{
+        return req->route;
+}
+
 const char *http_token(const struct http_request *req)
 {
         return req->token;

@@ -64,19 +64,13 @@ static void pin(struct http_request *req, void *context)
 static void delete(struct http_request *req, void *context)
 {
         struct server *s = context;
-        char hex[BUILD_ID_HEX_MAX];
         enum object_kind kind;
         struct build_id id;
         struct error err;
-        enum status st;
 
         if (!route_object(req, &id, &kind))
                 return;
-        st = debuginfo_store_remove(s->objects, &id, kind, &err);
-        if (!st)
-                log_info("debuginfo", "%s: %s removed on request of %s", build_id_hex(&id, hex), object_kind_name(kind),
-                         http_peer(req));
-        answer(req, st, &err, "{\"state\":\"removed\"}\n");
+        answer(req, debuginfo_store_remove(s->objects, &id, kind, &err), &err, "{\"state\":\"removed\"}\n");
 }
 
 /* {"dry_run": true, "rules": ["..."]}, both optional, as is the whole body. */
@@ -144,10 +138,11 @@ static void gc(struct http_request *req, void *context)
 
 static const struct http_route routes[] = {
         { .method = "GET", .path = "/api/v1/debuginfo/{id}", .scope = SCOPE_READ, .handle = show },
-        { .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin },
-        { .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin },
-        { .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_ADMIN, .handle = delete },
+        { .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin, .writes = true },
+        { .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin, .writes = true },
+        { .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_ADMIN, .handle = delete,
+          .writes = true },
         { .method = "POST", .path = "/api/v1/debuginfo/gc", .scope = SCOPE_ADMIN, .max_body = LIMIT_HTTP_JSON_BYTES,
-          .handle = gc, .slow = true },
+          .handle = gc, .slow = true, .writes = true },
 };
 const struct route_table upkeep_routes = ROUTE_TABLE(routes);

@@ -150,7 +150,7 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
         const char *kind = http_path_part(req, "kind");
 
         *claim = (struct object_claim){ .source = SOURCE_UPLOAD, .name = http_query(req, "name"),
-                                        .label = http_query(req, "label") };
+                                        .label = http_query(req, "label"), .token = http_token_name(req) };
         if (!route_build_id(req, &claim->build_id))
                 return false;
         if (!object_kind_parse(kind, &claim->kind)) {
@@ -251,6 +251,6 @@ static const struct http_route routes[] = {
         { .method = "POST", .path = "/api/v1/debuginfo/want", .scope = SCOPE_UPLOAD, .max_body = LIMIT_HTTP_JSON_BYTES,
           .handle = want },
         { .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_UPLOAD, .begin = send_begin,
-          .chunk = send_chunk, .handle = send_end, .abandon = send_abandon, .slow = true },
+          .chunk = send_chunk, .handle = send_end, .abandon = send_abandon, .slow = true, .writes = true },
 };
 const struct route_table upload_routes = ROUTE_TABLE(routes);

@@ -9,17 +9,19 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "server/audit.h"
 #include "server/data_lock.h"
 #include "server/listen.h"
 #include "server/server_internal.h"
 
 /* ---- what the parts tell each other ---- */
 
-static enum http_access authorize(void *context, const char *token, enum http_scope scope)
+static enum http_access authorize(void *context, const char *token, enum http_scope scope,
+                                  char name_ret[static HTTP_TOKEN_NAME_SIZE])
 {
-        const struct server *s = context;
+        struct server *s = context;
 
-        return tokens_check(s->tokens, token, scope);
+        return tokens_check(s->tokens, token, scope, name_ret);
 }
 
 /* The flush met objects that nobody has. */
@@ -165,7 +167,8 @@ static enum status start_federation(struct server *s, struct error *err)
 static enum status start_http(struct server *s, const struct listen_address *listen, struct error *err)
 {
         const struct http_options o = { .size = sizeof o, .host = listen->host, .port = listen->port,
-                                        .authorize = s->tokens ? authorize : NULL, .context = s };
+                                        .authorize = s->tokens ? authorize : NULL, .answered = audit_answered,
+                                        .context = s };
         size_t count;
         enum status st = routes_join(s->options->read_only, &s->routes, &count, err);
 
@@ -270,6 +273,19 @@ static void tell_troubles(struct server *s, struct profile_store_stat *told)
         *told = now;
 }
 
+static void reload_tokens(struct server *s)
+{
+        struct error err;
+        size_t count;
+
+        if (!s->tokens)
+                log_info("serve", "there is no token file to read again");
+        else if (tokens_reload(s->tokens, &count, &err))
+                log_error("serve", "%s; the tokens from before stay", err.text);
+        else
+                log_info("serve", "%zu tokens from '%s'", count, s->options->token_file);
+}
+
 /* Returns the signal that ends the service. */
 static int wait_for_end(struct server *s, const sigset_t *signals)
 {
@@ -279,7 +295,9 @@ static int wait_for_end(struct server *s, const sigset_t *signals)
         for (;;) {
                 int got = sigtimedwait(signals, NULL, &moment);
 
-                if (got > 0)
+                if (got == SIGHUP)
+                        reload_tokens(s);
+                else if (got > 0)
                         return got;
                 tell_troubles(s, &told);
         }
@@ -298,6 +316,7 @@ enum status server_run(const struct server_options *options, struct error *err)
                 return st;
         /* Blocked before any thread exists, so that all threads leave them to sigwait(). */
         sigemptyset(&signals);
+        sigaddset(&signals, SIGHUP);
         sigaddset(&signals, SIGINT);
         sigaddset(&signals, SIGTERM);
         pthread_sigmask(SIG_BLOCK, &signals, NULL);

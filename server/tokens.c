@@ -1,24 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/tokens.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/sha256.h"
+#include "debuginfo-store/store.h"
 
 #define MAX_TOKENS 1000
 #define MIN_TOKEN_BYTES 8
 
+#define DIGEST_PREFIX "sha256:"
+#define NAME_PREFIX "name="
+
 struct token {
         uint8_t digest[SHA256_BYTES];
         unsigned scopes; /* bit of each enum http_scope */
+        char name[HTTP_TOKEN_NAME_SIZE];
+};
+
+struct token_list {
+        struct token *items;
+        size_t count;
 };
 
 struct tokens {
-        struct token *items;
-        size_t count;
+        char *path;
+        pthread_rwlock_t lock;
+        struct token_list list;
 };
 
 static enum status digest_of(const char *text, size_t n, uint8_t ret[static SHA256_BYTES], struct error *err)
@@ -54,26 +66,90 @@ static bool parse_scopes(const char *text, unsigned *ret)
         return *ret != 0;
 }
 
-static enum status parse_line(struct tokens *t, char *line, const char *path, unsigned number, struct error *err)
+static bool parse_name(const char *text, char ret[static HTTP_TOKEN_NAME_SIZE])
 {
-        char *save = NULL, *token, *scopes;
+        size_t n = strlen(NAME_PREFIX);
+
+        if (strncmp(text, NAME_PREFIX, n) != 0 || !text[n] || !object_label_valid(text + n))
+                return false;
+        snprintf(ret, HTTP_TOKEN_NAME_SIZE, "%s", text + n);
+        return true;
+}
+
+static enum status parse_secret(const char *text, uint8_t ret[static SHA256_BYTES], const char *path, unsigned number,
+                                struct error *err)
+{
+        size_t n = strlen(DIGEST_PREFIX);
+
+        if (strncmp(text, DIGEST_PREFIX, n) == 0)
+                return sha256_parse(text + n, ret) ? ST_OK
+                                                   : error_set(err, ST_BAD_DATA, "'%s' line %u: " DIGEST_PREFIX
+                                                               " takes 64 hexadecimal digits", path, number);
+        if (strlen(text) < MIN_TOKEN_BYTES)
+                return error_set(err, ST_BAD_DATA, "'%s' line %u: a token has at least %d characters", path, number,
+                                 MIN_TOKEN_BYTES);
+        return digest_of(text, strlen(text), ret, err);
+}
+
+static enum status parse_line(struct token_list *t, char *line, const char *path, unsigned number, struct error *err)
+{
+        char *save = NULL, *token, *scopes, *name;
         struct token *item = &t->items[t->count];
+        enum status st;
 
         line[strcspn(line, "#")] = 0;
         token = strtok_r(line, " \t\r", &save);
         if (!token)
                 return ST_OK;
         scopes = strtok_r(NULL, " \t\r", &save);
-        if (strlen(token) < MIN_TOKEN_BYTES)
-                return error_set(err, ST_BAD_DATA, "'%s' line %u: a token has at least %d characters", path, number,
-                                 MIN_TOKEN_BYTES);
-        if (!scopes || !parse_scopes(scopes, &item->scopes) || strtok_r(NULL, " \t\r", &save))
-                return error_set(err, ST_BAD_DATA, "'%s' line %u: write TOKEN scope[,scope...] with read, ingest, upload, admin",
-                                 path, number);
+        name = strtok_r(NULL, " \t\r", &save);
+        st = parse_secret(token, item->digest, path, number, err);
+        if (st)
+                return st;
+        if (!scopes || !parse_scopes(scopes, &item->scopes) || (name && !parse_name(name, item->name)) ||
+            strtok_r(NULL, " \t\r", &save))
+                return error_set(err, ST_BAD_DATA, "'%s' line %u: write TOKEN scope[,scope...] [name=NAME] with read, ingest, "
+                                 "upload, admin", path, number);
         if (t->count == MAX_TOKENS)
                 return error_set(err, ST_TOO_BIG, "'%s' holds more than %d tokens", path, MAX_TOKENS);
         t->count++;
-        return digest_of(token, strlen(token), item->digest, err);
+        return ST_OK;
+}
+
+static enum status parse_text(char *text, const char *path, struct token_list *ret, struct error *err)
+{
+        struct token_list list = { .items = calloc(MAX_TOKENS + 1, sizeof *list.items) };
+        unsigned number = 0;
+        enum status st = list.items ? ST_OK : error_no_memory(err);
+
+        while (text && !st) {
+                char *line = strsep(&text, "\n");
+
+                st = parse_line(&list, line, path, ++number, err);
+        }
+        if (!st && list.count == 0)
+                st = error_set(err, ST_BAD_DATA, "'%s' holds no token", path);
+        if (st)
+                free(list.items);
+        else
+                *ret = list;
+        return st;
+}
+
+static enum status read_list(const char *path, struct token_list *ret, struct error *err)
+{
+        _cleanup_buf_ struct buf text;
+        enum status st;
+
+        buf_init(&text, MiB(1));
+        st = file_read(path, &text, err);
+        if (!st && !buf_cstr(&text))
+                st = buf_status(&text, err, path);
+        if (!st)
+                st = parse_text((char *)text.data, path, ret, err);
+        if (text.data)
+                explicit_bzero(text.data, text.size);
+        return st;
 }
 
 static void cleanup_tokens(struct tokens **t)
@@ -84,33 +160,31 @@ static void cleanup_tokens(struct tokens **t)
 enum status tokens_load(const char *path, struct tokens **ret, struct error *err)
 {
         _cleanup_(cleanup_tokens) struct tokens *t = calloc(1, sizeof *t);
-        _cleanup_buf_ struct buf text;
-        unsigned number = 0;
-        char *rest;
         enum status st;
 
-        buf_init(&text, MiB(1));
-        if (t)
-                t->items = calloc(MAX_TOKENS + 1, sizeof *t->items);
-        if (!t || !t->items)
+        if (!t)
                 return error_no_memory(err);
-        st = file_read(path, &text, err);
-        if (st)
-                return st;
-        if (!buf_cstr(&text))
-                return buf_status(&text, err, path);
-        rest = (char *)text.data;
-        while (rest && !st) {
-                char *line = strsep(&rest, "\n");
+        pthread_rwlock_init(&t->lock, NULL);
+        t->path = strdup(path);
+        st = t->path ? read_list(path, &t->list, err) : error_no_memory(err);
+        if (!st)
+                *ret = steal_ptr(t);
+        return st;
+}
 
-                st = parse_line(t, line, path, ++number, err);
-        }
-        if (!st && t->count == 0)
-                st = error_set(err, ST_BAD_DATA, "'%s' holds no token", path);
-        explicit_bzero(text.data, text.size);
+enum status tokens_reload(struct tokens *t, size_t *count_ret, struct error *err)
+{
+        struct token_list fresh, old;
+        enum status st = read_list(t->path, &fresh, err);
+
         if (st)
                 return st;
-        *ret = steal_ptr(t);
+        pthread_rwlock_wrlock(&t->lock);
+        old = t->list;
+        t->list = fresh;
+        pthread_rwlock_unlock(&t->lock);
+        free(old.items);
+        *count_ret = fresh.count;
         return ST_OK;
 }
 
@@ -118,25 +192,37 @@ void tokens_destroy(struct tokens *t)
 {
         if (!t)
                 return;
-        free(t->items);
+        free(t->list.items);
+        free(t->path);
+        pthread_rwlock_destroy(&t->lock);
         free(t);
 }
 
 /* Digests hide the length, and every one is compared to its end. */
-enum http_access tokens_check(const struct tokens *t, const char *token, enum http_scope scope)
+enum http_access tokens_check(struct tokens *t, const char *token, enum http_scope scope,
+                              char name_ret[static HTTP_TOKEN_NAME_SIZE])
 {
         uint8_t digest[SHA256_BYTES];
+        const struct token *found = NULL;
         unsigned scopes = 0;
 
+        name_ret[0] = 0;
         if (!token || digest_of(token, strlen(token), digest, NULL))
                 return ACCESS_UNKNOWN;
-        for (size_t i = 0; i < t->count; i++) {
+        pthread_rwlock_rdlock(&t->lock);
+        for (size_t i = 0; i < t->list.count; i++) {
+                const struct token *item = &t->list.items[i];
                 unsigned differ = 0;
 
                 for (size_t k = 0; k < sizeof digest; k++)
-                        differ |= digest[k] ^ t->items[i].digest[k];
-                scopes |= t->items[i].scopes & ((differ - 1) >> 16); /* all ones up to bit 15 where nothing differs */
+                        differ |= digest[k] ^ item->digest[k];
+                scopes |= item->scopes & ((differ - 1) >> 16); /* all ones up to bit 15 where nothing differs */
+                if (!differ)
+                        found = item;
         }
+        if (found)
+                memcpy(name_ret, found->name, sizeof found->name);
+        pthread_rwlock_unlock(&t->lock);
         if (!scopes)
                 return ACCESS_UNKNOWN;
         return scopes & 1u << scope ? ACCESS_GRANTED : ACCESS_DENIED;

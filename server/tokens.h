@@ -4,12 +4,16 @@
 
 /**
  * @file
- * Who may do what: a file of lines "TOKEN scope[,scope...]", where scope is
- * read, ingest, upload or admin (which includes the others), and a '#' begins
- * a comment. Tokens are kept as SHA-256 digests, and a token that is sent is
- * compared with all of them in constant time.
+ * Who may do what: a file of lines "TOKEN scope[,scope...] [name=NAME]", where
+ * scope is read, ingest, upload or admin (which includes the others), and a
+ * '#' begins a comment. In place of TOKEN, "sha256:" and 64 hexadecimal digits
+ * are its digest, so that the file holds no secret. The name is what logs and
+ * stored objects say in place of the token.
  *
- * Threads: immutable once loaded.
+ * Tokens are kept as SHA-256 digests, and a token that is sent is compared
+ * with all of them in constant time.
+ *
+ * Threads: any, except load and destroy.
  */
 #include "common/error.h"
 #include "http/server.h"
@@ -18,8 +22,12 @@ struct tokens;
 
 /** ST_BAD_DATA names the line. A file without a token is ST_BAD_DATA too. */
 enum status tokens_load(const char *path, struct tokens **ret, struct error *err) MUST_CHECK;
+/** Read the file again; what was loaded before stays when it is not right. */
+enum status tokens_reload(struct tokens *t, size_t *count_ret, struct error *err) MUST_CHECK;
 void tokens_destroy(struct tokens *t);
 
-enum http_access tokens_check(const struct tokens *t, const char *token, enum http_scope scope);
+/** name_ret: the name of the token that was sent, "" when it has none or is not known. */
+enum http_access tokens_check(struct tokens *t, const char *token, enum http_scope scope,
+                              char name_ret[static HTTP_TOKEN_NAME_SIZE]);
 
 #endif

@@ -45,7 +45,7 @@ stop_server
 cat >"$tmp/tokens" <<EOF
 reader-token   read            # dashboards
 agent-token    ingest,upload
-operator-token admin
+operator-token admin         name=ops
 EOF
 start_server --token-file "$tmp/tokens"
 answers 401 'no_token' "no token" "$url/api/v1/debuginfo"
@@ -59,6 +59,15 @@ answers 403 "scope 'admin'" "nor administer" -X POST -H 'Authorization: Bearer a
 answers 200 'locations_seen' "an administrator does" -X POST -H 'Authorization: Bearer operator-token' "$url/api/v1/resymbolize"
 answers 200 'tables' "and reads" -H 'Authorization: Bearer operator-token' "$url/store/"
 answers 200 '^ok' "health needs no token" "$url/healthz"
+like "$(cat "$server_log")" 'info audit: 200 POST /api/v1/resymbolize by ops from 127\.0\.0\.1$' "a change is in the log, with the name of the token"
+like "$(cat "$server_log")" 'info audit: 403 POST /api/v1/resymbolize by - from' "as is what was refused"
+unlike "$(cat "$server_log")" '(reader|agent|operator)-token' "and no token"
+is "$(curl -sS -H 'Authorization: Bearer operator-token' "$url/metrics" | grep -c '^cairn_access_refused_total{code="40[13]"} [1-9]')" 2 "refusals are counted"
+printf 'another-token read\n' >"$tmp/tokens"
+kill -HUP "$server_pid"
+reloaded() { [ "$(curl -sS -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer another-token' "$url/api/v1/debuginfo")" = 200 ]; }
+wait_for "the tokens to be read again" reloaded
+answers 401 'bad_token' "a token that is no more in the file" -H 'Authorization: Bearer operator-token' "$url/store/"
 head -c 70000000 /dev/zero >"$tmp/large"
 answers 401 'no_token' "a large body without a token is 401" -T "$tmp/large" -X POST "$url/v1development/profiles"
 answers 401 'no_token' "also when the client does not wait" -H 'Expect:' -T "$tmp/large" -X POST "$url/v1development/profiles"

@@ -21,29 +21,73 @@ static enum status load(const char *text, struct tokens **ret, struct error *err
 
 START_TEST(tokens_carry_the_scopes_of_their_line)
 {
+        char name[HTTP_TOKEN_NAME_SIZE];
         struct tokens *t = NULL;
         struct error err;
 
         ck_assert_int_eq(load("# who may\n\nagent-token-1 ingest,upload  # hosts\r\nreader-token read\nroot-token admin",
                               &t, &err), ST_OK);
-        ck_assert_int_eq(tokens_check(t, "agent-token-1", SCOPE_INGEST), ACCESS_GRANTED);
-        ck_assert_int_eq(tokens_check(t, "agent-token-1", SCOPE_UPLOAD), ACCESS_GRANTED);
-        ck_assert_int_eq(tokens_check(t, "agent-token-1", SCOPE_READ), ACCESS_DENIED);
-        ck_assert_int_eq(tokens_check(t, "reader-token", SCOPE_READ), ACCESS_GRANTED);
-        ck_assert_int_eq(tokens_check(t, "reader-token", SCOPE_ADMIN), ACCESS_DENIED);
-        ck_assert_int_eq(tokens_check(t, "root-token", SCOPE_UPLOAD), ACCESS_GRANTED);
-        ck_assert_int_eq(tokens_check(t, "root-toke", SCOPE_READ), ACCESS_UNKNOWN);
-        ck_assert_int_eq(tokens_check(t, "root-tokenx", SCOPE_READ), ACCESS_UNKNOWN);
-        ck_assert_int_eq(tokens_check(t, "", SCOPE_READ), ACCESS_UNKNOWN);
-        ck_assert_int_eq(tokens_check(t, NULL, SCOPE_READ), ACCESS_UNKNOWN);
+        ck_assert_int_eq(tokens_check(t, "agent-token-1", SCOPE_INGEST, name), ACCESS_GRANTED);
+        ck_assert_int_eq(tokens_check(t, "agent-token-1", SCOPE_UPLOAD, name), ACCESS_GRANTED);
+        ck_assert_int_eq(tokens_check(t, "agent-token-1", SCOPE_READ, name), ACCESS_DENIED);
+        ck_assert_int_eq(tokens_check(t, "reader-token", SCOPE_READ, name), ACCESS_GRANTED);
+        ck_assert_int_eq(tokens_check(t, "reader-token", SCOPE_ADMIN, name), ACCESS_DENIED);
+        ck_assert_int_eq(tokens_check(t, "root-token", SCOPE_UPLOAD, name), ACCESS_GRANTED);
+        ck_assert_int_eq(tokens_check(t, "root-toke", SCOPE_READ, name), ACCESS_UNKNOWN);
+        ck_assert_int_eq(tokens_check(t, "root-tokenx", SCOPE_READ, name), ACCESS_UNKNOWN);
+        ck_assert_int_eq(tokens_check(t, "", SCOPE_READ, name), ACCESS_UNKNOWN);
+        ck_assert_int_eq(tokens_check(t, NULL, SCOPE_READ, name), ACCESS_UNKNOWN);
         tokens_destroy(t);
+}
+END_TEST
+
+START_TEST(tokens_have_names_and_may_be_written_as_digests)
+{
+        char name[HTTP_TOKEN_NAME_SIZE];
+        struct tokens *t = NULL;
+        struct error err;
+
+        /* the digest of "secret-of-ci" */
+        ck_assert_int_eq(load("sha256:8070ed5cbb72fe832fe5a6afc19a5a810ae1ed0cbf4403892fdb5e35e29ff0c5 upload name=ci/main\n"
+                              "plain-token read", &t, &err), ST_OK);
+        ck_assert_int_eq(tokens_check(t, "secret-of-ci", SCOPE_UPLOAD, name), ACCESS_GRANTED);
+        ck_assert_str_eq(name, "ci/main");
+        ck_assert_int_eq(tokens_check(t, "plain-token", SCOPE_READ, name), ACCESS_GRANTED);
+        ck_assert_str_eq(name, "");
+        ck_assert_int_eq(tokens_check(t, "sha256:8070ed5cbb72fe832fe5a6afc19a5a810ae1ed0cbf4403892fdb5e35e29ff0c5", SCOPE_UPLOAD,
+                                      name), ACCESS_UNKNOWN);
+        tokens_destroy(t);
+}
+END_TEST
+
+START_TEST(tokens_are_read_again_and_stay_when_the_file_is_wrong)
+{
+        char path[] = "/tmp/cairn-tokens-XXXXXX", name[HTTP_TOKEN_NAME_SIZE];
+        _cleanup_close_ int fd = mkstemp(path);
+        struct tokens *t = NULL;
+        struct error err;
+        size_t count;
+
+        ck_assert_int_eq(file_write_durable(path, "first-token read\n", 17, &err), ST_OK);
+        ck_assert_int_eq(tokens_load(path, &t, &err), ST_OK);
+        ck_assert_int_eq(file_write_durable(path, "other-token read\nshort read\n", 28, &err), ST_OK);
+        ck_assert_int_eq(tokens_reload(t, &count, &err), ST_BAD_DATA);
+        ck_assert_int_eq(tokens_check(t, "first-token", SCOPE_READ, name), ACCESS_GRANTED);
+        ck_assert_int_eq(file_write_durable(path, "other-token read\n", 17, &err), ST_OK);
+        ck_assert_int_eq(tokens_reload(t, &count, &err), ST_OK);
+        ck_assert_uint_eq(count, 1);
+        ck_assert_int_eq(tokens_check(t, "first-token", SCOPE_READ, name), ACCESS_UNKNOWN);
+        ck_assert_int_eq(tokens_check(t, "other-token", SCOPE_READ, name), ACCESS_GRANTED);
+        tokens_destroy(t);
+        unlink(path);
 }
 END_TEST
 
 START_TEST(a_wrong_token_file_names_its_line)
 {
         static const char *const bad[] = { "good-token read\nshort read", "good-token read\nother-token",
-                                           "good-token read\nother-token write", "good-token read\nother-token read upload" };
+                                           "good-token read\nother-token write", "good-token read\nother-token read upload",
+                                           "good-token read\nother-token read name=a b", "good-token read\nsha256:12 read" };
         struct tokens *t = NULL;
         struct error err;
 
@@ -85,5 +129,6 @@ START_TEST(addresses_are_parsed_and_loopback_is_known)
 }
 END_TEST
 
-TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, a_wrong_token_file_names_its_line,
+TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, tokens_have_names_and_may_be_written_as_digests,
+           tokens_are_read_again_and_stay_when_the_file_is_wrong, a_wrong_token_file_names_its_line,
            addresses_are_parsed_and_loopback_is_known)
