@@ -12,17 +12,15 @@
 #define NAME_MAX_BYTES 1024
 #define READ_BYTES KiB(256)
 
-void perf_map_init(struct perf_map *m)
+void perf_map_init(struct perf_map *m, struct code_budget *budget)
 {
         *m = (struct perf_map){ 0 };
-        buf_init(&m->names, LIMIT_AGENT_PERF_MAP_BYTES);
+        code_names_init(&m->code, budget);
 }
 
 void perf_map_deinit(struct perf_map *m)
 {
-        free(m->symbols);
-        free(m->ranges);
-        buf_deinit(&m->names);
+        code_names_deinit(&m->code);
         *m = (struct perf_map){ 0 };
 }
 
@@ -46,29 +44,6 @@ static bool parse_line(struct text_line l, uint64_t *start, uint64_t *end, struc
         return l.at != l.end;
 }
 
-static enum status add_symbol(struct perf_map *m, uint64_t start, uint64_t end, struct text_line name, struct error *err)
-{
-        uint32_t offset = (uint32_t)m->names.size;
-
-        if (m->symbol_count == LIMIT_AGENT_PERF_MAP_SYMBOLS)
-                return error_set(err, ST_TOO_BIG, "the perf map has more than %d symbols", LIMIT_AGENT_PERF_MAP_SYMBOLS);
-        if (m->symbol_count == m->symbol_capacity) {
-                size_t grown = m->symbol_capacity ? 2 * m->symbol_capacity : 256;
-                struct perf_map_symbol *symbols = reallocarray(m->symbols, grown, sizeof *symbols);
-
-                if (!symbols)
-                        return error_no_memory(err);
-                m->symbols = symbols;
-                m->symbol_capacity = grown;
-        }
-        buf_append(&m->names, name.at, text_size(&name));
-        if (buf_append_u8(&m->names, 0))
-                return buf_status(&m->names, err, "names of the perf map");
-        m->symbols[m->symbol_count++] = (struct perf_map_symbol){ start, end, offset };
-        m->stale = true;
-        return ST_OK;
-}
-
 enum status perf_map_feed(struct perf_map *m, const char *text, size_t n, size_t *ret, struct error *err)
 {
         struct text_line left = { text, text + n }, line;
@@ -79,9 +54,14 @@ enum status perf_map_feed(struct perf_map *m, const char *text, size_t n, size_t
                 struct text_line name;
 
                 if (parse_line(line, &start, &end, &name)) {
-                        enum status st = add_symbol(m, start, end, name, err);
+                        uint32_t offset;
+                        enum status st = code_names_text(&m->code, name.at, text_size(&name), &offset, err);
 
-                        if (st)
+                        if (!st)
+                                st = code_names_add(&m->code, start, end, offset, 0, err);
+                        if (st == ST_TOO_BIG)
+                                m->left_out++;
+                        else if (st)
                                 return st;
                 }
                 used = (size_t)(left.at - text);
@@ -90,142 +70,22 @@ enum status perf_map_feed(struct perf_map *m, const char *text, size_t n, size_t
         return ST_OK;
 }
 
-/* ---- from symbols to ranges: a sweep over their starts and ends ------------- */
-
-static int compare_starts(const void *a, const void *b)
-{
-        const struct perf_map_symbol *const *x = a, *const *y = b;
-
-        if ((*x)->start != (*y)->start)
-                return (*x)->start < (*y)->start ? -1 : 1;
-        return *x < *y ? -1 : *x > *y;
-}
-
-/* A max-heap on the place in `symbols`: the symbol that came last is on top. */
-struct heap {
-        const struct perf_map_symbol **items;
-        size_t count;
-};
-
-static void heap_push(struct heap *h, const struct perf_map_symbol *s)
-{
-        size_t i = h->count++;
-
-        for (; i > 0 && h->items[(i - 1) / 2] < s; i = (i - 1) / 2)
-                h->items[i] = h->items[(i - 1) / 2];
-        h->items[i] = s;
-}
-
-static void heap_pop(struct heap *h)
-{
-        const struct perf_map_symbol *last = h->items[--h->count];
-        size_t i = 0;
-
-        for (;;) {
-                size_t child = 2 * i + 1;
-
-                if (child >= h->count)
-                        break;
-                if (child + 1 < h->count && h->items[child + 1] > h->items[child])
-                        child++;
-                if (h->items[child] <= last)
-                        break;
-                h->items[i] = h->items[child];
-                i = child;
-        }
-        if (h->count)
-                h->items[i] = last;
-}
-
-static void add_range(struct perf_map *m, uint64_t start, uint64_t end, uint32_t name)
-{
-        struct perf_map_symbol *last = m->range_count ? &m->ranges[m->range_count - 1] : NULL;
-
-        if (start == end)
-                return;
-        if (last && last->end == start && last->name == name)
-                last->end = end;
-        else
-                m->ranges[m->range_count++] = (struct perf_map_symbol){ start, end, name };
-}
-
-static bool settle(struct perf_map *m)
-{
-        const struct perf_map_symbol **order = reallocarray(NULL, m->symbol_count, sizeof *order);
-        struct heap heap = { .items = reallocarray(NULL, m->symbol_count, sizeof *heap.items) };
-        /* Each symbol's start and each symbol's end begins at most one range. */
-        struct perf_map_symbol *ranges = reallocarray(m->ranges, 2 * m->symbol_count, sizeof *ranges);
-        size_t next = 0;
-        uint64_t at = 0;
-
-        if (ranges)
-                m->ranges = ranges;
-        if (!order || !heap.items || !ranges) {
-                free(order);
-                free(heap.items);
-                return false;
-        }
-        for (size_t i = 0; i < m->symbol_count; i++)
-                order[i] = &m->symbols[i];
-        qsort(order, m->symbol_count, sizeof *order, compare_starts);
-        m->range_count = 0;
-        while (next < m->symbol_count || heap.count) {
-                if (!heap.count)
-                        at = order[next]->start;
-                while (next < m->symbol_count && order[next]->start <= at)
-                        heap_push(&heap, order[next++]);
-                while (heap.count && heap.items[0]->end <= at)
-                        heap_pop(&heap);
-                if (heap.count) {
-                        uint64_t until = heap.items[0]->end;
-
-                        if (next < m->symbol_count && order[next]->start < until)
-                                until = order[next]->start;
-                        add_range(m, at, until, heap.items[0]->name);
-                        at = until;
-                }
-        }
-        free(order);
-        free(heap.items);
-        m->stale = false;
-        return true;
-}
-
-const char *perf_map_find(struct perf_map *m, uint64_t addr)
-{
-        size_t low = 0, high;
-
-        if (m->stale && !settle(m))
-                return NULL;
-        high = m->range_count;
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (m->ranges[middle].end <= addr)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        if (low == m->range_count || m->ranges[low].start > addr)
-                return NULL;
-        return (const char *)m->names.data + m->ranges[low].name;
-}
-
 /* ---- the file ------------------------------------------------------------------ */
 
-static enum status read_on(struct perf_map *m, int fd, const char *path, struct error *err)
+static enum status read_on(struct perf_map *m, int fd, const char *path, uint64_t *left, struct error *err)
 {
         _cleanup_free_ char *text = malloc(READ_BYTES);
 
         if (!text)
                 return error_no_memory(err);
-        while (m->read_to < LIMIT_AGENT_PERF_MAP_BYTES) {
+        while (*left >= READ_BYTES) {
                 ssize_t n = pread(fd, text, READ_BYTES, (off_t)m->read_to);
                 size_t used = 0;
                 enum status st;
 
                 if (n < 0)
                         return error_os(err, errno, "cannot read '%s'", path);
+                *left -= (uint64_t)n;
                 st = perf_map_feed(m, text, (size_t)n, &used, err);
                 if (st)
                         return st;
@@ -238,7 +98,7 @@ static enum status read_on(struct perf_map *m, int fd, const char *path, struct 
         return ST_OK;
 }
 
-enum status perf_map_refresh(struct perf_map *m, int root_fd, pid_t ns_pid, uid_t uid, struct error *err)
+enum status perf_map_refresh(struct perf_map *m, int root_fd, pid_t ns_pid, uid_t uid, uint64_t *left, struct error *err)
 {
         char path[64];
         _cleanup_close_ int fd = -1;
@@ -254,10 +114,12 @@ enum status perf_map_refresh(struct perf_map *m, int root_fd, pid_t ns_pid, uid_
         if (!S_ISREG(st.st_mode) || (st.st_uid != uid && st.st_uid != 0))
                 return error_set(err, ST_UNSUPPORTED, "'%s' is not the process's own file", path);
         if (st.st_dev != m->device || st.st_ino != m->inode || (uint64_t)st.st_size < m->read_to) {
+                struct code_budget *budget = m->code.budget;
+
                 perf_map_deinit(m);
-                perf_map_init(m);
+                perf_map_init(m, budget);
                 m->device = st.st_dev;
                 m->inode = st.st_ino;
         }
-        return read_on(m, fd, path, err);
+        return read_on(m, fd, path, left, err);
 }

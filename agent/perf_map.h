@@ -9,8 +9,6 @@
  * Lines are "START SIZE NAME", hexadecimal; the name is the rest of the line.
  * The file grows while the process runs, so it is read on from where the last
  * reading ended; a later line overrides earlier ones where they overlap.
- * Text past LIMIT_AGENT_PERF_MAP_BYTES and symbols past
- * LIMIT_AGENT_PERF_MAP_SYMBOLS are not read.
  * Threads: one thread at a time.
  * Source: linux tools/perf/Documentation/jit-interface.txt.
  */
@@ -19,32 +17,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/buf.h"
+#include "agent/code_names.h"
 #include "common/error.h"
 
-struct perf_map_symbol {
-        uint64_t start, end;
-        uint32_t name; /* offset into names */
-};
-
 struct perf_map {
-        struct perf_map_symbol *symbols; /* as they came: later ones override */
-        size_t symbol_count, symbol_capacity;
-        struct perf_map_symbol *ranges;  /* what holds now: ascending, no overlap */
-        size_t range_count;
-        struct buf names;
-        uint64_t read_to;                /* offset in the file after the last whole line */
-        uint64_t device, inode;          /* of the file that was read */
-        bool stale;                      /* symbols has more than ranges tells */
+        struct code_names code;
+        uint64_t read_to;       /* offset in the file after the last whole line */
+        uint64_t device, inode; /* of the file that was read */
+        uint64_t left_out;      /* lines that found no room */
 };
 
-void perf_map_init(struct perf_map *m);
+void perf_map_init(struct perf_map *m, struct code_budget *budget);
 void perf_map_deinit(struct perf_map *m);
 
 /**
  * Take in more text. A last line without a newline is left for the next time;
- * lines that do not parse are skipped.
- * @return ST_OK and the number of bytes used up; ST_NO_MEMORY; ST_TOO_BIG.
+ * lines that do not parse or find no room are skipped.
+ * @return ST_OK and the number of bytes used up; ST_NO_MEMORY.
  */
 enum status perf_map_feed(struct perf_map *m, const char *text, size_t n, size_t *ret, struct error *err) MUST_CHECK;
 
@@ -56,12 +45,11 @@ enum status perf_map_feed(struct perf_map *m, const char *text, size_t n, size_t
  * that belongs to the process's user or root.
  * @param root_fd   the process's root directory.
  * @param ns_pid    its number in its own pid namespace.
+ * @param left      bytes that may still be read; the rest of the file is for the next time.
  * @return ST_OK; ST_NOT_FOUND when it has no such file; ST_UNSUPPORTED when the
  *         file is not the process's own.
  */
-enum status perf_map_refresh(struct perf_map *m, int root_fd, pid_t ns_pid, uid_t uid, struct error *err) MUST_CHECK;
-
-/** The name at addr, borrowed until the next feed; NULL when none. */
-const char *perf_map_find(struct perf_map *m, uint64_t addr);
+enum status perf_map_refresh(struct perf_map *m, int root_fd, pid_t ns_pid, uid_t uid, uint64_t *left,
+                             struct error *err) MUST_CHECK;
 
 #endif

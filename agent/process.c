@@ -17,7 +17,7 @@
 
 void process_table_init(struct process_table *t)
 {
-        *t = (struct process_table){ 0 };
+        *t = (struct process_table){ .jit_budget.max = LIMIT_AGENT_JIT_BYTES, .jit_left = LIMIT_AGENT_JIT_READ_BYTES };
 }
 
 static void process_destroy(struct process_table *t, struct process *p)
@@ -25,7 +25,7 @@ static void process_destroy(struct process_table *t, struct process *p)
         if (t->unwinder)
                 unwinder_forget(t->unwinder, &p->id, &p->unwind);
         proc_maps_deinit(&p->maps);
-        perf_map_deinit(&p->jit);
+        jit_names_deinit(&p->jit);
         free(p->objects);
         free(p->executable);
         free(p);
@@ -123,17 +123,13 @@ static void read_process(struct process_table *t, struct process *p)
 static void read_jit(struct process_table *t, struct process *p)
 {
         _cleanup_close_ int proc_fd = process_open(&p->id);
-        _cleanup_close_ int root = -1;
-        uid_t uid;
-        pid_t ns_pid;
+        uint64_t left_out = jit_names_left_out(&p->jit);
 
         p->jit_read_in = t->drain;
-        if (proc_fd < 0 || !process_read_identity(proc_fd, &uid, &ns_pid))
+        if (proc_fd < 0)
                 return;
-        root = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        /* What was read before a failure stays and is used. */
-        if (root >= 0 && perf_map_refresh(&p->jit, root, ns_pid, uid, NULL))
-                return;
+        jit_names_refresh(&p->jit, proc_fd, &p->maps, &t->jit_left);
+        t->jit_left_out += jit_names_left_out(&p->jit) > left_out ? jit_names_left_out(&p->jit) - left_out : 0;
 }
 
 /* ---- the table ------------------------------------------------------------------- */
@@ -154,7 +150,7 @@ static struct process *add(struct process_table *t, const struct sample_process 
         }
         t->items[t->count++] = p;
         p->id = *id;
-        perf_map_init(&p->jit);
+        jit_names_init(&p->jit, &t->jit_budget);
         if (name)
                 memcpy(p->name, name, SAMPLE_COMM_SIZE - 1);
         p->used_in = t->drain;
@@ -213,6 +209,7 @@ void process_table_unwind_again(struct process_table *t)
 void process_table_begin_drain(struct process_table *t)
 {
         t->drain++;
+        t->jit_left = LIMIT_AGENT_JIT_READ_BYTES;
 }
 
 static int last_used_first(const void *a, const void *b)
@@ -264,12 +261,10 @@ static struct place place_in(struct process_table *t, struct process *p, const s
                 ret.object = object;
                 return ret;
         }
-        ret.name = perf_map_find(&p->jit, addr);
-        if (!ret.name && !object && p->jit_read_in != t->drain) {
+        /* Before any name is used: another piece of code may have come to this address. */
+        if (!object && p->jit_read_in != t->drain)
                 read_jit(t, p);
-                ret.name = perf_map_find(&p->jit, addr);
-        }
-        if (ret.name)
+        if (jit_names_find(&p->jit, addr, &ret.jit))
                 ret.kind = PLACE_NAMED;
         else if (m->path[0] == '/' && !is_memory_file(m))
                 ret.kind = PLACE_FILE_OFFSET;

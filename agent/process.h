@@ -25,8 +25,8 @@
 #include <stdint.h>
 
 #include "agent/cgroup.h"
+#include "agent/jit_names.h"
 #include "agent/object_cache.h"
-#include "agent/perf_map.h"
 #include "agent/proc_maps.h"
 #include "agent/selection.h"
 #include "agent/unwinder.h"
@@ -41,7 +41,7 @@ struct process {
         struct proc_maps maps;
         const struct object **objects; /* one for each mapping, NULL when it has none; owned array */
         bool has_maps;                 /* they could be read at least once */
-        struct perf_map jit;
+        struct jit_names jit;
         int64_t read_at_ns;            /* monotonic */
         unsigned notice_count;
         bool is_stale;                 /* its mappings changed, but they were read just before */
@@ -60,6 +60,9 @@ struct process_table {
         const struct selection *selection; /* borrowed; NULL: nobody is left out */
         void (*on_excluded)(void *ctx, const struct sample_process *id); /* NULL none */
         void *ctx;
+        struct code_budget jit_budget; /* of all processes' names of code made at run time */
+        uint64_t jit_left;      /* bytes of their files that may still be read in this drain */
+        uint64_t jit_left_out;  /* pieces of code whose name found no room */
         uint64_t excluded;      /* processes that the selection left out */
 };
 
@@ -91,7 +94,7 @@ void process_table_end_drain(struct process_table *t);
 enum place_kind {
         PLACE_OBJECT,      /* address is an ELF virtual address of mapping's object */
         PLACE_FILE_OFFSET, /* address is an offset in mapping's file, whose segments are unknown */
-        PLACE_NAMED,       /* name tells all: code made at run time */
+        PLACE_NAMED,       /* jit tells all: code made at run time */
         PLACE_ANONYMOUS,   /* code that no file and no perf map knows */
         PLACE_NOWHERE,     /* in no executable mapping: no code, so no frame */
         PLACE_GONE,        /* the process ended before its mappings could be read */
@@ -102,7 +105,7 @@ struct place {
         uint64_t address;
         const struct proc_mapping *mapping; /* borrowed until the process is used again */
         const struct object *object;        /* NULL unless PLACE_OBJECT */
-        const char *name;                   /* as mapping */
+        struct jit_place jit;               /* of PLACE_NAMED; as mapping */
 };
 
 /** What addr of the process is. */

@@ -45,20 +45,24 @@ static enum status mapping(struct build *b, const struct build_id *id, const cha
         return st;
 }
 
-/* name: NULL when the service is to find it. */
-static enum status location(struct build *b, struct profile_location l, const char *name, uint32_t *ret)
+/* known: NULL when the service is to find it. */
+static enum status location(struct build *b, struct profile_location l, const struct jit_place *known, uint32_t *ret)
 {
-        struct profile_line line = { 0 };
+        struct profile_line line = { .line = known ? known->line : 0 };
         struct {
-                uint64_t address;
-                uint32_t mapping, kind, name, kernel;
+                uint64_t address, line; /* no padding: the bytes are the key */
+                uint32_t mapping, kind, kernel, name, file, reserved;
         } key = { .address = l.address, .mapping = l.mapping, .kind = l.kind, .kernel = l.is_kernel };
-        enum status st = name ? string(b, name, &line.function) : ST_OK;
+        enum status st = known ? string(b, known->name, &line.function) : ST_OK;
 
+        if (!st && known && known->file)
+                st = string(b, known->file, &line.file);
         key.name = line.function;
+        key.file = line.file;
+        key.line = (uint64_t)line.line;
         if (st || id_table_find(&b->locations, &key, sizeof key, ret))
                 return st;
-        if (name) {
+        if (known) {
                 l.line_count = 1;
                 st = profile_add_line(b->p, &line, &l.first_line, b->err);
         }
@@ -73,7 +77,7 @@ static enum status name_only(struct build *b, const char *name, bool is_kernel, 
 {
         struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .is_kernel = is_kernel };
 
-        return location(b, l, name, ret);
+        return location(b, l, &(struct jit_place){ .name = name }, ret);
 }
 
 /* ---- frames --------------------------------------------------------------------------- */
@@ -89,7 +93,7 @@ static enum status kernel_frame(struct build *b, uint64_t addr, uint32_t *ret)
                 return name_only(b, place.name ? place.name : "[kernel]", true, ret);
         }
         st = mapping(b, place.build_id, place.module, &l.mapping);
-        return st ? st : location(b, l, place.name, ret);
+        return st ? st : location(b, l, place.name ? &(struct jit_place){ .name = place.name } : NULL, ret);
 }
 
 /* *end_ret: nothing after this one is a frame. *count_ret: 0 when this one is none either. */
@@ -104,7 +108,8 @@ static enum status user_frame(struct build *b, struct process *process, uint64_t
         *end_ret = false;
         switch (place.kind) {
         case PLACE_NAMED:
-                return name_only(b, place.name, false, ret);
+                l = (struct profile_location){ .mapping = PROFILE_NONE, .kind = ADDRESS_NONE };
+                return location(b, l, &place.jit, ret);
         case PLACE_GONE:
                 b->stats->exited++;
                 *end_ret = true;

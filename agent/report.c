@@ -72,6 +72,9 @@ static struct metric unreadable =
         METRIC_COUNTER("cairn_agent_processes_unreadable_total", "Processes that ended before they were read.", "");
 static struct metric excluded =
         METRIC_COUNTER("cairn_agent_processes_excluded_total", "Processes that are left out.", "");
+static struct metric jit_left_out = METRIC_COUNTER("cairn_agent_jit_names_left_out_total",
+                                                   "Names of code made at run time that found no room or made no sense.", "");
+static struct metric jit_bytes = METRIC_GAUGE("cairn_agent_jit_bytes", "Memory of names of code made at run time.", "");
 static struct metric tables = METRIC_GAUGE("cairn_agent_unwind_tables", "Unwind tables in the kernel.", "");
 static struct metric no_tables[] = {
         METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.", "reason=\"no_cfi\""),
@@ -95,6 +98,8 @@ void report_update(const struct report *r)
                 set(&sampler[i], r->sampler[i]);
         set(&sampler[STAT_EXCLUDED], r->sampler[STAT_EXCLUDED] + r->build.excluded_samples);
         set(&excluded, r->excluded_processes);
+        set(&jit_left_out, r->jit_left_out);
+        set(&jit_bytes, r->jit_bytes);
         set(&kinds[0], r->sampler_kind == SAMPLER_BPF);
         set(&kinds[1], r->sampler_kind == SAMPLER_PERF);
         set(&stacks, r->build.stacks);

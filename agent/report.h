@@ -22,6 +22,7 @@ struct report {
         struct sender_stats sender;
         struct unwinder_stats unwinder; /* zero without unwinding */
         uint64_t unreadable_processes, excluded_processes;
+        uint64_t jit_left_out, jit_bytes;
         bool kernel_shift_known;
 };
 

@@ -129,6 +129,8 @@ static void report(struct run *r)
         struct recorder *recorder = &r->recorder;
         struct report report = { .build = recorder->build_stats,
                                  .unreadable_processes = recorder->processes.unreadable,
+                                 .jit_left_out = recorder->processes.jit_left_out,
+                                 .jit_bytes = recorder->processes.jit_budget.used,
                                  .excluded_processes = recorder->processes.excluded,
                                  .unwinder = recorder->unwinder.stats,
                                  .kernel_shift_known = recorder->kernel.has_shift,

@@ -122,8 +122,10 @@
 #define LIMIT_AGENT_MAPPINGS 65536             /* executable mappings of one process */
 #define LIMIT_AGENT_OBJECTS 16384              /* ELF files whose build-id is remembered */
 #define LIMIT_AGENT_KALLSYMS_BYTES MiB(128)
-#define LIMIT_AGENT_PERF_MAP_BYTES MiB(256)    /* read from one perf-PID.map, all in all */
-#define LIMIT_AGENT_PERF_MAP_SYMBOLS 1000000   /* kept of it */
+#define LIMIT_AGENT_JIT_READ_BYTES MiB(64)     /* of all perf maps and jitdumps in one interval */
+#define LIMIT_AGENT_JIT_PROCESS_BYTES MiB(64)  /* names of one process's code made at run time */
+#define LIMIT_AGENT_JIT_BYTES MiB(256)         /* of all processes' */
+#define LIMIT_AGENT_JIT_SYMBOLS 500000         /* pieces of code of one process that live at one time */
 #define LIMIT_AGENT_PERF_EVENTS 65536          /* open at one time: threads times CPUs */
 #define LIMIT_AGENT_PERF_RING_BYTES KiB(512)   /* of one CPU: what kernel.perf_event_mlock_kb grants by default */
 #define LIMIT_AGENT_THREADS 65536              /* threads whose names are remembered */

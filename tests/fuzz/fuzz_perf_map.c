@@ -6,31 +6,44 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Ranges must agree with the rule: the last symbol that covers an address names it. */
-static void check(struct perf_map *m, uint64_t addr)
+static void check(struct perf_map *m, const struct code_symbol *symbols, size_t count, uint64_t addr)
 {
-        const char *expected = NULL, *found = perf_map_find(m, addr);
+        const struct code_symbol *expected = NULL, *found = code_names_find(&m->code, addr);
 
-        for (size_t i = 0; i < m->symbol_count; i++)
-                if (addr >= m->symbols[i].start && addr < m->symbols[i].end)
-                        expected = (const char *)m->names.data + m->symbols[i].name;
-        if (!expected != !found || (expected && strcmp(expected, found) != 0))
+        for (size_t i = 0; i < count; i++)
+                if (addr >= symbols[i].start && addr < symbols[i].end)
+                        expected = &symbols[i];
+        if (!expected != !found || (expected && expected->name != found->name))
                 __builtin_trap();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+        struct code_budget budget = { .max = 1 << 20 };
+        struct code_symbol *symbols = NULL;
         struct perf_map m;
         size_t used;
 
-        perf_map_init(&m);
+        perf_map_init(&m, &budget);
+        m.code.keeps_names = true;
         /* In two pieces, as a file grows. */
         if (perf_map_feed(&m, (const char *)data, size / 2, &used, NULL) == ST_OK &&
-            perf_map_feed(&m, (const char *)data + used, size - used, &used, NULL) == ST_OK)
-                for (size_t i = 0; i < m.symbol_count && i < 64; i++) {
-                        check(&m, m.symbols[i].start);
-                        check(&m, m.symbols[i].end);
-                        check(&m, m.symbols[i].end - 1);
+            perf_map_feed(&m, (const char *)data + used, size - used, &used, NULL) == ST_OK && m.code.pending_count) {
+                size_t count = m.code.pending_count;
+
+                symbols = malloc(count * sizeof *symbols);
+                if (!symbols)
+                        __builtin_trap();
+                memcpy(symbols, m.code.pending, count * sizeof *symbols);
+                for (size_t i = 0; i < count && i < 64; i++) {
+                        check(&m, symbols, count, symbols[i].start);
+                        check(&m, symbols, count, symbols[i].end);
+                        check(&m, symbols, count, symbols[i].end - 1);
                 }
+        }
+        free(symbols);
         perf_map_deinit(&m);
+        if (budget.used)
+                __builtin_trap();
         return 0;
 }

@@ -8,6 +8,7 @@
 #include "agent/perf_map.h"
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "common/limits.h"
 #include "tests/support/suite.h"
 
 static void feed(struct perf_map *m, const char *text, size_t used)
@@ -21,16 +22,16 @@ static void feed(struct perf_map *m, const char *text, size_t used)
 
 static const char *find(struct perf_map *m, uint64_t addr)
 {
-        const char *name = perf_map_find(m, addr);
+        const struct code_symbol *s = code_names_find(&m->code, addr);
 
-        return name ? name : "none";
+        return s ? code_names_name(&m->code, s) : "none";
 }
 
 START_TEST(a_later_line_overrides_where_it_overlaps)
 {
         struct perf_map m;
 
-        perf_map_init(&m);
+        perf_map_init(&m, NULL);
         feed(&m, "100 100 old\n", 12);
         ck_assert_str_eq(find(&m, 0x150), "old");
         feed(&m, "50 20 early\n180 100 new\n120 10 inside\n", 38);
@@ -46,7 +47,7 @@ START_TEST(a_later_line_overrides_where_it_overlaps)
         ck_assert_str_eq(find(&m, 0x280), "none");
         feed(&m, "0 1000 all\n", 11);
         ck_assert_str_eq(find(&m, 0x120), "all");
-        ck_assert_uint_eq(m.range_count, 1);
+        ck_assert_uint_eq(m.code.range_count, 1);
         perf_map_deinit(&m);
 }
 END_TEST
@@ -59,7 +60,7 @@ START_TEST(ranges_agree_with_the_rule_on_random_symbols)
         struct perf_map m;
 
         srand(7);
-        perf_map_init(&m);
+        perf_map_init(&m, NULL);
         for (int i = 0; i < 300; i++) {
                 char line[64];
 
@@ -85,12 +86,50 @@ START_TEST(names_keep_blanks_and_bad_lines_are_skipped)
 {
         struct perf_map m;
 
-        perf_map_init(&m);
+        perf_map_init(&m, NULL);
         feed(&m, "0x10 0x10 LazyCompile:~f a b\nno line\n30 0 empty\nffffffffffffffff 2 wraps\n40 8\n50 8 half", 78);
         ck_assert_str_eq(find(&m, 0x1f), "LazyCompile:~f a b");
-        ck_assert_uint_eq(m.symbol_count, 1);
+        ck_assert_uint_eq(m.code.range_count, 1);
         feed(&m, "50 8 half done\n", 15); /* the rest came */
         ck_assert_str_eq(find(&m, 0x50), "half done");
+        perf_map_deinit(&m);
+}
+END_TEST
+
+/* A runtime that makes code anew all the time: memory follows what lives. */
+START_TEST(overridden_code_takes_no_room)
+{
+        struct code_budget budget = { .max = MiB(8) };
+        struct perf_map m;
+        char line[128];
+
+        perf_map_init(&m, &budget);
+        for (int i = 0; i < 400000; i++) {
+                snprintf(line, sizeof line, "%x 100 LazyCompile:*function number %d\n", 0x10000 + i % 1000 * 0x100, i);
+                feed(&m, line, strlen(line));
+                if (i % 5000 == 0)
+                        ck_assert_str_ne(find(&m, 0x10000), "none");
+        }
+        ck_assert_str_eq(find(&m, 0x10000 + 999 * 0x100), "LazyCompile:*function number 399999");
+        ck_assert_uint_eq(m.code.range_count, 1000);
+        ck_assert_uint_eq(m.left_out, 0);
+        ck_assert_uint_lt(budget.used, KiB(512));
+        perf_map_deinit(&m);
+        ck_assert_uint_eq(budget.used, 0);
+}
+END_TEST
+
+START_TEST(lines_without_room_are_left_out_and_counted)
+{
+        struct code_budget budget = { .max = 100 };
+        struct perf_map m;
+
+        perf_map_init(&m, &budget);
+        feed(&m, "100 10 one\n200 10 two\n300 10 three\n400 10 four\n", 47);
+        ck_assert_str_eq(find(&m, 0x100), "one");
+        ck_assert_str_eq(find(&m, 0x400), "none");
+        ck_assert_uint_ge(m.left_out, 1);
+        ck_assert_uint_le(budget.used, 100);
         perf_map_deinit(&m);
 }
 END_TEST
@@ -119,6 +158,13 @@ static void append(const char *dir, const char *text)
         close(fd);
 }
 
+static enum status refresh(struct perf_map *m, int root, uid_t uid, struct error *err)
+{
+        uint64_t left = MiB(1);
+
+        return perf_map_refresh(m, root, 42, uid, &left, err);
+}
+
 START_TEST(a_growing_file_is_read_on_and_a_new_one_from_its_start)
 {
         char dir[32], path[64];
@@ -126,20 +172,20 @@ START_TEST(a_growing_file_is_read_on_and_a_new_one_from_its_start)
         struct perf_map m;
         struct error err = { 0 };
 
-        perf_map_init(&m);
-        ck_assert_int_eq(perf_map_refresh(&m, root, 42, getuid(), &err), ST_NOT_FOUND);
+        perf_map_init(&m, NULL);
+        ck_assert_int_eq(refresh(&m, root, getuid(), &err), ST_NOT_FOUND);
         append(dir, "10 10 one\n20 10 t");
-        ck_assert_msg(perf_map_refresh(&m, root, 42, getuid(), &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(refresh(&m, root, getuid(), &err) == ST_OK, "%s", err.text);
         ck_assert_str_eq(find(&m, 0x10), "one");
         ck_assert_str_eq(find(&m, 0x20), "none");
         append(dir, "wo\n");
-        ck_assert_int_eq(perf_map_refresh(&m, root, 42, getuid(), &err), ST_OK);
+        ck_assert_int_eq(refresh(&m, root, getuid(), &err), ST_OK);
         ck_assert_str_eq(find(&m, 0x20), "two");
-        ck_assert_uint_eq(m.symbol_count, 2);
+        ck_assert_uint_eq(m.code.range_count, 2);
         snprintf(path, sizeof path, "%s/tmp/perf-42.map", dir);
         unlink(path);
         append(dir, "30 10 three\n");
-        ck_assert_int_eq(perf_map_refresh(&m, root, 42, getuid(), &err), ST_OK);
+        ck_assert_int_eq(refresh(&m, root, getuid(), &err), ST_OK);
         ck_assert_str_eq(find(&m, 0x30), "three");
         perf_map_deinit(&m);
         ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
@@ -153,30 +199,30 @@ START_TEST(links_and_files_of_others_are_not_read)
         struct perf_map m;
         struct error err = { 0 };
 
-        perf_map_init(&m);
+        perf_map_init(&m, NULL);
         snprintf(path, sizeof path, "%s/tmp/perf-42.map", dir);
         snprintf(secret, sizeof secret, "%s/secret", dir);
         append(dir, "10 10 secret\n");
         ck_assert_int_eq(rename(path, secret), 0);
         ck_assert_int_eq(symlink("/secret", path), 0);
-        ck_assert_int_ne(perf_map_refresh(&m, root, 42, getuid(), &err), ST_OK); /* the last name is a link */
+        ck_assert_int_ne(refresh(&m, root, getuid(), &err), ST_OK); /* the last name is a link */
         unlink(path);
         ck_assert_int_eq(mkfifo(path, 0644), 0);
-        ck_assert_int_eq(perf_map_refresh(&m, root, 42, getuid(), &err), ST_UNSUPPORTED);
+        ck_assert_int_eq(refresh(&m, root, getuid(), &err), ST_UNSUPPORTED);
         unlink(path);
         /* A directory link that points out of the root stays inside it. */
         snprintf(path, sizeof path, "%s/tmp", dir);
         ck_assert_int_eq(rmdir(path), 0);
         ck_assert_int_eq(symlink("../../../../../../tmp", path), 0);
-        ck_assert_int_ne(perf_map_refresh(&m, root, 42, getuid(), &err), ST_OK);
+        ck_assert_int_ne(refresh(&m, root, getuid(), &err), ST_OK);
         if (getuid() == 0) {
                 unlink(path);
                 ck_assert_int_eq(mkdir(path, 0755), 0);
                 append(dir, "10 10 stranger\n");
                 snprintf(path, sizeof path, "%s/tmp/perf-42.map", dir);
                 ck_assert_int_eq(chown(path, 1234, 1234), 0);
-                ck_assert_int_eq(perf_map_refresh(&m, root, 42, 1000, &err), ST_UNSUPPORTED);
-                ck_assert_int_eq(perf_map_refresh(&m, root, 42, 1234, &err), ST_OK);
+                ck_assert_int_eq(refresh(&m, root, 1000, &err), ST_UNSUPPORTED);
+                ck_assert_int_eq(refresh(&m, root, 1234, &err), ST_OK);
         }
         perf_map_deinit(&m);
         ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
@@ -184,5 +230,6 @@ START_TEST(links_and_files_of_others_are_not_read)
 END_TEST
 
 TEST_SUITE("agent_perf_map", a_later_line_overrides_where_it_overlaps, ranges_agree_with_the_rule_on_random_symbols,
-           names_keep_blanks_and_bad_lines_are_skipped, a_growing_file_is_read_on_and_a_new_one_from_its_start,
+           names_keep_blanks_and_bad_lines_are_skipped, overridden_code_takes_no_room,
+           lines_without_room_are_left_out_and_counted, a_growing_file_is_read_on_and_a_new_one_from_its_start,
            links_and_files_of_others_are_not_read)

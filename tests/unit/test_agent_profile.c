@@ -244,6 +244,32 @@ START_TEST(code_made_at_run_time_has_the_name_of_the_perf_map)
 }
 END_TEST
 
+START_TEST(code_that_took_an_address_over_is_named_in_the_next_interval)
+{
+        void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        const struct sample_process id = self();
+        static const char *const names[] = { "before", "after" };
+        char path[64];
+
+        snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+        begin();
+        for (int i = 0; i < 2; i++) {
+                FILE *f = fopen(path, "ae");
+                struct place place;
+
+                fprintf(f, "%lx 20 %s\n", (unsigned long)(uintptr_t)code, names[i]);
+                fclose(f);
+                process_table_begin_drain(&processes);
+                place = process_locate(&processes, process_table_get(&processes, &id, "x"), (uint64_t)(uintptr_t)code);
+                ck_assert_int_eq(place.kind, PLACE_NAMED);
+                ck_assert_str_eq(place.jit.name, names[i]);
+        }
+        unlink(path);
+        process_table_deinit(&processes);
+        munmap(code, 4096);
+}
+END_TEST
+
 START_TEST(labels_and_type_say_where_and_what)
 {
         static const char *items[] = { "env=prod", "host.name=mine" };
@@ -359,5 +385,6 @@ END_TEST
 TEST_SUITE("agent_profile", callers_are_taken_back_by_one_and_the_leaf_is_not,
            a_leaf_in_a_system_call_is_taken_back_like_a_caller, a_stack_ends_before_a_caller_that_is_no_code,
            kernel_frames_come_first_with_name_and_link_time_address, an_ended_process_keeps_its_time_and_thread_name,
-           code_made_at_run_time_has_the_name_of_the_perf_map, labels_and_type_say_where_and_what, kernel_threads_share_the_name_of_their_kind,
+           code_made_at_run_time_has_the_name_of_the_perf_map,
+           code_that_took_an_address_over_is_named_in_the_next_interval, labels_and_type_say_where_and_what, kernel_threads_share_the_name_of_their_kind,
            samples_that_no_label_tells_apart_are_one, processes_that_are_left_out_are_told_to_the_sampler_and_counted)
