@@ -129,6 +129,9 @@ struct block_cursor {
 };
 void block_cursor_init(struct block_cursor *c, const struct block *b);
 
+/** The same, but only for block_seek() and block_row_scope(). */
+void block_cursor_init_rows(struct block_cursor *c, const struct block *b);
+
 /**
  * Find the row of an offset in [0, span]; it must not be below the previous one's.
  * @param row_ret the row. @param end_ret first offset after the row.
@@ -144,6 +147,10 @@ enum status block_seek(const struct block *b, struct block_cursor *c, uint64_t o
 enum status block_frames(const struct block *b, const struct block_cursor *c, uint32_t row, struct symbol_frame *out,
                          uint32_t *count_ret) MUST_CHECK;
 
+/** The scope of a row, 0 for a gap, and the low bits of its line: what block_scope_frames() asks for. */
+enum status block_row_scope(const struct block *b, const struct block_cursor *c, uint32_t row, uint32_t *scope_ret,
+                            uint32_t *line_ret) MUST_CHECK;
+
 /** A scope, or a node with its whole line. */
 struct block_entry {
         uint32_t function, file, line;
@@ -152,11 +159,17 @@ struct block_entry {
 
 #define BLOCK_CHAIN 4 /* frames kept together; few chains are longer */
 
+#define BLOCK_STARTS_AHEAD 4 /* starts that block_row_find() compares at once */
+#define BLOCK_BUCKETS 4096
+
 /** A block as arrays; it borrows the value. */
 struct block_rows {
         uint32_t row_count, node_count, scope_count;
         uint64_t end;                           /* of the last row: span + 1 */
-        uint32_t starts[BLOCK_RECORDS_MAX + 1]; /* the last one is UINT32_MAX */
+        uint32_t starts[BLOCK_RECORDS_MAX + BLOCK_STARTS_AHEAD]; /* those behind the last row are UINT32_MAX */
+        unsigned bucket_shift;                  /* bucket of an offset: offset >> bucket_shift */
+        uint32_t last_bucket;                   /* of the last start */
+        uint16_t buckets[BLOCK_BUCKETS + 1];    /* the last row that starts before the bucket, 0 for the first one */
         uint16_t row_scopes[BLOCK_RECORDS_MAX]; /* 0 is a gap */
         const uint8_t *lines;                   /* low bits of each row's line; borrowed from the block */
         unsigned line_width;
@@ -169,17 +182,39 @@ struct block_rows {
 /** Make arrays of a block; what they hold is checked, so block_row_frames() cannot fail. */
 enum status block_unpack(const struct block *b, struct block_rows *ret) MUST_CHECK;
 
+/** The same but for the rows: only block_scope_frames() may be asked. */
+enum status block_unpack_chains(const struct block *b, struct block_rows *ret) MUST_CHECK;
+
 /**
- * block_frames() of an unpacked block; returns their count.
+ * The row of an offset in [0, end), which is no more than UINT32_MAX - 1.
+ * @param row where to begin when the bucket does not tell: any row that starts at or before the offset.
+ */
+static inline uint32_t block_row_find(const struct block_rows *b, uint32_t offset, uint32_t row)
+{
+        uint32_t bucket = offset >> b->bucket_shift;
+        uint32_t at = b->buckets[bucket < b->last_bucket ? bucket : b->last_bucket];
+        const uint32_t *next = b->starts + at + 1;
+
+        at += (next[0] <= offset) + (next[1] <= offset) + (next[2] <= offset) + (next[3] <= offset);
+        if (__builtin_expect(b->starts[at + 1] > offset, 1))
+                return at;
+        for (at = at > row ? at : row; b->starts[at + 1] <= offset; at++)
+                ;
+        return at;
+}
+
+/**
+ * The frames of a scope, the innermost at a line of which the low bits are given; returns their count.
+ * @param scope 0 is a gap, of which the count is 0.
  * @param out room for 1 + max(depth_max, BLOCK_CHAIN) frames; those behind the count hold nothing.
  */
-static inline uint32_t block_row_frames(const struct block_rows *b, uint32_t row, struct symbol_frame *out)
+static inline uint32_t block_scope_frames(const struct block_rows *b, uint32_t scope_number, uint32_t line,
+                                          struct symbol_frame *out)
 {
-        const struct block_entry *scope = &b->scopes[b->row_scopes[row]];
+        const struct block_entry *scope = &b->scopes[scope_number];
         uint32_t parent = scope->parent, depth = b->depths[parent];
 
-        out[0] = (struct symbol_frame){ scope->function, scope->file, scope->line, parent != 0 };
-        out[0].line |= (uint32_t)(load_bits(b->lines, (uint64_t)row * b->line_width) & low_mask(b->line_width));
+        out[0] = (struct symbol_frame){ scope->function, scope->file, scope->line | line, parent != 0 };
         memcpy(out + 1, b->chains[parent], sizeof b->chains[parent]);
         for (uint32_t i = 0; i < BLOCK_CHAIN && depth > BLOCK_CHAIN; i++)
                 parent = b->nodes[parent].parent;
@@ -189,7 +224,15 @@ static inline uint32_t block_row_frames(const struct block_rows *b, uint32_t row
                 out[i] = (struct symbol_frame){ node->function, node->file, node->line, node->parent != 0 };
                 parent = node->parent;
         }
-        return b->row_scopes[row] ? 1 + depth : 0;
+        return scope_number ? 1 + depth : 0;
+}
+
+/** block_frames() of an unpacked block; as block_scope_frames(). */
+static inline uint32_t block_row_frames(const struct block_rows *b, uint32_t row, struct symbol_frame *out)
+{
+        uint64_t line = load_bits(b->lines, (uint64_t)row * b->line_width) & low_mask(b->line_width);
+
+        return block_scope_frames(b, b->row_scopes[row], (uint32_t)line, out);
 }
 
 #endif

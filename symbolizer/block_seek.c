@@ -22,10 +22,15 @@ static BLOCK_BODY void count_ones(struct block_counts *c, const uint8_t *bits, u
         while (w % 16);
 }
 
-static BLOCK_BODY void cursor_init(struct block_cursor *c, const struct block *b)
+static BLOCK_BODY void cursor_init_rows(struct block_cursor *c, const struct block *b)
 {
         c->row = c->bit = 0;
         count_ones(&c->runs, b->run_bits, b->row_count);
+}
+
+static BLOCK_BODY void cursor_init(struct block_cursor *c, const struct block *b)
+{
+        cursor_init_rows(c, b);
         count_ones(&c->scopes, b->scope_bits, b->scope_count + b->node_count + 1);
         count_ones(&c->nodes, b->node_bits, b->node_count + b->scope_count);
 }
@@ -160,20 +165,33 @@ static BLOCK_BODY enum status seek(const struct block *b, struct block_cursor *c
 
 /* ---- frames */
 
-static BLOCK_BODY enum status frames_of(const struct block *b, const struct block_cursor *c, uint32_t row,
-                                        struct symbol_frame *out, uint32_t *count_ret, bool fast)
+static BLOCK_BODY enum status row_scope(const struct block *b, const struct block_cursor *c, uint32_t row,
+                                        uint32_t *scope_ret, uint32_t *line_ret)
 {
-        unsigned site_bits = b->function_width + b->file_width + b->line_high_width;
-        uint32_t run = run_of(b, c, row), bound = b->node_count + 1, count = 0, scope, line;
+        uint32_t run = run_of(b, c, row), scope;
 
         if (run == 0 || run > b->run_count)
                 return ST_BAD_DATA;
         scope = (uint32_t)(load_bits(b->runs, (uint64_t)(run - 1) * b->scope_width) & low_mask(b->scope_width));
+        if (scope > b->scope_count)
+                return ST_BAD_DATA;
+        *scope_ret = scope;
+        *line_ret = (uint32_t)(load_bits(b->lines, (uint64_t)row * b->line_width) & low_mask(b->line_width));
+        return ST_OK;
+}
+
+static BLOCK_BODY enum status frames_of(const struct block *b, const struct block_cursor *c, uint32_t row,
+                                        struct symbol_frame *out, uint32_t *count_ret, bool fast)
+{
+        unsigned site_bits = b->function_width + b->file_width + b->line_high_width;
+        uint32_t bound = b->node_count + 1, count = 0, scope, line;
+
+        if (row_scope(b, c, row, &scope, &line))
+                return ST_BAD_DATA;
         if (scope == 0) {
                 *count_ret = 0;
                 return ST_OK;
         }
-        line = (uint32_t)(load_bits(b->lines, (uint64_t)row * b->line_width) & low_mask(b->line_width));
         for (;;) {
                 uint32_t site, parent;
                 uint64_t bit;
@@ -220,6 +238,32 @@ void block_cursor_init(struct block_cursor *c, const struct block *b)
                 cursor_init_fast(c, b);
         else
                 cursor_init(c, b);
+}
+
+BLOCK_BITS_TARGET static void cursor_init_rows_fast(struct block_cursor *c, const struct block *b)
+{
+        cursor_init_rows(c, b);
+}
+
+void block_cursor_init_rows(struct block_cursor *c, const struct block *b)
+{
+        if (BLOCK_HAS_BITS)
+                cursor_init_rows_fast(c, b);
+        else
+                cursor_init_rows(c, b);
+}
+
+BLOCK_BITS_TARGET static enum status row_scope_fast(const struct block *b, const struct block_cursor *c, uint32_t row,
+                                                    uint32_t *scope_ret, uint32_t *line_ret)
+{
+        return row_scope(b, c, row, scope_ret, line_ret);
+}
+
+enum status block_row_scope(const struct block *b, const struct block_cursor *c, uint32_t row, uint32_t *scope_ret,
+                            uint32_t *line_ret)
+{
+        return BLOCK_HAS_BITS ? row_scope_fast(b, c, row, scope_ret, line_ret)
+                              : row_scope(b, c, row, scope_ret, line_ret);
 }
 
 BLOCK_BITS_TARGET static enum status seek_fast(const struct block *b, struct block_cursor *c, uint64_t offset,

@@ -29,8 +29,28 @@ static BLOCK_BODY bool unpack_starts(const struct block *b, struct block_rows *r
                         last = start;
                 }
         }
-        r->starts[row] = UINT32_MAX;
+        for (uint32_t i = 0; i < BLOCK_STARTS_AHEAD; i++)
+                r->starts[row + i] = UINT32_MAX;
         return row == b->row_count && last <= b->span && last < UINT32_MAX;
+}
+
+/* Some two rows to a bucket where they are evenly spread. */
+static BLOCK_BODY void make_buckets(const struct block *b, struct block_rows *r)
+{
+        uint32_t last = r->starts[b->row_count - 1];
+        uint16_t most = 0;
+
+        r->bucket_shift = b->low_width + 1 < 31 ? b->low_width + 1 : 31;
+        while (last >> r->bucket_shift >= BLOCK_BUCKETS)
+                r->bucket_shift++;
+        r->last_bucket = last >> r->bucket_shift;
+        memset(r->buckets, 0, (r->last_bucket + 2) * sizeof *r->buckets);
+        for (uint32_t row = 0; row < b->row_count; row++)
+                r->buckets[(r->starts[row] >> r->bucket_shift) + 1] = (uint16_t)row;
+        for (uint32_t i = 0; i <= r->last_bucket; i++) {
+                most = r->buckets[i] > most ? r->buckets[i] : most;
+                r->buckets[i] = most;
+        }
 }
 
 static BLOCK_BODY bool unpack_runs(const struct block *b, struct block_rows *r)
@@ -63,9 +83,43 @@ static BLOCK_BODY bool unpack_runs(const struct block *b, struct block_rows *r)
         return true;
 }
 
+/* Widths and masks of the sites, outside of the loop that reads them. */
+struct site_fields {
+        unsigned bits, file_at, line_at, line_width;
+        uint64_t function_mask, file_mask, line_mask;
+};
+
+static BLOCK_BODY struct site_fields site_fields_of(const struct block *b)
+{
+        return (struct site_fields){ .bits = b->function_width + b->file_width + b->line_high_width,
+                                     .file_at = b->function_width,
+                                     .line_at = b->function_width + b->file_width,
+                                     .line_width = b->line_width,
+                                     .function_mask = low_mask(b->function_width),
+                                     .file_mask = low_mask(b->file_width),
+                                     .line_mask = low_mask(b->line_high_width) };
+}
+
+static BLOCK_BODY void load_site(const struct block *b, const struct site_fields *f, uint32_t site, struct block_entry *ret)
+{
+        uint64_t bit = (uint64_t)site * f->bits, function = load_bits(b->sites, bit), file, line;
+
+        if (f->bits <= 57) {
+                file = function >> f->file_at;
+                line = function >> f->line_at;
+        } else {
+                file = load_bits(b->sites, bit + f->file_at);
+                line = load_bits(b->sites, bit + f->line_at);
+        }
+        ret->function = b->function_base + (uint32_t)(function & f->function_mask);
+        ret->file = b->file_base + (uint32_t)(file & f->file_mask);
+        ret->line = (b->line_base + (uint32_t)(line & f->line_mask)) << f->line_width;
+}
+
 static BLOCK_BODY bool unpack_scopes(const struct block *b, struct block_rows *r)
 {
-        unsigned site_bits = b->function_width + b->file_width + b->line_high_width;
+        const struct site_fields fields = site_fields_of(b);
+        uint64_t site_mask = low_mask(b->site_width);
         uint32_t bit_count = b->scope_count + b->node_count + 1, scope = 0;
 
         for (uint32_t at = 0; at < bit_count; at += 64) {
@@ -75,26 +129,15 @@ static BLOCK_BODY bool unpack_scopes(const struct block *b, struct block_rows *r
                         word &= low_mask(bit_count - at);
                 for (; word; word &= word - 1) {
                         uint32_t parent = at + (unsigned)__builtin_ctzll(word) - scope, site;
-                        struct block_entry *e = &r->scopes[scope + 1];
-                        uint64_t bit;
 
                         if (scope == b->scope_count || parent > b->node_count)
                                 return false;
-                        site = (uint32_t)(load_bits(b->scope_sites, (uint64_t)scope * b->site_width) &
-                                          low_mask(b->site_width));
+                        site = (uint32_t)(load_bits(b->scope_sites, (uint64_t)scope * b->site_width) & site_mask);
                         if (site >= b->site_count)
                                 return false;
-                        bit = (uint64_t)site * site_bits;
-                        e->function = b->function_base +
-                                      (uint32_t)(load_bits(b->sites, bit) & low_mask(b->function_width));
-                        bit += b->function_width;
-                        e->file = b->file_base + (uint32_t)(load_bits(b->sites, bit) & low_mask(b->file_width));
-                        bit += b->file_width;
-                        e->line = (b->line_base +
-                                   (uint32_t)(load_bits(b->sites, bit) & low_mask(b->line_high_width)))
-                                  << b->line_width;
-                        e->parent = parent;
                         scope++;
+                        load_site(b, &fields, site, &r->scopes[scope]);
+                        r->scopes[scope].parent = parent;
                 }
         }
         return scope == b->scope_count;
@@ -114,6 +157,7 @@ static inline void add_chain(struct block_rows *r, uint32_t node)
 static BLOCK_BODY bool unpack_nodes(const struct block *b, struct block_rows *r)
 {
         uint32_t bit_count = b->node_count + b->scope_count, node = 0;
+        uint64_t line_mask = low_mask(b->line_width);
 
         for (uint32_t at = 0; at < bit_count; at += 64) {
                 uint64_t word = load_le64(b->node_bits + at / 8);
@@ -127,7 +171,7 @@ static BLOCK_BODY bool unpack_nodes(const struct block *b, struct block_rows *r)
                                 return false;
                         r->nodes[node + 1] = r->scopes[scope + 1];
                         r->nodes[node + 1].line |= (uint32_t)(load_bits(b->node_lines, (uint64_t)node * b->line_width) &
-                                                              low_mask(b->line_width));
+                                                              line_mask);
                         node++;
                         add_chain(r, node);
                 }
@@ -135,21 +179,27 @@ static BLOCK_BODY bool unpack_nodes(const struct block *b, struct block_rows *r)
         return node == b->node_count;
 }
 
+static BLOCK_BODY enum status unpack_chains(const struct block *b, struct block_rows *ret)
+{
+        ret->node_count = b->node_count;
+        ret->scope_count = b->scope_count;
+        ret->scopes[0] = ret->nodes[0] = (struct block_entry){ 0 };
+        memset(ret->chains[0], 0, sizeof ret->chains[0]);
+        ret->depths[0] = 0;
+        ret->depth_max = 0;
+        return unpack_scopes(b, ret) && unpack_nodes(b, ret) ? ST_OK : ST_BAD_DATA;
+}
+
 static BLOCK_BODY enum status unpack(const struct block *b, struct block_rows *ret)
 {
         ret->row_count = b->row_count;
         ret->lines = b->lines;
         ret->line_width = b->line_width;
-        ret->node_count = b->node_count;
-        ret->scope_count = b->scope_count;
         ret->end = b->span + 1;
-        ret->scopes[0] = ret->nodes[0] = (struct block_entry){ 0 };
-        memset(ret->chains[0], 0, sizeof ret->chains[0]);
-        ret->depths[0] = 0;
-        ret->depth_max = 0;
-        return unpack_starts(b, ret) && unpack_runs(b, ret) && unpack_scopes(b, ret) && unpack_nodes(b, ret)
-                       ? ST_OK
-                       : ST_BAD_DATA;
+        if (!unpack_starts(b, ret) || !unpack_runs(b, ret))
+                return ST_BAD_DATA;
+        make_buckets(b, ret);
+        return unpack_chains(b, ret);
 }
 
 BLOCK_BITS_TARGET static enum status unpack_fast(const struct block *b, struct block_rows *ret)
@@ -165,4 +215,19 @@ static enum status unpack_anywhere(const struct block *b, struct block_rows *ret
 enum status block_unpack(const struct block *b, struct block_rows *ret)
 {
         return BLOCK_HAS_BITS ? unpack_fast(b, ret) : unpack_anywhere(b, ret);
+}
+
+BLOCK_BITS_TARGET static enum status unpack_chains_fast(const struct block *b, struct block_rows *ret)
+{
+        return unpack_chains(b, ret);
+}
+
+static enum status unpack_chains_anywhere(const struct block *b, struct block_rows *ret)
+{
+        return unpack_chains(b, ret);
+}
+
+enum status block_unpack_chains(const struct block *b, struct block_rows *ret)
+{
+        return BLOCK_HAS_BITS ? unpack_chains_fast(b, ret) : unpack_chains_anywhere(b, ret);
 }

@@ -22,6 +22,7 @@
 
 #include "common/hash.h"
 #include "symbolizer/lookup_internal.h"
+#include "symbolizer/lookup_tiles.h"
 
 #define NO_GROUP UINT32_MAX
 #define GROUP_SLOTS_KEPT 1024
@@ -280,8 +281,8 @@ enum status lookup_run(struct lookup *l, struct error *err)
 
                         if (!g->sorted)
                                 lookup_sort(elements, l->tmp, g->count);
-                        st = lookup_walk(l, g, elements, err);
-                        lookup_tell_gaps(l, g, elements);
+                        st = lookup_answers_begin(l, g) ? lookup_walk(l, g, elements, err) : error_no_memory(err);
+                        lookup_answers_end(l);
                         elements += g->count;
                 }
         }
@@ -292,7 +293,7 @@ enum status lookup_run(struct lookup *l, struct error *err)
 
 static bool make_room(struct symbol_batch *b, size_t count)
 {
-        const size_t key_bytes = 2 * sizeof(uint64_t) + sizeof(uint32_t);
+        const size_t key_bytes = 2 * sizeof(uint64_t) + sizeof(struct lookup_answer) + sizeof(uint32_t);
 
         b->result_count = b->frame_count = b->damaged_count = 0;
         if (!lookup_grow(&b->scratch, &b->scratch_bytes, count * key_bytes, 1) ||
@@ -307,6 +308,7 @@ struct lookup lookup_slice(struct symbol_view *view, const struct symbol_key *ke
                            struct symbol_batch *batch)
 {
         uint64_t *elements = batch->scratch;
+        struct lookup_answer *answers = (struct lookup_answer *)(elements + 2 * batch->result_count);
 
         return (struct lookup){ .view = view,
                                 .keys = keys + first,
@@ -314,7 +316,8 @@ struct lookup lookup_slice(struct symbol_view *view, const struct symbol_key *ke
                                 .results = batch->results + first,
                                 .elements = elements + first,
                                 .tmp = elements + batch->result_count + first,
-                                .group_of = (uint32_t *)(elements + 2 * batch->result_count) + first };
+                                .answers = answers + first,
+                                .group_of = (uint32_t *)(answers + batch->result_count) + first };
 }
 
 enum status symbol_view_lookup_threads(struct symbol_view *view, const struct symbol_key *keys, size_t count,

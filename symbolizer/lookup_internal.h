@@ -23,6 +23,8 @@ struct text_table {
 
 struct block;
 struct block_rows;
+struct lookup_answer;
+struct lookup_tiles;
 
 #define VERIFIED_SLOTS 8192 /* a power of two */
 
@@ -68,6 +70,7 @@ struct symbol_view {
         MDB_cursor *maps, *blocks;
         const void **verified;   /* values with right checksums: they stay as they are while the transaction lasts */
         struct block_rows *rows; /* for blocks that are unpacked; made when first needed */
+        struct lookup_tiles *tiles; /* the same, for large groups in no order */
         struct lookup_known known;
         struct arena arena;
         struct buf scratch;
@@ -85,7 +88,9 @@ struct lookup {
         struct lookup_known known; /* the view's, while the lookup runs */
         uint32_t *group_of;      /* of each element; not written while there is one group only */
         uint64_t *elements, *tmp;
-        bool has_gaps;           /* a key of the group that is walked has the state SYMBOL_OUTSIDE */
+        struct symbol_result common; /* what the answers of the group that is walked have in common */
+        struct lookup_answer *answers; /* those that wait in tiles */
+        struct lookup_tiles *tiles;  /* of the view; NULL: answers go to their places at once */
 };
 
 struct lookup lookup_slice(struct symbol_view *view, const struct symbol_key *keys, size_t first, size_t count,
@@ -100,13 +105,12 @@ enum status lookup_run(struct lookup *l, struct error *err) MUST_CHECK;
 enum status lookup_walk(struct lookup *l, const struct lookup_group *g, const uint64_t *elements,
                         struct error *err) MUST_CHECK;
 
-/* Keys of one block, ascending. Their answers differ from `answer` in what the block and the key say. */
+/* Keys of one block, ascending. */
 struct lookup_keys {
+        const struct index_object *object;
         const uint64_t *elements;
         uint32_t count;
         uint64_t shift;          /* lower half of an address + shift = offset into the block */
-        uint64_t high;           /* upper half of the addresses, in place */
-        struct symbol_result answer;
 };
 
 /* Answer keys from rows that are unpacked; false without memory. */
@@ -118,11 +122,12 @@ bool lookup_rows(struct lookup *l, const struct block_rows *rows, const struct l
  */
 bool lookup_seeks(struct lookup *l, const struct block *block, const struct lookup_keys *k, uint32_t *done) MUST_CHECK;
 
+/* The same with the chains of the block's frames unpacked. */
+bool lookup_chains(struct lookup *l, const struct block *block, const struct block_rows *rows,
+                   const struct lookup_keys *k, uint32_t *done) MUST_CHECK;
+
 /* Why an address that no range of the object covers has none. */
 enum symbol_state lookup_gap_state(const struct index_object *o, uint64_t address);
-
-/* Put that in place of SYMBOL_OUTSIDE in the results of a group that was walked. */
-void lookup_tell_gaps(struct lookup *l, const struct lookup_group *g, const uint64_t *elements);
 
 #define LOOKUP_SLICE_LEAST 4096 /* keys that are worth a thread */
 

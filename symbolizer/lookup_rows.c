@@ -1,36 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers the sorted keys of one block, in two ways: with all of its rows
- * unpacked, or by going to the row of each key.
+ * Answers the sorted keys of one block in three ways, for few keys to many: by
+ * going to the row of each and up its frames; with the chains of frames
+ * unpacked; with the rows unpacked too.
  *
  * With unpacked rows the work of a key takes no branch that depends on the
- * key, since a wrong guess costs more than the work: a step of the merge moves
- * to the next row or to the next key, frames are written for every key and
- * kept when its row is a new one, and chains are copied whole.
+ * key, and none waits for that of the key before, since a wrong guess and a
+ * wait cost more than the work: a bucket of starts tells a row, frames are
+ * written for every key and kept when its row is a new one, and chains are
+ * copied whole.
  */
 #include "symbolizer/block.h"
-#include "symbolizer/lookup_internal.h"
+#include "symbolizer/lookup_tiles.h"
 
-#define PREFETCH_AHEAD 24
-#define MERGE_KEYS 256 /* rows of so many keys are found before their answers are written */
-
-static inline void put_result(struct lookup *l, const struct symbol_result *answer, uint64_t element)
-{
-        l->results[(uint32_t)element] = *answer;
-}
-
-/* Answers go to places in no order: have the line there when it is written. */
-static inline void prefetch_result(const struct lookup *l, const struct lookup_keys *k, uint32_t i)
-{
-        if (i + PREFETCH_AHEAD < k->count)
-                __builtin_prefetch(&l->results[(uint32_t)k->elements[i + PREFETCH_AHEAD]], 1);
-}
-
-static inline bool frames_room(struct lookup *l, uint32_t count)
+static inline bool frames_room(struct lookup *l, size_t count)
 {
         return l->frame_capacity - l->frame_count >= count ||
                (l->frame_count + count < UINT32_MAX &&
                 lookup_grow((void **)&l->frames, &l->frame_capacity, l->frame_count + count, sizeof *l->frames));
+}
+
+/* Frames that block_scope_frames() may write. */
+static inline uint32_t frames_most(const struct block_rows *rows)
+{
+        return 1 + (rows->depth_max > BLOCK_CHAIN ? rows->depth_max : BLOCK_CHAIN);
 }
 
 static inline uint64_t offset_of(const struct lookup_keys *k, uint64_t element)
@@ -38,84 +31,125 @@ static inline uint64_t offset_of(const struct lookup_keys *k, uint64_t element)
         return (element >> 32) + k->shift;
 }
 
-/* The rows of some keys, from one at or before the first key's on; returns the last one. */
+static inline uint16_t state_of(const struct lookup *l, const struct lookup_keys *k, uint64_t element,
+                                uint32_t frame_count)
+{
+        return (uint16_t)(frame_count ? SYMBOL_RESOLVED
+                                      : lookup_gap_state(k->object, l->common.address | element >> 32));
+}
+
+static uint32_t step_of(const struct lookup_keys *k, uint32_t first)
+{
+        return k->count - first < LOOKUP_STEP ? k->count - first : LOOKUP_STEP;
+}
+
+/* The rows of some keys; `row` starts at or before the first of them. Returns the last one. */
 static uint32_t find_rows(const struct block_rows *rows, const struct lookup_keys *k, uint32_t first, uint32_t count,
                           uint32_t row, uint16_t *ret)
 {
-        for (uint32_t i = 0; i < count;) {
+        for (uint32_t i = 0; i < count; i++) {
                 uint64_t offset = offset_of(k, k->elements[first + i]);
-                uint32_t at = offset < UINT32_MAX ? (uint32_t)offset : UINT32_MAX - 1;
-                /* The start behind the last row is UINT32_MAX. */
-                bool next = rows->starts[row + 1] <= at;
 
+                row = block_row_find(rows, offset < UINT32_MAX ? (uint32_t)offset : UINT32_MAX - 1, row);
                 ret[i] = (uint16_t)row;
-                row += next;
-                i += !next;
         }
         return row;
 }
 
 bool lookup_rows(struct lookup *l, const struct block_rows *rows, const struct lookup_keys *k)
 {
-        uint32_t row = 0, last = UINT32_MAX, frame_count = 0;
-        uint32_t room = 1 + (rows->depth_max > BLOCK_CHAIN ? rows->depth_max : BLOCK_CHAIN);
-        struct symbol_result answer = k->answer;
-        uint16_t found[MERGE_KEYS];
-        bool gaps = false;
+        uint32_t row = 0, last = UINT32_MAX, first_frame = 0, room = frames_most(rows);
+        uint16_t found[LOOKUP_STEP];
+        struct lookup_spans spans;
 
-        for (uint32_t first = 0; first < k->count; first += MERGE_KEYS) {
-                uint32_t count = k->count - first < MERGE_KEYS ? k->count - first : MERGE_KEYS;
+        for (uint32_t first = 0; first < k->count; first += LOOKUP_STEP) {
+                uint32_t count = step_of(k, first);
+                size_t frame_count;
 
                 row = find_rows(rows, k, first, count, row, found);
+                if (!frames_room(l, (size_t)count * room))
+                        return false;
+                frame_count = l->frame_count;
                 for (uint32_t i = 0; i < count; i++) {
-                        uint64_t element = k->elements[first + i];
                         bool is_new = found[i] != last;
+                        uint32_t n = block_row_frames(rows, found[i], l->frames + frame_count);
 
-                        prefetch_result(l, k, first + i);
-                        if (!frames_room(l, room))
-                                return false;
-                        answer.first_frame = is_new ? (uint32_t)l->frame_count : answer.first_frame;
-                        frame_count = block_row_frames(rows, found[i], l->frames + l->frame_count);
-                        l->frame_count += is_new ? frame_count : 0;
+                        first_frame = is_new ? (uint32_t)frame_count : first_frame;
+                        frame_count += is_new ? n : 0;
                         last = found[i];
-                        answer.frame_count = frame_count;
-                        answer.state = frame_count ? SYMBOL_RESOLVED : SYMBOL_OUTSIDE;
-                        gaps |= !frame_count;
-                        answer.address = k->high | element >> 32;
-                        put_result(l, &answer, element);
+                        spans.first[i] = first_frame;
+                        spans.count[i] = (uint16_t)n;
+                        spans.state[i] = state_of(l, k, k->elements[first + i], n);
                 }
+                l->frame_count = frame_count;
+                lookup_answer(l, k->elements + first, count, &spans);
         }
-        l->has_gaps |= gaps;
+        return true;
+}
+
+/* The frames of one row behind the others. */
+static enum status seek_frames(struct lookup *l, const struct block *block, const struct block_cursor *cursor,
+                               const struct block_rows *rows, uint32_t row, uint32_t *count_ret)
+{
+        uint32_t scope, line;
+
+        if (!rows)
+                return block_frames(block, cursor, row, l->frames + l->frame_count, count_ret);
+        if (block_row_scope(block, cursor, row, &scope, &line))
+                return ST_BAD_DATA;
+        *count_ret = block_scope_frames(rows, scope, line, l->frames + l->frame_count);
+        return ST_OK;
+}
+
+/* With or without chains. */
+static inline bool seek_keys(struct lookup *l, const struct block *block, const struct block_rows *rows,
+                             struct block_cursor *cursor, const struct lookup_keys *k, uint32_t *done)
+{
+        uint32_t room = rows ? frames_most(rows) : block->node_count + 1, frame_count = 0, first_frame = 0;
+        struct lookup_spans spans;
+        enum status st = ST_OK;
+        uint64_t end = 0;
+
+        for (*done = 0; *done < k->count && !st;) {
+                uint32_t count = step_of(k, *done), i, row;
+
+                for (i = 0; i < count; i++) {
+                        uint64_t element = k->elements[*done + i], offset = offset_of(k, element);
+
+                        if (offset >= end) {
+                                if (!frames_room(l, room))
+                                        return false;
+                                st = block_seek(block, cursor, offset, &row, &end);
+                                if (!st)
+                                        st = seek_frames(l, block, cursor, rows, row, &frame_count);
+                                if (st)
+                                        break;
+                                first_frame = (uint32_t)l->frame_count;
+                                l->frame_count += frame_count;
+                        }
+                        spans.first[i] = first_frame;
+                        spans.count[i] = (uint16_t)frame_count;
+                        spans.state[i] = state_of(l, k, element, frame_count);
+                }
+                lookup_answer(l, k->elements + *done, i, &spans);
+                *done += i;
+        }
         return true;
 }
 
 bool lookup_seeks(struct lookup *l, const struct block *block, const struct lookup_keys *k, uint32_t *done)
 {
-        struct symbol_result answer = k->answer;
         struct block_cursor cursor;
-        uint32_t i, row, count = 0;
-        uint64_t end = 0;
 
         block_cursor_init(&cursor, block);
-        for (i = 0; i < k->count; i++) {
-                uint64_t element = k->elements[i], offset = offset_of(k, element);
+        return seek_keys(l, block, NULL, &cursor, k, done);
+}
 
-                prefetch_result(l, k, i);
-                if (offset >= end) {
-                        if (!frames_room(l, block->node_count + 1))
-                                return false;
-                        if (block_seek(block, &cursor, offset, &row, &end) ||
-                            block_frames(block, &cursor, row, l->frames + l->frame_count, &count))
-                                break;
-                        answer.first_frame = (uint32_t)l->frame_count;
-                        answer.frame_count = count;
-                        answer.state = count ? SYMBOL_RESOLVED : SYMBOL_OUTSIDE;
-                        l->has_gaps |= !count;
-                        l->frame_count += count;
-                }
-                answer.address = k->high | element >> 32;
-                put_result(l, &answer, element);
-        }
-        *done = i;
-        return true;
+bool lookup_chains(struct lookup *l, const struct block *block, const struct block_rows *rows,
+                   const struct lookup_keys *k, uint32_t *done)
+{
+        struct block_cursor cursor;
+
+        block_cursor_init_rows(&cursor, block);
+        return seek_keys(l, block, rows, &cursor, k, done);
 }

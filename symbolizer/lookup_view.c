@@ -51,6 +51,7 @@ void symbol_view_end(struct symbol_view *view)
                 mdb_txn_abort(view->txn);
         lookup_known_deinit(&view->known);
         free(view->rows);
+        free(view->tiles);
         free(view->verified);
         free(view->functions.pages);
         free(view->files.pages);

@@ -9,10 +9,10 @@
 
 #include "symbolizer/block.h"
 #include "symbolizer/index_map.h"
-#include "symbolizer/lookup_internal.h"
+#include "symbolizer/lookup_tiles.h"
 
 #define UNPACK_ROWS 8
-#define UNPACK_KEYS_LEAST 4
+#define CHAINS_KEYS_LEAST 24
 
 struct walk {
         struct lookup *l;
@@ -34,25 +34,23 @@ static inline uint64_t address_at(const struct walk *w, uint32_t i)
         return w->high | w->elements[i] >> 32;
 }
 
-static inline void put_result(const struct walk *w, uint64_t element, enum symbol_state state, size_t first_frame,
-                              uint32_t frame_count)
-{
-        w->l->results[(uint32_t)element] = (struct symbol_result){ state,
-                                                                   w->object->object.quality,
-                                                                   w->object->object.number,
-                                                                   w->high | element >> 32,
-                                                                   (uint32_t)first_frame,
-                                                                   frame_count };
-}
-
-/* The same answer, without frames, for all keys up to an address. */
+/* All keys up to an address have no frames: for a state of their own, or since no range covers them. */
 static void answer_until(struct walk *w, uint64_t last, enum symbol_state state)
 {
-        for (; w->at < w->count && address_at(w, w->at) <= last; w->at++) {
-                put_result(w, w->elements[w->at], state, 0, 0);
-                w->l->damaged_count += state == SYMBOL_FAILED;
+        while (w->at < w->count && address_at(w, w->at) <= last) {
+                struct lookup_spans spans;
+                uint32_t count = 0;
+
+                for (uint32_t i = w->at; count < LOOKUP_STEP && i < w->count && address_at(w, i) <= last; i++) {
+                        spans.first[count] = spans.count[count] = 0;
+                        spans.state[count++] = (uint16_t)(state == SYMBOL_OUTSIDE
+                                                                  ? lookup_gap_state(&w->object->object, address_at(w, i))
+                                                                  : state);
+                }
+                lookup_answer(w->l, w->elements + w->at, count, &spans);
+                w->l->damaged_count += state == SYMBOL_FAILED ? count : 0;
+                w->at += count;
         }
-        w->l->has_gaps |= state == SYMBOL_OUTSIDE;
 }
 
 /* Whether a value's checksum was verified in this view. */
@@ -189,25 +187,26 @@ static void fetch_ahead(struct walk *w, uint32_t at)
 /* Answer the keys that the open block covers. */
 static bool walk_block(struct walk *w, uint32_t count)
 {
-        const struct index_object *o = &w->object->object;
-        struct lookup_keys keys = { .elements = w->elements + w->at,
+        struct lookup_keys keys = { .object = &w->object->object,
+                                    .elements = w->elements + w->at,
                                     .count = count,
-                                    .shift = w->high - w->base,
-                                    .high = w->high,
-                                    .answer = { .quality = o->quality, .generation = o->number } };
+                                    .shift = w->high - w->base };
         uint32_t done = 0;
 
-        if (count < UNPACK_KEYS_LEAST || count < w->block.row_count / UNPACK_ROWS) {
+        struct block_rows *rows;
+
+        if (count < CHAINS_KEYS_LEAST) {
                 if (!lookup_seeks(w->l, &w->block, &keys, &done))
                         return false;
-        } else {
-                if (!rows_room(w))
+        } else if (!rows_room(w)) {
+                return false;
+        } else if (rows = w->l->view->rows, count < w->block.row_count / UNPACK_ROWS) {
+                if (block_unpack_chains(&w->block, rows) == ST_OK && !lookup_chains(w->l, &w->block, rows, &keys, &done))
                         return false;
-                if (block_unpack(&w->block, w->l->view->rows) == ST_OK) {
-                        if (!lookup_rows(w->l, w->l->view->rows, &keys))
-                                return false;
-                        done = count;
-                }
+        } else if (block_unpack(&w->block, rows) == ST_OK) {
+                if (!lookup_rows(w->l, rows, &keys))
+                        return false;
+                done = count;
         }
         w->at += done;
         if (done < count)

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void compare_readers(const struct block *b, struct symbol_frame *frames, struct symbol_frame *others)
 {
         struct block_rows *rows = calloc(1, sizeof *rows);
-        uint32_t count;
+        uint32_t count, scope, line;
 
         if (!rows)
                 abort();
@@ -35,8 +35,15 @@ static void compare_readers(const struct block *b, struct symbol_frame *frames, 
                                 if (frames[k].function != others[k].function || frames[k].file != others[k].file ||
                                     frames[k].line != others[k].line || frames[k].inlined != others[k].inlined)
                                         abort();
+                        if (block_row_scope(b, &cursor, i, &scope, &line) ||
+                            count != block_scope_frames(rows, scope, line, others) ||
+                            (count && frames[0].line != others[0].line))
+                                abort();
                         if (block_seek(b, &cursor, rows->starts[i], &row, &end) || row != i ||
                             end != (i + 1 < rows->row_count ? rows->starts[i + 1] : rows->end))
+                                abort();
+                        if (block_row_find(rows, rows->starts[i], 0) != i ||
+                            (end - 1 < UINT32_MAX && block_row_find(rows, (uint32_t)(end - 1), i) != i))
                                 abort();
                 }
         }

@@ -241,6 +241,33 @@ START_TEST(random_batch_over_a_big_table_agrees_with_the_table)
 }
 END_TEST
 
+/* So many keys wait in tiles, of which the last one is not whole. */
+START_TEST(all_of_a_large_batch_in_one_object_agrees_with_the_table)
+{
+        enum { KEYS = 70001 };
+        struct symbol_index *index = new_index();
+        struct symbol_table t = table_of(14, 20000, 0x400000);
+        struct symbol_key *keys = calloc(KEYS, sizeof *keys);
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        uint64_t state = 5;
+
+        load(index, &t);
+        for (size_t i = 0; i < KEYS; i++)
+                keys[i] = (struct symbol_key){ .build_id = &t.build_id,
+                                               .address = t.ranges[random_next(&state) % t.range_count].end - i % 2 };
+        view = begin(index);
+        look_up(view, keys, KEYS, &batch);
+        for (size_t i = 0; i < KEYS; i++)
+                check_result(view, &t, keys[i].address, &batch, i);
+        symbol_view_end(view);
+        symbol_batch_deinit(&batch);
+        symbol_table_deinit(&t);
+        free(keys);
+        finish(index);
+}
+END_TEST
+
 START_TEST(every_edge_in_order_agrees_with_the_table)
 {
         struct symbol_index *index = new_index();
@@ -576,7 +603,7 @@ END_TEST
 
 START_TEST(sort_orders_by_the_upper_half)
 {
-        static const size_t sizes[] = { 0, 1, 2, 31, 33, 1000, 8191, 8192, 100000 };
+        static const size_t sizes[] = { 0, 1, 2, 31, 33, 1000, 8191, 8192, 16383, 16384, 100000 };
         uint64_t state = 4;
 
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -603,7 +630,8 @@ START_TEST(sort_orders_by_the_upper_half)
 END_TEST
 
 TEST_SUITE("lookup", dense_and_sparse_batches_agree_with_the_table, several_threads_answer_as_one_does,
-           threads_keep_to_the_state_of_the_view, random_batch_over_a_big_table_agrees_with_the_table, every_edge_in_order_agrees_with_the_table,
+           threads_keep_to_the_state_of_the_view, random_batch_over_a_big_table_agrees_with_the_table,
+           all_of_a_large_batch_in_one_object_agrees_with_the_table, every_edge_in_order_agrees_with_the_table,
            single_keys_agree_with_the_table, mixed_objects_are_answered_in_the_callers_order,
            file_offsets_are_translated_by_the_segments, empty_batch_is_answered_and_batches_are_reusable,
            view_keeps_its_generation_while_the_object_is_reloaded,
