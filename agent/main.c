@@ -13,6 +13,8 @@
 #include "http/client.h"
 
 #define DEFAULT_SERVER "http://127.0.0.1:7700"
+#define DEFAULT_SPOOL_BYTES MiB(512)
+#define LEAST_SPOOL_BYTES MiB(1)
 
 static const struct usage USAGE = {
         .synopsis = "cairn-agent [--server URL] [--duration SECONDS] [--frequency HZ] [--label K=V]... [--pid PID]...\n"
@@ -72,6 +74,10 @@ static enum status check(struct command_line *c, int argc, char **argv, struct e
                 st = check_number("interval", o->interval_s, 1, 600, err);
         if (!st)
                 st = check_number("duration", o->duration_s, 0, 1000000000, err);
+        if (!st)
+                st = check_number("spool-size", o->spool_bytes, LEAST_SPOOL_BYTES, INT64_MAX, err);
+        if (!st && o->spool && o->output)
+                st = error_set(err, ST_USAGE, "option '--spool' is of no use with '--output'");
         if (!st)
                 st = labels_check(&o->labels, err);
         for (size_t i = 0; i < o->labels.own.count && !st; i++) {
@@ -145,13 +151,17 @@ int main(int argc, char **argv)
         if (argc > 2 && strcmp(argv[1], "worker") == 0 && strcmp(argv[2], "unwind") == 0)
                 return worker_unwind();
 
-        struct command_line c = { .run = { .server = DEFAULT_SERVER, .frequency_hz = 19, .interval_s = 10 } };
+        struct command_line c = { .run = { .server = DEFAULT_SERVER, .frequency_hz = 19, .interval_s = 10,
+                                          .spool_bytes = DEFAULT_SPOOL_BYTES } };
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 's', "URL", &c.run.server, "the service, default " DEFAULT_SERVER),
                 OPTION_STRING("token-file", 0, "FILE", &c.token_file, "first line is the token that the service asks for"),
                 OPTION_UINT("frequency", 'F', "HZ", &c.run.frequency_hz, "samples a second on each CPU, default 19"),
                 OPTION_UINT("interval", 0, "SECONDS", &c.run.interval_s, "between two sendings, default 10"),
                 OPTION_UINT("duration", 'd', "SECONDS", &c.run.duration_s, "stop after so long; default: at a signal"),
+                OPTION_STRING("spool", 0, "DIR", &c.run.spool,
+                              "keep batches here until the service has them; default: in memory"),
+                OPTION_UINT("spool-size", 0, "BYTES", &c.run.spool_bytes, "of the spool at most, default 512 MiB"),
                 OPTION_STRING("sampler", 0, "KIND", &c.sampler,
                               "bpf, perf, or auto (default): bpf, and perf where that is not possible"),
                 OPTION_LIST("pid", 'p', "PID", &c.pids, "sample this process only"),

@@ -61,13 +61,33 @@ static struct metric frames[] = {
         METRIC_COUNTER("cairn_agent_frames_unidentified_total", "Frames without an object and address.",
                        "reason=\"kernel_name_only\""),
 };
-static struct metric batches[] = {
-        METRIC_COUNTER("cairn_agent_batches_total", "Batches by what became of them.", "result=\"sent\""),
-        METRIC_COUNTER("cairn_agent_batches_total", "Batches by what became of them.", "result=\"refused\""),
-        METRIC_COUNTER("cairn_agent_batches_total", "Batches by what became of them.", "result=\"dropped\""),
+#define DROPPED(reason) \
+        METRIC_COUNTER("cairn_agent_batches_dropped_total", "Batches that nobody got.", "reason=\"" reason "\"")
+
+static struct metric dropped[DROP_COUNT] = {
+        [DROP_MEMORY_FULL] = DROPPED("memory_full"),
+        [DROP_SPOOL_FULL] = DROPPED("spool_full"),
+        [DROP_TOO_OLD] = DROPPED("too_old"),
+        [DROP_DAMAGED] = DROPPED("damaged"),
+        [DROP_REFUSED] = DROPPED("refused"),
+        [DROP_TOO_BIG] = DROPPED("too_big"),
 };
+static struct metric sent = METRIC_COUNTER("cairn_agent_batches_sent_total", "Batches that the service took.", "");
+static struct metric split =
+        METRIC_COUNTER("cairn_agent_batches_split_total", "Batches cut in two because the service takes less at a time.", "");
+static struct metric rejected = METRIC_COUNTER("cairn_agent_samples_rejected_total",
+                                               "Samples that the service rejected of batches that it took.", "");
 static struct metric retries = METRIC_COUNTER("cairn_agent_retries_total", "Sendings that failed for a while.", "");
-static struct metric queued = METRIC_GAUGE("cairn_agent_queued_bytes", "Packed batches that wait.", "");
+static struct metric queued = METRIC_GAUGE("cairn_agent_queued_bytes", "Packed batches that wait in memory.", "");
+static struct metric waiting[] = {
+        METRIC_GAUGE("cairn_agent_batches_waiting", "Batches that wait for the service.", "where=\"memory\""),
+        METRIC_GAUGE("cairn_agent_batches_waiting", "Batches that wait for the service.", "where=\"spool\""),
+};
+static struct metric spool_bytes = METRIC_GAUGE("cairn_agent_spool_bytes", "What waits in the spool, in whole blocks.", "");
+static struct metric spool_failures[] = {
+        METRIC_COUNTER("cairn_agent_spool_failures_total", "Writes to the spool that failed.", "reason=\"disk_full\""),
+        METRIC_COUNTER("cairn_agent_spool_failures_total", "Writes to the spool that failed.", "reason=\"other\""),
+};
 static struct metric unreadable =
         METRIC_COUNTER("cairn_agent_processes_unreadable_total", "Processes that ended before they were read.", "");
 static struct metric excluded =
@@ -92,6 +112,24 @@ static void set(struct metric *m, uint64_t v)
         metric_set(m, (int64_t)v);
 }
 
+static void update_sender(const struct sender_stats *s)
+{
+        const struct outbox_stats *o = &s->outbox;
+
+        for (size_t i = 0; i < DROP_COUNT; i++)
+                set(&dropped[i], o->dropped[i]);
+        set(&sent, s->sent);
+        set(&split, s->split);
+        set(&rejected, s->rejected_samples);
+        set(&retries, s->retried);
+        set(&queued, o->queued_bytes);
+        set(&waiting[0], o->queued - o->spooled);
+        set(&waiting[1], o->spooled);
+        set(&spool_bytes, o->spool_bytes);
+        set(&spool_failures[0], o->spool_disk_full);
+        set(&spool_failures[1], o->spool_failed);
+}
+
 void report_update(const struct report *r)
 {
         for (size_t i = 0; i < SAMPLER_STAT_COUNT; i++)
@@ -108,11 +146,7 @@ void report_update(const struct report *r)
         set(&frames[0], r->build.jit_frames);
         set(&frames[1], r->build.no_build_id);
         set(&frames[2], r->build.kernel_name_only);
-        set(&batches[0], r->sender.sent);
-        set(&batches[1], r->sender.refused);
-        set(&batches[2], r->sender.dropped);
-        set(&retries, r->sender.retried);
-        set(&queued, r->sender.queued_bytes);
+        update_sender(&r->sender);
         set(&unreadable, r->unreadable_processes);
         set(&tables, r->unwinder.tables_ready);
         set(&no_tables[0], r->unwinder.tables_none);
@@ -137,10 +171,14 @@ void report_log(bool with_sender)
 {
         int64_t lost = metric_get(&sampler[STAT_LOST_COUNTS_FULL]) + metric_get(&sampler[STAT_LOST_STACKS_FULL]) +
                        metric_get(&sampler[STAT_LOST_NO_BUFFER]) + metric_get(&sampler[SAMPLER_STAT_LOST_RING]);
+        int64_t lost_batches = 0;
 
         log_info("agent", "%" PRId64 " samples, %" PRId64 " lost; %" PRId64 " user stacks, %" PRId64 " cut early",
                  metric_get(&sampler[STAT_SAMPLES]), lost, metric_get(&stacks), metric_get(&ends[0]));
-        if (with_sender)
-                log_info("agent", "batches: %" PRId64 " sent, %" PRId64 " refused, %" PRId64 " dropped",
-                         metric_get(&batches[0]), metric_get(&batches[1]), metric_get(&batches[2]));
+        if (!with_sender)
+                return;
+        for (size_t i = 0; i < DROP_COUNT; i++)
+                lost_batches += metric_get(&dropped[i]);
+        log_info("agent", "batches: %" PRId64 " sent, %" PRId64 " dropped, %" PRId64 " in the spool", metric_get(&sent),
+                 lost_batches, metric_get(&waiting[1]));
 }

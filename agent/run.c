@@ -47,7 +47,8 @@ static enum status open_signals(struct run *r, struct error *err)
 
 static enum status open_target(struct run *r, struct error *err)
 {
-        const struct sender_options o = { .server = r->o->server, .token = r->o->token };
+        const struct sender_options o = { .server = r->o->server, .token = r->o->token, .spool = r->o->spool,
+                                          .spool_bytes = r->o->spool_bytes };
 
         if (!r->o->output)
                 return sender_create(&o, &r->sender, err);
@@ -102,13 +103,11 @@ static enum status deliver(struct run *r, const struct profile *p, struct error 
         _cleanup_buf_ struct buf body = { 0 };
         enum status st;
 
+        if (!r->o->output)
+                return sender_put_profile(r->sender, p, err);
         buf_init(&body, LIMIT_HTTP_BODY_BYTES);
         st = otlp_encode(p, &body, err);
-        if (st)
-                return st;
-        if (r->o->output)
-                return file_write_all(r->output, body.data, body.size, r->o->output, err);
-        return sender_put(r->sender, body.data, body.size, err);
+        return st ? st : file_write_all(r->output, body.data, body.size, r->o->output, err);
 }
 
 static enum status drain(struct run *r, struct error *err)
@@ -184,17 +183,25 @@ static enum status loop(struct run *r, struct error *err)
         }
 }
 
-/* A second signal ends the wait for a service that does not answer. */
+/* A second signal ends the wait for a service that does not answer, and so does a failure when nothing gets lost. */
 static enum status flush(struct run *r, struct error *err)
 {
         int64_t until = monotonic_ns() + FLUSH_DEADLINE_MS * INT64_C(1000000);
         struct signalfd_siginfo signal;
+        struct sender_stats stats;
+        bool all_spooled;
         enum status st;
 
-        do
+        do {
                 st = sender_flush(r->sender, FLUSH_SLICE_MS, err);
-        while (st == ST_BUSY && monotonic_ns() < until && read(r->signals, &signal, sizeof signal) < 0);
-        return st;
+                sender_stats(r->sender, &stats);
+                all_spooled = stats.outbox.spooled == stats.outbox.queued;
+        } while (st == ST_BUSY && !(all_spooled && stats.failing) && monotonic_ns() < until &&
+                 read(r->signals, &signal, sizeof signal) < 0);
+        if (st != ST_BUSY || !all_spooled)
+                return st;
+        log_info("agent", "%" PRIu64 " batches stay in the spool '%s' for the next run", stats.outbox.spooled, r->o->spool);
+        return ST_OK;
 }
 
 static enum status finish(struct run *r, struct error *err)

@@ -18,6 +18,8 @@
 struct run_options {
         const char *server;         /* unless output is set */
         const char *token;          /* NULL: none */
+        const char *spool;          /* directory of batches that wait for the server; NULL: they wait in memory */
+        uint64_t spool_bytes;       /* its bound */
         const char *output;         /* one OTLP request of the whole run goes to this file; NULL: to the server */
         const char *metrics_file;   /* Prometheus text, replaced after each drain; NULL: none */
         enum sampler_kind sampler;
@@ -30,7 +32,7 @@ struct run_options {
         struct selection selection;
 };
 
-/** ST_OK after a clean end; ST_BUSY when batches could not be delivered. */
+/** ST_OK after a clean end; ST_BUSY when batches are lost since they could not be delivered. */
 enum status agent_run(const struct run_options *o, struct error *err) MUST_CHECK;
 
 #endif

@@ -129,8 +129,10 @@
 #define LIMIT_AGENT_PERF_EVENTS 65536          /* open at one time: threads times CPUs */
 #define LIMIT_AGENT_PERF_RING_BYTES KiB(512)   /* of one CPU: what kernel.perf_event_mlock_kb grants by default */
 #define LIMIT_AGENT_THREADS 65536              /* threads whose names are remembered */
-#define LIMIT_AGENT_QUEUE_BYTES MiB(64)        /* batches that wait for a server that is away */
-
+#define LIMIT_AGENT_QUEUE_BYTES MiB(64)        /* batches that wait in memory for a server that is away */
+#define LIMIT_AGENT_SPOOL_FILES 65536          /* batches in a spool */
+#define LIMIT_AGENT_SPOOL_AGE_S 165600         /* after which a spooled one is not sent any more: 46 hours */
+#define LIMIT_AGENT_RETRY_AFTER_MS 600000      /* what a server may ask for between two tries */
 
 /* Unwind tables */
 #define LIMIT_UNWIND_CIES (1u << 20)           /* of one section */

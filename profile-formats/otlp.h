@@ -43,6 +43,12 @@ enum status otlp_encode(const struct profile *p, struct buf *ret, struct error *
  */
 void otlp_put_response(struct buf *ret, uint64_t rejected, const char *message);
 
+/**
+ * What a receiver said: how many samples it rejected, 0 when it took all.
+ * @return ST_BAD_DATA: no ExportProfilesServiceResponse.
+ */
+enum status otlp_read_response(const void *data, size_t n, uint64_t *rejected_ret, struct error *err) MUST_CHECK;
+
 /** Append a google.rpc.Status, the body of every error. code is a gRPC code: 3 invalid argument, 8 exhausted, ...
  */
 void otlp_put_status(struct buf *ret, uint32_t code, const char *message);

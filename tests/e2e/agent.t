@@ -192,7 +192,7 @@ got=$(ask late.otlp.dump known late "$(build_id liblate.so)")
 check "a library that was loaded shortly before the end is known ($got%)" test "$got" -ge 40
 
 # ---- sending ---------------------------------------------------------------------------------
-start python3 "$here/e2e/agent-server.py" "$dir" 2
+start python3 "$here/e2e/agent-server.py" "$dir" 2*503
 tries=0
 until [ -e port ] || [ $tries -ge 100 ]; do tries=$((tries + 1)); python3 -c 'import select; select.select([], [], [], 0.1)'; done
 start ./hot-pie 60
@@ -201,7 +201,7 @@ hot=$pid
 agent_pid=$!
 jobs="$jobs $agent_pid"
 tries=0
-until [ -e body.1 ] || [ $tries -ge 200 ]; do tries=$((tries + 1)); python3 -c 'import select; select.select([], [], [], 0.1)'; done
+until [ "$(grep -c '^200' posts 2> /dev/null)" -ge 2 ] || [ $tries -ge 200 ]; do tries=$((tries + 1)); python3 -c 'import select; select.select([], [], [], 0.1)'; done
 kill -TERM $agent_pid
 status=0
 wait $agent_pid || status=$?
@@ -215,7 +215,8 @@ check "every batch has an id of its own" \
 check "batches are packed and go to the OTLP path" \
         test "$(cut -d' ' -f3,4 posts | sort -u)" = "gzip /v1development/profiles"
 for body in body.*; do dump "$body"; done
-check "samples carry the label that was asked for" grep -q 'env=test;.*process.executable.name=hot-pie' body.0.dump
+check "samples carry the label that was asked for" grep -q 'env=test;.*process.executable.name=hot-pie' \
+        "body.$(awk '$1 == 200 { print $2; exit }' posts).dump"
 total=$(cat body.*.dump | awk -F'\t' '{ s += $1 } END { printf "%d", s / (1000000000 / 99) + 0.5 }')
 counted=$(sed -n 's/.*agent: \([0-9]*\) samples, 0 lost.*/\1/p' agent.log)
 check "what was counted is what was sent ($counted, $total), the last moments too" test "$total" -eq "$counted"

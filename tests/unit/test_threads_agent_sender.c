@@ -1,106 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sender against a service that answers what it is told to. */
-#include <arpa/inet.h>
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "agent/batch_split.h"
 #include "agent/sender.h"
+#include "common/clock.h"
+#include "common/compress.h"
 #include "common/limits.h"
+#include "profile-formats/otlp.h"
+#include "tests/support/batch_service.h"
+#include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 
-#define POSTS_MAX 64
+static struct batch_service service; /* large */
 
-struct service {
-        int fd;
-        unsigned short port;
-        const int *codes; /* one for each post, 0 ends; after them 200 */
-        pthread_t thread;
-        pthread_mutex_t lock;
-        char ids[POSTS_MAX][33];
-        int count;
-};
-
-/* Read one request of a connection to its end; false when the connection is over. */
-static bool read_request(int fd, char id_ret[33])
-{
-        char head[4096], *at;
-        size_t size = 0, body;
-
-        for (;;) {
-                ssize_t n = read(fd, head + size, sizeof head - 1 - size);
-
-                if (n <= 0)
-                        return false;
-                size += (size_t)n;
-                head[size] = 0;
-                at = strstr(head, "\r\n\r\n");
-                if (at)
-                        break;
-        }
-        body = strtoul(strcasestr(head, "Content-Length:") + 15, NULL, 10);
-        memcpy(id_ret, strstr(head, "X-Cairn-Batch: ") + 15, 32);
-        id_ret[32] = 0;
-        for (size_t have = size - (size_t)(at + 4 - head); have < body;) {
-                char rest[4096];
-                ssize_t n = read(fd, rest, sizeof rest);
-
-                if (n <= 0)
-                        return false;
-                have += (size_t)n;
-        }
-        return true;
-}
-
-static void *serve(void *arg)
-{
-        struct service *s = arg;
-
-        for (;;) {
-                int fd = accept(s->fd, NULL, NULL);
-                char id[33], answer[128];
-
-                if (fd < 0)
-                        return NULL;
-                while (read_request(fd, id)) {
-                        int code = *s->codes ? *s->codes++ : 200, n;
-
-                        pthread_mutex_lock(&s->lock);
-                        if (s->count < POSTS_MAX)
-                                memcpy(s->ids[s->count++], id, sizeof id);
-                        pthread_mutex_unlock(&s->lock);
-                        n = snprintf(answer, sizeof answer, "HTTP/1.1 %d x\r\nContent-Length: 0\r\n\r\n", code);
-                        if (write(fd, answer, (size_t)n) != n)
-                                break;
-                }
-                close(fd);
-        }
-}
-
-static void service_start(struct service *s, const int *codes)
-{
-        struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-        socklen_t n = sizeof a;
-
-        *s = (struct service){ .codes = codes, .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
-        pthread_mutex_init(&s->lock, NULL);
-        ck_assert_int_eq(bind(s->fd, (struct sockaddr *)&a, sizeof a), 0);
-        ck_assert_int_eq(listen(s->fd, 8), 0);
-        ck_assert_int_eq(getsockname(s->fd, (struct sockaddr *)&a, &n), 0);
-        s->port = ntohs(a.sin_port);
-        ck_assert_int_eq(pthread_create(&s->thread, NULL, serve, s), 0);
-}
-
-static void service_stop(struct service *s)
-{
-        shutdown(s->fd, SHUT_RDWR);
-        pthread_join(s->thread, NULL);
-        close(s->fd);
-        pthread_mutex_destroy(&s->lock);
-}
+#define ANSWER(c) { .code = (c) }
+#define END ANSWER(-1)
 
 static struct sender *sender_to(unsigned short port)
 {
@@ -118,18 +34,21 @@ static void put(struct sender *s, const char *text)
 {
         struct error err;
 
-        ck_assert_msg(sender_put(s, text, strlen(text), &err) == ST_OK, "%s", err.text);
+        struct buf packed;
+
+        buf_init(&packed, KiB(1));
+        ck_assert_int_eq(gzip_pack(text, strlen(text), 1, &packed, NULL), ST_OK);
+        ck_assert_msg(sender_put(s, &packed, &err) == ST_OK, "%s", err.text);
 }
 
 START_TEST(a_batch_is_sent_with_one_id_until_it_is_taken)
 {
-        static const int codes[] = { 503, 429, 200, 0 };
+        static const struct batch_answer answers[] = { ANSWER(503), ANSWER(429), ANSWER(200), END };
         struct sender_stats stats;
-        struct service service;
         struct sender *s;
         struct error err;
 
-        service_start(&service, codes);
+        batch_service_start(&service, answers);
         s = sender_to(service.port);
         put(s, "first");
         put(s, "second");
@@ -137,48 +56,108 @@ START_TEST(a_batch_is_sent_with_one_id_until_it_is_taken)
         sender_stats(s, &stats);
         ck_assert_uint_eq(stats.sent, 2);
         ck_assert_uint_eq(stats.retried, 2);
-        ck_assert_uint_eq(stats.queued, 0);
-        ck_assert_uint_eq(stats.queued_bytes, 0);
+        ck_assert_uint_eq(stats.outbox.queued, 0);
+        ck_assert_uint_eq(stats.outbox.queued_bytes, 0);
         sender_destroy(s);
-        service_stop(&service);
-        ck_assert_int_eq(service.count, 4);
-        ck_assert_str_eq(service.ids[0], service.ids[1]);
-        ck_assert_str_eq(service.ids[0], service.ids[2]);
-        ck_assert_str_ne(service.ids[0], service.ids[3]);
+        batch_service_stop(&service);
+        ck_assert_uint_eq(service.count, 4);
+        ck_assert_str_eq(service.posts[0].id, service.posts[1].id);
+        ck_assert_str_eq(service.posts[0].id, service.posts[2].id);
+        ck_assert_str_ne(service.posts[0].id, service.posts[3].id);
+        batch_service_deinit(&service);
 }
 END_TEST
 
-START_TEST(a_refused_batch_does_not_hold_up_the_next)
+/* Sends one batch, or two, to a service that gives these answers, and returns the figures. */
+static struct sender_stats send_to(const struct batch_answer *answers, int batches)
 {
-        static const int codes[] = { 400, 0 };
         struct sender_stats stats;
-        struct service service;
         struct sender *s;
         struct error err;
 
-        service_start(&service, codes);
+        batch_service_start(&service, answers);
         s = sender_to(service.port);
-        put(s, "broken");
-        put(s, "fine");
-        ck_assert_int_eq(sender_flush(s, 30000, &err), ST_OK);
+        put(s, "one");
+        if (batches > 1)
+                put(s, "two");
+        ck_assert_msg(sender_flush(s, 30000, &err) == ST_OK, "%s", err.text);
         sender_stats(s, &stats);
-        ck_assert_uint_eq(stats.sent, 1);
-        ck_assert_uint_eq(stats.refused, 1);
         sender_destroy(s);
-        service_stop(&service);
-        ck_assert_int_eq(service.count, 2);
+        batch_service_stop(&service);
+        batch_service_deinit(&service);
+        return stats;
+}
+
+START_TEST(a_refused_batch_does_not_hold_up_the_next)
+{
+        static const struct batch_answer answers[] = { ANSWER(400), END };
+        struct sender_stats stats = send_to(answers, 2);
+
+        ck_assert_uint_eq(stats.sent, 1);
+        ck_assert_uint_eq(stats.outbox.dropped[DROP_REFUSED], 1);
+        ck_assert_uint_eq(service.count, 2);
+}
+END_TEST
+
+START_TEST(a_wrong_token_or_address_loses_nothing)
+{
+        static const struct batch_answer answers[] = { ANSWER(401), ANSWER(403), ANSWER(404), ANSWER(302), END };
+        struct sender_stats stats = send_to(answers, 1);
+
+        ck_assert_uint_eq(stats.sent, 1);
+        ck_assert_uint_eq(stats.retried, 4);
+}
+END_TEST
+
+START_TEST(an_answer_of_somebody_else_is_no_acknowledgement)
+{
+        static const struct batch_answer answers[] = {
+                { 200, "Content-Type: text/html\r\n", "<html>please log in</html>" },
+                { 200, "Content-Type: application/x-protobuf\r\n", "garbage" },
+                ANSWER(0), /* the connection breaks */
+                { 200, "Content-Type: application/x-protobuf\r\n", "" },
+                END
+        };
+        struct sender_stats stats = send_to(answers, 1);
+
+        ck_assert_uint_eq(stats.sent, 1);
+        ck_assert_uint_eq(stats.retried, 2); /* and once by libcurl, which had kept the connection that broke */
+        ck_assert_uint_eq(service.count, 4);
+}
+END_TEST
+
+START_TEST(samples_that_a_service_rejects_are_counted)
+{
+        /* partial_success { rejected_profiles: 3, error_message: "no" } */
+        static const struct batch_answer answers[] = {
+                { 200, "Content-Type: application/x-protobuf\r\n", "\x0a\x06\x08\x03\x12\x02no" }, END
+        };
+        struct sender_stats stats = send_to(answers, 1);
+
+        ck_assert_uint_eq(stats.sent, 1);
+        ck_assert_uint_eq(stats.rejected_samples, 3);
+}
+END_TEST
+
+START_TEST(retry_after_is_kept_to)
+{
+        static const struct batch_answer answers[] = { { 429, "Retry-After: 2\r\n", NULL }, END };
+        int64_t from = monotonic_ns();
+        struct sender_stats stats = send_to(answers, 1);
+
+        ck_assert_uint_eq(stats.sent, 1);
+        ck_assert_int_ge(monotonic_ns() - from, INT64_C(2000000000));
 }
 END_TEST
 
 START_TEST(a_flush_ends_the_pause_of_a_sender_that_waits)
 {
-        static const int codes[] = { 503, 503, 503, 503, 200, 0 };
-        struct service service;
+        static const struct batch_answer answers[] = { ANSWER(503), ANSWER(503), ANSWER(503), ANSWER(503), ANSWER(200), END };
         struct sender_stats stats;
         struct sender *s;
         struct error err;
 
-        service_start(&service, codes);
+        batch_service_start(&service, answers);
         s = sender_to(service.port);
         put(s, "late");
         (void)!sender_flush(s, 1, &err);
@@ -187,33 +166,23 @@ START_TEST(a_flush_ends_the_pause_of_a_sender_that_waits)
         sender_stats(s, &stats);
         ck_assert_uint_eq(stats.retried, 4);
         sender_destroy(s);
-        service_stop(&service);
+        batch_service_stop(&service);
+        batch_service_deinit(&service);
 }
 END_TEST
 
-/* A port that nobody listens on. */
-static unsigned short closed_port(void)
-{
-        static const int codes[] = { 0 };
-        struct service service;
-
-        service_start(&service, codes);
-        service_stop(&service);
-        return service.port;
-}
-
 START_TEST(without_a_service_batches_wait_and_flush_says_so)
 {
-        struct sender *s = sender_to(closed_port());
+        struct sender *s = sender_to(batch_service_closed_port());
         struct sender_stats stats;
-        struct error err = { 0 };
+        struct error err = ANSWER(0);
 
         put(s, "one");
         put(s, "two");
         ck_assert_int_eq(sender_flush(s, 300, &err), ST_BUSY);
         ck_assert_msg(strncmp(err.text, "2 batches could not be sent", 27) == 0, "%s", err.text);
         sender_stats(s, &stats);
-        ck_assert_uint_eq(stats.queued, 2);
+        ck_assert_uint_eq(stats.outbox.queued, 2);
         ck_assert_uint_eq(stats.sent, 0);
         sender_destroy(s); /* at once, although it waits to send again */
 }
@@ -221,27 +190,112 @@ END_TEST
 
 START_TEST(a_full_queue_drops_the_oldest_and_counts_them)
 {
-        struct sender *s = sender_to(closed_port());
+        struct sender *s = sender_to(batch_service_closed_port());
         size_t size = LIMIT_AGENT_QUEUE_BYTES / 3;
-        uint8_t *noise = malloc(size);
         struct sender_stats stats;
         struct error err;
 
-        srand(3);
-        for (size_t i = 0; i < size; i++)
-                noise[i] = (uint8_t)(rand() >> 7);
-        for (int i = 0; i < 5; i++)
-                ck_assert_msg(sender_put(s, noise, size, &err) == ST_OK, "%s", err.text);
+        for (int i = 0; i < 5; i++) {
+                struct buf noise;
+
+                buf_init(&noise, size);
+                memset(buf_reserve(&noise, size), 7, size);
+                buf_commit(&noise, size);
+                ck_assert_msg(sender_put(s, &noise, &err) == ST_OK, "%s", err.text);
+        }
         sender_stats(s, &stats);
-        ck_assert_uint_le(stats.queued_bytes, LIMIT_AGENT_QUEUE_BYTES);
-        ck_assert_uint_eq(stats.queued + stats.dropped, 5);
-        ck_assert_uint_ge(stats.dropped, 2);
-        free(noise);
+        ck_assert_uint_le(stats.outbox.queued_bytes, LIMIT_AGENT_QUEUE_BYTES);
+        ck_assert_uint_eq(stats.outbox.queued + stats.outbox.dropped[DROP_MEMORY_FULL], 5);
+        ck_assert_uint_ge(stats.outbox.dropped[DROP_MEMORY_FULL], 2);
         sender_destroy(s);
 }
 END_TEST
 
+static int64_t sum_of_values(const struct batch_post *post)
+{
+        _cleanup_buf_ struct buf body;
+        struct profile p;
+        int64_t sum = 0;
+
+        buf_init(&body, MiB(1));
+        ck_assert_int_eq(gzip_unpack(post->body, post->size, &body, NULL), ST_OK);
+        ck_assert_int_eq(otlp_decode(body.data, body.size, &p, NULL), ST_OK);
+        for (uint32_t i = 0; i < p.samples.count; i++)
+                sum += p.samples.items[i].value;
+        profile_deinit(&p);
+        return sum;
+}
+
+START_TEST(a_batch_that_is_too_big_is_cut_until_its_parts_fit)
+{
+        static const struct batch_answer answers[] = { ANSWER(413), ANSWER(413), ANSWER(413), END };
+        static const char *const labels[] = { "k=v", NULL };
+        struct sender_stats stats;
+        struct test_profile t;
+        int64_t sum = 0;
+        struct sender *s;
+        struct error err;
+
+        test_profile_init(&t, "00112233445566778899aabbccddeeff00112233", "program");
+        for (int i = 0; i < 7; i++) {
+                uint32_t location = test_location(&t, 0x1000 + (uint64_t)i);
+
+                test_sample(&t, 1, 1 << i, &location, 1, labels);
+        }
+        batch_service_start(&service, answers);
+        s = sender_to(service.port);
+        ck_assert_int_eq(sender_put_profile(s, &t.p, &err), ST_OK);
+        ck_assert_msg(sender_flush(s, 30000, &err) == ST_OK, "%s", err.text);
+        sender_stats(s, &stats);
+        sender_destroy(s);
+        batch_service_stop(&service);
+        ck_assert_uint_eq(stats.split, 3);
+        ck_assert_uint_eq(stats.sent, 4);
+        for (size_t i = 0; i < service.count; i++)
+                if (service.posts[i].code == 200)
+                        sum += sum_of_values(&service.posts[i]);
+        ck_assert_int_eq(sum, 127); /* each sample once */
+        batch_service_deinit(&service);
+        test_profile_deinit(&t);
+}
+END_TEST
+
+START_TEST(the_same_batch_is_cut_into_the_same_parts)
+{
+        struct batch_part one[2], other[2];
+        const struct hash128 id = { { 1, 2, 3 } };
+        struct test_profile t;
+        struct error err;
+        struct buf packed;
+
+        test_profile_init(&t, "00112233445566778899aabbccddeeff00112233", "program");
+        for (int i = 0; i < 2; i++) {
+                uint32_t location = test_location(&t, 0x1000 + (uint64_t)i);
+
+                test_sample(&t, 1, 1, &location, 1, NULL);
+        }
+        ck_assert_int_eq(batch_pack(&t.p, &packed, &err), ST_OK);
+        ck_assert_msg(batch_split(&id, packed.data, packed.size, one, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(batch_split(&id, packed.data, packed.size, other, &err), ST_OK);
+        ck_assert_mem_ne(&one[0].id, &one[1].id, sizeof one[0].id);
+        for (int i = 0; i < 2; i++) {
+                ck_assert_mem_eq(&one[i].id, &other[i].id, sizeof one[i].id);
+                ck_assert_uint_eq(one[i].packed.size, other[i].packed.size);
+                ck_assert_mem_eq(one[i].packed.data, other[i].packed.data, one[i].packed.size);
+        }
+        ck_assert_int_eq(batch_split(&id, one[0].packed.data, one[0].packed.size, other, &err), ST_TOO_BIG);
+        for (int i = 0; i < 2; i++)
+                buf_deinit(&one[i].packed);
+        for (int i = 0; i < 2; i++)
+                buf_deinit(&other[i].packed);
+        buf_deinit(&packed);
+        test_profile_deinit(&t);
+}
+END_TEST
+
 TEST_SUITE("threads_agent_sender", a_batch_is_sent_with_one_id_until_it_is_taken,
-           a_refused_batch_does_not_hold_up_the_next, a_flush_ends_the_pause_of_a_sender_that_waits,
-           without_a_service_batches_wait_and_flush_says_so,
-           a_full_queue_drops_the_oldest_and_counts_them)
+           a_refused_batch_does_not_hold_up_the_next, a_wrong_token_or_address_loses_nothing,
+           an_answer_of_somebody_else_is_no_acknowledgement, samples_that_a_service_rejects_are_counted,
+           retry_after_is_kept_to, a_flush_ends_the_pause_of_a_sender_that_waits,
+           without_a_service_batches_wait_and_flush_says_so, a_full_queue_drops_the_oldest_and_counts_them,
+           a_batch_that_is_too_big_is_cut_until_its_parts_fit, the_same_batch_is_cut_into_the_same_parts)

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A sender that is killed at any moment, over and over, against a service that
+ * is busy, breaks connections and takes batches: each batch that was put
+ * arrives, and under one id only.
+ */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "agent/sender.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "tests/support/batch_service.h"
+#include "tests/support/suite.h"
+
+#define RUNS 50
+#define BATCHES_MAX BATCH_POSTS_MAX
+
+static struct batch_service service; /* large */
+static struct batch_answer answers[BATCH_POSTS_MAX];
+static bool promised[BATCHES_MAX];
+
+/* The payload is the batch's number; the service does not unpack it. */
+static void put_number(struct sender *s, uint32_t number)
+{
+        struct error err;
+        struct buf b;
+
+        buf_init(&b, 64);
+        buf_append_u32(&b, number);
+        if (sender_put(s, &b, &err))
+                _exit(2);
+}
+
+/* Put batches as fast as it goes, and say of each that it was put. */
+static _Noreturn void child(const char *url, const char *spool, int pipe_fd, uint32_t number)
+{
+        const struct sender_options o = { .server = url, .spool = spool, .spool_bytes = MiB(64) };
+        struct sender *s;
+        struct error err;
+
+        if (sender_create(&o, &s, &err)) {
+                fprintf(stderr, "%s\n", err.text);
+                _exit(1);
+        }
+        for (;; number++) {
+                put_number(s, number);
+                if (write(pipe_fd, &number, sizeof number) != sizeof number)
+                        _exit(3);
+                usleep(1000);
+        }
+}
+
+static bool hear(int fd, uint32_t *next)
+{
+        uint32_t number;
+
+        if (read(fd, &number, sizeof number) != sizeof number)
+                return false;
+        ck_assert_uint_lt(number, BATCHES_MAX);
+        promised[number] = true;
+        *next = number + 1;
+        return true;
+}
+
+/* Returns the first number that was not said to be put. */
+static uint32_t run_and_kill(const char *url, const char *spool, uint32_t number, unsigned puts, unsigned after_us)
+{
+        int fds[2], status;
+        pid_t pid;
+
+        ck_assert_int_eq(pipe(fds), 0);
+        pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (!pid)
+                child(url, spool, fds[1], number);
+        close(fds[1]);
+        while (puts && hear(fds[0], &number))
+                puts--;
+        usleep(after_us);
+        kill(pid, SIGKILL);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_msg(WIFSIGNALED(status), "the sender ended by itself: %d", status);
+        while (hear(fds[0], &number))
+                ;
+        close(fds[0]);
+        return number;
+}
+
+static void send_the_rest(const char *url, const char *spool)
+{
+        const struct sender_options o = { .server = url, .spool = spool, .spool_bytes = MiB(64) };
+        struct sender_stats stats;
+        struct sender *s;
+        struct error err;
+
+        ck_assert_msg(sender_create(&o, &s, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(sender_flush(s, 60000, &err) == ST_OK, "%s", err.text);
+        sender_stats(s, &stats);
+        for (int i = 0; i < DROP_COUNT; i++)
+                ck_assert_uint_eq(stats.outbox.dropped[i], 0);
+        sender_destroy(s);
+}
+
+/* What a service counts that knows ids: each batch, by the distinct ids that it was taken under. */
+static void count_taken(unsigned char *times)
+{
+        for (size_t i = 0; i < service.count; i++) {
+                const struct batch_post *post = &service.posts[i];
+                bool fresh = post->code == 200 || post->code == 0;
+                uint32_t number;
+
+                for (size_t k = 0; k < i && fresh; k++)
+                        fresh = (service.posts[k].code != 200 && service.posts[k].code != 0) ||
+                                strcmp(service.posts[k].id, post->id) != 0;
+                ck_assert_uint_eq(post->size, sizeof number);
+                memcpy(&number, post->body, sizeof number);
+                ck_assert_uint_lt(number, BATCHES_MAX);
+                times[number] = (unsigned char)(times[number] + fresh);
+        }
+}
+
+START_TEST(killed_at_any_moment_it_loses_and_doubles_nothing)
+{
+        static unsigned char times[BATCHES_MAX];
+        char dir[] = "/tmp/cairn-killed-XXXXXX";
+        uint32_t number = 0;
+
+        srand(11);
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        for (int i = 0; i < BATCH_POSTS_MAX - 1; i++)
+                answers[i].code = rand() % 40 == 0 ? 503 : rand() % 5 == 0 ? 0 : 200;
+        answers[BATCH_POSTS_MAX - 1].code = -1;
+        batch_service_start(&service, answers);
+        for (int i = 0; i < RUNS; i++) /* the next number may have been put before it could be said: skip it */
+                number = run_and_kill(service.url, dir, number, (unsigned)(rand() % 12), (unsigned)(rand() % 6000)) + 1;
+        send_the_rest(service.url, dir);
+        batch_service_stop(&service);
+        count_taken(times);
+        for (uint32_t n = 0; n < number; n++)
+                ck_assert_msg(times[n] == 1 || (times[n] == 0 && !promised[n]), "batch %u counted %u times", n, times[n]);
+        ck_assert_uint_gt(number, 3 * RUNS);
+        batch_service_deinit(&service);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+END_TEST
+
+TEST_SUITE("agent_killed", killed_at_any_moment_it_loses_and_doubles_nothing)

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent's spool: what is written comes back whole or is set aside, within its bound. */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "agent/outbox.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "tests/support/suite.h"
+
+static char dir[64], spool[80];
+
+static void make_dir(void)
+{
+        snprintf(dir, sizeof dir, "/tmp/cairn-spool-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(spool, sizeof spool, "%s/spool", dir);
+}
+
+static void remove_dir(void)
+{
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static struct outbox open_outbox(uint64_t max)
+{
+        struct outbox o;
+        struct error err;
+
+        ck_assert_msg(outbox_init(&o, spool, max, &err) == ST_OK, "%s", err.text);
+        return o;
+}
+
+static void put(struct outbox *o, const char *text, size_t size)
+{
+        const struct hash128 id = hash128(text, strlen(text));
+        struct error err;
+        struct buf b;
+
+        buf_init(&b, MiB(8));
+        ck_assert_ptr_nonnull(buf_reserve(&b, size));
+        memset(b.data, 0, size);
+        memcpy(b.data, text, strlen(text));
+        buf_commit(&b, size);
+        ck_assert_int_eq(outbox_put(o, &id, &b, &err), ST_OK);
+}
+
+/* The oldest batch is that text under its id; it is acknowledged now. */
+static void expect(struct outbox *o, const char *text)
+{
+        const struct hash128 id = hash128(text, strlen(text));
+        struct batch *b = outbox_take(o);
+
+        ck_assert_msg(b != NULL, "'%s' is missing", text);
+        ck_assert_msg(strncmp((const char *)b->payload, text, strlen(text)) == 0, "want '%s', got '%.10s'", text,
+                      (const char *)b->payload);
+        ck_assert_mem_eq(&b->id, &id, sizeof id);
+        outbox_remove(o, b);
+}
+
+static char *file_path(uint64_t number, const char *suffix)
+{
+        static char path[160];
+
+        snprintf(path, sizeof path, "%s/%020llu.batch%s", spool, (unsigned long long)number, suffix);
+        return path;
+}
+
+static bool exists(const char *path)
+{
+        return access(path, F_OK) == 0;
+}
+
+START_TEST(batches_of_an_earlier_run_come_first_with_their_ids)
+{
+        struct outbox o = open_outbox(MiB(1));
+
+        put(&o, "one", 10);
+        put(&o, "two", 5000);
+        outbox_deinit(&o);
+        o = open_outbox(MiB(1));
+        ck_assert_uint_eq(o.stats.spooled, 2);
+        ck_assert_uint_eq(o.stats.spool_bytes, 3 * 4096);
+        put(&o, "three", 10);
+        expect(&o, "one");
+        expect(&o, "two");
+        expect(&o, "three");
+        ck_assert_ptr_null(outbox_take(&o));
+        ck_assert_uint_eq(o.stats.spool_bytes, 0);
+        outbox_deinit(&o);
+}
+END_TEST
+
+START_TEST(what_was_acknowledged_is_gone_and_what_was_not_stays)
+{
+        struct outbox o = open_outbox(MiB(1));
+
+        put(&o, "one", 10);
+        put(&o, "two", 10);
+        expect(&o, "one");
+        ck_assert_ptr_nonnull(outbox_take(&o)); /* on its way when the agent ends */
+        outbox_deinit(&o);
+        o = open_outbox(MiB(1));
+        ck_assert_uint_eq(o.stats.spooled, 1);
+        expect(&o, "two");
+        outbox_deinit(&o);
+}
+END_TEST
+
+START_TEST(a_spool_belongs_to_one_agent)
+{
+        struct outbox first = open_outbox(MiB(1)), second;
+        struct error err;
+
+        ck_assert_int_eq(outbox_init(&second, spool, MiB(1), &err), ST_BUSY);
+        ck_assert_msg(strstr(err.text, "in use by another agent") && strstr(err.text, spool), "%s", err.text);
+        outbox_deinit(&first);
+        second = open_outbox(MiB(1));
+        outbox_deinit(&second);
+}
+END_TEST
+
+START_TEST(a_spool_that_others_may_write_to_is_refused)
+{
+        struct outbox o;
+        struct error err;
+
+        ck_assert_int_eq(mkdir(spool, 0700), 0);
+        ck_assert_int_eq(chmod(spool, 0770), 0);
+        ck_assert_int_eq(outbox_init(&o, spool, MiB(1), &err), ST_USAGE);
+        ck_assert_msg(strstr(err.text, "nobody else may write"), "%s", err.text);
+}
+END_TEST
+
+START_TEST(a_cut_off_batch_is_set_aside_and_the_next_is_sent)
+{
+        for (off_t size = 0; size < SPOOL_FILE_HEADER_BYTES + 10; size += 3) {
+                struct outbox o = open_outbox(MiB(1));
+
+                put(&o, "broken", 10);
+                put(&o, "whole", 10);
+                outbox_deinit(&o);
+                ck_assert_int_eq(truncate(file_path(1, ""), size), 0);
+                o = open_outbox(MiB(1));
+                expect(&o, "whole");
+                ck_assert_uint_eq(o.stats.dropped[DROP_DAMAGED], 1);
+                ck_assert_uint_eq(o.stats.spool_bytes, 0);
+                ck_assert(!exists(file_path(1, "")));
+                ck_assert(exists(file_path(1, ".damaged")));
+                outbox_deinit(&o);
+                ck_assert_int_eq(file_remove_tree(spool, NULL), ST_OK);
+        }
+}
+END_TEST
+
+START_TEST(every_changed_byte_of_a_file_is_noticed)
+{
+        struct spool_batch b = { .number = 7, .made_unix_ns = 8, .payload = (const uint8_t *)"nine", .payload_size = 4 }, got;
+        uint8_t bytes[SPOOL_FILE_HEADER_BYTES + 4];
+
+        spool_file_header(&b, bytes);
+        memcpy(bytes + SPOOL_FILE_HEADER_BYTES, "nine", 4);
+        ck_assert_int_eq(spool_file_parse(bytes, sizeof bytes, 7, "f", &got, NULL), ST_OK);
+        ck_assert_int_eq(got.made_unix_ns, 8);
+        ck_assert_int_eq(spool_file_parse(bytes, sizeof bytes, 8, "f", &got, NULL), ST_BAD_DATA);
+        for (size_t i = 0; i < sizeof bytes; i++) {
+                bytes[i] ^= 0x10;
+                ck_assert_int_ne(spool_file_parse(bytes, sizeof bytes, 7, "f", &got, NULL), ST_OK);
+                bytes[i] ^= 0x10;
+        }
+}
+END_TEST
+
+/* The example of docs/formats/spool.md. */
+START_TEST(the_layout_is_as_documented)
+{
+        static const uint8_t expected[] = {
+                0x43, 0x41, 0x49, 0x52, 0x4e, 0x53, 0x50, 0x0a, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+                0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x2a, 0x36, 0xfe, 0x9c, 0x97, 0x17,
+                0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f,
+                0x03, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xa0, 0xe1, 0x1f, 0x32, 0xa7, 0xab, 0x1f, 0x91,
+        };
+        struct spool_batch b = { .number = 1, .made_unix_ns = INT64_C(1700000000000000000),
+                                 .id = { { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 } },
+                                 .payload = (const uint8_t *)"one", .payload_size = 3 };
+        uint8_t bytes[SPOOL_FILE_HEADER_BYTES];
+
+        spool_file_header(&b, bytes);
+        ck_assert_mem_eq(bytes, expected, sizeof expected);
+        for (size_t i = 0; i < 8; i++)
+                ck_assert_uint_eq(bytes[64 + i], (hash64(expected, 64) >> (8 * i)) & 0xff);
+}
+END_TEST
+
+START_TEST(files_of_others_are_left_alone_and_half_written_ones_removed)
+{
+        struct outbox o = open_outbox(MiB(1));
+        char foreign[100], half[120], link_name[160];
+
+        put(&o, "one", 10);
+        outbox_deinit(&o);
+        snprintf(foreign, sizeof foreign, "%s/notes.txt", spool);
+        snprintf(half, sizeof half, "%s/.tmp-00000000000000000009.batch", spool);
+        snprintf(link_name, sizeof link_name, "%s", file_path(3, ""));
+        ck_assert_int_eq(file_write_durable(foreign, "x", 1, NULL), ST_OK);
+        ck_assert_int_eq(file_write_durable(half, "x", 1, NULL), ST_OK);
+        ck_assert_int_eq(symlink("/etc/passwd", link_name), 0);
+        o = open_outbox(MiB(1));
+        ck_assert_uint_eq(o.stats.spooled, 1);
+        expect(&o, "one");
+        ck_assert(exists(foreign));
+        ck_assert(!exists(half));
+        ck_assert(exists(link_name));
+        outbox_deinit(&o);
+}
+END_TEST
+
+START_TEST(a_batch_under_anothers_number_is_not_sent)
+{
+        struct outbox o = open_outbox(MiB(1));
+        char from[160];
+
+        put(&o, "one", 10);
+        outbox_deinit(&o);
+        snprintf(from, sizeof from, "%s", file_path(1, ""));
+        ck_assert_int_eq(rename(from, file_path(5, "")), 0);
+        o = open_outbox(MiB(1));
+        ck_assert_ptr_null(outbox_take(&o));
+        ck_assert_uint_eq(o.stats.dropped[DROP_DAMAGED], 1);
+        outbox_deinit(&o);
+}
+END_TEST
+
+START_TEST(past_its_bound_a_spool_drops_the_oldest)
+{
+        struct outbox o = open_outbox(4 * 4096);
+
+        put(&o, "1", 10);
+        put(&o, "2", 10);
+        put(&o, "3", 10);
+        put(&o, "4", 5000); /* two blocks */
+        ck_assert_uint_eq(o.stats.dropped[DROP_SPOOL_FULL], 1);
+        ck_assert_uint_eq(o.stats.spool_bytes, 4 * 4096);
+        outbox_deinit(&o);
+        o = open_outbox(3 * 4096); /* a smaller one from now on */
+        ck_assert_uint_eq(o.stats.dropped[DROP_SPOOL_FULL], 1);
+        expect(&o, "3");
+        expect(&o, "4");
+        put(&o, "large", 40000); /* larger than the spool: in memory */
+        ck_assert_uint_eq(o.stats.spooled, 0);
+        ck_assert_uint_eq(o.stats.queued_bytes, 40000);
+        expect(&o, "large");
+        ck_assert_uint_eq(o.stats.queued_bytes, 0);
+        outbox_deinit(&o);
+}
+END_TEST
+
+START_TEST(the_batch_on_its_way_is_not_dropped)
+{
+        struct outbox o = open_outbox(2 * 4096);
+        struct batch *b;
+
+        put(&o, "1", 10);
+        put(&o, "2", 10);
+        b = outbox_take(&o);
+        put(&o, "3", 10);
+        ck_assert_uint_eq(o.stats.dropped[DROP_SPOOL_FULL], 1);
+        ck_assert_int_eq(b->payload[0], '1');
+        outbox_put_back(&o, b);
+        expect(&o, "1");
+        expect(&o, "3");
+        outbox_deinit(&o);
+}
+END_TEST
+
+START_TEST(a_batch_whose_id_may_be_forgotten_is_not_sent)
+{
+        struct spool_batch old = { .number = 1, .payload = (const uint8_t *)"old", .payload_size = 3 };
+        struct spool_found found;
+        struct outbox o;
+        struct spool *s;
+
+        old.made_unix_ns = wall_clock_ns() - (LIMIT_AGENT_SPOOL_AGE_S + 10) * INT64_C(1000000000);
+        ck_assert_int_eq(spool_open(spool, NULL, NULL, &s, &found, NULL), ST_OK);
+        ck_assert_int_eq(spool_write(s, &old, NULL), ST_OK);
+        spool_close(s);
+        o = open_outbox(MiB(1));
+        put(&o, "new", 10);
+        expect(&o, "new");
+        ck_assert_uint_eq(o.stats.dropped[DROP_TOO_OLD], 1);
+        ck_assert(!exists(file_path(1, "")));
+        outbox_deinit(&o);
+}
+END_TEST
+
+static void limit_file_size(rlim_t n)
+{
+        struct rlimit l;
+
+        signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &l), 0);
+        l.rlim_cur = n;
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &l), 0);
+}
+
+START_TEST(what_the_disk_refuses_waits_in_memory_and_goes_there_later)
+{
+        struct outbox o = open_outbox(MiB(1));
+
+        put(&o, "before", 10);
+        limit_file_size(100);
+        put(&o, "refused", 1000);
+        ck_assert_uint_eq(o.stats.spool_failed, 1);
+        ck_assert_uint_eq(o.stats.spooled, 1);
+        ck_assert_uint_eq(o.stats.queued_bytes, 1000);
+        ck_assert(!exists(file_path(2, "")));
+        limit_file_size(RLIM_INFINITY);
+        put(&o, "after", 10);
+        ck_assert_uint_eq(o.stats.spooled, 3);
+        ck_assert_uint_eq(o.stats.queued_bytes, 0);
+        outbox_deinit(&o);
+        o = open_outbox(MiB(1));
+        expect(&o, "before");
+        expect(&o, "refused");
+        expect(&o, "after");
+        outbox_deinit(&o);
+}
+END_TEST
+
+START_TEST(each_batch_is_synced_once)
+{
+        struct outbox o = open_outbox(MiB(1));
+        uint64_t numbers[OUTBOX_SYNC_MAX];
+        struct error err;
+
+        put(&o, "1", 10);
+        put(&o, "2", 10);
+        put(&o, "3", 10);
+        expect(&o, "1");
+        ck_assert_uint_eq(outbox_unsynced(&o, numbers), 2);
+        ck_assert_uint_eq(numbers[0], 2);
+        ck_assert_uint_eq(numbers[1], 3);
+        expect(&o, "2"); /* meanwhile */
+        ck_assert_msg(outbox_sync(&o, numbers, 2, &err) == ST_OK, "%s", err.text);
+        outbox_mark_synced(&o, numbers, 2);
+        ck_assert_uint_eq(outbox_unsynced(&o, numbers), 0);
+        outbox_deinit(&o);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = {
+                batches_of_an_earlier_run_come_first_with_their_ids, what_was_acknowledged_is_gone_and_what_was_not_stays,
+                a_spool_belongs_to_one_agent, a_spool_that_others_may_write_to_is_refused,
+                a_cut_off_batch_is_set_aside_and_the_next_is_sent, every_changed_byte_of_a_file_is_noticed,
+                the_layout_is_as_documented, files_of_others_are_left_alone_and_half_written_ones_removed,
+                a_batch_under_anothers_number_is_not_sent, past_its_bound_a_spool_drops_the_oldest,
+                the_batch_on_its_way_is_not_dropped, a_batch_whose_id_may_be_forgotten_is_not_sent,
+                what_the_disk_refuses_waits_in_memory_and_goes_there_later, each_batch_is_synced_once,
+        };
+
+        return suite_run_with("agent_spool", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
+}
