@@ -52,6 +52,8 @@
 #define LIMIT_DWARF_ABBREVS 1000000            /* of one table */
 #define LIMIT_DWARF_ATTRIBUTES 1024            /* of one abbreviation */
 #define LIMIT_DWARF_ORIGINS 16                 /* abstract origins and specifications one after another */
+#define LIMIT_DWARF_KNOWN_NAMES (1 << 18)      /* of functions in other units, that one thread remembers: 20 MB */
+#define LIMIT_DWARF_OTHER_ABBREV_BYTES MiB(1)  /* of .debug_abbrev, for units that names lead to, at one time for one thread */
 #define LIMIT_DWARF_NAME_SCOPES 64             /* in front of one name; more of them are left out */
 #define LIMIT_DWARF_LINE_ROWS (1 << 24)        /* of one line table */
 #define LIMIT_DWARF_LINE_FILES (1 << 22)       /* and its files */

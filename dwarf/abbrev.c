@@ -7,8 +7,10 @@
 #include "dwarf/array.h"
 
 struct spec {
-        uint16_t attribute, form;
         int64_t implicit;
+        uint16_t form;
+        uint8_t role;
+        int8_t size; /* of the value; dwarf_form_size() */
 };
 
 static enum dwarf_role role_of(uint16_t attribute)
@@ -121,19 +123,15 @@ static bool add_plan(struct dwarf_abbrevs *t, const struct spec *specs, size_t c
         struct dwarf_plan plan = { .first = (uint32_t)t->step_count };
 
         for (size_t i = 0; i < count; i++) {
-                int size = dwarf_form_size(specs[i].form, &t->format);
-                enum dwarf_role role = role_of(specs[i].attribute);
+                uint8_t role = wanted & 1u << specs[i].role ? specs[i].role : DWARF_ROLE_NONE;
 
-                if (!(wanted & 1u << role))
-                        role = DWARF_ROLE_NONE;
-                if (role == DWARF_ROLE_NONE && size >= 0) {
-                        plan.tail += (uint32_t)size;
+                if (role == DWARF_ROLE_NONE && specs[i].size >= 0) {
+                        plan.tail += (uint32_t)specs[i].size;
                         continue;
                 }
                 if (!dwarf_array_reserve(&t->steps, &t->step_capacity, t->step_count, sizeof *t->steps))
                         return false;
-                t->steps[t->step_count++] = (struct dwarf_step){ specs[i].implicit, plan.tail, specs[i].form,
-                                                                 (uint8_t)role };
+                t->steps[t->step_count++] = (struct dwarf_step){ specs[i].implicit, plan.tail, specs[i].form, role };
                 plan.tail = 0;
                 plan.count++;
         }
@@ -142,13 +140,15 @@ static bool add_plan(struct dwarf_abbrevs *t, const struct spec *specs, size_t c
 }
 
 /* An unknown form only matters to the DIEs that have it. */
-static enum status read_specs(struct dwarf_cursor *c, struct spec *specs, size_t *count_ret, uint32_t *roles)
+static enum status read_specs(struct dwarf_cursor *c, const struct dwarf_format *f, struct spec *specs,
+                              size_t *count_ret, uint32_t *roles)
 {
         size_t count = 0;
 
         for (;;) {
                 uint64_t attribute = dwarf_uleb(c), form = dwarf_uleb(c);
                 int64_t implicit = form == DW_FORM_implicit_const ? dwarf_sleb(c) : 0;
+                enum dwarf_role role;
 
                 if (c->failed || attribute > UINT16_MAX || form > UINT16_MAX)
                         return ST_BAD_DATA;
@@ -156,8 +156,10 @@ static enum status read_specs(struct dwarf_cursor *c, struct spec *specs, size_t
                         break;
                 if (count == LIMIT_DWARF_ATTRIBUTES)
                         return ST_TOO_BIG;
-                *roles |= 1u << role_of((uint16_t)attribute);
-                specs[count++] = (struct spec){ (uint16_t)attribute, (uint16_t)form, implicit };
+                role = role_of((uint16_t)attribute);
+                *roles |= 1u << role;
+                specs[count++] = (struct spec){ implicit, (uint16_t)form, (uint8_t)role,
+                                                (int8_t)dwarf_form_size((uint16_t)form, f) };
         }
         *count_ret = count;
         return ST_OK;
@@ -176,7 +178,7 @@ static enum status read_one(struct dwarf_abbrevs *t, struct dwarf_cursor *c, uin
         if (c->failed)
                 return ST_BAD_DATA;
         a.tag = tag > UINT16_MAX ? UINT16_MAX : (uint16_t)tag;
-        st = read_specs(c, specs, &count, &roles);
+        st = read_specs(c, &t->format, specs, &count, &roles);
         if (st)
                 return st;
         if (t->count == LIMIT_DWARF_ABBREVS)

@@ -145,7 +145,7 @@ static uint32_t outside_of(const struct dwarf_context *x, const struct dwarf_out
 }
 
 /* Put what is around in front of a plain name, up to a function with a linkage name, which says the rest. */
-static void qualify(struct dwarf_reader *r, struct dwarf_code *code, const struct dwarf_outline *outline, uint32_t q,
+static void qualify(struct dwarf_reader *r, struct arena *texts, const struct dwarf_outline *outline, uint32_t q,
                     const struct found *f, struct dwarf_name *ret)
 {
         const char *parts[LIMIT_DWARF_NAME_SCOPES] = { f->name.plain };
@@ -172,10 +172,10 @@ static void qualify(struct dwarf_reader *r, struct dwarf_code *code, const struc
                 if (x)
                         q = outside_of(x, outline, q, around.plain_ref);
         }
-        ret->plain = joined(parts, count, &code->texts);
+        ret->plain = joined(parts, count, texts);
 }
 
-static void resolve(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref ref, struct dwarf_name *ret)
+static void resolve_with(struct dwarf_reader *r, struct arena *texts, dwarf_ref ref, struct dwarf_name *ret)
 {
         struct found f = follow(r, ref);
         const struct dwarf_outline *outline;
@@ -189,7 +189,47 @@ static void resolve(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref r
         outline = x ? outline_of(r, x) : NULL;
         q = outline ? dwarf_outline_find(outline, f.plain_ref & ~DWARF_REF_ALT) : DWARF_NO_QUALIFIER;
         if (q != DWARF_NO_QUALIFIER)
-                qualify(r, code, outline, q, &f, ret);
+                qualify(r, texts, outline, q, &f, ret);
+}
+
+/* ---- once for all units ---- */
+
+static bool is_outside(const struct dwarf_reader *r, dwarf_ref ref)
+{
+        const struct dwarf_unit *unit = r->main.unit;
+
+        return (ref & DWARF_REF_ALT) || (unit && (ref < unit->first_die || ref >= unit->end));
+}
+
+/* Does the DIE say nothing itself, and lead to another unit? @return where, else the DIE itself. */
+static dwarf_ref skip_to_other_unit(struct dwarf_reader *r, dwarf_ref ref)
+{
+        struct found f = { .plain_ref = DWARF_NO_REF };
+        dwarf_ref next = is_outside(r, ref) ? ref : take(r, ref, &f);
+
+        return next != DWARF_NO_REF && !f.name.plain && is_outside(r, next) ? next : ref;
+}
+
+/* References in another half are of that file, which is closed soon. */
+static void resolve(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref ref, struct dwarf_name *ret)
+{
+        struct dwarf_known_names *known = &r->known_names;
+        const struct dwarf_name *found;
+
+        ref = code->companion ? ref : skip_to_other_unit(r, ref);
+        if (code->companion || !is_outside(r, ref)) {
+                resolve_with(r, &code->texts, ref, ret);
+                return;
+        }
+        found = dwarf_known_names_find(known, ref);
+        if (found) {
+                *ret = *found;
+        } else if (dwarf_known_names_have_room(known)) {
+                resolve_with(r, &known->texts, ref, ret);
+                dwarf_known_names_add(known, ref, ret);
+        } else {
+                resolve_with(r, &code->texts, ref, ret);
+        }
 }
 
 static int by_ref(const void *a, const void *b, void *refs)

@@ -138,6 +138,20 @@ static bool entry(struct dwarf_ranges *r)
         return !c->failed && !is_dead(r->context, r->start);
 }
 
+/* The budget is of all threads and to be taken from seldom. */
+#define PAID_AT_ONCE 8
+
+static bool pay(struct dwarf_ranges *r)
+{
+        if (r->paid == 0) {
+                if (!dwarf_object_spend(r->context->object, DWARF_BUDGET_RANGES, PAID_AT_ONCE))
+                        return false;
+                r->paid = PAID_AT_ONCE;
+        }
+        r->paid--;
+        return true;
+}
+
 bool dwarf_ranges_next(struct dwarf_ranges *r, uint64_t *start_ret, uint64_t *end_ret)
 {
         bool found = false;
@@ -147,7 +161,7 @@ bool dwarf_ranges_next(struct dwarf_ranges *r, uint64_t *start_ret, uint64_t *en
                 found = !is_dead(r->context, r->start);
         }
         while (!found && r->is_list && !r->list.failed) {
-                if (!dwarf_object_spend(r->context->object, DWARF_BUDGET_RANGES, 1)) {
+                if (!pay(r)) {
                         r->is_cut = true;
                         return false;
                 }

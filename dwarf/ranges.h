@@ -17,6 +17,7 @@ struct dwarf_ranges {
         bool is_list, is_single;
         bool is_base_dead; /* the linker dropped what the base belonged to */
         bool is_cut;       /* the budget was used up */
+        uint8_t paid;      /* entries that the budget was charged for, still to be read */
 };
 
 /** Start with the values of a DIE; one without addresses has no ranges. */

@@ -49,6 +49,7 @@ enum status dwarf_reader_create(struct dwarf_object *o, struct dwarf_regions cod
                 return error_no_memory(err);
         r->object = o;
         r->regions = code;
+        dwarf_known_names_init(&r->known_names);
         *ret = r;
         return ST_OK;
 }
@@ -63,10 +64,28 @@ void dwarf_reader_destroy(struct dwarf_reader *r)
         for (size_t i = 0; i < DWARF_OTHER_CONTEXTS; i++)
                 dwarf_context_deinit(&r->others[i]);
         dwarf_outline_deinit(&r->outline);
+        dwarf_known_names_deinit(&r->known_names);
         free(r->origins.slots);
         free(r->refs);
         free(r->by_ref);
         free(r);
+}
+
+/* Another unit takes the place of the one in x; all are given up when their tables get too large. */
+static enum status enter_other(struct dwarf_reader *r, struct dwarf_context *x, struct dwarf_file *file,
+                               const struct dwarf_unit *unit)
+{
+        enum status st;
+
+        r->other_bytes -= x->abbrevs.bytes;
+        if (r->other_bytes > LIMIT_DWARF_OTHER_ABBREV_BYTES) {
+                for (size_t i = 0; i < DWARF_OTHER_CONTEXTS; i++)
+                        dwarf_context_deinit(&r->others[i]);
+                r->other_bytes = 0;
+        }
+        st = dwarf_context_enter(x, r->object, file, unit);
+        r->other_bytes += x->abbrevs.bytes;
+        return st;
 }
 
 struct dwarf_context *dwarf_reader_context(struct dwarf_reader *r, dwarf_ref ref)
@@ -85,7 +104,7 @@ struct dwarf_context *dwarf_reader_context(struct dwarf_reader *r, dwarf_ref ref
         x = &r->others[(uintptr_t)unit / sizeof *unit % DWARF_OTHER_CONTEXTS];
         if (x->unit == unit)
                 return x;
-        st = dwarf_context_enter(x, r->object, file, unit);
+        st = enter_other(r, x, file, unit);
         if (st)
                 r->names_damage = st;
         return st ? NULL : x;

@@ -5,9 +5,10 @@
 /* The inside of a reader: between reader.c, reader_companion.c, reader_types.c, walk.c, origins.c, folded.c and names.c. */
 #include "common/limits.h"
 #include "dwarf/code.h"
+#include "dwarf/known_names.h"
 #include "dwarf/outline.h"
 
-#define DWARF_OTHER_CONTEXTS 64 /* a power of two */
+#define DWARF_OTHER_CONTEXTS 512 /* a power of two */
 
 /* What a DIE passes on to its children. */
 struct dwarf_level {
@@ -36,12 +37,14 @@ struct dwarf_reader {
         struct dwarf_context lone;  /* for line tables without a unit */
         struct dwarf_context types; /* the type unit that was looked at last */
         struct dwarf_context others[DWARF_OTHER_CONTEXTS]; /* units that it refers to */
+        size_t other_bytes;         /* of .debug_abbrev, in them */
         struct dwarf_outline outline; /* of the main unit */
         struct dwarf_origins origins;
         dwarf_ref *refs;            /* owned; of the unit's names, the DIE to begin with */
         size_t ref_capacity;
         uint32_t *by_ref;           /* owned; the names in the order of their DIEs */
         size_t by_ref_capacity;
+        struct dwarf_known_names known_names; /* of functions in others */
         enum status names_damage;   /* why some of the unit's names are missing */
         struct dwarf_level levels[LIMIT_DIE_DEPTH];
 };

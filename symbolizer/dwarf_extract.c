@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Units are dealt out one after the other to all threads. A thread reads and
- * flattens its unit into a part of a ring; whoever then finds the next part in
- * turn to be ready merges it, one thread at a time. So the table comes out in
- * the order of the units, and a thread only waits when the ring is full.
+ * flattens its unit into a part that is free; whoever then finds the next unit
+ * in turn to be ready merges it, one thread at a time. So the table comes out
+ * in the order of the units, and a thread only waits when no part is free, or
+ * when too much is waiting to be merged. The part that was used last is taken
+ * again first: its memory is in the cache, and often no other is ever needed.
  */
 #include "symbolizer/dwarf_extract.h"
 
@@ -15,13 +17,15 @@
 #include "symbolizer/dwarf_select.h"
 #include "symbolizer/dwarf_spans.h"
 
-#define PARTS_PER_THREAD 3
+#define PARTS_PER_THREAD 8
+#define WAITING_BYTES_PER_THREAD MiB(2) /* of .debug_info, in units that are read but not merged; one always may */
 #define BYTES_PER_THREAD KiB(256) /* of .debug_info; below, a thread costs more than it saves */
 #define UNITS_PER_THREAD 4        /* whose other halves are elsewhere */
 #define STACK_BYTES MiB(1)
 
 struct slot {
         struct dwarf_part part;
+        uint64_t bytes; /* of .debug_info, in the unit */
         bool is_ready;
 };
 
@@ -39,9 +43,12 @@ struct extraction {
 
         pthread_mutex_t lock;
         pthread_cond_t changed;
-        struct slot *slots; /* owned; the i-th unit that is read has slot i % slot_count */
-        size_t slot_count, thread_count;
+        struct slot *slots;        /* owned */
+        struct slot **turns;       /* owned; of the i-th unit that is read at i % slot_count, from next_merge to next_unit */
+        struct slot **free;        /* owned; a stack */
+        size_t slot_count, free_count, thread_count;
         size_t next_unit, next_merge;
+        uint64_t waiting_bytes;    /* in the units between these two */
         bool is_merging;
         enum status failed;
 };
@@ -80,14 +87,39 @@ static enum status read_one(struct extraction *x, struct dwarf_reader *r, struct
 
 /* ---- threads ---- */
 
+static struct slot **turn_of(const struct extraction *x, size_t i)
+{
+        return &x->turns[i % x->slot_count];
+}
+
 static bool can_merge(const struct extraction *x)
 {
-        return !x->is_merging && x->next_merge < x->next_unit && x->slots[x->next_merge % x->slot_count].is_ready;
+        return !x->is_merging && x->next_merge < x->next_unit && (*turn_of(x, x->next_merge))->is_ready;
 }
 
 static bool can_read(const struct extraction *x)
 {
-        return x->next_unit < x->unit_count && x->next_unit - x->next_merge < x->slot_count;
+        return x->next_unit < x->unit_count && x->free_count &&
+               (x->next_unit == x->next_merge || x->waiting_bytes < x->thread_count * WAITING_BYTES_PER_THREAD);
+}
+
+static struct slot *begin_reading(struct extraction *x)
+{
+        const struct dwarf_unit *unit = &x->object.main.units.items[unit_of(x, x->next_unit)];
+        struct slot *s = x->free[--x->free_count];
+
+        s->bytes = unit->end - unit->offset;
+        x->waiting_bytes += s->bytes;
+        *turn_of(x, x->next_unit++) = s;
+        return s;
+}
+
+static void end_merging(struct extraction *x, struct slot *s)
+{
+        x->is_merging = s->is_ready = false;
+        x->waiting_bytes -= s->bytes;
+        x->next_merge++;
+        x->free[x->free_count++] = s;
 }
 
 static void work(struct extraction *x, struct dwarf_reader *r)
@@ -100,18 +132,17 @@ static void work(struct extraction *x, struct dwarf_reader *r)
                 enum status st = ST_OK;
 
                 if (can_merge(x)) {
-                        s = &x->slots[x->next_merge % x->slot_count];
+                        s = *turn_of(x, x->next_merge);
                         x->is_merging = true;
                         pthread_mutex_unlock(&x->lock);
                         merge_one(x, s, x->object.main.units.items[unit_of(x, x->next_merge)].offset);
                         pthread_mutex_lock(&x->lock);
-                        x->is_merging = s->is_ready = false;
-                        x->next_merge++;
+                        end_merging(x, s);
                         st = x->builder->failed;
                 } else if (can_read(x)) {
-                        size_t unit = x->next_unit++;
+                        size_t unit = x->next_unit;
 
-                        s = &x->slots[unit % x->slot_count];
+                        s = begin_reading(x);
                         pthread_mutex_unlock(&x->lock);
                         st = read_one(x, r, &scratch, unit, s);
                         pthread_mutex_lock(&x->lock);
@@ -186,7 +217,7 @@ static enum status extract_lone_lines(struct extraction *x, struct dwarf_reader 
         const struct dwarf_sections *sections = &x->object.main.sections;
         size_t unit_count = x->object.main.units.count;
         uint64_t offset = sections->data[DWARF_LINE].size ? 0 : UINT64_MAX;
-        struct slot *s = &x->slots[0];
+        struct slot *s = &x->slots[0]; /* all are free by now */
         struct interval_list none = { 0 };
         enum status st = ST_OK;
 
@@ -222,10 +253,14 @@ static enum status run(struct extraction *x, struct error *err)
         x->thread_count = count_threads(x);
         x->slot_count = x->thread_count * PARTS_PER_THREAD;
         x->slots = calloc(x->slot_count, sizeof *x->slots);
-        if (!x->slots)
+        x->turns = calloc(x->slot_count, sizeof(struct slot *));
+        x->free = calloc(x->slot_count, sizeof(struct slot *));
+        if (!x->slots || !x->turns || !x->free)
                 return error_no_memory(err);
-        for (size_t i = 0; i < x->slot_count; i++)
+        for (size_t i = 0; i < x->slot_count; i++) {
                 dwarf_part_init(&x->slots[i].part);
+                x->free[x->free_count++] = &x->slots[i];
+        }
         st = dwarf_reader_create(&x->object, x->regions, &r, err);
         if (st)
                 return st;
@@ -242,8 +277,11 @@ static void forget_run(struct extraction *x)
         for (size_t i = 0; x->slots && i < x->slot_count; i++)
                 dwarf_part_deinit(&x->slots[i].part);
         free(steal_ptr(x->slots));
+        free(steal_ptr(x->turns));
+        free(steal_ptr(x->free));
         dwarf_merge_deinit(&x->merge);
-        x->next_unit = x->next_merge = x->function_count = 0;
+        x->next_unit = x->next_merge = x->free_count = x->function_count = 0;
+        x->waiting_bytes = 0;
         x->summary = (struct dwarf_summary){ 0 };
 }
 
@@ -305,7 +343,7 @@ static enum status extract_selected(struct extraction *x, const struct wanted *w
         if (!st && !x->function_count)
                 st = count_a_function(x, err);
         if (!st)
-                *enough_ret = x->function_count && !dwarf_wanted_is_torn(w, x->builder);
+                *enough_ret = x->function_count != 0;
         return st;
 }
 

@@ -11,7 +11,7 @@
  * memory at a time, whatever the size of the file.
  *
  * Where ranges of units overlap, one with a function wins over one with lines
- * only, and else the one whose chain of frames came first in a later unit.
+ * only, and else the later unit.
  */
 #include "dwarf/companion.h"
 #include "symbolizer/extract_internal.h"

@@ -133,36 +133,3 @@ enum status dwarf_select(struct dwarf_object *o, const struct wanted *w, struct 
         free(claims.items);
         return ok ? ST_OK : ST_NO_MEMORY;
 }
-
-/* What is said of one address so far. */
-struct said {
-        uint32_t chain;
-        uint8_t rank; /* 1 lines only, 2 with a function */
-        bool differs;
-};
-
-static void note(struct said *s, uint32_t chain, uint8_t rank)
-{
-        if (rank > s->rank)
-                *s = (struct said){ .chain = chain, .rank = rank };
-        else if (rank == s->rank && chain != s->chain)
-                s->differs = true;
-}
-
-bool dwarf_wanted_is_torn(const struct wanted *w, const struct symbol_table_builder *b)
-{
-        _cleanup_free_ struct said *said = calloc(w->count + 1, sizeof *said);
-
-        if (!said)
-                return true;
-        for (size_t i = 0; i < b->range_count; i++) {
-                const struct symbol_range *r = &b->ranges[i];
-
-                for (size_t n = wanted_from(w, r->start); n < w->count && w->addresses[n] < r->end; n++)
-                        note(&said[n], r->chain, symbol_table_builder_is_nameless(b, r->chain) ? 1 : 2);
-        }
-        for (size_t n = 0; n < w->count; n++)
-                if (said[n].differs)
-                        return true;
-        return false;
-}

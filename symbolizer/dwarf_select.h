@@ -26,10 +26,4 @@ void dwarf_selection_deinit(struct dwarf_selection *s);
 /** @param ret owned, also on failure. ST_NO_MEMORY. */
 enum status dwarf_select(struct dwarf_object *o, const struct wanted *w, struct dwarf_selection *ret) MUST_CHECK;
 
-/**
- * Do ranges of the builder say different things, with the same right, about one of the addresses? Then the first
- * chain of the later unit decides (symbol_table_builder_settle()), and which of two came first depends on all units.
- */
-bool dwarf_wanted_is_torn(const struct wanted *w, const struct symbol_table_builder *b);
-
 #endif

@@ -7,13 +7,16 @@ void dwarf_part_init(struct dwarf_part *p)
 {
         *p = (struct dwarf_part){ 0 };
         dwarf_code_init(&p->code);
+        dwarf_chains_init(&p->chains);
 }
 
 void dwarf_part_deinit(struct dwarf_part *p)
 {
         dwarf_code_deinit(&p->code);
-        free(p->spans);
-        p->spans = NULL;
+        dwarf_chains_deinit(&p->chains);
+        free(p->ranges);
+        p->ranges = NULL;
+        p->range_count = p->range_capacity = 0;
 }
 
 struct flattening {
@@ -23,17 +26,20 @@ struct flattening {
         bool failed;
 };
 
-static void add(struct flattening *f, struct dwarf_span s)
+static void add(struct flattening *f, uint64_t start, uint64_t end, struct dwarf_place place)
 {
         struct dwarf_part *p = f->part;
-        struct dwarf_span *last = p->span_count ? &p->spans[p->span_count - 1] : NULL;
+        struct symbol_range *last = p->range_count ? &p->ranges[p->range_count - 1] : NULL;
+        uint32_t chain = dwarf_chains_number(&p->chains, &p->code, place);
 
-        if (last && last->end == s.start && last->scope == s.scope && last->file == s.file && last->line == s.line)
-                last->end = s.end;
-        else if (!array_reserve(&p->spans, &p->span_capacity, p->span_count, sizeof s))
+        if (chain == UINT32_MAX)
+                f->failed = true;
+        else if (last && last->end == start && last->chain == chain)
+                last->end = end;
+        else if (!array_reserve(&p->ranges, &p->range_capacity, p->range_count, sizeof *last))
                 f->failed = true;
         else
-                p->spans[p->span_count++] = s;
+                p->ranges[p->range_count++] = (struct symbol_range){ start, end, chain };
 }
 
 /* [start, end) is all in one scope, or in none; the line rows cut it. */
@@ -49,12 +55,12 @@ static void flatten_span(struct flattening *f, uint64_t start, uint64_t end, uin
 
                 if (start < until) { /* no row says where this is */
                         if (scope != DWARF_NO_SCOPE)
-                                add(f, (struct dwarf_span){ start, until, scope, UINT32_MAX, 0 });
+                                add(f, start, until, (struct dwarf_place){ scope, DWARF_NO_FILE, 0 });
                         start = until;
                         continue;
                 }
                 until = row->end < end ? row->end : end;
-                add(f, (struct dwarf_span){ start, until, scope, row->file, row->line });
+                add(f, start, until, (struct dwarf_place){ scope, row->file, row->line });
                 start = until;
                 f->row += row->end <= end;
         }
@@ -89,7 +95,9 @@ enum status dwarf_part_flatten(struct dwarf_part *p, struct interval_list *scrat
 {
         struct flattening f = { .part = p };
 
-        scratch->count = p->span_count = 0;
+        scratch->count = p->range_count = 0;
+        if (!dwarf_chains_begin(&p->chains, &p->code))
+                return ST_NO_MEMORY;
         for (size_t i = 0; i < p->code.interval_count; i++) {
                 const struct dwarf_interval *v = &p->code.intervals[i];
 

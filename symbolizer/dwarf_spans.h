@@ -4,50 +4,45 @@
 
 /**
  * @file
- * From the scopes and rows of a unit to spans, and from these into a table.
+ * From the scopes and rows of a unit to ranges with chains of frames, and from
+ * these into a table.
  *
  * The frame of the innermost scope gets the line row's file and line; each
  * scope around it gets the place of the call that was inlined into it.
+ *
+ * The first step is most of the work and needs nothing but the unit, so that
+ * any number of units are at it at one time. The second is done for one unit
+ * after the other, and only translates numbers and copies.
  */
-#include "dwarf/code.h"
+#include "symbolizer/dwarf_chains.h"
 #include "symbolizer/extract_internal.h"
-#include "symbolizer/symbol_table_builder.h"
-
-/** Addresses of one scope and one row. */
-struct dwarf_span {
-        uint64_t start, end;
-        uint32_t scope; /* DWARF_NO_SCOPE: lines only */
-        uint32_t file;  /* UINT32_MAX unknown */
-        uint32_t line;
-};
 
 /** One unit on its way into the table; reused. */
 struct dwarf_part {
         struct dwarf_code code;
-        struct dwarf_span *spans; /* owned; ascending, apart */
-        size_t span_count, span_capacity;
+        struct dwarf_chains chains;
+        struct symbol_range *ranges; /* owned; ascending, apart; their chains are the part's */
+        size_t range_count, range_capacity;
 };
 
 void dwarf_part_init(struct dwarf_part *p);
 void dwarf_part_deinit(struct dwarf_part *p);
 
-/** Make the spans of p->code. @param scratch reused from part to part. */
+/** Make the ranges of p->code. @param scratch reused from part to part. */
 enum status dwarf_part_flatten(struct dwarf_part *p, struct interval_list *scratch) MUST_CHECK;
 
 /** Numbers of the builder for what a unit names; reused from part to part. */
 struct dwarf_merge {
-        uint32_t *functions, *files; /* owned; by the unit's numbers */
+        uint32_t *functions, *files; /* owned; by the numbers of the part's texts */
         size_t function_capacity, file_capacity;
 };
 void dwarf_merge_deinit(struct dwarf_merge *m);
 
 /**
- * A plain name as tables have it, behind the function it stands in.
- * @param text unused or deinitialized; owns the result where one had to be made.  @return "" without any.
+ * Add the ranges to the builder, with chains of their own: where units overlap, the one that was added last has
+ * the greater number. Failures stay in the builder.
+ * @param p can be flattened again afterwards, and nothing else.
  */
-const char *dwarf_plain_name(const struct dwarf_name *n, struct buf *text);
-
-/** Add the spans to the builder; failures stay in the builder. */
-void dwarf_part_merge(const struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b);
+void dwarf_part_merge(struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b);
 
 #endif

@@ -38,7 +38,7 @@ struct symbol_range {
         uint32_t chain;          /* into chains */
 };
 
-/* Chains are shared: two ranges with the same frames have the same chain. */
+/* Two ranges of a function with the same frames share their chain; where they come of two units they need not. */
 struct symbol_chain {
         uint32_t first_frame;    /* into frames */
         uint32_t frame_count;    /* at least 1 */

@@ -11,14 +11,14 @@
 
 #define HUGE_PAGE_BYTES MiB(2) /* slots are a power of two, so a multiple of it from there on */
 
-bool array_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_size)
+bool array_grow(void *array_pointer, size_t *capacity, size_t wanted, size_t element_size)
 {
         void **array = array_pointer;
-        size_t wanted = *capacity < 64 ? 64 : *capacity + *capacity / (*capacity * element_size < MiB(1) ? 1 : 4);
+        size_t usual = *capacity < 64 ? 64 : *capacity + *capacity / (*capacity * element_size < MiB(1) ? 1 : 4);
         void *grown;
 
-        if (count < *capacity)
-                return true;
+        if (wanted < usual)
+                wanted = usual;
         grown = reallocarray(*array, wanted, element_size);
         if (!grown)
                 return false;
@@ -97,11 +97,12 @@ static uint32_t intern_next(const struct intern *set, uint64_t hash, size_t *at)
         }
 }
 
-static bool intern_add(struct intern *set, uint64_t hash, size_t at)
+static bool intern_add(struct intern *set, uint64_t hash, size_t at, size_t number)
 {
-        if (set->count >= UINT32_MAX - 1)
+        if (number >= UINT32_MAX - 1)
                 return false;
-        set->slots[at] = hash << 32 | (uint32_t)++set->count;
+        set->count++;
+        set->slots[at] = hash << 32 | (uint32_t)(number + 1);
         return true;
 }
 
@@ -120,7 +121,6 @@ void symbol_table_builder_deinit(struct symbol_table_builder *b)
         intern_deinit(&b->string_set);
         intern_deinit(&b->function_set);
         intern_deinit(&b->chain_set);
-        free(b->string_offsets);
         free(b->functions);
         free(b->chains);
         free(b->frames);
@@ -135,41 +135,60 @@ static uint32_t failed(struct symbol_table_builder *b, enum status st)
         return 0;
 }
 
+uint64_t symbol_text_hash(const char *text, size_t size)
+{
+        return hash64(text, size);
+}
+
+void symbol_table_builder_prefetch_text(const struct symbol_table_builder *b, uint64_t hash)
+{
+        if (b->string_set.slot_count)
+                __builtin_prefetch(&b->string_set.slots[(uint32_t)hash & (b->string_set.slot_count - 1)]);
+}
+
 uint32_t symbol_table_builder_string(struct symbol_table_builder *b, const char *text)
 {
-        size_t n = strnlen(text, LIMIT_NAME_BYTES);
+        size_t size = strnlen(text, LIMIT_NAME_BYTES);
+
+        return symbol_table_builder_text(b, text, size, symbol_text_hash(text, size));
+}
+
+/* The set's numbers are the offsets of the texts. */
+uint32_t symbol_table_builder_text(struct symbol_table_builder *b, const char *text, size_t size, uint64_t hash)
+{
         struct intern *set = &b->string_set;
-        uint64_t hash;
-        size_t at;
+        size_t at = hash, offset = b->strings.size;
         uint32_t number;
 
-        if (n == 0 || b->failed)
+        if (size == 0 || b->failed)
                 return 0;
         if (!intern_grow(set))
                 return failed(b, ST_NO_MEMORY);
-        at = hash = hash64(text, n);
         while ((number = intern_next(set, hash, &at)) != UINT32_MAX) {
-                const char *other = (const char *)b->strings.data + b->string_offsets[number];
+                const char *other = (const char *)b->strings.data + number;
 
-                if (strncmp(other, text, n) == 0 && other[n] == 0)
-                        return b->string_offsets[number];
+                if (strncmp(other, text, size) == 0 && other[size] == 0)
+                        return number;
         }
-        if (!array_reserve(&b->string_offsets, &b->string_offset_capacity, set->count, sizeof *b->string_offsets))
-                return failed(b, ST_NO_MEMORY);
-        b->string_offsets[set->count] = (uint32_t)b->strings.size;
-        buf_append(&b->strings, text, n);
+        buf_append(&b->strings, text, size);
         buf_append_u8(&b->strings, 0);
         if (b->strings.failed)
                 return failed(b, b->strings.failed);
-        if (!intern_add(set, hash, at))
-                return failed(b, ST_NO_MEMORY);
-        return b->string_offsets[set->count - 1];
+        if (!intern_add(set, hash, at, offset))
+                return failed(b, ST_TOO_BIG);
+        return (uint32_t)offset;
 }
 
 uint32_t symbol_table_builder_function(struct symbol_table_builder *b, const char *linkage_name, const char *name)
 {
-        struct symbol_function f = { symbol_table_builder_string(b, linkage_name),
-                                     symbol_table_builder_string(b, name) };
+        uint32_t linkage = symbol_table_builder_string(b, linkage_name);
+
+        return symbol_table_builder_function_of(b, linkage, symbol_table_builder_string(b, name));
+}
+
+uint32_t symbol_table_builder_function_of(struct symbol_table_builder *b, uint32_t linkage_name, uint32_t name)
+{
+        struct symbol_function f = { linkage_name, name };
         struct intern *set = &b->function_set;
         uint64_t hash = hash64(&f, sizeof f);
         size_t at = hash;
@@ -185,30 +204,38 @@ uint32_t symbol_table_builder_function(struct symbol_table_builder *b, const cha
         if (!array_reserve(&b->functions, &b->function_capacity, set->count, sizeof f))
                 return failed(b, ST_NO_MEMORY);
         b->functions[set->count] = f;
-        if (!intern_add(set, hash, at))
-                return failed(b, ST_NO_MEMORY);
+        if (!intern_add(set, hash, at, set->count))
+                return failed(b, ST_TOO_BIG);
         return (uint32_t)set->count - 1;
 }
 
-uint64_t symbol_table_builder_chain_hash(const struct symbol_table_builder *b, const struct symbol_table_frame *frames,
-                                         size_t count)
-{
-        uint64_t hash = hash64(frames, count * sizeof *frames);
+/* ---- chains ---- */
 
-        if (b->chain_set.slot_count)
-                __builtin_prefetch(&b->chain_set.slots[(uint32_t)hash & (b->chain_set.slot_count - 1)]);
-        return hash;
+uint32_t symbol_table_builder_add_chains(struct symbol_table_builder *b, const struct symbol_chain *chains, size_t count,
+                                         const struct symbol_table_frame *frames, size_t frame_count)
+{
+        uint32_t first = (uint32_t)b->chain_count;
+
+        if (b->failed || count == 0)
+                return 0;
+        if (b->frame_count + frame_count >= UINT32_MAX || b->chain_count + count >= UINT32_MAX)
+                return failed(b, ST_TOO_BIG);
+        if (!array_reserve_more(&b->chains, &b->chain_capacity, b->chain_count, count, sizeof *b->chains) ||
+            !array_reserve_more(&b->frames, &b->frame_capacity, b->frame_count, frame_count, sizeof *b->frames))
+                return failed(b, ST_NO_MEMORY);
+        for (size_t i = 0; i < count; i++)
+                b->chains[b->chain_count++] = (struct symbol_chain){ chains[i].first_frame + (uint32_t)b->frame_count,
+                                                                     chains[i].frame_count };
+        memcpy(b->frames + b->frame_count, frames, frame_count * sizeof *frames);
+        b->frame_count += frame_count;
+        return first;
 }
 
 uint32_t symbol_table_builder_chain(struct symbol_table_builder *b, const struct symbol_table_frame *frames,
                                     size_t count)
 {
-        return symbol_table_builder_chain_hashed(b, frames, count, hash64(frames, count * sizeof *frames));
-}
-
-uint32_t symbol_table_builder_chain_hashed(struct symbol_table_builder *b, const struct symbol_table_frame *frames,
-                                           size_t count, uint64_t hash)
-{
+        const struct symbol_chain chain = { 0, (uint32_t)count };
+        uint64_t hash = hash64(frames, count * sizeof *frames);
         struct intern *set = &b->chain_set;
         size_t at = hash;
         uint32_t number;
@@ -224,19 +251,10 @@ uint32_t symbol_table_builder_chain_hashed(struct symbol_table_builder *b, const
                 if (c->frame_count == count && memcmp(b->frames + c->first_frame, frames, count * sizeof *frames) == 0)
                         return number;
         }
-        if (b->frame_count + count >= UINT32_MAX)
+        number = symbol_table_builder_add_chains(b, &chain, 1, frames, count);
+        if (!b->failed && !intern_add(set, hash, at, number))
                 return failed(b, ST_TOO_BIG);
-        if (!array_reserve(&b->chains, &b->chain_capacity, set->count, sizeof *b->chains))
-                return failed(b, ST_NO_MEMORY);
-        b->chains[set->count] = (struct symbol_chain){ (uint32_t)b->frame_count, (uint32_t)count };
-        for (size_t i = 0; i < count; i++) {
-                if (!array_reserve(&b->frames, &b->frame_capacity, b->frame_count, sizeof *b->frames))
-                        return failed(b, ST_NO_MEMORY);
-                b->frames[b->frame_count++] = frames[i];
-        }
-        if (!intern_add(set, hash, at))
-                return failed(b, ST_NO_MEMORY);
-        return (uint32_t)set->count - 1;
+        return number;
 }
 
 void symbol_table_builder_range(struct symbol_table_builder *b, uint64_t start, uint64_t end, uint32_t chain)
@@ -275,7 +293,7 @@ enum status symbol_table_builder_finish(struct symbol_table_builder *b, struct s
                 .ranges = steal_ptr(b->ranges),
                 .range_count = (uint32_t)b->range_count,
                 .chains = steal_ptr(b->chains),
-                .chain_count = (uint32_t)b->chain_set.count,
+                .chain_count = (uint32_t)b->chain_count,
                 .frames = steal_ptr(b->frames),
                 .frame_count = (uint32_t)b->frame_count,
                 .functions = steal_ptr(b->functions),

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Makes a symbol table: texts, functions and chains are kept once each, ranges
- * may come in any order and may overlap.
+ * Makes a symbol table: texts and functions are kept once each, chains too but
+ * for those that come in lots, ranges may come in any order and may overlap.
  *
  * A failure is kept: every later call does nothing and returns the number 0,
  * and symbol_table_builder_finish() reports it.
@@ -29,12 +29,10 @@ struct symbol_table_builder {
         enum status failed;
         struct buf strings;
         struct intern string_set, function_set, chain_set;
-        uint32_t *string_offsets; /* by number in string_set */
-        size_t string_offset_capacity;
         struct symbol_function *functions;
         size_t function_capacity;
         struct symbol_chain *chains;
-        size_t chain_capacity;
+        size_t chain_count, chain_capacity;
         struct symbol_table_frame *frames;
         size_t frame_count, frame_capacity;
         struct symbol_range *ranges;
@@ -54,15 +52,21 @@ uint32_t symbol_table_builder_function(struct symbol_table_builder *b, const cha
 uint32_t symbol_table_builder_chain(struct symbol_table_builder *b, const struct symbol_table_frame *frames,
                                     size_t count);
 
+/** The same of a text whose hash is known. @param size at most LIMIT_NAME_BYTES, and no NUL in it. */
+uint32_t symbol_table_builder_text(struct symbol_table_builder *b, const char *text, size_t size, uint64_t hash);
+uint64_t symbol_text_hash(const char *text, size_t size);
+/** Begin to fetch what the above will look at. */
+void symbol_table_builder_prefetch_text(const struct symbol_table_builder *b, uint64_t hash);
+
+/** Number of the function with these string offsets; either may be 0. */
+uint32_t symbol_table_builder_function_of(struct symbol_table_builder *b, uint32_t linkage_name, uint32_t name);
+
 /**
- * The same in two steps, for who makes many: the first begins to fetch what the
- * second will look at, so that several firsts before their seconds wait for
- * memory together.
+ * Add chains as they are, equal to others or not, in their order.
+ * @param chains first_frame is an index of frames.  @return number of the first.
  */
-uint64_t symbol_table_builder_chain_hash(const struct symbol_table_builder *b, const struct symbol_table_frame *frames,
-                                         size_t count);
-uint32_t symbol_table_builder_chain_hashed(struct symbol_table_builder *b, const struct symbol_table_frame *frames,
-                                           size_t count, uint64_t hash);
+uint32_t symbol_table_builder_add_chains(struct symbol_table_builder *b, const struct symbol_chain *chains, size_t count,
+                                         const struct symbol_table_frame *frames, size_t frame_count);
 
 /** Add [start, end), or make the last range longer when this one continues it. An empty one is dropped. */
 void symbol_table_builder_range(struct symbol_table_builder *b, uint64_t start, uint64_t end, uint32_t chain);
@@ -95,7 +99,19 @@ void symbol_table_rewrite_end(struct symbol_table_rewrite *w);
 enum status symbol_table_builder_finish(struct symbol_table_builder *b, struct symbol_table *ret,
                                         struct error *err) MUST_CHECK;
 
-/** Make room for one more element of a growing array; false without memory. Big arrays grow in smaller steps. */
-bool array_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_size);
+/** Make room for so many more elements of a growing array; false without memory. Big arrays grow in smaller steps. */
+bool array_grow(void *array_pointer, size_t *capacity, size_t wanted, size_t element_size);
+
+static inline bool array_reserve_more(void *array_pointer, size_t *capacity, size_t count, size_t more,
+                                      size_t element_size)
+{
+        return count + more <= *capacity || array_grow(array_pointer, capacity, count + more, element_size);
+}
+
+/** For one more. */
+static inline bool array_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_size)
+{
+        return count < *capacity || array_grow(array_pointer, capacity, count + 1, element_size);
+}
 
 #endif

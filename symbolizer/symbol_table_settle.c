@@ -115,6 +115,63 @@ static void settle_overlapping(struct symbol_table_rewrite *s, size_t count, str
                 failed(b, ST_NO_MEMORY);
 }
 
+/* ---- sorting ---- */
+
+#define APART 64      /* bytes between two ranges that end a run */
+#define FEW_IN_A_RUN 4
+
+/* Neighbours that stay neighbours; what sort_by_start() takes. */
+struct run {
+        uint64_t start;
+        uint64_t first, count;
+};
+
+static size_t count_runs(const struct symbol_range *r, size_t count, struct run *runs)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < count; i++) {
+                if (i == 0 || r[i].start < r[i - 1].end || r[i].start - r[i - 1].end > APART) {
+                        if (runs)
+                                runs[n] = (struct run){ r[i].start, i, 0 };
+                        n++;
+                }
+                if (runs)
+                        runs[n - 1].count++;
+        }
+        return n;
+}
+
+/*
+ * Units come one after the other, and each has its functions in a few places:
+ * the places are sorted, and their ranges move together. Where places mesh
+ * there is still something to sort afterwards. Without memory nothing is done.
+ */
+static void sort_runs(struct symbol_table_builder *b)
+{
+        size_t count = count_runs(b->ranges, b->range_count, NULL), done = 0;
+        _cleanup_free_ struct run *runs = NULL;
+        struct symbol_range *sorted;
+
+        if (count > b->range_count / FEW_IN_A_RUN)
+                return;
+        runs = calloc(count, sizeof *runs);
+        sorted = reallocarray(NULL, b->range_count, sizeof *sorted);
+        if (!runs || !sorted) {
+                free(sorted);
+                return;
+        }
+        count_runs(b->ranges, b->range_count, runs);
+        sort_by_start(runs, count, sizeof *runs);
+        for (size_t i = 0; i < count; i++) {
+                memcpy(sorted + done, b->ranges + runs[i].first, runs[i].count * sizeof *sorted);
+                done += runs[i].count;
+        }
+        free(b->ranges);
+        b->ranges = sorted;
+        b->range_capacity = b->range_count;
+}
+
 void symbol_table_builder_settle(struct symbol_table_builder *b)
 {
         struct symbol_table_rewrite s = { .b = b };
@@ -122,6 +179,7 @@ void symbol_table_builder_settle(struct symbol_table_builder *b)
 
         if (b->failed || is_settled(b))
                 return;
+        sort_runs(b);
         sort_by_start(b->ranges, b->range_count, sizeof *b->ranges);
         while (s.read < b->range_count && !b->failed) {
                 size_t count = count_overlapping(&s);

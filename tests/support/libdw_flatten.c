@@ -22,7 +22,9 @@ static uint32_t chain_of(struct libdw_unit *u, uint32_t scope, uint32_t file, ui
                 line = s->call_line;
                 scope = s->parent;
         }
-        u->last_chain = symbol_table_builder_chain(u->builder, frames, count);
+        /* New in each unit, so that of two the later one wins. */
+        u->last_chain = symbol_table_builder_add_chains(u->builder, &(struct symbol_chain){ 0, (uint32_t)count }, 1,
+                                                        frames, count);
         return u->last_chain;
 }
 

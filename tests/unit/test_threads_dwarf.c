@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <sched.h>
 #include <string.h>
 
 #include "symbolizer/dwarf_extract.h"
@@ -25,9 +26,24 @@ static struct symbol_table extract_self(void)
         return t;
 }
 
+/* As many threads as processors are used. */
+static struct symbol_table extract_on_one_processor(void)
+{
+        struct symbol_table t;
+        cpu_set_t before, one;
+
+        ck_assert_int_eq(sched_getaffinity(0, sizeof before, &before), 0);
+        CPU_ZERO(&one);
+        CPU_SET((size_t)sched_getcpu(), &one);
+        ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+        t = extract_self();
+        ck_assert_int_eq(sched_setaffinity(0, sizeof before, &before), 0);
+        return t;
+}
+
 START_TEST(threads_do_not_change_what_comes_out)
 {
-        struct symbol_table first = extract_self();
+        struct symbol_table first = extract_on_one_processor();
 
         for (int i = 0; i < 5; i++) {
                 struct symbol_table again = extract_self();
@@ -38,6 +54,10 @@ START_TEST(threads_do_not_change_what_comes_out)
                         ck_assert_uint_eq(again.ranges[r].end, first.ranges[r].end);
                         ck_assert_uint_eq(again.ranges[r].chain, first.ranges[r].chain);
                 }
+                ck_assert_uint_eq(again.chain_count, first.chain_count);
+                ck_assert_int_eq(memcmp(again.chains, first.chains, first.chain_count * sizeof *first.chains), 0);
+                ck_assert_uint_eq(again.function_count, first.function_count);
+                ck_assert_int_eq(memcmp(again.functions, first.functions, first.function_count * sizeof *first.functions), 0);
                 ck_assert_uint_eq(again.frame_count, first.frame_count);
                 ck_assert_int_eq(memcmp(again.frames, first.frames, first.frame_count * sizeof *first.frames), 0);
                 ck_assert_uint_eq(again.string_bytes, first.string_bytes);

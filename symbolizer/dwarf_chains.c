@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/dwarf_chains.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "symbolizer/demangle.h"
+
+#define NOT_ASKED (UINT32_MAX - 1)
+#define NO_TEXT UINT32_MAX
+#define FEW_SLOTS 1024 /* a power of two */
+
+void dwarf_chains_init(struct dwarf_chains *c)
+{
+        *c = (struct dwarf_chains){ 0 };
+        buf_init(&c->texts, LIMIT_DWARF_UNIT_TEXT_BYTES);
+        buf_init(&c->scratch, 4 * LIMIT_NAME_BYTES);
+}
+
+static void text_list_deinit(struct dwarf_text_list *l)
+{
+        free(l->items);
+        free(l->numbers);
+}
+
+void dwarf_chains_deinit(struct dwarf_chains *c)
+{
+        free(c->items);
+        free(c->places);
+        free(c->frames);
+        free(c->slots);
+        text_list_deinit(&c->functions);
+        text_list_deinit(&c->files);
+        buf_deinit(&c->texts);
+        buf_deinit(&c->scratch);
+        dwarf_chains_init(c);
+}
+
+static bool text_list_begin(struct dwarf_text_list *l, size_t count)
+{
+        if (count > l->number_capacity) {
+                uint32_t *grown = reallocarray(l->numbers, count, sizeof *grown);
+
+                if (!grown)
+                        return false;
+                l->numbers = grown;
+                l->number_capacity = count;
+        }
+        for (size_t i = 0; i < count; i++)
+                l->numbers[i] = NOT_ASKED;
+        l->count = 0;
+        return true;
+}
+
+static void empty_slots(struct dwarf_chains *c)
+{
+        if (++c->generation == 0) { /* slots of long ago would look new */
+                memset(c->slots, 0, c->slot_capacity * sizeof *c->slots);
+                c->generation = 1;
+        }
+}
+
+bool dwarf_chains_begin(struct dwarf_chains *c, const struct dwarf_code *code)
+{
+        c->count = c->frame_count = 0;
+        c->failed = false;
+        buf_clear(&c->texts);
+        if (c->slots)
+                empty_slots(c);
+        c->slot_count = c->slots ? FEW_SLOTS : 0;
+        return text_list_begin(&c->functions, code->name_count) &&
+               text_list_begin(&c->files, code->lines.file_count);
+}
+
+/* ---- texts ---- */
+
+const char *dwarf_plain_name(const struct dwarf_name *n, struct buf *text)
+{
+        _cleanup_buf_ struct buf scratch = { 0 };
+        const char *full;
+
+        if (!n->plain || !n->around)
+                return n->plain ? n->plain : "";
+        buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
+        buf_init(text, LIMIT_DEMANGLED_BYTES + LIMIT_NAME_BYTES);
+        buf_printf(text, "%s::%s", symbol_demangle(n->around, &scratch), n->plain);
+        full = buf_cstr(text);
+        return full ? full : n->plain;
+}
+
+/* @return its number, NO_TEXT for "" and when there is no room for it */
+static uint32_t add_text(struct dwarf_chains *c, struct dwarf_text_list *l, const char *text, bool is_made,
+                         bool is_linkage_name)
+{
+        struct dwarf_text t = { .borrowed = is_made ? NULL : text, .offset = c->texts.size,
+                                .is_linkage_name = is_linkage_name };
+
+        t.size = (uint32_t)strnlen(text, LIMIT_NAME_BYTES);
+        if (!t.size || (is_made && buf_append(&c->texts, text, t.size)))
+                return NO_TEXT;
+        if (!array_reserve(&l->items, &l->capacity, l->count, sizeof t)) {
+                c->failed = true;
+                return NO_TEXT;
+        }
+        t.hash = symbol_text_hash(text, t.size);
+        l->items[l->count] = t;
+        return (uint32_t)l->count++;
+}
+
+static uint32_t ask_function(struct dwarf_chains *c, const struct dwarf_name *n)
+{
+        struct buf text = { 0 };
+        const char *plain;
+        uint32_t number;
+
+        if (n->linkage)
+                return add_text(c, &c->functions, n->linkage, false, true);
+        plain = dwarf_plain_name(n, &text);
+        number = add_text(c, &c->functions, plain, plain != n->plain, false);
+        buf_deinit(&text);
+        return number;
+}
+
+static inline uint32_t function_of(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t name)
+{
+        if (c->functions.numbers[name] == NOT_ASKED)
+                c->functions.numbers[name] = ask_function(c, &code->names[name]);
+        return c->functions.numbers[name];
+}
+
+static uint32_t ask_file(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t file)
+{
+        const char *path;
+
+        buf_clear(&c->scratch);
+        dwarf_lines_path(&code->lines, file, &c->scratch);
+        path = buf_cstr(&c->scratch);
+        return add_text(c, &c->files, path ? path : "", true, false);
+}
+
+static inline uint32_t file_of(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t file)
+{
+        if (file >= code->lines.file_count)
+                return NO_TEXT;
+        if (c->files.numbers[file] == NOT_ASKED)
+                c->files.numbers[file] = ask_file(c, code, file);
+        return c->files.numbers[file];
+}
+
+/* ---- chains ---- */
+
+static uint32_t hash_of(struct dwarf_place p)
+{
+        uint64_t h = (uint64_t)p.scope << 32 ^ (uint64_t)p.file << 20 ^ p.line;
+
+        h = (h ^ h >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+        return (uint32_t)(h >> 32);
+}
+
+static struct dwarf_chain_slot *slot_of(const struct dwarf_chains *c, struct dwarf_place p)
+{
+        size_t at = hash_of(p) & (c->slot_count - 1);
+
+        while (c->slots[at].generation == c->generation && memcmp(&c->places[c->slots[at].chain], &p, sizeof p) != 0)
+                at = (at + 1) & (c->slot_count - 1);
+        return &c->slots[at];
+}
+
+static bool grow(struct dwarf_chains *c)
+{
+        size_t slot_count = c->slot_count ? c->slot_count * 2 : FEW_SLOTS;
+
+        if (c->count * 2 < c->slot_count)
+                return true;
+        if (slot_count > c->slot_capacity) {
+                struct dwarf_chain_slot *slots = calloc(slot_count, sizeof *slots);
+
+                if (!slots)
+                        return false;
+                free(c->slots);
+                c->slots = slots;
+                c->slot_capacity = slot_count;
+                c->generation = 0;
+        }
+        c->slot_count = slot_count;
+        empty_slots(c);
+        for (uint32_t i = 0; i < c->count; i++)
+                *slot_of(c, c->places[i]) = (struct dwarf_chain_slot){ c->generation, i };
+        return true;
+}
+
+/* The innermost frame is at the line row; each frame around it is at the call. */
+static bool add_frames(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place p)
+{
+        struct symbol_table_frame *to;
+
+        if (!array_reserve_more(&c->frames, &c->frame_capacity, c->frame_count, LIMIT_INLINE_DEPTH + 1, sizeof *to))
+                return false;
+        to = c->frames + c->frame_count;
+        if (p.scope == DWARF_NO_SCOPE)
+                *to++ = (struct symbol_table_frame){ NO_TEXT, file_of(c, code, p.file), p.line };
+        while (p.scope != DWARF_NO_SCOPE) {
+                const struct dwarf_scope *s = &code->scopes[p.scope];
+
+                *to++ = (struct symbol_table_frame){ function_of(c, code, s->name), file_of(c, code, p.file), p.line };
+                p = (struct dwarf_place){ s->parent, s->call_file, s->call_line };
+        }
+        c->frame_count = (size_t)(to - c->frames);
+        return true;
+}
+
+uint32_t dwarf_chains_number(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place place)
+{
+        struct dwarf_chain_slot *slot;
+        size_t first = c->frame_count;
+
+        if (!grow(c))
+                return UINT32_MAX;
+        slot = slot_of(c, place);
+        if (slot->generation == c->generation)
+                return slot->chain;
+        if (!array_reserve(&c->items, &c->capacity, c->count, sizeof *c->items) ||
+            !array_reserve(&c->places, &c->place_capacity, c->count, sizeof *c->places) ||
+            !add_frames(c, code, place) || c->failed || c->frame_count > UINT32_MAX)
+                return UINT32_MAX;
+        c->items[c->count] = (struct symbol_chain){ (uint32_t)first, (uint32_t)(c->frame_count - first) };
+        c->places[c->count] = place;
+        *slot = (struct dwarf_chain_slot){ c->generation, (uint32_t)c->count };
+        return (uint32_t)c->count++;
+}
