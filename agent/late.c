@@ -34,6 +34,7 @@ void late_walk(const struct unwinder *u, const struct process *p, const struct s
         for (;;) {
                 struct unwind_rule rule;
                 enum sample_end end = unwinder_rule(u, &p->unwind, &regs, &rule);
+                bool is_exact = !regs.pc_is_return || (rule.flags & UNWIND_FLAG_SIGNAL);
                 enum unwind_status st;
 
                 if (end == SAMPLE_END_NO_MAPPING && ret->frame_count) {
@@ -42,7 +43,7 @@ void late_walk(const struct unwinder *u, const struct process *p, const struct s
                 }
                 if (ret->frame_count == SAMPLE_STACK_MAX)
                         return;
-                ret->frames[ret->frame_count] = regs.pc | (ret->frame_count && !regs.pc_is_return ? SAMPLE_FRAME_EXACT : 0);
+                ret->frames[ret->frame_count] = regs.pc | (ret->frame_count && is_exact ? SAMPLE_FRAME_EXACT : 0);
                 ret->frame_count++;
                 if (rule.cfa == UNWIND_CFA_NONE) {
                         ret->end = end;

@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) enum sample_end sample_end_of(enum 
         }
 }
 
-/** Set in a frame's address: it was interrupted there, so it is no return address although others lie inside of it. */
+/** Set in a frame's address: it was interrupted there, or a signal's handler returns there, so no call lies before it. */
 #define SAMPLE_FRAME_EXACT (1ull << 63)
 
 struct sample_chunk {

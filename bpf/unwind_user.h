@@ -212,6 +212,8 @@ __noinline int unwind_frame(struct unwind_walk *w)
                 w->end = end;
                 return 1;
         }
+        if (n && (rule->flags & UNWIND_FLAG_SIGNAL)) /* a trampoline: nobody called from before it */
+                chunk->frames[n % SAMPLE_CHUNK_FRAMES] = pc | SAMPLE_FRAME_EXACT;
         st = unwind_step(&w->regs, rule, unwind_read_user, 0);
         if (st == UNWIND_STEPPED)
                 return 0;

@@ -7,9 +7,12 @@
 #include "unwind-tables/cfi_program.h"
 #include "unwind-tables/uncovered.h"
 
+#define TRAMPOLINE_BYTES_MAX 64 /* one system call, and what fills up behind it */
+
 struct builder {
         struct unwind_table t;
         struct unwind_rules *rules;
+        const struct elf_image *img; /* NULL: only its CFI is at hand */
         uint64_t at;   /* everything below is in the table */
         uint16_t rule; /* what holds from the last row on */
         uint16_t hole; /* what holds in code without CFI */
@@ -99,6 +102,26 @@ static bool is_debug_frame(const struct cfi_source *source, const struct cfi_fde
                fde->program <= source->debug.data + source->debug.size;
 }
 
+/* Go's CFI does not say that its trampoline is a signal frame; its instructions do. */
+static bool is_go_trampoline(const struct builder *b, const struct cfi_source *source, const struct cfi_fde *fde)
+{
+        const struct cfi_arch *arch = source->arch;
+        const uint8_t *code;
+
+        return b->t.is_go && fde->end - fde->start <= TRAMPOLINE_BYTES_MAX && fde->end - fde->start >= arch->sigreturn_size &&
+               elf_image_bytes_at(b->img, fde->start, arch->sigreturn_size, &code) &&
+               memcmp(code, arch->sigreturn, arch->sigreturn_size) == 0;
+}
+
+/*
+ * In Go's files a hole has a rule of its own, so the byte before a trampoline,
+ * which a handler's return address is looked up for, must be the trampoline's.
+ */
+static enum status put_trampoline(struct builder *b, uint64_t start, const struct unwind_rule *rule)
+{
+        return put_rule(b, start - (b->t.is_go && b->at < start), rule);
+}
+
 static enum status put_fde(struct builder *b, const struct cfi_source *source, const struct cfi_fde *fde)
 {
         static const struct unwind_rule BAD = { .cfa = UNWIND_CFA_UNKNOWN, .why = UNWIND_WHY_MALFORMED };
@@ -109,6 +132,10 @@ static enum status put_fde(struct builder *b, const struct cfi_source *source, c
         bool by_frame_pointer = b->t.is_go && is_debug_frame(source, fde);
 
         b->t.stats.functions++;
+        if (is_go_trampoline(b, source, fde)) {
+                b->t.stats.trampolines++;
+                return put_trampoline(b, fde->start, &source->arch->signal);
+        }
         cfi_program_init(&p, source->arch, fde);
         while (!(st = cfi_program_next(&p, &start))) {
                 struct unwind_rule rule = cfi_row_rule(&p.row, source->arch, fde->cie->ra, fde->cie->is_signal);
@@ -119,6 +146,11 @@ static enum status put_fde(struct builder *b, const struct cfi_source *source, c
                         return put_st;
         }
         return st == ST_NOT_FOUND ? ST_OK : put_rule(b, p.loc, &BAD);
+}
+
+static enum status put_extra(struct builder *b, uint64_t start, const struct unwind_rule *rule)
+{
+        return rule->flags & UNWIND_FLAG_SIGNAL ? put_trampoline(b, start, rule) : put_rule(b, start, rule);
 }
 
 static enum status build(struct builder *b, const struct cfi_source *source, const struct uncovered *extra)
@@ -140,7 +172,7 @@ static enum status build(struct builder *b, const struct cfi_source *source, con
                 if (b->at < start)
                         st = put(b, b->at, b->hole);
                 if (!st)
-                        st = is_extra ? put_rule(b, start, &extra->items[e++].rule) : put_fde(b, source, &source->fdes[f++]);
+                        st = is_extra ? put_extra(b, start, &extra->items[e++].rule) : put_fde(b, source, &source->fdes[f++]);
                 if (st)
                         return st;
                 b->at = end;
@@ -177,16 +209,6 @@ static enum status count_rows(struct builder *b)
         return ST_OK;
 }
 
-static bool is_go(const struct elf_image *img)
-{
-        static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
-
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-                if (elf_image_section(img, names[i]))
-                        return true;
-        return false;
-}
-
 static void give_back(struct unwind_table *t)
 {
         struct unwind_row *rows = realloc(t->rows, (t->row_count ? t->row_count : 1) * sizeof *rows);
@@ -202,8 +224,9 @@ enum status unwind_table_build_from(const struct cfi_source *source, const struc
                                     struct unwind_rules *rules, struct unwind_table *ret, struct error *err)
 {
         _cleanup_uncovered_ struct uncovered extra = { 0 };
-        struct builder b = { .rules = rules, .err = err, .rule = UNWIND_RULE_GAP };
-        enum status st = img ? uncovered_find(source, img, &extra, err) : ST_OK;
+        struct builder b = { .rules = rules, .img = img, .err = err, .rule = UNWIND_RULE_GAP };
+        bool is_go = img && uncovered_is_go(img);
+        enum status st = img ? uncovered_find(source, img, is_go, &extra, err) : ST_OK;
 
         b.t.stats = (struct unwind_stats){
                 .fdes = source->fdes_seen,
@@ -214,7 +237,7 @@ enum status unwind_table_build_from(const struct cfi_source *source, const struc
                 .trampolines = extra.trampolines,
                 .entries = extra.entries,
         };
-        b.t.is_go = img && is_go(img);
+        b.t.is_go = is_go;
         b.hole = b.t.is_go ? UNWIND_RULE_GO : UNWIND_RULE_GAP;
         if (!st)
                 st = build(&b, source, &extra);

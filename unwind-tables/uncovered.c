@@ -34,7 +34,7 @@ static void search(const struct cfi_source *source, const struct elf_image *img,
         }
 }
 
-/* Nobody else's code holds trampolines: only a C library, or a program that needs none, can be without CFI for them. */
+/* Only a C library, or a program that needs none, has trampolines without CFI for them. Go's runtime always has. */
 static bool needs_others(const struct elf_image *img)
 {
         for (size_t i = 0; i < img->segment_count; i++) {
@@ -50,6 +50,16 @@ static bool needs_others(const struct elf_image *img)
                                 return true;
                 }
         }
+        return false;
+}
+
+bool uncovered_is_go(const struct elf_image *img)
+{
+        static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (elf_image_section(img, names[i]))
+                        return true;
         return false;
 }
 
@@ -111,10 +121,10 @@ static void add_entry(const struct cfi_source *source, const struct elf_image *i
         u->entries += add(u, start, end, &STOP);
 }
 
-enum status uncovered_find(const struct cfi_source *source, const struct elf_image *img, struct uncovered *ret,
-                           struct error *err)
+enum status uncovered_find(const struct cfi_source *source, const struct elf_image *img, bool is_go,
+                           struct uncovered *ret, struct error *err)
 {
-        size_t searched = needs_others(img) ? 0 : source->code_count;
+        size_t searched = is_go || !needs_others(img) ? source->code_count : 0;
         uint64_t done = 0, start, end;
 
         ret->items = calloc(LIMIT_UNWIND_UNCOVERED, sizeof *ret->items);

@@ -45,6 +45,10 @@ if command -v go > /dev/null; then
                 fi
         done
 fi
+if [ -e "$dir/go-amd64" ]; then # on arm64 handlers return to the vDSO
+        "$agent" unwind-table "$dir/go-amd64" > "$dir/rows"
+        check "the trampoline of Go's runtime is a signal frame" grep -q 'signal$' "$dir/rows"
+fi
 if command -v rustc > /dev/null; then
         echo 'fn main() { println!("{:?}", std::env::args().collect::<Vec<_>>()); }' > "$dir/here.rs"
         if rustc -O -o "$dir/rust" "$dir/here.rs" > /dev/null 2>&1; then echo "$dir/rust" >> "$dir/list"; fi

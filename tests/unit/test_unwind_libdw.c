@@ -261,7 +261,8 @@ static uint64_t compare(struct pair *p, uint64_t pc)
                 p->sums->by_layout++;
                 return end;
         }
-        if (theirs.status == UNWIND_NO_RULE && p->t.is_go && rule == &rules.items[UNWIND_RULE_GO]) {
+        if (p->t.is_go && ((theirs.status == UNWIND_NO_RULE && rule == &rules.items[UNWIND_RULE_GO]) ||
+                           (rule->flags & UNWIND_FLAG_SIGNAL))) {
                 p->sums->ours_only++;
                 return end;
         }
