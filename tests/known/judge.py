@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Percent of CPU time whose whole user stack is one that the program can have.
 
-    agent-stacks.py DUMP NAME PATTERN FILE...
+    judge.py DUMP NAME PATTERN FILE...
 
 DUMP is what tests/support/otlp_dump.py printed, NAME the executable whose samples count. A stack becomes the names of
 its functions, leaf first, each with a ';' behind it; a frame in none of the FILEs is '~'. PATTERN must match all of it.
