@@ -173,7 +173,7 @@ static enum status fetch_from(struct federation *f, const char *url, const struc
                 return ST_OS;
         st = fetch_object(&question, fd, cancel, err);
         if (!st)
-                st = object_upload_begin(f->store, &claim, &upload, err);
+                st = object_upload_begin(f->store, &claim, &upload, &why, err);
         if (st) {
                 close(fd);
                 return st;

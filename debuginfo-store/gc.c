@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "debuginfo-store/partial.h"
 #include "debuginfo-store/store_internal.h"
 #include "debuginfo-store/strays.h"
 
@@ -159,5 +160,7 @@ enum status debuginfo_store_gc(struct debuginfo_store *store, const struct gc_op
         if (!st)
                 st = shrink(&c);
         free(c.candidates);
+        if (!options->dry_run)
+                partial_expire(store, options->now_unix_s);
         return st ? st : strays_sweep(store, options->dry_run, &ret->strays, &ret->stray_bytes, err);
 }

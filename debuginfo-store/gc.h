@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Removing objects that the retention rules give up, and files that no record
- * names.
+ * Removing objects that the retention rules give up, files that no record
+ * names, and uploads that nobody went on with (partial.h).
  *
  * What is past its age or its last use goes; then, for each rule with a size,
  * what upstreams can give again, and of the rest what was used longest ago,

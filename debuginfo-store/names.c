@@ -16,6 +16,8 @@ static const char *const refusals[] = {
         [REFUSED_ENCODING] = "bad_encoding",
         [REFUSED_NO_SYMBOLS] = "no_symbols",
         [REFUSED_NOT_BETTER] = "not_better",
+        [REFUSED_OFFSET] = "offset",
+        [REFUSED_INCOMPLETE] = "incomplete",
 };
 
 const char *object_kind_name(enum object_kind k)

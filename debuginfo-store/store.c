@@ -50,14 +50,14 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
         _cleanup_(cleanup_store) struct debuginfo_store *s = calloc(1, sizeof *s);
         _cleanup_free_ char *meta_dir = path_join(dir, "meta");
         _cleanup_free_ char *incoming = path_join(dir, "incoming");
-        _cleanup_free_ char *objects = path_join(dir, "objects");
+        _cleanup_free_ char *objects = path_join(dir, "objects"), *partial = path_join(dir, "partial");
         enum status st;
 
         if (!s)
                 return error_no_memory(err);
         pthread_mutex_init(&s->publish, NULL);
         s->dir = strdup(dir);
-        if (!s->dir || !meta_dir || !incoming || !objects)
+        if (!s->dir || !meta_dir || !incoming || !objects || !partial)
                 return error_no_memory(err);
         if (!read_only) {
                 st = file_make_dirs(objects, err);
@@ -65,6 +65,8 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
                         st = file_remove_tree(incoming, err); /* what a crash left half */
                 if (!st)
                         st = file_make_dirs(incoming, err);
+                if (!st)
+                        st = file_make_dirs(partial, err);
                 if (st)
                         return st;
         }

@@ -7,6 +7,7 @@
  * Objects by build-id, on disk and durable.
  *
  * DIR/objects/ab/cdef.../{debuginfo,executable}  seekable zstd, one file an object
+ * DIR/partial/                                   uploads that can be resumed, partial.h
  * DIR/meta/                                      LMDB: what is known of each (docs/formats/debuginfo-store.md)
  *
  * A stored object was verified before: it is ELF, its build-id is the claimed
@@ -83,15 +84,24 @@ struct object_claim {
         const char *label, *token;
         bool is_zstd;                /* what is appended is compressed */
         bool force;                  /* replace an object that is as good or better */
+        bool is_resumable;           /* what arrived stays for a day when the rest does not; needs size and sha256 */
+        uint64_t offset;             /* unpacked bytes that are here already: what is appended continues them */
 };
 
 /** Why an upload was refused; the names are part of the protocol. */
 enum refusal { REFUSED_NOT, REFUSED_NOT_ELF, REFUSED_TRUNCATED, REFUSED_BUILD_ID, REFUSED_HASH, REFUSED_SIZE,
-               REFUSED_TOO_BIG, REFUSED_ENCODING, REFUSED_NO_SYMBOLS, REFUSED_NOT_BETTER };
+               REFUSED_TOO_BIG, REFUSED_ENCODING, REFUSED_NO_SYMBOLS, REFUSED_NOT_BETTER,
+               REFUSED_OFFSET,     /* another number of bytes is here */
+               REFUSED_INCOMPLETE  /* no error: it was kept, the rest is awaited */ };
 const char *refusal_name(enum refusal r); /* "not_elf", "truncated", "build_id_mismatch", ... */
 
+/** How many unpacked bytes of a resumable upload are here. */
+enum status object_upload_offset(struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,
+                                 struct error *err) MUST_CHECK;
+
+/** ST_BUSY when another connection sends the same resumable upload. */
 enum status object_upload_begin(struct debuginfo_store *store, const struct object_claim *claim,
-                                struct object_upload **ret, struct error *err) MUST_CHECK;
+                                struct object_upload **ret, enum refusal *why, struct error *err) MUST_CHECK;
 enum status object_upload_append(struct object_upload *u, const void *data, size_t n, enum refusal *why, struct error *err) MUST_CHECK;
 
 /**
@@ -100,7 +110,10 @@ enum status object_upload_append(struct object_upload *u, const void *data, size
  */
 enum status object_upload_finish(struct object_upload *u, struct stored_object *ret, bool *same_ret, enum refusal *why,
                                  struct error *err) MUST_CHECK;
+/** What arrived of a resumable upload stays. */
 void object_upload_abort(struct object_upload *u);
+/** Unpacked bytes so far. */
+uint64_t object_upload_size(const struct object_upload *u);
 
 /* ---- reading ---- */
 

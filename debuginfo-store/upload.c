@@ -3,7 +3,8 @@
  * Receiving one object.
  *
  * The unpacked bytes go to an unlinked file in DIR/incoming while they are
- * counted and hashed. finish() has the file verified by a confined worker,
+ * counted and hashed; those of a resumable upload to a file that stays, and
+ * one that was resumed is hashed when it is whole. finish() has the file verified by a confined worker,
  * writes it compressed under a temporary name in the object's folder, syncs,
  * renames, and then commits the record. The file's name carries its hash, so:
  *
@@ -20,6 +21,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/sha256.h"
+#include "debuginfo-store/partial.h"
 #include "debuginfo-store/seekable.h"
 #include "debuginfo-store/store_internal.h"
 #include "debuginfo-store/verify.h"
@@ -30,6 +32,7 @@ struct object_upload {
         char name[sizeof(((struct stored_object *)0)->name)];
         char label[OBJECT_LABEL_SIZE], token[OBJECT_LABEL_SIZE];
         int fd;
+        char *partial;    /* path of the file of a resumable upload, until it is stored or found wrong; else NULL */
         uint64_t size;
         struct sha256 sha;
         ZSTD_DCtx *zstd;
@@ -42,6 +45,9 @@ void object_upload_abort(struct object_upload *u)
 {
         if (!u)
                 return;
+        if (u->partial && u->size == 0)
+                unlink(u->partial);
+        free(u->partial);
         if (u->fd >= 0)
                 close(u->fd);
         sha256_deinit(&u->sha);
@@ -55,11 +61,35 @@ static void cleanup_upload(struct object_upload **u)
         object_upload_abort(*u);
 }
 
+uint64_t object_upload_size(const struct object_upload *u)
+{
+        return u->size;
+}
+
+enum status object_upload_offset(struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,
+                                 struct error *err)
+{
+        return partial_size(store, claim, ret, err);
+}
+
+static enum status open_partial(struct object_upload *u, enum refusal *why, struct error *err)
+{
+        enum status st = partial_open(u->store, &u->claim, &u->fd, &u->partial, &u->size, err);
+
+        if (st || u->size == u->claim.offset)
+                return st;
+        *why = REFUSED_OFFSET;
+        return error_set(err, ST_USAGE, "%llu bytes of the object are here, go on there and not at %llu",
+                         (unsigned long long)u->size, (unsigned long long)u->claim.offset);
+}
+
 enum status object_upload_begin(struct debuginfo_store *store, const struct object_claim *claim,
-                                struct object_upload **ret, struct error *err)
+                                struct object_upload **ret, enum refusal *why, struct error *err)
 {
         _cleanup_(cleanup_upload) struct object_upload *u = calloc(1, sizeof *u);
+        enum status st;
 
+        *why = REFUSED_NOT;
         if (!u)
                 return error_no_memory(err);
         u->fd = -1;
@@ -79,11 +109,15 @@ enum status object_upload_begin(struct debuginfo_store *store, const struct obje
                         return error_no_memory(err);
                 ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, 27);
         }
-        u->fd = object_scratch(store, err);
-        if (u->fd < 0)
-                return ST_OS;
-        *ret = steal_ptr(u);
-        return ST_OK;
+        if (claim->is_resumable) {
+                st = open_partial(u, why, err);
+        } else {
+                u->fd = object_scratch(store, err);
+                st = u->fd < 0 ? ST_OS : ST_OK;
+        }
+        if (!st)
+                *ret = steal_ptr(u);
+        return st;
 }
 
 static enum status take(struct object_upload *u, const void *data, size_t n, enum refusal *why, struct error *err)
@@ -172,10 +206,33 @@ static enum status drain(struct object_upload *u, enum refusal *why, struct erro
                         continue;
                 }
                 if (u->zstd_left) {
-                        *why = REFUSED_TRUNCATED;
+                        *why = u->partial ? REFUSED_INCOMPLETE : REFUSED_TRUNCATED;
                         return error_set(err, ST_BAD_DATA, "the zstd stream ends after %llu unpacked bytes, too early",
                                          (unsigned long long)u->size);
                 }
+        }
+        return ST_OK;
+}
+
+/* Some of it came by another connection. */
+static enum status hash_again(struct object_upload *u, struct error *err)
+{
+        _cleanup_free_ uint8_t *bytes = malloc(MiB(1));
+
+        if (!bytes)
+                return error_no_memory(err);
+        sha256_deinit(&u->sha);
+        if (sha256_init(&u->sha, err))
+                return ST_NO_MEMORY;
+        for (uint64_t at = 0; at < u->size;) {
+                ssize_t n = pread(u->fd, bytes, MiB(1), (off_t)at);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return error_os(err, n ? errno : EIO, "cannot read an upload again");
+                sha256_update(&u->sha, bytes, (size_t)n);
+                at += (uint64_t)n;
         }
         return ST_OK;
 }
@@ -190,10 +247,20 @@ static enum status check_claim(struct object_upload *u, struct stored_object *ob
 
         if (st)
                 return st;
+        if (u->partial && u->size < u->claim.size_bytes) {
+                *why = REFUSED_INCOMPLETE;
+                return error_set(err, ST_BAD_DATA, "%llu of %llu bytes are here", (unsigned long long)u->size,
+                                 (unsigned long long)u->claim.size_bytes);
+        }
         if (u->claim.size_bytes && u->size != u->claim.size_bytes) {
                 *why = REFUSED_TRUNCATED;
                 return error_set(err, ST_BAD_DATA, "the object has %llu bytes, %llu were announced",
                                  (unsigned long long)u->size, (unsigned long long)u->claim.size_bytes);
+        }
+        if (u->claim.offset) {
+                st = hash_again(u, err);
+                if (st)
+                        return st;
         }
         sha256_final(&u->sha, object->sha256);
         if (memcmp(u->claim.sha256, not_claimed, 32) != 0 && memcmp(u->claim.sha256, object->sha256, 32) != 0) {
@@ -343,6 +410,10 @@ enum status object_upload_finish(struct object_upload *upload, struct stored_obj
                         unlink(tmp);
                 }
                 pthread_mutex_unlock(&u->store->publish);
+        }
+        if (u->partial && (!st || st == ST_BUSY || (*why != REFUSED_NOT && *why != REFUSED_INCOMPLETE))) {
+                unlink(u->partial);
+                free(steal_ptr(u->partial));
         }
         if (st && st != ST_BUSY)
                 return st;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Taking debuginfo: ask, then send. docs/formats/upload.md */
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/json_out.h"
@@ -121,6 +122,7 @@ static unsigned refusal_code(enum refusal why)
         switch (why) {
         case REFUSED_BUILD_ID:
         case REFUSED_NOT_BETTER:
+        case REFUSED_OFFSET:
                 return 409;
         case REFUSED_TOO_BIG:
                 return 413;
@@ -147,6 +149,7 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
 {
         const char *size = http_header(req, "X-Cairn-Size"), *sha = http_header(req, "X-Cairn-SHA256");
         const char *encoding = http_header(req, "Content-Encoding"), *force = http_query(req, "force");
+        const char *offset = http_header(req, "X-Cairn-Offset");
         const char *kind = http_path_part(req, "kind");
 
         *claim = (struct object_claim){ .source = SOURCE_UPLOAD, .name = http_query(req, "name"),
@@ -177,6 +180,11 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
                 return false;
         }
         claim->force = force && strcmp(force, "1") == 0;
+        claim->is_resumable = offset != NULL;
+        if (offset && (!parse_uint(offset, &claim->offset) || claim->offset > claim->size_bytes)) {
+                http_fail_code(req, 400, "usage", "X-Cairn-Offset is the number of unpacked bytes that were sent already");
+                return false;
+        }
         return true;
 }
 
@@ -185,14 +193,15 @@ static void send_begin(struct http_request *req, void *context)
         struct server *s = context;
         struct object_upload *u;
         struct object_claim claim;
+        enum refusal why;
         struct error err;
         enum status st;
 
         if (!read_claim(req, &claim))
                 return;
-        st = object_upload_begin(s->objects, &claim, &u, &err);
+        st = object_upload_begin(s->objects, &claim, &u, &why, &err);
         if (st)
-                refuse(req, st, REFUSED_NOT, &err);
+                refuse(req, st, why, &err);
         else
                 http_set_state(req, u);
 }
@@ -218,6 +227,37 @@ static void send_abandon(struct http_request *req, void *context)
         http_set_state(req, NULL);
 }
 
+static void answer_offset(struct http_request *req, unsigned code, uint64_t offset)
+{
+        char text[64];
+        int n = snprintf(text, sizeof text, "{\"state\":\"partial\",\"offset\":%" PRIu64 "}\n", offset);
+
+        http_respond(req, code, "application/json", text, (size_t)n);
+}
+
+/* How much of the content with this hash is here, of an upload that was cut off. */
+static void partial(struct http_request *req, void *context)
+{
+        const char *kind = http_path_part(req, "kind"), *hash = http_query(req, "sha256");
+        struct object_claim claim = { 0 };
+        struct server *s = context;
+        uint64_t offset;
+        struct error err;
+        enum status st;
+
+        if (!route_build_id(req, &claim.build_id))
+                return;
+        if (!object_kind_parse(kind, &claim.kind) || !hash || !sha256_parse(hash, claim.sha256)) {
+                http_fail_code(req, 400, "usage", "ask with the kind and ?sha256= of the unpacked file");
+                return;
+        }
+        st = object_upload_offset(s->objects, &claim, &offset, &err);
+        if (st)
+                http_fail(req, st, &err);
+        else
+                answer_offset(req, 200, offset);
+}
+
 static void send_end(struct http_request *req, void *context)
 {
         static const char stored_text[] = "{\"state\":\"stored\"}\n", same_text[] = "{\"state\":\"same\"}\n";
@@ -226,11 +266,17 @@ static void send_end(struct http_request *req, void *context)
         struct stored_object object;
         struct error err;
         enum refusal why;
+        uint64_t offset;
         bool same;
         enum status st;
 
         http_set_state(req, NULL);
+        offset = object_upload_size(u);
         st = object_upload_finish(u, &object, &same, &why, &err);
+        if (st && why == REFUSED_INCOMPLETE) {
+                answer_offset(req, 202, offset);
+                return;
+        }
         if (st) {
                 refuse(req, st, why, &err);
                 return;
@@ -250,6 +296,7 @@ static void send_end(struct http_request *req, void *context)
 static const struct http_route routes[] = {
         { .method = "POST", .path = "/api/v1/debuginfo/want", .scope = SCOPE_UPLOAD, .max_body = LIMIT_HTTP_JSON_BYTES,
           .handle = want },
+        { .method = "GET", .path = "/api/v1/debuginfo/{id}/{kind}/partial", .scope = SCOPE_UPLOAD, .handle = partial },
         { .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_UPLOAD, .begin = send_begin,
           .chunk = send_chunk, .handle = send_end, .abandon = send_abandon, .slow = true, .writes = true },
 };

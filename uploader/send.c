@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <json-c/json.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zstd.h>
@@ -15,11 +16,13 @@
 
 #define SLICE_BYTES KiB(256)
 #define COMPRESSION_LEVEL 3
+#define ROUNDS_MAX 100 /* that each go on where the one before was cut off */
+#define RESUMABLE_BYTES MiB(4) /* a smaller file is sent again as a whole */
 
 /* A file that is read from its start, compressed on the way. */
 struct packer {
         int fd;
-        uint64_t size, offset;
+        uint64_t size, start, offset; /* what is before start is at the service already */
         ZSTD_CCtx *zstd;
         uint8_t *slice;
         ZSTD_inBuffer in;
@@ -84,12 +87,24 @@ static bool packer_rewind(void *context)
         struct packer *p = context;
 
         if (p->moved)
-                atomic_fetch_sub(p->moved, p->offset);
-        p->offset = p->packed = 0;
+                atomic_fetch_sub(p->moved, p->offset - p->start);
+        p->offset = p->start;
+        p->packed = 0;
         p->in = (ZSTD_inBuffer){ 0 };
         p->done = p->failed = false;
         return !ZSTD_isError(ZSTD_CCtx_reset(p->zstd, ZSTD_reset_session_only)) &&
-               !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(p->zstd, p->size));
+               !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(p->zstd, p->size - p->start));
+}
+
+/* Go on where the service has the bytes before. */
+static bool packer_start_at(struct packer *p, uint64_t start)
+{
+        if (p->moved) {
+                atomic_fetch_sub(p->moved, p->offset);
+                atomic_fetch_add(p->moved, start);
+        }
+        p->start = p->offset = start;
+        return packer_rewind(p);
 }
 
 static void packer_deinit(struct packer *p)
@@ -184,37 +199,94 @@ static enum status make_path(const struct upload_item *item, const struct send_o
         return buf_cstr(to) ? ST_OK : buf_status(to, err, "file name");
 }
 
+/* How much the service has of it from before. A service that does not know the question has nothing. */
+static enum status ask_offset(struct http_client *client, const struct upload_item *item, const char *hash, uint64_t size,
+                              uint64_t *ret, struct error *err)
+{
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        char path[160 + BUILD_ID_HEX_MAX], hex[BUILD_ID_HEX_MAX];
+        const struct http_client_request q = { .method = "GET", .path = path };
+        struct json_object *answer, *offset;
+        enum status st;
+
+        snprintf(path, sizeof path, "/api/v1/debuginfo/%s/%s/partial?sha256=%s", build_id_hex(&item->build_id, hex),
+                 upload_kind_name(item->kind), hash);
+        *ret = 0;
+        st = http_client_send(client, &q, &response, err);
+        if (response.code == 404 || response.code == 405)
+                return ST_OK;
+        if (st)
+                return st;
+        answer = buf_cstr(&response.body) ? json_tokener_parse(buf_cstr(&response.body)) : NULL;
+        if (json_object_object_get_ex(answer, "offset", &offset) && json_object_get_int64(offset) > 0 &&
+            json_object_get_uint64(offset) <= size)
+                *ret = json_object_get_uint64(offset);
+        json_object_put(answer);
+        return ST_OK;
+}
+
+/* One request. reason_ret: why it was refused, "" when it was not. */
+static enum status put_from(struct http_client *client, struct upload_item *item, const char *path, const char *hash,
+                            struct packer *p, unsigned *code_ret, char *reason_ret, size_t reason_size, struct error *err)
+{
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        char size_header[48], hash_header[96], offset_header[48];
+        const char *const headers[] = { "Content-Type: application/octet-stream", "Content-Encoding: zstd",
+                                        size_header, hash_header, p->size < RESUMABLE_BYTES ? NULL : offset_header, NULL };
+        struct http_client_request q = {
+                .method = "PUT", .path = path, .headers = headers, .read = packer_read, .rewind = packer_rewind, .context = p
+        };
+        enum status st;
+
+        snprintf(size_header, sizeof size_header, "X-Cairn-Size: %" PRIu64, p->size);
+        snprintf(hash_header, sizeof hash_header, "X-Cairn-SHA256: %s", hash);
+        snprintf(offset_header, sizeof offset_header, "X-Cairn-Offset: %" PRIu64, p->start);
+        st = http_client_send(client, &q, &response, err);
+        item->sent_bytes += p->packed;
+        http_client_error_member(&response, "reason", reason_ret, reason_size);
+        *code_ret = response.code;
+        return st;
+}
+
+/*
+ * A large file goes on where a lost connection left it: the client repeats its request, the service says that it has
+ * more than that by now, and the next one begins there.
+ */
 static enum status put(struct http_client *client, struct upload_item *item, const struct send_options *o, struct packer *p,
                        const uint8_t digest[static SHA256_BYTES], struct error *err)
 {
-        _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_buf_ struct buf path;
-        char size_header[48], hash_header[96], hex[SHA256_HEX_MAX], reason[64];
-        const char *const headers[] = { "Content-Type: application/octet-stream", "Content-Encoding: zstd",
-                                        size_header, hash_header, NULL };
-        struct http_client_request q = {
-                .method = "PUT", .headers = headers, .read = packer_read, .rewind = packer_rewind, .context = p
-        };
+        char hash[SHA256_HEX_MAX], reason[64];
+        uint64_t offset = 0;
+        bool again = true;
+        unsigned code = 0;
         enum status st;
 
         buf_init(&path, KiB(8));
         st = make_path(item, o, &path, err);
-        if (st)
-                return st;
-        q.path = buf_cstr(&path);
-        snprintf(size_header, sizeof size_header, "X-Cairn-Size: %" PRIu64, p->size);
-        snprintf(hash_header, sizeof hash_header, "X-Cairn-SHA256: %s", sha256_hex(digest, hex));
-        st = http_client_send(client, &q, &response, err);
-        item->sent_bytes = p->packed;
-        http_client_error_member(&response, "reason", reason, sizeof reason);
-        if (response.code == 409 && strcmp(reason, "not_better") == 0) {
+        sha256_hex(digest, hash);
+        item->sent_bytes = 0;
+        for (unsigned round = 0; !st && again && round < ROUNDS_MAX; round++) {
+                if (p->size >= RESUMABLE_BYTES)
+                        st = ask_offset(client, item, hash, p->size, &offset, err);
+                if (st)
+                        return st;
+                if (!packer_start_at(p, offset))
+                        return error_no_memory(err);
+                st = put_from(client, item, buf_cstr(&path), hash, p, &code, reason, sizeof reason, err);
+                again = (code == 409 && strcmp(reason, "offset") == 0) ||
+                        (code == 400 && strcmp(reason, "hash_mismatch") == 0 && offset > 0); /* what was there was damaged */
+                if (again && round + 1 < ROUNDS_MAX)
+                        st = ST_OK;
+        }
+        if (st && code == 409 && strcmp(reason, "not_better") == 0) {
                 item->state = UPLOAD_THERE;
                 return ST_OK;
         }
         if (p->failed)
                 return error_set(err, ST_NOT_FOUND, "'%s' changed while it was sent; upload it again", item->path);
         if (!st)
-                item->state = response.code == 200 ? UPLOAD_THERE : UPLOAD_SENT;
+                item->state = code == 200 ? UPLOAD_THERE : UPLOAD_SENT;
         return st;
 }
 

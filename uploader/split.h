@@ -11,7 +11,7 @@
  * names, addresses and sizes; those without use to a symbolizer are NOBITS. The
  * PT_LOAD headers are the original's, so that file offsets of the original
  * still translate to addresses. Packed sections stay packed. It is what
- * objcopy --only-keep-debug makes, plus the sections that section 4 of
+ * objcopy --only-keep-debug makes, plus the sections that section 5 of
  * docs/formats/upload.md lists.
  *
  * Contents go from file to file in slices and mapped pages are given back, so

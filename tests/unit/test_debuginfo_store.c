@@ -4,10 +4,11 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
+#include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/sha256.h"
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/gc.h"
 #include "elf-image/elf_image.h"
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"
@@ -63,7 +64,9 @@ static enum status send(const struct object_claim *claim, const void *data, size
         struct object_upload *u;
         enum status st;
 
-        ck_assert_int_eq(object_upload_begin(store, claim, &u, err), ST_OK);
+        st = object_upload_begin(store, claim, &u, why, err);
+        if (st)
+                return st;
         for (size_t at = 0; at < n; at += 65521) {
                 st = object_upload_append(u, (const char *)data + at, n - at < 65521 ? n - at : 65521, why, err);
                 if (st) {
@@ -248,6 +251,107 @@ START_TEST(removed_object_is_gone_from_disk)
 }
 END_TEST
 
+static struct object_claim claim_from(uint64_t offset)
+{
+        struct object_claim c = claim_self();
+
+        c.is_resumable = true;
+        c.offset = offset;
+        return c;
+}
+
+START_TEST(upload_that_was_cut_off_goes_on_also_after_a_restart)
+{
+        struct object_claim first = claim_from(0), second = claim_from(300000), third = claim_from(300000 + 65521);
+        struct stored_object object;
+        enum refusal why;
+        uint64_t offset;
+        bool same;
+        struct error err = { 0 };
+
+        ck_assert_int_eq(send(&first, self.data, 300000, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(why, REFUSED_INCOMPLETE);
+        nothing_is_stored();
+        debuginfo_store_close(store);
+        ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
+        ck_assert_int_eq(object_upload_offset(store, &first, &offset, &err), ST_OK);
+        ck_assert_uint_eq(offset, 300000);
+        ck_assert_int_eq(send(&first, self.data, self.size, &object, &same, &why, &err), ST_USAGE);
+        ck_assert_int_eq(why, REFUSED_OFFSET);
+        ck_assert_int_eq(send(&second, self.data + 300000, 65521, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(why, REFUSED_INCOMPLETE);
+        ck_assert_msg(send(&third, self.data + third.offset, self.size - third.offset, &object, &same, &why, &err) == ST_OK, "%s",
+                      err.text);
+        ck_assert(memcmp(object.sha256, self_sha, 32) == 0);
+        ck_assert_int_eq(object_upload_offset(store, &first, &offset, &err), ST_OK);
+        ck_assert_uint_eq(offset, 0); /* nothing of it is left beside the object */
+}
+END_TEST
+
+START_TEST(bytes_that_were_damaged_meanwhile_are_refused_and_forgotten)
+{
+        struct object_claim first = claim_from(0), second = claim_from(300000);
+        struct stored_object object;
+        enum refusal why;
+        uint64_t offset;
+        bool same;
+        struct error err = { 0 };
+        uint8_t *bytes = malloc(300000);
+
+        memcpy(bytes, self.data, 300000);
+        bytes[200000] ^= 1;
+        ck_assert_int_eq(send(&first, bytes, 300000, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(send(&second, self.data + 300000, self.size - 300000, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(why, REFUSED_HASH);
+        nothing_is_stored();
+        ck_assert_int_eq(object_upload_offset(store, &first, &offset, &err), ST_OK);
+        ck_assert_uint_eq(offset, 0);
+        free(bytes);
+}
+END_TEST
+
+START_TEST(one_connection_at_a_time_adds_to_an_upload)
+{
+        struct object_claim claim = claim_from(0);
+        struct object_upload *u, *other;
+        enum refusal why;
+        uint64_t offset;
+        struct error err = { 0 };
+
+        ck_assert_int_eq(object_upload_begin(store, &claim, &u, &why, &err), ST_OK);
+        ck_assert_int_eq(object_upload_begin(store, &claim, &other, &why, &err), ST_BUSY);
+        ck_assert_int_eq(object_upload_append(u, self.data, 1000, &why, &err), ST_OK);
+        object_upload_abort(u); /* the connection is lost */
+        ck_assert_int_eq(object_upload_offset(store, &claim, &offset, &err), ST_OK);
+        ck_assert_uint_eq(offset, 1000);
+        claim.offset = 1000;
+        ck_assert_int_eq(object_upload_begin(store, &claim, &u, &why, &err), ST_OK);
+        object_upload_abort(u);
+}
+END_TEST
+
+START_TEST(upload_that_nobody_goes_on_with_is_forgotten_after_a_day)
+{
+        struct gc_options o = { .now_unix_s = wall_clock_ns() / 1000000000 + LIMIT_PARTIAL_S - 60 };
+        struct object_claim claim = claim_from(0);
+        struct stored_object object;
+        struct gc_result r;
+        enum refusal why;
+        uint64_t offset;
+        bool same;
+        struct error err = { 0 };
+
+        ck_assert_int_eq(send(&claim, self.data, 1000, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(debuginfo_store_gc(store, &o, &r, &err), ST_OK);
+        ck_assert_int_eq(object_upload_offset(store, &claim, &offset, &err), ST_OK);
+        ck_assert_uint_eq(offset, 1000);
+        o.now_unix_s += 120;
+        ck_assert_int_eq(debuginfo_store_gc(store, &o, &r, &err), ST_OK);
+        ck_assert_int_eq(object_upload_offset(store, &claim, &offset, &err), ST_OK);
+        ck_assert_uint_eq(offset, 0);
+}
+END_TEST
+
 static enum status count_one(void *context, const struct stored_object *object)
 {
         ck_assert(build_id_equal(&object->build_id, &self_id));
@@ -279,7 +383,9 @@ int main(void)
                 cut_zstd_stream_is_refused_and_leaves_nothing, other_build_id_is_refused, other_hash_is_refused,
                 what_is_not_elf_is_refused, bytes_past_the_announced_size_are_refused_at_once,
                 same_quality_is_not_wanted_again_and_better_is, removed_object_is_gone_from_disk,
-                list_names_each_kind_once,
+                list_names_each_kind_once, upload_that_was_cut_off_goes_on_also_after_a_restart,
+                bytes_that_were_damaged_meanwhile_are_refused_and_forgotten, one_connection_at_a_time_adds_to_an_upload,
+                upload_that_nobody_goes_on_with_is_forgotten_after_a_day,
         };
 
         return suite_run_with("debuginfo store", setup, teardown, tests, sizeof tests / sizeof *tests);

@@ -152,7 +152,7 @@ static void send_everything(void)
 
         for (size_t i = 0; i < list.count; i++)
                 list.items[i].state = UPLOAD_WANTED;
-        ck_assert_msg(send_all(&o, &list, 4, false, &report, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(send_all(&o, &list, 4, &(struct send_options){ 0 }, &report, &err) == ST_OK, "%s", err.text);
 }
 
 static size_t count_of(enum upload_state state)
