@@ -68,7 +68,7 @@ LIBS_cairn := common sandbox http elf-image dwarf profile-formats debuginfo-stor
 SYSTEM_cairn := -ldw -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lcrypto -lm
 LIBS_cairn-agent := common sandbox http elf-image profile-formats unwind-tables agent
-SYSTEM_cairn-agent := -lseccomp -lbpf -lelf -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
+SYSTEM_cairn-agent := -lseccomp -lbpf -lelf -lmicrohttpd -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
 LIBS_cairn-upload := common http elf-image uploader
 SYSTEM_cairn-upload := -lelf -lcurl -lzstd -lz -lxxhash -ljson-c -lcrypto -lm
 MAIN_cairn := cli/main.c

@@ -183,6 +183,8 @@ int main(int argc, char **argv)
                 OPTION_FLAG("once", 0, &c.once, "one interval only; --output implies it"),
                 OPTION_STRING("metrics-file", 0, "FILE", &c.run.metrics_file,
                               "write counters as Prometheus text after each interval"),
+                OPTION_STRING("metrics-listen", 0, "ADDRESS", &c.run.metrics_listen,
+                              "serve /metrics and /healthz at HOST:PORT; default: nowhere"),
                 OPTION_FLAG("doctor", 0, &c.doctor, "say what this kernel and these rights allow, and stop"),
                 OPTION_FLAG("json", 0, &c.json, "with --doctor: print JSON"),
                 OPTION_STRING("log-level", 0, "LEVEL", &c.log_level, "debug, info (default), warn or error"),

@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "agent/metrics_server.h"
 #include "agent/privileges.h"
 #include "agent/recorder.h"
 #include "agent/report.h"
@@ -27,6 +28,7 @@ struct run {
         const struct run_options *o;
         struct recorder recorder;
         struct sender *sender;
+        struct metrics_server *metrics;
         int signals, output;
 };
 
@@ -93,6 +95,8 @@ static enum status set_up(struct run *r, struct error *err)
                                      sizeof kept, err);
         if (!st && !r->o->output) /* its thread starts without the rights too */
                 st = open_target(r, err);
+        if (!st && r->o->metrics_listen)
+                st = metrics_server_start(r->o->metrics_listen, r->o->interval_s, &r->metrics, err);
         if (!st)
                 log_start(r, kept);
         return st;
@@ -176,6 +180,8 @@ static enum status loop(struct run *r, struct error *err)
 
                         if (drain(r, &drain_error))
                                 log_error("agent", "%s: this interval is lost", drain_error.text);
+                        else
+                                metrics_server_drained(r->metrics);
                         report(r);
                         while (next <= now)
                                 next += interval;
@@ -228,6 +234,7 @@ enum status agent_run(const struct run_options *o, struct error *err)
                 st = finish(&r, err);
         recorder_deinit(&r.recorder);
         sender_destroy(r.sender);
+        metrics_server_stop(r.metrics);
         if (r.signals >= 0)
                 close(r.signals);
         if (r.output >= 0 && close(r.output) < 0 && !st)

@@ -22,6 +22,7 @@ struct run_options {
         uint64_t spool_bytes;       /* its bound */
         const char *output;         /* one OTLP request of the whole run goes to this file; NULL: to the server */
         const char *metrics_file;   /* Prometheus text, replaced after each drain; NULL: none */
+        const char *metrics_listen; /* "HOST:PORT" where they are served too; NULL: nowhere */
         enum sampler_kind sampler;
         uint64_t frequency_hz;
         uint64_t interval_s;        /* between drains */

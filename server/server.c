@@ -9,10 +9,12 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "http/listen.h"
 #include "server/audit.h"
 #include "server/data_lock.h"
-#include "server/listen.h"
 #include "server/server_internal.h"
+
+#define DEFAULT_PORT 7700
 
 /* ---- what the parts tell each other ---- */
 
@@ -308,7 +310,7 @@ enum status server_run(const struct server_options *options, struct error *err)
         struct server s = { .options = options, .lock_fd = -1, .federation_lock = PTHREAD_MUTEX_INITIALIZER };
         struct listen_address listen;
         sigset_t signals;
-        enum status st = listen_parse(options->listen, &listen, err);
+        enum status st = listen_parse(options->listen, DEFAULT_PORT, &listen, err);
 
         if (!st)
                 st = check_access_rule(options, &listen, err);

@@ -5,7 +5,7 @@
 agent=$CAIRN_BUILD/cairn-agent
 here=$PWD/tests
 
-for tool in python3 cc; do
+for tool in python3 cc curl; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
 "$agent" --doctor >/dev/null || skip_all "the agent cannot profile here"
@@ -73,7 +73,13 @@ first=$(find spool -name '*.batch' | sort | head -1)
 : >"$first"
 echo mine >spool/notes
 start_service
-start_agent back.log
+start_agent back.log --metrics-listen 127.0.0.1:0
+wait_for "the metrics' address" logged back.log 'metrics at' 1
+metrics_url=$(sed -n 's|.*metrics at \(.*\)/metrics$|\1|p' back.log)
+served() { curl -sS --max-time 20 "$metrics_url/metrics" | grep -q '^cairn_agent_batches_sent_total [1-9]'; }
+wait_for "the metrics to say that batches were sent" served
+is "$(curl -sS --max-time 20 "$metrics_url/healthz")" ok "the agent says that it is well"
+is "$(curl -sS --max-time 20 -o /dev/null -w '%{http_code}' -X POST -d x "$metrics_url/metrics")" 405 "and takes nothing"
 wait_for "the spool to be empty" spool_is_empty
 kill -TERM $agent_pid
 wait $agent_pid

@@ -3,7 +3,7 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
-#include "server/listen.h"
+#include "http/listen.h"
 #include "server/tokens.h"
 #include "tests/support/suite.h"
 
@@ -106,26 +106,26 @@ START_TEST(addresses_are_parsed_and_loopback_is_known)
         struct listen_address l;
         struct error err;
 
-        ck_assert_int_eq(listen_parse("127.0.0.1:8080", &l, &err), ST_OK);
+        ck_assert_int_eq(listen_parse("127.0.0.1:8080", 7700, &l, &err), ST_OK);
         ck_assert_str_eq(l.host, "127.0.0.1");
         ck_assert_uint_eq(l.port, 8080);
         ck_assert(l.is_loopback);
-        ck_assert_int_eq(listen_parse("127.9.9.9", &l, &err), ST_OK);
+        ck_assert_int_eq(listen_parse("127.9.9.9", 7700, &l, &err), ST_OK);
         ck_assert_uint_eq(l.port, 7700);
         ck_assert(l.is_loopback);
-        ck_assert_int_eq(listen_parse("[::1]:0", &l, &err), ST_OK);
+        ck_assert_int_eq(listen_parse("[::1]:0", 7700, &l, &err), ST_OK);
         ck_assert_str_eq(l.host, "::1");
         ck_assert(l.is_loopback);
-        ck_assert_int_eq(listen_parse("0.0.0.0:1", &l, &err), ST_OK);
+        ck_assert_int_eq(listen_parse("0.0.0.0:1", 7700, &l, &err), ST_OK);
         ck_assert(!l.is_loopback);
-        ck_assert_int_eq(listen_parse(":7000", &l, &err), ST_OK);
+        ck_assert_int_eq(listen_parse(":7000", 7700, &l, &err), ST_OK);
         ck_assert(!l.is_loopback);
-        ck_assert_int_eq(listen_parse("[::]:1", &l, &err), ST_OK);
+        ck_assert_int_eq(listen_parse("[::]:1", 7700, &l, &err), ST_OK);
         ck_assert(!l.is_loopback);
-        ck_assert_int_eq(listen_parse("::1:80", &l, &err), ST_USAGE);
-        ck_assert_int_eq(listen_parse("127.0.0.1:65536", &l, &err), ST_USAGE);
-        ck_assert_int_eq(listen_parse("127.0.0.1:", &l, &err), ST_USAGE);
-        ck_assert_int_eq(listen_parse("[::1", &l, &err), ST_USAGE);
+        ck_assert_int_eq(listen_parse("::1:80", 7700, &l, &err), ST_USAGE);
+        ck_assert_int_eq(listen_parse("127.0.0.1:65536", 7700, &l, &err), ST_USAGE);
+        ck_assert_int_eq(listen_parse("127.0.0.1:", 7700, &l, &err), ST_USAGE);
+        ck_assert_int_eq(listen_parse("[::1", 7700, &l, &err), ST_USAGE);
 }
 END_TEST
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/listen.h"
+#include "http/listen.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
 #include <string.h>
 
 #include "common/options.h"
-
-#define DEFAULT_PORT 7700
 
 static bool address_is_loopback(const struct sockaddr *a)
 {
@@ -31,12 +29,12 @@ static enum status classify(struct listen_address *l, struct error *err)
         return ST_OK;
 }
 
-enum status listen_parse(const char *text, struct listen_address *ret, struct error *err)
+enum status listen_parse(const char *text, uint16_t default_port, struct listen_address *ret, struct error *err)
 {
-        struct listen_address l = { .port = DEFAULT_PORT };
+        struct listen_address l = { .port = default_port };
         const char *host = text, *colon = strrchr(text, ':');
         size_t n = colon ? (size_t)(colon - text) : strlen(text);
-        uint64_t port = DEFAULT_PORT;
+        uint64_t port = default_port;
         enum status st;
 
         if (text[0] == '[') {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_SERVER_LISTEN_H
-#define CAIRN_SERVER_LISTEN_H
+#ifndef CAIRN_HTTP_LISTEN_H
+#define CAIRN_HTTP_LISTEN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct listen_address {
         bool is_loopback; /* every address the host stands for is one of this machine alone */
 };
 
-/** "HOST:PORT", "[V6]:PORT", ":PORT" (every address) or "HOST" (port 7700). ST_USAGE. */
-enum status listen_parse(const char *text, struct listen_address *ret, struct error *err) MUST_CHECK;
+/** "HOST:PORT", "[V6]:PORT", ":PORT" (every address) or "HOST" (default_port). ST_USAGE. */
+enum status listen_parse(const char *text, uint16_t default_port, struct listen_address *ret, struct error *err) MUST_CHECK;
 
 #endif
