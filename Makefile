@@ -63,10 +63,10 @@ BPF_SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/gen/bpf/%.skel.h,$(wildcard bpf/*.b
 
 SYSTEM_LIBS := -ldw -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
-LIBS_cairn := common sandbox http elf-image dwarf profile-formats debuginfo-store symbolizer parquet profile-store \
-	query server cli
+LIBS_cairn := common sandbox http elf-image dwarf profile-formats unwind-tables agent debuginfo-store symbolizer \
+	parquet profile-store query server cli
 SYSTEM_cairn := -ldw -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
-	-liberty -lseccomp -lcrypto -lm
+	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
 LIBS_cairn-agent := common sandbox http elf-image profile-formats unwind-tables agent
 SYSTEM_cairn-agent := -lseccomp -lbpf -lelf -lmicrohttpd -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
 LIBS_cairn-upload := common http elf-image uploader

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -104,7 +105,14 @@ static int open_to_read(int path_fd)
         return open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
-static struct object *read_file(struct object_cache *c, int path_fd)
+static void tell(const struct object_cache *c, const struct object *o, int proc_fd, const struct proc_mapping *mapping,
+                 int *fd)
+{
+        if (c->observer)
+                c->observer(c->observer_ctx, o, proc_fd, mapping, fd);
+}
+
+static struct object *read_file(struct object_cache *c, int path_fd, int proc_fd, const struct proc_mapping *mapping)
 {
         _cleanup_close_ int fd = open_to_read(path_fd);
         _cleanup_free_ struct object *o = calloc(1, sizeof *o);
@@ -112,6 +120,7 @@ static struct object *read_file(struct object_cache *c, int path_fd)
         if (!o || fd < 0 || object_read_fd(fd, o, NULL))
                 return NULL;
         o->serial = ++c->last_serial;
+        tell(c, o, proc_fd, mapping, &fd);
         return steal_ptr(o);
 }
 
@@ -124,7 +133,16 @@ int object_cache_open(int proc_fd, const struct proc_mapping *mapping)
 }
 
 /* The kernel made this image; the program header says how much of it there is. */
-static const struct object *vdso_object(struct object_cache *c, const struct proc_mapping *mapping)
+static void tell_vdso(struct object_cache *c, const void *image, size_t size, int proc_fd,
+                      const struct proc_mapping *mapping)
+{
+        _cleanup_close_ int fd = c->observer ? memfd_create("vdso", MFD_CLOEXEC) : -1;
+
+        if (fd >= 0 && !file_write_all(fd, image, size, "vdso", NULL))
+                tell(c, c->vdso, proc_fd, mapping, &fd);
+}
+
+static const struct object *vdso_object(struct object_cache *c, int proc_fd, const struct proc_mapping *mapping)
 {
         const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
         _cleanup_buf_ struct buf text = { 0 };
@@ -148,14 +166,17 @@ static const struct object *vdso_object(struct object_cache *c, const struct pro
                         free(c->vdso);
                         c->vdso = NULL;
                 }
-                if (c->vdso)
+                if (c->vdso) {
                         c->vdso->serial = ++c->last_serial;
+                        tell_vdso(c, image, m->end - m->start, proc_fd, mapping);
+                }
         }
         proc_maps_deinit(&own);
         return c->vdso;
 }
 
-static bool number_of_file(struct object_cache *c, int fd, uint32_t *ret)
+static bool number_of_file(struct object_cache *c, int fd, int proc_fd, const struct proc_mapping *mapping,
+                           uint32_t *ret)
 {
         struct file_key key;
         struct stat st;
@@ -177,7 +198,7 @@ static bool number_of_file(struct object_cache *c, int fd, uint32_t *ret)
         *ret = (uint32_t)c->count;
         if (!id_table_put(&c->by_file, &key, sizeof key, *ret))
                 return false;
-        c->objects[c->count++] = read_file(c, fd);
+        c->objects[c->count++] = read_file(c, fd, proc_fd, mapping);
         return true;
 }
 
@@ -189,7 +210,7 @@ const struct object *object_cache_get(struct object_cache *c, int proc_fd, const
         bool met;
 
         if (strcmp(mapping->path, "[vdso]") == 0)
-                return vdso_object(c, mapping);
+                return vdso_object(c, proc_fd, mapping);
         if (!mapping->inode || object_cache_is_full(c))
                 return NULL;
         key = mapping_key(mapping);
@@ -199,7 +220,7 @@ const struct object *object_cache_get(struct object_cache *c, int proc_fd, const
                 fd = find_own_file(mapping);
         if (fd < 0)
                 return met ? c->objects[before] : NULL;
-        if (!number_of_file(c, fd, &number))
+        if (!number_of_file(c, fd, proc_fd, mapping, &number))
                 return NULL;
         if (!met || number != before)
                 (void)id_table_put(&c->by_mapping, &key, sizeof key, number); /* only for processes that end */

@@ -17,6 +17,14 @@
 #include "agent/object.h"
 #include "agent/proc_maps.h"
 
+/**
+ * Told of each ELF file when it is first read, while a process has it mapped.
+ * @param proc_fd  directory /proc/PID of that process.
+ * @param fd       the file for reading; may be taken by leaving -1.
+ */
+typedef void object_observer(void *ctx, const struct object *object, int proc_fd, const struct proc_mapping *mapping,
+                             int *fd);
+
 struct object_cache {
         struct id_table by_file;    /* the file itself */
         struct id_table by_mapping; /* what /proc/PID/maps says of it, for processes that end meanwhile */
@@ -25,6 +33,8 @@ struct object_cache {
         struct object *vdso;     /* owned; the one all 64-bit processes share */
         bool vdso_tried;
         uint64_t last_serial;
+        object_observer *observer; /* NULL none */
+        void *observer_ctx;
 };
 
 void object_cache_deinit(struct object_cache *c);

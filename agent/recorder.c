@@ -35,6 +35,7 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
                 .interval_s = o->interval_s,
                 .tgids = o->pids,
                 .tgid_count = o->pid_count,
+                .children = o->children,
                 .excludes = selection_is_active(&o->selection),
                 .on_process = on_process,
                 .on_late = on_late,
@@ -45,6 +46,8 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
 
         *r = (struct recorder){ .options = *o };
         process_table_init(&r->processes);
+        r->processes.objects.observer = o->on_object;
+        r->processes.objects.observer_ctx = o->on_object_ctx;
         if (sampler.excludes)
                 r->processes.selection = &r->options.selection;
         r->processes.on_excluded = on_excluded;

@@ -24,8 +24,11 @@ struct recorder_options {
         uint64_t interval_s;        /* longest time between two profiles */
         const uint32_t *pids;       /* borrowed during the start; none: the whole system */
         size_t pid_count;
+        bool children;              /* also those that they start */
         struct label_choice labels; /* these borrow until the end */
         struct selection selection;
+        object_observer *on_object; /* NULL none */
+        void *on_object_ctx;
 };
 
 struct recorder {

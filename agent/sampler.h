@@ -39,6 +39,7 @@ struct sampler_options {
         uint64_t interval_s;         /* longest time between two drains; sizes the maps */
         const uint32_t *tgids;       /* only these processes; borrowed during the call */
         size_t tgid_count;           /* 0: the whole system */
+        bool children;               /* with tgids: also the processes that they start from now on, and so on */
         bool excludes;               /* sampler_exclude() will be called */
         /** Called from sampler_poll() once for each new life of a process. */
         void (*on_process)(void *ctx, const struct sample_notice *notice);

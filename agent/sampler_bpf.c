@@ -19,6 +19,7 @@ struct bpf_sampler {
         struct sampler base;
         struct sample_bpf *bpf;
         struct bpf_link **links; /* one for each possible CPU, NULL when offline */
+        struct bpf_link *forks;  /* NULL unless children are followed */
         int cpu_count, attached;
         int counts_fd[2], chunks_fd[2];
         struct ring_buffer *notices;
@@ -44,8 +45,6 @@ static int on_notice(void *ctx, void *data, size_t size)
                 s->on_process(s->ctx, data);
         return 0;
 }
-
-#define CHUNKS_PER_SAMPLE 4 /* of two stacks; most are shared by many samples */
 
 static int on_late(void *ctx, void *data, size_t size)
 {
@@ -85,12 +84,26 @@ static enum status make_half(struct bpf_sampler *s, uint32_t half, uint32_t keys
         return ST_OK;
 }
 
+/* Nothing takes ended processes out, so those that were not met for the longest time make room. */
+static enum status size_wanted(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
+{
+        bool children = o->tgid_count && o->children;
+        struct bpf_map *wanted = s->bpf->maps.wanted;
+        int e = bpf_program__set_autoload(s->bpf->progs.follow_fork, children);
+
+        if (!e && children)
+                e = bpf_map__set_type(wanted, BPF_MAP_TYPE_LRU_HASH);
+        if (!e && o->tgid_count)
+                e = bpf_map__set_max_entries(wanted, children ? LIMIT_AGENT_WANTED : (uint32_t)o->tgid_count);
+        return e < 0 ? error_os(err, -e, "cannot size the map of process ids") : ST_OK;
+}
+
 static enum status load(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
 {
         uint32_t keys = entries_for(o, s->cpu_count, 1, LIMIT_AGENT_KEYS);
         uint32_t chunks = entries_for(o, s->cpu_count, CHUNKS_PER_SAMPLE, LIMIT_AGENT_CHUNKS);
         uint64_t seed = 1;
-        enum status st = ST_OK;
+        enum status st;
         int e;
 
         s->bpf = sample_bpf__open();
@@ -101,8 +114,9 @@ static enum status load(struct bpf_sampler *s, const struct sampler_options *o, 
         s->bpf->rodata->hash_seed = seed;
         s->bpf->rodata->filter_tgids = o->tgid_count > 0;
         s->bpf->rodata->filter_excluded = o->excludes;
-        if (o->tgid_count > 0 && bpf_map__set_max_entries(s->bpf->maps.wanted, (uint32_t)o->tgid_count) < 0)
-                return error_os(err, errno, "cannot size the map of process ids");
+        st = size_wanted(s, o, err);
+        if (st)
+                return st;
         e = sample_bpf__load(s->bpf);
         if (e)
                 return error_os(err, -e, "the kernel refuses the BPF program (cairn-agent --doctor says what is missing)");
@@ -144,6 +158,12 @@ static enum status attach_cpu(struct bpf_sampler *s, int cpu, uint64_t frequency
         return ST_OK;
 }
 
+static enum status attach_forks(struct bpf_sampler *s, struct error *err)
+{
+        s->forks = bpf_program__attach(s->bpf->progs.follow_fork);
+        return s->forks ? ST_OK : error_os(err, errno, "cannot follow the start of processes");
+}
+
 static enum status start(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
 {
         enum status st;
@@ -162,6 +182,8 @@ static enum status start(struct bpf_sampler *s, const struct sampler_options *o,
                 return error_os(err, errno, "cannot open the BPF ring buffer");
         if (ring_buffer__add(s->notices, bpf_map__fd(s->bpf->maps.lates), on_late, s) < 0)
                 return error_os(err, errno, "cannot open the BPF ring buffer of late samples");
+        if (o->tgid_count && o->children)
+                st = attach_forks(s, err);
         for (int cpu = 0; cpu < s->cpu_count && !st; cpu++)
                 st = attach_cpu(s, cpu, o->frequency_hz, err);
         if (!st && !s->attached)
@@ -177,6 +199,8 @@ static void stop(struct sampler *base)
                 bpf_link__destroy(s->links[cpu]);
                 s->links[cpu] = NULL;
         }
+        bpf_link__destroy(s->forks);
+        s->forks = NULL;
 }
 
 static void destroy(struct sampler *base)

@@ -30,6 +30,7 @@ struct perf_sampler {
         struct perf_record *next;  /* owned; the next record of each buffer */
         bool *has_next;            /* owned */
         uint32_t *tgids;           /* owned */
+        bool children;             /* of those are sampled too */
         uint64_t stats[SAMPLER_STAT_COUNT];
         uint64_t lost_at_list;     /* SAMPLER_STAT_LOST_RING then */
         int epoll, timer;
@@ -44,7 +45,7 @@ static bool is_wanted(const struct perf_sampler *s, uint32_t tgid)
         for (size_t i = 0; i < s->tasks.tgid_count; i++)
                 if (s->tasks.tgids[i] == tgid)
                         return true;
-        return s->tasks.tgid_count == 0;
+        return s->children || s->tasks.tgid_count == 0;
 }
 
 static void count(struct perf_sampler *s, struct perf_task *task, const struct perf_record *r)
@@ -225,6 +226,7 @@ static enum status start(struct perf_sampler *s, const struct sampler_options *o
                 return error_no_memory(err);
         for (size_t i = 0; i < o->tgid_count; i++)
                 s->tgids[i] = o->tgids[i];
+        s->children = o->children; /* they have inherited the events */
         s->tasks.tgids = s->tgids;
         s->tasks.tgid_count = o->tgid_count;
         s->tasks.all_users = privileges_have(CAP_SYS_PTRACE) || privileges_have(CAP_PERFMON) ||

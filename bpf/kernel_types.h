@@ -17,6 +17,7 @@ struct task_struct {
         struct task_struct *group_leader;
         struct mm_struct *mm;
         unsigned int flags;
+        int tgid;
         __u64 start_boottime;
         __u64 self_exec_id;
         char comm[16];

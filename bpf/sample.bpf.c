@@ -278,6 +278,22 @@ static __always_inline void notify(const struct sample_process *process, struct 
         bpf_map_update_elem(&known, &process->tgid, &now, BPF_ANY);
 }
 
+/* Loaded only to follow children: a new process of a wanted one is wanted, and a pid that comes again is not. */
+SEC("raw_tp/sched_process_fork")
+int follow_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+        const struct task_struct *parent = (const void *)ctx->args[0], *child = (const void *)ctx->args[1];
+        __u32 from = BPF_CORE_READ(parent, tgid), to = BPF_CORE_READ(child, tgid), one = 1;
+
+        if (from == to)
+                return 0; /* a thread */
+        if (bpf_map_lookup_elem(&wanted, &from))
+                bpf_map_update_elem(&wanted, &to, &one, BPF_ANY);
+        else
+                bpf_map_delete_elem(&wanted, &to);
+        return 0;
+}
+
 SEC("perf_event")
 int sample_cpu(void *ctx)
 {

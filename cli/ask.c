@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ask.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -63,6 +64,45 @@ static enum status ask_directory(const char *data, const char *operation, struct
                 profile_store_close(store);
         if (options.symbols)
                 symbol_index_close(options.symbols);
+        return st;
+}
+
+/* Half-open: the end of each sample lies in it. */
+static void time_range(const struct profile *const *profiles, size_t count, int64_t *from_ret, int64_t *to_ret)
+{
+        int64_t from = INT64_MAX, to = INT64_MIN;
+
+        for (size_t i = 0; i < count; i++) {
+                for (uint32_t k = 0; k < profiles[i]->samples.count; k++) {
+                        const struct profile_sample *s = &profiles[i]->samples.items[k];
+
+                        from = s->time_unix_ns < from ? s->time_unix_ns : from;
+                        to = s->time_unix_ns + s->duration_ns > to ? s->time_unix_ns + s->duration_ns : to;
+                }
+        }
+        *from_ret = from > to ? 0 : from - from % 1000; /* stores know microseconds */
+        *to_ret = (from > to ? 0 : to) + 1;
+}
+
+enum status ask_profiles(const struct profile *const *profiles, size_t count, const char *operation,
+                         struct ask_params *params, struct buf *ret, struct error *err)
+{
+        struct store_scan *scan;
+        const char *content_type;
+        char from_text[24], to_text[24];
+        int64_t from, to;
+        enum status st = store_scan_profiles(profiles, count, &scan, err);
+
+        if (st)
+                return st;
+        time_range(profiles, count, &from, &to);
+        snprintf(from_text, sizeof from_text, "%" PRId64, from);
+        snprintf(to_text, sizeof to_text, "%" PRId64, to);
+        ask_param(params, "from", from_text);
+        ask_param(params, "to", to_text);
+        st = query_run_scan(scan, operation, param_value, params, to, ret, &content_type, err);
+        params->count -= 2; /* they are ours */
+        store_scan_end(scan);
         return st;
 }
 

@@ -43,6 +43,12 @@ enum status ask_selector(int argc, char **argv, const char **ret, struct error *
 enum status ask(const struct ask_options *o, const char *operation, struct ask_params *params, struct buf *ret,
                 struct error *err) MUST_CHECK;
 
+struct profile;
+
+/** Ask about profiles that are in no store, over all of their time; frames are those they have. */
+enum status ask_profiles(const struct profile *const *profiles, size_t count, const char *operation,
+                         struct ask_params *params, struct buf *ret, struct error *err) MUST_CHECK;
+
 /** Ask, and write the answer to output (a path, or NULL or "-" for stdout). */
 enum status ask_and_write(const struct ask_options *o, const char *operation, struct ask_params *params,
                           const char *output, struct error *err) MUST_CHECK;

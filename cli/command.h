@@ -25,6 +25,7 @@ int command_flame(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_why(int argc, char **argv);
 int command_import(int argc, char **argv);
+int command_record(int argc, char **argv);
 
 /*
  * Jobs on hostile input, started by worker_run() as `cairn worker NAME ...`:
@@ -37,6 +38,7 @@ int worker_fetch(int argc, char **argv);
 int worker_explain(int argc, char **argv);
 int worker_elf(int argc, char **argv);
 int worker_objects(int argc, char **argv);
+int worker_unwind_tables(int argc, char **argv);
 
 /** Print "cairn NAME: text" on stderr and return the exit code of the status. */
 int command_fail(const char *name, enum status st, const struct error *err);

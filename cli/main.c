@@ -14,6 +14,7 @@ struct command {
 };
 
 static const struct command commands[] = {
+        { "record", command_record, "profile processes of this host, with no service" },
         { "serve", command_serve, "run the service" },
         { "debuginfo", command_debuginfo, "which objects are stored, and which are missing" },
         { "symbolize", command_symbolize, "names, files and lines of addresses of an ELF file" },
@@ -35,6 +36,7 @@ static const struct command workers[] = {
         { "explain", worker_explain, "say why addresses of ELF files are what they are" },
         { "elf", worker_elf, "answer a small question about an ELF file" },
         { "objects", worker_objects, "say which ELF files these are" },
+        { "unwind", worker_unwind_tables, "make unwind tables of ELF files" },
         { "fetch", worker_fetch, "get one object from one upstream" },
         { NULL, NULL, NULL },
 };

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/debug_fetcher.h"
+#include "cli/held_files.h"
 #include "cli/object_directory.h"
 #include "common/cleanup.h"
 #include "common/file.h"
@@ -69,10 +71,9 @@ static bool is_object(const char *path, const struct build_id *id, struct object
         return !id->size || build_id_equal(id, &ret->build_id);
 }
 
-static enum status open_file(const struct object_finder *f, const char *path, struct found_object *ret,
-                             struct error *err)
+static enum status open_file(const char *path, const char *debug_directory, struct found_object *ret, struct error *err)
 {
-        return answer_source_file(path, f->options.debug_directory, true, &ret->source, err);
+        return answer_source_file(path, debug_directory, true, &ret->source, err);
 }
 
 static bool is_given(const struct object_finder *f, const struct build_id *id, const char *path)
@@ -119,9 +120,12 @@ static enum status find_by_id(struct object_finder *f, const struct build_id *id
 static bool find_by_path(const struct object_finder *f, const struct build_id *id, const char *path, char at[PATH_MAX],
                          struct object_facts *ret)
 {
+        char held[HELD_PATH_SIZE];
         int n;
 
-        if (*path == '/')
+        if (f->options.held && held_files_find(f->options.held, id, path, held))
+                n = snprintf(at, PATH_MAX, "%s", held);
+        else if (*path == '/')
                 n = snprintf(at, PATH_MAX, "%s", path);
         else if (*path && !strchr(path, '/') && *path != '[')
                 n = snprintf(at, PATH_MAX, "%s/%s", f->options.debug_directory, path);
@@ -188,7 +192,27 @@ static enum status open_found(const struct object_finder *f, const struct candid
                               struct error *err)
 {
         ret->facts = c->is_local ? c->local_facts : c->debug_facts;
-        return open_file(f, c->is_debug && (!c->is_local || f->is_flat) ? c->debug : c->local, ret, err);
+        return open_file(c->is_debug && (!c->is_local || f->is_flat) ? c->debug : c->local, f->options.debug_directory, ret,
+                         err);
+}
+
+/* What is fetched lies as in a debug directory, so that the executable finds it there. */
+static enum status open_fetched(const struct object_finder *f, const struct build_id *id, const char *path,
+                                const struct candidates *c, struct found_object *ret, struct error *err)
+{
+        struct object_facts facts;
+        char fetched[PATH_MAX];
+
+        if (debug_fetcher_get(f->options.fetcher, id, path, fetched, err))
+                return ST_NOT_FOUND;
+        if (c->is_local) {
+                ret->facts = c->local_facts;
+                return open_file(c->local, debug_fetcher_directory(f->options.fetcher), ret, err);
+        }
+        if (!is_object(fetched, id, &facts))
+                return error_set(err, ST_NOT_FOUND, "what was fetched is no such object");
+        ret->facts = facts;
+        return open_file(fetched, debug_fetcher_directory(f->options.fetcher), ret, err);
 }
 
 enum status object_finder_open(struct object_finder *f, const struct build_id *id, const char *path,
@@ -203,7 +227,7 @@ enum status object_finder_open(struct object_finder *f, const struct build_id *i
                 return error_no_memory(err);
         if (is_given(f, id, path)) {
                 found.facts = f->file;
-                st = open_file(f, f->options.file, &found, err);
+                st = open_file(f->options.file, f->options.debug_directory, &found, err);
                 if (!st)
                         *ret = found;
                 return st;
@@ -221,6 +245,8 @@ enum status object_finder_open(struct object_finder *f, const struct build_id *i
                 st = open_server(f, id, &found, err);
                 f->server_failed = st && st != ST_NOT_FOUND;
         }
+        if (st == ST_NOT_FOUND && !is_whole && f->options.fetcher && id->size)
+                st = open_fetched(f, id, path, c, &found, err);
         if (st == ST_NOT_FOUND && (c->is_local || c->is_debug))
                 st = open_found(f, c, &found, err);
         if (!st)

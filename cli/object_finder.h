@@ -6,8 +6,9 @@
  * @file
  * From what a profile says of an object, a build-id and a path, to somebody who knows its symbols.
  *
- * Tried in this order: the file that -e names; the path itself; the directory of debug files, by build-id under
- * .build-id/ or, where it has none of that, by the build-ids of the files in it; the service. A build-id that is known
+ * Tried in this order: the file that -e names; one that is held open; the path itself; the directory of debug files, by
+ * build-id under .build-id/ or, where it has none of that, by the build-ids of the files in it; the service; debuginfod
+ * servers. A build-id that is known
  * must agree. Without one, a path is trusted, and a name without a directory finds the file of that name in the
  * directory.
  *
@@ -20,6 +21,8 @@ struct object_finder_options {
         const char *file;            /* of -e, or NULL */
         const char *debug_directory; /* never NULL */
         const char *server, *token_file;
+        const struct held_files *held; /* borrowed; files that are open already. NULL none */
+        struct debug_fetcher *fetcher; /* borrowed; NULL nobody is asked for debug files */
 };
 
 struct object_finder;

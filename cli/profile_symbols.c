@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "symbolizer/symbol_reason.h"
 
 #define ASK_MAX 65536 /* addresses at once */
 
@@ -30,7 +31,9 @@ struct filler {
 void profile_symbols_deinit(struct profile_symbols *s)
 {
         free(s->changed);
+        free(s->reasons);
         s->changed = NULL;
+        s->reasons = NULL;
 }
 
 /* ---- which locations, of which objects ------------------------------------------------------ */
@@ -98,7 +101,8 @@ static enum status gather(struct filler *f, struct error *err)
                 return st;
         f->wanted = calloc(f->p->locations.count + 1u, sizeof *f->wanted);
         f->s->changed = calloc(f->p->locations.count + 1u, sizeof *f->s->changed);
-        if (!f->wanted || !f->s->changed)
+        f->s->reasons = calloc(f->p->locations.count + 1u, sizeof *f->s->reasons);
+        if (!f->wanted || !f->s->changed || !f->s->reasons)
                 return error_no_memory(err);
         for (uint32_t i = 0; i < f->p->locations.count; i++) {
                 const struct profile_location *l = &f->p->locations.items[i];
@@ -140,6 +144,8 @@ static void take_answer(void *context, const struct answer *a)
         uint32_t first = f->p->lines.count, number;
         size_t count = a->frame_count < LIMIT_LINES_PER_LOCATION ? a->frame_count : LIMIT_LINES_PER_LOCATION;
 
+        if (count == 0 && !symbol_state_parse(a->state, &f->s->reasons[w->location]))
+                f->s->reasons[w->location] = SYMBOL_FAILED;
         if (count == 0 && f->s->verbose)
                 fprintf(stderr, "cairn symbolize: 0x%" PRIx64 ": %s\n", a->address, a->state);
         for (size_t i = 0; !f->st && i < count; i++) {
@@ -156,6 +162,7 @@ static void take_answer(void *context, const struct answer *a)
         }
         if (f->st || count == 0)
                 return;
+        f->s->reasons[w->location] = SYMBOL_RESOLVED;
         f->p->locations.items[w->location].first_line = first;
         f->p->locations.items[w->location].line_count = (uint32_t)count;
         f->s->changed[w->location] = true;
@@ -164,11 +171,19 @@ static void take_answer(void *context, const struct answer *a)
 
 /* ---- object by object ----------------------------------------------------------------------- */
 
+static void set_reason(struct filler *f, size_t start, size_t end, enum symbol_state reason)
+{
+        for (size_t i = start; i < end; i++)
+                f->s->reasons[f->wanted[i].location] = reason;
+}
+
 static void tell(struct filler *f, const struct profile_mapping *m, size_t count, const char *what, const char *next)
 {
         char hex[BUILD_ID_HEX_MAX] = "";
 
         f->s->missing_objects++;
+        if (f->s->quiet)
+                return;
         if (m->build_id.size)
                 build_id_hex(&m->build_id, hex);
         fprintf(stderr, "cairn symbolize: %s%s%s%s: %s: %zu address%s; %s\n", profile_text(f->p, m->file),
@@ -257,6 +272,8 @@ static enum status fill_object(struct filler *f, size_t start, size_t end, struc
         size_t count;
         enum status st = object_finder_open(f->finder, &m->build_id, profile_text(f->p, m->file), &found, &reason);
 
+        set_reason(f, start, end,
+                   st != ST_NOT_FOUND ? SYMBOL_FAILED : m->build_id.size ? SYMBOL_NO_DEBUGINFO : SYMBOL_NO_BUILD_ID);
         if (st == ST_NOT_FOUND) {
                 tell_missing(f, m, end - start);
                 return ST_OK;

@@ -61,7 +61,7 @@ static int open_inside(int base, const char *name)
 }
 
 /* Relative paths are not taken, as the XDG base directory specification has it. */
-static int open_directory(void)
+int symbol_cache_open_directory(void)
 {
         const char *own = secure_getenv("CAIRN_CACHE_DIR"), *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
         _cleanup_close_ int base = -1;
@@ -172,7 +172,7 @@ static bool make_name(struct symbol_cache *c, const struct extract_inputs *in)
 
 void symbol_cache_open(const struct extract_inputs *in, struct symbol_cache *ret)
 {
-        *ret = (struct symbol_cache){ .directory_fd = open_directory() };
+        *ret = (struct symbol_cache){ .directory_fd = symbol_cache_open_directory() };
         if (ret->directory_fd >= 0 && !make_name(ret, in))
                 symbol_cache_close(ret);
 }

@@ -32,6 +32,9 @@ struct symbol_cache {
         char name[SHA256_HEX_MAX + 8]; /* of the book in it */
 };
 
+/** The directory where caches of this user are, by the rules above; a descriptor, -1 none. */
+int symbol_cache_open_directory(void);
+
 /**
  * The cache for these inputs: $CAIRN_CACHE_DIR, else $XDG_CACHE_HOME/cairn, else $HOME/.cache/cairn.
  * A book belongs to the files as they are (device, number, size, times of change, build-id) and to this very program.

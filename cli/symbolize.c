@@ -269,7 +269,8 @@ static enum status parse_profile(struct symbolize *s, int argc, struct error *er
         if (s->format_name && !(p->perf_script && (p->fold || strcmp(s->format_name, "perf") == 0)))
                 return error_set(err, ST_USAGE, "a profile keeps its form; only --perf-script takes --format=folded");
         p->verbose = s->verbose;
-        p->objects = (struct object_finder_options){ s->file, s->debug_directory, s->server, s->token_file };
+        p->objects = (struct object_finder_options){ .file = s->file, .debug_directory = s->debug_directory,
+                                                     .server = s->server, .token_file = s->token_file };
         return ST_OK;
 }
 

@@ -41,6 +41,7 @@
 #define LIMIT_MINIDEBUGINFO_BYTES MiB(256)     /* .gnu_debugdata, unpacked */
 #define LIMIT_SYMBOL_TABLE_BYTES GiB(3)        /* a symbol table file, or a symbol book */
 #define LIMIT_SYMBOL_CACHE_BYTES GiB(2)        /* all symbol books in a user's cache */
+#define LIMIT_DEBUG_CACHE_BYTES GiB(8)         /* all fetched debug files in a user's cache */
 
 #define LIMIT_GO_FRAMES (1u << 28)             /* frames made from one pclntab */
 #define LIMIT_DYNAMIC_RELOCATIONS 16000000     /* of one file */
@@ -122,6 +123,9 @@
 #define LIMIT_AGENT_LATE_BYTES MiB(16)          /* of their stacks, copied */
 #define LIMIT_AGENT_UNWIND_BYTES MiB(96)       /* rows of all unwind tables in the kernel */
 #define LIMIT_AGENT_PROCESSES 8192             /* processes whose mappings are remembered */
+#define LIMIT_RECORD_FILES 4096                /* ELF files that cairn record holds open */
+#define LIMIT_RECORD_PROFILE_BYTES MiB(256)    /* what cairn record gathers; then it ends */
+#define LIMIT_AGENT_WANTED 65536               /* processes that are followed because a parent is */
 #define LIMIT_AGENT_MAPS_BYTES MiB(16)         /* one /proc/PID/maps */
 #define LIMIT_AGENT_MAPPINGS 65536             /* executable mappings of one process */
 #define LIMIT_AGENT_OBJECTS 16384              /* ELF files whose build-id is remembered */

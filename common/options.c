@@ -124,6 +124,8 @@ enum status options_parse(const struct usage *usage, const struct option_spec *s
                 }
                 if (arg[0] != '-' || arg[1] == 0) {
                         in[kept++] = arg;
+                        while (usage->command && ++i < *argc)
+                                in[kept++] = in[i];
                         continue;
                 }
                 if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)

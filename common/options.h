@@ -50,6 +50,7 @@ struct usage {
         const char *synopsis; /* "cairn symbolize -e FILE [ADDRESS...]" */
         const char *about;    /* a paragraph */
         const char *examples; /* lines, or NULL */
+        bool command;         /* the first argument is a command: options behind it are its own */
 };
 
 /**

@@ -13,7 +13,7 @@ enum status store_scan_begin(struct profile_store *store, struct store_scan **re
 
         if (!scan)
                 return error_no_memory(err);
-        scan->store = store;
+        scan->symbols = store->options.symbols;
         arena_init(&scan->arena, LIMIT_SCAN_MEMORY_BYTES);
         pthread_mutex_lock(&store->lock);
         st = store->options.read_only ? store_reload(store, err) : ST_OK;
@@ -22,6 +22,30 @@ enum status store_scan_begin(struct profile_store *store, struct store_scan **re
         if (!st)
                 scan->tables = tables_ref(store->tables);
         pthread_mutex_unlock(&store->lock);
+        if (st)
+                store_scan_end(scan);
+        else
+                *ret = scan;
+        return st;
+}
+
+enum status store_scan_profiles(const struct profile *const *profiles, size_t count, struct store_scan **ret,
+                                struct error *err)
+{
+        struct store_scan *scan = calloc(1, sizeof *scan);
+        enum status st = ST_OK;
+
+        if (!scan)
+                return error_no_memory(err);
+        arena_init(&scan->arena, LIMIT_SCAN_MEMORY_BYTES);
+        scan->tables = tables_empty();
+        scan->head = calloc(count + 1, sizeof(struct batch *));
+        if (!scan->tables || !scan->head)
+                st = error_no_memory(err);
+        for (size_t i = 0; i < count && !st; i++) {
+                st = batch_create(profiles[i], &scan->head[i], err);
+                scan->head_count += !st;
+        }
         if (st)
                 store_scan_end(scan);
         else

@@ -40,6 +40,10 @@ struct scan_filter {
 enum status store_scan_begin(struct profile_store *store, struct store_scan **ret, struct error *err) MUST_CHECK;
 void store_scan_end(struct store_scan *scan);
 
+/** Begin a scan of profiles that are in no store. Frames are what they came with. */
+enum status store_scan_profiles(const struct profile *const *profiles, size_t count, struct store_scan **ret,
+                                struct error *err) MUST_CHECK;
+
 typedef uint8_t stack_id[16];
 
 /** Sum of the values of all matching samples, one entry per stack. */

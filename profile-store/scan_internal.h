@@ -13,7 +13,7 @@
 #include "profile-store/store_internal.h"
 
 struct store_scan {
-        struct profile_store *store;
+        struct symbol_index *symbols; /* for what is in the head; NULL: none */
         struct arena arena; /* what results borrow */
         struct batch **head;
         size_t head_count;

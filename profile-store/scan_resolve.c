@@ -208,7 +208,7 @@ static enum status locations_of_head(struct resolving *r, struct error *err)
         }
         if (r->rows.count == first)
                 return ST_OK;
-        return location_rows_resolve(r->rows.items + first, r->rows.count - first, r->scan->store->options.symbols,
+        return location_rows_resolve(r->rows.items + first, r->rows.count - first, r->scan->symbols,
                                      &r->scan->arena, NULL, err);
 }
 

@@ -194,15 +194,23 @@ static enum status load_table(struct tables *to, struct table_logs *l, enum tabl
         return st;
 }
 
+struct tables *tables_empty(void)
+{
+        struct tables *t = calloc(1, sizeof *t);
+
+        if (t)
+                atomic_init(&t->references, 1);
+        return t;
+}
+
 enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
                         struct error *err)
 {
-        struct tables *t = calloc(1, sizeof *t);
+        struct tables *t = tables_empty();
         enum status st = ST_OK;
 
         if (!t)
                 return error_no_memory(err);
-        atomic_init(&t->references, 1);
         for (int i = 0; !st && i < TABLE_COUNT; i++)
                 st = load_table(t, l, i, refresh, before, err);
         if (st)

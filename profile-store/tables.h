@@ -60,6 +60,7 @@ void table_logs_close(struct table_logs *l);
  */
 enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
                         struct error *err) MUST_CHECK;
+struct tables *tables_empty(void); /* NULL without memory */
 struct tables *tables_ref(struct tables *t);
 void tables_unref(struct tables *t); /* NULL is allowed */
 

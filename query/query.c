@@ -322,10 +322,11 @@ static const struct {
         { "missing", answer_missing }, { "uploads", answer_uploads },
 };
 
-enum status query_run(struct profile_store *store, const char *operation, query_param *param, void *context,
-                      int64_t now_unix_ns, struct buf *ret, const char **content_type_ret, struct error *err)
+enum status query_run_scan(struct store_scan *scan, const char *operation, query_param *param, void *context,
+                           int64_t now_unix_ns, struct buf *ret, const char **content_type_ret, struct error *err)
 {
-        struct question q = { .params = { param, context },
+        struct question q = { .scan = scan,
+                              .params = { param, context },
                               .now_unix_ns = now_unix_ns,
                               .ret = ret,
                               .err = err,
@@ -340,15 +341,24 @@ enum status query_run(struct profile_store *store, const char *operation, query_
         st = request_read(&q.params, now_unix_ns, &q.r, err);
         if (st)
                 return st;
-        st = store_scan_begin(store, &q.scan, err);
-        if (!st) {
-                st = operations[i].answer(&q);
-                store_scan_end(q.scan);
-        }
+        st = operations[i].answer(&q);
         request_deinit(&q.r);
         if (!st)
                 st = buf_status(ret, err, "answer");
         if (!st)
                 *content_type_ret = q.content_type;
+        return st;
+}
+
+enum status query_run(struct profile_store *store, const char *operation, query_param *param, void *context,
+                      int64_t now_unix_ns, struct buf *ret, const char **content_type_ret, struct error *err)
+{
+        struct store_scan *scan;
+        enum status st = store_scan_begin(store, &scan, err);
+
+        if (st)
+                return st;
+        st = query_run_scan(scan, operation, param, context, now_unix_ns, ret, content_type_ret, err);
+        store_scan_end(scan);
         return st;
 }

@@ -14,7 +14,7 @@
  */
 #include "common/buf.h"
 #include "common/error.h"
-#include "profile-store/store.h"
+#include "profile-store/scan.h"
 
 /** The value of a parameter, or NULL; borrowed until query_run() returns. */
 typedef const char *query_param(void *context, const char *name);
@@ -31,5 +31,10 @@ typedef const char *query_param(void *context, const char *name);
 enum status query_run(struct profile_store *store, const char *operation, query_param *param, void *context,
                       int64_t now_unix_ns, struct buf *ret, const char **content_type_ret,
                       struct error *err) MUST_CHECK;
+
+/** The same of a scan that has begun, of profiles in no store for one. */
+enum status query_run_scan(struct store_scan *scan, const char *operation, query_param *param, void *context,
+                           int64_t now_unix_ns, struct buf *ret, const char **content_type_ret,
+                           struct error *err) MUST_CHECK;
 
 #endif

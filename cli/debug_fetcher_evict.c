@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/debug_fetcher_evict.h"
+
+#include <fts.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BLOCK_BYTES 512 /* of st_blocks */
+
+struct kept_file {
+        char *path; /* owned */
+        struct timespec used;
+        uint64_t bytes;
+};
+
+struct listing {
+        struct kept_file *files; /* owned */
+        size_t count, capacity;
+        uint64_t bytes;
+};
+
+static void add(struct listing *l, const char *path, const struct stat *s)
+{
+        if (l->count == l->capacity) {
+                size_t capacity = l->capacity ? 2 * l->capacity : 64;
+                struct kept_file *files = reallocarray(l->files, capacity, sizeof *files);
+
+                if (!files)
+                        return;
+                l->files = files;
+                l->capacity = capacity;
+        }
+        l->files[l->count] = (struct kept_file){ strdup(path), s->st_mtim, (uint64_t)s->st_blocks * BLOCK_BYTES };
+        l->bytes += l->files[l->count].bytes;
+        l->count += l->files[l->count].path != NULL;
+}
+
+static int by_use(const void *a, const void *b)
+{
+        const struct kept_file *x = a, *y = b;
+
+        if (x->used.tv_sec != y->used.tv_sec)
+                return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
+        return x->used.tv_nsec < y->used.tv_nsec ? -1 : x->used.tv_nsec > y->used.tv_nsec;
+}
+
+void debug_fetcher_evict(const char *directory, uint64_t max_bytes)
+{
+        char *const roots[] = { (char *)directory, NULL };
+        FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
+        struct listing l = { 0 };
+        FTSENT *entry;
+
+        while (walk && (entry = fts_read(walk)))
+                if (entry->fts_info == FTS_F)
+                        add(&l, entry->fts_path, entry->fts_statp);
+        if (walk)
+                fts_close(walk);
+        if (l.bytes > max_bytes)
+                qsort(l.files, l.count, sizeof *l.files, by_use);
+        for (size_t i = 0; i < l.count; i++) {
+                if (l.bytes > max_bytes && unlink(l.files[i].path) == 0)
+                        l.bytes -= l.files[i].bytes;
+                free(l.files[i].path);
+        }
+        free(l.files);
+}

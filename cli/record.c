@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cairn record: a profile of this host, now, with no service. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/object_finder.h"
+#include "cli/profile_output.h"
+#include "cli/profile_symbols.h"
+#include "cli/record_report.h"
+#include "cli/record_run.h"
+#include "common/limits.h"
+#include "symbolizer/extract_find.h"
+
+#define NAME "record"
+
+static const struct usage usage = {
+        .synopsis = "cairn record [OPTION]... -p PID[,PID...] | -a | [--] COMMAND [ARGUMENT]...",
+        .about = "Record what processes do, with no service, and show it: a table of functions, or with -o a flame graph,\n"
+                 "pprof, folded stacks or raw samples. As root all stacks are whole, by BPF; everybody else records own\n"
+                 "processes. Processes that are started meanwhile are followed. Ctrl-C ends it and shows what there is.\n"
+                 "Symbols come from local files, their debug files, and the servers in DEBUGINFOD_URLS.",
+        .examples = "  cairn record -a -d 10 -o flame.html\n"
+                    "  cairn record -p 1234 -o cpu.pb.gz -o flame.html\n"
+                    "  cairn record -- make -j4",
+        .command = true,
+};
+
+struct record {
+        struct record_target target;
+        struct option_list pids, outputs;
+        const char *format, *sampler, *debug_directory;
+        struct profile_form form;
+        bool all, json, no_debuginfod;
+        enum profile_shape *shapes; /* owned; one for each output, or the one of standard output */
+        char **command;             /* NULL none */
+        uint32_t *process_ids;      /* owned */
+};
+
+static atomic_bool cancelled;
+
+/* ---- the command line ----------------------------------------------------------------------------- */
+
+static enum status add_pid(struct record *r, const char *text, struct error *err)
+{
+        uint32_t *more = reallocarray(r->process_ids, r->target.pid_count + 1, sizeof *more);
+        uint64_t pid;
+
+        if (!more)
+                return error_no_memory(err);
+        r->process_ids = more;
+        if (!parse_uint(text, &pid) || pid == 0 || pid > INT32_MAX)
+                return error_set(err, ST_USAGE, "option '--pid' takes process ids, not '%.60s'", text);
+        more[r->target.pid_count++] = (uint32_t)pid;
+        r->target.pids = more;
+        return ST_OK;
+}
+
+static enum status take_pids(struct record *r, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < r->pids.count && !st; i++) {
+                _cleanup_free_ char *list = strdup(r->pids.items[i]);
+                char *rest = NULL;
+
+                if (!list)
+                        return error_no_memory(err);
+                for (char *pid = strtok_r(list, ", \n", &rest); pid && !st; pid = strtok_r(NULL, ", \n", &rest))
+                        st = add_pid(r, pid, err);
+        }
+        if (!st && r->pids.count && !r->target.pid_count)
+                st = error_set(err, ST_USAGE, "option '--pid' takes process ids");
+        return st;
+}
+
+static enum status check_target(struct record *r, int argc, char **argv, struct error *err)
+{
+        const struct record_target *t = &r->target;
+
+        if (!!t->pid_count + r->all + (argc > 0) != 1)
+                return error_set(err, ST_USAGE, "say what to record: -p PID, -a for all, or a command%s",
+                                 t->pid_count || r->all ? ", one of them" : "");
+        if (t->frequency_hz < 1 || t->frequency_hz > 10000)
+                return error_set(err, ST_USAGE, "option '--frequency' takes 1 to 10000, not %llu",
+                                 (unsigned long long)t->frequency_hz);
+        if (t->duration_s > 86400)
+                return error_set(err, ST_USAGE, "option '--duration' takes up to 86400 seconds, not %llu",
+                                 (unsigned long long)t->duration_s);
+        if (r->sampler && sampler_kind_parse(r->sampler, &r->target.sampler))
+                return error_set(err, ST_USAGE, "option '--sampler' takes auto, bpf or perf, not '%s'", r->sampler);
+        r->command = argc ? argv : NULL;
+        return ST_OK;
+}
+
+static enum status take_shapes(struct record *r, struct error *err)
+{
+        size_t count = r->outputs.count ? r->outputs.count : 1;
+        enum status st = ST_OK;
+
+        if (r->json && r->format)
+                return error_set(err, ST_USAGE, "--json and --format exclude each other");
+        if (r->json)
+                r->format = "json";
+        r->shapes = calloc(count, sizeof *r->shapes);
+        if (!r->shapes)
+                return error_no_memory(err);
+        for (size_t i = 0; i < count && !st; i++) {
+                const char *path = r->outputs.count ? r->outputs.items[i] : "-";
+                bool standard = strcmp(path, "-") == 0;
+
+                r->shapes[i] = SHAPE_TEXT;
+                if (r->format)
+                        st = profile_shape_parse(r->format, &r->shapes[i], err);
+                else if (!standard)
+                        st = profile_shape_of(path, &r->shapes[i], err);
+                if (!st && standard && profile_shape_is_binary(r->shapes[i]) && isatty(STDOUT_FILENO))
+                        st = error_set(err, ST_USAGE, "this format is binary: give -o FILE");
+                if (!st)
+                        st = profile_output_check(path, err);
+        }
+        return st;
+}
+
+static enum status parse(struct record *r, int argc, char **argv, struct error *err)
+{
+        const struct option_spec specs[] = {
+                OPTION_LIST("pid", 'p', "PID,...", &r->pids, "record these processes, and what they start from now on"),
+                OPTION_FLAG("all", 'a', &r->all, "record the whole host"),
+                OPTION_LIST("output", 'o', "FILE", &r->outputs,
+                            "write FILE: .html flame graph, .pb.gz pprof, .folded, .otlp raw samples, .json, .txt table"),
+                OPTION_UINT("frequency", 'F', "HZ", &r->target.frequency_hz, "samples a second on each CPU, default 99"),
+                OPTION_UINT("duration", 'd', "SECONDS", &r->target.duration_s,
+                            "stop after so long; default: at Ctrl-C or when the processes end"),
+                OPTION_STRING("format", 0, "F", &r->format, "text, html, pprof, folded, otlp or json, whatever FILE's name"),
+                OPTION_FLAG("json", 0, &r->json, "the same as --format json"),
+                OPTION_STRING("limit", 'n', "N", &r->form.limit, "rows of the table; 30 by default, all in json"),
+                OPTION_STRING("names", 0, "N", &r->form.names, "short or full; by default short in html, full elsewhere"),
+                OPTION_STRING("sampler", 0, "KIND", &r->sampler, "bpf, perf, or auto (default): bpf where that is possible"),
+                OPTION_STRING("debug-dir", 0, "DIR", &r->debug_directory, "where debug files are (" DEBUG_DIRECTORY ")"),
+                OPTION_FLAG("no-debuginfod", 0, &r->no_debuginfod, "ask no server for debug files"),
+                OPTION_END,
+        };
+        enum status st = options_parse(&usage, specs, &argc, &argv, err);
+
+        if (!st)
+                st = take_pids(r, err);
+        if (!st)
+                st = check_target(r, argc, argv, err);
+        return st ? st : take_shapes(r, err);
+}
+
+/* ---- from a recording to files ---------------------------------------------------------------------- */
+
+static void cancel(int signal)
+{
+        (void)signal;
+        atomic_store(&cancelled, true);
+}
+
+/* From now on Ctrl-C means to do without what is not there yet; the second one ends the program. */
+static void let_signals_cancel(void)
+{
+        const struct sigaction action = { .sa_handler = cancel, .sa_flags = (int)SA_RESETHAND };
+        sigset_t set;
+
+        sigaction(SIGINT, &action, NULL);
+        sigaction(SIGTERM, &action, NULL);
+        sigaction(SIGHUP, &action, NULL);
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGHUP);
+        sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static enum status make_fetcher(const struct record *r, struct debug_fetcher **ret, struct error *err)
+{
+        const char *urls = getenv("DEBUGINFOD_URLS");
+
+        if (r->no_debuginfod || !urls || !urls[strspn(urls, " \t\n")])
+                return ST_OK;
+        return debug_fetcher_create(urls, &cancelled, ret, err);
+}
+
+static enum status resolve(const struct record *r, struct profile *p, const struct record_counts *counts,
+                           struct error *err)
+{
+        struct profile_symbols symbols = { .force = true, .quiet = true };
+        struct object_finder_options o = { .debug_directory = r->debug_directory, .held = r->target.held };
+        struct object_finder *finder = NULL;
+        enum status st = make_fetcher(r, &o.fetcher, err);
+
+        if (!st)
+                st = object_finder_create(&o, &finder, err);
+        if (!st)
+                st = profile_symbols_fill(&symbols, p, finder, err);
+        if (!st)
+                record_report_frames(counts, p, &symbols, o.fetcher);
+        profile_symbols_deinit(&symbols);
+        object_finder_destroy(finder);
+        debug_fetcher_destroy(o.fetcher);
+        return st;
+}
+
+static enum status write_shape(const struct record *r, const struct profile *p, size_t i, struct error *err)
+{
+        const char *path = r->outputs.count ? r->outputs.items[i] : NULL;
+        _cleanup_buf_ struct buf out;
+        enum status st;
+
+        buf_init(&out, GiB(2));
+        st = profile_shape_put(p, r->shapes[i], &r->form, &out, err);
+        if (!st)
+                st = profile_output_write(path, &out, err);
+        if (!st && path && strcmp(path, "-") != 0)
+                fprintf(stderr, "wrote %s\n", path);
+        return st;
+}
+
+/* Raw samples first, then what has names, then what begins with the program's name. */
+static enum status write_all(const struct record *r, struct profile *p, const struct record_counts *counts,
+                             struct error *err)
+{
+        static const bool rooted[] = { [SHAPE_HTML] = true, [SHAPE_FOLDED] = true, [SHAPE_OTLP] = false };
+        size_t count = r->outputs.count ? r->outputs.count : 1, raw = 0;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < count && !st; i++)
+                if (r->shapes[i] == SHAPE_OTLP && ++raw)
+                        st = write_shape(r, p, i, err);
+        if (!st && raw < count)
+                st = resolve(r, p, counts, err);
+        for (size_t i = 0; i < count && !st; i++)
+                if (r->shapes[i] != SHAPE_OTLP && !rooted[r->shapes[i]])
+                        st = write_shape(r, p, i, err);
+        if (!st)
+                st = profile_add_roots(p, "process.executable.name", err);
+        for (size_t i = 0; i < count && !st; i++)
+                if (rooted[r->shapes[i]])
+                        st = write_shape(r, p, i, err);
+        return st;
+}
+
+/* ---- the run ------------------------------------------------------------------------------------------ */
+
+static enum status with_mend(struct error *err)
+{
+        const struct error reason = *err;
+
+        if (strstr(reason.text, "--doctor"))
+                return reason.code;
+        return error_set(err, reason.code, "%.180s; %s", reason.text,
+                         geteuid() ? "root may (sudo)" : "cairn-agent --doctor says what is missing");
+}
+
+static enum status record(struct record *r, struct error *err)
+{
+        struct recording *recording;
+        struct record_counts counts;
+        struct profile p;
+        enum status st = record_begin(&r->target, &recording, err);
+
+        if (st)
+                return st == ST_OS ? with_mend(err) : st;
+        st = record_run(recording, &p, &counts, err);
+        if (!st) {
+                let_signals_cancel();
+                record_report_samples(&counts, &r->target, &p);
+                st = write_all(r, &p, &counts, err);
+                profile_deinit(&p);
+        }
+        if (r->command && !st)
+                record_await_child(recording);
+        record_destroy(recording);
+        return st;
+}
+
+static enum status start(struct record *r, struct record_child *child, struct held_files *held, struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (r->command) { /* before there are threads, and with the limits that it finds */
+                st = record_child_start(child, r->command, err);
+                r->process_ids = malloc(sizeof *r->process_ids);
+                if (!st && !r->process_ids)
+                        st = error_no_memory(err);
+                if (st)
+                        return st;
+                r->process_ids[0] = (uint32_t)child->pid;
+                r->target.pids = r->process_ids;
+                r->target.pid_count = 1;
+                r->target.child = child;
+        }
+        held_files_init(held);
+        r->target.held = held;
+        return record(r, err);
+}
+
+int command_record(int argc, char **argv)
+{
+        struct record r = { .target = { .frequency_hz = 99 }, .debug_directory = DEBUG_DIRECTORY };
+        struct record_child child = { 0 };
+        struct held_files held = { 0 };
+        struct error err = { 0 };
+        int code = EXIT_DONE;
+        enum status st = parse(&r, argc, argv, &err);
+
+        if (!st)
+                st = start(&r, &child, &held, &err);
+        if (st) {
+                code = command_fail(NAME, st, &err);
+        }
+        if (child.ended && (!st || child.exec_errno))
+                code = record_child_exit_code(&child);
+        record_child_deinit(&child);
+        held_files_deinit(&held);
+        options_list_deinit(&r.pids);
+        options_list_deinit(&r.outputs);
+        free(r.shapes);
+        free(r.process_ids);
+        return code;
+}

@@ -1,0 +1,188 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cairn record: known programs, from their first instruction to a table, a page, pprof, folded stacks and a service.
+. tests/e2e/lib.sh
+for tool in gcc python3 jq nm objcopy; do
+        command -v $tool >/dev/null || skip_all "$tool is not installed"
+done
+"$CAIRN_BUILD/cairn-agent" --doctor --sampler perf >"$tmp/doctor" || skip_all "no perf events here: $(grep '^fail' "$tmp/doctor" | head -1)"
+upload=$CAIRN_BUILD/cairn-upload
+export CAIRN_CACHE_DIR="$tmp/cache"
+mkdir "$CAIRN_CACHE_DIR"
+
+cat >"$tmp/work.c" <<'END'
+#include <stdlib.h>
+volatile unsigned long sink;
+#define FUNCTION __attribute__((noinline, noclone, noipa))
+static inline __attribute__((always_inline)) void spin(int n) { for (int i = 0; i < n; i++) sink += i; }
+FUNCTION void burn(int n) { spin(n); }
+FUNCTION int down(int n) { if (!n) { burn(1000000); return 1; } int r = down(n - 1); sink += r; return r + 1; }
+int main(int argc, char **argv)
+{
+        int rounds = argc > 1 ? atoi(argv[1]) : 0;
+
+        for (int i = 0; !rounds || i < rounds; i++)
+                down(5);
+        return 7;
+}
+END
+gcc -O2 -g -fomit-frame-pointer -Wl,--build-id -o "$tmp/work" "$tmp/work.c"
+rounds=300 # some tenths of a second
+
+# record ARGUMENT...: sets $code; standard output and error are in $tmp/out and $tmp/err.
+record() { "$cairn" record "$@" >"$tmp/out" 2>"$tmp/err"; code=$?; }
+
+# ---- a table in the terminal ----
+
+record -- "$tmp/work" $rounds
+is "$code" 7 "the command's exit status is passed on"
+like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "the table has an inlined function with its line"
+like "$(cat "$tmp/out")" " 0 +0\.00% .* main +.*/work\.c:" "and what called it"
+like "$(cat "$tmp/err")" "^recorded .* at 99 Hz by (bpf|perf): [1-9][0-9]* samples, 0 lost$" "how much was recorded"
+like "$(cat "$tmp/err")" "^names: (100\.0|9[0-9]\.[0-9])% of frames" "how many frames have names"
+sampler=$(sed -n 's/^recorded .* by \(bpf\|perf\):.*/\1/p' "$tmp/err")
+if [ "$sampler" = bpf ]; then
+        like "$(cat "$tmp/err")" "^stacks: (100\.0|9[5-9]\.[0-9])% complete" "how many stacks are whole"
+fi
+
+record --json -n 1 "$tmp/work" $rounds
+is "$(jq -r '.[0] | "\(.function) \(.line) \(.flat > 0)"' "$tmp/out")" "spin 4 true" "the table as JSON; -- can be left out"
+record --format folded -- sh -c "'$tmp/work' $rounds & wait"
+folded='_start;.*main;down;down;down;down;down;down;burn;spin [1-9]'
+[ "$sampler" = bpf ] || folded='spin [1-9]'
+like "$(cat "$tmp/out")" "^work;.*$folded" "a child of the command is recorded, under its name"
+
+# ---- files ----
+
+record -o "$tmp/a.html" -o "$tmp/a.pb.gz" -o "$tmp/a.folded" -o "$tmp/a.otlp" -o "$tmp/a.txt" -- "$tmp/work" $rounds
+is "$code $(cat "$tmp/out")" "7 " "with files nothing is on standard output"
+like "$(grep -o '<title>[^<]*' "$tmp/a.html")" "Flame graph" "a page"
+for name in main down burn spin work.c; do
+        like "$(cat "$tmp/a.html")" "[\"/]$name\"" "the page has $name"
+done
+python3 tests/e2e/pprof.py frames "$tmp/a.pb.gz" >"$tmp/frames"
+like "$(grep -A1 '^spin ' "$tmp/frames")" "^burn burn .*/work\.c:5$" "pprof has the inlined function in its caller, with lines"
+python3 tests/e2e/pprof.py rest "$tmp/a.pb.gz" >"$tmp/rest"
+like "$(cat "$tmp/rest")" "$(build_id_of "$tmp/work")" "and the mapping with its build-id"
+like "$(cat "$tmp/rest")" "process.executable.name" "and labels"
+like "$(cat "$tmp/a.folded")" "^work;" "folded stacks begin with the program"
+if command -v go >/dev/null && go tool pprof -top "$tmp/a.pb.gz" >"$tmp/go" 2>&1; then
+        like "$(cat "$tmp/go")" "spin \(inline\)" "go tool pprof reads it"
+fi
+
+# ---- what goes wrong is said before anything runs ----
+
+record -- "$tmp/nothing"
+is "$code $(cat "$tmp/err")" "127 cairn record: cannot run '$tmp/nothing': No such file or directory" "no such command"
+record -- "$tmp/work.c"
+is "$code" 126 "no program"
+record -p 2147483647
+is "$code $(cat "$tmp/err")" "1 cairn record: there is no process 2147483647" "no such process"
+record -o "$tmp/none/a.html" -- touch "$tmp/ran"
+is "$code" 1 "the file cannot be written"
+record -o "$tmp/a.what" -- touch "$tmp/ran"
+is "$code" 64 "what to write is not known"
+record -p 1 -- touch "$tmp/ran"
+is "$code" 64 "processes and a command"
+record
+is "$code" 64 "nothing to record"
+ok "the command did not run in any of these" test ! -e "$tmp/ran"
+record -o /dev/null --format folded -- true
+ok "a device stays one" test -c /dev/null
+
+# ---- ends ----
+
+# start_record ARGUMENT...: in the background, until it samples; sets $record_pid.
+start_record() {
+        "$cairn" record "$@" >"$tmp/out" 2>"$tmp/err" &
+        record_pid=$!
+        background_pids="${background_pids:-} $record_pid"
+}
+is_sampling() { grep -q '^SigBlk:.*4003$' "/proc/$record_pid/status"; }
+
+start_record -o "$tmp/c.folded" -- sh -c "echo >'$tmp/began'; exec '$tmp/work'"
+wait_for "the command to begin" test -s "$tmp/began"
+wait_for "the command to do its work" grep -q '(work)' "/proc/$(cat "/proc/$record_pid/task/$record_pid/children" | awk '{ print $1 }')/stat"
+kill -TERM "$record_pid"
+wait "$record_pid"
+is $? 143 "a signal reaches the command too"
+ok "and what there is was written" test -f "$tmp/c.folded"
+
+"$tmp/work" &
+work_pid=$!
+background_pids="$background_pids $work_pid"
+start_record -p $work_pid -o "$tmp/p.folded" -F 999
+wait_for "recording" is_sampling
+ticks() { awk '{ print $14 }' /proc/$work_pid/stat; }
+first=$(ticks)
+worked() { [ "$(ticks)" -gt $((first + 20)) ]; }
+wait_for "some ticks" worked
+kill -INT "$record_pid"
+wait "$record_pid"
+is $? 0 "a recorded process is left alone"
+like "$(cat "$tmp/p.folded")" "burn;spin [1-9]" "until a signal"
+kill -0 $work_pid && pass "it still runs"
+record -p $work_pid -d 1
+is "$code" 0 "for some time"
+like "$(cat "$tmp/out")" "spin" "it has the functions"
+start_record -p $work_pid
+wait_for "recording" is_sampling
+kill -9 $work_pid
+wait "$record_pid"
+is $? 0 "until the process ends"
+
+# ---- files that are gone, or were never here ----
+
+mkdir "$tmp/gone"
+cp "$tmp/work" "$tmp/gone/work"
+record -- sh -c "'$tmp/gone/work' 600 & until [ \$(awk '{ print \$14 }' /proc/\$!/stat) -gt 10 ]; do :; done; rm '$tmp/gone/work'; wait"
+like "$(cat "$tmp/out")" "spin +.*work\.c:4$" "a program that was removed meanwhile has its names"
+if [ "$(id -u)" = 0 ] && gcc -static -O2 -g -o "$tmp/static" "$tmp/work.c" 2>/dev/null; then
+        mkdir "$tmp/root"
+        mv "$tmp/static" "$tmp/root/inside"
+        record -- chroot "$tmp/root" /inside $rounds
+        like "$(cat "$tmp/out")" "spin +.*work\.c:4$" "a program of another root directory too"
+fi
+
+# ---- without rights ----
+
+record --sampler perf -- "$tmp/work" $rounds
+is "$code" 7 "by perf events"
+like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "the function is there"
+if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] && chmod 755 "$tmp" &&
+        setpriv --reuid=65534 --clear-groups test -x "$cairn" && setpriv --reuid=65534 --clear-groups test -x "$tmp/work"; then
+        CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -- "$tmp/work" $rounds >"$tmp/out" 2>"$tmp/err"
+        is $? 7 "a user records an own program"
+        like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "with its names"
+        like "$(cat "$tmp/err")" "^not as root, so not covered: other users' processes" "and is told what is missing"
+        CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -p $$ -d 1 >"$tmp/out" 2>"$tmp/err"
+        is $? 1 "but not another user's"
+        like "$(cat "$tmp/err")" "root may" "and what to do"
+fi
+
+# ---- debuginfod, and a service ----
+
+cp "$tmp/work" "$tmp/full"
+objcopy --only-keep-debug "$tmp/full" "$tmp/work.debug"
+strip "$tmp/work"
+start_server
+record --no-debuginfod -- "$tmp/work" $rounds
+unlike "$(cat "$tmp/out")" "spin" "a stripped program has no names"
+like "$(cat "$tmp/err")" "uncovered [0-9.]+%.*; most in work$" "which is told with the object"
+like "$(cat "$tmp/err")" "^next: install the debug packages, or set DEBUGINFOD_URLS=http" "and what to do"
+"$upload" --server "$url" "$tmp/work.debug" "$tmp/work" >/dev/null 2>"$tmp/upload.err" || diag "$(cat "$tmp/upload.err")"
+export DEBUGINFOD_URLS="http://127.0.0.1:1 $url"
+record -o "$tmp/raw.otlp" -o "$tmp/fetched.txt" -- "$tmp/work" $rounds
+like "$(cat "$tmp/fetched.txt")" "spin +.*/work\.c:4$" "a debuginfod server has them"
+like "$(cat "$tmp/err")" "^fetching the debuginfo of work from $url$" "which takes time, so it is told"
+like "$(cat "$tmp/err")" "^debuginfod: cannot .*127\.0\.0\.1:1" "and that a server did not answer"
+
+ok "raw samples go to the service" "$cairn" import --server "$url" "$tmp/raw.otlp"
+wait_for "the symbols to be indexed" sh -c "'$cairn' top --server '$url' --from now-1h | grep -q spin"
+like "$("$cairn" top --server "$url" --from now-1h)" "spin +.*/work\.c:4$" "which knows their names"
+stop_server
+record -- "$tmp/work" $rounds
+like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "what was fetched is kept"
+unlike "$(cat "$tmp/err")" "fetching the debuginfo of work" "and not fetched again"
+
+done_testing
