@@ -238,8 +238,11 @@ void process_table_end_drain(struct process_table *t)
                         t->items[kept++] = p;
         }
         t->count = kept;
-        if (forget_objects)
+        if (forget_objects) {
                 object_cache_forget(&t->objects);
+                if (t->unwinder)
+                        unwinder_forget_objects(t->unwinder);
+        }
 }
 
 /* ---- addresses ------------------------------------------------------------------- */

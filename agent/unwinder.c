@@ -11,23 +11,28 @@
 #include "agent/id_table.h"
 #include "agent/object_cache.h"
 #include "agent/unwind_result.h"
+#include "common/sha256.h"
 
-enum table_state { TABLE_UNKNOWN, TABLE_WAITING, TABLE_READY, TABLE_NONE };
+enum table_state { TABLE_UNKNOWN, TABLE_WAITING, TABLE_READY, TABLE_SAME, TABLE_NONE, TABLE_FREE };
 
 struct unwinder_table {
         enum table_state state;
         uint32_t users;    /* processes */
         uint64_t used_at;  /* the unwinder's clock */
         struct unwind_placed placed;
+        uint32_t same_as;  /* number of the table with this content, TABLE_SAME */
+        uint8_t content[SHA256_BYTES]; /* once it was built */
 };
 
 enum status unwinder_init(struct unwinder *u, const struct unwind_map_fds *fds, uint64_t row_bytes, struct error *err)
 {
         enum status st;
 
-        *u = (struct unwinder){ .by_identity = calloc(1, sizeof *u->by_identity) };
-        if (!u->by_identity)
+        *u = (struct unwinder){ .by_object = calloc(1, sizeof *u->by_object), .by_content = calloc(1, sizeof *u->by_content) };
+        if (!u->by_object || !u->by_content) {
+                unwinder_deinit(u);
                 return error_no_memory(err);
+        }
         st = unwind_maps_init(&u->maps, fds, row_bytes, err);
         if (!st)
                 st = unwind_rules_init(&u->rules, err);
@@ -48,9 +53,12 @@ void unwinder_deinit(struct unwinder *u)
                 free(u->tables[i].placed.pages);
         }
         free(u->tables);
-        if (u->by_identity)
-                id_table_deinit(u->by_identity);
-        free(u->by_identity);
+        if (u->by_object)
+                id_table_deinit(u->by_object);
+        if (u->by_content)
+                id_table_deinit(u->by_content);
+        free(u->by_object);
+        free(u->by_content);
         unwind_rules_deinit(&u->rules);
         unwind_maps_deinit(&u->maps);
         *u = (struct unwinder){ 0 };
@@ -66,12 +74,18 @@ static struct unwinder_table *table(struct unwinder *u, uint32_t number)
 /* The number of the object's table, made if need be; 0 without memory. */
 static uint32_t number_of(struct unwinder *u, const struct object *o)
 {
-        const void *identity = o->build_id.size ? (const void *)o->build_id.bytes : &o->serial;
-        size_t size = o->build_id.size ? o->build_id.size : sizeof o->serial;
         uint32_t number;
 
-        if (id_table_find(u->by_identity, identity, size, &number))
+        if (id_table_find(u->by_object, &o->serial, sizeof o->serial, &number))
                 return number;
+        for (; u->free_from < u->table_count; u->free_from++) {
+                if (u->tables[u->free_from].state != TABLE_FREE)
+                        continue;
+                if (!id_table_put(u->by_object, &o->serial, sizeof o->serial, (uint32_t)u->free_from + 1))
+                        return 0;
+                u->tables[u->free_from] = (struct unwinder_table){ 0 };
+                return (uint32_t)u->free_from + 1;
+        }
         if (u->table_count == u->table_capacity) {
                 size_t wanted = u->table_capacity ? 2 * u->table_capacity : 64;
                 struct unwinder_table *grown = reallocarray(u->tables, wanted, sizeof *grown);
@@ -83,10 +97,31 @@ static uint32_t number_of(struct unwinder *u, const struct object *o)
         }
         u->tables[u->table_count] = (struct unwinder_table){ 0 };
         number = (uint32_t)u->table_count + 1;
-        if (!id_table_put(u->by_identity, identity, size, number))
+        if (!id_table_put(u->by_object, &o->serial, sizeof o->serial, number))
                 return 0;
-        u->table_count++;
+        u->free_from = ++u->table_count;
         return number;
+}
+
+/* The number of the table that has the content. */
+static uint32_t resolve(const struct unwinder *u, uint32_t number)
+{
+        const struct unwinder_table *t = &u->tables[number - 1];
+
+        return t->state == TABLE_SAME ? t->same_as : number;
+}
+
+/* Rules have their numbers for good, so equal tables are equal bytes. False without memory. */
+static bool digest(const struct unwind_table *t, uint8_t ret[static SHA256_BYTES])
+{
+        _cleanup_sha256_ struct sha256 s = { 0 };
+
+        if (sha256_init(&s, NULL))
+                return false;
+        sha256_update(&s, t->pages, t->page_count * sizeof *t->pages);
+        sha256_update(&s, t->rows, t->row_count * sizeof *t->rows);
+        sha256_final(&s, ret);
+        return true;
 }
 
 /* Take the table that was not used for longest out of the kernel. Its rows; 0 when all are in use. */
@@ -107,6 +142,9 @@ static uint64_t evict_one(struct unwinder *u)
                 rows += oldest->placed.runs[i].count;
         unwind_maps_remove(&u->maps, (uint32_t)(oldest - u->tables) + 1, &oldest->placed);
         oldest->state = TABLE_UNKNOWN;
+        for (size_t i = 0; i < u->table_count; i++)
+                if (u->tables[i].state == TABLE_SAME && &u->tables[u->tables[i].same_as - 1] == oldest)
+                        u->tables[i].state = TABLE_UNKNOWN;
         u->stats.tables_ready--;
         u->stats.tables_evicted++;
         return rows;
@@ -115,8 +153,16 @@ static uint64_t evict_one(struct unwinder *u)
 static void place(struct unwinder *u, uint32_t number, const struct unwind_table *built)
 {
         struct unwinder_table *t = table(u, number);
+        bool digested = digest(built, t->content);
+        uint32_t same;
         struct error err;
 
+        if (digested && id_table_find(u->by_content, t->content, sizeof t->content, &same) && same != number &&
+            table(u, same)->state == TABLE_READY && memcmp(table(u, same)->content, t->content, sizeof t->content) == 0) {
+                t->state = TABLE_SAME;
+                t->same_as = same;
+                return;
+        }
         unwind_maps_rules(&u->maps, &u->rules);
         if (unwind_maps_add(&u->maps, number, built, &t->placed, &err)) {
                 /* What is evicted now is free at the next drain: this object is tried again when it is met then. */
@@ -128,6 +174,8 @@ static void place(struct unwinder *u, uint32_t number, const struct unwind_table
         }
         t->state = TABLE_READY;
         u->stats.tables_ready++;
+        if (digested)
+                (void)id_table_put(u->by_content, t->content, sizeof t->content, number); /* else it is not shared */
 }
 
 static void take(struct unwinder *u, const struct unwind_built *built)
@@ -205,6 +253,7 @@ static void fill(struct unwinder *u, int proc_fd, const struct proc_mapping *m, 
         want(u, proc_fd, m, number);
         if (table(u, number)->state == TABLE_WAITING)
                 p->waits = true;
+        number = resolve(u, number);
         if (table(u, number)->state != TABLE_READY)
                 return;
         ret->table = number;
@@ -245,6 +294,18 @@ void unwinder_forget(struct unwinder *u, const struct sample_process *id, struct
         unwind_maps_forget(&u->maps, id, &p->run);
         release(u, p);
         *p = (struct unwinder_process){ 0 };
+}
+
+void unwinder_forget_objects(struct unwinder *u)
+{
+        id_table_deinit(u->by_object);
+        for (size_t i = 0; i < u->table_count; i++) {
+                struct unwinder_table *t = &u->tables[i];
+
+                if (!t->users && t->state != TABLE_READY && t->state != TABLE_WAITING)
+                        t->state = TABLE_FREE;
+        }
+        u->free_from = 0;
 }
 
 static const struct unwind_mapping *find_mapping(const struct unwinder_process *p, uint64_t pc)

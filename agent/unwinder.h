@@ -7,8 +7,10 @@
  * Which unwind tables are in the kernel, and for which processes.
  *
  * An object's table is made when a process that has it is first met, and kept
- * once for all processes: files with one build-id have one table, wherever
- * they lie. The kernel is told of a process when all its tables are there;
+ * once for all processes. Files whose tables came out equal share one, wherever
+ * they lie: a container's copy of a library, say. A build-id counts for
+ * nothing here, as any file may claim any: sharing by it would let one program
+ * spoil the stacks of all that use the C library. The kernel is told of a process when all its tables are there;
  * until then its samples come late (agent/late.h). Tables that no process uses
  * make room for others when there is none left.
  *
@@ -36,7 +38,9 @@ struct unwinder {
         struct unwind_rules rules;
         struct unwinder_table *tables; /* owned; number n has place n - 1 */
         size_t table_count, table_capacity;
-        struct id_table *by_identity;  /* owned */
+        struct id_table *by_object;    /* owned; of objects' serials */
+        struct id_table *by_content;   /* owned; of digests of tables */
+        size_t free_from;              /* no table before it is free */
         uint32_t last_generation;
         uint64_t clock;                /* counts uses, for what was used last */
         uint64_t tables_waiting;
@@ -67,6 +71,9 @@ void unwinder_deinit(struct unwinder *u);
 void unwinder_process(struct unwinder *u, const struct sample_process *id, int proc_fd, const struct proc_maps *maps,
                       const struct object *const *objects, struct unwinder_process *p);
 void unwinder_forget(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p);
+
+/** Objects are forgotten, and their processes were before: serials mean nothing any more. Tables stay. */
+void unwinder_forget_objects(struct unwinder *u);
 
 /** The rule for a frame, to be followed; one with UNWIND_CFA_NONE when there is none, and why, as in the BPF program. */
 enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_process *p, const struct unwind_regs *regs,
