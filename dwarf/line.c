@@ -46,27 +46,32 @@ static inline void advance(const struct dwarf_line_header *h, struct machine *m,
         m->op_index %= h->max_operations;
 }
 
+/* The first row says whether the sequence is in code. @return whether it is */
+static bool begin_sequence(struct dwarf_lines *l, struct machine *m, const struct dwarf_row *row,
+                           const struct dwarf_regions *code)
+{
+        m->started = true;
+        m->first_row = l->row_count;
+        m->first_file = row->file;
+        m->first_line = row->line;
+        m->is_live = dwarf_regions_find(code, m->address) != NULL;
+        return m->is_live;
+}
+
 /* A row's end is set when the next one comes. */
 static inline void add_row(struct dwarf_lines *l, struct machine *m, const struct dwarf_regions *code)
 {
         struct dwarf_row row = { .start = m->address, .end = m->address };
-        struct dwarf_row *last;
 
         if (m->started && !m->is_live)
                 return;
         row.file = m->file < UINT32_MAX ? (uint32_t)m->file : UINT32_MAX;
         row.line = m->line <= INT32_MAX ? (uint32_t)m->line : 0;
-        if (!m->started) {
-                m->started = true;
-                m->first_row = l->row_count;
-                m->first_file = row.file;
-                m->first_line = row.line;
-                m->is_live = dwarf_regions_find(code, m->address) != NULL;
-                if (!m->is_live)
-                        return;
-        }
-        last = l->row_count > m->first_row ? &l->rows[l->row_count - 1] : NULL;
-        if (last) {
+        if (!m->started && !begin_sequence(l, m, &row, code))
+                return;
+        if (l->row_count > m->first_row) {
+                struct dwarf_row *last = &l->rows[l->row_count - 1];
+
                 if (row.start < last->end) /* where the newest row is, also when it went into the last one */
                         return;
                 if (row.start == last->start) {

@@ -53,22 +53,14 @@ static bool text_list_begin(struct dwarf_text_list *l, size_t count)
         return true;
 }
 
-static void empty_slots(struct dwarf_chains *c)
-{
-        if (++c->generation == 0) { /* slots of long ago would look new */
-                memset(c->slots, 0, c->slot_capacity * sizeof *c->slots);
-                c->generation = 1;
-        }
-}
-
 bool dwarf_chains_begin(struct dwarf_chains *c, const struct dwarf_code *code)
 {
         c->count = c->frame_count = 0;
         c->failed = false;
         buf_clear(&c->texts);
-        if (c->slots)
-                empty_slots(c);
         c->slot_count = c->slots ? FEW_SLOTS : 0;
+        if (c->slots)
+                memset(c->slots, 0, c->slot_count * sizeof *c->slots);
         return text_list_begin(&c->functions, code->name_count) &&
                text_list_begin(&c->files, code->lines.file_count);
 }
@@ -158,11 +150,13 @@ static uint32_t hash_of(struct dwarf_place p)
         return (uint32_t)(h >> 32);
 }
 
-static struct dwarf_chain_slot *slot_of(const struct dwarf_chains *c, struct dwarf_place p)
+/* The slot of a place, or the free one where it belongs. */
+static uint64_t *slot_of(const struct dwarf_chains *c, struct dwarf_place p, uint32_t hash)
 {
-        size_t at = hash_of(p) & (c->slot_count - 1);
+        size_t at = hash & (c->slot_count - 1);
 
-        while (c->slots[at].generation == c->generation && memcmp(&c->places[c->slots[at].chain], &p, sizeof p) != 0)
+        while (c->slots[at] && (c->slots[at] >> 32 != hash ||
+                                memcmp(&c->places[(uint32_t)c->slots[at] - 1], &p, sizeof p) != 0))
                 at = (at + 1) & (c->slot_count - 1);
         return &c->slots[at];
 }
@@ -174,19 +168,21 @@ static bool grow(struct dwarf_chains *c)
         if (c->count * 2 < c->slot_count)
                 return true;
         if (slot_count > c->slot_capacity) {
-                struct dwarf_chain_slot *slots = calloc(slot_count, sizeof *slots);
-
-                if (!slots)
-                        return false;
                 free(c->slots);
-                c->slots = slots;
+                c->slot_count = c->slot_capacity = 0;
+                c->slots = calloc(slot_count, sizeof *c->slots);
+                if (!c->slots)
+                        return false;
                 c->slot_capacity = slot_count;
-                c->generation = 0;
+        } else {
+                memset(c->slots, 0, slot_count * sizeof *c->slots);
         }
         c->slot_count = slot_count;
-        empty_slots(c);
-        for (uint32_t i = 0; i < c->count; i++)
-                *slot_of(c, c->places[i]) = (struct dwarf_chain_slot){ c->generation, i };
+        for (size_t i = 0; i < c->count; i++) {
+                uint32_t hash = hash_of(c->places[i]);
+
+                *slot_of(c, c->places[i], hash) = (uint64_t)hash << 32 | (i + 1);
+        }
         return true;
 }
 
@@ -212,20 +208,21 @@ static bool add_frames(struct dwarf_chains *c, const struct dwarf_code *code, st
 
 uint32_t dwarf_chains_number(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place place)
 {
-        struct dwarf_chain_slot *slot;
+        uint32_t hash = hash_of(place);
         size_t first = c->frame_count;
+        uint64_t *slot;
 
         if (!grow(c))
                 return UINT32_MAX;
-        slot = slot_of(c, place);
-        if (slot->generation == c->generation)
-                return slot->chain;
+        slot = slot_of(c, place, hash);
+        if (*slot)
+                return (uint32_t)*slot - 1;
         if (!array_reserve(&c->items, &c->capacity, c->count, sizeof *c->items) ||
             !array_reserve(&c->places, &c->place_capacity, c->count, sizeof *c->places) ||
-            !add_frames(c, code, place) || c->failed || c->frame_count > UINT32_MAX)
+            !add_frames(c, code, place) || c->failed || c->frame_count > UINT32_MAX || c->count >= UINT32_MAX - 1)
                 return UINT32_MAX;
         c->items[c->count] = (struct symbol_chain){ (uint32_t)first, (uint32_t)(c->frame_count - first) };
-        c->places[c->count] = place;
-        *slot = (struct dwarf_chain_slot){ c->generation, (uint32_t)c->count };
-        return (uint32_t)c->count++;
+        c->places[c->count++] = place;
+        *slot = (uint64_t)hash << 32 | c->count;
+        return (uint32_t)c->count - 1;
 }

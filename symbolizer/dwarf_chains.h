@@ -37,11 +37,6 @@ struct dwarf_place {
         uint32_t scope, file, line; /* DWARF_NO_SCOPE, DWARF_NO_FILE and 0 where unknown */
 };
 
-/** Finds the chain of a place; all are emptied by counting the generation up. */
-struct dwarf_chain_slot {
-        uint32_t generation, chain;
-};
-
 struct dwarf_chains {
         struct symbol_chain *items;        /* owned */
         struct dwarf_place *places;        /* owned; by chain */
@@ -50,9 +45,8 @@ struct dwarf_chains {
         size_t frame_count, frame_capacity;
         struct dwarf_text_list functions, files;
         struct buf texts, scratch;
-        struct dwarf_chain_slot *slots;    /* owned */
+        uint64_t *slots;                   /* owned; finds the chain of a place: hash, then number + 1; 0 is free */
         size_t slot_count, slot_capacity;  /* in use: so few that a small unit's are in the cache */
-        uint32_t generation;
         bool failed; /* without memory */
 };
 

@@ -151,16 +151,14 @@ static void sort_runs(struct symbol_table_builder *b)
 {
         size_t count = count_runs(b->ranges, b->range_count, NULL), done = 0;
         _cleanup_free_ struct run *runs = NULL;
-        struct symbol_range *sorted;
+        struct symbol_range *sorted = NULL;
+        size_t capacity = 0;
 
         if (count > b->range_count / FEW_IN_A_RUN)
                 return;
         runs = calloc(count, sizeof *runs);
-        sorted = reallocarray(NULL, b->range_count, sizeof *sorted);
-        if (!runs || !sorted) {
-                free(sorted);
+        if (!runs || !array_reserve_more(&sorted, &capacity, 0, b->range_count, sizeof *sorted))
                 return;
-        }
         count_runs(b->ranges, b->range_count, runs);
         sort_by_start(runs, count, sizeof *runs);
         for (size_t i = 0; i < count; i++) {
@@ -169,7 +167,7 @@ static void sort_runs(struct symbol_table_builder *b)
         }
         free(b->ranges);
         b->ranges = sorted;
-        b->range_capacity = b->range_count;
+        b->range_capacity = capacity;
 }
 
 void symbol_table_builder_settle(struct symbol_table_builder *b)
