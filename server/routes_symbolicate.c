@@ -6,6 +6,8 @@
 #include "server/server_internal.h"
 #include "server/symbolicate_answer.h"
 
+#define ALLOWED_HEADERS "Authorization, Content-Type, User-Agent" /* the Firefox Profiler says who it is */
+
 static struct metric looked_up = METRIC_COUNTER("cairn_symbolicate_frames_total",
                                                 "Frames asked for over Mozilla's symbolication API.", "");
 
@@ -33,7 +35,7 @@ static void preflight(struct http_request *req, void *context)
 {
         if (allow_origin(req, context)) {
                 http_set_header(req, "Access-Control-Allow-Methods", "POST, OPTIONS");
-                http_set_header(req, "Access-Control-Allow-Headers", "Authorization, Content-Type");
+                http_set_header(req, "Access-Control-Allow-Headers", ALLOWED_HEADERS);
                 http_set_header(req, "Access-Control-Max-Age", "86400");
         }
         http_respond(req, 204, NULL, "", 0);

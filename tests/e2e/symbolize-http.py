@@ -182,6 +182,33 @@ def check_symbolicate():
     assert checked > 0.97 * sum(bool(r["frames"]) for r in plain)
 
 
+def check_profiler():
+    """A request as the Firefox Profiler sends it, and the answer read as it reads it: a job a library, one stack each."""
+    addresses = python_addresses(300)
+    libs = [("python3.11", debug_id(python_id), [a - 0x400000 for a in addresses] + [2**32 - 1]),
+            ("[kernel.kallsyms]", "", [4096]), ("linux-vdso.so.1", "0" * 33, [16]), ("", debug_id(python_id), [])]
+    body = json.dumps({"jobs": [{"memoryMap": [[name, breakpad_id]], "stacks": [[[0, a] for a in asked]]}
+                                for name, breakpad_id, asked in libs]}, separators=(",", ":")).encode()
+    text, headers = post(url + "/symbolicate/v5", body, "text/plain;charset=UTF-8", Origin="https://profiler.example",
+                         **{"User-Agent": "FirefoxProfiler/1.0 (+https://profiler.example)"})
+    assert headers["Access-Control-Allow-Origin"] == "https://profiler.example"
+    results = json.loads(text)["results"]
+    assert [r["found_modules"] for r in results] == [{"%s/%s" % (name, breakpad_id): name in ("python3.11", "")}
+                                                     for name, breakpad_id, _ in libs]
+    known = {"module_offset": str, "module": str, "frame": int, "function": str, "function_offset": str, "file": str,
+             "line": int, "inlines": list}
+    named = 0
+    for result, (name, _, asked) in zip(results, libs):
+        assert len(result["stacks"]) == 1 and len(result["stacks"][0]) == len(asked)
+        for frame, address in zip(result["stacks"][0], asked):
+            assert all(isinstance(v, known[k]) for k, v in frame.items()), frame
+            assert frame["module"] == name and int(frame["module_offset"], 16) == address
+            assert ("function" in frame) == ("function_offset" in frame)
+            named += "function" in frame and int(frame["function_offset"][2:], 16) <= address
+    print("%d of %d frames have a function and where it starts" % (named, len(addresses)))
+    assert named > 0.9 * len(addresses)
+
+
 def memory_kb(pid, key):
     return next(int(l.split()[1]) for l in open("/proc/%s/status" % pid) if l.startswith(key))
 
@@ -229,5 +256,6 @@ if what == "answers":
     check_shapes()
     check_offsets()
     check_symbolicate()
+    check_profiler()
 else:
     check_large()

@@ -34,6 +34,7 @@ $python -c 'print("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[" + "\"0\",
 answers 413 'more than 4000000 addresses' "too many addresses" -H 'Content-Encoding: zstd' --data-binary @"$tmp/many.zst" "$url/api/v1/symbolize"
 request -i -X OPTIONS -H 'Origin: https://other.example' "$url/symbolicate/v5"
 like "$body" '^Access-Control-Allow-Origin: https://other.example' "an origin that is allowed may ask"
+like "$body" '^Access-Control-Allow-Headers: .*User-Agent' "  and say who asks, as the Firefox Profiler does"
 request -i -X OPTIONS -H 'Origin: https://evil.example' "$url/symbolicate/v5"
 unlike "$body" 'Access-Control-Allow-Origin' "another may not"
 request -i -H 'Origin: https://profiler.example' -d '{"jobs":[]}' "$url/symbolicate/v5"
