@@ -180,9 +180,9 @@ bool json_scan_int(struct json_scan *s, int64_t *ret)
         s->at += minus;
         if (!json_scan_uint(s, &v))
                 return false;
-        if (v > INT64_MAX)
+        if (v > (uint64_t)INT64_MAX + minus)
                 return json_scan_fail(s, begin, "a number below 2^63");
-        *ret = minus ? -(int64_t)v : (int64_t)v;
+        *ret = (int64_t)(minus ? 0 - v : v);
         return true;
 }
 

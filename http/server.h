@@ -60,8 +60,8 @@ struct http_route {
         http_handler *abandon;        /* streams only: handle will not be called; free what begin made */
         bool slow;                    /* handle may wait for long */
         bool writes;                  /* changes what others see: worth a line in an audit log */
-        const char *error_type;       /* errors of requests of this Content-Type are of it too, as put_error() writes them; */
-        void (*put_error)(struct buf *to, unsigned code, const char *text); /* NULL, and for others: JSON */
+        /* Write an error as requests of this Content-Type want it; the type that was written, or NULL: nothing was. */
+        const char *(*put_error)(struct buf *to, const char *type, unsigned code, const char *text);
 };
 
 /** Is value that media type, whatever its case and parameters? NULL is none. */

@@ -86,12 +86,11 @@ static const char *put_error(const struct http_request *req, unsigned code, cons
                              struct buf *to)
 {
         const struct http_route *r = req->route;
+        const char *type = r && r->put_error ? r->put_error(to, http_header(req, "Content-Type"), code, text) : NULL;
         struct json_out j;
 
-        if (r && r->put_error && http_is_type(http_header(req, "Content-Type"), r->error_type)) {
-                r->put_error(to, code, text);
-                return r->error_type;
-        }
+        if (type)
+                return type;
         json_out_init(&j, to);
         json_out_object(&j, NULL);
         json_out_str(&j, "error", text);

@@ -94,12 +94,24 @@ void wire_put_uint(struct buf *b, uint32_t number, uint64_t value)
                 wire_put_varint(b, number, value);
 }
 
-void wire_put_fixed64(struct buf *b, uint32_t number, uint64_t value)
+static void put_fixed64(struct buf *b, uint32_t number, uint64_t value)
 {
-        if (!value)
-                return;
         put_key(b, number, WIRE_FIXED64);
         buf_append_u64(b, value);
+}
+
+void wire_put_fixed64(struct buf *b, uint32_t number, uint64_t value)
+{
+        if (value)
+                put_fixed64(b, number, value);
+}
+
+void wire_put_double(struct buf *b, uint32_t number, double value)
+{
+        uint64_t bits;
+
+        memcpy(&bits, &value, sizeof bits);
+        put_fixed64(b, number, bits);
 }
 
 void wire_put_bytes(struct buf *b, uint32_t number, const void *data, size_t n)

@@ -46,6 +46,7 @@ bool wire_next_number(struct wire_field *f, enum wire_type element, uint64_t *re
 void wire_put_varint(struct buf *b, uint32_t number, uint64_t value);  /* also written when 0 */
 void wire_put_uint(struct buf *b, uint32_t number, uint64_t value);    /* left out when 0, as proto3 does */
 void wire_put_fixed64(struct buf *b, uint32_t number, uint64_t value); /* left out when 0 */
+void wire_put_double(struct buf *b, uint32_t number, double value);    /* also written when 0 */
 void wire_put_bytes(struct buf *b, uint32_t number, const void *data, size_t n);
 void wire_put_str(struct buf *b, uint32_t number, const char *s); /* left out when empty */
 

@@ -4,12 +4,14 @@
 
 #include "common/clock.h"
 #include "profile-formats/otlp.h"
+#include "profile-formats/otlp_json.h"
 #include "server/ingest.h"
 
 #define PROTOBUF "application/x-protobuf"
+#define JSON "application/json"
 
-/* Errors have the body that OTLP gives them, google.rpc.Status with a code of google.rpc.Code. */
-static void put_status(struct buf *to, unsigned code, const char *text)
+/* Errors have the body that OTLP gives them, google.rpc.Status with a code of google.rpc.Code, in the request's type. */
+static const char *put_status(struct buf *to, const char *type, unsigned code, const char *text)
 {
         enum { INVALID_ARGUMENT = 3, PERMISSION_DENIED = 7, RESOURCE_EXHAUSTED = 8, INTERNAL = 13, UNAVAILABLE = 14,
                UNAUTHENTICATED = 16 };
@@ -26,24 +28,37 @@ static void put_status(struct buf *to, unsigned code, const char *text)
         for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
                 if (codes[i].http == code)
                         rpc = codes[i].rpc;
-        otlp_put_status(to, rpc, text);
+        if (http_is_type(type, PROTOBUF)) {
+                otlp_put_status(to, rpc, text);
+                return PROTOBUF;
+        }
+        if (http_is_type(type, JSON)) {
+                otlp_json_put_status(to, rpc, text);
+                return JSON;
+        }
+        return NULL;
 }
 
-static void succeed(struct http_request *req, const struct profile *p)
+static void succeed(struct http_request *req, const struct profile *p, bool json)
 {
+        const char *reason = p->rejected_samples ? p->rejected_reason : NULL;
         char message[256];
         struct buf body;
 
         buf_init(&body, KiB(4));
-        snprintf(message, sizeof message, "%llu samples rejected: %s", (unsigned long long)p->rejected_samples,
-                 p->rejected_reason);
-        otlp_put_response(&body, p->rejected_samples, p->rejected_samples ? message : NULL);
-        http_respond_buf(req, 200, PROTOBUF, &body);
+        snprintf(message, sizeof message, "%llu samples rejected: %s", (unsigned long long)p->rejected_samples, p->rejected_reason);
+        if (json)
+                otlp_json_put_response(&body, p->rejected_samples, reason ? message : NULL);
+        else
+                otlp_put_response(&body, p->rejected_samples, reason ? message : NULL);
+        http_respond_buf(req, 200, json ? JSON : PROTOBUF, &body);
 }
 
 static void ingest(struct http_request *req, void *context)
 {
         struct server *s = context;
+        const char *type = http_header(req, "Content-Type");
+        bool json = http_is_type(type, JSON);
         struct profile p;
         struct hash128 id;
         struct error err;
@@ -51,16 +66,16 @@ static void ingest(struct http_request *req, void *context)
         size_t n;
         enum status st;
 
-        if (!http_is_type(http_header(req, "Content-Type"), PROTOBUF)) {
+        if (!json && !http_is_type(type, PROTOBUF)) {
                 ingest_count_failure(ST_UNSUPPORTED);
-                http_fail_code(req, 415, "unsupported", "Content-Type '%.60s' is not taken here; send OTLP as " PROTOBUF,
-                               http_header(req, "Content-Type") ? http_header(req, "Content-Type") : "(none)");
+                http_fail_code(req, 415, "unsupported", "Content-Type '%.60s' is not taken here; send OTLP as " PROTOBUF
+                               " or " JSON, type ? type : "(none)");
                 return;
         }
         body = http_body(req, &n);
         st = ingest_batch_id(req, &id, &err);
         if (!st)
-                st = otlp_decode(body, n, &p, &err);
+                st = json ? otlp_json_decode(body, n, &p, &err) : otlp_decode(body, n, &p, &err);
         if (st) {
                 ingest_fail(req, st, &err);
                 return;
@@ -70,14 +85,14 @@ static void ingest(struct http_request *req, void *context)
         if (st)
                 ingest_fail(req, st, &err);
         else
-                succeed(req, &p);
+                succeed(req, &p, json);
         profile_deinit(&p);
 }
 
 static const struct http_route routes[] = {
         { .method = "POST", .path = "/v1development/profiles", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES,
-          .handle = ingest, .error_type = PROTOBUF, .put_error = put_status },
+          .handle = ingest, .put_error = put_status },
         { .method = "POST", .path = "/v1/profiles", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES,
-          .handle = ingest, .error_type = PROTOBUF, .put_error = put_status },
+          .handle = ingest, .put_error = put_status },
 };
 const struct route_table ingest_routes = ROUTE_TABLE(routes);

@@ -4,7 +4,8 @@
 # Writes the OTLP, pprof and folded corpora anew: make-profiles.py tests/corpus. Needs the opentelemetry-proto
 # package (1.45 or later), whose messages are an independent writer of what we read. The go-*.pb.gz files come from
 # Go's runtime/pprof, perf_script/good/busy from perf script --show-mmap-events.
-import gzip, os, struct, sys
+import base64, gzip, json, os, struct, sys
+from google.protobuf import json_format
 from opentelemetry.proto.profiles.v1development import profiles_pb2 as p
 from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2 as svc
 from opentelemetry.proto.common.v1 import common_pb2 as c
@@ -63,6 +64,20 @@ put("otlp/good", "official-message", q.SerializeToString())
 body = q.SerializeToString(); dic = svc.ExportProfilesServiceRequest(); dic.dictionary.CopyFrom(q.dictionary); rest = svc.ExportProfilesServiceRequest(); rest.resource_profiles.extend(q.resource_profiles)
 put("otlp/good", "dictionary-first", dic.SerializeToString() + rest.SerializeToString())
 put("otlp/good", "empty", b"")
+# OTLP's JSON is protobuf's but for ids, which are hexadecimal, and enumerations, which are numbers.
+def as_json(q):
+    text = json_format.MessageToDict(q, use_integers_for_enums=True)
+    for link in text["dictionary"]["linkTable"]:
+        link.update({k: base64.b64decode(v).hex() for k, v in link.items()})
+    return json.dumps(text, indent=1).encode()
+put("otlp_json/good", "official-message.json", as_json(q))
+put("otlp_json/good", "null-and-unknown.json", b'{"resourceProfiles": null, "later": [{"a": [1, {}]}], "dictionary": {"stringTable": [""], "stackTable": [null, {}]}}')
+put("otlp_json/bad", "index-is-a-fraction.json", b'{"dictionary": {"stackTable": [{}, {"locationIndices": [1.5]}]}}')
+put("otlp_json/bad", "id-is-base64.json", b'{"dictionary": {"linkTable": [{}, {"traceId": "AAECAwQFBgcICQoLDA0ODw=="}]}}')
+put("otlp_json/bad", "time-past-64-bits.json", b'{"resourceProfiles": [{"scopeProfiles": [{"profiles": [{"timeUnixNano": "18446744073709551616"}]}]}]}')
+put("otlp_json/bad", "string-index-past-table.json", as_json(q).replace(b'"keyStrindex": 2', b'"keyStrindex": 2000', 1))
+put("otlp_json/bad", "deep.json", b'{"later": ' + b"[" * 100 + b"]" * 100 + b"}")
+put("otlp_json/bad", "cut-in-escape.json", b'{"dictionary": {"stringTable": ["", "\\ud83d\\u')
 def broken(name, f, kind="bad"):
     q = good(); f(q); put("otlp/" + kind, name, q.SerializeToString())
 P = lambda q: q.resource_profiles[0].scope_profiles[0].profiles[0]

@@ -41,6 +41,22 @@ send /v1/profiles good.otlp -H "Content-Type: $otlp" -H 'X-Cairn-Batch: 00010203
 is "$code $(metric cairn_ingest_samples_total)" "200 6" "the other path works as well"
 send_otlp empty.otlp
 is "$code" 200 "an empty request is a success"
+
+cat >"$tmp/p/good.json" <<EOF
+{"resourceProfiles": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "in-json"}}]},
+  "scopeProfiles": [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "timeUnixNano": "$(date +%s)000000000",
+    "samples": [{"stackIndex": 1, "values": ["3"]}, {"stackIndex": 1}]}]}]}],
+ "dictionary": {"stringTable": ["", "samples", "count", "leaf\u0041"], "functionTable": [{}, {"nameStrindex": 3}],
+  "locationTable": [{}, {"lines": [{"functionIndex": 1}]}], "stackTable": [{}, {"locationIndices": [1]}]}}
+EOF
+send /v1development/profiles good.json -H 'Content-Type: application/json'
+is "$code $(metric cairn_ingest_samples_total)" "200 7" "OTLP in JSON is taken"
+is "$body" '{"partialSuccess":{"rejectedProfiles":"1","errorMessage":"1 samples rejected: a sample has neither values nor timestamps"}}' \
+        "  and answered in JSON"
+answers 200 '"function": ?"leafA"' "  a query sees it at once" "$url/api/v1/query/top?type=process_cpu:samples:count::&from=now-1h&to=now"
+printf '{}' >"$tmp/p/empty.json"
+send /v1/profiles empty.json -H 'Content-Type: application/json'
+is "$code $body" "200 {}" "an empty request in JSON is a success"
 seen=$(metric cairn_ingest_samples_total)
 
 send_otlp good.otlp -H 'X-Cairn-Batch: xyz'
@@ -56,8 +72,11 @@ done
 send_otlp good.otlp -H 'Content-Encoding: br'
 refused 415 'Content-Encoding' "an unknown encoding"
 ok "  said as protobuf, to who speaks it" sh -c 'printf %s "$1" | od -An -tx1 | grep -q "^ 08 03 12"' - "$body"
-send /v1development/profiles good.otlp -H 'Content-Type: application/json'
-refused 415 'send OTLP as application/x-protobuf' "JSON"
+send /v1development/profiles good.otlp -H 'Content-Type: application/json; charset=utf-8'
+refused 400 '^{"code":3,"message":"the JSON is malformed at byte [01]: ' "protobuf that is said to be JSON, said as JSON"
+cp tests/corpus/otlp_json/bad/string-index-past-table.json "$tmp/p"
+send /v1development/profiles string-index-past-table.json -H 'Content-Type: application/json'
+refused 400 'string index 2000 is outside the table' "OTLP in JSON with an index out of range"
 send /v1development/profiles good.otlp -H 'Content-Type: text/plain'
 refused 415 'unsupported' "an unknown content type"
 send /v1development/profiles good.otlp -H 'Content-Type:'

@@ -4,7 +4,6 @@
 
 #include "common/limits.h"
 #include "profile-formats/wire.h"
-#include "server/symbolicate_request.h"
 #include "server/symbolize_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -42,27 +41,8 @@ static void check(const struct symbolize_request *r)
         symbolize_request_deinit(&again);
 }
 
-static void check_jobs(const struct symbolicate_request *r)
-{
-        size_t stack = 0, module = 0, frame = 0;
-
-        for (size_t i = 0; i < r->job_count; i++) {
-                if (r->jobs[i].stacks_end < stack || r->jobs[i].modules_end < module)
-                        abort();
-                for (; stack < r->jobs[i].stacks_end; stack++)
-                        for (; frame < r->stack_ends[stack]; frame++)
-                                if (r->frames[frame].module != UINT32_MAX && (r->frames[frame].module < module ||
-                                                                              r->frames[frame].module >= r->jobs[i].modules_end))
-                                        abort();
-                module = r->jobs[i].modules_end;
-        }
-        if (stack != r->stack_count || module != r->module_count || frame != r->frame_count)
-                abort();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct symbolicate_request jobs;
         struct symbolize_request r = { 0 };
 
         if (!symbolize_request_read_json(data, size, &r, NULL))
@@ -71,8 +51,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!symbolize_request_read_proto(data, size, &r, NULL))
                 check(&r);
         symbolize_request_deinit(&r);
-        if (!symbolicate_request_read(data, size, &jobs, NULL))
-                check_jobs(&jobs);
-        symbolicate_request_deinit(&jobs);
         return 0;
 }

@@ -7,6 +7,7 @@
 #include "common/limits.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/otlp.h"
+#include "profile-formats/otlp_json.h"
 #include "profile-formats/perf_script.h"
 #include "profile-formats/pprof.h"
 #include "tests/support/profile_text.h"
@@ -44,9 +45,9 @@ static unsigned decode_all(const char *dir, decode_fn *decode, bool good)
                 struct profile p;
                 enum status st;
 
+                buf_init(&b, MiB(64));
                 if (entry->d_name[0] == '.')
                         continue;
-                buf_init(&b, MiB(64));
                 ck_assert_int_eq(file_read(path, &b, NULL), ST_OK);
                 st = decode(b.data, b.size, &p, &err);
                 if (st == ST_OK)
@@ -62,11 +63,14 @@ START_TEST(good_files_decode_and_bad_ones_say_why_not)
 {
         ck_assert_uint_ge(decode_all("tests/corpus/otlp/good", otlp_decode, true), 6);
         ck_assert_uint_ge(decode_all("tests/corpus/otlp/bad", otlp_decode, false), 13);
+        ck_assert_uint_ge(decode_all("tests/corpus/otlp_json/good", otlp_json_decode, true), 2);
+        ck_assert_uint_ge(decode_all("tests/corpus/otlp_json/bad", otlp_json_decode, false), 6);
         ck_assert_uint_ge(decode_all("tests/corpus/pprof/good", decode_pprof, true), 3);
         ck_assert_uint_ge(decode_all("tests/corpus/pprof/bad", decode_pprof, false), 10);
         ck_assert_uint_ge(decode_all("tests/corpus/folded/good", decode_folded, true), 3);
         ck_assert_uint_ge(decode_all("tests/corpus/folded/bad", decode_folded, false), 2);
         ck_assert_uint_ge(decode_all("tests/corpus/perf_script/good", decode_perf, true), 1);
+        ck_assert_uint_ge(decode_all("tests/corpus/perf_script/bad", decode_perf, false), 1);
 }
 END_TEST
 
@@ -97,6 +101,7 @@ START_TEST(an_official_message_means_what_it_says)
 {
         _cleanup_free_ char *text = text_of("tests/corpus/otlp/good/official-message", otlp_decode);
         _cleanup_free_ char *other = text_of("tests/corpus/otlp/good/dictionary-first", otlp_decode);
+        _cleanup_free_ char *json = text_of("tests/corpus/otlp_json/good/official-message.json", otlp_json_decode);
         struct build_id go;
         char hex[BUILD_ID_HEX_MAX], want[4096];
 
@@ -117,6 +122,7 @@ START_TEST(an_official_message_means_what_it_says)
                  hex, hex);
         ck_assert_str_eq(text, want);
         ck_assert_str_eq(text, other);
+        ck_assert_str_eq(text, json);
 }
 END_TEST
 
