@@ -136,8 +136,10 @@ def path_spelling(c, i, ours, theirs):
 @add(PLACE_TESTS, "no unit directory", "ours",
      "a path that is not joined to the unit's directory. Holds when ours is that directory and the peer's path")
 def no_directory(c, i, ours, theirs):
+    tables = {s.table for s in c.sequences}
+    units = [c.unit(chain) for chain in c.scopes] or [u for u in c.dies.units.values() if u.lines in tables]
     return ours[1] == theirs[1] and bool(theirs[0]) and any(
-        same_place(ours[0], c.unit(chain).directory + "/" + theirs[0]) for chain in c.scopes)
+        same_place(ours[0], u.directory + "/" + theirs[0]) for u in units)
 
 
 @add(PLACE_TESTS, "file symbol", "both",
@@ -285,10 +287,10 @@ def lost(c, ours, theirs, linkage, their_linkage, origin=None):
 
 
 @add(CHAIN_TESTS, "DWARF not read", "ours",
-     "the symbol only, where rows cover the address (units that the peer cannot read, or finds only through "
+     "the symbol only, where rows or DIEs cover the address (units that the peer cannot read, or finds only through "
      ".debug_aranges). Holds when the peer has one frame, named as the outermost one or as a symbol there, without a line")
 def not_read(c, ours, theirs, linkage, their_linkage):
-    return bool(c.sequences) and len(theirs) == 1 and theirs[0][2] == 0 and bool(ours[0][1]) and \
+    return bool(c.sequences or c.scopes) and len(theirs) == 1 and theirs[0][2] == 0 and any(o[1] for o in ours) and \
         "/" not in theirs[0][1] and (theirs[0][0] == ours[-1][0] or bool(
             name_class(c, len(ours) - 1, ours[-1][0], linkage[-1], theirs[0][0], their_linkage[0])))
 
@@ -330,11 +332,13 @@ def is_innermost(c, theirs, their_linkage):
 
 
 def walked_calls(c):
-    """The outer frames to which a walk comes; none when the innermost call's function is in another unit."""
+    """The outer frames to which a walk comes; maybe none where the innermost call's function is in another unit."""
     for chain in c.scopes:
         first = walked(c, chain)
         for frames in c.chains_of(chain):
-            yield [] if first < len(chain) and chain[first].origin in ("unit", "alt") else frames[first + 1:]
+            yield frames[first + 1:]
+            if first < len(chain) and chain[first].origin in ("unit", "alt"):
+                yield []
     if not c.scopes:
         yield []
 

@@ -117,11 +117,14 @@ def names(block):
     return block.split("\n")[0::2]
 
 
-def their_linkage(facts, peer, differ):
-    """Undemangled names of the answers in which a name differs, where the file has mangled names at all."""
-    want = [a for a, (o, t) in differ.items() if names(o) != names(t)] if facts.is_mangled else []
+def names_differ(answers):
+    return names(answers[0]) != names(answers[1])
+
+
+def their_linkage(facts, peer, differ, want):
+    """Undemangled names of their answers, where the file has mangled names at all."""
+    want = want if facts.is_mangled else []
     found = {}
-    facts.demangled = {}
     for i in range(0, len(want), peers.BATCH):
         part = want[i:i + peers.BATCH]
         for a, block in zip(part, peer.ask(part, demangle=False)):
@@ -135,7 +138,8 @@ def their_linkage(facts, peer, differ):
 def compare(facts, peer, differ, linkage, program, debug):
     """Addresses of each class."""
     facts.peer = peer.name
-    mangled = their_linkage(facts, peer, differ)
+    facts.demangled = {}
+    mangled = their_linkage(facts, peer, differ, [a for a in differ if names_differ(differ[a])])
     found = collections.defaultdict(list)
 
     def frames_of(a):
@@ -147,6 +151,7 @@ def compare(facts, peer, differ, linkage, program, debug):
     left = found.pop(classes.UNEXPLAINED.key, [])
     if peer.name != peers.Elfutils.name:
         return found | ({classes.UNEXPLAINED.key: left} if left else {})
+    mangled |= their_linkage(facts, peer, differ, [a for a in left if a not in mangled])
     rows = {a: {r[-1].address for r in map(judge.Case(facts, a).rows, facts.lines.covering(a))} for a in left}
     dies = die_facts.Dies(program, debug, sorted(set().union(*rows.values())))
     for a in left:

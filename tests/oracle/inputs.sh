@@ -47,6 +47,11 @@ debian python3.11 python3.11-dbg /usr/bin/python3.11
 sample c++-gcc g++
 sample c++-clang clang++
 sample c++-gcc-dwarf4 g++ -gdwarf-4
+sample c++-gcc-dwarf2 g++ -gdwarf-2
+sample c++-gcc-dwarf3 g++ -gdwarf-3
+sample c++-gcc-dwarf64 g++ -gdwarf64
+sample c++-clang-dwarf4 clang++ -gdwarf-4
+sample c++-clang-dwarf64 clang++ -gdwarf64
 sample c++-gcc-lto g++ -flto
 sample c++-gcc-dropped g++ -ffunction-sections -Wl,--gc-sections
 sample c++-clang-folded clang++ -fuse-ld=lld -ffunction-sections -Wl,--gc-sections -Wl,--icf=all
@@ -86,12 +91,43 @@ split_dwarf() {
 split_dwarf dwp-gcc g++
 split_dwarf dwp-clang clang++
 
-# A pair whose common parts are in a third file.
-if wanted dwz && build dwz g++ -O2 -g -std=c++17 tests/oracle/sample.cc -o "$work/dwz-1" &&
-        build dwz g++ -O2 -g -std=c++17 -DOTHER tests/oracle/sample.cc -o "$work/dwz-2" &&
-        build dwz dwz -m "$work/dwz-common" "$work/dwz-1" "$work/dwz-2"; then
-        input dwz "sample.cc, g++ -O2 -g, one of a pair after dwz -m" "$work/dwz-1" "$work/dwz-1"
-fi
+# A pair whose common parts are in a third file. The peers don't know .debug_sup: they have the file as it was before.
+dwz_pair() {
+        wanted "$1" || return 0
+        name=$1 option=$2
+        shift 2
+        # shellcheck disable=SC2086  # no option is none
+        if build "$name" "$@" -O2 -g -std=c++17 tests/oracle/sample.cc -o "$work/$name-1" &&
+                build "$name" "$@" -O2 -g -std=c++17 -DOTHER tests/oracle/sample.cc -o "$work/$name-2" &&
+                cp "$work/$name-1" "$work/$name-whole" &&
+                build "$name" dwz $option -m "$work/$name-common" "$work/$name-1" "$work/$name-2"; then
+                text="sample.cc, $* -O2 -g, one of a pair after dwz -m${option:+ $option}"
+                if [ -n "$option" ]; then
+                        input "$name" "$text; the peers have it as it was before" "$work/$name-1" "$work/$name-whole"
+                else
+                        input "$name" "$text" "$work/$name-1" "$work/$name-1"
+                fi
+        fi
+}
+dwz_pair dwz "" g++
+dwz_pair dwz-clang "" clang++ -gdwarf-4
+dwz_pair dwz-sup --dwarf-5 g++
+
+# Other machines, of either byte order and size. Nothing is linked in, because their libraries are not here.
+machine() {
+        wanted "machine-$1" || return 0
+        if build "machine-$1" clang++ --target="$2" -O2 -g -ffreestanding -fno-exceptions -fno-rtti -nostdlib -fPIC -shared \
+                -fuse-ld=lld tests/oracle/freestanding.cc -o "$work/machine-$1"; then
+                input "machine-$1" "freestanding.cc, $(compiler_version clang++ --version), --target=$2 -O2 -g" \
+                        "$work/machine-$1" "$work/machine-$1" --peers llvm-symbolizer
+        fi
+}
+machine powerpc64 powerpc64-linux-gnu
+machine mips mips-linux-gnu
+machine i386 i386-linux-gnu
+machine arm arm-linux-gnueabihf
+machine aarch64 aarch64-linux-gnu
+machine riscv64 riscv64-linux-gnu
 
 # served NAME TEXT FILE DEBUGFILE: what a service answers from its index
 served() {
