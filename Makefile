@@ -145,6 +145,11 @@ $(O)/tests/oracle/die_facts: $(O)/tests/oracle/die_facts.o
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -ldw -lelf
 
+# What check-kernels asks a kernel.
+$(O)/tests/kernels/bpf_facts: $(O)/tests/kernels/bpf_facts.o
+	$(if $(Q),@echo "  LINK   $@")
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -lbpf
+
 # A target under libFuzzer; scripts/fuzz.sh passes the compiler and flags.
 $(O)/fuzzer/%: $(O)/tests/fuzz/fuzz_%.o $(ALL_LIBS)
 	@mkdir -p $(@D)

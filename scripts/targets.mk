@@ -28,6 +28,12 @@ check-oracle: ## compare our answers with the peers' and class the differences (
 	$(Q)CAIRN_BUILD=$(abspath $(O)) INPUT='$(INPUT)' FAST='$(FAST)' DOC='$(DOC)' tests/oracle/run $(FILES)
 	$(Q)[ -n '$(INPUT)' ] || CAIRN_BUILD=$(abspath $(O)) tests/oracle/against-libdw $(FILES)
 
+KERNELS ?=
+KVM ?=
+check-kernels: ## boot Debian's kernels in qemu, load the BPF program and profile there (KERNELS="a package", FILES="a vmlinuz", KVM=1)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/kernels/bpf_facts
+	$(Q)CAIRN_BUILD=$(abspath $(O)) KERNELS='$(KERNELS)' KVM='$(KVM)' tests/kernels/run $(FILES)
+
 FUZZ_SECONDS ?= 60
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60) under libFuzzer (FUZZ=name for one)
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ)
@@ -62,4 +68,4 @@ clean: ## remove build/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: run deps bench bench-built check-oracle fuzz format lint install uninstall clean help
+.PHONY: run deps bench bench-built check-oracle check-kernels fuzz format lint install uninstall clean help
