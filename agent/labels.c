@@ -25,6 +25,7 @@ static const char *const KEYS[LABEL_KEY_COUNT] = {
         [LABEL_SLICE] = "systemd.slice",
         [LABEL_CGROUP] = "process.linux.cgroup",
         [LABEL_PID] = "process.pid",
+        [LABEL_STACK_END] = "cairn.stack.end",
 };
 
 /* ---- which ------------------------------------------------------------------------ */
@@ -61,9 +62,10 @@ enum status labels_check(const struct label_choice *o, struct error *err)
 static void choose(struct labels *l, const struct label_choice *o)
 {
         for (size_t key = 0; key < LABEL_KEY_COUNT; key++) {
-                bool kept = o->keep.count ? any_matches(&o->keep, KEYS[key]) : key != LABEL_PID;
+                bool asked = (key == LABEL_PID && o->with_pid) || (key == LABEL_STACK_END && o->with_stack_end);
+                bool kept = o->keep.count ? any_matches(&o->keep, KEYS[key]) : key != LABEL_PID && key != LABEL_STACK_END;
 
-                l->taken[key] = (kept || (key == LABEL_PID && o->with_pid)) && !any_matches(&o->drop, KEYS[key]);
+                l->taken[key] = (kept || asked) && !any_matches(&o->drop, KEYS[key]);
         }
 }
 
@@ -139,7 +141,7 @@ static void put(struct label_list *list, const char *key, size_t key_size, const
 }
 
 void labels_collect(const struct labels *l, const struct process *process, const struct sample_key *key,
-                    struct label_list *ret)
+                    const char *stack_end, struct label_list *ret)
 {
         const char *const values[LABEL_KEY_COUNT] = {
                 [LABEL_HOST_NAME] = l->host_name,
@@ -156,6 +158,7 @@ void labels_collect(const struct labels *l, const struct process *process, const
                 [LABEL_SLICE] = process->cgroup.slice,
                 [LABEL_CGROUP] = process->cgroup.path,
                 [LABEL_PID] = ret->pid,
+                [LABEL_STACK_END] = stack_end,
         };
 
         ret->count = 0;

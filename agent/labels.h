@@ -37,6 +37,7 @@ enum label_key {
         LABEL_SLICE,
         LABEL_CGROUP,
         LABEL_PID,
+        LABEL_STACK_END,
         LABEL_KEY_COUNT,
 };
 
@@ -52,14 +53,14 @@ struct labels {
 
 struct label_choice { /* borrowed */
         struct option_list keep, drop; /* patterns of keys */
-        bool with_pid;
+        bool with_pid, with_stack_end;
         const char *service_name;
         struct option_list own;
 };
 
 /**
  * Read the host's labels and choose the keys: those that a keep pattern
- * matches, or all but process.pid without one; less those that a drop pattern
+ * matches, or all but process.pid and cairn.stack.end without one; less those that a drop pattern
  * matches. The user's own labels always stay.
  * @param o  its lists are used as long as ret is.
  * @return ST_USAGE when a keep or drop pattern matches no key, ST_OS.
@@ -82,8 +83,11 @@ struct label_list {
         char process_name[SAMPLE_COMM_SIZE], thread_name[SAMPLE_COMM_SIZE + 1], pid[16];
 };
 
-/** The labels of a sample of that process; values are borrowed from it, from l and from ret itself. */
+/**
+ * The labels of a sample of that process; values are borrowed from it, from l and from ret itself.
+ * @param stack_end how its user stack ends (agent/sample_end.h), "" when it has none.
+ */
 void labels_collect(const struct labels *l, const struct process *process, const struct sample_key *key,
-                    struct label_list *ret);
+                    const char *stack_end, struct label_list *ret);
 
 #endif

@@ -178,6 +178,8 @@ int main(int argc, char **argv)
                 OPTION_STRING("service-name", 0, "NAME", &c.run.labels.service_name,
                               "label service.name, default: the executable's name"),
                 OPTION_FLAG("pid-label", 0, &c.run.labels.with_pid, "put the label process.pid on every sample"),
+                OPTION_FLAG("stack-end-label", 0, &c.run.labels.with_stack_end,
+                            "put the label cairn.stack.end on every sample"),
                 OPTION_STRING("output", 'o', "FILE", &c.run.output,
                               "write one OTLP request of the whole run to FILE, send nothing"),
                 OPTION_FLAG("once", 0, &c.once, "one interval only; --output implies it"),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/id_table.h"
+#include "agent/sample_end.h"
 #include "common/limits.h"
 #include "profile-formats/return_address.h"
 
@@ -214,13 +215,13 @@ static enum status stack(struct build *b, const struct sample_batch *batch, cons
 /* ---- labels ----------------------------------------------------------------------------- */
 
 static enum status labels(struct build *b, const struct sample_key *key, const struct process *process,
-                          uint32_t *first_ret, uint32_t *count_ret)
+                          const char *stack_end, uint32_t *first_ret, uint32_t *count_ret)
 {
         struct profile_label set[LIMIT_LABELS_PER_SAMPLE];
         struct label_list list;
         enum status st = ST_OK;
 
-        labels_collect(b->c->labels, process, key, &list);
+        labels_collect(b->c->labels, process, key, stack_end, &list);
         for (size_t i = 0; i < list.count && !st; i++) {
                 st = profile_add_string(b->p, list.items[i].key, list.items[i].key_size, &set[i].key, b->err);
                 if (!st)
@@ -269,7 +270,8 @@ static enum status sample(struct build *b, const struct sample_batch *batch, con
         }
         st = stack(b, batch, &s->key, process, &out.stack);
         if (!st)
-                st = labels(b, &s->key, process, &out.first_label, &out.label_count);
+                st = labels(b, &s->key, process, s->key.user_stack ? sample_end_name(half(batch, s->key.user_stack).end) : "",
+                            &out.first_label, &out.label_count);
         return st ? st : add(b, &out);
 }
 

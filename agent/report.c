@@ -3,12 +3,15 @@
 
 #include <inttypes.h>
 
+#include "agent/sample_end.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"
 
-#define USER_STACK_END(name) METRIC_COUNTER("cairn_agent_user_stacks_ended_total", "Samples by where their user stack ends.", "end=\"" name "\"")
+#define USER_STACK_END(number, name)                                                                              \
+        [STAT_ENDS + number] = METRIC_COUNTER("cairn_agent_user_stacks_ended_total",                              \
+                                              "Samples by where their user stack ends.", "end=\"" name "\""),
 
 static struct metric sampler[SAMPLER_STAT_COUNT] = {
         [STAT_SAMPLES] = METRIC_COUNTER("cairn_agent_samples_total", "Samples counted.", ""),
@@ -27,18 +30,7 @@ static struct metric sampler[SAMPLER_STAT_COUNT] = {
                                           "Samples of processes not known in time, and no room for their stack.", ""),
         [STAT_NOTICES_LOST] = METRIC_COUNTER("cairn_agent_process_notices_lost_total",
                                              "New processes that were not told of in time.", ""),
-        [STAT_ENDS + SAMPLE_END_COMPLETE] = USER_STACK_END("complete"),
-        [STAT_ENDS + SAMPLE_END_UNKNOWN] = USER_STACK_END("unknown"),
-        [STAT_ENDS + SAMPLE_END_TOO_DEEP] = USER_STACK_END("too_deep"),
-        [STAT_ENDS + SAMPLE_END_NEW_PROCESS] = USER_STACK_END("new_process"),
-        [STAT_ENDS + SAMPLE_END_NO_MAPPING] = USER_STACK_END("no_mapping"),
-        [STAT_ENDS + SAMPLE_END_NO_TABLE] = USER_STACK_END("no_table"),
-        [STAT_ENDS + SAMPLE_END_NO_RULE] = USER_STACK_END("no_rule"),
-        [STAT_ENDS + SAMPLE_END_UNKNOWN_RULE] = USER_STACK_END("unknown_rule"),
-        [STAT_ENDS + SAMPLE_END_NO_MEMORY_AT] = USER_STACK_END("unreadable_stack"),
-        [STAT_ENDS + SAMPLE_END_NO_REGISTER] = USER_STACK_END("unknown_register"),
-        [STAT_ENDS + SAMPLE_END_NO_PROGRESS] = USER_STACK_END("no_progress"),
-        [STAT_ENDS + SAMPLE_END_OTHER_WIDTH] = USER_STACK_END("32_bit"),
+        SAMPLE_ENDS(USER_STACK_END)
         [SAMPLER_STAT_LOST_RING] =
                 METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"ring_full\""),
         [SAMPLER_STAT_REFUSED] = METRIC_COUNTER("cairn_agent_processes_refused_total",

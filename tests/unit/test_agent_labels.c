@@ -244,7 +244,7 @@ static const char *labels_of(const struct label_choice *o)
         snprintf(l.host_id, sizeof l.host_id, "m");
         snprintf(l.os_version, sizeof l.os_version, "6.1");
         l.host_arch = "amd64";
-        labels_collect(&l, &p, &key, &got);
+        labels_collect(&l, &p, &key, "complete", &got);
         text[0] = 0;
         for (size_t i = 0; i < got.count; i++)
                 at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s=%s", i ? " " : "", (int)got.items[i].key_size,
@@ -253,7 +253,7 @@ static const char *labels_of(const struct label_choice *o)
         return text;
 }
 
-START_TEST(all_labels_but_the_pid_are_sent)
+START_TEST(all_labels_but_those_to_ask_for_are_sent)
 {
         ck_assert_str_eq(labels_of(&(struct label_choice){ 0 }),
                          "host.name=h host.id=m host.arch=amd64 os.version=6.1 process.executable.name=postgres "
@@ -273,6 +273,8 @@ START_TEST(keys_are_kept_and_dropped_by_pattern)
                          "host.name=h thread.name=exactly16letters");
         ck_assert_str_eq(labels_of(&(struct label_choice){ .keep = LIST("host.name"), .with_pid = true }),
                          "host.name=h process.pid=4711");
+        ck_assert_str_eq(labels_of(&(struct label_choice){ .keep = LIST("host.name"), .with_stack_end = true }),
+                         "host.name=h cairn.stack.end=complete");
         ck_assert_str_eq(labels_of(&(struct label_choice){ .drop = LIST("*") }), "");
 }
 END_TEST
@@ -298,5 +300,5 @@ END_TEST
 
 TEST_SUITE("agent_labels", cgroups_of_every_runtime_are_told, every_cut_of_a_text_is_harmless,
            names_that_find_no_room_are_left_out, nobody_is_left_out_without_patterns, processes_are_left_out_by_name,
-           processes_are_left_out_by_cgroup, all_labels_but_the_pid_are_sent, keys_are_kept_and_dropped_by_pattern,
+           processes_are_left_out_by_cgroup, all_labels_but_those_to_ask_for_are_sent, keys_are_kept_and_dropped_by_pattern,
            the_users_own_labels_stay_and_win, a_pattern_that_matches_no_key_is_refused)
