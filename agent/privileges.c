@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 
-static const cap_value_t ALWAYS_KEPT[] = { CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH, CAP_SYSLOG };
-#define ALWAYS_KEPT_COUNT (sizeof ALWAYS_KEPT / sizeof *ALWAYS_KEPT)
+static const cap_value_t KEPT[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH, CAP_SYSLOG };
 
 bool privileges_have(cap_value_t cap)
 {
@@ -20,10 +18,9 @@ bool privileges_have(cap_value_t cap)
         return value == CAP_SET;
 }
 
-enum status privileges_drop(cap_value_t sampling, char *kept_ret, size_t size, struct error *err)
+enum status privileges_drop(bool with_bpf, char *kept_ret, size_t size, struct error *err)
 {
         cap_t own = cap_get_proc(), less = cap_init();
-        cap_value_t kept[1 + ALWAYS_KEPT_COUNT] = { sampling };
         enum status st = ST_OK;
         size_t at = 0;
 
@@ -31,19 +28,18 @@ enum status privileges_drop(cap_value_t sampling, char *kept_ret, size_t size, s
                 st = error_os(err, errno, "cannot read the capabilities");
                 goto out;
         }
-        memcpy(kept + 1, ALWAYS_KEPT, sizeof ALWAYS_KEPT);
         kept_ret[0] = 0;
-        for (size_t i = 0; i < sizeof kept / sizeof *kept && !st; i++) {
+        for (size_t i = with_bpf ? 0 : 1; i < sizeof KEPT / sizeof *KEPT && !st; i++) {
                 cap_flag_value_t has = CAP_CLEAR;
                 char *name;
                 int n;
 
-                if (cap_get_flag(own, kept[i], CAP_PERMITTED, &has) < 0 || has != CAP_SET)
+                if (cap_get_flag(own, KEPT[i], CAP_PERMITTED, &has) < 0 || has != CAP_SET)
                         continue;
-                if (cap_set_flag(less, CAP_PERMITTED, 1, &kept[i], CAP_SET) < 0 ||
-                    cap_set_flag(less, CAP_EFFECTIVE, 1, &kept[i], CAP_SET) < 0)
+                if (cap_set_flag(less, CAP_PERMITTED, 1, &KEPT[i], CAP_SET) < 0 ||
+                    cap_set_flag(less, CAP_EFFECTIVE, 1, &KEPT[i], CAP_SET) < 0)
                         st = error_os(err, errno, "cannot choose the capabilities");
-                name = cap_to_name(kept[i]);
+                name = cap_to_name(KEPT[i]);
                 n = snprintf(kept_ret + at, size - at, "%s%s", at ? " " : "", name ? name : "?");
                 cap_free(name);
                 at += n > 0 && (size_t)n < size - at ? (size_t)n : 0;
@@ -55,5 +51,16 @@ enum status privileges_drop(cap_value_t sampling, char *kept_ret, size_t size, s
 out:
         cap_free(own);
         cap_free(less);
+        return st;
+}
+
+enum status privileges_drop_all(struct error *err)
+{
+        cap_t none = cap_init();
+        enum status st = ST_OK;
+
+        if (!none || cap_set_proc(none) < 0)
+                st = error_os(err, errno, "cannot give up capabilities");
+        cap_free(none);
         return st;
 }

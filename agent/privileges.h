@@ -6,12 +6,12 @@
  * @file
  * The agent's capabilities: what set-up needs, and what is kept afterwards.
  *
- * Kept are: CAP_BPF (drain the maps) or, when perf events sample, CAP_PERFMON
- * (open those of new processes); CAP_SYS_PTRACE (mappings of others),
+ * Kept are: CAP_PERFMON (events of new CPUs or, without BPF, of new processes)
+ * and with BPF CAP_BPF (drain the maps); CAP_SYS_PTRACE (mappings of others),
  * CAP_CHECKPOINT_RESTORE (/proc/PID/map_files), CAP_DAC_READ_SEARCH (files of
  * others, for their build-id), CAP_SYSLOG (kernel symbols after a module was
  * loaded). All others are given up for good, also across exec.
- * Threads: call before the first thread is started.
+ * Threads: call before the first thread is started; rights are each thread's own.
  * Source: capabilities(7).
  */
 #include <stdbool.h>
@@ -25,9 +25,12 @@ bool privileges_have(cap_value_t cap);
 
 /**
  * Give up what is not needed after set-up.
- * @param sampling  CAP_BPF or CAP_PERFMON, kept too.
+ * @param with_bpf  keep CAP_BPF too.
  * @param kept_ret  names of what is kept, "cap_bpf cap_syslog ...".
  */
-enum status privileges_drop(cap_value_t sampling, char *kept_ret, size_t size, struct error *err) MUST_CHECK;
+enum status privileges_drop(bool with_bpf, char *kept_ret, size_t size, struct error *err) MUST_CHECK;
+
+/** Give up all of them, in a process that reads a stranger's file. */
+enum status privileges_drop_all(struct error *err) MUST_CHECK;
 
 #endif

@@ -91,8 +91,7 @@ static enum status set_up(struct run *r, struct error *err)
         if (!st && r->o->output)
                 st = open_target(r, err);
         if (!st)
-                st = privileges_drop(sampler_kind(r->recorder.sampler) == SAMPLER_BPF ? CAP_BPF : CAP_PERFMON, kept,
-                                     sizeof kept, err);
+                st = privileges_drop(sampler_kind(r->recorder.sampler) == SAMPLER_BPF, kept, sizeof kept, err);
         if (!st && !r->o->output) /* its thread starts without the rights too */
                 st = open_target(r, err);
         if (!st && r->o->metrics_listen)

@@ -3,14 +3,13 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/bpf_drain.h"
+#include "agent/cpu_clocks.h"
 #include "agent/unwind_maps.h"
 #include "bpf/sample.skel.h"
 #include "common/limits.h"
@@ -18,9 +17,9 @@
 struct bpf_sampler {
         struct sampler base;
         struct sample_bpf *bpf;
-        struct bpf_link **links; /* one for each possible CPU, NULL when offline */
+        struct cpu_clocks clocks;
         struct bpf_link *forks;  /* NULL unless children are followed */
-        int cpu_count, attached;
+        int cpu_count;           /* possible ones */
         int counts_fd[2], chunks_fd[2];
         struct ring_buffer *notices;
         struct unwind_map_fds unwind;
@@ -131,33 +130,6 @@ static enum status load(struct bpf_sampler *s, const struct sampler_options *o, 
         return st;
 }
 
-static enum status attach_cpu(struct bpf_sampler *s, int cpu, uint64_t frequency_hz, struct error *err)
-{
-        struct perf_event_attr attr = {
-                .type = PERF_TYPE_SOFTWARE,
-                .size = sizeof attr,
-                .config = PERF_COUNT_SW_CPU_CLOCK,
-                .sample_period = 1000000000 / frequency_hz,
-        };
-        int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-        struct bpf_link *link;
-
-        if (fd < 0 && (errno == ENODEV || errno == ENXIO))
-                return ST_OK; /* offline */
-        if (fd < 0)
-                return error_os(err, errno, "cannot open the clock event of CPU %d", cpu);
-        link = bpf_program__attach_perf_event(s->bpf->progs.sample_cpu, fd);
-        if (!link) {
-                int e = errno;
-
-                close(fd);
-                return error_os(err, e, "cannot attach the BPF program to CPU %d", cpu);
-        }
-        s->links[cpu] = link;
-        s->attached++;
-        return ST_OK;
-}
-
 static enum status attach_forks(struct bpf_sampler *s, struct error *err)
 {
         s->forks = bpf_program__attach(s->bpf->progs.follow_fork);
@@ -171,9 +143,6 @@ static enum status start(struct bpf_sampler *s, const struct sampler_options *o,
         s->cpu_count = libbpf_num_possible_cpus();
         if (s->cpu_count <= 0)
                 return error_os(err, -s->cpu_count, "cannot count the CPUs");
-        s->links = calloc((size_t)s->cpu_count, sizeof *s->links);
-        if (!s->links)
-                return error_no_memory(err);
         st = load(s, o, err);
         if (st)
                 return st;
@@ -184,10 +153,9 @@ static enum status start(struct bpf_sampler *s, const struct sampler_options *o,
                 return error_os(err, errno, "cannot open the BPF ring buffer of late samples");
         if (o->tgid_count && o->children)
                 st = attach_forks(s, err);
-        for (int cpu = 0; cpu < s->cpu_count && !st; cpu++)
-                st = attach_cpu(s, cpu, o->frequency_hz, err);
-        if (!st && !s->attached)
-                st = error_set(err, ST_OS, "no CPU has a clock event");
+        if (!st)
+                st = cpu_clocks_start(&s->clocks, s->bpf->progs.sample_cpu, s->cpu_count, 1000000000 / o->frequency_hz, err);
+        s->base.cpu_count = s->clocks.running;
         return st;
 }
 
@@ -195,10 +163,7 @@ static void stop(struct sampler *base)
 {
         struct bpf_sampler *s = (struct bpf_sampler *)base;
 
-        for (int cpu = 0; s->links && cpu < s->cpu_count; cpu++) {
-                bpf_link__destroy(s->links[cpu]);
-                s->links[cpu] = NULL;
-        }
+        cpu_clocks_deinit(&s->clocks);
         bpf_link__destroy(s->forks);
         s->forks = NULL;
 }
@@ -208,7 +173,6 @@ static void destroy(struct sampler *base)
         struct bpf_sampler *s = (struct bpf_sampler *)base;
 
         stop(base);
-        free(s->links);
         ring_buffer__free(s->notices);
         for (int i = 0; i < 2; i++) {
                 if (s->counts_fd[i] >= 0)
@@ -257,6 +221,9 @@ static enum status drain(struct sampler *base, struct sample_batch *ret, struct 
         if (st)
                 return st;
         ring_buffer__consume(s->notices); /* late samples of this half */
+        cpu_clocks_follow(&s->clocks);
+        if (s->clocks.items)
+                s->base.cpu_count = s->clocks.running;
         b.half = full;
         *ret = b;
         b = (struct sample_batch){ 0 };
@@ -312,7 +279,6 @@ enum status sampler_create_bpf(const struct sampler_options *o, struct sampler *
                 destroy(&s->base);
                 return st;
         }
-        s->base.cpu_count = (unsigned)s->attached;
         s->unwind = (struct unwind_map_fds){
                 .row_segments = bpf_map__fd(s->bpf->maps.row_segments),
                 .pages = bpf_map__fd(s->bpf->maps.pages),

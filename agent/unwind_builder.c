@@ -152,13 +152,6 @@ enum status unwind_builder_create(struct unwind_builder **ret, struct error *err
                 unwind_builder_destroy(b);
                 return error_os(err, e, "cannot make an event descriptor");
         }
-        e = pthread_create(&b->thread, NULL, thread_main, b);
-        if (e) {
-                unwind_builder_destroy(b);
-                return error_os(err, e, "cannot start the thread that makes unwind tables");
-        }
-        pthread_setname_np(b->thread, "unwind-tables");
-        b->started = true;
         *ret = b;
         return ST_OK;
 }
@@ -188,12 +181,22 @@ void unwind_builder_destroy(struct unwind_builder *b)
         free(b);
 }
 
+/* Not before it is needed: the agent has given up its rights then, which is done for each thread by itself. */
+static bool start(struct unwind_builder *b)
+{
+        if (!b->started && pthread_create(&b->thread, NULL, thread_main, b) == 0) {
+                pthread_setname_np(b->thread, "unwind-tables");
+                b->started = true;
+        }
+        return b->started;
+}
+
 bool unwind_builder_put(struct unwind_builder *b, uint32_t ticket, int fd)
 {
         bool added;
 
         pthread_mutex_lock(&b->lock);
-        added = add(&b->wanted, (struct job){ .ticket = ticket, .in = fd, .out = -1 });
+        added = start(b) && add(&b->wanted, (struct job){ .ticket = ticket, .in = fd, .out = -1 });
         pthread_cond_signal(&b->changed);
         pthread_mutex_unlock(&b->lock);
         if (!added)

@@ -25,7 +25,7 @@ enum status unwind_builder_create(struct unwind_builder **ret, struct error *err
 /** Waits for the worker that runs. NULL is fine. */
 void unwind_builder_destroy(struct unwind_builder *b);
 
-/** Ask for the table of a file. @param fd taken, also on failure. False without memory. */
+/** Ask for the table of a file. The first one starts the thread. @param fd taken, also on failure. False without memory. */
 bool unwind_builder_put(struct unwind_builder *b, uint32_t ticket, int fd);
 
 /** A descriptor that is readable when there is something to take. */

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include "agent/privileges.h"
 #include "agent/unwind_result.h"
 #include "sandbox/worker.h"
 
@@ -29,7 +30,10 @@ static enum status build_one(int in, int out, struct error *err)
 int worker_unwind(void)
 {
         struct error err;
-        enum status st = worker_confine(WORKER_NEEDS_NOTHING, &err);
+        enum status st = privileges_drop_all(&err);
+
+        if (!st)
+                st = worker_confine(WORKER_NEEDS_NOTHING, &err);
 
         for (int i = 0; !st && i < WORKER_UNWIND_FILES; i++) {
                 int in = FIRST_FD + 2 * i;

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# The rights that the agent keeps while it runs: of each of its threads, and none in what it starts.
+. tests/e2e/lib.sh
+agent=$CAIRN_BUILD/cairn-agent
+for tool in cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
+[ "$(id -u)" -eq 0 ] || skip_all "not root"
+
+cat >"$tmp/burn.c" <<'EOC'
+#include <unistd.h>
+volatile unsigned long sink;
+int main(void) { alarm(60); for (;;) sink++; }
+EOC
+cc -O1 -o "$tmp/burn" "$tmp/burn.c"
+"$tmp/burn" & background_pids=$!
+# mask BIT...: as in /proc/PID/status
+mask() { m=0; for bit in "$@"; do m=$((m | 1 << bit)); done; printf '%016x\n' $m; }
+statuses() { cat "/proc/$pid"/task/*/status; }
+has_thread() { grep -qs "^unwind-tables" "/proc/$pid"/task/*/comm; }
+all_are() { statuses | awk -v key="$1:" '$1 == key { print $2 }' | sort -u; }
+
+"$agent" --sampler bpf --duration 60 --output "$tmp/otlp" 2>"$tmp/log" & pid=$!
+background_pids="$background_pids $pid"
+wait_for "the agent" grep -q sampling "$tmp/log"
+wait_for "the thread that makes unwind tables" has_thread
+# CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE
+kept=$(mask 2 19 34 38 39 40)
+is "$(all_are CapEff)" "$kept" "every thread has what is kept and no more"
+is "$(all_are CapPrm)" "$kept" "and may have no more"
+is "$(all_are CapInh)" "$(mask)" "nothing is handed on"
+is "$(all_are CapAmb)" "$(mask)" "in no way"
+is "$(all_are NoNewPrivs)" 1 "and nothing comes back by starting a program"
+like "$(cat "$tmp/log")" 'keeps cap_bpf cap_perfmon cap_sys_ptrace cap_checkpoint_restore cap_dac_read_search cap_syslog' \
+        "the log says what is kept"
+done_testing
