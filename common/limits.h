@@ -33,6 +33,7 @@
 #define LIMIT_SYMBOLS 16000000                 /* entries of one symbol table */
 #define LIMIT_PARTIAL_BYTES GiB(16)            /* of uploads that are not complete, all together */
 #define LIMIT_PARTIAL_S 86400                  /* for which one is kept while nobody adds to it */
+#define LIMIT_UNPACKED_BYTES GiB(256)          /* ELF files out of archives, in one run of the uploader */
 #define LIMIT_WANT_FILES 10000                 /* files in one "do you want these" */
 #define LIMIT_PATH_BYTES 4096
 #define LIMIT_NAME_BYTES KiB(64)               /* one linkage name or file path in an index */

@@ -8,6 +8,7 @@
 #include <sys/statfs.h>
 
 #include "elf-image/elf_image.h"
+#include "uploader/unpack.h"
 
 static bool is_pseudo_filesystem(const char *path)
 {
@@ -45,8 +46,10 @@ static enum status look_at(const char *path, bool named, const struct find_files
         }
         if (S_ISREG(info.st_mode) && elf_magic_at_fd(fd))
                 return cb->file(context, path, err);
+        if (S_ISREG(info.st_mode) && (named || unpack_is_package(path)) && unpack_is_archive(fd))
+                return cb->archive(context, path, err);
         if (named) {
-                error_set(&why, ST_BAD_DATA, "'%s' is not an ELF file", path);
+                error_set(&why, ST_BAD_DATA, "'%s' is neither an ELF file nor an archive", path);
                 cb->problem(context, path, &why);
         }
         return ST_OK;

@@ -17,7 +17,9 @@
 struct find_files_callbacks {
         /** A regular file that begins with the ELF magic. A failure ends the walk with it. */
         enum status (*file)(void *context, const char *path, struct error *err);
-        /** Something that cannot be read, or a named file that is not ELF; the walk goes on. */
+        /** A regular file that may be an archive, named or with the name of a package. */
+        enum status (*archive)(void *context, const char *path, struct error *err);
+        /** Something that cannot be read, or a named file that is neither; the walk goes on. */
         void (*problem)(void *context, const char *path, const struct error *why);
 };
 

@@ -3,6 +3,7 @@
  * cairn-upload: hand debuginfo to a Cairn service.
  */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/limits.h"
@@ -11,6 +12,7 @@
 #include "uploader/find_files.h"
 #include "uploader/report.h"
 #include "uploader/send_all.h"
+#include "uploader/unpack.h"
 #include "uploader/upload_list.h"
 #include "uploader/want.h"
 
@@ -21,13 +23,17 @@ static const struct usage usage = {
         .synopsis = "cairn-upload [--server URL] [OPTION]... PATH...",
         .about = "Find ELF files with a build-id under each PATH, ask the service which debuginfo it\n"
                  "wants, and send only that. Code and data are left out of what is sent; names, lines,\n"
-                 "inlined calls and unwind tables stay. Directories are walked. A second run over the\n"
-                 "same files sends nothing.",
+                 "inlined calls and unwind tables stay. Directories are walked, and packages in them\n"
+                 "(.deb, .rpm) unpacked, as are archives that are named (tar, zip, cpio, packed in any\n"
+                 "way). - is standard input: a file or an archive. A second run over the same files\n"
+                 "sends nothing.",
         .examples = "  cairn-upload build/\n"
                     "      send what the service lacks of everything under build/, from before strip\n"
                     "  cairn-upload --server https://cairn.example --token-file ~/.cairn-token build/bin/server\n"
                     "  cairn-upload /usr/lib/debug\n"
                     "      everything that Debian's -dbgsym and -dbg packages installed\n"
+                    "  cairn-upload dist/*.deb app.tar.zst\n"
+                    "      what packages and archives hold\n"
                     "  cairn-upload --dry-run --json build/ | jq -r '.files[] | select(.state == \"would_send\") | "
                     ".path'\n",
 };
@@ -41,6 +47,7 @@ struct command_options {
 
 struct finding {
         struct upload_list list;
+        struct unpacked unpacked;
         struct report report;
         uint64_t elf_files;
 };
@@ -87,13 +94,46 @@ static enum status on_file(void *context, const char *path, struct error *err)
         return ST_OK;
 }
 
+static enum status on_unpacked(void *context, const char *path, struct error *err)
+{
+        struct finding *f = context;
+
+        f->list.hidden = f->unpacked.root;
+        return on_file(f, path, err);
+}
+
+/* A damaged archive costs its own rest. */
+static enum status on_archive(void *context, const char *path, struct error *err)
+{
+        struct finding *f = context;
+        struct error why;
+        enum status st = unpack_archive(&f->unpacked, path, on_unpacked, f, &why);
+
+        if (st == ST_NO_MEMORY || st == ST_BUSY || st == ST_OS || st == ST_TOO_BIG) {
+                *err = why;
+                return st;
+        }
+        if (st)
+                report_problem(&f->report, &why);
+        return ST_OK;
+}
+
+static enum status find_stdin(struct finding *f, const struct find_files_callbacks *callbacks, struct error *err)
+{
+        _cleanup_free_ char *path = NULL;
+        enum status st = unpack_stdin(&f->unpacked, &path, err);
+
+        f->list.hidden = f->unpacked.root;
+        return st ? st : find_files(path, callbacks, f, err);
+}
+
 static enum status find_all(struct finding *f, char **paths, int count, struct error *err)
 {
-        static const struct find_files_callbacks callbacks = { .file = on_file, .problem = on_problem };
+        static const struct find_files_callbacks callbacks = { .file = on_file, .archive = on_archive, .problem = on_problem };
         enum status st = ST_OK;
 
         for (int i = 0; i < count && !st; i++)
-                st = find_files(paths[i], &callbacks, f, err);
+                st = strcmp(paths[i], "-") == 0 ? find_stdin(f, &callbacks, err) : find_files(paths[i], &callbacks, f, err);
         if (st)
                 return st;
         upload_list_settle(&f->list);
@@ -124,7 +164,8 @@ static enum status run(const struct command_options *o, struct finding *f, char 
 
         if (st)
                 return st;
-        http.token = token;
+        http.token = token ? token : getenv("CAIRN_TOKEN");
+        f->unpacked.stop = &stop;
         f->list.executables = o->executables;
         st = find_all(f, paths, count, err);
         if (!st && !o->how.force && f->list.count)
@@ -147,7 +188,7 @@ static enum status parse(struct command_options *o, int *argc, char ***argv, str
 {
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 0, "URL", &o->server, "the service (default " DEFAULT_SERVER ")"),
-                OPTION_STRING("token-file", 0, "FILE", &o->token_file, "file with a token of scope upload"),
+                OPTION_STRING("token-file", 0, "FILE", &o->token_file, "file with a token of scope upload; else CAIRN_TOKEN has it"),
                 OPTION_FLAG("executables", 0, &o->executables,
                             "send whole executables too, for gdb and debuginfod clients"),
                 OPTION_FLAG("dry-run", 'n', &o->dry_run, "ask the service, send nothing"),
@@ -192,5 +233,6 @@ int main(int argc, char **argv)
         else
                 st = f.report.first_failure;
         upload_list_deinit(&f.list);
+        unpacked_deinit(&f.unpacked);
         return exit_code_of(st);
 }

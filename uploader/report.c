@@ -209,7 +209,7 @@ static void write_item(struct json_out *j, const struct upload_item *item, bool 
         char hex[BUILD_ID_HEX_MAX];
 
         json_out_object(j, NULL);
-        json_out_str(j, "path", item->path);
+        json_out_str(j, "path", item->shown);
         json_out_str(j, "build_id", build_id_hex(&item->build_id, hex));
         json_out_str(j, "kind", upload_kind_name(item->kind));
         json_out_str(j, "quality", symbol_quality_name(item->quality));

@@ -21,6 +21,13 @@ void upload_list_deinit(struct upload_list *list)
         *list = (struct upload_list){ 0 };
 }
 
+static const char *shown(const struct upload_list *list, const char *path)
+{
+        size_t n = list->hidden ? strlen(list->hidden) : 0;
+
+        return n && strncmp(path, list->hidden, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+}
+
 static enum status append(struct upload_list *list, const struct elf_image *img, const char *path,
                           enum upload_kind kind, struct error *err)
 {
@@ -47,6 +54,7 @@ static enum status append(struct upload_list *list, const struct elf_image *img,
         };
         if (!item->path)
                 return error_no_memory(err);
+        item->shown = shown(list, item->path);
         list->count++;
         return ST_OK;
 }

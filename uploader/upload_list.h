@@ -26,6 +26,7 @@ enum upload_state {
 
 struct upload_item {
         char *path;
+        const char *shown;   /* the path for people, borrowed from path: that of a file out of an archive begins with its name */
         struct build_id build_id;
         enum upload_kind kind;
         enum symbol_quality quality;
@@ -47,6 +48,7 @@ struct upload_list {
         struct upload_item *items;
         size_t count, capacity;
         struct upload_skips skips;
+        const char *hidden;              /* folder that no shown path names; borrowed, may be NULL */
         bool executables; /* whole executables are wanted too */
 };
 

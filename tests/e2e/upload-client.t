@@ -84,7 +84,7 @@ like "$errors" "'$tmp/cut': cut off: .* past the file's" "  named with the place
 like "$out" '^1 sent' "  and the good one beside it is sent"
 up "$tmp/build/text"
 is "$code" 2 "a named file that is not ELF is bad input"
-like "$errors" "'$tmp/build/text' is not an ELF file" "  and named"
+like "$errors" "'$tmp/build/text' is neither an ELF file nor an archive" "  and named"
 up "$tmp/absent"
 is "$code" 1 "a path that is not there fails"
 mkdir "$tmp/empty"
@@ -123,6 +123,10 @@ like "$errors" 'HTTP 401' "  and cairn-upload says so"
 up --token-file "$tmp/wrong" "$tmp/good"
 is "$code" 64 "a token without the scope is refused"
 like "$errors" 'HTTP 403' "  and cairn-upload says so"
+CAIRN_TOKEN=writer-token; export CAIRN_TOKEN
+up --dry-run "$tmp/good"
+is "$code" 0 "a token of the environment is sent"
+unset CAIRN_TOKEN
 up --token-file "$tmp/tokens" "$tmp/good"
 like "$out" '^1 sent' "with the token it works"
 done_testing
