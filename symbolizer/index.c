@@ -11,6 +11,7 @@
 #include "symbolizer/index_blocks.h"
 #include "symbolizer/index_internal.h"
 #include "symbolizer/lookup_cache.h"
+#include "symbolizer/text_page_cache.h"
 
 #define MAP_BYTES ((size_t)1 << 40)
 #define MAP_BYTES_LEAST ((size_t)1 << 30)
@@ -60,9 +61,7 @@ static int open_databases(struct symbol_index *index, MDB_txn *txn, bool create)
         if (!rc)
                 rc = mdb_dbi_open(txn, "garbage", flags, &index->garbage);
         if (!rc)
-                rc = strings_open(&index->functions, txn, "function", create);
-        if (!rc)
-                rc = strings_open(&index->files, txn, "file", create);
+                rc = strings_open(&index->texts, txn, create);
         return rc;
 }
 
@@ -116,10 +115,10 @@ static int index_start_over(struct symbol_index *index, MDB_txn *txn)
 {
         MDB_val key = { 11, (void *)"next_object" }, value = { 0, NULL };
         const MDB_dbi all[] = { index->meta, index->objects, index->maps, index->blocks, index->block_ids,
-                                index->block_users, index->garbage, index->functions.ids, index->functions.pages,
-                                index->files.ids, index->files.pages };
+                                index->block_users, index->garbage, index->texts.ids, index->texts.pages };
+        static const char *const gone[] = { "ranges", "function_ids", "function_pages", "file_ids", "file_pages" };
         uint32_t format, next = 0;
-        MDB_dbi ranges;
+        MDB_dbi old;
         int rc = get_format(index, txn, &format);
 
         if (rc || format >= INDEX_FORMAT)
@@ -128,8 +127,9 @@ static int index_start_over(struct symbol_index *index, MDB_txn *txn)
                 memcpy(&next, value.mv_data, sizeof next);
         for (size_t i = 0; i < sizeof all / sizeof *all && !rc; i++)
                 rc = mdb_drop(txn, all[i], 0);
-        if (!rc && mdb_dbi_open(txn, "ranges", 0, &ranges) == 0)
-                rc = mdb_drop(txn, ranges, 1);
+        for (size_t i = 0; i < sizeof gone / sizeof *gone && !rc; i++)
+                if (mdb_dbi_open(txn, gone[i], 0, &old) == 0)
+                        rc = mdb_drop(txn, old, 1);
         value = (MDB_val){ sizeof next, &next };
         return rc || !next ? rc : mdb_put(txn, index->meta, &key, &value, 0);
 }
@@ -257,7 +257,8 @@ static enum status open_index(const char *dir, bool read_only, bool start_over, 
         pthread_mutex_init(&index->write_lock, NULL);
         index->dir = strdup(dir);
         index->names = name_cache_create();
-        if (!index->dir || !index->names)
+        index->texts.cache = text_page_cache_create();
+        if (!index->dir || !index->names || !index->texts.cache)
                 st = error_no_memory(err);
         else
                 st = read_only ? open_for_reading(index, err) : open_for_writing(index, err);
@@ -287,6 +288,7 @@ void symbol_index_close(struct symbol_index *index)
                 mdb_env_close(index->env);
         cleanup_close(&index->lock_fd);
         name_cache_destroy(index->names);
+        text_page_cache_destroy(index->texts.cache);
         anchor_filter_destroy(index->anchors);
         pthread_mutex_destroy(&index->write_lock);
         free(index->dir);

@@ -15,12 +15,12 @@
 #include "symbolizer/lookup.h"
 #include "symbolizer/strings.h"
 
-#define INDEX_FORMAT 2
+#define INDEX_FORMAT 3
 
 struct symbol_index {
         MDB_env *env;
         MDB_dbi meta, objects, maps, blocks, block_ids, block_users, garbage;
-        struct strings functions, files;
+        struct strings texts;       /* names of functions and paths of files */
         struct name_cache *names;
         struct anchor_filter *anchors; /* of the writer; NULL until it is needed */
         bool read_only;

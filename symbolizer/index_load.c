@@ -18,14 +18,13 @@
 #include "symbolizer/index_blocks.h"
 #include "symbolizer/index_map.h"
 #include "symbolizer/index_object.h"
+#include "symbolizer/index_texts.h"
 
 struct load {
         const struct symbol_table *table;
         struct index_write w;
         struct index_object old, now;
-        bool *frame_used;     /* by a range */
-        uint32_t *functions;  /* number of each function of the table; 0 when no range needs it */
-        uint32_t *files;      /* number of each frame's file */
+        struct index_texts texts;
         struct block_builder *builder;
         struct buf block;
         struct map_builder map;
@@ -35,103 +34,6 @@ struct load {
         struct symbol_frame found[BLOCK_RECORDS_MAX + 1 + BLOCK_CHAIN];
         struct block_rows rows;
 };
-
-/* A table may hold functions, frames and chains that no range refers to: they are left out. */
-static enum status mark_used(struct load *l, struct error *err)
-{
-        const struct symbol_table *t = l->table;
-
-        l->frame_used = calloc((size_t)t->frame_count + 1, sizeof *l->frame_used);
-        if (!l->frame_used)
-                return error_no_memory(err);
-        for (uint32_t i = 0; i < t->range_count; i++) {
-                const struct symbol_chain *chain = &t->chains[t->ranges[i].chain];
-
-                memset(l->frame_used + chain->first_frame, true, chain->frame_count);
-        }
-        return ST_OK;
-}
-
-static struct strings_item function_item(const struct symbol_table *t, const struct symbol_function *f)
-{
-        const char *text = t->strings + (f->linkage_name ? f->linkage_name : f->name);
-
-        return (struct strings_item){ .text = text, .size = (uint32_t)strnlen(text, LIMIT_NAME_BYTES) };
-}
-
-/* The number of every function in use; an unnamed one has 0. */
-static enum status intern_functions(struct load *l, struct error *err)
-{
-        const struct symbol_table *t = l->table;
-        _cleanup_free_ struct strings_item *items = calloc((size_t)t->function_count + 1, sizeof *items);
-        enum status st;
-
-        l->functions = calloc((size_t)t->function_count + 1, sizeof *l->functions);
-        if (!items || !l->functions)
-                return error_no_memory(err);
-        for (uint32_t i = 0; i < t->function_count; i++)
-                items[i].text = "";
-        for (uint32_t i = 0; i < t->frame_count; i++) {
-                uint32_t function = t->frames[i].function;
-
-                if (l->frame_used[i] && function != SYMBOL_NO_FUNCTION && !items[function].size)
-                        items[function] = function_item(t, &t->functions[function]);
-        }
-        st = strings_intern(&l->w.index->functions, &l->w, items, t->function_count, err);
-        for (uint32_t i = 0; i < t->function_count && !st; i++) {
-                l->functions[i] = items[i].number;
-                l->now.function_count += items[i].number != 0;
-        }
-        return st;
-}
-
-static int compare_u32(const void *a, const void *b)
-{
-        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-        return (x > y) - (x < y);
-}
-
-/* Frames name their file by string offset: number the distinct offsets. */
-static enum status intern_files(struct load *l, struct error *err)
-{
-        const struct symbol_table *t = l->table;
-        _cleanup_free_ uint32_t *offsets = calloc((size_t)t->frame_count + 1, sizeof *offsets);
-        _cleanup_free_ struct strings_item *items = NULL;
-        size_t count = 0;
-        enum status st;
-
-        l->files = calloc((size_t)t->frame_count + 1, sizeof *l->files);
-        if (!offsets || !l->files)
-                return error_no_memory(err);
-        for (uint32_t i = 0; i < t->frame_count; i++)
-                offsets[i] = l->frame_used[i] ? t->frames[i].file : 0;
-        qsort(offsets, t->frame_count, sizeof *offsets, compare_u32);
-        for (uint32_t i = 0; i < t->frame_count; i++)
-                if (i == 0 || offsets[i] != offsets[count - 1])
-                        offsets[count++] = offsets[i];
-        items = calloc(count + 1, sizeof *items);
-        if (!items)
-                return error_no_memory(err);
-        for (size_t i = 0; i < count; i++) {
-                items[i].text = t->strings + offsets[i];
-                items[i].size = (uint32_t)strnlen(items[i].text, LIMIT_NAME_BYTES);
-        }
-        st = strings_intern(&l->w.index->files, &l->w, items, count, err);
-        if (st)
-                return st;
-        for (uint32_t i = 0; i < t->frame_count; i++) {
-                const uint32_t *at;
-
-                if (!l->frame_used[i])
-                        continue;
-                at = bsearch(&t->frames[i].file, offsets, count, sizeof *offsets, compare_u32);
-                l->files[i] = items[at - offsets].number;
-        }
-        for (size_t i = 0; i < count; i++)
-                l->now.file_count += items[i].number != 0;
-        return ST_OK;
-}
 
 static enum status write_map(struct load *l, struct error *err)
 {
@@ -191,8 +93,8 @@ static uint32_t range_frames(struct load *l, const struct symbol_range *range)
         for (uint32_t i = 0; i < count; i++) {
                 const struct symbol_table_frame *f = &t->frames[chain->first_frame + i];
 
-                l->frames[i].function = f->function == SYMBOL_NO_FUNCTION ? 0 : l->functions[f->function];
-                l->frames[i].file = l->files[chain->first_frame + i];
+                l->frames[i].function = f->function == SYMBOL_NO_FUNCTION ? 0 : l->texts.functions[f->function];
+                l->frames[i].file = l->texts.files[chain->first_frame + i];
                 l->frames[i].line = f->line;
         }
         return count;
@@ -330,21 +232,19 @@ static enum status load_new(struct load *l, struct error *err)
         uint64_t blocks = index_blocks_bytes(index, l->w.txn), texts;
         enum status st;
 
-        texts = strings_bytes(&index->functions, l->w.txn) + strings_bytes(&index->files, l->w.txn);
+        texts = strings_bytes(&index->texts, l->w.txn);
         st = take_number(l, err);
         if (!st)
-                st = mark_used(l, err);
-        if (!st)
-                st = intern_functions(l, err);
-        if (!st)
-                st = intern_files(l, err);
+                st = index_texts_number(&l->w, l->table, &l->texts, err);
         if (!st)
                 st = block_builder_create(index->block_bytes, &l->builder, err);
         if (!st)
                 st = write_ranges(l, err);
         if (st)
                 return st;
-        texts = strings_bytes(&index->functions, l->w.txn) + strings_bytes(&index->files, l->w.txn) - texts;
+        texts = strings_bytes(&index->texts, l->w.txn) - texts;
+        l->now.function_count = l->texts.function_count;
+        l->now.file_count = l->texts.file_count;
         l->now.string_bytes = l->old.string_bytes + texts;
         l->now.block_bytes = index_blocks_bytes(index, l->w.txn) - blocks;
         return switch_over(l, err);
@@ -423,9 +323,7 @@ enum status symbol_index_load(struct symbol_index *index, const struct symbol_ta
         pthread_mutex_unlock(&index->write_lock);
         block_builder_destroy(l->builder);
         buf_deinit(&l->block);
-        free(l->frame_used);
-        free(l->functions);
-        free(l->files);
+        index_texts_deinit(&l->texts);
         free(l);
         return st;
 }

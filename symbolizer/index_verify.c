@@ -9,6 +9,7 @@
 #include "symbolizer/block_bits.h"
 #include "symbolizer/index_map.h"
 #include "symbolizer/index_object.h"
+#include "symbolizer/text_page.h"
 
 /* ---- one object */
 
@@ -90,7 +91,7 @@ struct verify {
         size_t block_count, block_capacity;
         uint32_t *objects;      /* numbers in use or garbage */
         size_t object_count, object_capacity;
-        uint32_t last_function, last_file;
+        uint32_t last_text;
         struct block_rows *rows;
 };
 
@@ -166,7 +167,7 @@ static uint32_t number_of(const MDB_val *key)
 static void check_numbers(struct verify *c, uint32_t block)
 {
         for (uint32_t i = 1; i <= c->rows->scope_count; i++)
-                if (c->rows->scopes[i].function > c->last_function || c->rows->scopes[i].file > c->last_file) {
+                if (c->rows->scopes[i].function > c->last_text || c->rows->scopes[i].file > c->last_text) {
                         problem(c, "block %u names a function or file that the index does not have", block);
                         return;
                 }
@@ -305,36 +306,41 @@ static void check_blocks(struct verify *c)
         }
 }
 
-/* The last text of a page: all of the page is read for it. */
-static enum status check_strings(struct verify *c, const struct strings *s, struct error *err)
+/* Each page of texts, and that every text is found. */
+static enum status check_strings(struct verify *c, struct error *err)
 {
-        _cleanup_buf_ struct buf text = { 0 };
+        const struct strings *s = &c->index->texts;
+        struct text_unpacker *unpacker;
         MDB_val key, value;
         MDB_cursor *cursor;
-        int rc = mdb_cursor_open(c->txn, s->pages, &cursor);
+        enum status st = text_unpacker_create(&unpacker, err);
+        int rc;
 
-        if (rc)
+        if (st)
+                return st;
+        rc = mdb_cursor_open(c->txn, s->pages, &cursor);
+        if (rc) {
+                text_unpacker_destroy(unpacker);
                 return index_error(err, c->index, rc, "cannot read the index");
-        buf_init(&text, MiB(1));
+        }
         for (rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); rc == 0;
              rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
                 struct error e;
 
                 c->v->string_pages++;
-                if (strings_get(s, c->txn, number_of(&key), &text, &e))
+                if (strings_verify_page(s, c->txn, unpacker, &key, &value, &e))
                         problem(c, "%s", e.text);
         }
         mdb_cursor_close(cursor);
+        text_unpacker_destroy(unpacker);
         return rc == MDB_NOTFOUND ? ST_OK : index_error(err, c->index, rc, "cannot read the index");
 }
 
 static enum status verify(struct verify *c, struct error *err)
 {
         struct symbol_index *index = c->index;
-        enum status st = strings_last(&index->functions, c->txn, &c->last_function, err);
+        enum status st = strings_last(&index->texts, c->txn, &c->last_text, err);
 
-        if (!st)
-                st = strings_last(&index->files, c->txn, &c->last_file, err);
         if (!st)
                 st = each(c, index->blocks, visit_block, err);
         if (!st)
@@ -353,8 +359,7 @@ static enum status verify(struct verify *c, struct error *err)
         if (st)
                 return st;
         check_blocks(c);
-        st = check_strings(c, &index->functions, err);
-        return st ? st : check_strings(c, &index->files, err);
+        return check_strings(c, err);
 }
 
 enum status symbol_index_verify(struct symbol_index *index, struct index_verify *v, struct error *err)

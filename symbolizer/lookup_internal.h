@@ -15,7 +15,6 @@ struct text_entry {
 };
 
 struct text_table {
-        const struct strings *strings;
         struct text_entry **pages;
         uint32_t page_count;
         uint32_t last;        /* greatest number of the dictionary; UINT32_MAX not asked yet */
@@ -75,6 +74,7 @@ struct symbol_view {
         struct arena arena;
         struct buf scratch;
         struct text_table functions, files;
+        struct text_unpacker *unpacker; /* made when first needed */
 };
 
 /* One thread's part of a batch: all of it, or a slice of its keys. */

@@ -6,6 +6,7 @@
 #include "symbolizer/index_object.h"
 #include "symbolizer/lookup_cache.h"
 #include "symbolizer/lookup_internal.h"
+#include "symbolizer/text_page.h"
 
 #define TEXTS_PER_PAGE 512
 
@@ -24,8 +25,7 @@ enum status symbol_view_begin(struct symbol_index *index, struct symbol_view **r
         }
         arena_init(&view->arena, LIMIT_VIEW_TEXT_BYTES);
         buf_init(&view->scratch, LIMIT_NAME_BYTES + LIMIT_DEMANGLED_BYTES);
-        view->functions = (struct text_table){ .strings = &index->functions, .last = UINT32_MAX };
-        view->files = (struct text_table){ .strings = &index->files, .last = UINT32_MAX };
+        view->functions.last = view->files.last = UINT32_MAX;
         rc = mdb_txn_begin(index->env, NULL, MDB_RDONLY, &view->txn);
         if (!rc)
                 rc = mdb_cursor_open(view->txn, index->maps, &view->maps);
@@ -53,6 +53,7 @@ void symbol_view_end(struct symbol_view *view)
         free(view->rows);
         free(view->tiles);
         free(view->verified);
+        text_unpacker_destroy(view->unpacker);
         free(view->functions.pages);
         free(view->files.pages);
         buf_deinit(&view->scratch);
@@ -74,7 +75,7 @@ static enum status text_get(struct symbol_view *view, struct text_table *t, uint
         enum status st;
 
         if (t->last == UINT32_MAX) {
-                st = strings_last(t->strings, view->txn, &t->last, err);
+                st = strings_last(&view->index->texts, view->txn, &t->last, err);
                 if (st)
                         return st;
         }
@@ -92,7 +93,9 @@ static enum status text_get(struct symbol_view *view, struct text_table *t, uint
                 return text_too_much(err);
         entry = &t->pages[page][number % TEXTS_PER_PAGE];
         if (!entry->text) {
-                st = strings_get(t->strings, view->txn, number, &view->scratch, err);
+                st = view->unpacker ? ST_OK : text_unpacker_create(&view->unpacker, err);
+                if (!st)
+                        st = strings_get(&view->index->texts, view->txn, view->unpacker, number, &view->scratch, err);
                 if (st)
                         return st;
                 entry->text = arena_strndup(&view->arena, (const char *)view->scratch.data, view->scratch.size);

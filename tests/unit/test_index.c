@@ -310,18 +310,17 @@ START_TEST(texts_of_a_second_build_cost_nothing)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table t = table_of(3000, 1, QUALITY_DWARF);
-        size_t names, files;
+        size_t pages, ids;
 
         load(index, &t, true);
-        names = entries(index, index->functions.ids);
-        files = entries(index, index->files.ids);
-        ck_assert_uint_eq(names, object_of(index, &t.build_id).function_count);
-        ck_assert_uint_gt(names, 150);
-        ck_assert_uint_eq(files, 20);
+        pages = entries(index, index->texts.pages);
+        ids = entries(index, index->texts.ids);
+        ck_assert_uint_gt(object_of(index, &t.build_id).function_count, 150);
+        ck_assert_uint_eq(object_of(index, &t.build_id).file_count, 20);
         t.build_id = random_build_id(99);
         load(index, &t, true);
-        ck_assert_uint_eq(entries(index, index->functions.ids), names);
-        ck_assert_uint_eq(entries(index, index->files.ids), files);
+        ck_assert_uint_eq(entries(index, index->texts.pages), pages);
+        ck_assert_uint_eq(entries(index, index->texts.ids), ids);
         ck_assert_uint_eq(object_of(index, &t.build_id).string_bytes, 0);
         symbol_table_deinit(&t);
         finish(index);
@@ -507,12 +506,14 @@ START_TEST(an_older_format_is_refused_or_begun_anew_with_later_generations)
         struct index_write w;
         struct error err;
         uint32_t format = htole32(1);
-        MDB_dbi ranges;
+        MDB_dbi ranges, file_ids;
 
         ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
         ck_assert_int_eq(index_write_put(&w, index->meta, "format", 6, &format, 4, 0, NULL), ST_OK);
         ck_assert_int_eq(mdb_dbi_open(w.txn, "ranges", MDB_CREATE, &ranges), 0);
         ck_assert_int_eq(index_write_put(&w, ranges, "old", 3, "block", 5, 0, NULL), ST_OK);
+        ck_assert_int_eq(mdb_dbi_open(w.txn, "file_ids", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED, &file_ids), 0);
+        ck_assert_int_eq(index_write_put(&w, file_ids, "", 1, "12345678", 8, 0, NULL), ST_OK);
         ck_assert_int_eq(index_write_commit(&w, NULL), ST_OK);
         symbol_index_close(index);
         for (int read_only = 0; read_only < 2; read_only++) {
@@ -526,6 +527,10 @@ START_TEST(an_older_format_is_refused_or_begun_anew_with_later_generations)
         symbol_index_close(index);
         index = open_index(false);
         ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_INDEXED);
+        ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
+        ck_assert_int_eq(mdb_dbi_open(w.txn, "ranges", 0, &ranges), MDB_NOTFOUND);
+        ck_assert_int_eq(mdb_dbi_open(w.txn, "file_ids", 0, &file_ids), MDB_NOTFOUND);
+        index_write_abort(&w);
         finish(index);
         symbol_table_deinit(&t);
 }

@@ -553,7 +553,7 @@ START_TEST(damaged_string_page_is_bad_data)
         struct error err;
 
         load(index, &t);
-        damage(index, index->functions.pages, 0, 20);
+        damage(index, index->texts.pages, 0, 20);
         view = begin(index);
         ck_assert_int_eq(symbol_view_function(view, 1, &name, &linkage, &err), ST_BAD_DATA);
         ck_assert_ptr_null(name);
