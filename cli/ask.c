@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ask.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -27,7 +26,7 @@ enum status ask_selector(int argc, char **argv, const char **ret, struct error *
         return ST_OK;
 }
 
-static const char *param_value(void *context, const char *name)
+const char *ask_param_value(void *context, const char *name)
 {
         const struct ask_params *p = context;
 
@@ -58,7 +57,7 @@ static enum status ask_directory(const char *data, const char *operation, struct
                 return st;
         st = profile_store_open(profiles, &options, &store, err);
         if (!st)
-                st = query_run(store, operation, param_value, params,
+                st = query_run(store, operation, ask_param_value, params,
                                now.tv_sec * INT64_C(1000000000) + now.tv_nsec, ret, &content_type, err);
         if (store)
                 profile_store_close(store);
@@ -67,49 +66,10 @@ static enum status ask_directory(const char *data, const char *operation, struct
         return st;
 }
 
-/* Half-open: the end of each sample lies in it. */
-static void time_range(const struct profile *const *profiles, size_t count, int64_t *from_ret, int64_t *to_ret)
-{
-        int64_t from = INT64_MAX, to = INT64_MIN;
-
-        for (size_t i = 0; i < count; i++) {
-                for (uint32_t k = 0; k < profiles[i]->samples.count; k++) {
-                        const struct profile_sample *s = &profiles[i]->samples.items[k];
-
-                        from = s->time_unix_ns < from ? s->time_unix_ns : from;
-                        to = s->time_unix_ns + s->duration_ns > to ? s->time_unix_ns + s->duration_ns : to;
-                }
-        }
-        *from_ret = from > to ? 0 : from - from % 1000; /* stores know microseconds */
-        *to_ret = (from > to ? 0 : to) + 1;
-}
-
-enum status ask_profiles(const struct profile *const *profiles, size_t count, const char *operation,
-                         struct ask_params *params, struct buf *ret, struct error *err)
-{
-        struct store_scan *scan;
-        const char *content_type;
-        char from_text[24], to_text[24];
-        int64_t from, to;
-        enum status st = store_scan_profiles(profiles, count, &scan, err);
-
-        if (st)
-                return st;
-        time_range(profiles, count, &from, &to);
-        snprintf(from_text, sizeof from_text, "%" PRId64, from);
-        snprintf(to_text, sizeof to_text, "%" PRId64, to);
-        ask_param(params, "from", from_text);
-        ask_param(params, "to", to_text);
-        st = query_run_scan(scan, operation, param_value, params, to, ret, &content_type, err);
-        params->count -= 2; /* they are ours */
-        store_scan_end(scan);
-        return st;
-}
-
 static enum status make_path(const char *operation, const struct ask_params *params, struct buf *path,
                              struct error *err)
 {
-        const char *name = param_value((void *)params, "name");
+        const char *name = ask_param_value((void *)params, "name");
         char separator = '?';
 
         buf_append_str(path, "/api/v1/query/");
@@ -173,11 +133,25 @@ enum status ask(const struct ask_options *o, const char *operation, struct ask_p
         ask_param(params, "from", o->from);
         ask_param(params, "to", o->to);
         ask_param(params, "type", o->type);
-        if (o->server && o->data)
-                return error_set(err, ST_USAGE, "--server and --data exclude each other");
+        if (!!o->server + !!o->data + !!o->profile > 1)
+                return error_set(err, ST_USAGE, "--server, --data and --profile exclude each other");
+        if (o->profile)
+                return ask_file(o->profile, operation, params, ret, err);
         if (o->data)
                 return ask_directory(o->data, operation, params, ret, err);
         return ask_server(o, operation, params, ret, err);
+}
+
+enum status ask_write(const struct buf *answer, const char *output, struct error *err)
+{
+        enum status st;
+
+        if (output && strcmp(output, "-") != 0)
+                return file_write_durable(output, answer->data, answer->size, err);
+        st = file_write_all(STDOUT_FILENO, answer->data, answer->size, "standard output", err);
+        if (!st && answer->size && answer->data[answer->size - 1] != '\n' && isatty(STDOUT_FILENO))
+                putchar('\n');
+        return st;
 }
 
 enum status ask_and_write(const struct ask_options *o, const char *operation, struct ask_params *params,
@@ -188,12 +162,5 @@ enum status ask_and_write(const struct ask_options *o, const char *operation, st
 
         buf_init(&answer, LIMIT_RESPONSE_BYTES);
         st = ask(o, operation, params, &answer, err);
-        if (st)
-                return st;
-        if (output && strcmp(output, "-") != 0)
-                return file_write_durable(output, answer.data, answer.size, err);
-        st = file_write_all(STDOUT_FILENO, answer.data, answer.size, "standard output", err);
-        if (!st && answer.size && answer.data[answer.size - 1] != '\n' && isatty(STDOUT_FILENO))
-                putchar('\n');
-        return st;
+        return st ? st : ask_write(&answer, output, err);
 }

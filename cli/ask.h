@@ -4,8 +4,8 @@
 
 /**
  * @file
- * How query, top, flame and diff get their answers: from a server's query API, or from a data directory opened
- * read-only. Both go through the same code in the end, so the bytes are the same.
+ * How query, top, flame and diff get their answers: from a server's query API, from a data directory opened read-only,
+ * or from files that were recorded here. All go through the same code in the end, so the bytes are the same.
  */
 #include "common/buf.h"
 #include "common/options.h"
@@ -13,13 +13,15 @@
 #define DEFAULT_SERVER "http://127.0.0.1:7700"
 
 struct ask_options {
-        const char *server, *data, *token_file;
+        const char *server, *data, *token_file, *profile;
         const char *from, *to, *type;
 };
 
 #define ASK_OPTIONS(o)                                                                                             \
         OPTION_STRING("server", 0, "URL", &(o)->server, "ask this server (default " DEFAULT_SERVER ")"),           \
                 OPTION_STRING("data", 0, "DIR", &(o)->data, "read this data directory instead, without a server"), \
+                OPTION_STRING("profile", 0, "FILE", &(o)->profile,                                                  \
+                              "look at this file instead, as cairn record writes it; named here"),                  \
                 OPTION_STRING("token-file", 0, "FILE", &(o)->token_file, "file with the token for the server"),    \
                 OPTION_STRING("from", 0, "T", &(o)->from,                                                          \
                               "start: now-1h (default), 2026-01-31T12:00:00Z, seconds"),                           \
@@ -36,6 +38,9 @@ struct ask_params {
 };
 void ask_param(struct ask_params *p, const char *name, const char *value);
 
+/** The value of a parameter, NULL without one; a query_param (query/query.h). */
+const char *ask_param_value(void *params, const char *name);
+
 /** The selector that is left on the command line, "" for none; ST_USAGE when there are more arguments. */
 enum status ask_selector(int argc, char **argv, const char **ret, struct error *err) MUST_CHECK;
 
@@ -48,6 +53,17 @@ struct profile;
 /** Ask about profiles that are in no store, over all of their time; frames are those they have. */
 enum status ask_profiles(const struct profile *const *profiles, size_t count, const char *operation,
                          struct ask_params *params, struct buf *ret, struct error *err) MUST_CHECK;
+
+/** Ask about one file, whose names are looked for here. */
+enum status ask_file(const char *path, const char *operation, struct ask_params *params, struct buf *ret,
+                     struct error *err) MUST_CHECK;
+
+/** Ask for the difference of two files, whose names are looked for here. */
+enum status ask_difference(const char *before, const char *after, struct ask_params *params, struct buf *ret,
+                           struct error *err) MUST_CHECK;
+
+/** Write an answer to output (a path, or NULL or "-" for stdout). */
+enum status ask_write(const struct buf *answer, const char *output, struct error *err) MUST_CHECK;
 
 /** Ask, and write the answer to output (a path, or NULL or "-" for stdout). */
 enum status ask_and_write(const struct ask_options *o, const char *operation, struct ask_params *params,

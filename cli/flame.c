@@ -6,7 +6,7 @@
 #include "cli/command.h"
 
 static const struct usage usage = {
-        .synopsis = "cairn flame [--server URL | --data DIR] [--from T] [--to T] [--type T] [--format F] "
+        .synopsis = "cairn flame [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] [--format F] "
                     "[--output FILE] [SELECTOR]",
         .about = "Write a flame graph. The format follows from the file's name (.html, .json, .pb.gz, .txt, "
                  "otherwise folded) unless --format says it; on standard output it is folded stacks.",

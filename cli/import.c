@@ -2,19 +2,14 @@
 /* cairn import: send profiles of other tools to the service. */
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/ask.h"
 #include "cli/command.h"
+#include "cli/profile_input.h"
 #include "common/compress.h"
-#include "common/file.h"
 #include "common/limits.h"
-#include "common/utf8.h"
 #include "http/client.h"
-#include "profile-formats/folded.h"
 #include "profile-formats/otlp.h"
-#include "profile-formats/perf_script.h"
-#include "profile-formats/pprof.h"
 #include "query/time_text.h"
 
 static const struct usage usage = {
@@ -29,97 +24,11 @@ static const struct usage usage = {
 };
 
 struct import_options {
-        const char *server, *token_file, *format, *type, *time;
+        const char *server, *token_file, *time;
+        struct profile_input input;
         struct option_list labels;
         bool dry_run;
-        int64_t time_unix_ns; /* of --time, or of the file */
 };
-
-enum format { FORMAT_PPROF, FORMAT_OTLP, FORMAT_PERF, FORMAT_FOLDED };
-static const char *const format_names[] = { "pprof", "otlp", "perf", "folded" };
-
-static bool looks_like_text(const struct buf *b)
-{
-        size_t n = b->size < 4096 ? b->size : 4096, end = n > 4 && n < b->size ? n - 4 : n;
-
-        for (size_t i = 0; i < n; i++)
-                if (b->data[i] < 0x20 && b->data[i] != '\n' && b->data[i] != '\r' && b->data[i] != '\t')
-                        return false;
-        for (size_t i = 0; i < end;) {
-                size_t len = utf8_sequence((const char *)b->data + i, n - i);
-
-                if (!len)
-                        return false;
-                i += len;
-        }
-        return true;
-}
-
-static enum status decode_as(enum format f, const struct buf *b, const struct import_options *o,
-                             struct profile *ret, struct error *err)
-{
-        switch (f) {
-        case FORMAT_PPROF:
-                return pprof_decode(b->data, b->size, NULL, ret, err);
-        case FORMAT_OTLP:
-                return otlp_decode(b->data, b->size, ret, err);
-        case FORMAT_PERF:
-                return perf_script_decode(b->data, b->size, o->time_unix_ns, ret, err);
-        case FORMAT_FOLDED:
-                return folded_decode(b->data, b->size, o->type, ret, err);
-        }
-        return ST_UNSUPPORTED;
-}
-
-/* A pprof file has a string table where an OTLP request has nothing, so at most one of the two decodes. */
-static enum status decode(const struct buf *b, const struct import_options *o, struct profile *ret,
-                          enum format *format_ret, struct error *err)
-{
-        bool text = looks_like_text(b);
-        enum format first = text ? FORMAT_PERF : FORMAT_PPROF, second = text ? FORMAT_FOLDED : FORMAT_OTLP;
-        struct error first_err, second_err;
-        enum status st;
-
-        for (int i = 0; o->format && i < 4; i++) {
-                if (strcmp(o->format, format_names[i]) == 0) {
-                        *format_ret = (enum format)i;
-                        return decode_as(*format_ret, b, o, ret, err);
-                }
-        }
-        if (o->format)
-                return error_set(err, ST_USAGE, "format '%.40s' is none of pprof, otlp, perf, folded", o->format);
-        *format_ret = first;
-        st = decode_as(first, b, o, ret, &first_err);
-        if (st == ST_BAD_DATA) {
-                *format_ret = second;
-                st = decode_as(second, b, o, ret, &second_err);
-                if (st == ST_BAD_DATA)
-                        return error_set(err, st, "in no form we know; as %s: %.80s; as %s: %.80s",
-                                         format_names[first], first_err.text, format_names[second],
-                                         second_err.text);
-                first_err = second_err;
-        }
-        if (st)
-                *err = first_err;
-        return st;
-}
-
-static enum status read_unpacked(const char *path, struct buf *ret, struct error *err)
-{
-        _cleanup_buf_ struct buf raw;
-        enum status st;
-
-        buf_init(&raw, GiB(1));
-        st = file_read(path, &raw, err);
-        if (st)
-                return st;
-        if (gzip_detect(raw.data, raw.size))
-                return gzip_unpack(raw.data, raw.size, ret, err);
-        if (zstd_detect(raw.data, raw.size))
-                return zstd_unpack(raw.data, raw.size, ret, err);
-        buf_append(ret, raw.data, raw.size);
-        return buf_status(ret, err, path);
-}
 
 static enum status add_labels(struct profile *p, const struct option_list *labels, struct error *err)
 {
@@ -171,29 +80,18 @@ static enum status send_profile(const struct import_options *o, const struct pro
 
 static enum status import_file(const struct import_options *common, const char *path, struct error *err)
 {
-        struct import_options o = *common;
-        _cleanup_buf_ struct buf b;
-        enum format format = FORMAT_PPROF;
+        const struct import_options o = *common;
+        const char *format;
         struct profile p;
-        struct stat file;
-        enum status st;
+        enum status st = profile_input_read(path, &o.input, &p, &format, err);
 
-        buf_init(&b, GiB(1));
-        st = read_unpacked(path, &b, err);
         if (st)
                 return st;
-        if (!o.time_unix_ns)
-                o.time_unix_ns =
-                        stat(path, &file) ? 0 : file.st_mtim.tv_sec * INT64_C(1000000000) + file.st_mtim.tv_nsec;
-        st = decode(&b, &o, &p, &format, err);
-        if (st)
-                return st;
-        profile_default_time(&p, o.time_unix_ns);
         st = add_labels(&p, &o.labels, err);
         if (!st && !o.dry_run)
                 st = send_profile(&o, &p, err);
         if (!st) {
-                printf("%s: %s, %u samples, %u stacks, %u locations", path, format_names[format], p.samples.count,
+                printf("%s: %s, %u samples, %u stacks, %u locations", path, format, p.samples.count,
                        p.stacks.count, p.locations.count);
                 if (p.rejected_samples)
                         printf(", %" PRIu64 " samples left out: %s", p.rejected_samples, p.rejected_reason);
@@ -212,7 +110,7 @@ static enum status import_all(struct import_options *o, int argc, char **argv, s
         if (argc == 0)
                 return error_set(err, ST_USAGE, "which file?");
         if (o->time)
-                st = time_text_parse(o->time, now.tv_sec * INT64_C(1000000000) + now.tv_nsec, &o->time_unix_ns,
+                st = time_text_parse(o->time, now.tv_sec * INT64_C(1000000000) + now.tv_nsec, &o->input.time_unix_ns,
                                      err);
         for (int i = 0; !st && i < argc; i++) {
                 st = import_file(o, argv[i], err);
@@ -228,9 +126,9 @@ int command_import(int argc, char **argv)
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 0, "URL", &o.server, "send to this server (default " DEFAULT_SERVER ")"),
                 OPTION_STRING("token-file", 0, "FILE", &o.token_file, "file with the token for the server"),
-                OPTION_STRING("format", 0, "F", &o.format, "pprof, otlp, perf (the text of perf script) or folded"),
+                OPTION_STRING("format", 0, "F", &o.input.format, "pprof, otlp, perf (the text of perf script) or folded"),
                 OPTION_LIST("label", 0, "K=V", &o.labels, "give every sample that lacks it this label"),
-                OPTION_STRING("type", 0, "ID", &o.type, "profile type of folded stacks, five parts joined by ':'"),
+                OPTION_STRING("type", 0, "ID", &o.input.type, "profile type of folded stacks, five parts joined by ':'"),
                 OPTION_STRING("time", 0, "T", &o.time,
                               "when samples without a time were taken (default: the file's time)"),
                 OPTION_FLAG("dry-run", 0, &o.dry_run, "read and check, send nothing"),

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 
 static const struct usage usage = {
-        .synopsis = "cairn query [--server URL | --data DIR] [--from T] [--to T] [--type T] "
+        .synopsis = "cairn query [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] "
                     "[--types | --labels | --values LABEL | --series | --missing] [--json] [SELECTOR]",
         .about = "Print the merged call tree of the samples that a selector matches, or their cost over time, or "
                  "what profile types, labels and values there are, or which objects lack debuginfo.",

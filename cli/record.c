@@ -6,9 +6,8 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/object_finder.h"
+#include "cli/local_symbols.h"
 #include "cli/profile_output.h"
-#include "cli/profile_symbols.h"
 #include "cli/record_report.h"
 #include "cli/record_run.h"
 #include "common/limits.h"
@@ -176,32 +175,15 @@ static void let_signals_cancel(void)
         sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static enum status make_fetcher(const struct record *r, struct debug_fetcher **ret, struct error *err)
+static enum status resolve(const struct record *r, struct profile *p, struct error *err)
 {
-        const char *urls = getenv("DEBUGINFOD_URLS");
-
-        if (r->no_debuginfod || !urls || !urls[strspn(urls, " \t\n")])
-                return ST_OK;
-        return debug_fetcher_create(urls, &cancelled, ret, err);
-}
-
-static enum status resolve(const struct record *r, struct profile *p, const struct record_counts *counts,
-                           struct error *err)
-{
-        struct profile_symbols symbols = { .force = true, .quiet = true };
-        struct object_finder_options o = { .debug_directory = r->debug_directory, .held = r->target.held };
-        struct object_finder *finder = NULL;
-        enum status st = make_fetcher(r, &o.fetcher, err);
+        struct local_symbols l = { .debug_directory = r->debug_directory, .no_debuginfod = r->no_debuginfod,
+                                   .held = r->target.held, .cancel = &cancelled };
+        enum status st = local_symbols_fill(&l, p, err);
 
         if (!st)
-                st = object_finder_create(&o, &finder, err);
-        if (!st)
-                st = profile_symbols_fill(&symbols, p, finder, err);
-        if (!st)
-                record_report_frames(counts, p, &symbols, o.fetcher);
-        profile_symbols_deinit(&symbols);
-        object_finder_destroy(finder);
-        debug_fetcher_destroy(o.fetcher);
+                record_report_frames(p, &l.symbols, l.fetcher);
+        local_symbols_deinit(&l);
         return st;
 }
 
@@ -221,8 +203,7 @@ static enum status write_shape(const struct record *r, const struct profile *p, 
 }
 
 /* Raw samples first, then what has names, then what begins with the program's name. */
-static enum status write_all(const struct record *r, struct profile *p, const struct record_counts *counts,
-                             struct error *err)
+static enum status write_all(const struct record *r, struct profile *p, struct error *err)
 {
         static const bool rooted[] = { [SHAPE_HTML] = true, [SHAPE_FOLDED] = true, [SHAPE_OTLP] = false };
         size_t count = r->outputs.count ? r->outputs.count : 1, raw = 0;
@@ -232,7 +213,7 @@ static enum status write_all(const struct record *r, struct profile *p, const st
                 if (r->shapes[i] == SHAPE_OTLP && ++raw)
                         st = write_shape(r, p, i, err);
         if (!st && raw < count)
-                st = resolve(r, p, counts, err);
+                st = resolve(r, p, err);
         for (size_t i = 0; i < count && !st; i++)
                 if (r->shapes[i] != SHAPE_OTLP && !rooted[r->shapes[i]])
                         st = write_shape(r, p, i, err);
@@ -269,7 +250,7 @@ static enum status record(struct record *r, struct error *err)
         if (!st) {
                 let_signals_cancel();
                 record_report_samples(&counts, &r->target, &p);
-                st = write_all(r, &p, &counts, err);
+                st = write_all(r, &p, err);
                 profile_deinit(&p);
         }
         if (r->command && !st)

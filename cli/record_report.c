@@ -58,32 +58,6 @@ static void tell_lost(const struct record_counts *c)
         fputs(")", stderr);
 }
 
-void record_report_samples(const struct record_counts *c, const struct record_target *t, const struct profile *p)
-{
-        uint64_t samples = 0;
-
-        for (uint32_t i = 0; i < p->samples.count; i++)
-                samples += ((uint64_t)p->samples.items[i].value * t->frequency_hz + 500000000) / 1000000000;
-        fprintf(stderr, "recorded %.1f s at %" PRIu64 " Hz by %s: %" PRIu64 " samples, %" PRIu64 " lost",
-                (double)c->duration_ns / 1e9, t->frequency_hz, c->name, samples, lost(c));
-        tell_lost(c);
-        fputs("\n", stderr);
-        if (c->end == RECORD_FULL)
-                fprintf(stderr, "ended early: there are more different stacks than there is memory for; record for a shorter "
-                                "time, or fewer processes\n");
-        if (geteuid() == 0 && c->why[0])
-                fprintf(stderr, "without BPF: %s; not covered: %s\n", c->why, c->gaps);
-        else if (geteuid())
-                fprintf(stderr, "not as root, so not covered: %s\n", c->gaps);
-        else if (c->gaps[0])
-                fprintf(stderr, "not covered: %s\n", c->gaps);
-        if (c->kernel_gap[0])
-                fprintf(stderr, "kernel frames have no lines: %s\n", c->kernel_gap);
-        if (!samples)
-                fprintf(stderr, "nothing ran long enough for a tick of %.1f ms: record for longer, or raise -F\n",
-                        1000.0 / (double)t->frequency_hz);
-}
-
 /* ---- stacks ------------------------------------------------------------------------------------- */
 
 static void report_stacks(const struct record_counts *c)
@@ -111,6 +85,33 @@ static void report_stacks(const struct record_counts *c)
                 fprintf(stderr, "; no room for unwind tables of %" PRIu64 " processes, %" PRIu64 " files", c->unmapped,
                         c->unwind_full);
         fputs("\n", stderr);
+}
+
+void record_report_samples(const struct record_counts *c, const struct record_target *t, const struct profile *p)
+{
+        uint64_t samples = 0;
+
+        for (uint32_t i = 0; i < p->samples.count; i++)
+                samples += ((uint64_t)p->samples.items[i].value * t->frequency_hz + 500000000) / 1000000000;
+        fprintf(stderr, "recorded %.1f s at %" PRIu64 " Hz by %s: %" PRIu64 " samples, %" PRIu64 " lost",
+                (double)c->duration_ns / 1e9, t->frequency_hz, c->name, samples, lost(c));
+        tell_lost(c);
+        fputs("\n", stderr);
+        if (c->end == RECORD_FULL)
+                fprintf(stderr, "ended early: there are more different stacks than there is memory for; record for a shorter "
+                                "time, or fewer processes\n");
+        if (geteuid() == 0 && c->why[0])
+                fprintf(stderr, "without BPF: %s; not covered: %s\n", c->why, c->gaps);
+        else if (geteuid())
+                fprintf(stderr, "not as root, so not covered: %s\n", c->gaps);
+        else if (c->gaps[0])
+                fprintf(stderr, "not covered: %s\n", c->gaps);
+        if (c->kernel_gap[0])
+                fprintf(stderr, "kernel frames have no lines: %s\n", c->kernel_gap);
+        if (!samples)
+                fprintf(stderr, "nothing ran long enough for a tick of %.1f ms: record for longer, or raise -F\n",
+                        1000.0 / (double)t->frequency_hz);
+        report_stacks(c);
 }
 
 /* ---- frames ------------------------------------------------------------------------------------- */
@@ -227,15 +228,14 @@ static void tell_next_step(const struct frame_counts *c, const struct profile *p
                 fprintf(stderr, "next: install the debug packages, or set DEBUGINFOD_URLS=%s\n", server_of_this_system());
 }
 
-void record_report_frames(const struct record_counts *counts, const struct profile *p,
-                          const struct profile_symbols *symbols, const struct debug_fetcher *fetcher)
+void record_report_frames(const struct profile *p, const struct profile_symbols *symbols,
+                          const struct debug_fetcher *fetcher)
 {
         _cleanup_free_ uint64_t *objects = calloc(p->mappings.count + 1u, sizeof *objects);
         struct frame_counts c = { .objects = objects };
 
         if (!p->samples.count || !objects)
                 return;
-        report_stacks(counts);
         count_frames(&c, p, symbols);
         if (!c.all)
                 return;

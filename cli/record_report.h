@@ -11,14 +11,11 @@
 #include "cli/profile_symbols.h"
 #include "cli/record_run.h"
 
-/** What was recorded; before symbols are looked for. */
+/** What was recorded, and how stacks ended. */
 void record_report_samples(const struct record_counts *c, const struct record_target *t, const struct profile *p);
 
-/**
- * How stacks ended and frames were named. Tells nothing where nothing is missing.
- * @param fetcher  NULL: nobody was asked.
- */
-void record_report_frames(const struct record_counts *c, const struct profile *p, const struct profile_symbols *symbols,
+/** How many frames have names. @param fetcher  NULL: nobody was asked. */
+void record_report_frames(const struct profile *p, const struct profile_symbols *symbols,
                           const struct debug_fetcher *fetcher);
 
 #endif

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 
 static const struct usage usage = {
-        .synopsis = "cairn top [--server URL | --data DIR] [--from T] [--to T] [--type T] [--limit N] [--json] "
+        .synopsis = "cairn top [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] [--limit N] [--json] "
                     "[SELECTOR]",
         .about = "Print the functions that cost most: flat is what was spent in the function itself, cumulative "
                  "also what it called. Inlined functions count as functions.",

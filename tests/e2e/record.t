@@ -70,6 +70,18 @@ if command -v go >/dev/null && go tool pprof -top "$tmp/a.pb.gz" >"$tmp/go" 2>&1
         like "$(cat "$tmp/go")" "spin \(inline\)" "go tool pprof reads it"
 fi
 
+# ---- a recording is looked at again, and compared ----
+
+like "$("$cairn" top --profile "$tmp/a.otlp" 2>"$tmp/err")" "spin +.*/work\.c:4$" "raw samples are named when they are shown"
+like "$("$cairn" flame --profile "$tmp/a.pb.gz" 2>/dev/null)" "burn;spin [1-9]" "pprof has its names"
+sed 's/FUNCTION void burn(int n) {/& for (int i = 0; i < 3 * n; i++) sink ^= i;/' "$tmp/work.c" >"$tmp/slower.c"
+gcc -O2 -g -fomit-frame-pointer -o "$tmp/slower" "$tmp/slower.c"
+record -o "$tmp/b.otlp" -- "$tmp/slower" $rounds
+"$cairn" diff --json "$tmp/a.otlp" "$tmp/b.otlp" >"$tmp/out" 2>"$tmp/err"
+is "$(jq 'any(.[]; .function == "burn" and .flat == 0 and .flat_after > 0)' "$tmp/out")" true "two recordings are compared"
+"$cairn" diff --base '{a="b"}' "$tmp/a.otlp" "$tmp/b.otlp" >"$tmp/out" 2>&1
+is $? 64 "whole, without selectors"
+
 # ---- what goes wrong is said before anything runs ----
 
 record -- "$tmp/nothing"

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/profile_input.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/compress.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/utf8.h"
+#include "profile-formats/folded.h"
+#include "profile-formats/otlp.h"
+#include "profile-formats/perf_script.h"
+#include "profile-formats/pprof.h"
+
+enum input_format { FORMAT_PPROF, FORMAT_OTLP, FORMAT_PERF, FORMAT_FOLDED };
+static const char *const format_names[] = { "pprof", "otlp", "perf", "folded" };
+
+static bool looks_like_text(const struct buf *b)
+{
+        size_t n = b->size < 4096 ? b->size : 4096, end = n > 4 && n < b->size ? n - 4 : n;
+
+        for (size_t i = 0; i < n; i++)
+                if (b->data[i] < 0x20 && b->data[i] != '\n' && b->data[i] != '\r' && b->data[i] != '\t')
+                        return false;
+        for (size_t i = 0; i < end;) {
+                size_t len = utf8_sequence((const char *)b->data + i, n - i);
+
+                if (!len)
+                        return false;
+                i += len;
+        }
+        return true;
+}
+
+static enum status decode_as(enum input_format f, const struct buf *b, const struct profile_input *o,
+                             struct profile *ret, struct error *err)
+{
+        switch (f) {
+        case FORMAT_PPROF:
+                return pprof_decode(b->data, b->size, NULL, ret, err);
+        case FORMAT_OTLP:
+                return otlp_decode(b->data, b->size, ret, err);
+        case FORMAT_PERF:
+                return perf_script_decode(b->data, b->size, o->time_unix_ns, ret, err);
+        case FORMAT_FOLDED:
+                return folded_decode(b->data, b->size, o->type, ret, err);
+        }
+        return ST_UNSUPPORTED;
+}
+
+/* A pprof file has a string table where an OTLP request has nothing, so at most one of the two decodes. */
+static enum status decode(const struct buf *b, const struct profile_input *o, struct profile *ret,
+                          enum input_format *format_ret, struct error *err)
+{
+        bool text = looks_like_text(b);
+        enum input_format first = text ? FORMAT_PERF : FORMAT_PPROF, second = text ? FORMAT_FOLDED : FORMAT_OTLP;
+        struct error first_err, second_err;
+        enum status st;
+
+        for (int i = 0; o->format && i < 4; i++) {
+                if (strcmp(o->format, format_names[i]) == 0) {
+                        *format_ret = (enum input_format)i;
+                        return decode_as(*format_ret, b, o, ret, err);
+                }
+        }
+        if (o->format)
+                return error_set(err, ST_USAGE, "format '%.40s' is none of pprof, otlp, perf, folded", o->format);
+        *format_ret = first;
+        st = decode_as(first, b, o, ret, &first_err);
+        if (st == ST_BAD_DATA) {
+                *format_ret = second;
+                st = decode_as(second, b, o, ret, &second_err);
+                if (st == ST_BAD_DATA)
+                        return error_set(err, st, "in no form we know; as %s: %.80s; as %s: %.80s",
+                                         format_names[first], first_err.text, format_names[second],
+                                         second_err.text);
+                first_err = second_err;
+        }
+        if (st)
+                *err = first_err;
+        return st;
+}
+
+static enum status read_unpacked(const char *path, struct buf *ret, struct error *err)
+{
+        _cleanup_buf_ struct buf raw;
+        enum status st;
+
+        buf_init(&raw, GiB(1));
+        st = file_read(path, &raw, err);
+        if (st)
+                return st;
+        if (gzip_detect(raw.data, raw.size))
+                return gzip_unpack(raw.data, raw.size, ret, err);
+        if (zstd_detect(raw.data, raw.size))
+                return zstd_unpack(raw.data, raw.size, ret, err);
+        buf_append(ret, raw.data, raw.size);
+        return buf_status(ret, err, path);
+}
+
+enum status profile_input_read(const char *path, const struct profile_input *input, struct profile *ret,
+                               const char **format_ret, struct error *err)
+{
+        struct profile_input o = *input;
+        enum input_format format = FORMAT_PPROF;
+        _cleanup_buf_ struct buf b;
+        struct stat file;
+        enum status st;
+
+        buf_init(&b, GiB(1));
+        st = read_unpacked(path, &b, err);
+        if (st)
+                return st;
+        if (!o.time_unix_ns)
+                o.time_unix_ns =
+                        stat(path, &file) ? 0 : file.st_mtim.tv_sec * INT64_C(1000000000) + file.st_mtim.tv_nsec;
+        st = decode(&b, &o, ret, &format, err);
+        if (st)
+                return st;
+        profile_default_time(ret, o.time_unix_ns);
+        if (format_ret)
+                *format_ret = format_names[format];
+        return ST_OK;
+}
