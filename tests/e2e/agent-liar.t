@@ -35,7 +35,7 @@ profile() { # SECONDS
                 --log-level error --output "$tmp/otlp" --metrics-file "$tmp/metrics" || fail "the agent ends well"
         python3 tests/support/otlp_dump.py "$tmp/otlp" >"$tmp/dump"
 }
-whole() { python3 tests/e2e/agent-stacks.py "$tmp/dump" "$1" '(burn;)?(down;){1,21}main;~;~;_start;' "$tmp/$1" 2>/dev/null | cut -d. -f1; }
+whole() { python3 tests/known/judge.py "$tmp/dump" "$1" '(burn;)?(down;){1,21}main;~;~;_start;' "$tmp/$1" 2>/dev/null | cut -d. -f1; }
 tables() { awk '$1 == "cairn_agent_unwind_tables" { print $2 }' "$tmp/metrics"; }
 
 start liar
