@@ -67,7 +67,7 @@ LIBS_cairn := common sandbox http elf-image dwarf profile-formats unwind-tables 
 	parquet profile-store query server cli
 SYSTEM_cairn := -ldw -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
-LIBS_cairn-agent := common sandbox http elf-image profile-formats unwind-tables agent
+LIBS_cairn-agent := common sandbox http elf-image profile-formats unwind-tables uploader agent
 SYSTEM_cairn-agent := -lseccomp -lbpf -lelf -lmicrohttpd -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
 LIBS_cairn-upload := common http elf-image uploader
 SYSTEM_cairn-upload := -lelf -larchive -lcurl -lzstd -lz -lxxhash -ljson-c -lcrypto -lm
@@ -133,6 +133,7 @@ $(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT) $(ALL_LIBS
 
 # They start the program itself as their worker.
 $(O)/tests/unit/test_hostile $(O)/tests/unit/test_hostile_packed: | $(O)/cairn
+$(O)/tests/unit/test_agent_uploads: | $(O)/cairn-agent
 
 $(FUZZ_REPLAYS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/driver.o $(ALL_LIBS)
 	$(if $(Q),@echo "  LINK   $@")

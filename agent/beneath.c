@@ -10,7 +10,7 @@
 int open_beneath(int root_fd, const char *path, int flags)
 {
         struct open_how how = {
-                .flags = (uint64_t)(flags | O_CLOEXEC | O_NOCTTY),
+                .flags = (uint64_t)(flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NOCTTY)), /* no other goes with O_PATH */
                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
         };
 

@@ -6,6 +6,7 @@
 #include "agent/run.h"
 #include "agent/unwind_table_command.h"
 #include "agent/worker_unwind.h"
+#include "agent/worker_upload.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -15,6 +16,8 @@
 #define DEFAULT_SERVER "http://127.0.0.1:7700"
 #define DEFAULT_SPOOL_BYTES MiB(512)
 #define LEAST_SPOOL_BYTES MiB(1)
+#define DEFAULT_UPLOAD_RATE MiB(1)
+#define DEFAULT_UPLOAD_MAX MiB(512)
 
 static const struct usage USAGE = {
         .synopsis = "cairn-agent [--server URL] [--duration SECONDS] [--frequency HZ] [--label K=V]... [--pid PID]...\n"
@@ -33,7 +36,7 @@ struct command_line {
         struct run_options run;
         const char *token_file, *log_level, *sampler;
         struct option_list pids;
-        bool doctor, json, once, version;
+        bool no_upload, doctor, json, once, version;
 };
 
 static enum status check_number(const char *name, uint64_t v, uint64_t low, uint64_t high, struct error *err)
@@ -50,6 +53,7 @@ static enum status check(struct command_line *c, int argc, char **argv, struct e
         enum log_level level;
         enum status st;
 
+        o->upload = !c->no_upload;
         if (argc)
                 return error_set(err, ST_USAGE, "unexpected argument '%s' (try --help)", argv[0]);
         if (c->log_level) {
@@ -78,6 +82,8 @@ static enum status check(struct command_line *c, int argc, char **argv, struct e
                 st = check_number("spool-size", o->spool_bytes, LEAST_SPOOL_BYTES, INT64_MAX, err);
         if (!st && o->spool && o->output)
                 st = error_set(err, ST_USAGE, "option '--spool' is of no use with '--output'");
+        if (!st)
+                st = check_number("upload-max-size", o->upload_max_bytes, 1, LIMIT_OBJECT_BYTES, err);
         if (!st)
                 st = labels_check(&o->labels, err);
         for (size_t i = 0; i < o->labels.own.count && !st; i++) {
@@ -150,9 +156,15 @@ int main(int argc, char **argv)
                 return unwind_table_command(argc - 1, argv + 1);
         if (argc > 2 && strcmp(argv[1], "worker") == 0 && strcmp(argv[2], "unwind") == 0)
                 return worker_unwind();
+        if (argc > 2 && strcmp(argv[1], "worker") == 0 && strcmp(argv[2], "inspect") == 0)
+                return worker_inspect();
+        if (argc > 2 && strcmp(argv[1], "worker") == 0 && strcmp(argv[2], "split") == 0)
+                return worker_split();
 
         struct command_line c = { .run = { .server = DEFAULT_SERVER, .frequency_hz = 19, .interval_s = 10,
-                                          .spool_bytes = DEFAULT_SPOOL_BYTES } };
+                                          .spool_bytes = DEFAULT_SPOOL_BYTES,
+                                          .upload_rate = DEFAULT_UPLOAD_RATE,
+                                          .upload_max_bytes = DEFAULT_UPLOAD_MAX } };
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 's', "URL", &c.run.server, "the service, default " DEFAULT_SERVER),
                 OPTION_STRING("token-file", 0, "FILE", &c.token_file, "first line is the token that the service asks for"),
@@ -162,6 +174,10 @@ int main(int argc, char **argv)
                 OPTION_STRING("spool", 0, "DIR", &c.run.spool,
                               "keep batches here until the service has them; default: in memory"),
                 OPTION_UINT("spool-size", 0, "BYTES", &c.run.spool_bytes, "of the spool at most, default 512 MiB"),
+                OPTION_FLAG("no-upload", 0, &c.no_upload, "send no symbols that the service lacks and this host has"),
+                OPTION_UINT("upload-rate", 0, "BYTES", &c.run.upload_rate, "of symbols a second, default 1 MiB; 0: no limit"),
+                OPTION_UINT("upload-max-size", 0, "BYTES", &c.run.upload_max_bytes,
+                            "of one file of symbols, unpacked, default 512 MiB"),
                 OPTION_STRING("sampler", 0, "KIND", &c.sampler,
                               "bpf, perf, or auto (default): bpf, and perf where that is not possible"),
                 OPTION_LIST("pid", 'p', "PID", &c.pids, "sample this process only"),

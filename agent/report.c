@@ -80,6 +80,18 @@ static struct metric spool_failures[] = {
         METRIC_COUNTER("cairn_agent_spool_failures_total", "Writes to the spool that failed.", "reason=\"disk_full\""),
         METRIC_COUNTER("cairn_agent_spool_failures_total", "Writes to the spool that failed.", "reason=\"other\""),
 };
+#define UPLOADS(result) \
+        METRIC_COUNTER("cairn_agent_uploads_total", "Build-ids by what became of their symbols.", "result=\"" result "\"")
+
+static struct metric uploads[] = {
+        UPLOADS("sent"),   UPLOADS("there"),   UPLOADS("refused"),
+        UPLOADS("failed"), UPLOADS("too_big"), UPLOADS("no_symbols"),
+};
+static struct metric upload_asked =
+        METRIC_COUNTER("cairn_agent_upload_questions_total", "Build-ids that the service was asked about.", "");
+static struct metric upload_bytes = METRIC_COUNTER("cairn_agent_upload_bytes_total", "Symbols sent, packed.", "");
+static struct metric upload_waiting =
+        METRIC_GAUGE("cairn_agent_uploads_waiting", "Build-ids whose files are being looked at or sent.", "");
 static struct metric unreadable =
         METRIC_COUNTER("cairn_agent_processes_unreadable_total", "Processes that ended before they were read.", "");
 static struct metric excluded =
@@ -122,6 +134,17 @@ static void update_sender(const struct sender_stats *s)
         set(&spool_failures[1], o->spool_failed);
 }
 
+static void update_uploads(const struct uploads_stats *u)
+{
+        const uint64_t results[] = { u->sent, u->there, u->refused, u->failed, u->too_big, u->no_symbols };
+
+        for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+                set(&uploads[i], results[i]);
+        set(&upload_asked, u->asked);
+        set(&upload_bytes, u->sent_bytes);
+        set(&upload_waiting, u->waiting);
+}
+
 void report_update(const struct report *r)
 {
         for (size_t i = 0; i < SAMPLER_STAT_COUNT; i++)
@@ -139,6 +162,7 @@ void report_update(const struct report *r)
         set(&frames[1], r->build.no_build_id);
         set(&frames[2], r->build.kernel_name_only);
         update_sender(&r->sender);
+        update_uploads(&r->uploads);
         set(&unreadable, r->unreadable_processes);
         set(&tables, r->unwinder.tables_ready);
         set(&no_tables[0], r->unwinder.tables_none);

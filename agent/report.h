@@ -14,12 +14,14 @@
 #include "agent/sampler.h"
 #include "agent/sender.h"
 #include "agent/unwinder.h"
+#include "agent/uploads.h"
 
 struct report {
         enum sampler_kind sampler_kind;
         uint64_t sampler[SAMPLER_STAT_COUNT]; /* totals, as the rest */
         struct profile_build_stats build;
         struct sender_stats sender;
+        struct uploads_stats uploads;
         struct unwinder_stats unwinder; /* zero without unwinding */
         uint64_t unreadable_processes, excluded_processes;
         uint64_t jit_left_out, jit_bytes;

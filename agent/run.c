@@ -14,6 +14,7 @@
 #include "agent/recorder.h"
 #include "agent/report.h"
 #include "agent/sender.h"
+#include "agent/uploads.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -23,11 +24,14 @@
 #define SECOND_NS INT64_C(1000000000)
 #define FLUSH_DEADLINE_MS 15000
 #define FLUSH_SLICE_MS 200
+#define FIRST_UPLOAD_INTERVALS 3
 
 struct run {
         const struct run_options *o;
         struct recorder recorder;
         struct sender *sender;
+        struct uploads *uploads; /* NULL: nothing is uploaded */
+        struct uploads_stats upload_stats;
         struct metrics_server *metrics;
         int signals, output;
 };
@@ -56,6 +60,16 @@ static enum status open_target(struct run *r, struct error *err)
                 return sender_create(&o, &r->sender, err);
         r->output = open(r->o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
         return r->output < 0 ? error_os(err, errno, "cannot write '%s'", r->o->output) : ST_OK;
+}
+
+static enum status open_uploads(struct run *r, struct error *err)
+{
+        const struct uploads_options o = { .server = r->o->server, .token = r->o->token,
+                                           .bytes_per_s = r->o->upload_rate, .max_bytes = r->o->upload_max_bytes,
+                                           .temporary = r->o->spool,
+                                           .first_wait_ms = FIRST_UPLOAD_INTERVALS * 1000 * r->o->interval_s };
+
+        return r->o->output || !r->o->upload ? ST_OK : uploads_create(&o, &r->uploads, err);
 }
 
 static void log_start(const struct run *r, const char *kept)
@@ -94,6 +108,8 @@ static enum status set_up(struct run *r, struct error *err)
                 st = privileges_drop(sampler_kind(r->recorder.sampler) == SAMPLER_BPF, kept, sizeof kept, err);
         if (!st && !r->o->output) /* its thread starts without the rights too */
                 st = open_target(r, err);
+        if (!st)
+                st = open_uploads(r, err);
         if (!st && r->o->metrics_listen)
                 st = metrics_server_start(r->o->metrics_listen, r->o->interval_s, &r->metrics, err);
         if (!st)
@@ -122,6 +138,8 @@ static enum status drain(struct run *r, struct error *err)
                 return st;
         if (p.samples.count || r->o->output)
                 st = deliver(r, &p, err);
+        if (r->uploads)
+                uploads_meet(r->uploads, &p, &r->recorder.processes);
         profile_deinit(&p);
         return st;
 }
@@ -143,6 +161,9 @@ static void report(struct run *r)
                 log_warn("agent", "%s, ignoring", err.text);
         if (r->sender)
                 sender_stats(r->sender, &report.sender);
+        if (r->uploads)
+                uploads_stats(r->uploads, &r->upload_stats);
+        report.uploads = r->upload_stats;
         report_update(&report);
         if (r->o->metrics_file && report_write(r->o->metrics_file, &err))
                 log_warn("agent", "%s, ignoring", err.text);
@@ -214,6 +235,10 @@ static enum status finish(struct run *r, struct error *err)
         enum status st;
 
         recorder_stop(&r->recorder);
+        if (r->uploads)
+                uploads_stats(r->uploads, &r->upload_stats);
+        uploads_destroy(r->uploads); /* what is missing is met again by the next run */
+        r->uploads = NULL;
         st = drain(r, err);
         if (!st && r->sender)
                 st = flush(r, err);
@@ -231,6 +256,7 @@ enum status agent_run(const struct run_options *o, struct error *err)
                 st = loop(&r, err);
         if (!st)
                 st = finish(&r, err);
+        uploads_destroy(r.uploads);
         recorder_deinit(&r.recorder);
         sender_destroy(r.sender);
         metrics_server_stop(r.metrics);

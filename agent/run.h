@@ -20,6 +20,9 @@ struct run_options {
         const char *token;          /* NULL: none */
         const char *spool;          /* directory of batches that wait for the server; NULL: they wait in memory */
         uint64_t spool_bytes;       /* its bound */
+        bool upload;                /* symbols that the server lacks */
+        uint64_t upload_rate;       /* bytes a second; 0: no limit */
+        uint64_t upload_max_bytes;  /* of one file */
         const char *output;         /* one OTLP request of the whole run goes to this file; NULL: to the server */
         const char *metrics_file;   /* Prometheus text, replaced after each drain; NULL: none */
         const char *metrics_listen; /* "HOST:PORT" where they are served too; NULL: nowhere */

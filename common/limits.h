@@ -141,6 +141,9 @@
 #define LIMIT_AGENT_QUEUE_BYTES MiB(64)        /* batches that wait in memory for a server that is away */
 #define LIMIT_AGENT_SPOOL_FILES 65536          /* batches in a spool */
 #define LIMIT_AGENT_SPOOL_AGE_S 165600         /* after which a spooled one is not sent any more: 46 hours */
+#define LIMIT_AGENT_UPLOAD_WORKER_CPU_S 60     /* of the worker that looks at a file before it is uploaded */
+#define LIMIT_AGENT_UPLOAD_OFFERS 64           /* open files that wait for the thread that uploads */
+#define LIMIT_AGENT_UPLOAD_IDS 65536           /* build-ids of which it is known what became of them */
 #define LIMIT_AGENT_RETRY_AFTER_MS 600000      /* what a server may ask for between two tries */
 
 /* Unwind tables */

@@ -14,7 +14,7 @@ struct http_client {
         CURL *curl;
         char *base_url, *user_agent, *token;
         uint64_t connect_timeout_ms, request_timeout_ms, idle_timeout_s;
-        uint64_t first_pause_ms, longest_pause_ms;
+        uint64_t first_pause_ms, longest_pause_ms, send_bytes_per_s;
         unsigned attempts;
         const atomic_bool *stop;
         uint64_t jitter;
@@ -77,6 +77,7 @@ enum status http_client_create(const struct http_client_options *o, struct http_
         c->first_pause_ms = or_default(o->first_pause_ms, 500);
         c->longest_pause_ms = or_default(o->longest_pause_ms, 30000);
         c->attempts = o->attempts ? o->attempts : 5;
+        c->send_bytes_per_s = o->send_bytes_per_s;
         c->stop = o->stop;
         c->jitter = (uint64_t)monotonic_ns() ^ (uint64_t)(uintptr_t)c;
         *ret = c;
@@ -255,6 +256,7 @@ static CURLcode perform(struct http_client *c, struct attempt *a, const char *ur
         curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)c->request_timeout_ms);
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 10L);
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)c->idle_timeout_s);
+        curl_easy_setopt(curl, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)c->send_bytes_per_s);
         curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, a->curl_error);
         curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_read);
         curl_easy_setopt(curl, CURLOPT_READDATA, a);

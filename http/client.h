@@ -38,6 +38,7 @@ struct http_client_options {
         unsigned attempts;           /* of a repeatable request; 0: 5 */
         uint64_t first_pause_ms;     /* before the second attempt, doubled after each; 0: 500 ms */
         uint64_t longest_pause_ms;   /* bound of a pause, also of Retry-After; 0: 30 s */
+        uint64_t send_bytes_per_s;   /* of one request, on average; 0: no limit */
         const atomic_bool *stop;     /* once true, whatever runs or waits ends with ST_BUSY; may be NULL */
 };
 

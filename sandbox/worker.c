@@ -47,7 +47,7 @@ struct launch {
         size_t fd_count;
         int null_fd, stderr_fd;
         pid_t parent;
-        struct rlimit memory, cpu;
+        struct rlimit memory, cpu, file;
 };
 
 /* The last bytes of the worker's stderr. */
@@ -108,7 +108,7 @@ static _Noreturn void child(const struct launch *l)
                 setrlimit(RLIMIT_AS, &l->memory);
         setrlimit(RLIMIT_CPU, &l->cpu);
         limit(RLIMIT_CORE, 0, 0);
-        limit(RLIMIT_FSIZE, LIMIT_OBJECT_BYTES, LIMIT_OBJECT_BYTES);
+        setrlimit(RLIMIT_FSIZE, &l->file);
         limit(RLIMIT_NOFILE, OPEN_FILES_MAX, OPEN_FILES_MAX);
         execv(program, l->argv);
         _exit(EXIT_NOT_STARTED);
@@ -264,7 +264,8 @@ enum status worker_run(const struct worker_job *job, struct error *err)
         uint64_t memory = job->memory_bytes ? job->memory_bytes : LIMIT_WORKER_MEMORY_BYTES;
         uint64_t cpu_s = job->cpu_s ? job->cpu_s : LIMIT_WORKER_CPU_S;
         uint64_t wall_s = job->wall_s ? job->wall_s : 2 * cpu_s;
-        struct launch launch = { .memory = { memory, memory }, .cpu = { cpu_s, cpu_s + 1 } };
+        uint64_t file = job->file_bytes ? job->file_bytes : LIMIT_OBJECT_BYTES;
+        struct launch launch = { .memory = { memory, memory }, .cpu = { cpu_s, cpu_s + 1 }, .file = { file, file } };
         _cleanup_close_ int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
         _cleanup_close_ int read_fd = -1, write_fd = -1, pid_fd = -1;
         struct tail tail = { .size = 0 };

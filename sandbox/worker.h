@@ -29,6 +29,7 @@ struct worker_job {
         const int *fds;           /* become 3, 4, ...; -1 leaves that number closed */
         size_t fd_count;
         uint64_t memory_bytes;    /* of address space; 0: LIMIT_WORKER_MEMORY_BYTES. None in a sanitizer's build */
+        uint64_t file_bytes;      /* longest file that it may write; 0: LIMIT_OBJECT_BYTES */
         uint64_t cpu_s;           /* 0: LIMIT_WORKER_CPU_S */
         uint64_t wall_s;          /* 0: twice cpu_s */
         const atomic_bool *cancel; /* polled; true kills the worker and gives ST_BUSY. NULL: never */

@@ -294,13 +294,19 @@ enum status send_item(struct http_client *client, struct upload_item *item, cons
                       const atomic_bool *stop, struct error *err)
 {
         _cleanup_close_ int fd = -1;
-        uint8_t digest[SHA256_BYTES];
-        struct packer packer;
         uint64_t size;
         enum status st = open_content(item, &fd, &size, err);
 
-        if (!st)
-                st = hash_file(fd, size, item->path, stop, digest, err);
+        return st ? st : send_content(client, item, fd, size, o, moved, stop, err);
+}
+
+enum status send_content(struct http_client *client, struct upload_item *item, int fd, uint64_t size,
+                         const struct send_options *o, _Atomic uint64_t *moved, const atomic_bool *stop, struct error *err)
+{
+        uint8_t digest[SHA256_BYTES];
+        struct packer packer;
+        enum status st = hash_file(fd, size, item->path, stop, digest, err);
+
         if (!st)
                 st = packer_init(&packer, fd, size, moved, err);
         if (!st) {

@@ -26,4 +26,12 @@ struct send_options {
 enum status send_item(struct http_client *client, struct upload_item *item, const struct send_options *o, _Atomic uint64_t *moved,
                       const atomic_bool *stop, struct error *err) MUST_CHECK;
 
+/**
+ * The same with the bytes to send in an open file, which nobody looks into here.
+ * @param fd borrowed.
+ */
+enum status send_content(struct http_client *client, struct upload_item *item, int fd, uint64_t size,
+                         const struct send_options *o, _Atomic uint64_t *moved, const atomic_bool *stop,
+                         struct error *err) MUST_CHECK;
+
 #endif

@@ -39,6 +39,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path != "/v1development/profiles":
+            self.send_error(404)
+            return
         answer, batch = next_answer(), self.headers["X-Cairn-Batch"]
         with open(f"{directory}/posts", "a") as f:
             f.write(f"{answer} {batch} {self.headers['Content-Encoding']} {self.path}\n")

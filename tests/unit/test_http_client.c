@@ -270,6 +270,29 @@ START_TEST(a_get_follows_redirects_and_a_put_does_not)
 }
 END_TEST
 
+START_TEST(a_rate_holds_a_body_back)
+{
+        struct service s;
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct letters letters = { .size = KiB(256) };
+        struct http_client_options o = { .size = sizeof o, .send_bytes_per_s = KiB(128) };
+        const struct http_client_request q = { .method = "PUT", .path = "/echo", .read = read_letters,
+                                               .rewind = rewind_letters, .context = &letters };
+        struct error err = { 0 };
+        int64_t from;
+
+        start(&s);
+        o.base_url = s.url;
+        ck_assert_int_eq(http_client_create(&o, &c, NULL), ST_OK);
+        from = monotonic_ns();
+        ck_assert_msg(http_client_send(c, &q, &r, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_ge(monotonic_ns() - from, INT64_C(1000000000)); /* two seconds, less what is sent ahead */
+        ck_assert_uint_eq(r.body.size, KiB(256));
+        http_server_stop(s.server);
+}
+END_TEST
+
 START_TEST(an_answer_past_the_limit_is_refused)
 {
         struct service s;
@@ -426,7 +449,7 @@ END_TEST
 TEST_SUITE("http-client", body_token_and_answer_go_through, busy_service_is_asked_again_and_a_stream_starts_over,
            attempts_run_out_with_the_servers_words, a_reset_connection_is_tried_again,
            a_post_is_not_sent_twice_unless_allowed, refusals_are_not_repeated_and_say_the_next_step,
-           a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
+           a_rate_holds_a_body_back, a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
            a_silent_service_is_left_when_stop_is_set, a_silent_service_is_left_after_the_request_timeout,
            an_address_without_a_service_says_so, retry_after_is_read_as_seconds_or_as_a_date,
            retry_after_lengthens_the_pause_up_to_the_longest, escaping_leaves_only_unreserved_letters, token_files_lose_their_newline)

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/worker_upload.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "elf-image/elf_image.h"
+#include "sandbox/worker.h"
+#include "uploader/split.h"
+
+#define FIRST_FD 3
+#define SPLIT_HEADERS_MAX MiB(8) /* segments, sections and what aligns them */
+
+/* ---- in the worker ---- */
+
+static void copy_text(char to[static INSPECTED_LINK_MAX], const char *text)
+{
+        if (strlen(text) < INSPECTED_LINK_MAX)
+                memcpy(to, text, strlen(text) + 1);
+}
+
+static enum status inspect(int in, struct inspected *ret)
+{
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        enum status st = elf_image_from_fd(in, "mapped file", &img, NULL);
+        const char *link;
+        uint32_t crc;
+
+        if (!st)
+                st = elf_image_check_complete(&img, NULL);
+        if (st)
+                return st;
+        ret->id = img.build_id;
+        ret->quality = elf_image_quality(&img);
+        ret->has_code = split_is_needed(&img);
+        ret->sent_bytes = ret->has_code ? 0 : img.size;
+        for (size_t i = 1; ret->has_code && i < img.section_count; i++)
+                if (split_keeps_section(&img, &img.sections[i]))
+                        ret->sent_bytes += img.sections[i].size;
+        if (!elf_image_altlink(&img, &link, &ret->alt_id, NULL))
+                copy_text(ret->alt_path, link);
+        if (!elf_image_debuglink(&img, &link, &crc, NULL))
+                copy_text(ret->debuglink, link);
+        return ST_OK;
+}
+
+int worker_inspect(void)
+{
+        struct error err;
+        enum status st = worker_confine(WORKER_NEEDS_NOTHING, &err);
+
+        for (int i = 0; !st && i < WORKER_INSPECT_FILES; i++) {
+                struct inspected found = { 0 };
+                int in = FIRST_FD + 2 * i;
+
+                if (fcntl(in, F_GETFD) < 0)
+                        continue;
+                st = inspect(in, &found);
+                if (st == ST_NO_MEMORY)
+                        break;
+                st = st ? ST_OK : file_write_all(in + 1, &found, sizeof found, "answer", &err);
+        }
+        return worker_exit_code(st);
+}
+
+int worker_split(void)
+{
+        struct elf_image img;
+        struct error err = { 0 };
+        uint64_t size;
+        enum status st;
+
+        st = worker_confine(WORKER_NEEDS_NOTHING, &err);
+        if (!st)
+                st = elf_image_from_fd(FIRST_FD, "mapped file", &img, &err);
+        if (!st) {
+                st = split_write(&img, FIRST_FD + 1, &size, &err);
+                elf_image_close(&img);
+        }
+        if (st)
+                fprintf(stderr, "%s\n", err.text);
+        return worker_exit_code(st);
+}
+
+/* ---- in the agent ---- */
+
+static bool is_text(const char text[static INSPECTED_LINK_MAX])
+{
+        return memchr(text, 0, INSPECTED_LINK_MAX) != NULL;
+}
+
+/* The worker had a stranger's file: its answer is looked at as if it were one. */
+static bool read_answer(int fd, struct inspected *ret)
+{
+        struct inspected a;
+
+        if (pread(fd, &a, sizeof a, 0) != sizeof a)
+                return false;
+        if (a.id.size > BUILD_ID_MAX || a.alt_id.size > BUILD_ID_MAX || (int)a.quality < QUALITY_NONE ||
+            a.quality > QUALITY_DWARF || !is_text(a.alt_path) || !is_text(a.debuglink) || strchr(a.debuglink, '/'))
+                return false;
+        *ret = a;
+        return true;
+}
+
+static enum status run_worker(const char *name, const int *fds, size_t count, uint64_t file_bytes, const atomic_bool *stop,
+                              struct error *err)
+{
+        const char *const args[] = { name, NULL };
+        const struct worker_job job = { .args = args, .fds = fds, .fd_count = count, .file_bytes = file_bytes,
+                                        .memory_bytes = LIMIT_AGENT_UNWIND_WORKER_BYTES,
+                                        .cpu_s = LIMIT_AGENT_UPLOAD_WORKER_CPU_S,
+                                        .wall_s = 10 * LIMIT_AGENT_UPLOAD_WORKER_CPU_S, /* it is the nicest */
+                                        .cancel = stop };
+
+        return worker_run(&job, err);
+}
+
+static enum status inspect_together(const int *files, size_t count, const atomic_bool *stop, struct inspected *ret)
+{
+        int fds[2 * WORKER_INSPECT_FILES];
+        enum status st;
+
+        for (size_t i = 0; i < count; i++) {
+                ret[i] = (struct inspected){ 0 };
+                fds[2 * i + 1] = files[i] < 0 ? -1 : memfd_create("inspected", MFD_CLOEXEC);
+                fds[2 * i] = fds[2 * i + 1] < 0 ? -1 : files[i];
+        }
+        st = run_worker("inspect", fds, 2 * count, sizeof *ret, stop, NULL);
+        for (size_t i = 0; i < count; i++) {
+                if (fds[2 * i + 1] < 0)
+                        continue;
+                if (!read_answer(fds[2 * i + 1], &ret[i]))
+                        ret[i] = (struct inspected){ 0 };
+                close(fds[2 * i + 1]);
+        }
+        return st;
+}
+
+void inspect_files(const int *fds, size_t count, const atomic_bool *stop, struct inspected *ret)
+{
+        /* One that brings the worker down costs the others nothing. */
+        if (inspect_together(fds, count, stop, ret) && count > 1)
+                for (size_t i = 0; i < count && !atomic_load(stop); i++)
+                        (void)!inspect_together(&fds[i], 1, stop, &ret[i]);
+}
+
+enum status split_file(int in, int out, uint64_t max_bytes, const atomic_bool *stop, struct error *err)
+{
+        const int fds[] = { in, out };
+
+        return run_worker("split", fds, 2, max_bytes + SPLIT_HEADERS_MAX, stop, err);
+}

@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The agent brings symbols that the service lacks: of what runs, with its debug files, inside a container's root too.
+. tests/e2e/lib.sh
+agent=$CAIRN_BUILD/cairn-agent
+
+command -v cc >/dev/null || skip_all "cc is not installed"
+"$agent" --doctor >/dev/null || skip_all "the agent cannot profile here"
+cd "$tmp" || exit 1
+
+# program NAME: a static one with DWARF that is different from others, running; its pid in $pid
+program() {
+        cat >"$1.c" <<END
+#include <string.h>
+volatile unsigned long sink;
+static inline __attribute__((always_inline)) void inner_$1(void) { sink += strlen("$1"); }
+__attribute__((noinline)) void hot_$1(void) { for (int i = 0; i < 1000000; i++) inner_$1(); }
+int main(void) { for (;;) hot_$1(); }
+END
+        cc -g -O1 -static -Wl,--build-id -o "$1" "$1.c"
+}
+run() { "$@" & pid=$!; background_pids="${background_pids:-} $pid"; }
+# profile OPTION...: the agent until it has nothing to upload any more; its metrics in ./metrics, its log in ./log
+profile() {
+        rm -f metrics
+        "$agent" --server "$url" --interval 1 --frequency 99 --metrics-file metrics "$@" 2>log &
+        agent_pid=$!
+        background_pids="$background_pids $agent_pid"
+        wait_for "the uploads to end" settled
+        kill -TERM $agent_pid
+        wait $agent_pid
+}
+count() { awk -v name="cairn_agent_$1" '$1 == name { print $2 }' metrics; }
+settled() { [ "$(count samples_total)" -gt 0 ] && grep -q 'uploads_total.* [1-9]' metrics && [ "$(count uploads_waiting)" -eq 0 ]; }
+stored() { curl -sS -o fetched -w '%{http_code}' "$url/buildid/$1/debuginfo"; }
+
+start_server
+
+# ---- what it runs, and once ----
+program plain
+run ./plain
+plain=$pid
+id=$(build_id_of plain)
+profile --pid "$plain"
+is "$(stored "$id")" 200 "a running program's symbols are uploaded"
+like "$(readelf -SW fetched)" '\.text +NOBITS' "without its code"
+address=$(nm plain | awk '$3 == "hot_plain" { print "0x" $1 }')
+like "$(eu-addr2line -fi -e fetched "$address")" hot_plain "with its names"
+is "$(count 'uploads_total{result="sent"}')" 1 "it is counted"
+like "$(count upload_bytes_total)" '^[1-9]' "with its bytes"
+like "$(cat log)" "uploaded the symbols of '.*/plain' \($id\)" "and logged"
+profile --pid "$plain"
+is "$(count 'uploads_total{result="sent"}') $(count 'uploads_total{result="there"}')" "0 1" \
+        "a second agent asks and sends nothing"
+is "$(count upload_questions_total)" 1 "with one question about it"
+
+# ---- not asked for ----
+program quiet
+run ./quiet
+quiet=$pid
+id=$(build_id_of quiet)
+"$agent" --server "$url" --interval 1 --frequency 99 --no-upload --pid "$quiet" --duration 2 --metrics-file metrics 2>log
+is "$(stored "$id") $(count upload_questions_total)" "404 0" "--no-upload asks for nothing"
+profile --pid "$quiet" --upload-max-size 10000
+is "$(stored "$id") $(count 'uploads_total{result="too_big"}')" "404 1" "--upload-max-size keeps what is larger"
+like "$(cat log)" "the symbols of '.*/quiet' are [0-9]* bytes, more than --upload-max-size" "and says so"
+kill "$quiet"
+
+# ---- debug files ----
+program linked
+objcopy --only-keep-debug linked linked.debug
+strip --strip-all linked
+objcopy --add-gnu-debuglink=linked.debug linked
+mkdir .debug
+mv linked.debug .debug
+run ./linked
+id=$(build_id_of linked)
+profile --pid "$pid"
+is "$(stored "$id")" 200 "the debug file that .gnu_debuglink names is uploaded"
+like "$(readelf -SW fetched)" debug_info "with its DWARF"
+kill "$pid"
+
+# In a root of its own, as a container has it: neither path exists on the host.
+program inside
+id=$(build_id_of inside)
+if mkdir -p root/usr/lib/debug/.build-id/"$(echo "$id" | cut -c1-2)" && chroot root /nothing 2>/dev/null; [ $? -eq 127 ]; then
+        objcopy --only-keep-debug inside "root/usr/lib/debug/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-).debug"
+        strip --strip-all inside
+        mv inside root/inside-the-root
+        run chroot root /inside-the-root
+        profile --pid "$pid"
+        is "$(stored "$id")" 200 "debug files are found inside of a process's root"
+        like "$(readelf -SW fetched)" debug_info "by the build-id"
+        kill "$pid"
+else
+        pass "debug files are found inside of a process's root # SKIP no right to change the root"
+fi
+
+program bare
+strip --strip-all bare
+run ./bare
+profile --pid "$pid"
+is "$(count 'uploads_total{result="no_symbols"}') $(count upload_questions_total)" "1 0" "a program without symbols is no question"
+kill "$pid"
+
+# ---- a token that may not ----
+stop_server
+echo 'secret-of-agents ingest' >tokens
+echo secret-of-agents >token
+start_server --token-file tokens
+program denied
+run ./denied
+"$agent" --server "$url" --token-file token --interval 1 --frequency 99 --pid "$pid" --metrics-file metrics 2>log &
+agent_pid=$!
+background_pids="$background_pids $agent_pid"
+wait_for "the refusal" grep -q 'no symbols are uploaded for 3600 s' log
+sent() { [ "$(count batches_sent_total)" -ge 1 ]; }
+wait_for "batches" sent
+kill -TERM $agent_pid
+wait $agent_pid
+is $? 0 "samples arrive without the right to upload"
+like "$(cat log)" 'HTTP 403.*a token with the scope upload, or --no-upload' "and the log says what is missing"
+done_testing

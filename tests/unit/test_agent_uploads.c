@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the agent may upload: who is asked about and when, which file is taken, and what a stranger's file can do. */
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/beneath.h"
+#include "agent/upload_files.h"
+#include "agent/upload_known.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "elf-image/elf_image.h"
+#include "sandbox/worker.h"
+#include "tests/support/suite.h"
+
+#define SECOND INT64_C(1000000000)
+
+static char agent[PATH_MAX];
+static const atomic_bool go_on;
+
+START_TEST(a_build_id_is_in_work_once_and_asked_about_once_a_day)
+{
+        struct upload_known k = { 0 };
+        const struct build_id id = { 2, { 1, 2 } }, other = { 2, { 1, 3 } };
+
+        ck_assert(upload_known_begin(&k, &id, 0));
+        ck_assert(!upload_known_begin(&k, &id, 1000000 * SECOND)); /* in work */
+        ck_assert(upload_known_begin(&k, &other, 0));
+        upload_known_end(&k, &id, UPLOAD_END_SETTLED, 5 * SECOND);
+        ck_assert(!upload_known_begin(&k, &id, 86404 * SECOND));
+        ck_assert(upload_known_begin(&k, &id, 86405 * SECOND));
+        upload_known_end(&k, &other, UPLOAD_END_LATER, 0);
+        ck_assert(upload_known_begin(&k, &other, 0));
+        upload_known_deinit(&k);
+}
+END_TEST
+
+START_TEST(failures_are_tried_again_with_pauses_up_to_a_day)
+{
+        struct upload_known k = { 0 };
+        const struct build_id id = { 2, { 1, 2 } };
+        int64_t now = 0, pause = 60 * SECOND;
+
+        for (int i = 0; i < 20; i++) {
+                ck_assert(upload_known_begin(&k, &id, now));
+                upload_known_end(&k, &id, UPLOAD_END_FAILED, now);
+                ck_assert(!upload_known_begin(&k, &id, now + pause - 1));
+                now += pause;
+                pause = i < 10 ? 2 * pause : pause; /* stays at 2^10 minutes */
+                ck_assert_int_le(pause, 86400 * SECOND);
+        }
+        upload_known_deinit(&k);
+}
+END_TEST
+
+START_TEST(what_is_known_has_a_bound)
+{
+        struct upload_known k = { 0 };
+        struct build_id id = { .size = 4 };
+
+        for (uint32_t i = 0; i <= LIMIT_AGENT_UPLOAD_IDS; i++) {
+                memcpy(id.bytes, &i, sizeof i);
+                ck_assert(upload_known_begin(&k, &id, 0));
+        }
+        ck_assert_uint_eq(k.count, 1);
+        upload_known_deinit(&k);
+}
+END_TEST
+
+START_TEST(a_path_of_a_container_does_not_leave_its_root)
+{
+        char dir[] = "/tmp/cairn-root-XXXXXX", path[64];
+        int root, fd;
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof path, "%s/link", dir);
+        ck_assert_int_eq(symlink("/etc/passwd", path), 0);
+        snprintf(path, sizeof path, "%s/file", dir);
+        ck_assert_int_eq(file_write_durable(path, "x", 1, NULL), ST_OK);
+        snprintf(path, sizeof path, "%s/pipe", dir);
+        ck_assert_int_eq(mkfifo(path, 0600), 0);
+        root = open(dir, O_PATH | O_DIRECTORY);
+        ck_assert_int_eq(upload_open_regular(root, "/link"), -1);
+        ck_assert_int_eq(upload_open_regular(root, "/../../etc/passwd"), -1);
+        ck_assert_int_eq(upload_open_regular(root, "/pipe"), -1); /* and does not wait for its writer */
+        fd = upload_open_regular(root, "/../file");
+        ck_assert_int_ge(fd, 0);
+        close(fd);
+        close(root);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+END_TEST
+
+START_TEST(files_that_cannot_be_read_cost_the_others_nothing)
+{
+        const char *const bad[] = { "tests/corpus/elf/bad/magic-only.elf", "tests/corpus/elf/bad/cut-in-sections.elf",
+                                    "/dev/null" };
+        struct inspected found[WORKER_INSPECT_FILES];
+        struct elf_image own;
+        int fds[WORKER_INSPECT_FILES];
+
+        worker_set_program(agent);
+        for (int i = 0; i < 3; i++)
+                fds[i] = open(bad[i], O_RDONLY | O_CLOEXEC);
+        fds[3] = -1;
+        fds[4] = open(agent, O_RDONLY | O_CLOEXEC);
+        fds[5] = fds[4];
+        inspect_files(fds, WORKER_INSPECT_FILES, &go_on, found);
+        for (int i = 0; i < 4; i++)
+                ck_assert_uint_eq(found[i].id.size, 0);
+        ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
+        for (int i = 4; i < 6; i++) {
+                ck_assert(build_id_equal(&found[i].id, &own.build_id));
+                ck_assert_int_eq(found[i].quality, QUALITY_DWARF);
+                ck_assert(found[i].has_code);
+                ck_assert_uint_gt(found[i].sent_bytes, own.size / 4);
+                ck_assert_uint_lt(found[i].sent_bytes, own.size);
+        }
+        elf_image_close(&own);
+        for (int i = 0; i < 5; i++)
+                if (fds[i] >= 0)
+                        close(fds[i]);
+}
+END_TEST
+
+START_TEST(a_split_is_as_large_as_was_said)
+{
+        int in = open(agent, O_RDONLY | O_CLOEXEC), out = memfd_create("split", MFD_CLOEXEC);
+        struct inspected found;
+        struct stat info;
+        struct error err;
+
+        worker_set_program(agent);
+        inspect_files(&in, 1, &go_on, &found);
+        ck_assert_msg(split_file(in, out, found.sent_bytes, &go_on, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(fstat(out, &info), 0);
+        ck_assert_uint_ge((uint64_t)info.st_size, found.sent_bytes);
+        ck_assert_uint_lt((uint64_t)info.st_size, found.sent_bytes + MiB(1));
+        close(in);
+        close(out);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+        const TTest *const tests[] = {
+                a_build_id_is_in_work_once_and_asked_about_once_a_day, failures_are_tried_again_with_pauses_up_to_a_day,
+                what_is_known_has_a_bound, a_path_of_a_container_does_not_leave_its_root,
+                files_that_cannot_be_read_cost_the_others_nothing, a_split_is_as_large_as_was_said,
+        };
+
+        (void)argc;
+        snprintf(agent, sizeof agent, "%.*s/../../cairn-agent", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
+        return suite_run("agent_uploads", tests, sizeof tests / sizeof *tests);
+}
