@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/doctor.h"
+#include "agent/doctor_internal.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdarg.h>
@@ -20,12 +21,13 @@
 
 #define HOST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
-static PRINTF(6, 7) void add(struct doctor *d, const char *name, enum sampler_kind needed_by, enum doctor_state state,
-                             const char *mend, const char *fmt, ...)
+void doctor_add(struct doctor *d, const char *name, enum sampler_kind needed_by, enum doctor_state state,
+                const char *mend, const char *fmt, ...)
 {
         struct doctor_item *item = &d->items[d->count++];
         va_list args;
 
+        assert(d->count <= DOCTOR_ITEMS_MAX);
         item->name = name;
         item->needed_by = needed_by;
         item->state = state;
@@ -42,7 +44,7 @@ static void kernel_version(struct doctor *d)
 
         if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
                 snprintf(u.release, sizeof u.release, "unknown");
-        add(d, "kernel", SAMPLER_BPF, major > 5 || (major == 5 && minor >= 15) ? DOCTOR_OK : DOCTOR_FAIL,
+        doctor_add(d, "kernel", SAMPLER_BPF, major > 5 || (major == 5 && minor >= 15) ? DOCTOR_OK : DOCTOR_FAIL,
             "run Linux 5.15 or later", "Linux %s on %s", u.release, u.machine);
 }
 
@@ -50,7 +52,7 @@ static void btf(struct doctor *d)
 {
         int e = access("/sys/kernel/btf/vmlinux", R_OK) < 0 ? errno : 0;
 
-        add(d, "btf", SAMPLER_BPF, e ? DOCTOR_FAIL : DOCTOR_OK,
+        doctor_add(d, "btf", SAMPLER_BPF, e ? DOCTOR_FAIL : DOCTOR_OK,
             "run a kernel built with CONFIG_DEBUG_INFO_BTF=y, with /sys mounted, as every distribution's is",
             "/sys/kernel/btf/vmlinux: %s", e ? strerror(e) : "readable");
 }
@@ -63,18 +65,18 @@ static void capabilities(struct doctor *d)
         bool files = admin || privileges_have(CAP_CHECKPOINT_RESTORE);
         bool read = privileges_have(CAP_DAC_READ_SEARCH);
 
-        add(d, "rights to sample", SAMPLER_BPF, bpf && perfmon ? DOCTOR_OK : DOCTOR_FAIL,
+        doctor_add(d, "rights to sample", SAMPLER_BPF, bpf && perfmon ? DOCTOR_OK : DOCTOR_FAIL,
             "run as root (sudo), or give the program CAP_BPF and CAP_PERFMON",
             "CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_ADMIN %s", bpf ? "yes" : "no", perfmon ? "yes" : "no",
             admin ? "yes" : "no");
-        add(d, "rights to read processes", SAMPLER_AUTO, ptrace && files && read ? DOCTOR_OK : DOCTOR_LESS,
+        doctor_add(d, "rights to read processes", SAMPLER_AUTO, ptrace && files && read ? DOCTOR_OK : DOCTOR_LESS,
             "run as root, or give CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH: without them "
             "other users' processes have no build-ids",
             "CAP_SYS_PTRACE %s, CAP_CHECKPOINT_RESTORE %s, CAP_DAC_READ_SEARCH %s", ptrace ? "yes" : "no",
             files ? "yes" : "no", read ? "yes" : "no");
 }
 
-static void first_line_of(const char *path, char *ret, size_t size)
+void doctor_first_line(const char *path, char *ret, size_t size)
 {
         _cleanup_buf_ struct buf b = { 0 };
         struct error err;
@@ -96,8 +98,8 @@ static void clock_event(struct doctor *d)
 
         if (fd >= 0)
                 close(fd);
-        first_line_of("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
-        add(d, "perf events", SAMPLER_BPF, e ? DOCTOR_FAIL : DOCTOR_OK,
+        doctor_first_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
+        doctor_add(d, "perf events", SAMPLER_BPF, e ? DOCTOR_FAIL : DOCTOR_OK,
             "run as root or with CAP_PERFMON, or set kernel.perf_event_paranoid to -1; in a container, allow "
             "perf_event_open in its seccomp profile",
             "CPU clock of CPU 0: %s (kernel.perf_event_paranoid is %s)", e ? strerror(e) : "opens", paranoid);
@@ -113,7 +115,7 @@ static void memlock(struct doctor *d)
         if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
                 return;
         counted = major < 5 || (major == 5 && minor < 11); /* BPF memory has its own accounting since 5.11 */
-        add(d, "locked memory", SAMPLER_BPF, counted && limit.rlim_cur != RLIM_INFINITY ? DOCTOR_LESS : DOCTOR_OK,
+        doctor_add(d, "locked memory", SAMPLER_BPF, counted && limit.rlim_cur != RLIM_INFINITY ? DOCTOR_LESS : DOCTOR_OK,
             "raise the limit: ulimit -l unlimited, or LimitMEMLOCK=infinity",
             counted ? "the limit counts BPF maps" : "the limit does not count for BPF maps since Linux 5.11");
 }
@@ -125,11 +127,11 @@ static void bpf_program(struct doctor *d)
         struct error err = { 0 };
 
         if (sampler_create(&o, &s, &err))
-                add(d, "BPF program", SAMPLER_BPF, DOCTOR_FAIL,
+                doctor_add(d, "BPF program", SAMPLER_BPF, DOCTOR_FAIL,
                     "mend the items above; with kernel lockdown or a container's seccomp profile in the way, allow bpf()",
                     "%s", err.text);
         else
-                add(d, "BPF program", SAMPLER_BPF, DOCTOR_OK, "", "loads and attaches to %u CPUs", sampler_cpu_count(s));
+                doctor_add(d, "BPF program", SAMPLER_BPF, DOCTOR_OK, "", "loads and attaches to %u CPUs", sampler_cpu_count(s));
         sampler_destroy(s);
 }
 
@@ -140,10 +142,10 @@ static void perf_sampler(struct doctor *d)
         struct error err = { 0 };
 
         if (sampler_create(&o, &s, &err))
-                add(d, "perf sampler", SAMPLER_PERF, DOCTOR_FAIL, "it needs kernel.perf_event_paranoid of 2 or less, "
+                doctor_add(d, "perf sampler", SAMPLER_PERF, DOCTOR_FAIL, "it needs kernel.perf_event_paranoid of 2 or less, "
                     "and perf_event_open allowed in a container's seccomp profile", "%s", err.text);
         else
-                add(d, "perf sampler", SAMPLER_PERF, DOCTOR_OK, "", "works without BPF, but for %s", sampler_gaps(s));
+                doctor_add(d, "perf sampler", SAMPLER_PERF, DOCTOR_OK, "", "works without BPF, but for %s", sampler_gaps(s));
         sampler_destroy(s);
 }
 
@@ -152,7 +154,7 @@ static void pid_namespace(struct doctor *d)
         struct stat st;
         bool host = stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == HOST_PID_NAMESPACE;
 
-        add(d, "pid namespace", SAMPLER_BPF, host ? DOCTOR_OK : DOCTOR_LESS,
+        doctor_add(d, "pid namespace", SAMPLER_BPF, host ? DOCTOR_OK : DOCTOR_LESS,
             "run in the host's pid namespace (docker --pid=host, Kubernetes hostPID: true): else the mappings of "
             "processes are not found",
             host ? "the host's" : "not the host's");
@@ -166,15 +168,15 @@ static void kernel_symbols(struct doctor *d)
 
         kernel_init(&k, &err);
         if (!k.has_symbols)
-                add(d, "kernel symbols", SAMPLER_AUTO, DOCTOR_LESS,
+                doctor_add(d, "kernel symbols", SAMPLER_AUTO, DOCTOR_LESS,
                     "give CAP_SYSLOG, or set kernel.kptr_restrict to 0 or 1: else kernel frames have no names", "%s",
                     err.text);
         else
-                add(d, "kernel symbols", SAMPLER_AUTO, DOCTOR_OK, "", "%zu in /proc/kallsyms", k.symbols.count);
-        add(d, "kernel build-id", SAMPLER_AUTO, k.build_id.size ? DOCTOR_OK : DOCTOR_LESS,
+                doctor_add(d, "kernel symbols", SAMPLER_AUTO, DOCTOR_OK, "", "%zu in /proc/kallsyms", k.symbols.count);
+        doctor_add(d, "kernel build-id", SAMPLER_AUTO, k.build_id.size ? DOCTOR_OK : DOCTOR_LESS,
             "mount /sys: else vmlinux debuginfo cannot be found", "%s",
             k.build_id.size ? build_id_hex(&k.build_id, hex) : "none in /sys/kernel/notes");
-        add(d, "kernel shift", SAMPLER_AUTO, k.has_shift ? DOCTOR_OK : DOCTOR_LESS,
+        doctor_add(d, "kernel shift", SAMPLER_AUTO, k.has_shift ? DOCTOR_OK : DOCTOR_LESS,
             "run as root with /proc/kcore: else kernel frames have names but no lines",
             k.has_shift ? "0x%llx" : "unknown", (unsigned long long)k.shift);
         kernel_deinit(&k);
@@ -185,25 +187,33 @@ static void stack_depth(struct doctor *d)
         char depth[32];
         unsigned n;
 
-        first_line_of("/proc/sys/kernel/perf_event_max_stack", depth, sizeof depth);
-        add(d, "stack depth", SAMPLER_AUTO, sscanf(depth, "%u", &n) == 1 && n < SAMPLE_KERNEL_STACK_MAX ? DOCTOR_LESS : DOCTOR_OK,
+        doctor_first_line("/proc/sys/kernel/perf_event_max_stack", depth, sizeof depth);
+        doctor_add(d, "stack depth", SAMPLER_AUTO, sscanf(depth, "%u", &n) == 1 && n < SAMPLE_KERNEL_STACK_MAX ? DOCTOR_LESS : DOCTOR_OK,
             "set kernel.perf_event_max_stack to 127: else deep stacks are cut",
             "kernel.perf_event_max_stack is %s", depth);
 }
 
-void doctor_examine(struct doctor *d)
+void doctor_examine(struct doctor *d, const char *spool, uint64_t spool_bytes)
 {
         *d = (struct doctor){ 0 };
         kernel_version(d);
         btf(d);
         capabilities(d);
+        doctor_lockdown(d);
         clock_event(d);
         memlock(d);
+        doctor_jit(d);
         bpf_program(d);
+        doctor_unwind_tables(d);
         perf_sampler(d);
+        doctor_perf_buffers(d);
         pid_namespace(d);
+        doctor_mapped_files(d);
+        doctor_cgroups(d);
         kernel_symbols(d);
         stack_depth(d);
+        if (spool)
+                doctor_spool(d, spool, spool_bytes);
 }
 
 bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind)

@@ -27,15 +27,18 @@ struct doctor_item {
         const char *mend; /* "" when OK */
 };
 
-#define DOCTOR_ITEMS_MAX 16
+#define DOCTOR_ITEMS_MAX 32
 
 struct doctor {
         struct doctor_item items[DOCTOR_ITEMS_MAX];
         size_t count;
 };
 
-/** Look at everything; both samplers run for a moment. */
-void doctor_examine(struct doctor *d);
+/**
+ * Look at everything; both samplers and a worker run for a moment.
+ * @param spool  where batches would wait; NULL: nowhere. @param spool_bytes how many of them.
+ */
+void doctor_examine(struct doctor *d, const char *spool, uint64_t spool_bytes);
 
 /** Whether the agent can profile here with that sampler; with SAMPLER_AUTO, with any. */
 bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind);

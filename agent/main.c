@@ -116,16 +116,16 @@ static enum status take_pids(struct command_line *c, uint32_t **ret, struct erro
         return ST_OK;
 }
 
-static int examine(enum sampler_kind kind, bool json)
+static int examine(const struct run_options *o, bool json)
 {
         _cleanup_buf_ struct buf out;
         struct doctor d;
 
         buf_init(&out, MiB(1));
-        doctor_examine(&d);
-        doctor_write(&d, kind, json, &out);
+        doctor_examine(&d, o->spool, o->spool_bytes);
+        doctor_write(&d, o->sampler, json, &out);
         fwrite(out.data, 1, out.size, stdout);
-        return doctor_can_profile(&d, kind) ? EXIT_DONE : EXIT_FAILED;
+        return doctor_can_profile(&d, o->sampler) ? EXIT_DONE : EXIT_FAILED;
 }
 
 static enum status run(struct command_line *c, struct error *err)
@@ -218,7 +218,7 @@ int main(int argc, char **argv)
         if (!st && c.version) {
                 puts("cairn-agent " CAIRN_VERSION);
         } else if (!st && c.doctor) {
-                code = examine(c.run.sampler, c.json);
+                code = examine(&c.run, c.json);
         } else if (!st) {
                 st = run(&c, &err);
         }

@@ -2,7 +2,7 @@
 # The rights that the agent keeps while it runs: of each of its threads, and none in what it starts.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
-for tool in cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+for tool in cc jq; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 "$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
 [ "$(id -u)" -eq 0 ] || skip_all "not root"
 
@@ -32,4 +32,26 @@ is "$(all_are CapAmb)" "$(mask)" "in no way"
 is "$(all_are NoNewPrivs)" 1 "and nothing comes back by starting a program"
 like "$(cat "$tmp/log")" 'keeps cap_bpf cap_perfmon cap_sys_ptrace cap_checkpoint_restore cap_dac_read_search cap_syslog' \
         "the log says what is kept"
+
+# ---- what the doctor says of rights and of a spool ----
+doctor() { "$@" "$agent" --doctor --json $spool >"$tmp/doctor.json"; }
+state() { jq -r --arg name "$1" '.items[] | select(.name == $name).state' "$tmp/doctor.json"; }
+spool=
+doctor env
+for item in "BPF program" "unwind tables" "mapped files" "rights to sample"; do
+        is "$(state "$item")" ok "doctor, with all rights: $item"
+done
+is "$(state spool)" "" "no word of a spool that was not asked for"
+spool="--spool $tmp/spool"
+doctor env
+is "$(state spool)" ok "a spool that can be made"
+spool="--spool /proc/no/such"
+if doctor env; then fail "a spool that cannot be made fails"; else pass "a spool that cannot be made fails"; fi
+is "$(state spool)" fail "and is named"
+spool=
+if command -v setpriv >/dev/null; then
+        doctor setpriv --bounding-set=-checkpoint_restore,-sys_admin --inh-caps=-checkpoint_restore,-sys_admin
+        is "$(state "mapped files")" less "without CAP_CHECKPOINT_RESTORE mapped files are not opened"
+        like "$(jq -r '.items[] | select(.state != "ok").mend' "$tmp/doctor.json")" 'CAP_CHECKPOINT_RESTORE' "and the mend names it"
+fi
 done_testing
