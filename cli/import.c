@@ -20,7 +20,7 @@ static const struct usage usage = {
                  "checked.",
         .examples = "  cairn import --label service.name=api cpu.pb.gz\n"
                     "  perf record -g --buildid-mmap ./app; perf script --show-mmap-events > app.txt; cairn import "
-                    "app.txt\n  cairn import --format folded --type process_cpu:samples:count:cpu:nanoseconds out.folded\n",
+                    "app.txt\n  perf script --show-mmap-events | cairn import -\n  cairn import --format folded --type process_cpu:samples:count:cpu:nanoseconds out.folded\n",
 };
 
 struct import_options {
@@ -130,7 +130,7 @@ int command_import(int argc, char **argv)
                 OPTION_LIST("label", 0, "K=V", &o.labels, "give every sample that lacks it this label"),
                 OPTION_STRING("type", 0, "ID", &o.input.type, "profile type of folded stacks, five parts joined by ':'"),
                 OPTION_STRING("time", 0, "T", &o.time,
-                              "when samples without a time were taken (default: the file's time)"),
+                              "when samples without a time were taken (default: the file's time, now for standard input)"),
                 OPTION_FLAG("dry-run", 0, &o.dry_run, "read and check, send nothing"),
                 OPTION_END,
         };

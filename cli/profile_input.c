@@ -4,12 +4,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/compress.h"
-#include "common/file.h"
+#include "cli/unpacked_input.h"
+#include "common/clock.h"
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/otlp.h"
+#include "profile-formats/otlp_json.h"
 #include "profile-formats/perf_script.h"
 #include "profile-formats/pprof.h"
 
@@ -33,6 +34,15 @@ static bool looks_like_text(const struct buf *b)
         return true;
 }
 
+static bool is_json(const struct buf *b)
+{
+        size_t i = 0;
+
+        while (i < b->size && (b->data[i] == ' ' || (b->data[i] >= '\t' && b->data[i] <= '\r')))
+                i++;
+        return i < b->size && b->data[i] == '{';
+}
+
 static enum status decode_as(enum input_format f, const struct buf *b, const struct profile_input *o,
                              struct profile *ret, struct error *err)
 {
@@ -40,7 +50,7 @@ static enum status decode_as(enum input_format f, const struct buf *b, const str
         case FORMAT_PPROF:
                 return pprof_decode(b->data, b->size, NULL, ret, err);
         case FORMAT_OTLP:
-                return otlp_decode(b->data, b->size, ret, err);
+                return is_json(b) ? otlp_json_decode(b->data, b->size, ret, err) : otlp_decode(b->data, b->size, ret, err);
         case FORMAT_PERF:
                 return perf_script_decode(b->data, b->size, o->time_unix_ns, ret, err);
         case FORMAT_FOLDED:
@@ -54,7 +64,8 @@ static enum status decode(const struct buf *b, const struct profile_input *o, st
                           enum input_format *format_ret, struct error *err)
 {
         bool text = looks_like_text(b);
-        enum input_format first = text ? FORMAT_PERF : FORMAT_PPROF, second = text ? FORMAT_FOLDED : FORMAT_OTLP;
+        enum input_format first = !text ? FORMAT_PPROF : is_json(b) ? FORMAT_OTLP : FORMAT_PERF;
+        enum input_format second = text ? FORMAT_FOLDED : FORMAT_OTLP;
         struct error first_err, second_err;
         enum status st;
 
@@ -82,23 +93,6 @@ static enum status decode(const struct buf *b, const struct profile_input *o, st
         return st;
 }
 
-static enum status read_unpacked(const char *path, struct buf *ret, struct error *err)
-{
-        _cleanup_buf_ struct buf raw;
-        enum status st;
-
-        buf_init(&raw, GiB(1));
-        st = file_read(path, &raw, err);
-        if (st)
-                return st;
-        if (gzip_detect(raw.data, raw.size))
-                return gzip_unpack(raw.data, raw.size, ret, err);
-        if (zstd_detect(raw.data, raw.size))
-                return zstd_unpack(raw.data, raw.size, ret, err);
-        buf_append(ret, raw.data, raw.size);
-        return buf_status(ret, err, path);
-}
-
 enum status profile_input_read(const char *path, const struct profile_input *input, struct profile *ret,
                                const char **format_ret, struct error *err)
 {
@@ -109,12 +103,13 @@ enum status profile_input_read(const char *path, const struct profile_input *inp
         enum status st;
 
         buf_init(&b, GiB(1));
-        st = read_unpacked(path, &b, err);
+        st = unpacked_input_read(path, &b, err);
         if (st)
                 return st;
         if (!o.time_unix_ns)
-                o.time_unix_ns =
-                        stat(path, &file) ? 0 : file.st_mtim.tv_sec * INT64_C(1000000000) + file.st_mtim.tv_nsec;
+                o.time_unix_ns = path_is_standard(path) || stat(path, &file) ?
+                                         wall_clock_ns() :
+                                         file.st_mtim.tv_sec * INT64_C(1000000000) + file.st_mtim.tv_nsec;
         st = decode(&b, &o, ret, &format, err);
         if (st)
                 return st;

@@ -29,6 +29,10 @@ struct otlp_link {
         uint8_t span_id[8];
 };
 
+struct otlp_function {
+        uint32_t name, system_name, file; /* strings of the profile */
+};
+
 struct otlp_dictionary {
         struct profile *p;
         struct arena scratch;
@@ -61,6 +65,17 @@ enum status otlp_string(struct otlp_dictionary *d, uint64_t index, const struct 
 /** Decode a KeyValue message (of a resource or a scope). */
 enum status otlp_key_value(struct otlp_dictionary *d, struct reader r, struct otlp_attribute *ret,
                            struct error *err) MUST_CHECK;
+
+/** Read entry i of a table, and check its indices. What it refers to has to be read before it. */
+enum status otlp_read_attribute(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
+enum status otlp_read_mapping(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
+enum status otlp_read_function(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
+enum status otlp_read_location(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
+enum status otlp_read_link(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
+enum status otlp_read_stack(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
+
+/** The bytes of an entry, with their place in the request. */
+struct reader otlp_entry_reader(const struct otlp_dictionary *d, unsigned table, uint32_t i);
 
 /** An attribute's key or value as text. */
 const char *otlp_text(const struct otlp_dictionary *d, uint32_t string);

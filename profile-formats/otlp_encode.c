@@ -4,212 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "profile-formats/number_map.h"
+#include "profile-formats/otlp_encode_tables.h"
 #include "profile-formats/otlp_fields.h"
 #include "profile-formats/profile_type.h"
-#include "profile-formats/string_list.h"
 #include "profile-formats/wire.h"
-
-/*
- * Every table of the output starts with an empty entry 0, so entry i of the
- * profile is entry i + 1 there; strings share their numbers, as entry 0 of the
- * profile's own table is the empty string. Strings that the profile does not
- * have follow its own.
- */
-enum extra_string {
-        EXTRA_BUILD_ID,
-        EXTRA_FRAME_TYPE,
-        EXTRA_KERNEL,
-        EXTRA_ADDRESS_KIND,
-        EXTRA_OBJECT,
-        EXTRA_FILE_OFFSET,
-        EXTRA_NONE,
-        EXTRA_PROFILE_TYPE,
-        EXTRA_TRUNCATED,
-        EXTRA_TRUE,
-        EXTRA_COUNT,
-};
-
-static const char *const extra_texts[EXTRA_COUNT] = {
-        [EXTRA_BUILD_ID] = ATTRIBUTE_BUILD_ID_GNU,
-        [EXTRA_FRAME_TYPE] = ATTRIBUTE_FRAME_TYPE,
-        [EXTRA_KERNEL] = "kernel",
-        [EXTRA_ADDRESS_KIND] = ATTRIBUTE_ADDRESS_KIND,
-        [EXTRA_OBJECT] = "object",
-        [EXTRA_FILE_OFFSET] = "file_offset",
-        [EXTRA_NONE] = "none",
-        [EXTRA_PROFILE_TYPE] = ATTRIBUTE_PROFILE_TYPE,
-        [EXTRA_TRUNCATED] = ATTRIBUTE_STACK_TRUNCATED,
-        [EXTRA_TRUE] = "true",
-};
-
-struct encoder {
-        const struct profile *p;
-        struct buf *out;
-        struct error *err;
-        enum status failed; /* of a map; buffers keep their own */
-        struct number_map attributes, functions, links;
-        struct string_list more; /* strings that the profile does not have */
-        uint32_t extras[EXTRA_COUNT];
-        const struct profile_label *common; /* labels that every sample has */
-        uint32_t common_count;
-};
-
-static uint32_t extra(const struct encoder *e, enum extra_string s)
-{
-        return e->extras[s];
-}
-
-/* The entry's number in the output's table, where 0 is the empty one. */
-static uint32_t numbered(struct encoder *e, struct number_map *m, struct number_key key)
-{
-        uint32_t number = 0;
-
-        if (e->failed)
-                return 0;
-        e->failed = number_map_get(m, &key, &number, NULL, e->err);
-        return e->failed ? 0 : number + 1;
-}
-
-static uint32_t attribute(struct encoder *e, uint32_t key, uint32_t value)
-{
-        return numbered(e, &e->attributes, (struct number_key){ { key, value } });
-}
-
-static uint32_t string(struct encoder *e, const char *text, size_t n)
-{
-        uint32_t number = 0;
-
-        if (!e->failed)
-                e->failed = string_list_get(&e->more, text, n, &number, e->err);
-        return number;
-}
-
-static void put_empty(struct buf *b, uint32_t table)
-{
-        wire_put_bytes(b, table, NULL, 0);
-}
-
-static void put_mappings(struct encoder *e)
-{
-        char hex[BUILD_ID_HEX_MAX];
-
-        put_empty(e->out, DICTIONARY_MAPPINGS);
-        for (uint32_t i = 0; i < e->p->mappings.count; i++) {
-                const struct profile_mapping *m = &e->p->mappings.items[i];
-                size_t mark = wire_begin(e->out, DICTIONARY_MAPPINGS);
-
-                wire_put_uint(e->out, MAPPING_FILENAME, m->file);
-                if (m->build_id.size) {
-                        const char *text = build_id_hex(&m->build_id, hex);
-                        uint32_t value = string(e, text, strlen(text));
-
-                        wire_put_varint(e->out, MAPPING_ATTRIBUTES, attribute(e, extra(e, EXTRA_BUILD_ID), value));
-                }
-                wire_end(e->out, mark);
-        }
-}
-
-static void put_locations(struct encoder *e)
-{
-        const struct profile *p = e->p;
-
-        put_empty(e->out, DICTIONARY_LOCATIONS);
-        for (uint32_t i = 0; i < p->locations.count; i++) {
-                const struct profile_location *l = &p->locations.items[i];
-                size_t mark = wire_begin(e->out, DICTIONARY_LOCATIONS);
-
-                if (l->mapping != PROFILE_NONE)
-                        wire_put_uint(e->out, LOCATION_MAPPING, l->mapping + 1);
-                wire_put_uint(e->out, LOCATION_ADDRESS, l->address);
-                for (uint32_t j = 0; j < l->line_count; j++) {
-                        const struct profile_line *line = &p->lines.items[l->first_line + j];
-                        size_t line_mark = wire_begin(e->out, LOCATION_LINES);
-
-                        if (line->function || line->linkage_name || line->file)
-                                wire_put_uint(e->out, LINE_FUNCTION,
-                                              numbered(e, &e->functions,
-                                                       (struct number_key){ { line->function, line->linkage_name,
-                                                                              line->file } }));
-                        wire_put_uint(e->out, LINE_LINE, (uint64_t)line->line);
-                        wire_end(e->out, line_mark);
-                }
-                if (l->is_kernel)
-                        wire_put_varint(e->out, LOCATION_ATTRIBUTES,
-                                        attribute(e, extra(e, EXTRA_FRAME_TYPE), extra(e, EXTRA_KERNEL)));
-                wire_put_varint(e->out, LOCATION_ATTRIBUTES,
-                                attribute(e, extra(e, EXTRA_ADDRESS_KIND),
-                                          extra(e, l->kind == ADDRESS_FILE_OFFSET ? EXTRA_FILE_OFFSET
-                                                   : l->kind == ADDRESS_NONE      ? EXTRA_NONE
-                                                                                  : EXTRA_OBJECT)));
-                wire_end(e->out, mark);
-        }
-}
-
-static void put_functions(struct encoder *e)
-{
-        put_empty(e->out, DICTIONARY_FUNCTIONS);
-        for (uint32_t i = 0; i < e->functions.count; i++) {
-                const uint32_t *parts = e->functions.keys[i].parts;
-                size_t mark = wire_begin(e->out, DICTIONARY_FUNCTIONS);
-
-                wire_put_uint(e->out, FUNCTION_NAME, parts[0]);
-                wire_put_uint(e->out, FUNCTION_SYSTEM_NAME, parts[1]);
-                wire_put_uint(e->out, FUNCTION_FILENAME, parts[2]);
-                wire_end(e->out, mark);
-        }
-}
-
-static void put_links(struct encoder *e)
-{
-        put_empty(e->out, DICTIONARY_LINKS);
-        for (uint32_t i = 0; i < e->links.count; i++) {
-                const uint32_t *parts = e->links.keys[i].parts; /* as link_of() put them */
-                size_t mark = wire_begin(e->out, DICTIONARY_LINKS);
-
-                wire_put_bytes(e->out, LINK_TRACE_ID, parts, 16);
-                wire_put_bytes(e->out, LINK_SPAN_ID, parts + 4, 8);
-                wire_end(e->out, mark);
-        }
-}
-
-static void put_stacks(struct encoder *e)
-{
-        put_empty(e->out, DICTIONARY_STACKS);
-        for (uint32_t i = 0; i < e->p->stacks.count; i++) {
-                const struct profile_stack *s = &e->p->stacks.items[i];
-                size_t mark = wire_begin(e->out, DICTIONARY_STACKS);
-
-                if (s->location_count) {
-                        size_t packed = wire_begin(e->out, STACK_LOCATIONS);
-
-                        for (uint32_t j = 0; j < s->location_count; j++)
-                                buf_append_uleb128(e->out, e->p->stack_locations.items[s->first_location + j] +
-                                                                   UINT64_C(1));
-                        wire_end(e->out, packed);
-                }
-                wire_end(e->out, mark);
-        }
-}
-
-static void put_strings_and_attributes(struct encoder *e)
-{
-        for (uint32_t i = 0; i < e->p->strings.count; i++)
-                wire_put_bytes(e->out, DICTIONARY_STRINGS, e->p->strings.items[i].text,
-                               e->p->strings.items[i].size);
-        buf_append(e->out, e->more.fields.data, e->more.fields.size);
-        put_empty(e->out, DICTIONARY_ATTRIBUTES);
-        for (uint32_t i = 0; i < e->attributes.count; i++) {
-                const uint32_t *parts = e->attributes.keys[i].parts;
-                size_t mark = wire_begin(e->out, DICTIONARY_ATTRIBUTES), value;
-
-                wire_put_uint(e->out, ATTRIBUTE_KEY, parts[0]);
-                value = wire_begin(e->out, ATTRIBUTE_VALUE);
-                wire_put_varint(e->out, ANY_STRINDEX, parts[1]);
-                wire_end(e->out, value);
-                wire_end(e->out, mark);
-        }
-}
 
 /* ---- samples ------------------------------------------------------------------------ */
 
@@ -249,7 +47,7 @@ static int compare_samples(const void *x, const void *y)
         return a < b ? -1 : a > b;
 }
 
-static bool is_common(const struct encoder *e, const struct profile_label *l)
+static bool is_common(const struct otlp_encoder *e, const struct profile_label *l)
 {
         for (uint32_t i = 0; i < e->common_count; i++)
                 if (e->common[i].key == l->key && e->common[i].value == l->value)
@@ -258,17 +56,17 @@ static bool is_common(const struct encoder *e, const struct profile_label *l)
 }
 
 /* Number of the sample's trace and span, 0 for none. */
-static uint32_t link_of(struct encoder *e, const struct profile_sample *s)
+static uint32_t link_of(struct otlp_encoder *e, const struct profile_sample *s)
 {
         static const struct number_key none;
         struct number_key key;
 
         memcpy(key.parts, s->trace_id, 16);
         memcpy(key.parts + 4, s->span_id, 8);
-        return memcmp(&key, &none, sizeof key) == 0 ? 0 : numbered(e, &e->links, key);
+        return memcmp(&key, &none, sizeof key) == 0 ? 0 : otlp_numbered(e, &e->links, key);
 }
 
-static void put_sample(struct encoder *e, const struct ordered *items, size_t count, bool timestamps)
+static void put_sample(struct otlp_encoder *e, const struct ordered *items, size_t count, bool timestamps)
 {
         const struct profile_sample *s = items[0].s;
         size_t mark = wire_begin(e->out, PROFILE_SAMPLES), packed;
@@ -279,10 +77,10 @@ static void put_sample(struct encoder *e, const struct ordered *items, size_t co
                 const struct profile_label *l = &e->p->labels.items[s->first_label + i];
 
                 if (!is_common(e, l))
-                        buf_append_uleb128(e->out, attribute(e, l->key, l->value));
+                        buf_append_uleb128(e->out, otlp_put_attribute(e, l->key, l->value));
         }
         if (e->p->stacks.items[s->stack].truncated)
-                buf_append_uleb128(e->out, attribute(e, extra(e, EXTRA_TRUNCATED), extra(e, EXTRA_TRUE)));
+                buf_append_uleb128(e->out, otlp_put_attribute(e, otlp_extra(e, EXTRA_TRUNCATED), otlp_extra(e, EXTRA_TRUE)));
         wire_end(e->out, packed);
         wire_put_uint(e->out, SAMPLE_LINK, link_of(e, s));
         packed = wire_begin(e->out, SAMPLE_VALUES);
@@ -298,20 +96,20 @@ static void put_sample(struct encoder *e, const struct ordered *items, size_t co
         wire_end(e->out, mark);
 }
 
-static void put_value_type(struct encoder *e, uint32_t field, const char *id, enum profile_type_part type,
+static void put_value_type(struct otlp_encoder *e, uint32_t field, const char *id, enum profile_type_part type,
                            enum profile_type_part unit)
 {
         size_t type_size, unit_size, mark = wire_begin(e->out, field);
         const char *type_text = profile_type_part(id, type, &type_size);
         const char *unit_text = profile_type_part(id, unit, &unit_size);
 
-        wire_put_uint(e->out, VALUE_TYPE_TYPE, string(e, type_text, type_size));
-        wire_put_uint(e->out, VALUE_TYPE_UNIT, string(e, unit_text, unit_size));
+        wire_put_uint(e->out, VALUE_TYPE_TYPE, otlp_put_string(e, type_text, type_size));
+        wire_put_uint(e->out, VALUE_TYPE_UNIT, otlp_put_string(e, unit_text, unit_size));
         wire_end(e->out, mark);
 }
 
 /* One Profile message: samples of one type and duration. */
-static void put_profile(struct encoder *e, const struct ordered *items, size_t count)
+static void put_profile(struct otlp_encoder *e, const struct ordered *items, size_t count)
 {
         const struct profile_type *type = &e->p->types.items[items[0].s->type];
         const char *id = profile_text(e->p, type->id);
@@ -330,7 +128,7 @@ static void put_profile(struct encoder *e, const struct ordered *items, size_t c
         put_value_type(e, PROFILE_PERIOD_TYPE, id, TYPE_PERIOD_TYPE, TYPE_PERIOD_UNIT);
         wire_put_uint(e->out, PROFILE_PERIOD, (uint64_t)type->period);
         packed = wire_begin(e->out, PROFILE_ATTRIBUTES);
-        buf_append_uleb128(e->out, attribute(e, extra(e, EXTRA_PROFILE_TYPE), type->id));
+        buf_append_uleb128(e->out, otlp_put_attribute(e, otlp_extra(e, EXTRA_PROFILE_TYPE), type->id));
         wire_end(e->out, packed);
         for (size_t i = 0; i < count;) {
                 size_t n = 1;
@@ -374,7 +172,7 @@ static uint32_t common_labels(const struct profile *p, struct profile_label *com
         return count;
 }
 
-static void put_resource(struct encoder *e)
+static void put_resource(struct otlp_encoder *e)
 {
         size_t mark = wire_begin(e->out, RESOURCE_PROFILES_RESOURCE);
 
@@ -391,7 +189,7 @@ static void put_resource(struct encoder *e)
         wire_end(e->out, mark);
 }
 
-static void put_profiles(struct encoder *e, struct ordered *items, size_t count)
+static void put_profiles(struct otlp_encoder *e, struct ordered *items, size_t count)
 {
         size_t resource = wire_begin(e->out, REQUEST_RESOURCE_PROFILES), scope_profiles, scope;
 
@@ -414,27 +212,18 @@ static void put_profiles(struct encoder *e, struct ordered *items, size_t count)
         wire_end(e->out, resource);
 }
 
-static enum status encode(struct encoder *e, struct ordered *items, struct profile_label *common)
+static enum status encode(struct otlp_encoder *e, struct ordered *items, struct profile_label *common)
 {
         const struct profile *p = e->p;
-        size_t dictionary;
 
-        for (unsigned i = 0; i < EXTRA_COUNT; i++)
-                e->extras[i] = string(e, extra_texts[i], strlen(extra_texts[i]));
+        otlp_put_extras(e);
         for (uint32_t i = 0; i < p->samples.count; i++)
                 items[i].s = &p->samples.items[i];
         qsort(items, p->samples.count, sizeof *items, compare_samples);
         e->common = common;
         e->common_count = common_labels(p, common);
         put_profiles(e, items, p->samples.count);
-        dictionary = wire_begin(e->out, REQUEST_DICTIONARY);
-        put_mappings(e);
-        put_locations(e);
-        put_functions(e);
-        put_links(e);
-        put_stacks(e);
-        put_strings_and_attributes(e);
-        wire_end(e->out, dictionary);
+        otlp_put_dictionary(e);
         if (e->failed)
                 return e->failed;
         return buf_status(e->out, e->err, "OTLP request");
@@ -442,7 +231,7 @@ static enum status encode(struct encoder *e, struct ordered *items, struct profi
 
 enum status otlp_encode(const struct profile *p, struct buf *ret, struct error *err)
 {
-        struct encoder e = { .p = p, .out = ret, .err = err };
+        struct otlp_encoder e = { .p = p, .out = ret, .err = err };
         _cleanup_free_ struct ordered *items = NULL;
         _cleanup_free_ struct profile_label *common = NULL;
         enum status st;

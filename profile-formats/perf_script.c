@@ -7,32 +7,14 @@
 #include "common/limits.h"
 #include "profile-formats/label_list.h"
 #include "profile-formats/number_map.h"
+#include "profile-formats/perf_maps.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/return_address.h"
 
-#define PROCESS_START                                                                                              \
-        (UINT64_C(1) << 40) /* newer perf prints file offsets of user code, older perf process addresses */
-#define LIMIT_MMAPS 1000000
-
-struct text {
-        const char *at;
-        size_t n;
-};
-
-struct mmap {
-        uint32_t file;    /* string */
-        uint32_t mapping; /* of the profile */
-        uint64_t start, end, file_offset;
-};
-
 struct decoder {
         struct profile *p;
-        struct mmap *mmaps; /* owned */
-        uint32_t mmap_count, mmap_capacity;
+        struct perf_maps maps;
         struct number_map locations; /* see add_location() */
-        struct number_map files;     /* mappings of files without a known mmap: (string) */
-        uint32_t *file_mappings;     /* by number in files; owned */
-        uint32_t file_capacity;
 
         bool open; /* a sample's header has been read */
         struct profile_sample sample;
@@ -43,218 +25,6 @@ struct decoder {
         struct profile_line inlined[LIMIT_LINES_PER_LOCATION];
         uint32_t inlined_count;
 };
-
-/* ---- scanning ---------------------------------------------------------------------------- */
-
-static bool is_blank(char c)
-{
-        return c == ' ' || c == '\t' || c == '\r';
-}
-
-static struct text trim(struct text t)
-{
-        for (; t.n && is_blank(*t.at); t.at++)
-                t.n--;
-        while (t.n && is_blank(t.at[t.n - 1]))
-                t.n--;
-        return t;
-}
-
-/* Cut the first word off. */
-static struct text next_word(struct text *rest)
-{
-        struct text t = trim(*rest), word = { t.at, 0 };
-
-        while (word.n < t.n && !is_blank(t.at[word.n]))
-                word.n++;
-        *rest = (struct text){ t.at + word.n, t.n - word.n };
-        return word;
-}
-
-static bool text_number(struct text t, int base, uint64_t *ret)
-{
-        uint64_t v = 0;
-
-        if (base == 16 && t.n > 2 && t.at[0] == '0' && t.at[1] == 'x')
-                t = (struct text){ t.at + 2, t.n - 2 };
-        if (t.n == 0)
-                return false;
-        for (size_t i = 0; i < t.n; i++) {
-                unsigned c = (unsigned char)t.at[i], digit;
-
-                digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
-                if (digit >= (unsigned)base || __builtin_mul_overflow(v, (uint64_t)base, &v) ||
-                    __builtin_add_overflow(v, digit, &v))
-                        return false;
-        }
-        *ret = v;
-        return true;
-}
-
-/* "2847.589551:" in nanoseconds. */
-static bool text_time(struct text t, int64_t *ret)
-{
-        const char *dot = memchr(t.at, '.', t.n);
-        uint64_t seconds, fraction;
-        struct text after;
-
-        if (!dot || t.n < 4 || t.at[t.n - 1] != ':')
-                return false;
-        after = (struct text){ dot + 1, (size_t)(t.at + t.n - 1 - (dot + 1)) };
-        if (!text_number((struct text){ t.at, (size_t)(dot - t.at) }, 10, &seconds) || seconds > INT32_MAX ||
-            after.n > 9 || !text_number(after, 10, &fraction))
-                return false;
-        for (size_t i = after.n; i < 9; i++)
-                fraction *= 10;
-        *ret = (int64_t)(seconds * 1000000000 + fraction);
-        return true;
-}
-
-/* "28419" or "28419/28420": the last one is the thread, the first the process if there are two. */
-static bool text_pid(struct text t, uint64_t *ret)
-{
-        const char *slash = memchr(t.at, '/', t.n);
-
-        return text_number((struct text){ t.at, slash ? (size_t)(slash - t.at) : t.n }, 10, ret);
-}
-
-struct header {
-        struct text comm;
-        uint64_t pid;
-        int64_t time_ns;
-        struct text rest; /* from the period or event on */
-};
-
-/* COMM PID[/TID] [[CPU]] TIME: ...; the name may hold blanks and digits, so the time is looked for first. */
-static bool read_header(struct text line, struct header *ret)
-{
-        struct text rest = line, before = { line.at, 0 }, previous = { line.at, 0 };
-
-        for (;;) {
-                struct text word = next_word(&rest), pid;
-
-                if (word.n == 0)
-                        return false;
-                if (text_time(word, &ret->time_ns)) {
-                        pid = previous;
-                        if (pid.n && pid.at[0] == '[')
-                                pid = before;
-                        if (pid.n && pid.at > line.at && text_pid(pid, &ret->pid)) {
-                                ret->comm = trim((struct text){ line.at, (size_t)(pid.at - line.at) });
-                                ret->rest = trim(rest);
-                                return true;
-                        }
-                }
-                before = previous;
-                previous = word;
-        }
-}
-
-/* ---- mappings ------------------------------------------------------------------------------ */
-
-/* 28419/28419: [0x55b87a6bc000(0x1000) @ 0x1000 <5bd3...>]: r-xp /tmp/fmt_busy */
-static enum status read_mmap(struct decoder *d, struct text t, struct error *err)
-{
-        const char *open = memchr(t.at, '[', t.n), *close, *paren;
-        struct profile_mapping m = { 0 };
-        struct mmap map = { 0 };
-        struct text inside, word;
-        uint64_t size;
-        enum status st;
-
-        close = open ? memmem(open, (size_t)(t.at + t.n - open), "]: ", 3) : NULL;
-        if (!close)
-                return ST_OK;
-        inside = (struct text){ open + 1, (size_t)(close - open - 1) };
-        word = next_word(&inside);
-        paren = memchr(word.at, '(', word.n);
-        if (!paren || word.at[word.n - 1] != ')' ||
-            !text_number((struct text){ word.at, (size_t)(paren - word.at) }, 16, &map.start) ||
-            !text_number((struct text){ paren + 1, (size_t)(word.at + word.n - 1 - (paren + 1)) }, 16, &size) ||
-            __builtin_add_overflow(map.start, size, &map.end))
-                return ST_OK;
-        word = next_word(&inside); /* @ */
-        word = next_word(&inside);
-        if (!text_number(word, 16, &map.file_offset))
-                return ST_OK;
-        word = next_word(&inside);
-        if (word.n > 2 && word.at[0] == '<' && !build_id_from_hex(&m.build_id, word.at + 1, word.n - 2))
-                m.build_id.size = 0;
-        t = (struct text){ close + 3, (size_t)(t.at + t.n - (close + 3)) };
-        m.file_offset = map.file_offset;
-        m.size = size;
-        next_word(&t); /* r-xp */
-        t = trim(t);
-        if (t.n > 17 && memcmp(t.at, "[kernel.kallsyms]", 17) == 0)
-                t.n = 17; /* perf appends the reference symbol here, not in stacks */
-        st = profile_add_string(d->p, t.at, text_cut(t.at, t.n, LIMIT_PATH_BYTES), &m.file, err);
-        if (!st)
-                st = profile_add_mapping(d->p, &m, &map.mapping, err);
-        if (st)
-                return st;
-        map.file = m.file;
-        if (d->mmap_count == LIMIT_MMAPS)
-                return error_set(err, ST_TOO_BIG, "more than %d mappings", LIMIT_MMAPS);
-        if (d->mmap_count == d->mmap_capacity) {
-                uint32_t capacity = d->mmap_capacity ? d->mmap_capacity * 2 : 64;
-                struct mmap *bigger = reallocarray(d->mmaps, capacity, sizeof *bigger);
-
-                if (!bigger)
-                        return error_no_memory(err);
-                d->mmaps = bigger;
-                d->mmap_capacity = capacity;
-        }
-        d->mmaps[d->mmap_count++] = map;
-        return ST_OK;
-}
-
-static enum status file_mapping(struct decoder *d, uint32_t file, uint32_t *ret, struct error *err)
-{
-        struct profile_mapping m = { .file = file };
-        uint32_t number;
-        bool fresh;
-        enum status st = number_map_get(&d->files, &(struct number_key){ { file } }, &number, &fresh, err);
-
-        if (!st && fresh && number >= d->file_capacity) {
-                uint32_t capacity = d->file_capacity ? d->file_capacity * 2 : 64;
-                uint32_t *bigger = reallocarray(d->file_mappings, capacity, sizeof *bigger);
-
-                if (!bigger)
-                        return error_no_memory(err);
-                d->file_mappings = bigger;
-                d->file_capacity = capacity;
-        }
-        if (!st && fresh)
-                st = profile_add_mapping(d->p, &m, &d->file_mappings[number], err);
-        if (!st)
-                *ret = d->file_mappings[number];
-        return st;
-}
-
-/* Find the mapping of an address in a file, and make the address a file offset where possible. */
-static enum status place(struct decoder *d, uint32_t file, struct profile_location *l, struct error *err)
-{
-        bool offset = l->address < PROCESS_START;
-
-        l->is_kernel = l->address >> 63 || strncmp(profile_text(d->p, file), "[kernel", 7) == 0;
-        for (uint32_t i = d->mmap_count; i-- > 0;) { /* the latest first */
-                const struct mmap *m = &d->mmaps[i];
-
-                if (m->file != file ||
-                    (!offset && !l->is_kernel && (l->address < m->start || l->address >= m->end)))
-                        continue;
-                l->mapping = m->mapping;
-                if (!l->is_kernel) {
-                        l->kind = ADDRESS_FILE_OFFSET;
-                        if (!offset)
-                                l->address = l->address - m->start + m->file_offset;
-                }
-                return ST_OK;
-        }
-        if (profile_text(d->p, file)[0] == '/' && offset)
-                l->kind = ADDRESS_FILE_OFFSET;
-        return file ? file_mapping(d, file, &l->mapping, err) : ST_OK;
-}
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
@@ -280,43 +50,43 @@ static enum status add_location(struct decoder *d, struct profile_location *l, c
         return st ? st : profile_add_location(d->p, l, &number, err); /* number is *ret: both count up together */
 }
 
-static enum status observe(const struct decoder *d, struct text t, uint32_t location, struct error *err)
+static enum status observe(const struct decoder *d, struct perf_text t, uint32_t location, struct error *err)
 {
         return d->observer ? d->observer->frame(d->observer->context, t.at, t.n, location, err) : ST_OK;
 }
 
-static bool is_unknown(struct text t)
+static bool is_unknown(struct perf_text t)
 {
         return t.n == 9 && memcmp(t.at, "[unknown]", 9) == 0;
 }
 
 /* ADDRESS SYMBOL[+0xOFFSET] (FILE) */
-static enum status read_frame(struct decoder *d, struct text t, struct error *err)
+static enum status read_frame(struct decoder *d, struct perf_text t, struct error *err)
 {
-        const struct text whole = t;
+        const struct perf_text whole = t;
         struct profile_location l = { .mapping = PROFILE_NONE };
         struct profile_line line = { 0 };
-        struct text word = next_word(&t), symbol, file = { "", 0 };
+        struct perf_text word = perf_text_word(&t), symbol, file = { "", 0 };
         uint32_t file_string, location;
         enum status st;
         bool named;
 
-        if (!text_number(word, 16, &l.address))
+        if (!perf_text_number(word, 16, &l.address))
                 return error_set(err, ST_BAD_DATA, "neither a header nor a frame");
-        symbol = trim(t);
+        symbol = perf_text_trim(t);
         for (size_t i = symbol.n; symbol.n && symbol.at[symbol.n - 1] == ')' && i-- > 1;) {
                 if (symbol.at[i] == '(' && symbol.at[i - 1] == ' ') {
-                        file = (struct text){ symbol.at + i + 1, symbol.n - i - 2 };
+                        file = (struct perf_text){ symbol.at + i + 1, symbol.n - i - 2 };
                         symbol.n = i;
                         break;
                 }
         }
-        symbol = trim(symbol);
+        symbol = perf_text_trim(symbol);
         for (size_t i = symbol.n; i-- > 1;) { /* +0x21 */
                 uint64_t offset;
 
                 if (symbol.at[i] == '+' && symbol.n - i > 3 &&
-                    text_number((struct text){ symbol.at + i + 1, symbol.n - i - 1 }, 16, &offset)) {
+                    perf_text_number((struct perf_text){ symbol.at + i + 1, symbol.n - i - 1 }, 16, &offset)) {
                         symbol.n = i;
                         break;
                 }
@@ -337,7 +107,7 @@ static enum status read_frame(struct decoder *d, struct text t, struct error *er
                 file.n = 0;
         st = profile_add_string(d->p, file.at, text_cut(file.at, file.n, LIMIT_PATH_BYTES), &file_string, err);
         if (!st)
-                st = place(d, file_string, &l, err);
+                st = perf_maps_place(&d->maps, file_string, &l, err);
         if (st)
                 return st;
         l.address = profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, l.address, d->depth,
@@ -365,10 +135,10 @@ static enum status close_sample(struct decoder *d, struct error *err)
         return st ? st : profile_add_sample(d->p, &d->sample, &number, err);
 }
 
-static enum status add_event_type(struct decoder *d, struct text event, bool has_period, struct error *err)
+static enum status add_event_type(struct decoder *d, struct perf_text event, bool has_period, struct error *err)
 {
         const char *colon = memchr(event.at, ':', event.n);
-        struct text base = { event.at, colon && colon > event.at ? (size_t)(colon - event.at) : event.n };
+        struct perf_text base = { event.at, colon && colon > event.at ? (size_t)(colon - event.at) : event.n };
         char name[128];
         bool clock;
 
@@ -390,17 +160,17 @@ static enum status add_event_type(struct decoder *d, struct text event, bool has
                                 err);
 }
 
-static enum status open_sample(struct decoder *d, struct header *h, struct error *err)
+static enum status open_sample(struct decoder *d, struct perf_header *h, struct error *err)
 {
         struct label_list labels = { .count = 0 };
-        struct text word = next_word(&h->rest);
+        struct perf_text word = perf_text_word(&h->rest);
         uint64_t period = 1;
-        bool has_period = text_number(word, 10, &period) && period <= INT64_MAX;
+        bool has_period = perf_text_number(word, 10, &period) && period <= INT64_MAX;
         char pid[24];
         enum status st;
 
         if (has_period)
-                word = next_word(&h->rest);
+                word = perf_text_word(&h->rest);
         d->sample =
                 (struct profile_sample){ .value = has_period ? (int64_t)period : 1, .time_unix_ns = h->time_ns };
         d->frame_count = d->depth = d->inlined_count = 0;
@@ -417,29 +187,29 @@ static enum status open_sample(struct decoder *d, struct header *h, struct error
                 return st;
         d->sample.label_count = labels.count;
         d->open = true;
-        h->rest = trim(h->rest);
+        h->rest = perf_text_trim(h->rest);
         return h->rest.n ? read_frame(d, h->rest, err) : ST_OK; /* without a call chain the frame is on this line */
 }
 
-static enum status read_line(struct decoder *d, struct text line, struct error *err)
+static enum status read_line(struct decoder *d, struct perf_text line, struct error *err)
 {
-        struct text t = trim(line), rest;
-        struct header h;
+        struct perf_text t = perf_text_trim(line), rest;
+        struct perf_header h;
         enum status st;
 
         if (t.n == 0 || t.at[0] == '#')
                 return t.n ? ST_OK : close_sample(d, err);
-        if (d->open && is_blank(line.at[0]) && !read_header(t, &h))
+        if (d->open && perf_is_blank(line.at[0]) && !perf_text_header(t, &h))
                 return read_frame(d, t, err);
-        if (!read_header(t, &h))
+        if (!perf_text_header(t, &h))
                 return error_set(err, ST_BAD_DATA, "neither a header nor a frame of one");
         st = close_sample(d, err);
         if (st)
                 return st;
         if (h.rest.n > 12 && memcmp(h.rest.at, "PERF_RECORD_", 12) == 0) {
                 rest = h.rest;
-                t = next_word(&rest);
-                return t.n >= 16 && memcmp(t.at, "PERF_RECORD_MMAP", 16) == 0 ? read_mmap(d, rest, err) : ST_OK;
+                t = perf_text_word(&rest);
+                return t.n >= 16 && memcmp(t.at, "PERF_RECORD_MMAP", 16) == 0 ? perf_maps_add(&d->maps, rest, err) : ST_OK;
         }
         return open_sample(d, &h, err);
 }
@@ -465,7 +235,7 @@ static enum status decode(struct decoder *d, const char *at, const char *end, st
                 const char *eol = memchr(at, '\n', (size_t)(end - at));
 
                 number++;
-                st = read_line(d, (struct text){ at, (size_t)((eol ? eol : end) - at) }, err);
+                st = read_line(d, (struct perf_text){ at, (size_t)((eol ? eol : end) - at) }, err);
                 if (st)
                         return error_prefix(err, st, "line %u of perf script output", number);
                 at = eol ? eol + 1 : end;
@@ -486,13 +256,11 @@ enum status perf_script_decode_observed(const void *data, size_t n, int64_t end_
         st = profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, err);
         if (st)
                 return st;
-        d->p = &p;
+        d->p = d->maps.p = &p;
         d->observer = observer;
         st = n ? decode(d, data, (const char *)data + n, err) : ST_OK;
-        free(d->mmaps);
-        free(d->file_mappings);
+        perf_maps_deinit(&d->maps);
         number_map_deinit(&d->locations);
-        number_map_deinit(&d->files);
         if (st) {
                 profile_deinit(&p);
                 return st;
