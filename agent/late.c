@@ -81,6 +81,14 @@ static void drop_copy(struct late_samples *l, struct late_sample *s)
         s->copy = NULL;
 }
 
+static uint64_t leaf_of(const struct sample_late *late)
+{
+        struct unwind_regs regs;
+
+        arch_unwind_regs(&late->regs, &regs);
+        return regs.pc;
+}
+
 static bool is_ready(const struct process *p)
 {
         return p->unwind.mappings && !p->unwind.waits;
@@ -129,7 +137,7 @@ void late_samples_add(struct late_samples *l, struct process_table *processes, c
                 l->items = grown;
                 l->capacity = wanted;
         }
-        if (!p || !is_ready(p) || !walk(l, processes->unwinder, p, late, &s))
+        if (!p || !is_ready(p) || !process_table_covers(processes, p, leaf_of(late)) || !walk(l, processes->unwinder, p, late, &s))
                 s.copy = copy_of(late, l->copied_bytes + late->stack_bytes <= LIMIT_AGENT_LATE_BYTES &&
                                                !(p && p->is_excluded));
         if (!s.copy && !s.frames) {
@@ -144,7 +152,9 @@ static void retry(struct late_samples *l, struct process_table *processes, struc
 {
         struct process *p = s->copy ? process_table_get(processes, &s->key.process, s->key.comm) : NULL;
 
-        if (!p || (!anyway && !is_ready(p)) || !walk(l, processes->unwinder, p, s->copy, s))
+        bool covers = p && process_table_covers(processes, p, leaf_of(s->copy));
+
+        if (!p || (!anyway && (!is_ready(p) || !covers)) || !walk(l, processes->unwinder, p, s->copy, s))
                 return;
         drop_copy(l, s);
 }

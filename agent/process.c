@@ -14,6 +14,7 @@
 #define UNUSED_DRAINS_MAX 6
 #define FIRST_NOTICES 8 /* a dynamic linker at work */
 #define NOTICE_PAUSE_NS ((int64_t)500000000)
+#define VAIN_READS_MAX 6 /* the pause grows to half a minute */
 
 void process_table_init(struct process_table *t)
 {
@@ -197,6 +198,21 @@ struct process *process_table_get(struct process_table *t, const struct sample_p
         if (p->is_stale || (p->read_in != t->drain && monotonic_ns() - p->read_at_ns > MAPS_AGE_MAX_NS))
                 read_process(t, p);
         return p;
+}
+
+bool process_table_covers(struct process_table *t, struct process *p, uint64_t pc)
+{
+        if (unwinder_covers(&p->unwind, pc))
+                return true;
+        if (p->is_excluded || monotonic_ns() - p->read_at_ns < NOTICE_PAUSE_NS << p->vain_reads)
+                return false;
+        read_process(t, p);
+        if (unwinder_covers(&p->unwind, pc)) {
+                p->vain_reads = 0;
+                return true;
+        }
+        p->vain_reads += p->vain_reads < VAIN_READS_MAX;
+        return false;
 }
 
 void process_table_unwind_again(struct process_table *t)

@@ -44,6 +44,7 @@ struct process {
         struct jit_names jit;
         int64_t read_at_ns;            /* monotonic */
         unsigned notice_count;
+        unsigned vain_reads;           /* in a row, for code that is in no mapping */
         bool is_stale;                 /* its mappings changed, but they were read just before */
         uint64_t read_in, jit_read_in, used_in; /* numbers of drains */
         struct unwinder_process unwind;
@@ -74,6 +75,12 @@ void process_table_exclude(struct process_table *t, const struct process *p);
 
 /** A process is new or has new mappings: read what will be gone when it ends. */
 void process_table_notice(struct process_table *t, const struct sample_notice *notice);
+
+/**
+ * Is there a mapping of code at pc, which the process ran at? When there is none, its mappings are read again, unless
+ * that was done just before or is in vain again and again: code that is made at run time needs no other number of pages.
+ */
+bool process_table_covers(struct process_table *t, struct process *p, uint64_t pc);
 
 /**
  * The process of a sample; made and read now when it was never noticed.

@@ -325,6 +325,11 @@ static const struct unwind_mapping *find_mapping(const struct unwinder_process *
         return NULL;
 }
 
+bool unwinder_covers(const struct unwinder_process *p, uint64_t pc)
+{
+        return find_mapping(p, pc) != NULL;
+}
+
 static enum sample_end rule_at(const struct unwinder *u, const struct unwinder_process *p, uint64_t pc, uint32_t *ret)
 {
         const struct unwind_mapping *m = find_mapping(p, pc);

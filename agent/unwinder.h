@@ -75,6 +75,9 @@ void unwinder_forget(struct unwinder *u, const struct sample_process *id, struct
 /** Objects are forgotten, and their processes were before: serials mean nothing any more. Tables stay. */
 void unwinder_forget_objects(struct unwinder *u);
 
+/** Is pc in one of its mappings? */
+bool unwinder_covers(const struct unwinder_process *p, uint64_t pc);
+
 /** The rule for a frame, to be followed; one with UNWIND_CFA_NONE when there is none, and why, as in the BPF program. */
 enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_process *p, const struct unwind_regs *regs,
                               struct unwind_rule *ret);

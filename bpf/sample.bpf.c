@@ -193,11 +193,27 @@ static __always_inline void walk_kernel(void *ctx, struct unwind_walk *w)
         }
 }
 
+/*
+ * Is the interrupted pc in a mapping that is known? Code that was made at run
+ * time in pages that can be written counts in no number of executable pages.
+ */
+static __always_inline int covers(struct unwind_walk *w)
+{
+        __u32 n = unwind_find_mapping(w->process.first_mapping, w->process.mapping_count, w->regs.pc);
+        struct unwind_mapping *m = bpf_map_lookup_elem(&mappings, &n);
+
+        if (!m || m->generation != w->process.generation)
+                return 0;
+        w->mapping = *m;
+        return 1;
+}
+
 /* Does the agent's view of the process hold? */
 static __always_inline int knows(struct unwind_walk *w, const struct sample_process *process, __u64 executable_pages)
 {
         struct unwind_process *p = bpf_map_lookup_elem(&processes, &process->tgid);
 
+        w->mapping.start = w->mapping.end = 0;
         if (p)
                 w->process = *p;
         else
@@ -240,7 +256,6 @@ static __always_inline void walk_user(struct unwind_walk *w)
 {
         w->frame_count = 0;
         w->end = SAMPLE_END_TOO_DEEP;
-        w->mapping.start = w->mapping.end = 0;
         if (!arch_is_64_bit(&w->saved)) {
                 w->chunks[0].frames[0] = w->regs.pc;
                 w->frame_count = 1;
@@ -348,7 +363,7 @@ int sample_cpu(void *ctx)
                         arch_unwind_regs(&w->saved, &w->regs);
                         if (key.kernel_stack && arch_in_syscall(&w->saved))
                                 key.flags |= SAMPLE_IN_SYSCALL;
-                        if (!knows(w, &key.process, executable_pages)) {
+                        if (!knows(w, &key.process, executable_pages) || !covers(w)) {
                                 if (arch_is_64_bit(&w->saved) && postpone(&key, half, w)) {
                                         count(STAT_LATE);
                                         count(STAT_SAMPLES);
