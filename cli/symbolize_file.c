@@ -18,7 +18,7 @@
 
 #define FEW_ADDRESSES 4096
 #define FEW_TIMES 3
-#define SHARE_PERCENT 25 /* of the units: when those that cover the addresses are more, it is all read */
+#define SHARE_PERCENT 25 /* of the units: when those that cover the addresses are more, it is all read, and kept */
 #define FRAMES_MAX (SYMBOL_BOOK_TOGETHER * (LIMIT_INLINE_DEPTH + 1ul))
 
 struct file_source {
@@ -60,7 +60,7 @@ static int by_value(const void *a, const void *b)
 
 static struct wanted sorted(struct file_source *s, const uint64_t *addresses, size_t count)
 {
-        struct wanted w = { .addresses = s->few, .max_percent = SHARE_PERCENT };
+        struct wanted w = { .addresses = s->few, .max_percent = s->cache.directory_fd < 0 ? 100 : SHARE_PERCENT };
 
         if (count)
                 memcpy(s->few, addresses, count * sizeof *addresses);

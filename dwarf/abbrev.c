@@ -223,9 +223,25 @@ static bool make_order(struct dwarf_abbrevs *t)
         return true;
 }
 
-/* @param last the code to end with, 0: with the table */
+/* Step over an abbreviation that nobody wants: pairs of numbers up to one of zeroes. */
+static enum status skip_one(struct dwarf_cursor *c)
+{
+        uint64_t attribute, form;
+
+        dwarf_skip_leb(c);
+        dwarf_u8(c);
+        do {
+                attribute = dwarf_uleb(c);
+                form = dwarf_uleb(c);
+                if (form == DW_FORM_implicit_const)
+                        dwarf_skip_leb(c);
+        } while (!c->failed && (attribute || form));
+        return c->failed ? ST_BAD_DATA : ST_OK;
+}
+
+/* @param only the one that is wanted, 0: all */
 static enum status read_table(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
-                              const struct dwarf_format *format, uint64_t last)
+                              const struct dwarf_format *format, uint64_t only)
 {
         struct dwarf_cursor c = dwarf_section_at(s, DWARF_ABBREV, offset);
         const uint8_t *start = c.pos;
@@ -234,18 +250,18 @@ static enum status read_table(struct dwarf_abbrevs *t, const struct dwarf_sectio
 
         t->count = t->step_count = 0;
         t->is_dense = true;
-        t->is_valid = t->is_prefix = false;
+        t->is_valid = t->is_one = false;
         t->offset = offset;
         t->format = *format;
-        while (!st && (!last || code != last) && dwarf_left(&c) && (code = dwarf_uleb(&c)) != 0)
-                st = read_one(t, &c, code);
+        while (!st && !(only && t->count) && dwarf_left(&c) && (code = dwarf_uleb(&c)) != 0)
+                st = only && code != only ? skip_one(&c) : read_one(t, &c, code);
         t->bytes = (size_t)(c.pos - start);
         if (!st && c.failed)
                 st = ST_BAD_DATA;
         if (!st && !t->is_dense && !make_order(t))
                 st = ST_NO_MEMORY;
-        t->is_valid = !st && !last;
-        t->is_prefix = !st && last;
+        t->is_valid = !st && !only;
+        t->is_one = !st && only;
         return st;
 }
 
@@ -255,10 +271,10 @@ enum status dwarf_abbrevs_read(struct dwarf_abbrevs *t, const struct dwarf_secti
         return read_table(t, s, offset, format, 0);
 }
 
-enum status dwarf_abbrevs_read_until(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
-                                     const struct dwarf_format *format, uint64_t last)
+enum status dwarf_abbrevs_read_one(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
+                                   const struct dwarf_format *format, uint64_t code)
 {
-        return read_table(t, s, offset, format, last);
+        return read_table(t, s, offset, format, code);
 }
 
 void dwarf_abbrevs_deinit(struct dwarf_abbrevs *t)

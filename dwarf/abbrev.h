@@ -88,7 +88,7 @@ struct dwarf_abbrevs {
         uint64_t offset;            /* what it holds, when is_valid */
         struct dwarf_format format;
         bool is_valid;
-        bool is_prefix;             /* not valid, but right as far as it goes */
+        bool is_one;                /* not valid, but holds the first one with the code that was asked for, if there is one */
         size_t bytes;               /* of the section */
 };
 
@@ -99,9 +99,9 @@ struct dwarf_abbrevs {
  */
 enum status dwarf_abbrevs_read(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
                                const struct dwarf_format *format) MUST_CHECK;
-/** The same up to the abbreviation with this code, for who wants no other. */
-enum status dwarf_abbrevs_read_until(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
-                                     const struct dwarf_format *format, uint64_t last) MUST_CHECK;
+/** The same for who wants no other than the abbreviation with this code, which is not 0. */
+enum status dwarf_abbrevs_read_one(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
+                                   const struct dwarf_format *format, uint64_t code) MUST_CHECK;
 void dwarf_abbrevs_deinit(struct dwarf_abbrevs *t);
 
 const struct dwarf_abbrev *dwarf_abbrevs_search(const struct dwarf_abbrevs *t, uint64_t code);

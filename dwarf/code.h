@@ -70,6 +70,13 @@ enum status dwarf_reader_create(struct dwarf_object *o, struct dwarf_regions cod
 void dwarf_reader_destroy(struct dwarf_reader *r);
 
 /**
+ * From now on leave out of units and line tables what covers none of these addresses. Which functions there are is
+ * counted as before.
+ * @param addresses ascending; borrowed until dwarf_reader_destroy(); NULL: leave nothing out.
+ */
+void dwarf_reader_want(struct dwarf_reader *r, const uint64_t *addresses, size_t count);
+
+/**
  * Read unit i of the object's own file, in place of what the result held.
  * What cannot be read is left out and code->damage says why. A unit that holds
  * no code of its own (types, partial units) gives an empty result.

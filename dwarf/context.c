@@ -134,7 +134,7 @@ dwarf_ref dwarf_context_reference(const struct dwarf_context *x, const struct dw
 
 /* ---- entering a unit ---- */
 
-static enum status use_abbrevs(struct dwarf_context *x, uint64_t last)
+static enum status use_abbrevs(struct dwarf_context *x, uint64_t only)
 {
         struct dwarf_abbrevs *t = &x->abbrevs;
         const struct dwarf_unit *u = x->unit;
@@ -143,7 +143,7 @@ static enum status use_abbrevs(struct dwarf_context *x, uint64_t last)
 
         if (!dwarf_object_spend(x->object, DWARF_BUDGET_ABBREV, 1))
                 return ST_TOO_BIG;
-        st = last ? dwarf_abbrevs_read_until(t, s, u->abbrev_offset, &u->format, last) :
+        st = only ? dwarf_abbrevs_read_one(t, s, u->abbrev_offset, &u->format, only) :
                     dwarf_abbrevs_read(t, s, u->abbrev_offset, &u->format);
         if (!dwarf_object_spend(x->object, DWARF_BUDGET_ABBREV, t->bytes))
                 st = ST_TOO_BIG;
@@ -199,7 +199,7 @@ static enum status enter(struct dwarf_context *x, const struct dwarf_unit *unit,
 
         if (c.failed || code == 0)
                 return ST_BAD_DATA;
-        if (x->abbrevs.is_valid || (only_die && x->abbrevs.is_prefix))
+        if (x->abbrevs.is_valid || (only_die && x->abbrevs.is_one))
                 a = dwarf_abbrevs_find(&x->abbrevs, code);
         if (!a && !x->abbrevs.is_valid) {
                 st = use_abbrevs(x, only_die ? code : 0);
@@ -226,7 +226,7 @@ static enum status set_up(struct dwarf_context *x, struct dwarf_object *o, struc
         enum status st;
 
         if (!is_same_table(x, file, unit))
-                x->abbrevs.is_valid = x->abbrevs.is_prefix = false;
+                x->abbrevs.is_valid = x->abbrevs.is_one = false;
         x->object = o;
         x->file = file;
         x->linked = file;
@@ -267,7 +267,7 @@ void dwarf_context_forget(struct dwarf_context *x)
 {
         x->unit = NULL;
         x->file = NULL;
-        x->abbrevs.is_valid = x->abbrevs.is_prefix = false;
+        x->abbrevs.is_valid = x->abbrevs.is_one = false;
 }
 
 void dwarf_context_deinit(struct dwarf_context *x)

@@ -241,8 +241,15 @@ static int by_ref(const void *a, const void *b, void *refs)
 
 enum status dwarf_names_resolve(struct dwarf_reader *r, struct dwarf_code *code)
 {
-        size_t n = code->name_count;
+        _cleanup_free_ bool *marks = NULL;
+        size_t n = code->name_count, kept = 0;
 
+        if (r->wanted) {
+                marks = calloc(n + 1, sizeof *marks);
+                if (!marks)
+                        return ST_NO_MEMORY;
+                dwarf_wanted_mark_names(code, marks);
+        }
         if (n > r->by_ref_capacity) {
                 uint32_t *grown = reallocarray(r->by_ref, n, sizeof *grown);
 
@@ -252,10 +259,11 @@ enum status dwarf_names_resolve(struct dwarf_reader *r, struct dwarf_code *code)
                 r->by_ref_capacity = n;
         }
         for (size_t i = 0; i < n; i++)
-                r->by_ref[i] = (uint32_t)i;
-        if (n)
-                qsort_r(r->by_ref, n, sizeof *r->by_ref, by_ref, r->refs);
-        for (size_t i = 0; i < n; i++)
+                if (!marks || marks[i])
+                        r->by_ref[kept++] = (uint32_t)i;
+        if (kept)
+                qsort_r(r->by_ref, kept, sizeof *r->by_ref, by_ref, r->refs);
+        for (size_t i = 0; i < kept; i++)
                 resolve(r, code, r->refs[r->by_ref[i]], &code->names[r->by_ref[i]]);
         return ST_OK;
 }

@@ -143,6 +143,8 @@ static enum status read_unit(struct dwarf_reader *r, struct dwarf_code *code)
         st = code->lines.is_folded ? dwarf_folded_choose(r, code) : ST_OK;
         if (st)
                 return st;
+        dwarf_wanted_keep_rows(r, code);
+        dwarf_wanted_keep_intervals(r, code);
         r->names_damage = ST_OK;
         st = dwarf_names_resolve(r, code);
         return st ? st : settle(code, r->names_damage);
@@ -169,10 +171,13 @@ enum status dwarf_reader_unit(struct dwarf_reader *r, size_t i, struct dwarf_cod
 enum status dwarf_reader_lines(struct dwarf_reader *r, uint64_t offset, struct dwarf_code *code)
 {
         static const struct dwarf_unit nobody = { .format = { .version = 5, .address_size = 8, .offset_size = 4 } };
+        enum status st;
 
         clear(code);
         r->lone = (struct dwarf_context){ .object = r->object, .file = &r->object->main, .linked = &r->object->main,
                                           .unit = &nobody };
         code->line_offset = offset;
-        return settle(code, dwarf_lines_read(&code->lines, &r->lone, offset, &r->regions));
+        st = settle(code, dwarf_lines_read(&code->lines, &r->lone, offset, &r->regions));
+        dwarf_wanted_keep_rows(r, code);
+        return st;
 }

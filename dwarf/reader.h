@@ -33,6 +33,8 @@ struct dwarf_origins {
 struct dwarf_reader {
         struct dwarf_object *object;
         struct dwarf_regions regions;
+        const uint64_t *wanted;     /* borrowed; addresses, ascending; NULL: all */
+        size_t wanted_count;
         struct dwarf_context main;  /* the unit that is read */
         struct dwarf_context lone;  /* for line tables without a unit */
         struct dwarf_context types; /* the type unit that was looked at last */
@@ -68,7 +70,13 @@ void dwarf_origins_clear(struct dwarf_origins *o);
  */
 enum status dwarf_folded_choose(struct dwarf_reader *r, struct dwarf_code *code) MUST_CHECK;
 
-/** Find the texts of all names of the unit. */
+/** With wanted addresses, leave out the rows and the intervals that cover none of them. */
+void dwarf_wanted_keep_rows(const struct dwarf_reader *r, struct dwarf_code *code);
+void dwarf_wanted_keep_intervals(const struct dwarf_reader *r, struct dwarf_code *code);
+/** Mark the names of the intervals' scopes and of those around them. */
+void dwarf_wanted_mark_names(const struct dwarf_code *code, bool *marks);
+
+/** Find the texts of all names of the unit; with wanted addresses, of those that they need. */
 enum status dwarf_names_resolve(struct dwarf_reader *r, struct dwarf_code *code) MUST_CHECK;
 
 /**

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,10 +30,16 @@
 #define EXIT_NOT_STARTED 127
 
 static const char *program = "/proc/self/exe";
+static int (*entry)(int argc, char **argv);
 
 void worker_set_program(const char *path)
 {
         program = path;
+}
+
+void worker_set_entry(int (*run)(int argc, char **argv))
+{
+        entry = run;
 }
 
 int worker_exit_code(enum status st)
@@ -43,6 +50,8 @@ int worker_exit_code(enum status st)
 /* What the child needs between fork and exec, made beforehand: only async-signal-safe calls are allowed there. */
 struct launch {
         char *argv[ARGS_MAX + 3];
+        int argc;
+        int (*entry)(int argc, char **argv); /* to be called, NULL: the program is to be started */
         int fds[FDS_MAX];
         size_t fd_count;
         int null_fd, stderr_fd;
@@ -110,6 +119,8 @@ static _Noreturn void child(const struct launch *l)
         limit(RLIMIT_CORE, 0, 0);
         setrlimit(RLIMIT_FSIZE, &l->file);
         limit(RLIMIT_NOFILE, OPEN_FILES_MAX, OPEN_FILES_MAX);
+        if (l->entry)
+                _exit(l->entry(l->argc - 1, (char **)l->argv + 1));
         execv(program, l->argv);
         _exit(EXIT_NOT_STARTED);
 }
@@ -252,6 +263,8 @@ static enum status fill_launch(const struct worker_job *job, struct launch *l, s
                         return error_set(err, ST_USAGE, "a worker takes at most %d arguments", ARGS_MAX);
                 l->argv[n++] = (char *)*arg;
         }
+        l->argc = (int)n;
+        l->entry = __libc_single_threaded ? entry : NULL; /* another thread may hold a lock, and would be gone */
         for (size_t i = 0; i < job->fd_count; i++)
                 l->fds[i] = job->fds[i];
         l->fd_count = job->fd_count;

@@ -10,7 +10,8 @@
  * only the given descriptors open (3, 4, ... in order), limits on memory, CPU
  * and files set, stdin and stdout on /dev/null, and stderr a pipe of which the
  * last line becomes the reason of a failure. The child calls worker_confine()
- * before it reads a byte: no new files, no network, no exec.
+ * before it reads a byte: no new files, no network, no exec. A program may have
+ * its workers forked instead (worker_set_entry()).
  *
  * A crash, a hang or a bomb costs one worker and is reported as ST_BAD_DATA
  * with the reason ("killed by signal 11", "took more than 600 s", ...).
@@ -55,6 +56,13 @@ int worker_exit_code(enum status st);
 
 /** The program that workers are started from; /proc/self/exe unless set (tests set it). */
 void worker_set_program(const char *path);
+
+/**
+ * From now on fork a worker and call run("worker", NAME, ARGS...) in it, in place of starting a program, which takes
+ * longer than many a job. For a program that has nothing in its memory that a worker may not see; what a worker can do is
+ * the same. Once the program has had threads, workers are programs again.
+ */
+void worker_set_entry(int (*run)(int argc, char **argv));
 
 enum worker_needs {
         WORKER_NEEDS_NOTHING = 0,

@@ -37,6 +37,7 @@ struct extraction {
         struct dwarf_summary summary;         /* of who merges */
         uint64_t function_count;
         uint64_t *tables; /* borrowed; by unit: the offset of its line table, UINT64_MAX none */
+        const struct wanted *wanted; /* borrowed; NULL: everything */
         const size_t *units; /* borrowed; those to be read, NULL all */
         size_t unit_count;   /* to be read */
         uint64_t unit_bytes; /* in them */
@@ -83,6 +84,15 @@ static enum status read_one(struct extraction *x, struct dwarf_reader *r, struct
 
         x->tables[unit] = s->part.code.line_offset;
         return st ? st : dwarf_part_flatten(&s->part, scratch);
+}
+
+static enum status create_reader(struct extraction *x, struct dwarf_reader **ret, struct error *err)
+{
+        enum status st = dwarf_reader_create(&x->object, x->regions, ret, err);
+
+        if (!st && x->wanted)
+                dwarf_reader_want(*ret, x->wanted->addresses, x->wanted->count);
+        return st;
 }
 
 /* ---- threads ---- */
@@ -164,7 +174,7 @@ static void *thread_main(void *context)
         struct extraction *x = context;
         struct dwarf_reader *r;
 
-        if (dwarf_reader_create(&x->object, x->regions, &r, NULL) == ST_OK) {
+        if (create_reader(x, &r, NULL) == ST_OK) {
                 work(x, r);
                 dwarf_reader_destroy(r);
         }
@@ -261,7 +271,7 @@ static enum status run(struct extraction *x, struct error *err)
                 dwarf_part_init(&x->slots[i].part);
                 x->free[x->free_count++] = &x->slots[i];
         }
-        st = dwarf_reader_create(&x->object, x->regions, &r, err);
+        st = create_reader(x, &r, err);
         if (st)
                 return st;
         run_threads(x, r);
@@ -293,6 +303,7 @@ static enum status extract_all(struct extraction *x, struct error *err)
         if (!tables)
                 return error_no_memory(err);
         x->tables = tables;
+        x->wanted = NULL;
         x->units = NULL;
         x->unit_count = x->object.main.units.count;
         x->unit_bytes = x->object.main.sections.data[DWARF_INFO].size;
@@ -338,6 +349,7 @@ static enum status extract_selected(struct extraction *x, const struct wanted *w
         x->units = selection->units;
         x->unit_count = selection->count;
         x->unit_bytes = selection->bytes;
+        x->wanted = w;
         st = run(x, err);
         x->tables = NULL;
         if (!st && !x->function_count)

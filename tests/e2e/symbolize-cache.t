@@ -35,7 +35,7 @@ wait_for "the file's time to pass" is_settled prog
 
 ask prog --no-cache
 cp got want
-is "$from" "the whole file" "without a cache, addresses all over a file have all of it read"
+is "$from" "what covers the addresses" "without a cache no more is read than what covers the addresses"
 is "$(books)" 0 "and nothing is kept"
 ok "a function is found" grep -q '^first$' want
 
@@ -99,10 +99,10 @@ ok "sound" cmp good "$book"
 # Directories that are not to be used.
 rm -rf "$cache"; mkdir "$tmp/elsewhere"; ln -s "$tmp/elsewhere" "$cache"
 ask prog
-is "$from $(find "$tmp/elsewhere" -type f | wc -l)" "the whole file 0" "a link in place of the directory is not followed"
+is "$from $(find "$tmp/elsewhere" -type f | wc -l)" "what covers the addresses 0" "a link in place of the directory is not followed"
 rm "$cache"; mkdir -m 777 "$cache"; chmod 777 "$cache"
 ask prog
-is "$from $(books)" "the whole file 0" "a directory that others may write is not used"
+is "$from $(books)" "what covers the addresses 0" "a directory that others may write is not used"
 rm -rf "$cache"
 XDG_CACHE_HOME=relative ask prog
 is "$(ls -d relative 2>/dev/null)" "" "a relative directory is not used"

@@ -143,6 +143,46 @@ START_TEST(a_missing_program_is_a_system_error)
 }
 END_TEST
 
+static int work(const char *job);
+
+static void *nothing(void *arg)
+{
+        return arg;
+}
+
+/* What main() does with a worker's arguments. */
+static int entry(int argc, char **argv)
+{
+        return argc == 2 && strcmp(argv[0], "worker") == 0 ? work(argv[1]) : worker_exit_code(ST_USAGE);
+}
+
+START_TEST(a_forked_worker_is_as_one_that_was_started)
+{
+        worker_set_entry(entry);
+        worker_set_program("/nonexistent");
+        ck_assert_int_eq(run("good", NULL), ST_OK);
+        assert_fails("refuses", ST_UNSUPPORTED, "this cannot be read");
+        assert_fails("crash", ST_BAD_DATA, "killed by signal 6");
+        assert_fails("exec", ST_BAD_DATA, "forbidden system call");
+        if (!BUILT_WITH_SANITIZER) {
+                assert_fails("open", ST_BAD_DATA, "cannot open: Operation not permitted");
+                assert_fails("hoard", ST_TOO_BIG, "more than 256 MiB");
+        }
+}
+END_TEST
+
+START_TEST(a_program_with_threads_starts_its_workers)
+{
+        pthread_t thread;
+
+        worker_set_entry(entry);
+        ck_assert_int_eq(pthread_create(&thread, NULL, nothing, NULL), 0);
+        ck_assert_int_eq(pthread_join(thread, NULL), 0);
+        worker_set_program("/nonexistent");
+        assert_fails("good", ST_OS, "cannot start worker 'good'");
+}
+END_TEST
+
 static int give_up(enum status st, const char *text)
 {
         fprintf(stderr, "first line\n%s\n\n", text);
@@ -172,11 +212,6 @@ static int hoard(void)
                 memset(p, 1, MiB(1));
         }
         return 0;
-}
-
-static void *nothing(void *arg)
-{
-        return arg;
 }
 
 static int confined(const char *job)
@@ -247,6 +282,8 @@ int main(int argc, char **argv)
                 a_worker_with_network_still_starts_no_program,
                 a_confined_worker_may_start_threads,
                 a_missing_program_is_a_system_error,
+                a_forked_worker_is_as_one_that_was_started,
+                a_program_with_threads_starts_its_workers,
         };
 
         if (argc > 2 && strcmp(argv[1], "worker") == 0)
