@@ -14,12 +14,11 @@
 
 #include "agent/kernel.h"
 #include "agent/privileges.h"
+#include "agent/process_read.h"
 #include "agent/sampler.h"
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
-
-#define HOST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
 void doctor_add(struct doctor *d, const char *name, enum sampler_kind needed_by, enum doctor_state state,
                 const char *mend, const char *fmt, ...)
@@ -151,8 +150,7 @@ static void perf_sampler(struct doctor *d)
 
 static void pid_namespace(struct doctor *d)
 {
-        struct stat st;
-        bool host = stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == HOST_PID_NAMESPACE;
+        bool host = process_numbers_are_the_hosts();
 
         doctor_add(d, "pid namespace", SAMPLER_BPF, host ? DOCTOR_OK : DOCTOR_LESS,
             "run in the host's pid namespace (docker --pid=host, Kubernetes hostPID: true): else the mappings of "

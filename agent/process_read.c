@@ -2,12 +2,14 @@
 #include "agent/process_read.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/text_line.h"
 #include "common/buf.h"
 #include "common/limits.h"
 
+#define HOST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h, in field 9 of stat */
 
 /* The kernel makes these texts as they are read, so their size is known only at the end. */
@@ -72,6 +74,13 @@ bool process_read_stat(int proc_fd, struct process_stat *ret)
 uint64_t process_start_ns(const struct process_stat *stat)
 {
         return stat->start_ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+bool process_numbers_are_the_hosts(void)
+{
+        struct stat st;
+
+        return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == HOST_PID_NAMESPACE;
 }
 
 int process_open(const struct sample_process *id)

@@ -24,6 +24,9 @@ struct process_stat {
         char state;           /* 'Z': it ended and its parent has not looked */
 };
 
+/** Are processes numbered here as the kernel numbers them? Not in a pid namespace of a container. */
+bool process_numbers_are_the_hosts(void);
+
 /** Open /proc/PID of that life; -1 when it has ended. The descriptor is the caller's. */
 int process_open(const struct sample_process *id);
 

@@ -134,7 +134,7 @@ static bool make_directories(const struct debug_fetcher *f, const char *hex)
 
 static void tell(const char *name, const char *url)
 {
-        fprintf(stderr, "fetching the debuginfo of %s from %s\n", *name ? path_base(name) : "an object", url);
+        fprintf(stderr, "%sfetching the debuginfo of %s from %s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "", *name ? path_base(name) : "an object", url);
 }
 
 static void note_failure(struct debug_fetcher *f, const struct error *err)

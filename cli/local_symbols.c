@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/local_symbols.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "symbolizer/extract_find.h"
 
@@ -16,6 +18,17 @@ static enum status make_fetcher(struct local_symbols *l, struct error *err)
         return debug_fetcher_create(urls, l->cancel ? l->cancel : &never, &l->fetcher, err);
 }
 
+/* Large programs take seconds the first time. The line goes away again. */
+static void show_progress(size_t done, size_t all)
+{
+        fprintf(stderr, "\rlooking for names: %zu%%", 100 * done / all);
+}
+
+static void end_progress(void)
+{
+        fputs("\r\033[K", stderr);
+}
+
 enum status local_symbols_fill(struct local_symbols *l, struct profile *p, struct error *err)
 {
         struct object_finder_options o = { .debug_directory = l->debug_directory ? l->debug_directory : DEBUG_DIRECTORY,
@@ -25,11 +38,14 @@ enum status local_symbols_fill(struct local_symbols *l, struct profile *p, struc
 
         o.fetcher = l->fetcher;
         /* Kernel frames come with a name; the kernel's debug file, where there is one, has lines too. */
-        l->symbols = (struct profile_symbols){ .force = true, .quiet = true };
+        l->symbols = (struct profile_symbols){ .force = true, .quiet = true,
+                                               .progress = isatty(STDERR_FILENO) ? show_progress : NULL };
         if (!st)
                 st = object_finder_create(&o, &finder, err);
         if (!st)
                 st = profile_symbols_fill(&l->symbols, p, finder, err);
+        if (l->symbols.progress)
+                end_progress();
         object_finder_destroy(finder);
         return st;
 }

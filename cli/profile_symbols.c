@@ -311,6 +311,8 @@ enum status profile_symbols_fill(struct profile_symbols *s, struct profile *p, s
         for (size_t start = 0, end; !st && start < f.count; start = end) {
                 for (end = start; end < f.count && f.wanted[end].object == f.wanted[start].object; end++)
                         ;
+                if (s->progress)
+                        s->progress(start, f.count);
                 st = fill_object(&f, start, end, err);
         }
         free(f.wanted);

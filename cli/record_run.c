@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/process_read.h"
 #include "agent/recorder.h"
 #include "common/clock.h"
 #include "common/limits.h"
@@ -28,6 +29,7 @@ struct recording {
         int signals;
         int64_t from_ns, interval_ns;
         bool full;
+        bool other_numbers; /* of processes, than the host's */
 };
 
 enum { FD_SIGNALS, FD_RECORDER, FD_PROCESSES = FD_RECORDER + RECORDER_FDS };
@@ -81,6 +83,10 @@ static enum status start(struct recording *r, struct error *err)
                                       .on_object_ctx = t->held };
         enum status st;
 
+        /* The BPF program knows processes by numbers that mean others here. */
+        r->other_numbers = o.sampler == SAMPLER_AUTO && !process_numbers_are_the_hosts();
+        if (r->other_numbers)
+                o.sampler = SAMPLER_PERF;
         o.interval_s = interval_s < 1 ? 1 : interval_s > INTERVAL_MAX_S ? INTERVAL_MAX_S : interval_s;
         r->interval_ns = (int64_t)o.interval_s * SECOND_NS;
         st = watch_processes(r, err);
@@ -225,7 +231,8 @@ static enum status fill_counts(struct recording *r, struct error *err)
         c->cpu_count = sampler_cpu_count(recorder->sampler);
         snprintf(c->name, sizeof c->name, "%s", sampler_name(recorder->sampler));
         snprintf(c->gaps, sizeof c->gaps, "%s", sampler_gaps(recorder->sampler));
-        snprintf(c->why, sizeof c->why, "%s", sampler_why(recorder->sampler));
+        snprintf(c->why, sizeof c->why, "%s",
+                 r->other_numbers ? "this is not the host's pid namespace" : sampler_why(recorder->sampler));
         snprintf(c->kernel_gap, sizeof c->kernel_gap, "%s", recorder->kernel_gap);
         return recorder_stats(recorder, c->sampler, err);
 }

@@ -156,6 +156,13 @@ if [ "$(id -u)" = 0 ] && gcc -static -O2 -g -o "$tmp/static" "$tmp/work.c" 2>/de
         like "$(cat "$tmp/out")" "spin +.*work\.c:4$" "a program of another root directory too"
 fi
 
+if unshare --pid --fork --mount-proc true 2>/dev/null; then
+        unshare --pid --fork --mount-proc "$cairn" record -- "$tmp/work" $rounds >"$tmp/out" 2>"$tmp/err"
+        is $? 7 "in a pid namespace of its own"
+        like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "where numbers of processes mean others, the functions are found"
+        like "$(cat "$tmp/err")" "^without BPF: this is not the host's pid namespace" "which is told"
+fi
+
 # ---- without rights ----
 
 record --sampler perf -- "$tmp/work" $rounds
