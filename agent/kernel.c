@@ -23,19 +23,6 @@
 #define USUAL_TEXT 0u /* aarch64 shifts by the page table too: no usual place */
 #endif
 
-static bool read_build_id(const char *path, struct build_id *ret)
-{
-        _cleanup_buf_ struct buf notes = { 0 };
-        struct elf_note_cursor cursor;
-        enum elf_build_id_kind kind;
-
-        buf_init(&notes, NOTES_MAX);
-        if (file_read(path, &notes, NULL))
-                return false;
-        elf_notes_begin(&cursor, notes.data, notes.size, 4, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-        return elf_notes_build_id(&cursor, ret, &kind);
-}
-
 /* ---- the shift --------------------------------------------------------------------- */
 
 bool kernel_parse_shift(const char *text, size_t n, uint64_t *ret)
@@ -128,7 +115,7 @@ static enum status read_symbols(struct kernel *k, struct error *err)
 void kernel_init(struct kernel *k, struct error *err)
 {
         *k = (struct kernel){ 0 };
-        (void)!read_build_id("/sys/kernel/notes", &k->build_id);
+        (void)kernel_notes_build_id("/sys/kernel/notes", &k->build_id);
         if (read_symbols(k, err))
                 return;
         find_shift(k);
@@ -151,28 +138,18 @@ void kernel_refresh(struct kernel *k)
                 return; /* the old ones stay */
 }
 
-/* Only real modules have a directory: "[bpf]" and "[__builtin__ftrace]" have none. */
 static const struct kernel_module *module_of(struct kernel *k, const char *name, size_t index)
 {
         struct kernel_module *m = &k->modules[index];
-        _cleanup_buf_ struct buf text = { 0 };
-        char path[160];
+        char dir[160];
 
         if (m->tried)
                 return m;
         m->tried = true;
         if (strchr(name, '/') || strlen(name) > 64)
                 return m;
-        buf_init(&text, KiB(4));
-        snprintf(path, sizeof path, "/sys/module/%s/sections/.text", name);
-        if (file_read(path, &text, NULL) == ST_OK && text.size > 2) {
-                struct text_line line = { (const char *)text.data + 2, (const char *)text.data + text.size };
-
-                if (!text_number(&line, 16, &m->text_addr))
-                        m->text_addr = 0;
-        }
-        snprintf(path, sizeof path, "/sys/module/%s/notes/.note.gnu.build-id", name);
-        (void)!read_build_id(path, &m->build_id);
+        snprintf(dir, sizeof dir, "/sys/module/%s", name);
+        kernel_module_read(dir, m);
         return m;
 }
 
@@ -182,16 +159,16 @@ struct kernel_place kernel_locate(struct kernel *k, uint64_t addr)
         struct kernel_symbol symbol = { .module = "" };
         bool known = k->has_symbols && kallsyms_find(&k->symbols, addr, &symbol) == ST_OK;
 
-        k->missed |= !known;
+        /* BPF programs come and go without a gap between them, so the one that was there may be another now. */
+        k->missed |= !known || strcmp(symbol.module, "bpf") == 0;
         if (known)
                 ret.name = symbol.name;
         if (known && symbol.module[0]) {
                 const struct kernel_module *m = module_of(k, symbol.module, symbol.module_index);
 
-                if (m->text_addr && m->build_id.size && addr >= m->text_addr) {
+                if (kernel_module_address(m, addr, &ret.address)) {
                         ret.module = symbol.module;
                         ret.build_id = &m->build_id;
-                        ret.address = addr - m->text_addr;
                 }
         } else if (known && k->has_shift) {
                 ret.module = "vmlinux";

@@ -10,7 +10,7 @@
  * kernel says itself in the VMCOREINFO note of /proc/kcore; where that cannot
  * be read, a _text at its usual place means no shift. Otherwise it is unknown:
  * frames then carry their name only, never an address of the wrong place.
- * Modules are relocatable, so their address counts from the start of .text.
+ * Modules are relocatable: agent/kernel_module.h. BPF programs have a name only.
  *
  * Threads: one thread at a time.
  * Source: Documentation/admin-guide/kdump/vmcoreinfo.rst; sysfs-module ABI.
@@ -19,13 +19,8 @@
 #include <stdint.h>
 
 #include "agent/kallsyms.h"
+#include "agent/kernel_module.h"
 #include "common/build_id.h"
-
-struct kernel_module {
-        bool tried;
-        struct build_id build_id;
-        uint64_t text_addr; /* 0: unknown */
-};
 
 struct kernel {
         struct kallsyms symbols;
@@ -35,7 +30,7 @@ struct kernel {
         uint64_t shift;             /* run-time minus link-time address */
         struct kernel_module *modules; /* by module number of symbols; [0] unused */
         int64_t read_at_ns;
-        bool missed;                /* an address had no symbol since then */
+        bool missed;                /* an address had no symbol since then, or one that may be out of date */
 };
 
 struct kernel_place {
@@ -49,7 +44,7 @@ struct kernel_place {
 void kernel_init(struct kernel *k, struct error *err);
 void kernel_deinit(struct kernel *k);
 
-/** Read the symbols again when a module was loaded, which an unknown address tells; at most once a minute. */
+/** Read the symbols again when a module or a BPF program may have come, which addresses tell; at most once a minute. */
 void kernel_refresh(struct kernel *k);
 
 /** What addr is; a caller's address has been taken back by one before. */

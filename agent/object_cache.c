@@ -5,13 +5,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "agent/beneath.h"
+#include "agent/vdso.h"
 #include "common/file.h"
 #include "common/limits.h"
 
@@ -144,34 +144,25 @@ static void tell_vdso(struct object_cache *c, const void *image, size_t size, in
 
 static const struct object *vdso_object(struct object_cache *c, int proc_fd, const struct proc_mapping *mapping)
 {
-        const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
-        _cleanup_buf_ struct buf text = { 0 };
-        struct proc_maps own;
+        const void *image;
+        size_t size;
 
         if (mapping->start <= UINT32_MAX) /* that of a 32-bit process is another */
                 return NULL;
-        if (c->vdso_tried || !image)
+        if (c->vdso_tried)
                 return c->vdso;
         c->vdso_tried = true;
-        buf_init(&text, LIMIT_AGENT_MAPS_BYTES);
-        if (file_read("/proc/self/maps", &text, NULL) || proc_maps_parse((char *)text.data, text.size, &own, NULL))
+        if (!vdso_image(&image, &size))
                 return NULL;
-        for (size_t i = 0; i < own.count; i++) {
-                const struct proc_mapping *m = &own.items[i];
-
-                if (m->start != (uintptr_t)image)
-                        continue;
-                c->vdso = calloc(1, sizeof *c->vdso);
-                if (c->vdso && object_read_memory(image, m->end - m->start, c->vdso, NULL)) {
-                        free(c->vdso);
-                        c->vdso = NULL;
-                }
-                if (c->vdso) {
-                        c->vdso->serial = ++c->last_serial;
-                        tell_vdso(c, image, m->end - m->start, proc_fd, mapping);
-                }
+        c->vdso = calloc(1, sizeof *c->vdso);
+        if (c->vdso && object_read_memory(image, size, c->vdso, NULL)) {
+                free(c->vdso);
+                c->vdso = NULL;
         }
-        proc_maps_deinit(&own);
+        if (c->vdso) {
+                c->vdso->serial = ++c->last_serial;
+                tell_vdso(c, image, size, proc_fd, mapping);
+        }
         return c->vdso;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/process_read.h"
+#include "agent/vdso.h"
 #include "common/clock.h"
 #include "common/limits.h"
 
@@ -39,6 +40,7 @@ void process_table_deinit(struct process_table *t)
         free(t->items);
         id_table_deinit(&t->by_id);
         object_cache_deinit(&t->objects);
+        code_names_deinit(&t->vdso);
         *t = (struct process_table){ 0 };
 }
 
@@ -270,6 +272,20 @@ static bool is_memory_file(const struct proc_mapping *m)
                strncmp(m->path, "/SYSV", 5) == 0;
 }
 
+static void name_vdso(struct process_table *t, struct place *p)
+{
+        const struct code_symbol *s;
+
+        if (!t->vdso_tried) {
+                code_names_init(&t->vdso, NULL);
+                vdso_names(&t->vdso);
+                t->vdso_tried = true;
+        }
+        s = code_names_find(&t->vdso, p->address);
+        if (s)
+                p->jit = (struct jit_place){ .name = code_names_name(&t->vdso, s) };
+}
+
 static struct place place_in(struct process_table *t, struct process *p, const struct proc_mapping *m, uint64_t addr)
 {
         const struct object *object = p->objects[m - p->maps.items];
@@ -278,12 +294,16 @@ static struct place place_in(struct process_table *t, struct process *p, const s
         if (object && object_address(object, ret.address, &ret.address)) {
                 ret.kind = PLACE_OBJECT;
                 ret.object = object;
+                if (strcmp(m->path, "[vdso]") == 0)
+                        name_vdso(t, &ret);
                 return ret;
         }
         /* Before any name is used: another piece of code may have come to this address. */
         if (!object && p->jit_read_in != t->drain)
                 read_jit(t, p);
-        if (jit_names_find(&p->jit, addr, &ret.jit))
+        if (strcmp(m->path, "[vsyscall]") == 0)
+                ret.jit.name = vsyscall_name(addr - m->start);
+        if (ret.jit.name || jit_names_find(&p->jit, addr, &ret.jit))
                 ret.kind = PLACE_NAMED;
         else if (m->path[0] == '/' && !is_memory_file(m))
                 ret.kind = PLACE_FILE_OFFSET;

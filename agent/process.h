@@ -62,6 +62,8 @@ struct process_table {
         void (*on_excluded)(void *ctx, const struct sample_process *id); /* NULL none */
         void *ctx;
         struct code_budget jit_budget; /* of all processes' names of code made at run time */
+        struct code_names vdso; /* by link-time address */
+        bool vdso_tried;
         uint64_t jit_left;      /* bytes of their files that may still be read in this drain */
         uint64_t jit_left_out;  /* pieces of code whose name found no room */
         uint64_t excluded;      /* processes that the selection left out */
@@ -112,7 +114,7 @@ struct place {
         uint64_t address;
         const struct proc_mapping *mapping; /* borrowed until the process is used again */
         const struct object *object;        /* NULL unless PLACE_OBJECT */
-        struct jit_place jit;               /* of PLACE_NAMED; as mapping */
+        struct jit_place jit;               /* of PLACE_NAMED, and of a function of the vDSO; else no name; as mapping */
 };
 
 /** What addr of the process is. */

@@ -134,7 +134,7 @@ static enum status user_frame(struct build *b, struct process *process, uint64_t
         if (!place.object || !place.object->build_id.size)
                 b->stats->no_build_id++;
         st = mapping(b, place.object ? &place.object->build_id : NULL, place.mapping->path, &l.mapping);
-        return st ? st : location(b, l, NULL, ret);
+        return st ? st : location(b, l, place.jit.name ? &place.jit : NULL, ret);
 }
 
 /* One half of a stack, borrowed from the batch. */

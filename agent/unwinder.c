@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/id_table.h"
 #include "agent/object_cache.h"
 #include "agent/unwind_result.h"
+#include "agent/vdso.h"
 #include "common/sha256.h"
 
 enum table_state { TABLE_UNKNOWN, TABLE_WAITING, TABLE_READY, TABLE_SAME, TABLE_NONE, TABLE_FREE };
@@ -194,14 +194,15 @@ static void take(struct unwinder *u, const struct unwind_built *built)
 }
 
 /* The kernel's own image needs no worker. */
-static void build_vdso(struct unwinder *u, uint32_t number, size_t size)
+static void build_vdso(struct unwinder *u, uint32_t number)
 {
-        const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+        const void *image;
+        size_t size;
         _cleanup_unwind_table_ struct unwind_table t = { 0 };
         struct elf_image elf;
 
         table(u, number)->state = TABLE_NONE;
-        if (!image || elf_image_from_memory(image, size, "[vdso]", &elf, NULL))
+        if (!vdso_image(&image, &size) || elf_image_from_memory(image, size, "[vdso]", &elf, NULL))
                 return;
         if (!unwind_table_build(&elf, &u->rules, &t, NULL) && t.row_count)
                 place(u, number, &t);
@@ -217,7 +218,7 @@ static void want(struct unwinder *u, int proc_fd, const struct proc_mapping *m, 
         if (t->state != TABLE_UNKNOWN)
                 return;
         if (strcmp(m->path, "[vdso]") == 0) {
-                build_vdso(u, number, m->end - m->start);
+                build_vdso(u, number);
                 return;
         }
         fd = proc_fd < 0 ? -1 : object_cache_open(proc_fd, m);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Code made at run time: its names reach the service, from a perf map, also one of another pid and mount namespace, and
+# Code that no file has: its names reach the service, from a perf map, also one of another pid and mount namespace, and
 # from a jitdump, with lines; also of a real runtime.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
@@ -108,6 +108,26 @@ if unshare --pid --fork --kill-child --mount true 2>/dev/null; then
 else
         pass "namespaces # SKIP not allowed here"
 fi
+
+# ---- the kernel's code in a process ----
+cat >"$tmp/clock.c" <<'EOC'
+#include <time.h>
+#include <unistd.h>
+int main(void) { struct timespec t; alarm(60); for (;;) clock_gettime(CLOCK_MONOTONIC, &t); }
+EOC
+cc -O1 -o "$tmp/clock" "$tmp/clock.c"
+"$tmp/clock" & pid=$!
+background_pids="$background_pids $pid"
+"$agent" --sampler bpf --server "$url" --frequency 199 --duration 2 --interval 1 --pid $pid --log-level error
+kill -9 $pid
+clock_in_vdso=$(functions clock)
+case $clock_in_vdso in
+*__vdso_clock_gettime* | *__kernel_clock_gettime*) pass "functions of the vDSO have their names" ;;
+*) case $(cat /sys/devices/system/clocksource/clocksource0/current_clocksource) in
+        tsc | kvm-clock | arch_sys_counter) fail "functions of the vDSO have their names" "$clock_in_vdso" ;;
+        *) pass "vDSO # SKIP this clock needs a system call" ;;
+        esac ;;
+esac
 
 if command -v node >/dev/null; then
         cat >"$tmp/hot.js" <<'EOC'

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where modules lie, by a tree made like /sys/module's; which names the code
+ * has that the kernel maps into processes.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/kernel.h"
+#include "agent/vdso.h"
+#include "common/file.h"
+#include "tests/support/suite.h"
+
+static char dir[64];
+
+static void put(const char *name, const void *content, size_t n)
+{
+        char path[256];
+        int fd;
+
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(write(fd, content, n), (ssize_t)n);
+        close(fd);
+}
+
+static void section(const char *name, const char *address)
+{
+        char path[64];
+
+        snprintf(path, sizeof path, "sections/%s", name);
+        put(path, address, strlen(address));
+}
+
+/* With a build-id's note as linkers write it. */
+static void begin(void)
+{
+        static const uint8_t note[] = { 4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 0xab, 0xcd, 0xef, 0x01 };
+        char path[128];
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof path, "%s/sections", dir);
+        ck_assert_int_eq(mkdir(path, 0755), 0);
+        snprintf(path, sizeof path, "%s/notes", dir);
+        ck_assert_int_eq(mkdir(path, 0755), 0);
+        put("notes/.note.gnu.build-id", note, sizeof note);
+}
+
+static void end(void)
+{
+        struct error err;
+
+        ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
+}
+
+START_TEST(a_modules_address_is_the_offset_in_its_text)
+{
+        struct kernel_module m;
+        uint64_t address = 7;
+
+        begin();
+        section(".text", "0xffffffffc0a10000\n");
+        section(".text.unlikely", "0xffffffffc0a14000\n");
+        section(".init.text", "0xffffffffc0b00000\n");
+        section(".data", "0xffffffffc0a20000\n");
+        section(".note.gnu.build-id", "0xffffffffc0a00000\n");
+        kernel_module_read(dir, &m);
+        ck_assert_uint_eq(m.build_id.size, 4);
+        ck_assert(kernel_module_address(&m, 0xffffffffc0a10000, &address));
+        ck_assert_uint_eq(address, 0);
+        ck_assert(kernel_module_address(&m, 0xffffffffc0a13fff, &address));
+        ck_assert_uint_eq(address, 0x3fff);
+        /* Other code has no address that the module's file knows. */
+        ck_assert(!kernel_module_address(&m, 0xffffffffc0a14000, &address));
+        ck_assert(!kernel_module_address(&m, 0xffffffffc0b00010, &address));
+        ck_assert(!kernel_module_address(&m, 0xffffffffc0a0ffff, &address));
+        ck_assert_uint_eq(address, 0x3fff);
+        end();
+}
+END_TEST
+
+START_TEST(what_the_kernel_hides_is_unknown)
+{
+        struct kernel_module m;
+        uint64_t address;
+
+        begin();
+        section(".text", "0x0000000000000000\n");
+        kernel_module_read(dir, &m);
+        ck_assert(!kernel_module_address(&m, 0xffffffffc0a10000, &address));
+        section(".text", "nonsense");
+        kernel_module_read(dir, &m);
+        ck_assert(!kernel_module_address(&m, 0xffffffffc0a10000, &address));
+        end();
+        kernel_module_read("/sys/module/no-such-module", &m);
+        ck_assert(!kernel_module_address(&m, 0xffffffffc0a10000, &address));
+}
+END_TEST
+
+START_TEST(bpf_programs_have_their_names_and_are_looked_up_again)
+{
+        static const char text[] = "ffffffff81000000 T _text\nffffffffc0000000 t xfs_read\t[no-such-module]\n"
+                                   "ffffffffc0100000 t bpf_prog_6deef7357e7b4530_sd_devices\t[bpf]\n";
+        struct kernel k = { .has_symbols = true, .has_shift = true };
+        struct kernel_place place;
+        struct error err;
+
+        ck_assert_int_eq(kallsyms_parse(text, strlen(text), &k.symbols, &err), ST_OK);
+        k.modules = calloc(k.symbols.module_count, sizeof *k.modules);
+        place = kernel_locate(&k, 0xffffffff81000010);
+        ck_assert_str_eq(place.name, "_text");
+        ck_assert_uint_eq(place.address, 0xffffffff81000010);
+        ck_assert(!k.missed);
+        place = kernel_locate(&k, 0xffffffffc0000020); /* a module of which nothing else is shown */
+        ck_assert_str_eq(place.name, "xfs_read");
+        ck_assert_ptr_null(place.module);
+        ck_assert(!k.missed);
+        place = kernel_locate(&k, 0xffffffffc0100020);
+        ck_assert_str_eq(place.name, "bpf_prog_6deef7357e7b4530_sd_devices");
+        ck_assert_ptr_null(place.module);
+        ck_assert(k.missed);
+        kernel_deinit(&k);
+}
+END_TEST
+
+START_TEST(this_kernel_has_a_build_id)
+{
+        struct build_id id;
+
+        if (access("/sys/kernel/notes", R_OK) < 0)
+                return;
+        ck_assert(kernel_notes_build_id("/sys/kernel/notes", &id));
+        ck_assert_uint_eq(id.size, 20);
+}
+END_TEST
+
+START_TEST(the_vdsos_functions_have_names)
+{
+        const void *image;
+        size_t size;
+        struct code_names names;
+        const struct code_symbol *s;
+        bool found = false;
+
+        if (!vdso_image(&image, &size))
+                return; /* none here: under some emulators */
+        code_names_init(&names, NULL);
+        vdso_names(&names);
+        for (uint64_t address = 0; address < size && !found; address++) {
+                s = code_names_find(&names, address);
+                found = s && strstr(code_names_name(&names, s), "clock_gettime");
+                if (found)
+                        ck_assert_int_eq(strncmp(code_names_name(&names, s), "__", 2), 0); /* the longest one */
+        }
+        ck_assert(found);
+        code_names_deinit(&names);
+}
+END_TEST
+
+START_TEST(vsyscalls_are_told_by_their_offset)
+{
+        ck_assert_str_eq(vsyscall_name(0), "gettimeofday");
+        ck_assert_str_eq(vsyscall_name(0x405), "time");
+        ck_assert_str_eq(vsyscall_name(0x800), "getcpu");
+        ck_assert_ptr_null(vsyscall_name(0xc00));
+}
+END_TEST
+
+TEST_SUITE("agent_kernel", a_modules_address_is_the_offset_in_its_text, what_the_kernel_hides_is_unknown,
+           bpf_programs_have_their_names_and_are_looked_up_again, this_kernel_has_a_build_id,
+           the_vdsos_functions_have_names, vsyscalls_are_told_by_their_offset)
