@@ -1,21 +1,8 @@
-#!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Symbols that come from elsewhere than DWARF: Go's pclntab, PLT stubs, minidebuginfo beside .dynsym.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-root=$PWD
-cairn=${CAIRN_BUILD:-$PWD/build}/cairn
-for tool in gcc llvm-symbolizer objdump objcopy python3 xz nm; do
-        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
-done
-dir=$(mktemp -d) || exit 1
-trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-count=0
-ok() { # STATUS NAME
-        count=$((count + 1))
-        if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
-}
+. tests/e2e/programs.sh
+needs gcc llvm-symbolizer objdump objcopy python3 xz nm
+
 run() { # NAME COMMAND...: its output as a remark
         name=$1
         shift
@@ -72,7 +59,7 @@ go_build() { # OUTPUT OPTION...
 compare_go() { # NAME STRIPPED FULL OPTION...
         name=$1
         shift
-        run "$name" python3 "$root/tests/tools/compare_go.py" --cairn "$cairn" --count 12000 --show 1 "$@"
+        run "$name" python3 "$top/tests/tools/compare_go.py" --cairn "$cairn" --count 12000 --show 1 "$@"
 }
 if [ -z "$go" ] || ! go_build full > build.log 2>&1 || ! go_build stripped -ldflags='-s -w' >> build.log 2>&1; then
         [ -z "$go" ] || sed 's/^/# /' build.log
@@ -123,10 +110,10 @@ gcc -no-pie -o fixed calls.c && set -- "$@" fixed
 command -v ld.gold > /dev/null && gcc -fuse-ld=gold -o gold calls.c && set -- "$@" gold
 command -v ld.lld > /dev/null && gcc -fuse-ld=lld -o lld calls.c && set -- "$@" lld
 [ -x /usr/bin/python3.11 ] && set -- "$@" /usr/bin/python3.11
-run "PLT stubs are named as objdump names them" python3 "$root/tests/tools/compare_plt.py" --cairn "$cairn" "$@" "$cairn"
+run "PLT stubs are named as objdump names them" python3 "$top/tests/tools/compare_plt.py" --cairn "$cairn" "$@" "$cairn"
 if command -v aarch64-linux-gnu-gcc > /dev/null && aarch64-linux-gnu-gcc -o arm calls.c 2> /dev/null &&
         aarch64-linux-gnu-gcc -mbranch-protection=standard -Wl,-z,force-bti -o arm-bti calls.c 2> /dev/null; then
-        run "and those of AArch64" python3 "$root/tests/tools/compare_plt.py" --cairn "$cairn" \
+        run "and those of AArch64" python3 "$top/tests/tools/compare_plt.py" --cairn "$cairn" \
                 --objdump aarch64-linux-gnu-objdump arm arm-bti
 else
         ok 0 "and those of AArch64 # SKIP no aarch64-linux-gnu-gcc"
@@ -153,4 +140,4 @@ for f in hidden shown; do nm library.so | awk -v f=$f '$3 == f { print "0x" $1 }
 "$cairn" symbolize -e small.so --format=json < list > got
 grep -q '"function":"hidden"' got && grep -q '"function":"shown"' got && grep -q '"quality":"minidebuginfo"' got
 ok $? "minidebuginfo and .dynsym name functions of one file together"
-echo "1..$count"
+done_testing

@@ -1,23 +1,7 @@
-#!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Programs compiled with -gsplit-dwarf get the answers that they get without it: .dwo files, packages, none of them.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-cairn=${CAIRN_BUILD:-$PWD/build}/cairn
-for tool in g++ clang++ llvm-dwp dwp nm readelf jq objcopy dwz; do
-        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
-done
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-count=0
-ok() { # STATUS NAME
-        count=$((count + 1))
-        if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
-}
-same() { # NAME FILE FILE
-        if cmp -s "$2" "$3"; then ok 0 "$1"; else ok 1 "$1"; diff "$2" "$3" | head -8 | sed 's/^/# /'; fi
-}
+. tests/e2e/programs.sh
+needs g++ clang++ llvm-dwp dwp nm readelf jq objcopy dwz
 
 cat > inner.h <<'END'
 static inline __attribute__((always_inline)) int inner(int x) { return x * 3 + (x >> 2); }
@@ -160,4 +144,4 @@ answers one > got
 cmp -s want got
 [ $? -eq 1 ] && grep -q '"function": *"main"' got
 ok $? "a file with another checksum is not used in its place"
-echo "1..$count"
+done_testing

@@ -1,28 +1,7 @@
-#!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # One program for each of the things that linkers and compilers do to addresses and names.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-cairn=${CAIRN_BUILD:-$PWD/build}/cairn
-move_elf=$PWD/tests/tools/move_elf.py
-for tool in gcc g++ clang clang++ ld.gold ld.lld llvm-symbolizer python3 objcopy nm xz jq; do
-        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
-done
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-count=0
-ok() { # STATUS NAME
-        count=$((count + 1))
-        if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
-}
-same() { # NAME FILE FILE
-        if [ -s "$2" ] && cmp -s "$2" "$3"; then ok 0 "$1"; else ok 1 "$1"; diff "$2" "$3" | head -20 | sed 's/^/# /'; fi
-}
-is() { # GOT WANT NAME
-        if [ "$1" = "$2" ]; then ok 0 "$3"; else ok 1 "$3"; echo "# got '$1', want '$2'"; fi
-}
-cannot() { echo "Bail out! cannot $1"; exit 1; }
+. tests/e2e/programs.sh
+needs gcc g++ clang clang++ ld.gold ld.lld llvm-symbolizer python3 objcopy nm xz jq
 
 addresses() { # FILE FUNCTIONS: every address of those whose name matches
         nm -S "$1" | awk -v names="$2" 'NF == 4 && $4 ~ names { print $1, $2 }' | sort -u | while read -r start size; do
@@ -117,19 +96,19 @@ cp library.so stripped.so && strip --strip-unneeded stripped.so && objcopy --add
 addresses library.so 'outer|hidden|entry' > list
 "$cairn" symbolize -e library.so --format=llvm < list > want
 for delta in 0x300000000000 -0x1000; do
-        python3 "$move_elf" stripped.so moved.so $delta || cannot "move"
+        python3 "$top/tests/tools/move_elf.py" stripped.so moved.so $delta || cannot "move"
         python3 -c 'import sys; [print("%#x" % ((int(l, 16) + int(sys.argv[1], 0)) % 2**64)) for l in sys.stdin]' $delta < list > moved.list
         "$cairn" symbolize -e moved.so --format=llvm < moved.list > got
         same "a library that was moved by $delta has the lines of its debug file, which was not" want got
 done
 stub=$(objdump -d --section=.plt library.so | awk '/<_Znwm@plt>:/ { print $1 }')
-python3 "$move_elf" stripped.so moved.so 0x10000
+python3 "$top/tests/tools/move_elf.py" stripped.so moved.so 0x10000
 is "$("$cairn" symbolize -e moved.so "$(printf %x $((0x$stub + 0x10000)))" | head -1)" "$("$cairn" symbolize -e library.so "$stub" | head -1)" \
         "and its stubs are where it runs"
 nm library.so --format=posix --defined-only | awk '$1 == "_ZL6hiddeni" { print $1 }' > keep
 objcopy -S --keep-symbols=keep library.so mini && xz -c mini > mini.xz
 cp library.so packed.so && strip --strip-all packed.so && objcopy --add-section .gnu_debugdata=mini.xz packed.so
-python3 "$move_elf" packed.so moved.so 0x10000
+python3 "$top/tests/tools/move_elf.py" packed.so moved.so 0x10000
 hidden=$(nm library.so | awk '$3 == "_ZL6hiddeni" { print $1 }')
 is "$("$cairn" symbolize -e moved.so --debug-dir none "$(printf %x $((0x$hidden + 0x10000)))" | head -1)" "hidden(int)" \
         "a minidebuginfo inside of it was not moved either"
@@ -266,4 +245,4 @@ gcc -O1 -c without.c
 gcc -o mixed with.o without.o || cannot "link"
 is "$(at mixed with)" "with with.c:1" "where DWARF knows a function it answers"
 is "$(at mixed without)" "without ??:?" "where it does not the symbol does"
-echo "1..$count"
+done_testing

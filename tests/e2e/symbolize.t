@@ -1,25 +1,8 @@
-#!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # cairn symbolize on programs compiled here: shapes, split and dwz'ed debuginfo, every DWARF version, bad input.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-cairn=${CAIRN_BUILD:-$PWD/build}/cairn
-for tool in g++ llvm-symbolizer addr2line python3 objcopy; do
-        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
-done
-shapes=$PWD/tests/e2e/shapes.py
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
+. tests/e2e/programs.sh
+needs g++ llvm-symbolizer addr2line python3 objcopy
 export XDG_CACHE_HOME="$dir/cache"
-cd "$dir" || exit 1
-count=0
-ok() { # STATUS NAME
-        count=$((count + 1))
-        if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
-}
-same() { # NAME FILE FILE
-        if cmp -s "$2" "$3"; then ok 0 "$1"; else ok 1 "$1"; diff "$2" "$3" | head -20 | sed 's/^/# /'; fi
-}
 
 cat > inner.h <<'END'
 static inline __attribute__((always_inline)) int inner(int x)
@@ -111,7 +94,7 @@ same "the default shape is byte for byte that of addr2line -f -i -C" want.plain 
 libc=$(gcc -print-file-name=libc.so.6)
 libc_id=$(readelf -n "$libc" | awk '/Build ID:/ { print $3 }')
 if [ -e "/usr/lib/debug/.build-id/$(echo "$libc_id" | cut -c1-2)/$(echo "$libc_id" | cut -c3-).debug" ]; then
-        python3 "$shapes" "$cairn" "$libc" > out 2>&1
+        python3 "$top/tests/e2e/shapes.py" "$cairn" "$libc" > out 2>&1
         ok $? "on libc both shapes are byte for byte those of addr2line and llvm-symbolizer"
         sed 's/^#* */# /' out
 else
@@ -255,4 +238,4 @@ ok $? "a line that is no address is answered as unknown, so that answers pair up
 ok $? "cairn --help lists the command"
 "$cairn" symbolize --help | grep -q -- '--format FORMAT'
 ok $? "cairn symbolize --help lists its options"
-echo "1..$count"
+done_testing

@@ -1,23 +1,7 @@
-#!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Functions of classes that are in type units of their own have the names that they have without type units.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-cairn=${CAIRN_BUILD:-$PWD/build}/cairn
-for tool in g++ clang++ llvm-dwp nm readelf; do
-        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
-done
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-count=0
-ok() { # STATUS NAME
-        count=$((count + 1))
-        if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
-}
-same() { # NAME FILE FILE
-        if [ -s "$2" ] && cmp -s "$2" "$3"; then ok 0 "$1"; else ok 1 "$1"; diff "$2" "$3" | head -8 | sed 's/^/# /'; fi
-}
+. tests/e2e/programs.sh
+needs g++ clang++ llvm-dwp nm readelf
 
 cat > shop.h <<'END'
 namespace shop {
@@ -124,4 +108,4 @@ start=$((0x$(nm inlined | awk '$3 == "_ZN4shop3runEi" { print $1 }')))
 seq $start $((start + 200)) | awk '{ printf "0x%x\n", $1 }' | "$cairn" symbolize -e inlined --format=llvm > got
 grep -qxF 'shop::run(int)::Local::once' got
 ok $? "and its inlined calls have the same name"
-echo "1..$count"
+done_testing
