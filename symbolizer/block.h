@@ -16,8 +16,9 @@
  *
  * Model: addresses are relative to the block's begin, so a block holds for any
  * object and place with the same code.
- *  - rows: a start and the low bits of a line. A gap between ranges is a row
- *    too. Starts are Elias-Fano coded: 2 + log2(mean distance) bits a row.
+ *  - rows: a start and the low bits of a line, or how the line differs from the
+ *    row's before, in 2 to 4 bits. A gap between ranges is a row too. Starts
+ *    are Elias-Fano coded: 2 + log2(mean distance) bits a row.
  *  - runs: rows one after the other whose leaf frames differ in the low bits of
  *    their lines only; a bit a row tells where one begins. A run has a scope.
  *  - scopes: a site and the node that it was inlined into.
@@ -90,14 +91,15 @@ enum status block_builder_finish(struct block_builder *b, uint32_t number, struc
 
 /** An open block; borrows the value. Only span, row_count, node_count and anchor are for others than its readers. */
 struct block {
-        const uint8_t *low, *high, *run_bits, *runs, *lines, *scope_bits, *scope_sites, *node_bits, *node_lines, *sites;
+        const uint8_t *low, *high, *run_bits, *runs, *delta_bits, *deltas, *lines, *scope_bits, *scope_sites, *node_bits, *node_lines, *sites;
         uint64_t span;          /* last covered address, relative to the begin */
         uint32_t anchor;
-        uint32_t row_count, run_count, node_count, scope_count, site_count;
+        uint32_t row_count, run_count, node_count, scope_count, site_count, delta_count;
         uint32_t high_bits;
         uint32_t function_base, file_base, line_base;
         uint8_t low_width, line_width, site_width, scope_width;
         uint8_t function_width, file_width, line_high_width;
+        uint8_t delta_width;    /* 0: no line is a difference */
 };
 
 /** Verify the checksum and the header. ST_BAD_DATA for anything that no builder wrote. */
@@ -125,7 +127,7 @@ struct block_counts {
 struct block_cursor {
         uint32_t row;           /* rows before it start at or before the offset */
         uint32_t bit;           /* of the high bits; bit - row is the current bucket */
-        struct block_counts runs, scopes, nodes;
+        struct block_counts runs, deltas, scopes, nodes;
 };
 void block_cursor_init(struct block_cursor *c, const struct block *b);
 
@@ -162,7 +164,7 @@ struct block_entry {
 #define BLOCK_STARTS_AHEAD 4 /* starts that block_row_find() compares at once */
 #define BLOCK_BUCKETS 4096
 
-/** A block as arrays; it borrows the value. */
+/** A block as arrays. */
 struct block_rows {
         uint32_t row_count, node_count, scope_count;
         uint64_t end;                           /* of the last row: span + 1 */
@@ -171,8 +173,7 @@ struct block_rows {
         uint32_t last_bucket;                   /* of the last start */
         uint16_t buckets[BLOCK_BUCKETS + 1];    /* the last row that starts before the bucket, 0 for the first one */
         uint16_t row_scopes[BLOCK_RECORDS_MAX]; /* 0 is a gap */
-        const uint8_t *lines;                   /* low bits of each row's line; borrowed from the block */
-        unsigned line_width;
+        uint16_t row_lines[BLOCK_RECORDS_MAX];  /* low bits of each row's line */
         struct block_entry scopes[BLOCK_RECORDS_MAX + 1], nodes[BLOCK_RECORDS_MAX + 1]; /* from 1 */
         uint16_t depths[BLOCK_RECORDS_MAX + 1]; /* frames from a node outwards; 0 has none */
         uint32_t depth_max;
@@ -230,9 +231,7 @@ static inline uint32_t block_scope_frames(const struct block_rows *b, uint32_t s
 /** block_frames() of an unpacked block; as block_scope_frames(). */
 static inline uint32_t block_row_frames(const struct block_rows *b, uint32_t row, struct symbol_frame *out)
 {
-        uint64_t line = load_bits(b->lines, (uint64_t)row * b->line_width) & low_mask(b->line_width);
-
-        return block_scope_frames(b, b->row_scopes[row], (uint32_t)line, out);
+        return block_scope_frames(b, b->row_scopes[row], b->row_lines[row], out);
 }
 
 #endif

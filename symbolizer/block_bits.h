@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define BLOCK_VERSION 2
-#define BLOCK_HEADER_BYTES 44
+#define BLOCK_VERSION 3
+#define BLOCK_HEADER_BYTES 47
 #define BLOCK_CHECKSUM_BYTES 8
 
 static inline uint64_t load_le64(const uint8_t *p)
@@ -48,6 +48,20 @@ static inline uint64_t low_mask(unsigned width)
 static inline uint64_t load_bits(const uint8_t *p, uint64_t bit)
 {
         return load_le64(p + (bit >> 3)) >> (bit & 7);
+}
+
+/**
+ * Lines in a row differ by little: a code of `width` bits is a difference of some small numbers below 0 or above it.
+ * @param width 2 to 4.
+ */
+static inline unsigned line_codes_below(unsigned width)
+{
+        return width == 2 ? 1 : width == 3 ? 2 : 5;
+}
+
+static inline int32_t line_of_code(uint32_t code, unsigned below)
+{
+        return (int32_t)code - (int32_t)below + (code >= below);
 }
 
 /** Bits needed for values 0..max. */

@@ -9,6 +9,8 @@
 #include "symbolizer/block.h"
 
 #define BLOCK_CHOICES 8 /* of line_width */
+#define BLOCK_DELTAS 3  /* widths of differences: 2 to 4 */
+#define BLOCK_DELTA_LEAST 2
 #define BLOCK_SET_SLOTS 8192u /* a power of two, over twice BLOCK_RECORDS_MAX */
 
 struct block_key4 {
@@ -38,6 +40,7 @@ struct block_undo {
 struct block_choice {
         struct block_set sites, scopes;
         uint32_t run_count;
+        uint32_t delta_counts[BLOCK_DELTAS]; /* rows whose line can be a difference, for each width of these */
         uint32_t last_scope; /* of the last row: value in scopes, BLOCK_GAP for a gap */
 };
 
@@ -73,11 +76,25 @@ struct block_builder {
 /* What a block would be with one choice. */
 struct block_layout {
         unsigned low_width, line_width, site_width, scope_width, function_width, file_width, line_high_width;
-        uint32_t high_bits, run_count, scope_count, site_count;
-        size_t low, high, run_bits, runs, lines, scope_bits, scope_sites, node_bits, node_lines, sites; /* bytes */
+        unsigned delta_width;
+        uint32_t high_bits, run_count, scope_count, site_count, delta_count;
+        size_t low, high, run_bits, runs, delta_bits, deltas, lines, scope_bits, scope_sites, node_bits, node_lines, sites; /* bytes */
         size_t size;
 };
 struct block_layout block_layout_of(const struct block_builder *b, unsigned choice);
+
+/** Code of a line that follows another one in its run as a difference of `width` bits; UINT32_MAX when it has none. */
+static inline uint32_t block_line_code(uint32_t before, uint32_t line, uint32_t row, unsigned width)
+{
+        int64_t difference = (int64_t)line - before, below = line_codes_below(width);
+        int64_t code = difference + below - (difference > 0);
+
+        /* The first row of each word of the bits is no difference: a reader looks no further back. */
+        return row % 64 == 0 || difference == 0 || code < 0 || code >= 1 << width ? UINT32_MAX : (uint32_t)code;
+}
+
+/** Make the choice with the least size the best one; returns the size. */
+size_t block_builder_choose(struct block_builder *b);
 
 /** The slot of a key; *added tells whether it is new. */
 uint32_t block_set_insert(struct block_set *s, const struct block_key4 *k, bool *added);

@@ -26,6 +26,8 @@ static BLOCK_BODY void cursor_init_rows(struct block_cursor *c, const struct blo
 {
         c->row = c->bit = 0;
         count_ones(&c->runs, b->run_bits, b->row_count);
+        if (b->delta_width)
+                count_ones(&c->deltas, b->delta_bits, b->row_count);
 }
 
 static BLOCK_BODY void cursor_init(struct block_cursor *c, const struct block *b)
@@ -165,6 +167,36 @@ static BLOCK_BODY enum status seek(const struct block *b, struct block_cursor *c
 
 /* ---- frames */
 
+/* Low bits of a row's line: a whole one at or before it in the same word, and the differences from there on. */
+static BLOCK_BODY bool row_line(const struct block *b, const struct block_cursor *c, uint32_t row, uint32_t *ret)
+{
+        uint32_t word_at = row / 64, whole, deltas, line;
+        unsigned below = line_codes_below(b->delta_width);
+        uint64_t word, wholes;
+
+        if (!b->delta_width) {
+                *ret = (uint32_t)(load_bits(b->lines, (uint64_t)row * b->line_width) & low_mask(b->line_width));
+                return true;
+        }
+        word = load_le64(b->delta_bits + (size_t)word_at * 8);
+        wholes = ~word & low_mask(row % 64 + 1);
+        if (!wholes)
+                return false;
+        whole = word_at * 64 + 63 - (uint32_t)__builtin_clzll(wholes);
+        deltas = c->deltas.before[word_at] + popcount64(word & low_mask(whole % 64));
+        if (deltas > whole || deltas + (row - whole) > b->delta_count ||
+            whole - deltas >= b->row_count - b->delta_count)
+                return false;
+        line = (uint32_t)load_bits(b->lines, (uint64_t)(whole - deltas) * b->line_width);
+        for (; whole < row; whole++, deltas++) {
+                uint64_t code = load_bits(b->deltas, (uint64_t)deltas * b->delta_width) & low_mask(b->delta_width);
+
+                line += (uint32_t)line_of_code((uint32_t)code, below);
+        }
+        *ret = line & (uint32_t)low_mask(b->line_width);
+        return true;
+}
+
 static BLOCK_BODY enum status row_scope(const struct block *b, const struct block_cursor *c, uint32_t row,
                                         uint32_t *scope_ret, uint32_t *line_ret)
 {
@@ -176,8 +208,7 @@ static BLOCK_BODY enum status row_scope(const struct block *b, const struct bloc
         if (scope > b->scope_count)
                 return ST_BAD_DATA;
         *scope_ret = scope;
-        *line_ret = (uint32_t)(load_bits(b->lines, (uint64_t)row * b->line_width) & low_mask(b->line_width));
-        return ST_OK;
+        return row_line(b, c, row, line_ret) ? ST_OK : ST_BAD_DATA;
 }
 
 static BLOCK_BODY enum status frames_of(const struct block *b, const struct block_cursor *c, uint32_t row,

@@ -85,6 +85,7 @@ static void store_header(const struct block_builder *b, const struct block_layou
                                     htole16((uint16_t)l->site_count), htole16((uint16_t)l->high_bits) };
         const uint32_t bases[] = { htole32(b->extremes.min.function), htole32(b->extremes.min.file),
                                    htole32(b->extremes.min.line >> l->line_width), htole32(b->anchor) };
+        const uint16_t delta_count = htole16((uint16_t)l->delta_count);
         uint64_t span = htole64(b->end - 1 - b->start);
 
         p[0] = BLOCK_VERSION;
@@ -98,15 +99,43 @@ static void store_header(const struct block_builder *b, const struct block_layou
         memcpy(p + 8, &span, sizeof span);
         memcpy(p + 16, counts, sizeof counts);
         memcpy(p + 28, bases, sizeof bases);
+        memcpy(p + 44, &delta_count, sizeof delta_count);
+        p[46] = (uint8_t)l->delta_width;
+}
+
+/* Where the next line goes: among the differences, or whole among the others. */
+struct line_places {
+        uint8_t *bits, *deltas, *lines;
+        uint32_t delta_count, line_count;
+};
+
+static void store_line(const struct block_builder *b, const struct block_layout *l, struct line_places *p, uint32_t row,
+                       bool run_goes_on)
+{
+        const struct block_record *r = &b->rows[row];
+        uint32_t code = UINT32_MAX;
+
+        if (l->delta_width && run_goes_on && r->parent != BLOCK_GAP)
+                code = block_line_code(b->rows[row - 1].frame.line, r->frame.line, row, l->delta_width);
+        if (code != UINT32_MAX) {
+                p->bits[row / 8] |= (uint8_t)(1 << (row & 7));
+                store_bits(p->deltas, (uint64_t)p->delta_count++ * l->delta_width, code);
+        } else {
+                uint64_t line = r->parent == BLOCK_GAP ? 0 : r->frame.line & low_mask(l->line_width);
+
+                store_bits(p->lines, (uint64_t)p->line_count++ * l->line_width, line);
+        }
 }
 
 static uint8_t *store_rows(struct block_builder *b, const struct block_layout *l, struct block_set *scopes, uint8_t *low)
 {
         uint8_t *high = low + l->low, *run_bits = high + l->high, *runs = run_bits + l->run_bits;
-        uint8_t *lines = runs + l->runs;
+        struct line_places places = { .bits = runs + l->runs };
         uint64_t last = UINT64_MAX;
         uint32_t run = 0;
 
+        places.deltas = places.bits + l->delta_bits;
+        places.lines = places.deltas + l->deltas;
         for (uint32_t i = 0; i < b->row_count; i++) {
                 const struct block_record *r = &b->rows[i];
                 uint64_t offset = b->row_start[i] - b->start, scope = 0;
@@ -118,16 +147,16 @@ static uint8_t *store_rows(struct block_builder *b, const struct block_layout *l
                         struct block_key4 key = block_scope_key(r, l->line_width);
 
                         scope = b->scope_number[set_value(scopes, &key)] + 1u;
-                        store_bits(lines, (uint64_t)i * l->line_width, r->frame.line & low_mask(l->line_width));
                 }
+                store_line(b, l, &places, i, scope == last);
                 if (scope != last) {
                         run_bits[i / 8] |= (uint8_t)(1 << (i & 7));
                         store_bits(runs, (uint64_t)run++ * l->scope_width, scope);
                         last = scope;
                 }
         }
-        assert(run == l->run_count);
-        return lines + l->lines;
+        assert(run == l->run_count && places.delta_count == l->delta_count);
+        return places.lines + l->lines;
 }
 
 static uint8_t *store_scopes(struct block_builder *b, const struct block_layout *l, struct block_set *sites, uint8_t *bits)
@@ -178,12 +207,15 @@ static void store_sites(const struct block_builder *b, const struct block_layout
 
 enum status block_builder_finish(struct block_builder *b, uint32_t number, struct buf *out, struct error *err)
 {
-        struct block_layout l = block_layout_of(b, b->best);
-        struct block_choice *c = &b->choices[b->best];
+        struct block_layout l;
+        struct block_choice *c;
         uint64_t checksum;
         uint8_t *p, *at;
 
         assert(b->row_count > 0);
+        block_builder_choose(b);
+        l = block_layout_of(b, b->best);
+        c = &b->choices[b->best];
         buf_clear(out);
         p = buf_reserve(out, l.size);
         if (!p)

@@ -53,18 +53,26 @@ static BLOCK_BODY void make_buckets(const struct block *b, struct block_rows *r)
         }
 }
 
+/* Ones of a table with a bit a row. */
+static BLOCK_BODY uint32_t count_rows(const struct block *b, const uint8_t *bits)
+{
+        uint32_t count = 0;
+
+        for (uint32_t row = 0; row < b->row_count; row += 64) {
+                uint64_t word = load_le64(bits + row / 8);
+
+                count += popcount64(b->row_count - row < 64 ? word & low_mask(b->row_count - row) : word);
+        }
+        return count;
+}
+
 static BLOCK_BODY bool unpack_runs(const struct block *b, struct block_rows *r)
 {
         uint64_t mask = low_mask(b->scope_width);
         uint16_t scopes[BLOCK_RECORDS_MAX + 1];
-        uint32_t run = 0, runs = 0, row = 0;
+        uint32_t run = 0, row = 0;
 
-        for (; row < b->row_count; row += 64) {
-                uint64_t word = load_le64(b->run_bits + row / 8);
-
-                runs += popcount64(b->row_count - row < 64 ? word & low_mask(b->row_count - row) : word);
-        }
-        if (!(b->run_bits[0] & 1) || runs != b->run_count)
+        if (!(b->run_bits[0] & 1) || count_rows(b, b->run_bits) != b->run_count)
                 return false;
         for (uint32_t i = 0; i < b->run_count; i++) {
                 scopes[i + 1] = (uint16_t)(load_bits(b->runs, (uint64_t)i * b->scope_width) & mask);
@@ -79,6 +87,41 @@ static BLOCK_BODY bool unpack_runs(const struct block *b, struct block_rows *r)
                         run += word & 1;
                         r->row_scopes[row] = scopes[run];
                 }
+        }
+        return true;
+}
+
+/* Lines without a branch: each is whole or a difference, and both are read. */
+static BLOCK_BODY bool unpack_lines(const struct block *b, struct block_rows *r)
+{
+        uint64_t line_mask = low_mask(b->line_width), delta_mask = low_mask(b->delta_width), word = 0;
+        unsigned below = line_codes_below(b->delta_width);
+        uint32_t deltas = 0, line = 0;
+
+        if (!b->delta_width) {
+                for (uint32_t row = 0; row < b->row_count; row++)
+                        r->row_lines[row] = (uint16_t)(load_bits(b->lines, (uint64_t)row * b->line_width) & line_mask);
+                return true;
+        }
+        /* So no read goes further than to the entry behind the last one. */
+        if (count_rows(b, b->delta_bits) != b->delta_count)
+                return false;
+        for (uint32_t row = 0; row < b->row_count; row++, word >>= 1) {
+                uint64_t whole, code;
+                bool is_delta;
+
+                if (row % 64 == 0) {
+                        word = load_le64(b->delta_bits + row / 8);
+                        if (word & 1)
+                                return false;
+                }
+                is_delta = word & 1;
+                whole = load_bits(b->lines, (uint64_t)(row - deltas) * b->line_width);
+                code = load_bits(b->deltas, (uint64_t)deltas * b->delta_width) & delta_mask;
+                line = is_delta ? line + (uint32_t)line_of_code((uint32_t)code, below) : (uint32_t)whole;
+                line &= (uint32_t)line_mask;
+                r->row_lines[row] = (uint16_t)line;
+                deltas += is_delta;
         }
         return true;
 }
@@ -193,10 +236,8 @@ static BLOCK_BODY enum status unpack_chains(const struct block *b, struct block_
 static BLOCK_BODY enum status unpack(const struct block *b, struct block_rows *ret)
 {
         ret->row_count = b->row_count;
-        ret->lines = b->lines;
-        ret->line_width = b->line_width;
         ret->end = b->span + 1;
-        if (!unpack_starts(b, ret) || !unpack_runs(b, ret))
+        if (!unpack_starts(b, ret) || !unpack_runs(b, ret) || !unpack_lines(b, ret))
                 return ST_BAD_DATA;
         make_buckets(b, ret);
         return unpack_chains(b, ret);

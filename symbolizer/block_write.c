@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds blocks range by range. The size a block would have is kept up to
- * date for every choice of line_width, so that it is known exactly, and for
- * the best choice, when the next range no longer fits. What the last range
- * added to the sets is taken back then.
+ * Builds blocks range by range. What decides the size a block would have is
+ * kept up to date for every choice of line_width, so that it is known exactly,
+ * and for the best choice, when the next range no longer fits. What the last
+ * range added to the sets is taken back then.
  */
 #include "symbolizer/block_builder.h"
 
@@ -62,6 +62,7 @@ void block_builder_clear(struct block_builder *b)
                 set_clear(&b->choices[i].sites);
                 set_clear(&b->choices[i].scopes);
                 b->choices[i].run_count = 0;
+                memset(b->choices[i].delta_counts, 0, sizeof b->choices[i].delta_counts);
         }
         b->row_count = b->node_count = 0;
         b->extremes.min = (struct block_frame){ UINT32_MAX, UINT32_MAX, UINT32_MAX };
@@ -136,9 +137,22 @@ static void widen(struct block_extremes *e, const struct block_frame *f)
         e->max.line = f->line > e->max.line ? f->line : e->max.line;
 }
 
+/* Whether a row's line can be a difference of each width, should its run go on. */
+static void find_deltas(const struct block_builder *b, const struct block_record *row,
+                        uint32_t can[static BLOCK_DELTAS])
+{
+        uint32_t before = b->row_count ? b->rows[b->row_count - 1].frame.line : 0;
+
+        for (unsigned i = 0; i < BLOCK_DELTAS; i++)
+                can[i] = block_line_code(before, row->frame.line, b->row_count, BLOCK_DELTA_LEAST + i) != UINT32_MAX;
+}
+
 /* The site and the scope of a row or node, for each choice. */
 static void add_record(struct block_builder *b, const struct block_record *r, bool is_row)
 {
+        uint32_t can_be_delta[BLOCK_DELTAS];
+
+        find_deltas(b, r, can_be_delta);
         for (unsigned i = 0; i < BLOCK_CHOICES; i++) {
                 struct block_choice *c = &b->choices[i];
                 struct block_key4 site = block_site_key(&r->frame, line_widths[i]), scope = block_scope_key(r, line_widths[i]);
@@ -148,7 +162,11 @@ static void add_record(struct block_builder *b, const struct block_record *r, bo
                 if (added)
                         add_to_set(b, &c->sites, 2 * i + 1, &site, &added);
                 if (is_row) {
-                        c->run_count += b->row_count == 0 || number != c->last_scope;
+                        if (b->row_count == 0 || number != c->last_scope)
+                                c->run_count++;
+                        else
+                                for (unsigned k = 0; k < BLOCK_DELTAS; k++)
+                                        c->delta_counts[k] += can_be_delta[k];
                         c->last_scope = number;
                 }
         }
@@ -181,6 +199,28 @@ static void take_back(struct block_builder *b)
         }
 }
 
+/* Lines as differences, where that makes them smaller. */
+static void choose_delta(struct block_layout *l, const struct block_choice *c, uint32_t row_count)
+{
+        uint64_t least = (uint64_t)row_count * l->line_width;
+
+        l->lines = bits_to_bytes(least);
+        for (unsigned i = 0; i < BLOCK_DELTAS; i++) {
+                uint32_t count = c->delta_counts[i];
+                unsigned width = BLOCK_DELTA_LEAST + i;
+                uint64_t lines = (uint64_t)(row_count - count) * l->line_width, deltas = (uint64_t)count * width;
+
+                if (row_count + lines + deltas < least) {
+                        least = row_count + lines + deltas;
+                        l->delta_width = width;
+                        l->delta_count = count;
+                        l->delta_bits = bits_to_bytes(row_count);
+                        l->deltas = bits_to_bytes(deltas);
+                        l->lines = bits_to_bytes(lines);
+                }
+        }
+}
+
 struct block_layout block_layout_of(const struct block_builder *b, unsigned choice)
 {
         uint64_t last_start = b->row_start[b->row_count - 1] - b->start;
@@ -201,18 +241,19 @@ struct block_layout block_layout_of(const struct block_builder *b, unsigned choi
         l.high = bits_to_bytes(l.high_bits);
         l.run_bits = bits_to_bytes(b->row_count);
         l.runs = bits_to_bytes((uint64_t)l.run_count * l.scope_width);
-        l.lines = bits_to_bytes((uint64_t)b->row_count * l.line_width);
+        choose_delta(&l, c, b->row_count);
         l.scope_bits = bits_to_bytes(l.scope_count + b->node_count + 1);
         l.scope_sites = bits_to_bytes((uint64_t)l.scope_count * l.site_width);
         l.node_bits = bits_to_bytes(b->node_count + l.scope_count);
         l.node_lines = bits_to_bytes((uint64_t)b->node_count * l.line_width);
         l.sites = bits_to_bytes((uint64_t)l.site_count * (l.function_width + l.file_width + l.line_high_width));
-        l.size = BLOCK_HEADER_BYTES + l.low + l.high + l.run_bits + l.runs + l.lines + l.scope_bits + l.scope_sites +
+        l.size = BLOCK_HEADER_BYTES + l.low + l.high + l.run_bits + l.runs + l.delta_bits + l.deltas +
+                 l.lines + l.scope_bits + l.scope_sites +
                  l.node_bits + l.node_lines + l.sites + BLOCK_CHECKSUM_BYTES;
         return l;
 }
 
-static size_t best_size(struct block_builder *b)
+size_t block_builder_choose(struct block_builder *b)
 {
         size_t best = SIZE_MAX;
 
@@ -253,17 +294,18 @@ struct mark {
         struct block_extremes extremes;
         unsigned best;
         struct {
-                uint32_t run_count, last_scope;
+                uint32_t run_count, last_scope, delta_counts[BLOCK_DELTAS];
         } choices[BLOCK_CHOICES];
 };
 
 static struct mark set_mark(const struct block_builder *b)
 {
-        struct mark m = { b->row_count, b->node_count, b->extremes, b->best, { { 0 } } };
+        struct mark m = { b->row_count, b->node_count, b->extremes, b->best, { { 0, 0, { 0 } } } };
 
         for (unsigned i = 0; i < BLOCK_CHOICES; i++) {
                 m.choices[i].run_count = b->choices[i].run_count;
                 m.choices[i].last_scope = b->choices[i].last_scope;
+                memcpy(m.choices[i].delta_counts, b->choices[i].delta_counts, sizeof m.choices[i].delta_counts);
         }
         return m;
 }
@@ -278,6 +320,7 @@ static void go_back(struct block_builder *b, const struct mark *m)
         for (unsigned i = 0; i < BLOCK_CHOICES; i++) {
                 b->choices[i].run_count = m->choices[i].run_count;
                 b->choices[i].last_scope = m->choices[i].last_scope;
+                memcpy(b->choices[i].delta_counts, m->choices[i].delta_counts, sizeof b->choices[i].delta_counts);
         }
 }
 
@@ -299,7 +342,9 @@ enum status block_builder_add(struct block_builder *b, uint64_t start, uint64_t 
         }
         b->undo_count = 0;
         add_rows(b, start, frames, frame_count);
-        if (best_size(b) > b->max_bytes && mark.row_count > 0) {
+        /* While the choice that was best fits, whether another one is better now does not matter yet. */
+        if (mark.row_count > 0 && block_layout_of(b, b->best).size > b->max_bytes &&
+            block_builder_choose(b) > b->max_bytes) {
                 go_back(b, &mark);
                 return ST_BUSY;
         }

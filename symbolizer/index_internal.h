@@ -15,7 +15,7 @@
 #include "symbolizer/lookup.h"
 #include "symbolizer/strings.h"
 
-#define INDEX_FORMAT 3
+#define INDEX_FORMAT 4
 
 struct symbol_index {
         MDB_env *env;

@@ -62,7 +62,8 @@ enum status text_chunk_open(struct text_chunk *c, uint32_t last, const void *val
 }
 
 /* Widths of the entries of [first, ...]. */
-static void find_widths(uint32_t first, const struct text_id *ids, size_t count, unsigned *hash_ret, unsigned *group_ret)
+static void find_widths(uint32_t first, const struct text_id *ids, size_t count, unsigned *hash_ret,
+                        unsigned *group_ret)
 {
         uint32_t delta_max = 0, group_max = 0, before = first;
 
