@@ -136,7 +136,7 @@ let x = 0;
 const end = Date.now() + 60000;
 while (Date.now() < end) x += innermostLoop(20000);
 EOC
-        node --perf-basic-prof "$tmp/hot.js" & node=$!
+        (cd "$tmp" && exec node --perf-basic-prof hot.js) & node=$!
         background_pids="${background_pids:-} $node"
         wait_for "node's perf map" grep -qs 'hot\.js' "/tmp/perf-$node.map"
         "$agent" --sampler bpf --server "$url" --frequency 199 --duration 2 --interval 1 --pid $node --log-level error
