@@ -50,6 +50,13 @@ if doctor env; then fail "a spool that cannot be made fails"; else pass "a spool
 is "$(state spool)" fail "and is named"
 spool=
 if command -v setpriv >/dev/null; then
+        # What the unit grants is enough.
+        granted=$(sed -n 's/^CapabilityBoundingSet=//p' deploy/systemd/cairn-agent.service | tr 'A-Z ' 'a-z,' | sed 's/cap_/+/g')
+        doctor setpriv --no-new-privs "--bounding-set=-all,$granted" "--inh-caps=-all,$granted"
+        is "$(jq -r '.sampler' "$tmp/doctor.json")" bpf "with the rights of the systemd unit BPF samples"
+        for item in "rights to sample" "rights to read processes" "BPF program" "unwind tables" "mapped files" "kernel symbols"; do
+                is "$(state "$item")" ok "with the rights of the systemd unit: $item"
+        done
         doctor setpriv --bounding-set=-checkpoint_restore,-sys_admin --inh-caps=-checkpoint_restore,-sys_admin
         is "$(state "mapped files")" less "without CAP_CHECKPOINT_RESTORE mapped files are not opened"
         like "$(jq -r '.items[] | select(.state != "ok").mend' "$tmp/doctor.json")" 'CAP_CHECKPOINT_RESTORE' "and the mend names it"
