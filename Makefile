@@ -50,7 +50,7 @@ BANNED := -include common/banned.h
 
 # ---- modules: a folder is a library -----------------------------------------
 
-MODULES := common sandbox http elf-image dwarf profile-formats unwind-tables agent uploader debuginfo-store \
+MODULES := common sandbox http elf-image dwarf profile-formats unwind-tables agent source-bundle uploader debuginfo-store \
 	symbolizer parquet profile-store query server cli
 MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c),$(m)))
 
@@ -61,16 +61,16 @@ lib = $(O)/lib/lib$(1).a
 
 BPF_SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/gen/bpf/%.skel.h,$(wildcard bpf/*.bpf.c))
 
-SYSTEM_LIBS := -ldw -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
+SYSTEM_LIBS := -ldw -lelf -larchive -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
-LIBS_cairn := common sandbox http elf-image dwarf profile-formats unwind-tables agent debuginfo-store symbolizer \
+LIBS_cairn := common sandbox http elf-image dwarf profile-formats unwind-tables agent source-bundle debuginfo-store symbolizer \
 	parquet profile-store query server cli
 SYSTEM_cairn := -ldw -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
 LIBS_cairn-agent := common sandbox http elf-image profile-formats unwind-tables uploader agent
 SYSTEM_cairn-agent := -lseccomp -lbpf -lelf -lmicrohttpd -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
-LIBS_cairn-upload := common http elf-image uploader
-SYSTEM_cairn-upload := -lelf -larchive -lcurl -lzstd -lz -lxxhash -ljson-c -lcrypto -lm
+LIBS_cairn-upload := common http elf-image dwarf source-bundle uploader
+SYSTEM_cairn-upload := -lelf -llzma -larchive -lcurl -lzstd -lz -lxxhash -ljson-c -lcrypto -lm
 MAIN_cairn := cli/main.c
 MAIN_cairn-agent := agent/main.c
 MAIN_cairn-upload := uploader/main.c

@@ -3,7 +3,7 @@
 
 #include "debuginfo-store/store.h"
 
-static const char *const kinds[OBJECT_KIND_COUNT] = { "debuginfo", "executable" };
+static const char *const kinds[OBJECT_KIND_COUNT] = { "debuginfo", "executable", "source" };
 
 static const char *const refusals[] = {
         [REFUSED_NOT] = "accepted",
@@ -16,6 +16,7 @@ static const char *const refusals[] = {
         [REFUSED_ENCODING] = "bad_encoding",
         [REFUSED_NO_SYMBOLS] = "no_symbols",
         [REFUSED_NOT_BETTER] = "not_better",
+        [REFUSED_NOT_SOURCE] = "not_source",
         [REFUSED_OFFSET] = "offset",
         [REFUSED_INCOMPLETE] = "incomplete",
 };

@@ -6,7 +6,7 @@
  * @file
  * Objects by build-id, on disk and durable.
  *
- * DIR/objects/ab/cdef.../{debuginfo,executable}  seekable zstd, one file an object
+ * DIR/objects/ab/cdef.../KIND-HASH.zst           seekable zstd, one file an object
  * DIR/partial/                                   uploads that can be resumed, partial.h
  * DIR/meta/                                      LMDB: what is known of each (docs/formats/debuginfo-store.md)
  *
@@ -28,7 +28,8 @@
 
 struct debuginfo_store;
 
-enum object_kind { OBJECT_DEBUGINFO, OBJECT_EXECUTABLE, OBJECT_KIND_COUNT };
+/** A source is a bundle of all source files of the build-id (source-bundle/bundle.h). */
+enum object_kind { OBJECT_DEBUGINFO, OBJECT_EXECUTABLE, OBJECT_SOURCE, OBJECT_KIND_COUNT };
 const char *object_kind_name(enum object_kind k);
 bool object_kind_parse(const char *name, enum object_kind *ret);
 
@@ -91,6 +92,7 @@ struct object_claim {
 /** Why an upload was refused; the names are part of the protocol. */
 enum refusal { REFUSED_NOT, REFUSED_NOT_ELF, REFUSED_TRUNCATED, REFUSED_BUILD_ID, REFUSED_HASH, REFUSED_SIZE,
                REFUSED_TOO_BIG, REFUSED_ENCODING, REFUSED_NO_SYMBOLS, REFUSED_NOT_BETTER,
+               REFUSED_NOT_SOURCE,
                REFUSED_OFFSET,     /* another number of bytes is here */
                REFUSED_INCOMPLETE  /* no error: it was kept, the rest is awaited */ };
 const char *refusal_name(enum refusal r); /* "not_elf", "truncated", "build_id_mismatch", ... */

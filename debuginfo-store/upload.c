@@ -279,6 +279,11 @@ static enum status check_claim(struct object_upload *u, struct stored_object *ob
                                  found.build_id.size ? build_id_hex(&found.build_id, found_hex) : "absent",
                                  build_id_hex(&u->claim.build_id, claimed_hex));
         }
+        if (found.is_source != (u->claim.kind == OBJECT_SOURCE)) {
+                *why = found.is_source ? REFUSED_NOT_ELF : REFUSED_NOT_SOURCE;
+                return error_set(err, ST_BAD_DATA, found.is_source ? "the file is a source bundle: send it as source"
+                                                                   : "the file is no source bundle: cairn-upload --sources makes one");
+        }
         if (u->claim.kind == OBJECT_EXECUTABLE && !found.has_code) {
                 *why = REFUSED_NO_SYMBOLS;
                 return error_set(err, ST_BAD_DATA, "the file holds no code: send it as debuginfo, not as executable");

@@ -293,6 +293,18 @@ enum status dwarf_lines_read(struct dwarf_lines *l, const struct dwarf_context *
         return st;
 }
 
+enum status dwarf_lines_read_files(struct dwarf_lines *l, const struct dwarf_context *x, uint64_t offset)
+{
+        struct dwarf_line_header h = { 0 };
+        enum status st;
+
+        dwarf_lines_clear(l);
+        if (!dwarf_object_spend(x->object, DWARF_BUDGET_LINE, 1))
+                return ST_TOO_BIG;
+        st = dwarf_line_header_read(&h, l, x, offset);
+        return dwarf_object_spend(x->object, DWARF_BUDGET_LINE, 4 * (l->file_count + l->directory_count)) ? st : ST_TOO_BIG;
+}
+
 uint64_t dwarf_lines_next(const struct dwarf_sections *s, uint64_t offset)
 {
         struct dwarf_cursor c = dwarf_section_at(s, DWARF_LINE, offset);

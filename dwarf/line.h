@@ -60,6 +60,8 @@ struct dwarf_lines {
  */
 enum status dwarf_lines_read(struct dwarf_lines *l, const struct dwarf_context *x, uint64_t offset,
                              const struct dwarf_regions *code) MUST_CHECK;
+/** The files and directories alone, those of the header. As above, without a row. */
+enum status dwarf_lines_read_files(struct dwarf_lines *l, const struct dwarf_context *x, uint64_t offset) MUST_CHECK;
 void dwarf_lines_clear(struct dwarf_lines *l);
 void dwarf_lines_deinit(struct dwarf_lines *l);
 

@@ -5,8 +5,11 @@ bool index_needs(void *symbols, const struct stored_object *stored)
 {
         struct symbol_object object;
         struct symbol_view *view;
-        enum status st = symbol_view_begin(symbols, &view, NULL);
+        enum status st;
 
+        if (stored->kind == OBJECT_SOURCE)
+                return false;
+        st = symbol_view_begin(symbols, &view, NULL);
         if (st)
                 return true;
         st = symbol_view_object(view, &stored->build_id, &object, NULL);

@@ -5,7 +5,7 @@
 
 static const struct route_table *const tables[] = {
         &status_routes,    &ingest_routes,    &pprof_routes, &upload_routes,
-        &debuginfod_routes, &debuginfo_routes, &upkeep_routes, &table_routes, &symbolize_routes,
+        &debuginfod_routes, &debuginfo_routes, &upkeep_routes, &source_routes, &table_routes, &symbolize_routes,
         &symbolicate_routes, &query_routes,    &why_routes,
 };
 

@@ -135,16 +135,6 @@ static void executable(struct http_request *req, void *context)
         object(req, context, OBJECT_EXECUTABLE);
 }
 
-/* Sources are not stored. */
-static void source(struct http_request *req, void *context)
-{
-        struct build_id id;
-
-        (void)context;
-        if (route_build_id(req, &id))
-                answer_missing(req, "sources");
-}
-
 /* The section out of what is stored; ST_NOT_FOUND when no stored file has it. */
 static enum status find_section(struct server *s, const struct build_id *id, const char *name, const atomic_bool *cancel,
                                 int *fd_ret, struct error *err)
@@ -206,6 +196,5 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/buildid/{id}/debuginfo", .scope = SCOPE_READ, .handle = debuginfo, .slow = true },
         { .method = "GET", .path = "/buildid/{id}/executable", .scope = SCOPE_READ, .handle = executable, .slow = true },
         { .method = "GET", .path = "/buildid/{id}/section/{name}", .scope = SCOPE_READ, .handle = section, .slow = true },
-        { .method = "GET", .path = "/buildid/{id}/source/{path...}", .scope = SCOPE_READ, .handle = source },
 };
 const struct route_table debuginfod_routes = ROUTE_TABLE(routes);

@@ -36,7 +36,7 @@ static bool route_object(struct http_request *req, struct build_id *id, enum obj
                 return false;
         if (object_kind_parse(name, kind))
                 return true;
-        http_fail_code(req, 400, "unsupported_kind", "'%.40s' is no kind: debuginfo or executable", name);
+        http_fail_code(req, 400, "unsupported_kind", "'%.40s' is no kind: debuginfo, executable or source", name);
         return false;
 }
 

@@ -157,7 +157,7 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
         if (!route_build_id(req, &claim->build_id))
                 return false;
         if (!object_kind_parse(kind, &claim->kind)) {
-                http_fail_code(req, 400, "unsupported_kind", "'%.40s' is not taken here; send debuginfo or executable", kind);
+                http_fail_code(req, 400, "unsupported_kind", "'%.40s' is not taken here; send debuginfo, executable or source", kind);
                 return false;
         }
         if (claim->label && !object_label_valid(claim->label)) {
@@ -288,7 +288,8 @@ static void send_end(struct http_request *req, void *context)
         }
         log_info("upload", "%s: %s of %llu bytes stored, %s", http_path_part(req, "id"), object_kind_name(object.kind),
                  (unsigned long long)object.size_bytes, symbol_quality_name(object.quality));
-        indexer_add(s->indexer, &object.build_id);
+        if (object.kind != OBJECT_SOURCE)
+                indexer_add(s->indexer, &object.build_id);
         collector_arrived(s->collector, object.stored_bytes);
         http_respond(req, 201, "application/json", stored_text, sizeof stored_text - 1);
 }

@@ -47,7 +47,7 @@ struct route_table {
 #define ROUTE_TABLE(items) { (items), sizeof(items) / sizeof *(items) }
 
 extern const struct route_table status_routes, ingest_routes, pprof_routes, upload_routes, debuginfod_routes,
-        debuginfo_routes, upkeep_routes, table_routes, symbolize_routes, symbolicate_routes, query_routes, why_routes;
+        debuginfo_routes, upkeep_routes, source_routes, table_routes, symbolize_routes, symbolicate_routes, query_routes, why_routes;
 
 /** All routes; in a read-only service those that change something answer 403. Owned by the caller, free(). */
 enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err) MUST_CHECK;

@@ -41,6 +41,7 @@ static const struct usage usage = {
 struct command_options {
         const char *server, *token_file;
         struct send_options how;
+        struct option_list sources, source_maps;
         bool json, dry_run, executables;
         uint64_t jobs;
 };
@@ -167,6 +168,7 @@ static enum status run(const struct command_options *o, struct finding *f, char 
         http.token = token ? token : getenv("CAIRN_TOKEN");
         f->unpacked.stop = &stop;
         f->list.executables = o->executables;
+        f->list.sources = o->sources.count > 0;
         st = find_all(f, paths, count, err);
         if (!st && !o->how.force && f->list.count)
                 st = ask(&http, &f->list, err);
@@ -191,6 +193,9 @@ static enum status parse(struct command_options *o, int *argc, char ***argv, str
                 OPTION_STRING("token-file", 0, "FILE", &o->token_file, "file with a token of scope upload; else CAIRN_TOKEN has it"),
                 OPTION_FLAG("executables", 0, &o->executables,
                             "send whole executables too, for gdb and debuginfod clients"),
+                OPTION_LIST("sources", 0, "DIR", &o->sources, "send the source files below DIR that the debuginfo names; repeatable"),
+                OPTION_LIST("source-map", 0, "OLD=NEW", &o->source_maps,
+                            "sources that the debuginfo has below OLD are below NEW here; repeatable"),
                 OPTION_FLAG("dry-run", 'n', &o->dry_run, "ask the service, send nothing"),
                 OPTION_FLAG("force", 0, &o->how.force, "send without asking, and replace what is there"),
                 OPTION_STRING("label", 0, "LABEL", &o->how.label, "what this belongs to, for the service's retention rules: release"),
@@ -204,6 +209,11 @@ static enum status parse(struct command_options *o, int *argc, char ***argv, str
                 return st;
         if (*argc == 0)
                 return error_set(err, ST_USAGE, "no PATH given (try 'cairn-upload --help')");
+        o->how.sources = (struct source_options){ .roots = o->sources.items, .root_count = o->sources.count,
+                                                  .maps = o->source_maps.items, .map_count = o->source_maps.count };
+        st = source_options_check(&o->how.sources, err);
+        if (st)
+                return st;
         if (o->jobs == 0 || o->jobs > SEND_JOBS_MAX)
                 return error_set(err, ST_USAGE, "--jobs is 1 to %d", SEND_JOBS_MAX);
         return ST_OK;
@@ -234,5 +244,7 @@ int main(int argc, char **argv)
                 st = f.report.first_failure;
         upload_list_deinit(&f.list);
         unpacked_deinit(&f.unpacked);
+        options_list_deinit(&o.sources);
+        options_list_deinit(&o.source_maps);
         return exit_code_of(st);
 }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "uploader/send.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <zstd.h>
 
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/sha256.h"
-#include "elf-image/elf_image.h"
-#include "uploader/split.h"
 
 #define SLICE_BYTES KiB(256)
 #define COMPRESSION_LEVEL 3
@@ -153,36 +149,6 @@ static enum status hash_file(int fd, uint64_t size, const char *path, const atom
         return st;
 }
 
-/* The bytes to send, as an open file: the split, or the file itself. The build-id must still be the one asked
- * about. */
-static enum status open_content(const struct upload_item *item, int *fd_ret, uint64_t *size_ret, struct error *err)
-{
-        _cleanup_elf_image_ struct elf_image img = { 0 };
-        _cleanup_close_ int fd = open(item->path, O_RDONLY | O_CLOEXEC);
-        _cleanup_close_ int tmp = -1;
-        enum status st;
-
-        if (fd < 0)
-                return error_os(err, errno, "cannot open '%s'", item->path);
-        st = elf_image_from_fd(fd, item->path, &img, err);
-        if (st)
-                return st;
-        if (!build_id_equal(&img.build_id, &item->build_id))
-                return error_set(err, ST_NOT_FOUND, "'%s' was replaced while the server was asked; upload it again",
-                                 item->path);
-        if (!item->split) {
-                *size_ret = img.size;
-                *fd_ret = steal_fd(&fd);
-                return ST_OK;
-        }
-        st = split_temporary(&tmp, err);
-        if (!st)
-                st = split_write(&img, tmp, size_ret, err);
-        if (!st)
-                *fd_ret = steal_fd(&tmp);
-        return st;
-}
-
 static enum status make_path(const struct upload_item *item, const struct send_options *o, struct buf *to, struct error *err)
 {
         char hex[BUILD_ID_HEX_MAX];
@@ -288,16 +254,6 @@ static enum status put(struct http_client *client, struct upload_item *item, con
         if (!st)
                 item->state = code == 200 ? UPLOAD_THERE : UPLOAD_SENT;
         return st;
-}
-
-enum status send_item(struct http_client *client, struct upload_item *item, const struct send_options *o, _Atomic uint64_t *moved,
-                      const atomic_bool *stop, struct error *err)
-{
-        _cleanup_close_ int fd = -1;
-        uint64_t size;
-        enum status st = open_content(item, &fd, &size, err);
-
-        return st ? st : send_content(client, item, fd, size, o, moved, stop, err);
 }
 
 enum status send_content(struct http_client *client, struct upload_item *item, int fd, uint64_t size,

@@ -11,10 +11,12 @@
 #include <stdatomic.h>
 
 #include "http/client.h"
+#include "uploader/sources.h"
 #include "uploader/upload_list.h"
 
 struct send_options {
         bool force;        /* replace what is as good or better */
+        struct source_options sources;
         const char *label; /* kept with each object, debuginfo-store/store.h; NULL none */
 };
 

@@ -10,7 +10,9 @@
 
 const char *upload_kind_name(enum upload_kind kind)
 {
-        return kind == UPLOAD_EXECUTABLE ? "executable" : "debuginfo";
+        static const char *const names[] = { "debuginfo", "executable", "source" };
+
+        return names[kind];
 }
 
 void upload_list_deinit(struct upload_list *list)
@@ -47,7 +49,7 @@ static enum status append(struct upload_list *list, const struct elf_image *img,
                 .path = strdup(path),
                 .build_id = img->build_id,
                 .kind = kind,
-                .quality = elf_image_quality(img),
+                .quality = kind == UPLOAD_SOURCE ? QUALITY_NONE : elf_image_quality(img),
                 .split = kind == UPLOAD_DEBUGINFO && split_is_needed(img),
                 .size_bytes = img->size,
                 .order = list->count,
@@ -125,6 +127,8 @@ static enum status add_installed_debug_file(struct upload_list *list, const stru
         if (!path || !open_as(path, &img->build_id, &debug) || elf_image_quality(&debug) < QUALITY_LINES)
                 return ST_OK;
         st = append(list, &debug, path, UPLOAD_DEBUGINFO, err);
+        if (!st && list->sources)
+                st = append(list, &debug, path, UPLOAD_SOURCE, err);
         return st ? st : add_supplementary(list, &debug, note, context, err);
 }
 
@@ -151,6 +155,8 @@ enum status upload_list_add(struct upload_list *list, const char *path, upload_n
         kind = elf_image_kind(&img);
         if (elf_image_quality(&img) > QUALITY_NONE)
                 st = append(list, &img, path, UPLOAD_DEBUGINFO, err);
+        if (!st && list->sources && elf_image_quality(&img) >= QUALITY_LINES)
+                st = append(list, &img, path, UPLOAD_SOURCE, err);
         if (!st && list->executables && (kind & ELF_KIND_EXECUTABLE))
                 st = append(list, &img, path, UPLOAD_EXECUTABLE, err);
         /* Stripped files may still carry the link to a supplementary file; only DWARF needs it. */

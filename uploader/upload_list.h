@@ -12,8 +12,8 @@
 #include "common/error.h"
 #include "elf-image/quality.h"
 
-enum upload_kind { UPLOAD_DEBUGINFO, UPLOAD_EXECUTABLE };
-const char *upload_kind_name(enum upload_kind kind); /* "debuginfo", "executable": docs/formats/upload.md */
+enum upload_kind { UPLOAD_DEBUGINFO, UPLOAD_EXECUTABLE, UPLOAD_SOURCE };
+const char *upload_kind_name(enum upload_kind kind); /* "debuginfo", "executable", "source": docs/formats/upload.md */
 
 enum upload_state {
         UPLOAD_UNASKED,
@@ -49,6 +49,7 @@ struct upload_list {
         size_t count, capacity;
         struct upload_skips skips;
         const char *hidden;              /* folder that no shown path names; borrowed, may be NULL */
+        bool sources;     /* the source files of what has lines are wanted too */
         bool executables; /* whole executables are wanted too */
 };
 

@@ -25,7 +25,7 @@ static enum status write_question(const struct upload_item *items, size_t count,
                 json_out_str(&j, "build_id", build_id_hex(&items[i].build_id, hex));
                 json_out_str(&j, "kind", upload_kind_name(items[i].kind));
                 json_out_str(&j, "quality", symbol_quality_name(items[i].quality));
-                json_out_uint(&j, "size", items[i].split ? 0 : items[i].size_bytes);
+                json_out_uint(&j, "size", items[i].split || items[i].kind == UPLOAD_SOURCE ? 0 : items[i].size_bytes);
                 json_out_strn(&j, "name", name, strnlen(name, NAME_MAX_BYTES));
                 json_out_object_end(&j);
         }

@@ -55,6 +55,47 @@ like "$shown" '#0 +heavier_side \(n=.*0x[0-9a-f]+\) at .*tree\.c:9' "the stack o
 like "$shown" '#1 +0x[0-9a-f]+ in main \(.*\) at .*tree\.c:16' "  down to main"
 like "$shown" 'Value returned is \$1 = -1' "  and the value is right"
 
+# ---- its source, which is not on this machine any more ----
+
+mkdir "$tmp/secret"
+ok "sources below a folder are uploaded" upload --sources "$tmp" "$tmp/tree.whole"
+mv "$tmp/tree.c" "$tmp/secret/"
+rm -rf "$tmp/cache"
+debug "$tmp/tree" 'list heavier_side'
+like "$shown" '^9[[:space:]]+return weigh\(n->left\) > weigh\(n->right\)' "gdb shows the source"
+id=$(build_id_of "$tmp/tree.whole")
+source_of() { curl -sS --path-as-is "$url/buildid/$id/source$1"; }
+is "$(source_of "$tmp/tree.c" | sha256sum)" "$(sha256sum <"$tmp/secret/tree.c")" "byte for byte"
+is "$(source_of "$tmp/./x/../tree.c" | sha256sum)" "$(sha256sum <"$tmp/secret/tree.c")" "also by a path with dots in it"
+if command -v debuginfod-find >/dev/null; then
+        is "$(DEBUGINFOD_CACHE_PATH=$tmp/cache2 DEBUGINFOD_URLS=$url debuginfod-find source "$tmp/tree.whole" "$tmp/tree.c" | xargs sha256sum | cut -d' ' -f1)" \
+                "$(sha256sum <"$tmp/secret/tree.c" | cut -d' ' -f1)" "debuginfod-find finds it"
+fi
+for path in /etc/passwd "$tmp/secret/tree.c" /../../../etc/passwd "$tmp/%2e%2e/%2e%2e/etc/passwd" /%00 "$(printf '/%05000d' 0)"; do
+        is "$(curl -sS -o /dev/null -w '%{http_code}' --path-as-is "$url/buildid/$id/source$path" | tr 4 X | cut -c1)" X "nothing else is served: $(printf %.40s "$path")"
+done
+
+# Debuginfo that names a file outside of the folders does not get it.
+printf 'top secret\n' >"$tmp/secret/key"
+mkdir "$tmp/project"
+printf '# 1 "%s"\nint main(void) { return 0; }\n' "$tmp/secret/key" >"$tmp/project/spy.c"
+ln -s "$tmp/secret/key" "$tmp/project/link.h"
+printf '# 1 "%s"\nint other(void) { return 0; }\n' "$tmp/project/link.h" >>"$tmp/project/spy.c"
+gcc -g -Wl,--build-id -o "$tmp/spy" "$tmp/project/spy.c"
+ok "a program that names other files" upload --sources "$tmp/project" "$tmp/spy"
+id=$(build_id_of "$tmp/spy")
+unlike "$(source_of "$tmp/secret/key")$(source_of "$tmp/project/link.h")" 'top secret' "sends none of them, by a link neither"
+upload --sources /nonexistent "$tmp/spy"
+like "$(cat "$tmp/upload.log")" "source folder '/nonexistent'" "a folder that is not there is named"
+
+# A build that maps its paths.
+mkdir "$tmp/mapped"
+printf 'int main(void) { return 0; }\n' >"$tmp/mapped/m.c"
+gcc -g -fdebug-prefix-map="$tmp/mapped=/usr/src/thing" -Wl,--build-id -o "$tmp/m" "$tmp/mapped/m.c"
+ok "sources of a build that maps paths" upload --sources "$tmp/mapped" --source-map "/usr/src/thing=$tmp/mapped" "$tmp/m"
+id=$(build_id_of "$tmp/m")
+is "$(source_of /usr/src/thing/m.c)" "$(cat "$tmp/mapped/m.c")" "are found by the paths of the debuginfo"
+
 # ---- Debian's Python, stripped ----
 
 python=/usr/bin/python3.11

@@ -297,7 +297,7 @@ static void count_problem(void *context, const char *path, const struct error *w
 
 START_TEST(walking_ends_in_a_directory_with_a_loop)
 {
-        static const struct find_files_callbacks callbacks = { count_file, count_problem };
+        static const struct find_files_callbacks callbacks = { .file = count_file, .archive = count_file, .problem = count_problem };
         _cleanup_free_ char *loop = path_join(dir, "loop"), *link = path_join(dir, "link"),
                             *text = path_join(dir, "text");
         _cleanup_free_ char *file = make_file("file", 1, true, true, NULL);

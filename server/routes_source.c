@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source files of the debuginfod web API, out of the bundle of their build-id.
+ * A path is no path of this machine: it is looked up among the names of the
+ * bundle, as it was sent, and then without "." and "..".
+ * Source: elfutils, debuginfod(8); RFC 3986, 5.2.4.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/metrics.h"
+#include "server/server_internal.h"
+#include "source-bundle/bundle.h"
+
+static struct metric found = METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"found\"");
+static struct metric missing = METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"missing\"");
+
+/* One file of a bundle, while it is sent. */
+struct source {
+        struct object_reader *reader;
+        uint64_t offset, size;
+};
+
+static ssize_t read_bundle(void *context, void *to, size_t n, uint64_t offset, struct error *err)
+{
+        return object_reader_pread(context, to, n, offset, err);
+}
+
+static ssize_t read_source(void *state, void *to, size_t n, uint64_t offset)
+{
+        struct source *s = state;
+        struct error err;
+        ssize_t got;
+
+        if (offset >= s->size)
+                return 0;
+        got = object_reader_pread(s->reader, to, n < s->size - offset ? n : (size_t)(s->size - offset), s->offset + offset, &err);
+        if (got < 0)
+                log_error("source", "%s", err.text);
+        return got;
+}
+
+static void close_source(void *state)
+{
+        struct source *s = state;
+
+        object_reader_close(s->reader);
+        free(s);
+}
+
+/* "/a/./b/../c//d" to "/a/c/d", in place. */
+static void remove_dots(char *path)
+{
+        char *to = path;
+
+        for (const char *part = path; *part;) {
+                size_t n;
+
+                part += strspn(part, "/");
+                n = strcspn(part, "/");
+                if (n == 2 && part[0] == '.' && part[1] == '.') {
+                        while (to > path && *--to != '/')
+                                ;
+                } else if (n && !(n == 1 && part[0] == '.')) {
+                        *to++ = '/';
+                        memmove(to, part, n);
+                        to += n;
+                }
+                part += n;
+        }
+        *to = 0;
+}
+
+static enum status find(const struct object_reader *reader, uint64_t size, char *path, struct source *ret, struct error *err)
+{
+        struct source_bundle bundle;
+        enum status st = source_bundle_open(read_bundle, (void *)reader, size, &bundle, err);
+
+        if (st)
+                return st;
+        if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size)) {
+                remove_dots(path);
+                if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size))
+                        st = ST_NOT_FOUND;
+        }
+        source_bundle_close(&bundle);
+        return st;
+}
+
+static enum status open_source(struct server *s, const struct build_id *id, char *path, struct source *ret, struct error *err)
+{
+        struct stored_object stored;
+        enum status st = s->objects ? object_reader_open(s->objects, id, OBJECT_SOURCE, &ret->reader, &stored, err)
+                                    : ST_NOT_FOUND;
+
+        if (st)
+                return st;
+        st = find(ret->reader, stored.size_bytes, path, ret, err);
+        if (!st && !s->options->read_only)
+                st = debuginfo_store_used(s->objects, &(struct object_name){ *id, OBJECT_SOURCE }, 1, err);
+        if (st)
+                object_reader_close(ret->reader);
+        return st;
+}
+
+static void source(struct http_request *req, void *context)
+{
+        struct source *source = calloc(1, sizeof *source);
+        _cleanup_free_ char *path = NULL;
+        struct build_id id;
+        struct error err = { 0 };
+        enum status st;
+
+        if (!route_build_id(req, &id)) {
+                free(source);
+                return;
+        }
+        if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0)
+                path = NULL;
+        st = source && path ? open_source(context, &id, path, source, &err) : error_no_memory(&err);
+        if (!st) {
+                metric_add(&found, 1);
+                http_set_header(req, "Cache-Control", "public");
+                http_respond_stream(req, "application/octet-stream", source->size, NULL, read_source, close_source, source);
+                return;
+        }
+        free(source);
+        if (st == ST_NOT_FOUND) {
+                metric_add(&missing, 1);
+                http_fail_code(req, 404, "not_found", "nobody uploaded this source file of build-id %.130s",
+                               http_path_part(req, "id"));
+                return;
+        }
+        log_warn("source", "%s: %s", http_path_part(req, "id"), err.text);
+        http_reset(req); /* a client takes an answer for "nobody has it", and remembers that */
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/buildid/{id}/source/{path...}", .scope = SCOPE_READ, .handle = source, .slow = true },
+};
+const struct route_table source_routes = ROUTE_TABLE(routes);

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "uploader/sources.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/limits.h"
+#include "dwarf/line.h"
+#include "source-bundle/bundle.h"
+
+struct names {
+        char **items; /* owned */
+        size_t count, capacity;
+};
+
+static void names_deinit(struct names *n)
+{
+        for (size_t i = 0; i < n->count; i++)
+                free(n->items[i]);
+        free(n->items);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool add_name(struct names *n, const char *name)
+{
+        if (n->count == n->capacity) {
+                size_t capacity = n->capacity ? 2 * n->capacity : 256;
+                char **more = reallocarray(n->items, capacity, sizeof *more);
+
+                if (!more)
+                        return false;
+                n->items = more;
+                n->capacity = capacity;
+        }
+        n->items[n->count] = strdup(name);
+        return n->items[n->count++] != NULL;
+}
+
+static void sort_names(struct names *n)
+{
+        size_t kept = 0;
+
+        if (n->count)
+                qsort(n->items, n->count, sizeof *n->items, compare_names);
+        for (size_t i = 0; i < n->count; i++) {
+                if (kept && strcmp(n->items[i], n->items[kept - 1]) == 0)
+                        free(n->items[i]);
+                else
+                        n->items[kept++] = n->items[i];
+        }
+        n->count = kept;
+}
+
+/* Absolute paths only: nobody can ask for another. What cannot be read of a table is left out. */
+static enum status add_table(struct names *names, struct dwarf_lines *lines, const struct dwarf_context *x)
+{
+        _cleanup_buf_ struct buf path;
+
+        buf_init(&path, LIMIT_PATH_BYTES + 1);
+        if (dwarf_lines_read_files(lines, x, x->line_offset) == ST_NO_MEMORY)
+                return ST_NO_MEMORY;
+        for (size_t i = 0; i < lines->file_count; i++) {
+                buf_clear(&path);
+                dwarf_lines_path(lines, i, &path);
+                if (buf_cstr(&path) && path.data[0] == '/' && !add_name(names, buf_cstr(&path)))
+                        return ST_NO_MEMORY;
+        }
+        return ST_OK;
+}
+
+static enum status list_names(const struct elf_image *img, struct names *ret, struct error *err)
+{
+        struct dwarf_object object;
+        struct dwarf_context x = { 0 };
+        struct dwarf_lines lines = { 0 };
+        uint64_t last = UINT64_MAX;
+        enum status st = dwarf_object_open(img, NULL, &object, err);
+
+        if (st)
+                return st;
+        for (size_t i = 0; i < object.main.units.count && !st; i++) {
+                struct dwarf_die die;
+
+                if (dwarf_context_peek(&x, &object, &object.main, &object.main.units.items[i], &die) || !x.has_lines ||
+                    x.line_offset == last) /* type units share a table with the next one */
+                        continue;
+                last = x.line_offset;
+                st = add_table(ret, &lines, &x);
+        }
+        dwarf_lines_deinit(&lines);
+        dwarf_context_deinit(&x);
+        dwarf_object_close(&object);
+        if (st)
+                return error_no_memory(err);
+        sort_names(ret);
+        return ST_OK;
+}
+
+/* Where a name of the debuginfo is here: the first map that fits, else as it is. */
+static char *map_name(const struct source_options *o, const char *name)
+{
+        for (size_t i = 0; i < o->map_count; i++) {
+                const char *equals = strchr(o->maps[i], '=');
+                size_t n = (size_t)(equals - o->maps[i]);
+                char *ret;
+
+                if (strncmp(name, o->maps[i], n) == 0 && (name[n] == '/' || !name[n]))
+                        return asprintf(&ret, "%s%s", equals + 1, name + n) < 0 ? NULL : ret;
+        }
+        return strdup(name);
+}
+
+static bool is_below(const char *path, const char *root)
+{
+        size_t n = strlen(root);
+
+        if (strcmp(root, "/") == 0)
+                return true;
+        return strncmp(path, root, n) == 0 && path[n] == '/';
+}
+
+/* The file itself, when it is a regular one below a root. */
+static bool find_file(const struct source_options *o, char *const *roots, const char *name, struct source_file *ret)
+{
+        _cleanup_free_ char *path = map_name(o, name), *real = path ? realpath(path, NULL) : NULL;
+        struct stat st;
+
+        if (!real || stat(real, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > LIMIT_SOURCE_FILE_BYTES)
+                return false;
+        for (size_t i = 0; i < o->root_count; i++) {
+                if (!is_below(real, roots[i]))
+                        continue;
+                *ret = (struct source_file){ .name = strdup(name), .path = steal_ptr(real), .size_bytes = (uint64_t)st.st_size };
+                return ret->name != NULL;
+        }
+        return false;
+}
+
+static enum status resolve_roots(const struct source_options *o, char ***ret, struct error *err)
+{
+        char **roots = calloc(o->root_count + 1, sizeof *roots);
+
+        if (!roots)
+                return error_no_memory(err);
+        *ret = roots; /* also on failure: the caller frees it */
+        for (size_t i = 0; i < o->root_count; i++) {
+                roots[i] = realpath(o->roots[i], NULL);
+                if (!roots[i])
+                        return error_os(err, errno, "cannot find the source folder '%s'", o->roots[i]);
+        }
+        return ST_OK;
+}
+
+static void free_roots(char **roots)
+{
+        for (size_t i = 0; roots && roots[i]; i++)
+                free(roots[i]);
+        free(roots);
+}
+
+enum status source_options_check(const struct source_options *o, struct error *err)
+{
+        char **roots = NULL;
+        enum status st = resolve_roots(o, &roots, err);
+
+        free_roots(roots);
+        for (size_t i = 0; !st && i < o->map_count; i++)
+                if (!strchr(o->maps[i], '=') || o->maps[i][0] != '/')
+                        st = error_set(err, ST_USAGE, "'%.200s' is no map of sources: write /OLD=NEW", o->maps[i]);
+        return st;
+}
+
+enum status sources_write(const struct elf_image *img, const struct source_options *o, int fd, uint64_t *size_ret,
+                          size_t *found_ret, size_t *named_ret, struct error *err)
+{
+        struct names names = { 0 };
+        struct source_file *files = NULL;
+        char **roots = NULL;
+        size_t count = 0;
+        enum status st = resolve_roots(o, &roots, err);
+
+        if (!st)
+                st = list_names(img, &names, err);
+        if (!st) {
+                files = calloc(names.count + 1, sizeof *files);
+                st = files ? ST_OK : error_no_memory(err);
+        }
+        for (size_t i = 0; !st && i < names.count; i++)
+                count += find_file(o, roots, names.items[i], &files[count]);
+        if (!st && !count)
+                st = error_set(err, ST_NOT_FOUND, "'%s': none of the %zu source files that it names is below the folders given "
+                               "with --sources", img->name, names.count);
+        if (!st)
+                st = source_bundle_write(fd, &img->build_id, files, count, size_ret, err);
+        *found_ret = count;
+        *named_ret = names.count;
+        for (size_t i = 0; i < count; i++) {
+                free(files[i].name);
+                free(files[i].path);
+        }
+        free(files);
+        names_deinit(&names);
+        free_roots(roots);
+        return st;
+}
