@@ -54,6 +54,9 @@
 #define LIMIT_INLINE_DEPTH 256
 #define LIMIT_RANGES_PER_OBJECT 64000000
 #define LIMIT_EXTRACT_THREADS 64
+#define LIMIT_EXTRACT_DATA_BYTES MiB(400)      /* memory of a worker's own, files that it maps not counted; and for each */
+#define LIMIT_EXTRACT_DATA_THREAD_BYTES MiB(32) /* of its threads, */
+#define LIMIT_EXTRACT_DATA_RATIO 16            /* and times the size of its files, since sections are packed */
 #define LIMIT_DWARF_UNITS 4000000              /* of one file */
 #define LIMIT_DWARF_ABBREVS 1000000            /* of one table */
 #define LIMIT_DWARF_ATTRIBUTES 1024            /* of one abbreviation */

@@ -56,7 +56,7 @@ struct launch {
         size_t fd_count;
         int null_fd, stderr_fd;
         pid_t parent;
-        struct rlimit memory, cpu, file;
+        struct rlimit memory, data, cpu, file;
 };
 
 /* The last bytes of the worker's stderr. */
@@ -113,8 +113,10 @@ static _Noreturn void child(const struct launch *l)
         if (!place_fds(l))
                 _exit(EXIT_NOT_STARTED);
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        if (!BUILT_WITH_SANITIZER)
+        if (!BUILT_WITH_SANITIZER) {
                 setrlimit(RLIMIT_AS, &l->memory);
+                setrlimit(RLIMIT_DATA, &l->data);
+        }
         setrlimit(RLIMIT_CPU, &l->cpu);
         limit(RLIMIT_CORE, 0, 0);
         setrlimit(RLIMIT_FSIZE, &l->file);
@@ -275,10 +277,11 @@ static enum status fill_launch(const struct worker_job *job, struct launch *l, s
 enum status worker_run(const struct worker_job *job, struct error *err)
 {
         uint64_t memory = job->memory_bytes ? job->memory_bytes : LIMIT_WORKER_MEMORY_BYTES;
+        uint64_t data = job->data_bytes && job->data_bytes < memory ? job->data_bytes : memory;
         uint64_t cpu_s = job->cpu_s ? job->cpu_s : LIMIT_WORKER_CPU_S;
         uint64_t wall_s = job->wall_s ? job->wall_s : 2 * cpu_s;
         uint64_t file = job->file_bytes ? job->file_bytes : LIMIT_OBJECT_BYTES;
-        struct launch launch = { .memory = { memory, memory }, .cpu = { cpu_s, cpu_s + 1 }, .file = { file, file } };
+        struct launch launch = { .memory = { memory, memory }, .data = { data, data }, .cpu = { cpu_s, cpu_s + 1 }, .file = { file, file } };
         _cleanup_close_ int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
         _cleanup_close_ int read_fd = -1, write_fd = -1, pid_fd = -1;
         struct tail tail = { .size = 0 };
@@ -318,5 +321,5 @@ enum status worker_run(const struct worker_job *job, struct error *err)
                                  (unsigned long long)wall_s);
         if (WIFSIGNALED(status))
                 return report_signal(WTERMSIG(status), cpu_s, job->args[0], err);
-        return report_exit(WEXITSTATUS(status), memory, job->args[0], tail_line(&tail), err);
+        return report_exit(WEXITSTATUS(status), data, job->args[0], tail_line(&tail), err);
 }

@@ -30,6 +30,7 @@ struct worker_job {
         const int *fds;           /* become 3, 4, ...; -1 leaves that number closed */
         size_t fd_count;
         uint64_t memory_bytes;    /* of address space; 0: LIMIT_WORKER_MEMORY_BYTES. None in a sanitizer's build */
+        uint64_t data_bytes;      /* of memory of its own (RLIMIT_DATA): files that it maps are not in it; 0: no further limit */
         uint64_t file_bytes;      /* longest file that it may write; 0: LIMIT_OBJECT_BYTES */
         uint64_t cpu_s;           /* 0: LIMIT_WORKER_CPU_S */
         uint64_t wall_s;          /* 0: twice cpu_s */

@@ -2,10 +2,13 @@
 #include "symbolizer/extract_worker.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "common/limits.h"
 #include "sandbox/worker.h"
 #include "symbolizer/extract_ask.h"
 
@@ -43,6 +46,30 @@ static enum status hand_over(const struct wanted *w, int *fd_ret, struct error *
         return st;
 }
 
+static uint64_t size_of(int fd)
+{
+        struct stat st;
+
+        return fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+}
+
+/*
+ * What is made of files that are not packed takes far less than the first part
+ * of it, whatever their size; packed sections are memory, so that the rest
+ * bounds what a bomb gets by what was sent.
+ */
+static uint64_t data_limit(const struct extract_inputs *in)
+{
+        uint64_t files = size_of(in->debuginfo_fd) + size_of(in->executable_fd) + size_of(in->altlink_fd) +
+                         (in->dwp_fd > 0 ? size_of(in->dwp_fd) : 0);
+        uint64_t threads = LIMIT_EXTRACT_THREADS;
+        cpu_set_t cpus;
+
+        if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) < LIMIT_EXTRACT_THREADS)
+                threads = (uint64_t)CPU_COUNT(&cpus);
+        return LIMIT_EXTRACT_DATA_BYTES + threads * LIMIT_EXTRACT_DATA_THREAD_BYTES + files * LIMIT_EXTRACT_DATA_RATIO;
+}
+
 /* @param form "table" or "book"; @param other_files_ret whether it asked for single files of split DWARF */
 static enum status run(const struct extract_inputs *in, const char *form, const atomic_bool *cancel, int *fd_ret,
                        bool *other_files_ret, struct error *err)
@@ -62,6 +89,7 @@ static enum status run(const struct extract_inputs *in, const char *form, const 
         const int fds[] = { in->debuginfo_fd, in->executable_fd, in->altlink_fd, out, in->dwp_fd > 0 ? in->dwp_fd : -1, ask,
                             wanted };
         const struct worker_job job = { .args = args, .fds = fds, .fd_count = sizeof fds / sizeof *fds, .cancel = cancel,
+                                        .data_bytes = data_limit(in),
                                         .serve = in->dwo.open ? serve : NULL, .serve_context = &service,
                                         .serve_fd = answer };
 

@@ -17,6 +17,8 @@
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"
 
+#define MAPPED_BYTES MiB(256)
+
 static enum status run(const char *job, struct error *err)
 {
         const char *const args[] = { job, NULL };
@@ -102,6 +104,35 @@ START_TEST(memory_over_the_limit_is_too_big)
         if (BUILT_WITH_SANITIZER)
                 return; /* no limit there */
         assert_fails("hoard", ST_TOO_BIG, "more than 256 MiB");
+}
+END_TEST
+
+/* @param fd becomes 3 */
+static enum status run_with_data(const char *job, int fd, struct error *err)
+{
+        const char *const args[] = { job, NULL };
+
+        return worker_run(&(struct worker_job){ .args = args, .fds = &fd, .fd_count = 1, .cpu_s = 20, .data_bytes = MiB(64) },
+                          err);
+}
+
+START_TEST(data_over_its_limit_is_too_big)
+{
+        struct error err = { .text = "" };
+
+        if (BUILT_WITH_SANITIZER)
+                return;
+        ck_assert_int_eq(run_with_data("hoard", -1, &err), ST_TOO_BIG);
+        ck_assert_msg(strstr(err.text, "more than 64 MiB"), "%s", err.text);
+}
+END_TEST
+
+START_TEST(files_that_are_mapped_are_no_data)
+{
+        int fd = memfd_create("big", 0);
+
+        ck_assert_int_eq(ftruncate(fd, MAPPED_BYTES), 0);
+        ck_assert_int_eq(run_with_data("map", fd, NULL), ST_OK);
 }
 END_TEST
 
@@ -262,6 +293,8 @@ static int work(const char *job)
         }
         if (strcmp(job, "hoard") == 0)
                 return hoard();
+        if (strcmp(job, "map") == 0)
+                return mmap(NULL, MAPPED_BYTES, PROT_READ, MAP_PRIVATE, 3, 0) == MAP_FAILED ? give_up(ST_OS, "no map") : 0;
         return confined(job);
 }
 
@@ -276,6 +309,8 @@ int main(int argc, char **argv)
                 a_hang_ends_at_the_wall_limit,
                 a_cancelled_worker_is_busy,
                 memory_over_the_limit_is_too_big,
+                data_over_its_limit_is_too_big,
+                files_that_are_mapped_are_no_data,
                 a_confined_worker_opens_no_file,
                 a_confined_worker_that_makes_a_socket_is_killed,
                 a_confined_worker_that_starts_a_program_is_killed,
