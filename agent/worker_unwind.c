@@ -2,6 +2,7 @@
 #include "agent/worker_unwind.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 
 #include "agent/privileges.h"
 #include "agent/unwind_result.h"
@@ -32,9 +33,10 @@ int worker_unwind(void)
         struct error err;
         enum status st = privileges_drop_all(&err);
 
+        /* It was started as /proc/self/exe, which says nothing in a list of processes or a profile. */
+        prctl(PR_SET_NAME, "cairn-unwind");
         if (!st)
                 st = worker_confine(WORKER_NEEDS_NOTHING, &err);
-
         for (int i = 0; !st && i < WORKER_UNWIND_FILES; i++) {
                 int in = FIRST_FD + 2 * i;
 
