@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "agent/beneath.h"
@@ -144,12 +145,74 @@ START_TEST(a_split_is_as_large_as_was_said)
 }
 END_TEST
 
+/* As upload_files_find() sees a root where the agent's own program is installed as that file. */
+static size_t find_in_root(const char *dirs, const char *name, const char *offered_path)
+{
+        char dir[] = "/tmp/cairn-root-XXXXXX", path[PATH_MAX];
+        struct upload_file files[UPLOAD_FILES_MAX];
+        struct upload_offer o = { .fd = -1 };
+        const struct inspected nothing = { 0 };
+        struct elf_image own;
+        size_t found;
+
+        worker_set_program(agent);
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof path, "%s/%s", dir, dirs);
+        ck_assert_int_eq(file_make_dirs(path, NULL), ST_OK);
+        snprintf(path, sizeof path, "%s/%s/%s", dir, dirs, name);
+        ck_assert_int_eq(symlink("/real", path), 0); /* links lead to files of the same root */
+        ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
+        snprintf(path, sizeof path, "%s/real", dir);
+        ck_assert_int_eq(file_write_durable(path, own.data, own.size, NULL), ST_OK);
+        o.id = own.build_id;
+        elf_image_close(&own);
+        o.path = strdup(offered_path);
+        o.root_fd = open(dir, O_PATH | O_DIRECTORY);
+        found = upload_files_find(&o, &nothing, &go_on, files);
+        for (size_t i = 0; i < found; i++) {
+                ck_assert_int_eq(files[i].quality, QUALITY_DWARF);
+                upload_file_deinit(&files[i]);
+        }
+        upload_offer_deinit(&o);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        return found;
+}
+
+START_TEST(the_kernels_debuginfo_is_found_where_debug_packages_put_it)
+{
+        struct utsname kernel;
+        char name[200];
+
+        ck_assert_int_eq(uname(&kernel), 0);
+        snprintf(name, sizeof name, "vmlinux-%.65s", kernel.release);
+        ck_assert_uint_eq(find_in_root("usr/lib/debug/boot", name, "vmlinux"), 1);
+        ck_assert_uint_eq(find_in_root("usr/lib/debug/boot", name, "/bin/other"), 0);
+        snprintf(name, sizeof name, "usr/lib/debug/lib/modules/%.65s", kernel.release);
+        ck_assert_uint_eq(find_in_root(name, "vmlinux", "vmlinux"), 1);
+}
+END_TEST
+
+START_TEST(a_debug_file_is_found_by_its_build_id)
+{
+        char hex[BUILD_ID_HEX_MAX], dirs[64], name[BUILD_ID_HEX_MAX + 8];
+        struct elf_image own;
+
+        ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
+        build_id_hex(&own.build_id, hex);
+        elf_image_close(&own);
+        snprintf(dirs, sizeof dirs, "usr/lib/debug/.build-id/%.2s", hex);
+        snprintf(name, sizeof name, "%s.debug", hex + 2);
+        ck_assert_uint_eq(find_in_root(dirs, name, "/gone"), 1);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
         const TTest *const tests[] = {
                 a_build_id_is_in_work_once_and_asked_about_once_a_day, failures_are_tried_again_with_pauses_up_to_a_day,
                 what_is_known_has_a_bound, a_path_of_a_container_does_not_leave_its_root,
                 files_that_cannot_be_read_cost_the_others_nothing, a_split_is_as_large_as_was_said,
+                the_kernels_debuginfo_is_found_where_debug_packages_put_it, a_debug_file_is_found_by_its_build_id,
         };
 
         (void)argc;
