@@ -13,6 +13,7 @@
 #include <asm/perf_regs.h>
 #endif
 
+#include "agent/perf_record.h"
 #include "agent/text_line.h"
 #include "common/buf.h"
 #include "common/file.h"
@@ -33,8 +34,9 @@ static int open_event(struct perf_event_attr *attr, pid_t tid, int cpu)
         return (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static struct perf_event_attr clock_attr(uint64_t frequency_hz, bool kernel)
+static struct perf_event_attr clock_attr(const struct perf_events *e, bool kernel)
 {
+        uint64_t frequency_hz = e->frequency_hz;
         struct perf_event_attr attr = {
                 .type = PERF_TYPE_SOFTWARE,
                 .size = sizeof attr,
@@ -55,6 +57,13 @@ static struct perf_event_attr clock_attr(uint64_t frequency_hz, bool kernel)
                 .wakeup_events = (uint32_t)(frequency_hz > WAKEUPS_HZ ? frequency_hz / WAKEUPS_HZ : 1),
         };
 
+        if (e->stacks) {
+                attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+                attr.sample_regs_user = PERF_RECORD_ALL_REGISTERS;
+                attr.sample_stack_user = PERF_EVENT_STACK_BYTES;
+                attr.exclude_callchain_user = 1;
+                return attr;
+        }
 #if defined(__x86_64__)
         if (kernel) {
                 attr.sample_type |= PERF_SAMPLE_REGS_USER;
@@ -97,7 +106,7 @@ static enum status refusal(int e, struct error *err)
 static enum status find_rights(struct perf_events *e, struct error *err)
 {
         for (int kernel = 1; kernel >= 0; kernel--) {
-                struct perf_event_attr attr = clock_attr(e->frequency_hz, kernel);
+                struct perf_event_attr attr = clock_attr(e, kernel);
                 int fd = open_event(&attr, 0, e->cpus[0].cpu);
 
                 if (fd >= 0) {
@@ -137,11 +146,14 @@ static enum status map_ring(struct perf_cpu *c, struct error *err)
 
 static enum status open_cpu(struct perf_events *e, int cpu, struct error *err)
 {
-        struct perf_event_attr attr = clock_attr(e->frequency_hz, false);
+        struct perf_event_attr attr = clock_attr(e, false);
         struct perf_cpu *c = &e->cpus[e->cpu_count];
 
         attr.config = PERF_COUNT_SW_DUMMY;
         attr.sample_period = 0;
+        attr.sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+        attr.sample_regs_user = 0;
+        attr.sample_stack_user = 0;
         attr.inherit = attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 0;
         *c = (struct perf_cpu){ .cpu = cpu, .fd = open_event(&attr, 0, cpu) };
         if (c->fd < 0)
@@ -178,9 +190,9 @@ static enum status open_all(struct perf_events *e, struct error *err)
         return ST_OK;
 }
 
-enum status perf_events_init(uint64_t frequency_hz, struct perf_events *ret, struct error *err)
+enum status perf_events_init(uint64_t frequency_hz, bool stacks, struct perf_events *ret, struct error *err)
 {
-        struct perf_events e = { .frequency_hz = frequency_hz };
+        struct perf_events e = { .frequency_hz = frequency_hz, .stacks = stacks };
         enum status st = open_all(&e, err);
 
         if (st)
@@ -206,7 +218,7 @@ void perf_events_deinit(struct perf_events *e)
 
 static enum status open_on(struct perf_events *e, pid_t tid, const struct perf_cpu *c, int *ret, struct error *err)
 {
-        struct perf_event_attr attr = clock_attr(e->frequency_hz, e->kernel);
+        struct perf_event_attr attr = clock_attr(e, e->kernel);
         int fd;
 
         if (e->open_count >= e->open_max)

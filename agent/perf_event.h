@@ -22,6 +22,7 @@
 
 #include "agent/perf_ring.h"
 #include "common/error.h"
+#include "common/limits.h"
 
 struct perf_cpu {
         int cpu, fd;          /* the event that owns the buffer */
@@ -32,6 +33,7 @@ struct perf_cpu {
 
 struct perf_events {
         uint64_t frequency_hz;
+        bool stacks;          /* samples have a copy of the user stack and of the registers, and no user call chain */
         bool kernel;          /* time in the kernel is sampled too, with its stacks */
         struct perf_cpu *cpus; /* owned; those that are online */
         size_t cpu_count;
@@ -39,12 +41,14 @@ struct perf_events {
         size_t open_count;
 };
 
+#define PERF_EVENT_STACK_BYTES KiB(16) /* copied of a user stack */
+
 /**
  * Find out what is allowed, and make the buffers.
  * @param ret  owned, free with perf_events_deinit(); untouched on failure.
  * @return ST_OK; ST_OS with what is missing and how to mend it.
  */
-enum status perf_events_init(uint64_t frequency_hz, struct perf_events *ret, struct error *err) MUST_CHECK;
+enum status perf_events_init(uint64_t frequency_hz, bool stacks, struct perf_events *ret, struct error *err) MUST_CHECK;
 void perf_events_deinit(struct perf_events *e);
 
 /**

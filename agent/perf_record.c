@@ -42,7 +42,70 @@ static bool parse_registers(struct reader *r, bool *ret)
 }
 #endif
 
-static bool parse_sample(struct reader *r, bool registers, struct perf_record *ret)
+#if defined(__x86_64__)
+static bool parse_all_registers(struct reader *r, struct perf_record *ret)
+{
+        struct arch_regs *to = &ret->registers;
+        uint64_t abi;
+        uint64_t v[19];
+        __u64 *const order[] = { &to->rax, &to->rbx, &to->rcx, &to->rdx, &to->rsi, &to->rdi,    &to->rbp,
+                                 &to->rsp, &to->rip, &to->eflags, &to->cs, &to->r8, &to->r9,    &to->r10,
+                                 &to->r11, &to->r12, &to->r13, &to->r14, &to->r15 };
+
+        if (!reader_u64(r, &abi))
+                return false;
+        if (abi == PERF_SAMPLE_REGS_ABI_NONE)
+                return true;
+        for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+                if (!reader_u64(r, &v[i]))
+                        return false;
+                *order[i] = v[i];
+        }
+        ret->has_registers = abi == PERF_SAMPLE_REGS_ABI_64;
+        ret->in_syscall = to->rcx == to->rip && to->r11 == to->eflags;
+        return true;
+}
+#else
+static bool parse_all_registers(struct reader *r, struct perf_record *ret)
+{
+        uint64_t abi, v;
+
+        if (!reader_u64(r, &abi))
+                return false;
+        if (abi == PERF_SAMPLE_REGS_ABI_NONE)
+                return true;
+        for (size_t i = 0; i < 33; i++) {
+                if (!reader_u64(r, &v))
+                        return false;
+                if (i < 31)
+                        ret->registers.x[i] = v;
+                else if (i == 31)
+                        ret->registers.sp = v;
+                else
+                        ret->registers.pc = v;
+        }
+        ret->has_registers = abi == PERF_SAMPLE_REGS_ABI_64;
+        ret->in_syscall = true; /* as parse_registers() */
+        return true;
+}
+#endif
+
+/* The copy is as long as was asked for, the last word says how much of it is the stack's. */
+static bool parse_stack(struct reader *r, struct perf_record *ret)
+{
+        uint64_t size, used;
+
+        if (!parse_all_registers(r, ret) || !reader_u64(r, &size))
+                return false;
+        if (!size)
+                return true;
+        if (!reader_bytes(r, size, &ret->stack) || !reader_u64(r, &used))
+                return false;
+        ret->stack_bytes = used < size ? used : size;
+        return true;
+}
+
+static bool parse_sample(struct reader *r, enum perf_record_user user, struct perf_record *ret)
 {
         uint64_t size;
 
@@ -51,7 +114,11 @@ static bool parse_sample(struct reader *r, bool registers, struct perf_record *r
                 return false;
         if (__builtin_mul_overflow(ret->chain_count, (uint64_t)sizeof(uint64_t), &size))
                 size = UINT64_MAX; /* more than there can be */
-        return reader_bytes(r, size, &ret->chain) && (!registers || parse_registers(r, &ret->in_syscall));
+        if (!reader_bytes(r, size, &ret->chain))
+                return false;
+        return user == PERF_RECORD_USER_STACK     ? parse_stack(r, ret)
+               : user == PERF_RECORD_USER_SYSCALL ? parse_registers(r, &ret->in_syscall)
+                                                  : true;
 }
 
 static bool parse_task(struct reader *r, enum perf_record_kind kind, struct perf_record *ret)
@@ -90,7 +157,8 @@ static bool parse_trailer(const uint8_t *bytes, size_t n, uint64_t *time_ret)
         return pids(&r, &tgid, &tid) && reader_u64(&r, time_ret);
 }
 
-enum status perf_record_parse(const void *bytes, size_t n, bool registers, struct perf_record *ret, struct error *err)
+enum status perf_record_parse(const void *bytes, size_t n, enum perf_record_user user, struct perf_record *ret,
+                              struct error *err)
 {
         struct perf_record record = { .kind = PERF_RECORD_OF_NOTHING };
         struct reader r;
@@ -105,7 +173,7 @@ enum status perf_record_parse(const void *bytes, size_t n, bool registers, struc
                 return error_set(err, ST_BAD_DATA, "a perf record of %zu bytes says that it has %u", n, size);
         switch (type) {
         case PERF_RECORD_SAMPLE:
-                good = parse_sample(&r, registers, &record);
+                good = parse_sample(&r, user, &record);
                 break;
         case PERF_RECORD_FORK:
                 good = parse_task(&r, PERF_RECORD_OF_FORK, &record);

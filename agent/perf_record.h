@@ -37,15 +37,31 @@ struct perf_record {
         const uint8_t *chain; /* borrowed from the record: chain_count addresses and context marks */
         uint64_t chain_count;
         bool in_syscall;      /* the registers tell that the user half is at a system call */
+        bool has_registers;   /* of a 64-bit process; then these */
+        struct arch_regs registers;
+        const uint8_t *stack; /* borrowed from the record: from the stack pointer upwards */
+        uint64_t stack_bytes;
 };
+
+/** What of the user half a sample has beside its call chain, as agent/perf_event.c asks for it. */
+enum perf_record_user {
+        PERF_RECORD_USER_NOTHING,
+        PERF_RECORD_USER_SYSCALL, /* the registers that tell a system call */
+        PERF_RECORD_USER_STACK,   /* PERF_RECORD_ALL_REGISTERS and a copy of the stack */
+};
+
+#if defined(__x86_64__)
+#define PERF_RECORD_ALL_REGISTERS 0xff07ffull /* ax bx cx dx si di bp sp ip flags cs, r8 to r15; asm/perf_regs.h */
+#else
+#define PERF_RECORD_ALL_REGISTERS 0x1ffffffffull /* x0 to x29, lr, sp, pc */
+#endif
 
 /**
  * @param bytes      one whole record, header included.
- * @param registers  its samples carry the user registers that agent/perf_event.c asks for.
  * @return ST_OK; ST_BAD_DATA when the record is shorter than what it says it holds.
  */
-enum status perf_record_parse(const void *bytes, size_t n, bool registers, struct perf_record *ret, struct error *err)
-        MUST_CHECK;
+enum status perf_record_parse(const void *bytes, size_t n, enum perf_record_user user, struct perf_record *ret,
+                              struct error *err) MUST_CHECK;
 
 /**
  * Cut a sample's call chain at its context marks. What lies past SAMPLE_STACK_MAX

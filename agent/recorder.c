@@ -7,6 +7,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 #define TABLES_WAIT_MAX_NS (2 * SECOND_NS)
+#define SETTLE_SLICE_MS 50
 
 enum { FD_SAMPLER, FD_UNWINDER };
 
@@ -36,6 +37,7 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
                 .tgids = o->pids,
                 .tgid_count = o->pid_count,
                 .children = o->children,
+                .copy_stacks = o->copy_stacks,
                 .excludes = selection_is_active(&o->selection),
                 .on_process = on_process,
                 .on_late = on_late,
@@ -57,7 +59,7 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
                 return st;
         kernel_init(&r->kernel, &kernel_error);
         st = sampler_create(&sampler, &r->sampler, err);
-        if (!st && sampler_unwind_maps(r->sampler)) {
+        if (!st && (sampler_unwind_maps(r->sampler) || sampler_copies_stacks(r->sampler))) {
                 st = unwinder_init(&r->unwinder, sampler_unwind_maps(r->sampler), LIMIT_AGENT_UNWIND_BYTES, err);
                 if (!st)
                         r->processes.unwinder = &r->unwinder;
@@ -117,8 +119,9 @@ static void settle(struct recorder *r)
         while (r->unwinder.tables_waiting && monotonic_ns() < until) {
                 struct pollfd fd = { .fd = unwinder_fd(&r->unwinder), .events = POLLIN };
 
-                if (poll(&fd, 1, 100) > 0)
+                if (poll(&fd, 1, SETTLE_SLICE_MS) > 0)
                         take_tables(r);
+                sampler_poll(r->sampler); /* buffers of perf events do not hold out */
         }
 }
 

@@ -25,6 +25,7 @@ struct recorder_options {
         const uint32_t *pids;       /* borrowed during the start; none: the whole system */
         size_t pid_count;
         bool children;              /* also those that they start */
+        bool copy_stacks;           /* without BPF: walk user stacks by tables all the same, at the cost of copying them */
         struct label_choice labels; /* these borrow until the end */
         struct selection selection;
         object_observer *on_object; /* NULL none */

@@ -56,8 +56,7 @@ static bool add_stack(struct sample_counts *c, const struct sample_walk *s, uint
         return true;
 }
 
-/* *ret: 0 for an empty stack. */
-static bool number_of_stack(struct sample_counts *c, const struct sample_walk *s, __u64 *ret)
+bool sample_counts_stack(struct sample_counts *c, const struct sample_walk *s, __u64 *ret)
 {
         size_t bytes = s->frame_count * sizeof *s->frames;
         uint32_t at;
@@ -80,7 +79,7 @@ enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *k
         struct sample_count *grown;
         uint32_t at;
 
-        if (!number_of_stack(c, kernel, &key->kernel_stack) || !number_of_stack(c, user, &key->user_stack))
+        if (!sample_counts_stack(c, kernel, &key->kernel_stack) || !sample_counts_stack(c, user, &key->user_stack))
                 return STAT_LOST_STACKS_FULL;
         if (!id_table_find(&c->keys, key, sizeof *key, &at)) {
                 at = (uint32_t)c->batch.count_count;

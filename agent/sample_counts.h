@@ -29,6 +29,9 @@ void sample_counts_deinit(struct sample_counts *c);
 enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, const struct sample_walk *kernel,
                                    const struct sample_walk *user);
 
+/** Keep a stack alone, for a sample that is counted elsewhere. False without room. @param ret  its number, 0 when empty. */
+bool sample_counts_stack(struct sample_counts *c, const struct sample_walk *s, __u64 *ret);
+
 /** Take all of it and begin anew. @param ret  owned. */
 void sample_counts_take(struct sample_counts *c, struct sample_batch *ret);
 

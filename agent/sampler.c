@@ -102,6 +102,11 @@ const struct unwind_map_fds *sampler_unwind_maps(const struct sampler *s)
         return s->unwind;
 }
 
+bool sampler_copies_stacks(const struct sampler *s)
+{
+        return s->copies_stacks;
+}
+
 unsigned sampler_cpu_count(const struct sampler *s)
 {
         return s->cpu_count;

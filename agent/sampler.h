@@ -39,6 +39,7 @@ struct sampler_options {
         uint64_t interval_s;         /* longest time between two drains; sizes the maps */
         const uint32_t *tgids;       /* only these processes; borrowed during the call */
         size_t tgid_count;           /* 0: the whole system */
+        bool copy_stacks;            /* where the kernel cannot walk by tables: hand user stacks over as late samples */
         bool children;               /* with tgids: also the processes that they start from now on, and so on */
         bool excludes;               /* sampler_exclude() will be called */
         /** Called from sampler_poll() once for each new life of a process. */
@@ -136,6 +137,9 @@ enum status sampler_stats(struct sampler *s, uint64_t ret[static SAMPLER_STAT_CO
 
 /** The maps of the unwinding program; NULL when there is none. Borrowed until sampler_destroy(). */
 const struct unwind_map_fds *sampler_unwind_maps(const struct sampler *s);
+
+/** Are user stacks handed over as copies, all of them? They take an unwinder without maps. */
+bool sampler_copies_stacks(const struct sampler *s);
 
 unsigned sampler_cpu_count(const struct sampler *s);
 

@@ -21,7 +21,7 @@ struct sampler {
         const struct sampler_ops *ops;
         const struct unwind_map_fds *unwind; /* NULL none */
         unsigned cpu_count;
-        bool has_kernel;
+        bool has_kernel, copies_stacks;
         char gaps[160];
         char why[240];
 };

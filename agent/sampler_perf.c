@@ -35,7 +35,10 @@ struct perf_sampler {
         uint64_t lost_at_list;     /* SAMPLER_STAT_LOST_RING then */
         int epoll, timer;
         void (*on_process)(void *ctx, const struct sample_notice *notice);
+        void (*on_late)(void *ctx, const struct sample_late *late);
         void *ctx;
+        struct sample_late *late;  /* owned; scratch; NULL unless stacks are copied */
+        uint32_t half;             /* counts drains, as the BPF program's double buffer */
 };
 
 /* ---- records -------------------------------------------------------------------------- */
@@ -48,8 +51,27 @@ static bool is_wanted(const struct perf_sampler *s, uint32_t tgid)
         return s->children || s->tasks.tgid_count == 0;
 }
 
+/* Hand the sample over with its stack; its user half is walked by tables. */
+static enum sample_stat hand_over(struct perf_sampler *s, struct sample_key *key, const struct perf_record *r)
+{
+        struct sample_late *late = s->late;
+
+        if (!sample_counts_stack(&s->counts, &s->kernel_stack, &key->kernel_stack))
+                return STAT_LOST_STACKS_FULL;
+        late->key = *key;
+        late->half = s->half;
+        late->regs = r->registers;
+        late->stack_bytes = r->stack_bytes < sizeof late->stack ? (uint32_t)r->stack_bytes : sizeof late->stack;
+        if (late->stack_bytes)
+                memcpy(late->stack, r->stack, late->stack_bytes);
+        s->stats[STAT_LATE]++;
+        s->on_late(s->ctx, late);
+        return STAT_SAMPLES;
+}
+
 static void count(struct perf_sampler *s, struct perf_task *task, const struct perf_record *r)
 {
+        bool with_stack = s->late && r->has_registers && !task->kernel_thread;
         struct sample_key key = { 0 };
         enum sample_stat result;
 
@@ -61,11 +83,12 @@ static void count(struct perf_sampler *s, struct perf_task *task, const struct p
                 key.flags |= SAMPLE_KERNEL_THREAD;
         else if (s->kernel_stack.frame_count && r->in_syscall)
                 key.flags |= SAMPLE_IN_SYSCALL;
-        result = sample_counts_add(&s->counts, &key, &s->kernel_stack, &s->user_stack);
+        result = with_stack ? hand_over(s, &key, r)
+                            : sample_counts_add(&s->counts, &key, &s->kernel_stack, &s->user_stack);
         s->stats[result]++;
         if (result != STAT_SAMPLES)
                 return;
-        s->stats[STAT_NO_USER_STACK] += !task->kernel_thread && !s->user_stack.frame_count;
+        s->stats[STAT_NO_USER_STACK] += !with_stack && !task->kernel_thread && !s->user_stack.frame_count;
         s->stats[STAT_TRUNCATED] += s->kernel_stack.frame_count + s->user_stack.frame_count >= SAMPLE_KERNEL_STACK_MAX;
         task->stale = task->stale || !task->sampled;
         task->sampled = true;
@@ -85,6 +108,13 @@ static void learn(struct perf_sampler *s, const struct perf_record *r)
                 task->stale = true;
 }
 
+static enum perf_record_user record_user(const struct perf_sampler *s)
+{
+        return s->events.stacks ? PERF_RECORD_USER_STACK
+               : s->events.kernel ? PERF_RECORD_USER_SYSCALL
+                                  : PERF_RECORD_USER_NOTHING;
+}
+
 /* Pass what cannot be parsed: the ring knows where the next record begins. */
 static void advance(struct perf_sampler *s, size_t i)
 {
@@ -95,7 +125,7 @@ static void advance(struct perf_sampler *s, size_t i)
                 s->has_next[i] = perf_ring_next(&s->events.cpus[i].ring, &bytes, &n);
                 if (!s->has_next[i])
                         return;
-                if (!perf_record_parse(bytes, n, s->events.kernel, &s->next[i], NULL))
+                if (!perf_record_parse(bytes, n, record_user(s), &s->next[i], NULL))
                         return;
                 s->stats[SAMPLER_STAT_LOST_RING]++;
         } while (true);
@@ -214,10 +244,15 @@ static void describe(struct perf_sampler *s)
 
 static enum status start(struct perf_sampler *s, const struct sampler_options *o, struct error *err)
 {
-        enum status st = perf_events_init(o->frequency_hz, &s->events, err);
+        bool stacks = o->copy_stacks && o->on_late;
+        enum status st = perf_events_init(o->frequency_hz, stacks, &s->events, err);
 
         if (st)
                 return st;
+        s->base.copies_stacks = stacks;
+        s->late = stacks ? calloc(1, sizeof *s->late) : NULL;
+        if (stacks && !s->late)
+                return error_no_memory(err);
         perf_tasks_init(&s->tasks, &s->events, &s->threads);
         s->next = calloc(s->events.cpu_count, sizeof *s->next);
         s->has_next = calloc(s->events.cpu_count, sizeof *s->has_next);
@@ -250,6 +285,7 @@ static void destroy(struct sampler *base)
                 close(s->epoll);
         if (s->timer >= 0)
                 close(s->timer);
+        free(s->late);
         free(s->next);
         free(s->has_next);
         free(s->tgids);
@@ -276,6 +312,7 @@ static enum status drain(struct sampler *base, struct sample_batch *ret, struct 
 
         (void)err;
         sample_counts_take(&s->counts, ret);
+        ret->half = s->half++;
         return ST_OK;
 }
 
@@ -307,6 +344,7 @@ enum status sampler_create_perf(const struct sampler_options *o, struct sampler 
         s->base.ops = &OPS;
         s->epoll = s->timer = -1;
         s->on_process = o->on_process;
+        s->on_late = o->on_late;
         s->ctx = o->ctx;
         st = start(s, o, err);
         if (st) {

@@ -12,12 +12,27 @@
 #define RULES_BYTES (UNWIND_RULES_MAX * sizeof(struct unwind_rule))
 #define MAPPINGS_BYTES (UNWIND_MAPPINGS_MAX * sizeof(struct unwind_mapping))
 
+static const struct unwind_map_fds no_program = { -1, -1, -1, -1, -1, -1 };
+
+/* As bpf_map_update_elem(), where there is a map. */
+static int update(int fd, const void *key, const void *value)
+{
+        return fd < 0 ? 0 : bpf_map_update_elem(fd, key, value, BPF_ANY);
+}
+
+static void delete(int fd, const void *key)
+{
+        if (fd >= 0)
+                bpf_map_delete_elem(fd, key);
+}
+
 static enum status map_array(int fd, size_t bytes, void *ret, struct error *err)
 {
-        void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED, fd, 0);
 
         if (at == MAP_FAILED)
-                return error_os(err, errno, "cannot map a BPF array");
+                return error_os(err, errno, "cannot map an array of unwind tables");
         *(void **)ret = at;
         return ST_OK;
 }
@@ -28,16 +43,16 @@ enum status unwind_maps_init(struct unwind_maps *m, const struct unwind_map_fds 
         uint64_t segments = row_bytes / SEGMENT_BYTES;
         enum status st;
 
-        *m = (struct unwind_maps){ .fds = *fds };
+        *m = (struct unwind_maps){ .fds = fds ? *fds : no_program };
         m->segment_limit = segments < UNWIND_SEGMENTS_MAX ? (uint32_t)segments : UNWIND_SEGMENTS_MAX;
         if (!runs_init(&m->rows, m->segment_limit * UNWIND_SEGMENT_ROWS, UNWIND_SEGMENT_ROWS) ||
             !runs_init(&m->mappings, UNWIND_MAPPINGS_MAX, 0)) {
                 unwind_maps_deinit(m);
                 return error_no_memory(err);
         }
-        st = map_array(fds->rules, RULES_BYTES, &m->rule_items, err);
+        st = map_array(m->fds.rules, RULES_BYTES, &m->rule_items, err);
         if (!st)
-                st = map_array(fds->mappings, MAPPINGS_BYTES, &m->mapping_items, err);
+                st = map_array(m->fds.mappings, MAPPINGS_BYTES, &m->mapping_items, err);
         if (st)
                 unwind_maps_deinit(m);
         return st;
@@ -72,10 +87,13 @@ void unwind_maps_rules(struct unwind_maps *m, const struct unwind_rules *rules)
 static enum status make_segment(struct unwind_maps *m, uint32_t segment, struct error *err)
 {
         LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
-        int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rows", sizeof(uint32_t), sizeof(struct unwind_chunk),
-                                UNWIND_SEGMENT_ROWS / UNWIND_CHUNK_ROWS, &options);
         enum status st;
+        int fd;
 
+        if (m->fds.row_segments < 0)
+                return map_array(-1, SEGMENT_BYTES, &m->segments[segment], err);
+        fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rows", sizeof(uint32_t), sizeof(struct unwind_chunk),
+                            UNWIND_SEGMENT_ROWS / UNWIND_CHUNK_ROWS, &options);
         if (fd < 0)
                 return error_os(err, -fd, "cannot create a BPF map of unwind rows");
         st = map_array(fd, SEGMENT_BYTES, &m->segments[segment], err);
@@ -104,7 +122,7 @@ static enum status place(struct unwind_maps *m, uint32_t table, const struct unw
                 const struct unwind_page_key key = { table, (uint32_t)t->pages[i].number };
                 const struct unwind_page_rows rows = { at, t->pages[i].row_count };
 
-                if (bpf_map_update_elem(m->fds.pages, &key, &rows, BPF_ANY) < 0)
+                if (update(m->fds.pages, &key, &rows) < 0)
                         return error_set(err, errno == E2BIG || errno == ENOMEM ? ST_TOO_BIG : ST_OS,
                                          "no room for pages of unwind tables");
                 p->pages[p->page_count++] = (struct unwind_placed_page){ key.page, rows };
@@ -168,7 +186,7 @@ void unwind_maps_remove(struct unwind_maps *m, uint32_t table, struct unwind_pla
         for (size_t i = 0; i < p->page_count; i++) {
                 const struct unwind_page_key key = { table, p->pages[i].page };
 
-                bpf_map_delete_elem(m->fds.pages, &key);
+                delete(m->fds.pages, &key);
                 m->page_count--;
         }
         for (size_t i = 0; i < p->run_count; i++)
@@ -228,7 +246,7 @@ enum status unwind_maps_process(struct unwind_maps *m, const struct sample_proce
                 m->mapping_items[now.first + i] = mappings[i];
                 m->mapping_items[now.first + i].generation = generation;
         }
-        if (bpf_map_update_elem(m->fds.processes, &id->tgid, &p, BPF_ANY) < 0) {
+        if (update(m->fds.processes, &id->tgid, &p) < 0) {
                 runs_give_back(&m->mappings, now);
                 return error_set(err, errno == E2BIG || errno == ENOMEM ? ST_TOO_BIG : ST_OS,
                                  "no room for one more process to unwind");
@@ -240,16 +258,16 @@ enum status unwind_maps_process(struct unwind_maps *m, const struct sample_proce
 
 void unwind_maps_ask(struct unwind_maps *m, uint32_t tgid)
 {
-        bpf_map_delete_elem(m->fds.known, &tgid);
+        delete(m->fds.known, &tgid);
 }
 
 void unwind_maps_forget(struct unwind_maps *m, const struct sample_process *id, struct run_of_numbers *run)
 {
         struct unwind_process p;
 
-        if (bpf_map_lookup_elem(m->fds.processes, &id->tgid, &p) == 0 && p.exec_id == id->exec_id &&
+        if (m->fds.processes >= 0 && bpf_map_lookup_elem(m->fds.processes, &id->tgid, &p) == 0 && p.exec_id == id->exec_id &&
             p.start_boot_ns == id->start_boot_ns) {
-                bpf_map_delete_elem(m->fds.processes, &id->tgid);
+                delete(m->fds.processes, &id->tgid);
                 unwind_maps_ask(m, id->tgid);
         }
         runs_give_back(&m->mappings, *run);

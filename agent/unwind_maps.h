@@ -10,6 +10,9 @@
  * is called when every program that ran before has ended; only then its place
  * is used again.
  *
+ * Without a program the same tables lie in the agent's memory alone, for walking
+ * copies of stacks.
+ *
  * Threads: one thread at a time.
  */
 #include "agent/runs.h"
@@ -46,7 +49,10 @@ struct unwind_placed {
         size_t page_count;
 };
 
-/** @param row_bytes bound on all tables together, whole segments of 4 MiB. */
+/**
+ * @param fds        NULL: there is no program.
+ * @param row_bytes  bound on all tables together, whole segments of 4 MiB.
+ */
 enum status unwind_maps_init(struct unwind_maps *m, const struct unwind_map_fds *fds, uint64_t row_bytes,
                              struct error *err) MUST_CHECK;
 void unwind_maps_deinit(struct unwind_maps *m);

@@ -58,7 +58,7 @@ struct unwinder_process {
         bool waits;                /* for a table that is being made; the kernel is told then */
 };
 
-/** @param row_bytes bound on the rows of all tables. */
+/** @param fds NULL: for copies of stacks alone.  @param row_bytes bound on the rows of all tables. */
 enum status unwinder_init(struct unwinder *u, const struct unwind_map_fds *fds, uint64_t row_bytes,
                           struct error *err) MUST_CHECK;
 void unwinder_deinit(struct unwinder *u);

@@ -18,8 +18,8 @@
 static const struct usage usage = {
         .synopsis = "cairn record [OPTION]... -p PID[,PID...] | -a | [--] COMMAND [ARGUMENT]...",
         .about = "Record what processes do, with no service, and show it: a table of functions, or with -o a flame graph,\n"
-                 "pprof, folded stacks or raw samples. As root all stacks are whole, by BPF; everybody else records own\n"
-                 "processes. Processes that are started meanwhile are followed. Ctrl-C ends it and shows what there is.\n"
+                 "pprof, folded stacks or raw samples. Root records everything, by BPF; everybody else own processes, by\n"
+                 "perf events. Processes that are started meanwhile are followed. Ctrl-C ends it and shows what there is.\n"
                  "Symbols come from local files, their debug files, and the servers in DEBUGINFOD_URLS.",
         .examples = "  cairn record -a -d 10 -o flame.html\n"
                     "  cairn record -p 1234 -o cpu.pb.gz -o flame.html\n"

@@ -71,7 +71,7 @@ static void report_stacks(const struct record_counts *c)
         if (!all) {
                 if (c->stacks)
                         fprintf(stderr, "stacks: by frame pointers; code built without them shows its innermost functions "
-                                        "alone. With BPF, as root, they are whole\n");
+                                        "alone\n");
                 return;
         }
         fprintf(stderr, "stacks: %.1f%% complete", 100.0 * (double)ends[SAMPLE_END_COMPLETE] / (double)all);

@@ -17,7 +17,6 @@
 
 #define SECOND_NS INT64_C(1000000000)
 #define INTERVAL_MAX_S 10
-#define INTERVAL_TICKS 1000 /* of one CPU: bounds what waits in the kernel */
 
 struct recording {
         const struct record_target *target;
@@ -77,9 +76,10 @@ static enum status watch_processes(struct recording *r, struct error *err)
 static enum status start(struct recording *r, struct error *err)
 {
         const struct record_target *t = r->target;
-        uint64_t interval_s = INTERVAL_TICKS / t->frequency_hz;
+        long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+        uint64_t interval_s = LIMIT_AGENT_LATE / 2 / (t->frequency_hz * (cpus > 0 ? (uint64_t)cpus : 1));
         struct recorder_options o = { .sampler = t->sampler, .frequency_hz = t->frequency_hz, .pids = t->pids,
-                                      .pid_count = t->pid_count, .children = true, .on_object = held_files_observe,
+                                      .pid_count = t->pid_count, .children = true, .copy_stacks = true, .on_object = held_files_observe,
                                       .on_object_ctx = t->held };
         enum status st;
 
@@ -87,6 +87,7 @@ static enum status start(struct recording *r, struct error *err)
         r->other_numbers = o.sampler == SAMPLER_AUTO && !process_numbers_are_the_hosts();
         if (r->other_numbers)
                 o.sampler = SAMPLER_PERF;
+        /* All CPUs at work fill half of the room for copied stacks. */
         o.interval_s = interval_s < 1 ? 1 : interval_s > INTERVAL_MAX_S ? INTERVAL_MAX_S : interval_s;
         r->interval_ns = (int64_t)o.interval_s * SECOND_NS;
         st = watch_processes(r, err);

@@ -74,14 +74,14 @@ static struct made sample(const uint64_t *chain, uint64_t count, uint64_t said)
 }
 
 /* Parsed from memory of exactly its size, so that a sanitizer sees a step too far. */
-static enum status parse(const void *bytes, size_t n, bool registers, struct perf_record *ret)
+static enum status parse(const void *bytes, size_t n, enum perf_record_user user, struct perf_record *ret)
 {
         uint8_t *copy = malloc(n ? n : 1);
         enum status st;
 
         memcpy(copy, bytes, n);
-        st = perf_record_parse(copy, n, registers, ret, NULL);
-        ret->chain = NULL; /* of the copy */
+        st = perf_record_parse(copy, n, user, ret, NULL);
+        ret->chain = ret->stack = NULL; /* of the copy */
         free(copy);
         return st;
 }
@@ -94,7 +94,7 @@ START_TEST(a_sample_is_cut_into_its_kernel_and_user_half)
         struct sample_walk kernel, user;
         struct perf_record r;
 
-        ck_assert_int_eq(perf_record_parse(m.bytes, m.size, false, &r, NULL), ST_OK);
+        ck_assert_int_eq(perf_record_parse(m.bytes, m.size, PERF_RECORD_USER_NOTHING, &r, NULL), ST_OK);
         ck_assert_int_eq(r.kind, PERF_RECORD_OF_SAMPLE);
         ck_assert_uint_eq(r.tgid, 70);
         ck_assert_uint_eq(r.tid, 71);
@@ -114,7 +114,7 @@ START_TEST(addresses_of_a_guest_and_without_a_mark_are_no_frames)
         struct sample_walk kernel, user;
         struct perf_record r;
 
-        ck_assert_int_eq(perf_record_parse(m.bytes, m.size, false, &r, NULL), ST_OK);
+        ck_assert_int_eq(perf_record_parse(m.bytes, m.size, PERF_RECORD_USER_NOTHING, &r, NULL), ST_OK);
         perf_record_stacks(&r, &kernel, &user);
         ck_assert_uint_eq(kernel.frame_count, 0);
         ck_assert_uint_eq(user.frame_count, 1);
@@ -132,7 +132,7 @@ START_TEST(a_chain_deeper_than_a_stack_is_cut)
         for (size_t i = 1; i < sizeof chain / sizeof *chain; i++)
                 chain[i] = i;
         m = sample(chain, sizeof chain / sizeof *chain, sizeof chain / sizeof *chain);
-        ck_assert_int_eq(perf_record_parse(m.bytes, m.size, false, &r, NULL), ST_OK);
+        ck_assert_int_eq(perf_record_parse(m.bytes, m.size, PERF_RECORD_USER_NOTHING, &r, NULL), ST_OK);
         perf_record_stacks(&r, &kernel, &user);
         ck_assert_uint_eq(user.frame_count, SAMPLE_STACK_MAX);
         ck_assert_uint_eq(user.frames[SAMPLE_STACK_MAX - 1], SAMPLE_STACK_MAX);
@@ -148,7 +148,7 @@ START_TEST(a_count_beyond_the_record_is_refused)
                 const struct made m = sample(chain, 2, said[i]);
                 struct perf_record r = { .tgid = 5 };
 
-                ck_assert_int_eq(parse(m.bytes, m.size, false, &r), ST_BAD_DATA);
+                ck_assert_int_eq(parse(m.bytes, m.size, PERF_RECORD_USER_NOTHING, &r), ST_BAD_DATA);
                 ck_assert_uint_eq(r.tgid, 5);
         }
 }
@@ -169,7 +169,7 @@ START_TEST(registers_tell_a_system_call_from_a_fault)
                 put_u64(&m, 0x246);          /* flags */
                 put_u64(&m, 0x246);          /* r11 */
                 end(&m);
-                ck_assert_int_eq(parse(m.bytes, m.size, true, &r), ST_OK);
+                ck_assert_int_eq(parse(m.bytes, m.size, PERF_RECORD_USER_SYSCALL, &r), ST_OK);
                 ck_assert_int_eq(r.in_syscall, !fault);
         }
 }
@@ -181,7 +181,7 @@ START_TEST(registers_tell_a_system_call_from_a_fault)
         const struct made m = sample(chain, 2, 2);
         struct perf_record r;
 
-        ck_assert_int_eq(parse(m.bytes, m.size, true, &r), ST_OK);
+        ck_assert_int_eq(parse(m.bytes, m.size, PERF_RECORD_USER_SYSCALL, &r), ST_OK);
         ck_assert(r.in_syscall); /* taken for the more frequent */
 }
 END_TEST
@@ -213,12 +213,83 @@ static struct made comm_record(const char *comm, size_t n, uint16_t misc)
         return m;
 }
 
+#if defined(__x86_64__)
+/* Registers are in the order of their numbers; the kernel says behind the copy how much of it is the stack's. */
+static struct made sample_with_stack(uint64_t abi, uint64_t size, uint64_t used)
+{
+        struct made m = sample((const uint64_t[]){ 0 }, 0, 0);
+
+        put_u64(&m, abi);
+        for (uint64_t i = 0; abi && i < 19; i++)
+                put_u64(&m, 100 + i);
+        put_u64(&m, size);
+        for (uint64_t i = 0; i < size; i += 8)
+                put_u64(&m, i);
+        if (size)
+                put_u64(&m, used);
+        end(&m);
+        return m;
+}
+
+START_TEST(a_copied_stack_has_its_registers_and_its_size)
+{
+        struct made m = sample_with_stack(PERF_SAMPLE_REGS_ABI_64, 64, 40);
+        struct perf_record r;
+
+        ck_assert_int_eq(perf_record_parse(m.bytes, m.size, PERF_RECORD_USER_STACK, &r, NULL), ST_OK);
+        ck_assert(r.has_registers);
+        ck_assert_uint_eq(r.registers.rax, 100);
+        ck_assert_uint_eq(r.registers.rbp, 106);
+        ck_assert_uint_eq(r.registers.rsp, 107);
+        ck_assert_uint_eq(r.registers.rip, 108);
+        ck_assert_uint_eq(r.registers.cs, 110);
+        ck_assert_uint_eq(r.registers.r8, 111);
+        ck_assert_uint_eq(r.registers.r15, 118);
+        ck_assert_uint_eq(r.stack_bytes, 40);
+        ck_assert_uint_eq(r.stack[8], 8);
+
+        m = sample_with_stack(PERF_SAMPLE_REGS_ABI_64, 64, UINT64_MAX);
+        ck_assert_int_eq(perf_record_parse(m.bytes, m.size, PERF_RECORD_USER_STACK, &r, NULL), ST_OK);
+        ck_assert_uint_eq(r.stack_bytes, 64);
+}
+END_TEST
+
+START_TEST(kernel_threads_and_32_bit_processes_have_no_registers_to_walk_with)
+{
+        struct made m = sample_with_stack(PERF_SAMPLE_REGS_ABI_NONE, 0, 0);
+        struct perf_record r;
+
+        ck_assert_int_eq(perf_record_parse(m.bytes, m.size, PERF_RECORD_USER_STACK, &r, NULL), ST_OK);
+        ck_assert(!r.has_registers);
+        ck_assert_uint_eq(r.stack_bytes, 0);
+        m = sample_with_stack(PERF_SAMPLE_REGS_ABI_32, 16, 16);
+        ck_assert_int_eq(perf_record_parse(m.bytes, m.size, PERF_RECORD_USER_STACK, &r, NULL), ST_OK);
+        ck_assert(!r.has_registers);
+}
+END_TEST
+
+START_TEST(a_copied_stack_that_is_cut_off_is_refused)
+{
+        const struct made whole = sample_with_stack(PERF_SAMPLE_REGS_ABI_64, 64, 40);
+        struct perf_record r;
+
+        for (size_t n = whole.size - 1; n > 40; n--) {
+                struct made m = whole;
+
+                m.size = n;
+                end(&m);
+                ck_assert_int_eq(parse(m.bytes, m.size, PERF_RECORD_USER_STACK, &r), ST_BAD_DATA);
+        }
+}
+END_TEST
+#endif
+
 START_TEST(births_and_names_are_read)
 {
         struct made m = fork_record();
         struct perf_record r;
 
-        ck_assert_int_eq(parse(m.bytes, m.size, false, &r), ST_OK);
+        ck_assert_int_eq(parse(m.bytes, m.size, PERF_RECORD_USER_NOTHING, &r), ST_OK);
         ck_assert_int_eq(r.kind, PERF_RECORD_OF_FORK);
         ck_assert_uint_eq(r.tgid, 10);
         ck_assert_uint_eq(r.parent_tgid, 11);
@@ -226,11 +297,11 @@ START_TEST(births_and_names_are_read)
         ck_assert_uint_eq(r.parent_tid, 13);
         ck_assert_uint_eq(r.time_ns, 99);
         m = comm_record("a name\0\0", 8, PERF_RECORD_MISC_COMM_EXEC);
-        ck_assert_int_eq(parse(m.bytes, m.size, false, &r), ST_OK);
+        ck_assert_int_eq(parse(m.bytes, m.size, PERF_RECORD_USER_NOTHING, &r), ST_OK);
         ck_assert_int_eq(r.kind, PERF_RECORD_OF_EXEC);
         ck_assert_str_eq(r.comm, "a name");
         m = comm_record("a name that is far too long for a thread", 41, 0);
-        ck_assert_int_eq(parse(m.bytes, m.size, false, &r), ST_OK);
+        ck_assert_int_eq(parse(m.bytes, m.size, PERF_RECORD_USER_NOTHING, &r), ST_OK);
         ck_assert_int_eq(r.kind, PERF_RECORD_OF_COMM);
         ck_assert_uint_eq(strlen(r.comm), SAMPLE_COMM_SIZE - 1);
 }
@@ -246,14 +317,14 @@ START_TEST(every_truncation_of_every_record_is_refused_or_harmless)
                 for (size_t n = 0; n < all[i].size; n++) {
                         struct made cut = all[i];
 
-                        ck_assert_int_eq(parse(cut.bytes, n, true, &r), ST_BAD_DATA); /* not the size it says */
+                        ck_assert_int_eq(parse(cut.bytes, n, PERF_RECORD_USER_SYSCALL, &r), ST_BAD_DATA); /* not the size it says */
                         cut.size = n;
                         if (n >= sizeof(struct perf_event_header))
                                 end(&cut); /* says the truth, but lacks what it holds */
                         if (i == 0)
-                                ck_assert_int_eq(parse(cut.bytes, n, false, &r), ST_BAD_DATA);
+                                ck_assert_int_eq(parse(cut.bytes, n, PERF_RECORD_USER_NOTHING, &r), ST_BAD_DATA);
                         else
-                                (void)!parse(cut.bytes, n, false, &r);
+                                (void)!parse(cut.bytes, n, PERF_RECORD_USER_NOTHING, &r);
                 }
         }
 }
@@ -270,7 +341,7 @@ START_TEST(random_bytes_are_never_read_past)
                 while (m.size < (size_t)(8 + random() % 120))
                         m.bytes[m.size++] = (uint8_t)(random() % 3 ? 0 : random());
                 end(&m);
-                if (!parse(m.bytes, m.size, round & 1, &r))
+                if (!parse(m.bytes, m.size, (enum perf_record_user)(round % 3), &r))
                         ck_assert_uint_le(r.chain_count, m.size / 8);
         }
 }
@@ -391,7 +462,15 @@ START_TEST(stacks_past_the_limit_are_lost_and_counted)
 }
 END_TEST
 
-TEST_SUITE("agent-perf", a_sample_is_cut_into_its_kernel_and_user_half,
+#if defined(__x86_64__)
+#define STACK_TESTS                                                                                                   \
+        a_copied_stack_has_its_registers_and_its_size, kernel_threads_and_32_bit_processes_have_no_registers_to_walk_with, \
+                a_copied_stack_that_is_cut_off_is_refused,
+#else
+#define STACK_TESTS
+#endif
+
+TEST_SUITE("agent-perf", STACK_TESTS a_sample_is_cut_into_its_kernel_and_user_half,
            addresses_of_a_guest_and_without_a_mark_are_no_frames, a_chain_deeper_than_a_stack_is_cut,
            a_count_beyond_the_record_is_refused, registers_tell_a_system_call_from_a_fault, births_and_names_are_read,
            every_truncation_of_every_record_is_refused_or_harmless, random_bytes_are_never_read_past,
