@@ -164,7 +164,7 @@ START_TEST(options_are_taken_out_of_the_arguments)
         uint64_t n = 0;
         bool j = false;
         struct option_list l = { 0 };
-        const struct usage usage = { "x", "y", NULL };
+        const struct usage usage = { .synopsis = "x", .about = "y" };
         const struct option_spec specs[] = {
                 OPTION_UINT("n", 0, "N", &n, ""),
                 OPTION_FLAG("json", 'j', &j, ""),
@@ -189,7 +189,7 @@ START_TEST(unknown_option_is_a_usage_error_that_names_it)
         char *args[] = { "x", "--nope", NULL };
         char **argv = args;
         int argc = 2;
-        const struct usage usage = { "x", "y", NULL };
+        const struct usage usage = { .synopsis = "x", .about = "y" };
         const struct option_spec specs[] = { OPTION_END };
         struct error err;
 
