@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/outbox.h"
+#include "agent/outbox_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,6 @@
 #include "common/limits.h"
 #include "common/log.h"
 
-#define FOREIGN_NAMES_MAX 8
 #define DAMAGED_FILES_MAX 64 /* set aside for a human; more of them are removed */
 
 _Static_assert(LIMIT_AGENT_SPOOL_AGE_S + 3600 < LIMIT_BATCH_ID_AGE_S, "a service remembers ids for longer than a spool");
@@ -33,7 +32,7 @@ const char *batch_id_hex(const struct hash128 *id, char ret[static BATCH_ID_HEX]
 
 /* ---- the list ---- */
 
-static void append(struct outbox *o, struct batch *b)
+void outbox_append(struct outbox *o, struct batch *b)
 {
         if (o->last)
                 o->last->next = b;
@@ -115,7 +114,7 @@ static void make_room_in_memory(struct outbox *o, size_t n)
                 outbox_drop(o, b, DROP_MEMORY_FULL);
 }
 
-static bool make_room_in_spool(struct outbox *o, uint64_t disk_bytes)
+bool outbox_make_room(struct outbox *o, uint64_t disk_bytes)
 {
         struct batch *b;
 
@@ -136,7 +135,7 @@ static bool write_to_spool(struct outbox *o, struct batch *b)
         uint64_t disk_bytes = spool_disk_bytes(b->payload_size);
         struct error err;
 
-        if (!make_room_in_spool(o, disk_bytes))
+        if (!outbox_make_room(o, disk_bytes))
                 return false;
         if (spool_write(o->spool, &file, &err)) {
                 if (err.os_errno == ENOSPC || err.os_errno == EDQUOT)
@@ -196,7 +195,7 @@ enum status outbox_put(struct outbox *o, const struct hash128 *id, struct buf *p
         b->payload_size = b->bytes.size;
         make_room_in_memory(o, b->payload_size);
         o->stats.queued_bytes += b->payload_size;
-        append(o, b);
+        outbox_append(o, b);
         if (o->spool)
                 write_all_to_spool(o);
         return ST_OK;
@@ -286,68 +285,6 @@ void outbox_mark_synced(struct outbox *o, const uint64_t *numbers, size_t count)
                 if (i < count && numbers[i] == b->number)
                         b->synced = true;
         }
-}
-
-/* ---- start and end ---- */
-
-struct foreign_files {
-        const char *dir;
-        size_t count;
-};
-
-static void on_foreign(void *context, const char *name)
-{
-        struct foreign_files *f = context;
-
-        if (f->count++ < FOREIGN_NAMES_MAX)
-                log_warn("agent", "the spool '%s' holds '%.64s', which is no batch of the agent's; leaving it alone", f->dir,
-                         name);
-}
-
-static enum status take_found(struct outbox *o, const struct spool_found *found, struct error *err)
-{
-        for (size_t i = 0; i < found->count; i++) {
-                struct batch *b = calloc(1, sizeof *b);
-
-                if (!b)
-                        return error_no_memory(err);
-                b->number = found->entries[i].number;
-                b->disk_bytes = found->entries[i].disk_bytes ? found->entries[i].disk_bytes : spool_disk_bytes(0);
-                o->next_number = b->number + 1;
-                o->stats.spooled++;
-                o->stats.spool_bytes += b->disk_bytes;
-                append(o, b);
-        }
-        (void)make_room_in_spool(o, 0);
-        if (o->stats.spooled)
-                log_info("agent", "%" PRIu64 " batches of an earlier run wait in the spool '%s'", o->stats.spooled,
-                         spool_dir(o->spool));
-        if (found->damaged)
-                log_warn("agent", "the spool '%s' holds %zu damaged files (*.damaged); remove them once nobody wants them",
-                         spool_dir(o->spool), found->damaged);
-        return ST_OK;
-}
-
-enum status outbox_init(struct outbox *o, const char *dir, uint64_t spool_max, struct error *err)
-{
-        struct foreign_files foreign = { .dir = dir };
-        struct spool_found found;
-        enum status st;
-
-        *o = (struct outbox){ .spool_max = spool_max, .next_number = 1 };
-        if (!dir)
-                return ST_OK;
-        st = spool_open(dir, on_foreign, &foreign, &o->spool, &found, err);
-        if (st)
-                return st;
-        if (foreign.count > FOREIGN_NAMES_MAX)
-                log_warn("agent", "the spool '%s' holds %zu files that are not the agent's", dir, foreign.count);
-        o->damaged_files = found.damaged;
-        st = take_found(o, &found, err);
-        spool_found_deinit(&found);
-        if (st)
-                outbox_deinit(o);
-        return st;
 }
 
 void outbox_deinit(struct outbox *o)

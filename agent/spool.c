@@ -156,7 +156,10 @@ static enum status take_file(struct spool *s, const char *name, size_t *capacity
                 f->entries = grown;
                 *capacity = wanted;
         }
-        f->entries[f->count++] = (struct spool_entry){ number, (uint64_t)(st.st_size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES };
+        f->entries[f->count++] = (struct spool_entry){
+                .number = number,
+                .disk_bytes = (uint64_t)(st.st_size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES,
+        };
         return ST_OK;
 }
 

@@ -113,7 +113,8 @@ static bool bring(struct uploads *u, struct upload_item *item, int fd)
                 if (item->state == UPLOAD_SENT)
                         log_info("agent", "uploaded the symbols of '%s' (%s): %" PRIu64 " bytes", item->path,
                                  build_id_hex(&item->build_id, hex), item->sent_bytes);
-                uploads_end(u, &item->build_id, UPLOAD_END_SETTLED, item->state == UPLOAD_SENT ? &u->stats.sent : &u->stats.there);
+                uploads_end(u, &item->build_id, UPLOAD_END_SETTLED,
+                            item->state == UPLOAD_SENT ? &u->stats.sent : &u->stats.there);
                 return true;
         }
         log_warn("agent", "cannot upload the symbols of '%s': %s, ignoring", item->path, err.text);

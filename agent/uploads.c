@@ -57,7 +57,8 @@ static void add_file(struct uploads *u, struct upload_round *r, const struct upl
                 return;
         }
         if (f->sent_bytes > u->options.max_bytes) {
-                log_info("agent", "the symbols of '%s' are %" PRIu64 " bytes, more than --upload-max-size", f->path, f->sent_bytes);
+                log_info("agent", "the symbols of '%s' are %" PRIu64 " bytes, more than --upload-max-size", f->path,
+                         f->sent_bytes);
                 uploads_end(u, &f->id, UPLOAD_END_SETTLED, &u->stats.too_big);
                 upload_file_deinit(f);
                 return;
