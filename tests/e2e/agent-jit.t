@@ -82,7 +82,7 @@ run() {
         pid=$!
         background_pids="${background_pids:-} $pid"
         wait_for "$name" test -e "$tmp/$name.ready"
-        "$agent" --sampler bpf --server "$url" --frequency 199 --duration 2 --interval 1 --only-process "$name" --log-level error ||
+        "$agent" --sampler bpf --server "$url" --frequency 499 --duration 2 --interval 1 --only-process "$name" --log-level error ||
                 fail "$name: the agent ends well"
         kill -9 $pid
         wait $pid 2>/dev/null
@@ -118,7 +118,7 @@ EOC
 cc -O1 -o "$tmp/clock" "$tmp/clock.c"
 "$tmp/clock" & pid=$!
 background_pids="$background_pids $pid"
-"$agent" --sampler bpf --server "$url" --frequency 199 --duration 2 --interval 1 --pid $pid --log-level error
+"$agent" --sampler bpf --server "$url" --frequency 499 --duration 2 --interval 1 --pid $pid --log-level error
 kill -9 $pid
 clock_in_vdso=$(functions clock)
 case $clock_in_vdso in
@@ -139,7 +139,7 @@ EOC
         (cd "$tmp" && exec node --perf-basic-prof hot.js) & node=$!
         background_pids="${background_pids:-} $node"
         wait_for "node's perf map" grep -qs 'hot\.js' "/tmp/perf-$node.map"
-        "$agent" --sampler bpf --server "$url" --frequency 199 --duration 2 --interval 1 --pid $node --log-level error
+        "$agent" --sampler bpf --server "$url" --frequency 499 --duration 2 --interval 1 --pid $node --log-level error
         kill -9 $node
         rm -f "/tmp/perf-$node.map"
         like "$(functions node)" 'hot\.js:' "node --perf-basic-prof: a hot function has its name"

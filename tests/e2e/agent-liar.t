@@ -30,29 +30,38 @@ is "$(nm "$tmp/liar" | grep ' down$')" "$(nm "$tmp/honest" | grep ' down$')" "an
 start() { "$tmp/$1" & pid=$!; background_pids="${background_pids:-} $pid"; }
 ticks() { awk '{ print $14 }' "/proc/$pid/stat"; } # of CPU time
 ran_until() { [ "$(ticks)" -ge "$1" ]; }
-profile() { # SECONDS
-        "$agent" --sampler bpf --frequency 199 --duration "$1" --only-process liar --only-process honest --only-process copy \
-                --log-level error --output "$tmp/otlp" --metrics-file "$tmp/metrics" || fail "the agent ends well"
+# The agent runs until the program that was started last has had a second of CPU time, however busy the host is.
+agent_start() {
+        : >"$tmp/log"
+        "$agent" --sampler bpf --frequency 499 --duration 120 --only-process liar --only-process honest --only-process copy \
+                --output "$tmp/otlp" --metrics-file "$tmp/metrics" 2>"$tmp/log" & agent_pid=$!
+        background_pids="$background_pids $agent_pid"
+        wait_for "the agent" grep -q sampling "$tmp/log"
+}
+agent_stop() {
+        wait_for "samples" ran_until $(($(ticks) + 100))
+        kill -TERM $agent_pid
+        wait $agent_pid || fail "the agent ends well"
         python3 tests/support/otlp_dump.py "$tmp/otlp" >"$tmp/dump"
 }
+# A spoiled table leaves none whole; the dynamic linker's part of a short run is not in the pattern.
 whole() { python3 tests/known/judge.py "$tmp/dump" "$1" '(burn;)?(down;){1,21}main;~;~;_start;' "$tmp/$1" 2>/dev/null | cut -d. -f1; }
 tables() { awk '$1 == "cairn_agent_unwind_tables" { print $2 }' "$tmp/metrics"; }
 
 start liar
-"$agent" --sampler bpf --frequency 199 --duration 4 --only-process liar --only-process honest --only-process copy \
-        --output "$tmp/otlp" 2>"$tmp/log" & agent_pid=$!
-wait_for "the agent" grep -q sampling "$tmp/log"
+agent_start
 wait_for "the liar to be met first" ran_until $(($(ticks) + 30))
 start honest
-wait $agent_pid
-python3 tests/support/otlp_dump.py "$tmp/otlp" >"$tmp/dump"
+agent_stop
 got=$(whole honest)
-ok "the honest program's stacks are whole ($got%)" test "${got:-0}" -ge 98
-profile 2
+ok "the honest program's stacks are whole ($got%)" test "${got:-0}" -ge 80
+agent_start
+agent_stop
 before=$(tables)
 start copy
-profile 2
+agent_start
+agent_stop
 got=$(whole copy)
-ok "so are those of its copy ($got%)" test "${got:-0}" -ge 98
+ok "so are those of its copy ($got%)" test "${got:-0}" -ge 80
 is "$(tables)" "$before" "which needs no table of its own"
 done_testing
