@@ -201,7 +201,7 @@ hot=$pid
 agent_pid=$!
 jobs="$jobs $agent_pid"
 tries=0
-until [ "$(grep -c '^200' posts 2> /dev/null)" -ge 2 ] || [ $tries -ge 200 ]; do tries=$((tries + 1)); python3 -c 'import select; select.select([], [], [], 0.1)'; done
+until grep -cs '^200' posts | grep -qv '^[01]$' || [ $tries -ge 200 ]; do tries=$((tries + 1)); python3 -c 'import select; select.select([], [], [], 0.1)'; done
 kill -TERM $agent_pid
 status=0
 wait $agent_pid || status=$?
