@@ -28,11 +28,20 @@ check-oracle: ## compare our answers with the peers' and class the differences (
 	$(Q)CAIRN_BUILD=$(abspath $(O)) INPUT='$(INPUT)' FAST='$(FAST)' DOC='$(DOC)' tests/oracle/run $(FILES)
 	$(Q)[ -n '$(INPUT)' ] || CAIRN_BUILD=$(abspath $(O)) tests/oracle/against-libdw $(FILES)
 
+REAL ?=
 KERNELS ?=
 KVM ?=
 check-kernels: ## boot Debian's kernels in qemu, load the BPF program and profile there (KERNELS="a package", FILES="a vmlinuz", KVM=1)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/kernels/bpf_facts
 	$(Q)CAIRN_BUILD=$(abspath $(O)) KERNELS='$(KERNELS)' KVM='$(KVM)' tests/kernels/run $(FILES)
+
+check-unwind: ## compare the unwind tables of every program and library here with libdw's CFI, row by row
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/unit/test_unwind_libdw
+	$(Q)CAIRN_BUILD=$(abspath $(O)) CAIRN_SAN=$(abspath $(O)) CAIRN_UNWIND_ALL=1 sh tests/e2e/unwind-tables.t
+
+check-real: ## profile Debian's programs while they work: complete stacks, and perf's hot functions beside (REAL="redis git", SAMPLES=10000)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/real/run $(REAL)
 
 FUZZ_SECONDS ?= 60
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60) under libFuzzer (FUZZ=name for one)
@@ -68,4 +77,4 @@ clean: ## remove build/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: run deps bench bench-built check-oracle check-kernels fuzz format lint install uninstall clean help
+.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-real fuzz format lint install uninstall clean help

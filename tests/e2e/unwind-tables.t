@@ -30,6 +30,7 @@ if [ -n "${CAIRN_UNWIND_FILES:-}" ]; then
         cp "$CAIRN_UNWIND_FILES" "$dir/list"
 elif [ -n "${CAIRN_UNWIND_ALL:-}" ]; then
         elf_files /usr/bin/* /usr/sbin/* /usr/lib/*-linux-gnu/*.so* /usr/lib/*-linux-gnu/*/*.so* /usr/*-linux-gnu/lib/*.so* \
+                "$(readlink -f "$(command -v node)")" \
                 > "$dir/list"
 else
         elf_files /usr/bin/[a-f]* /usr/bin/python3* /usr/lib/*-linux-gnu/libc.so.6 /usr/lib/*-linux-gnu/ld-linux*.so.* \
