@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent costs while 500 processes keep all CPUs busy, at 19 and at 99 Hz, and how soon a big new program's
+stacks are whole. As root; other load on the machine is sampled too.
+
+    agent.py [SECONDS]      of each measurement, default 30
+
+BPF time is what the kernel counts (kernel.bpf_stats_enabled), the agent's own that of all its threads and workers. Half
+of SECONDS pass before the steady state is measured.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("CAIRN_BUILD", os.path.join(HERE, "../../build"))
+AGENT = os.path.join(BUILD, "cairn-agent")
+PROCESSES = 500
+HZ = os.sysconf("SC_CLK_TCK")
+STATS = "/proc/sys/kernel/bpf_stats_enabled"
+
+
+def bpftool(*args):
+    tool = shutil.which("bpftool") or "/usr/sbin/bpftool"
+    return json.loads(subprocess.run([tool, "-j", *args], capture_output=True, text=True, check=True).stdout)
+
+
+def held_by(kind, pid):
+    """The BPF objects that a process has open, by its descriptors."""
+    ids = set()
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            with open(f"/proc/{pid}/fdinfo/{fd}") as f:
+                ids |= {int(line.split()[1]) for line in f if line.startswith(f"{kind}_id:")}
+        except FileNotFoundError:
+            pass
+    return [x for x in bpftool(kind, "show") if x["id"] in ids]
+
+
+def run_time(number):
+    program = bpftool("prog", "show", "id", str(number))
+    return program["run_time_ns"], program["run_cnt"]
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        field = f.read().rpartition(")")[2].split()
+    return sum(map(int, field[11:15])) / HZ  # its own, and that of workers that ended
+
+
+def status(pid, key):
+    with open(f"/proc/{pid}/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith(key + ":"))
+
+
+class Sink(BaseHTTPRequestHandler):
+    """Takes profiles, knows nothing else."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200 if "profiles" in self.path else 404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_POST
+
+    def log_message(self, *_):
+        pass
+
+
+def measure(frequency, seconds, server):
+    agent = subprocess.Popen([AGENT, "--sampler", "bpf", "--log-level", "error", "--frequency", str(frequency), "--server",
+                              f"http://127.0.0.1:{server.server_port}"], stdin=subprocess.DEVNULL)
+    time.sleep(seconds / 2)
+    number = next(p["id"] for p in held_by("prog", agent.pid) if p["name"] == "sample_cpu")
+    cpu, began, windows = cpu_seconds(agent.pid), time.monotonic(), [run_time(number)]
+    first = cpu
+    while time.monotonic() - began < seconds:
+        time.sleep(2)
+        windows.append(run_time(number))
+    wall = time.monotonic() - began
+    cpu = cpu_seconds(agent.pid) - cpu
+    maps = sum(m.get("bytes_memlock", 0) for m in held_by("map", agent.pid))
+    rss, shared = status(agent.pid, "VmRSS"), status(agent.pid, "RssShmem") + status(agent.pid, "RssFile")
+    agent.send_signal(signal.SIGTERM)
+    agent.wait()
+    spent, ticks = (windows[-1][i] - windows[0][i] for i in (0, 1))
+    quiet = sorted((b[0] - a[0]) / (b[1] - a[1]) for a, b in zip(windows, windows[1:]) if b[1] > a[1])
+    print(f"{frequency} Hz: BPF {100 * spent / 1e9 / wall / os.cpu_count():.4f}% of each CPU, {spent / 1000 / max(ticks, 1):.1f} us "
+          f"a tick ({quiet[0] / 1000:.1f} us in the quietest two seconds); agent {100 * cpu / wall:.2f}% of a core, after "
+          f"{first:.2f} s in its first {seconds / 2:.0f} s; {rss / 1024:.0f} MB resident ({shared / 1024:.0f} MB of files and "
+          f"shared maps), maps {maps / 1e6:.0f} MB")
+
+
+def start_processes(work):
+    subprocess.run([os.path.join(HERE, "../known/build"), work], check=True, stdout=subprocess.DEVNULL)
+    with open(f"{work}/list") as f:
+        names = [line.split("\t")[0] for line in f]
+    commands = [[f"./{name}"] for name in names]
+    commands += [["python3", os.path.join(HERE, "../tools/busy.py"), "100000"], ["perl", "-e", "sub f { $_[0] < 2 ? 1 : "
+                 "f($_[0] - 1) + f($_[0] - 2) } f(20) while 1"]]
+    return [subprocess.Popen(["nice", "-n", "19", *commands[i % len(commands)]], cwd=work, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for i in range(PROCESSES)]
+
+
+def new_program(work):
+    """A copy of a big program under a build-id that nobody has seen."""
+    node = shutil.which("node")
+    if not node or os.path.getsize(os.path.realpath(node)) < 50e6:
+        print("# no big program: nodejs with node in one file is not installed")
+        return
+    notes = subprocess.run(["readelf", "-n", node], capture_output=True, text=True).stdout
+    id_text = notes.split("Build ID:")[1].split()[0] if "Build ID:" in notes else ""
+    with open(os.path.realpath(node), "rb") as f:
+        data = f.read()
+    if id_text:
+        data = data.replace(bytes.fromhex(id_text), os.urandom(len(id_text) // 2))
+    with open(f"{work}/newprogram", "wb") as f:
+        f.write(data)
+    os.chmod(f"{work}/newprogram", 0o755)
+    agent = subprocess.Popen([AGENT, "--sampler", "bpf", "--log-level", "error", "--frequency", "997", "--output",
+                              f"{work}/otlp", "--duration", "8", "--only-process", "newprogram", "--stack-end-label",
+                              "--metrics-file", f"{work}/metrics"])
+    time.sleep(2)
+    program = subprocess.Popen([f"{work}/newprogram", "-e", "const f = n => n < 2 ? n : f(n - 1) + f(n - 2); for (;;) f(20)"])
+    agent.wait()
+    program.kill()
+    program.wait()
+    with open(f"{work}/metrics") as f:
+        metrics = dict(line.rsplit(" ", 1) for line in f if line[0] != "#")
+    late = int(metrics["cairn_agent_samples_late_total"])
+    dump = subprocess.run(["python3", os.path.join(HERE, "../support/otlp_dump.py"), f"{work}/otlp"], capture_output=True,
+                          text=True, check=True).stdout
+    values = [(int(line.split("\t")[0]), "cairn.stack.end=complete" in line) for line in dump.splitlines()
+              if "cairn.stack.end=" in line]
+    total, complete = (sum(v for v, good in values if good or not wanted) for wanted in (False, True))
+    print(f"new program of {len(data) / 1e6:.0f} MB: {100 * complete / max(total, 1):.2f}% of its stacks from the exec on "
+          f"are complete; the kernel walks them after {late} ticks at 997 Hz ({late / 0.997:.0f} ms of its CPU time), "
+          "the agent those before")
+
+
+def main(seconds):
+    if os.geteuid() != 0:
+        sys.exit("bench agent: it takes root")
+    with open(STATS) as f:
+        before = f.read()
+    work = tempfile.mkdtemp()
+    processes = []
+    try:
+        with open(STATS, "w") as f:
+            f.write("1")
+        new_program(work)
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Sink)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        processes = start_processes(work)
+        time.sleep(3)
+        print(f"# {PROCESSES} processes, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.0f}")
+        for frequency in (19, 99):
+            measure(frequency, seconds, server)
+    finally:
+        for p in processes:
+            p.kill()
+        for p in processes:
+            p.wait()
+        with open(STATS, "w") as f:
+            f.write(before)
+        shutil.rmtree(work)
+
+
+main(float(sys.argv[1]) if len(sys.argv) > 1 else 30)
