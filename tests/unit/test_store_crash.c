@@ -138,13 +138,13 @@ START_TEST(every_acknowledged_batch_is_there_once_after_kills_at_random_moments)
 
         ck_assert_ptr_nonnull(mkdtemp(dir));
         srandom((unsigned)end);
-        for (int round = 0; round < ROUNDS && monotonic_ns() < end; round++) {
+        /* On a slow machine it takes more rounds until there is something to lose. */
+        for (int round = 0; next <= 100 || (round < ROUNDS && monotonic_ns() < end); round++) {
                 next = run_and_kill(dir, next, 5000000 + random() % 120000000);
                 store = open_store(dir, UINT64_MAX);
                 check(store, next);
                 profile_store_close(store);
         }
-        ck_assert_uint_gt(next, 100);
         store = open_store(dir, UINT64_MAX);
         ck_assert_msg(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
         check(store, next);
