@@ -51,7 +51,7 @@ enum unwind_cfa {
 #define UNWIND_BASE_SP 0
 #define UNWIND_BASE_FP 1
 #define UNWIND_BASE_LR 2
-#define UNWIND_BASE_SCRATCH 16 /* + DWARF number, below UNWIND_SCRATCH_MAX; known in interrupted frames only */
+#define UNWIND_BASE_SCRATCH 16 /* + DWARF number, below UNWIND_SCRATCH_MAX; see unwind_step.h for where they are known */
 #define UNWIND_SCRATCH_MAX 16
 
 enum unwind_where {

@@ -12,8 +12,10 @@
  * past the end of its function when the call does not return.
  *
  * Only sp, fp, pc and the link register are followed from frame to frame. Other
- * registers are known in the first frame only; a rule that needs one of them
- * further up is UNWIND_NO_REGISTER.
+ * registers are known in an interrupted frame, and taken for known in its caller
+ * while the interrupted function has pushed nothing: whose CFA hangs on such a
+ * register has helpers that leave it alone (OpenSSL's). A rule that needs one of
+ * them further up is UNWIND_NO_REGISTER.
  */
 #include "unwind-tables/row.h"
 
@@ -177,6 +179,7 @@ UNWIND_INLINE enum unwind_status unwind_apply(struct unwind_regs *regs, const st
 {
         __u64 cfa = 0, fp = 0, ra = 0, lr;
         enum unwind_status st = unwind_cfa_value(regs, rule, read, ctx, &cfa);
+        __u8 pushed_nothing = !regs->pc_is_return && cfa - regs->sp <= 8 && !(rule->flags & UNWIND_FLAG_SIGNAL);
 
         if (st != UNWIND_STEPPED)
                 return st;
@@ -195,7 +198,7 @@ UNWIND_INLINE enum unwind_status unwind_apply(struct unwind_regs *regs, const st
         regs->sp = cfa;
         regs->fp = fp;
         regs->lr = lr;
-        regs->scratch_known = 0;
+        regs->scratch_known = pushed_nothing;
         regs->pc_is_return = !(rule->flags & UNWIND_FLAG_SIGNAL);
         return UNWIND_STEPPED;
 }

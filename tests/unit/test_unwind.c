@@ -392,7 +392,7 @@ START_TEST(step_needs_progress)
 }
 END_TEST
 
-START_TEST(scratch_registers_are_known_in_interrupted_frames_only)
+START_TEST(scratch_registers_are_not_known_above_frames_that_pushed)
 {
         const struct unwind_rule r = { .cfa = UNWIND_CFA_REGISTER, .base = UNWIND_BASE_SCRATCH + 10, .cfa_offset = 8,
                                        .ra = UNWIND_AT_CFA, .ra_offset = -8 };
@@ -402,6 +402,27 @@ START_TEST(scratch_registers_are_known_in_interrupted_frames_only)
         ck_assert_int_eq(unwind_step(&regs, &r, read_word, NULL), UNWIND_STEPPED);
         ck_assert_uint_eq(regs.sp, 0x9008);
         ck_assert_int_eq(unwind_step(&regs, &r, read_word, NULL), UNWIND_NO_REGISTER);
+}
+END_TEST
+
+START_TEST(scratch_registers_are_known_above_a_leaf_that_pushed_nothing)
+{
+        const struct unwind_rule helper = { .cfa = UNWIND_CFA_REGISTER, .base = UNWIND_BASE_SP, .cfa_offset = 8,
+                                            .ra = UNWIND_AT_CFA, .ra_offset = -8 };
+        const struct unwind_rule caller = { .cfa = UNWIND_CFA_REGISTER, .base = UNWIND_BASE_SCRATCH, .cfa_offset = 8,
+                                            .ra = UNWIND_AT_CFA, .ra_offset = -8 };
+        struct unwind_rule pushed = helper;
+        struct unwind_regs regs = { .pc = CODE, .sp = 0x8000, .code_mask = UINT64_MAX, .scratch_known = 1 }, start;
+
+        regs.scratch[0] = 0x9000;
+        start = regs;
+        ck_assert_int_eq(unwind_step(&regs, &helper, read_word, NULL), UNWIND_STEPPED);
+        ck_assert_int_eq(unwind_step(&regs, &caller, read_word, NULL), UNWIND_STEPPED);
+        ck_assert_uint_eq(regs.sp, 0x9008);
+        ck_assert_int_eq(unwind_step(&regs, &caller, read_word, NULL), UNWIND_NO_REGISTER);
+        pushed.cfa_offset = 16;
+        ck_assert_int_eq(unwind_step(&start, &pushed, read_word, NULL), UNWIND_STEPPED);
+        ck_assert_int_eq(unwind_step(&start, &caller, read_word, NULL), UNWIND_NO_REGISTER);
 }
 END_TEST
 
@@ -444,7 +465,8 @@ int main(void)
                 rules_are_shared_by_tables,
                 full_rules_are_said_so,
                 step_needs_progress,
-                scratch_registers_are_known_in_interrupted_frames_only,
+                scratch_registers_are_not_known_above_frames_that_pushed,
+                scratch_registers_are_known_above_a_leaf_that_pushed_nothing,
                 aarch64_leaf_returns_through_its_link_register,
         };
 
