@@ -22,6 +22,7 @@
 #define FRAMES_MAX (SYMBOL_BOOK_TOGETHER * (LIMIT_INLINE_DEPTH + 1ul))
 
 struct file_source {
+        char *path; /* owned; the inputs borrow it as their name */
         struct extract_inputs inputs;
         struct symbol_cache cache;
         struct symbol_book book;
@@ -46,6 +47,7 @@ static void file_source_close(void *context)
         symbol_cache_close(&s->cache);
         extract_inputs_close(&s->inputs);
         free(s->frames);
+        free(s->path);
         free(s);
 }
 
@@ -218,7 +220,8 @@ enum status answer_source_file(const char *path, const char *debug_directory, bo
         s->inputs = (struct extract_inputs){ .debuginfo_fd = -1, .executable_fd = -1, .altlink_fd = -1 };
         s->cache.directory_fd = -1;
         s->frames = calloc(FRAMES_MAX, sizeof *s->frames);
-        st = s->frames ? extract_inputs_find(path, debug_directory, &s->inputs, err) : error_no_memory(err);
+        s->path = strdup(path);
+        st = s->frames && s->path ? extract_inputs_find(s->path, debug_directory, &s->inputs, err) : error_no_memory(err);
         if (st) {
                 file_source_close(s);
                 return st;

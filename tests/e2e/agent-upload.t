@@ -19,7 +19,14 @@ int main(void) { for (;;) hot_$1(); }
 END
         cc -g -O1 -static -Wl,--build-id -o "$1" "$1.c"
 }
-run() { "$@" & pid=$!; background_pids="${background_pids:-} $pid"; }
+# run COMMAND...: until its last word is what runs, and neither a shell nor chroot
+run() {
+        "$@" & pid=$!
+        background_pids="${background_pids:-} $pid"
+        while [ $# -gt 1 ]; do shift; done
+        wait_for "$1 to run" is_running "$(basename "$1")"
+}
+is_running() { [ "$(basename "$(readlink "/proc/$pid/exe")")" = "$1" ]; }
 # profile OPTION...: the agent until it has nothing to upload any more; its metrics in ./metrics, its log in ./log
 profile() {
         rm -f metrics

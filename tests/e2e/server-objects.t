@@ -58,7 +58,7 @@ gcc -nostdlib -static -Wl,--build-id=sha1 -o "$tmp/bare" "$tmp/bare.c"
 strip "$tmp/bare"
 send "$tmp/bare" "$(build_id_of "$tmp/bare")" debuginfo
 refused 400 no_symbols "debuginfo without a symbol"
-send "$tmp/program.debug" "$id" source
+send "$tmp/program.debug" "$id" sources
 refused 400 unsupported_kind "an unknown kind"
 send "$tmp/program.debug" xyz debuginfo
 refused 400 build_id "a path that is no build-id"
@@ -110,7 +110,7 @@ ok "the service is healthy" healthy
 
 want() { request -H 'Content-Type: application/json' -d "$1" "$url/api/v1/debuginfo/want"; }
 want "{\"files\":[{\"build_id\":\"$id\",\"kind\":\"debuginfo\",\"quality\":\"dwarf\",\"size\":0,\"name\":\"x\"},
-       {\"build_id\":\"$id\",\"kind\":\"source\",\"quality\":\"none\"}]}"
+       {\"build_id\":\"$id\",\"kind\":\"sources\",\"quality\":\"none\"}]}"
 is "$(printf '%s' "$body" | jq -c '[.files[] | [.want, .reason]]')" '[[true,"unknown"],[false,"unsupported_kind"]]' "an unknown object is wanted"
 want '{"files":[{"build_id":"zz","kind":"debuginfo","quality":"dwarf"}]}'
 is "$code" 400 "a build-id that is none is refused"
