@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "agent/sender.h"
 #include "agent/uploads.h"
 #include "common/clock.h"
+#include "common/end_signals.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -35,21 +35,6 @@ struct run {
         struct metrics_server *metrics;
         int signals, output;
 };
-
-static enum status open_signals(struct run *r, struct error *err)
-{
-        sigset_t set;
-
-        signal(SIGPIPE, SIG_IGN);
-        sigemptyset(&set);
-        sigaddset(&set, SIGINT);
-        sigaddset(&set, SIGTERM);
-        sigaddset(&set, SIGHUP);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-                return error_os(err, errno, "cannot block signals");
-        r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-        return r->signals < 0 ? error_os(err, errno, "cannot wait for signals") : ST_OK;
-}
 
 static enum status open_target(struct run *r, struct error *err)
 {
@@ -96,7 +81,7 @@ static enum status set_up(struct run *r, struct error *err)
                 .selection = r->o->selection,
         };
         char kept[256];
-        enum status st = open_signals(r, err);
+        enum status st = end_signals_open(&r->signals, err);
 
         if (!st)
                 st = recorder_start(&r->recorder, &o, err);

@@ -13,7 +13,7 @@
 static enum status in_directory(const struct debuginfo_options *o, struct buf *ret, struct error *err)
 {
         struct retention_rule rules[RETENTION_RULES_MAX];
-        struct gc_options options = { .rules = rules, .rule_count = o->retain.count, .dry_run = o->dry_run,
+        struct gc_options options = { .rules = rules, .rule_count = o->retain.count, .dry_run = o->dry_run, .sweep = true,
                                       .now_unix_s = wall_clock_ns() / 1000000000, .needed = index_needs };
         struct debuginfo_dir dir;
         struct gc_result r;

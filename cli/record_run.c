@@ -12,6 +12,7 @@
 #include "agent/process_read.h"
 #include "agent/recorder.h"
 #include "common/clock.h"
+#include "common/end_signals.h"
 #include "common/limits.h"
 #include "profile-formats/profile_sum.h"
 
@@ -32,21 +33,6 @@ struct recording {
 };
 
 enum { FD_SIGNALS, FD_RECORDER, FD_PROCESSES = FD_RECORDER + RECORDER_FDS };
-
-static enum status open_signals(struct recording *r, struct error *err)
-{
-        sigset_t set;
-
-        signal(SIGPIPE, SIG_IGN);
-        sigemptyset(&set);
-        sigaddset(&set, SIGINT);
-        sigaddset(&set, SIGTERM);
-        sigaddset(&set, SIGHUP);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-                return error_os(err, errno, "cannot block signals");
-        r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-        return r->signals < 0 ? error_os(err, errno, "cannot wait for signals") : ST_OK;
-}
 
 /* A process that ends ends the recording when it was the last one. */
 static enum status watch_processes(struct recording *r, struct error *err)
@@ -92,7 +78,7 @@ static enum status start(struct recording *r, struct error *err)
         r->interval_ns = (int64_t)o.interval_s * SECOND_NS;
         st = watch_processes(r, err);
         if (!st)
-                st = open_signals(r, err);
+                st = end_signals_open(&r->signals, err);
         if (!st)
                 st = profile_sum_init(&r->sum, LIMIT_RECORD_PROFILE_BYTES, err);
         return st ? st : recorder_start(&r->recorder, &o, err);

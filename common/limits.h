@@ -34,7 +34,7 @@
 #define LIMIT_PARTIAL_BYTES GiB(16)            /* of uploads that are not complete, all together */
 #define LIMIT_PARTIAL_S 86400                  /* for which one is kept while nobody adds to it */
 #define LIMIT_UNPACKED_BYTES GiB(256)          /* ELF files out of archives, in one run of the uploader */
-#define LIMIT_SOURCE_TABLE_BYTES MiB(64)       /* paths and places of a source bundle */
+#define LIMIT_SOURCE_TABLE_BYTES MiB(16)       /* paths and places of a source bundle */
 #define LIMIT_SOURCE_FILE_BYTES MiB(64)        /* one source file in it */
 #define LIMIT_WANT_FILES 10000                 /* files in one "do you want these" */
 #define LIMIT_PATH_BYTES 4096

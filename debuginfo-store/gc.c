@@ -50,16 +50,16 @@ static enum status drop(struct collection *c, const struct stored_object *o, enu
 {
         enum status st = ST_OK;
 
-        if (c->options->removing)
-                c->options->removing(c->options->context, o, why);
         if (!c->options->dry_run)
                 st = debuginfo_store_remove_exactly(c->store, o, c->err);
-        if (st && st != ST_NOT_FOUND) /* replaced or pinned meanwhile */
+        if (st == ST_NOT_FOUND) /* replaced, pinned or used meanwhile */
+                return ST_OK;
+        if (st)
                 return st;
-        if (!st) {
-                c->result->removed[why]++;
-                c->result->removed_bytes += o->stored_bytes;
-        }
+        c->result->removed[why]++;
+        c->result->removed_bytes += o->stored_bytes;
+        if (c->options->removed)
+                c->options->removed(c->options->context, o, why);
         return ST_OK;
 }
 
@@ -162,5 +162,5 @@ enum status debuginfo_store_gc(struct debuginfo_store *store, const struct gc_op
         free(c.candidates);
         if (!options->dry_run)
                 partial_expire(store, options->now_unix_s);
-        return st ? st : strays_sweep(store, options->dry_run, &ret->strays, &ret->stray_bytes, err);
+        return st || !options->sweep ? st : strays_sweep(store, options->dry_run, &ret->strays, &ret->stray_bytes, err);
 }

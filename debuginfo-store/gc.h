@@ -31,8 +31,9 @@ struct gc_options {
         bool dry_run;                       /* tell, remove nothing */
         /* Whether the object has still to be read for its symbols. NULL: none has. */
         bool (*needed)(void *context, const struct stored_object *object);
-        /* Told of each object before it goes. May be NULL. */
-        void (*removing)(void *context, const struct stored_object *object, enum gc_reason why);
+        bool sweep;                         /* look for files that no record names too: that walks all folders */
+        /* Told of each object that went, or would go in a dry run. May be NULL. */
+        void (*removed)(void *context, const struct stored_object *object, enum gc_reason why);
         void *context;
 };
 

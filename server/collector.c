@@ -47,6 +47,7 @@ struct gc_options collector_gc_options(struct collector *c, const struct retenti
 {
         return (struct gc_options){ .rules = rules ? rules : c->options.rules,
                                     .rule_count = rules ? rule_count : c->options.rule_count,
+                                    .sweep = true,
                                     .now_unix_s = wall_clock_ns() / 1000000000,
                                     .needed = is_needed,
                                     .context = c };
@@ -62,13 +63,14 @@ void collector_count(const struct gc_result *r)
 }
 
 /* Whether it left something that has to be indexed first. */
-static bool collect(struct collector *c)
+static bool collect(struct collector *c, bool sweep)
 {
         struct gc_options o = collector_gc_options(c, NULL, 0);
         struct gc_result r;
         struct error err;
         uint64_t count = 0;
 
+        o.sweep = sweep;
         if (debuginfo_store_gc(c->options.objects, &o, &r, &err)) {
                 metric_add(&failures, 1);
                 log_error("debuginfo", "cannot collect what is past its retention: %s; trying again within the hour", err.text);
@@ -84,33 +86,35 @@ static bool collect(struct collector *c)
         return r.needed;
 }
 
-/* Called with the lock held. False when the service stops. */
-static bool wait_until(struct collector *c, unsigned seconds, bool for_work)
+/* Called with the lock held. False when the service stops. @param idle_ret whether the time ran out. */
+static bool wait_until(struct collector *c, unsigned seconds, bool for_work, bool *idle_ret)
 {
         struct timespec until;
+        int rc = 0;
 
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += seconds;
         while (!c->stop && !(for_work && (c->arrived_bytes >= c->enough_bytes || (c->waits_for_index && c->was_indexed))) &&
-               pthread_cond_timedwait(&c->wake, &c->lock, &until) == 0)
+               (rc = pthread_cond_timedwait(&c->wake, &c->lock, &until)) == 0)
                 ;
+        *idle_ret = rc != 0;
         return !c->stop;
 }
 
 static void *run(void *arg)
 {
         struct collector *c = arg;
-        bool waits;
+        bool waits, sweep = true;
 
         pthread_mutex_lock(&c->lock);
         do {
                 c->arrived_bytes = 0;
                 c->was_indexed = false;
                 pthread_mutex_unlock(&c->lock);
-                waits = collect(c);
+                waits = collect(c, sweep);
                 pthread_mutex_lock(&c->lock);
                 c->waits_for_index = waits;
-        } while (wait_until(c, PAUSE_S, false) && wait_until(c, INTERVAL_S, true));
+        } while (wait_until(c, PAUSE_S, false, &sweep) && wait_until(c, INTERVAL_S, true, &sweep)); /* strays: each hour */
         pthread_mutex_unlock(&c->lock);
         return NULL;
 }

@@ -34,10 +34,10 @@ void collector_arrived(struct collector *c, uint64_t stored_bytes);
 /** An object was indexed. */
 void collector_indexed(struct collector *c);
 
-/** Counts in the metrics what a collection did. */
+/** Counts in the metrics what a collection that succeeded did. */
 void collector_count(const struct gc_result *r);
 
-/** The options of a collection by these rules (NULL: its own), now; the caller may add removing, but needed is taken. */
+/** The options of a collection by these rules (NULL: its own), now; the caller may add removed, but needed is taken. */
 struct gc_options collector_gc_options(struct collector *c, const struct retention_rule *rules, size_t rule_count);
 
 #endif

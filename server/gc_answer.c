@@ -15,7 +15,7 @@ static bool needed(void *context, const struct stored_object *object)
         return a->options->needed && a->options->needed(a->options->context, object);
 }
 
-static void removing(void *context, const struct stored_object *object, enum gc_reason why)
+static void removed(void *context, const struct stored_object *object, enum gc_reason why)
 {
         struct answer *a = context;
         char hex[BUILD_ID_HEX_MAX];
@@ -38,7 +38,7 @@ enum status gc_answer(struct debuginfo_store *objects, const struct gc_options *
         enum status st;
 
         o.needed = needed;
-        o.removing = removing;
+        o.removed = removed;
         o.context = &a;
         json_out_init(&a.j, ret);
         json_out_object(&a.j, NULL);

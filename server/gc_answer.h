@@ -14,7 +14,7 @@
  * r_ret has what was done, also when it failed in the middle, and JSON:
  * {"dry_run": ..., "removed": [{"build_id", "kind", "name", "label", "stored_bytes", "reason"}], "removed_bytes",
  *  "objects", "bytes", "pinned", "needed", "strays", "stray_bytes"}.
- * @param options its removing must be NULL.
+ * @param options its removed must be NULL.
  */
 enum status gc_answer(struct debuginfo_store *objects, const struct gc_options *options, struct gc_result *r_ret,
                       struct buf *ret, struct error *err) MUST_CHECK;

@@ -72,3 +72,22 @@ void respond_json(struct http_request *req, struct buf *body)
         buf_append_str(body, "\n");
         http_respond_buf(req, 200, "application/json", body);
 }
+
+void respond_result(struct http_request *req, enum status st, struct buf *body, const struct error *err)
+{
+        if (!st) {
+                respond_json(req, body);
+                return;
+        }
+        buf_deinit(body);
+        http_fail(req, st, err);
+}
+
+void note_use(struct server *s, const struct build_id *id, enum object_kind kind)
+{
+        const struct object_name name = { *id, kind };
+        struct error err;
+
+        if (!s->options->read_only && debuginfo_store_used(s->objects, &name, 1, &err))
+                log_warn("debuginfod", "cannot note a use: %s", err.text);
+}

@@ -12,16 +12,6 @@
 
 #define MAX_RESYMBOLIZE_IDS 100000
 
-static void finish(struct http_request *req, enum status st, struct buf *body, const struct error *err)
-{
-        if (!st) {
-                respond_json(req, body);
-                return;
-        }
-        buf_deinit(body);
-        http_fail(req, st, err);
-}
-
 static void list(struct http_request *req, void *context)
 {
         struct server *s = context;
@@ -29,7 +19,7 @@ static void list(struct http_request *req, void *context)
         struct error err;
 
         buf_init(&body, LIMIT_RESPONSE_BYTES);
-        finish(req, debuginfo_list_json(s->objects, s->symbols, &body, &err), &body, &err);
+        respond_result(req, debuginfo_list_json(s->objects, s->symbols, &body, &err), &body, &err);
 }
 
 /* Of all samples, where the question says nothing else. */
@@ -52,7 +42,7 @@ static void missing(struct http_request *req, void *context)
 
         buf_init(&body, LIMIT_RESPONSE_BYTES);
         st = query_run(s->profiles, "uploads", missing_param, req, wall_clock_ns(), &body, &content_type, &err);
-        finish(req, st, &body, &err);
+        respond_result(req, st, &body, &err);
 }
 
 /* An empty body, or {"build_ids": [...]}: none means all. */
@@ -105,7 +95,7 @@ static void resymbolize(struct http_request *req, void *context)
         json_out_uint(&j, "locations_changed", result.locations_changed);
         json_out_uint(&j, "files_rewritten", result.files_rewritten);
         json_out_object_end(&j);
-        finish(req, st, &body, &err);
+        respond_result(req, st, &body, &err);
 }
 
 static const struct http_route routes[] = {

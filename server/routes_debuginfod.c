@@ -36,16 +36,6 @@ static void answer_transient(struct http_request *req, const struct error *err)
         http_reset(req);
 }
 
-/* A use that cannot be noted is no reason to refuse the object. */
-static void note_use(struct server *s, const struct build_id *id, enum object_kind kind)
-{
-        const struct object_name name = { *id, kind };
-        struct error err;
-
-        if (!s->options->read_only && debuginfo_store_used(s->objects, &name, 1, &err))
-                log_warn("debuginfod", "cannot note a use: %s", err.text);
-}
-
 /* Open what is stored, or have it fetched. ST_NOT_FOUND is definite. */
 static enum status open_object(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
                                struct object_reader **ret, struct stored_object *object, struct error *err)

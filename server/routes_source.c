@@ -96,10 +96,10 @@ static enum status open_source(struct server *s, const struct build_id *id, char
         if (st)
                 return st;
         st = find(ret->reader, stored.size_bytes, path, ret, err);
-        if (!st && !s->options->read_only)
-                st = debuginfo_store_used(s->objects, &(struct object_name){ *id, OBJECT_SOURCE }, 1, err);
         if (st)
                 object_reader_close(ret->reader);
+        else
+                note_use(s, id, OBJECT_SOURCE);
         return st;
 }
 

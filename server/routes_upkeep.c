@@ -20,12 +20,7 @@ static void show(struct http_request *req, void *context)
         buf_init(&body, MiB(1));
         st = s->objects ? debuginfo_show_json(s->objects, s->symbols, &id, &body, &err)
                         : error_set(&err, ST_NOT_FOUND, "this service has no objects");
-        if (!st) {
-                respond_json(req, &body);
-                return;
-        }
-        buf_deinit(&body);
-        http_fail(req, st, &err);
+        respond_result(req, st, &body, &err);
 }
 
 static bool route_object(struct http_request *req, struct build_id *id, enum object_kind *kind)
@@ -126,14 +121,9 @@ static void gc(struct http_request *req, void *context)
         o.dry_run = dry_run;
         buf_init(&body, LIMIT_RESPONSE_BYTES);
         st = gc_answer(s->objects, &o, &r, &body, &err);
-        if (!dry_run)
+        if (!st && !dry_run)
                 collector_count(&r);
-        if (!st) {
-                respond_json(req, &body);
-                return;
-        }
-        buf_deinit(&body);
-        http_fail(req, st, &err);
+        respond_result(req, st, &body, &err);
 }
 
 static const struct http_route routes[] = {

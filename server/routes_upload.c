@@ -107,12 +107,7 @@ static void want(struct http_request *req, void *context)
         buf_init(&body, LIMIT_RESPONSE_BYTES);
         st = want_files(context, request, &body, &err);
         json_in_free(request);
-        if (!st) {
-                respond_json(req, &body);
-                return;
-        }
-        buf_deinit(&body);
-        http_fail(req, st, &err);
+        respond_result(req, st, &body, &err);
 }
 
 /* ---- send ---- */

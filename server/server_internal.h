@@ -57,5 +57,10 @@ bool route_build_id(struct http_request *req, struct build_id *ret);
 
 /** Answer with what buf holds as JSON. Takes the bytes. */
 void respond_json(struct http_request *req, struct buf *body);
+/** The same when st is ST_OK, else http_fail(). Takes the bytes in both cases. */
+void respond_result(struct http_request *req, enum status st, struct buf *body, const struct error *err);
+
+/** A client takes this object. That it cannot be noted is logged, and no reason to refuse it. */
+void note_use(struct server *s, const struct build_id *id, enum object_kind kind);
 
 #endif

@@ -60,7 +60,7 @@ static enum status write_table(const struct build_id *id, const struct source_fi
 
 static enum status copy(int out, const struct source_file *f, void *slice, struct error *err)
 {
-        _cleanup_close_ int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        _cleanup_close_ int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
         uint64_t left = f->size_bytes;
 
         if (fd < 0)

@@ -155,6 +155,7 @@ static enum status ask(const struct http_client_options *http, struct upload_lis
 static enum status run(const struct command_options *o, struct finding *f, char **paths, int count,
                        struct error *err)
 {
+        const char *of_environment = getenv("CAIRN_TOKEN");
         _cleanup_free_ char *token = NULL;
         struct http_client_options http = { .size = sizeof http,
                                             .base_url = o->server,
@@ -165,7 +166,7 @@ static enum status run(const struct command_options *o, struct finding *f, char 
 
         if (st)
                 return st;
-        http.token = token ? token : getenv("CAIRN_TOKEN");
+        http.token = token ? token : of_environment && *of_environment ? of_environment : NULL;
         f->unpacked.stop = &stop;
         f->list.executables = o->executables;
         f->list.sources = o->sources.count > 0;

@@ -162,18 +162,24 @@ START_TEST(dry_run_tells_and_removes_nothing)
         int told = 0;
         struct gc_result r;
 
-        r = collect_with((struct gc_options){ .dry_run = true, .removing = count_one, .context = &told }, rules, 1);
+        r = collect_with((struct gc_options){ .dry_run = true, .removed = count_one, .context = &told }, rules, 1);
         ck_assert_int_eq(told, 1);
         ck_assert_uint_eq(r.removed[GC_AGE], 1);
         ck_assert(is_there(&old));
 }
 END_TEST
 
-static void pin_it(void *context, const struct stored_object *object, enum gc_reason why)
+static bool pin_it(void *context, const struct stored_object *object)
 {
         (void)context;
-        (void)why;
         ck_assert_int_eq(debuginfo_store_pin(store, &object->build_id, object->kind, true, NULL), ST_OK);
+        return false;
+}
+
+static void never(void *context, const struct stored_object *object, enum gc_reason why)
+{
+        (void)context, (void)object, (void)why;
+        ck_abort_msg("an object that stays is said to have gone");
 }
 
 START_TEST(what_is_pinned_in_the_last_moment_stays)
@@ -181,7 +187,7 @@ START_TEST(what_is_pinned_in_the_last_moment_stays)
         struct stored_object old = put(1, 91, 0, 10, "");
         const char *const rules[] = { "age=90d" };
 
-        ck_assert_uint_eq(collect_with((struct gc_options){ .removing = pin_it }, rules, 1).removed[GC_AGE], 0);
+        ck_assert_uint_eq(collect_with((struct gc_options){ .needed = pin_it, .removed = never }, rules, 1).removed[GC_AGE], 0);
         ck_assert(is_there(&old));
 }
 END_TEST
@@ -197,10 +203,10 @@ START_TEST(files_without_a_record_go_and_strangers_stay)
         ck_assert_int_gt(asprintf(&stranger, "%.*s/README", (int)(path_base(kept_path) - kept_path - 1), kept_path), 0);
         ck_assert_int_eq(file_write_durable(stranger, "hello", 5, &err), ST_OK);
         ck_assert_int_eq(meta_remove(store->meta, &lost.build_id, OBJECT_DEBUGINFO, &err), ST_OK); /* and then the crash */
-        r = collect_with((struct gc_options){ .dry_run = true }, NULL, 0);
+        r = collect_with((struct gc_options){ .dry_run = true, .sweep = true }, NULL, 0);
         ck_assert_uint_eq(r.strays, 1);
         ck_assert_int_eq(access(lost_path, F_OK), 0);
-        r = collect_with((struct gc_options){ 0 }, NULL, 0);
+        r = collect_with((struct gc_options){ .sweep = true }, NULL, 0);
         ck_assert_uint_eq(r.strays, 1);
         ck_assert_uint_eq(r.stray_bytes, 1);
         ck_assert_int_ne(access(lost_path, F_OK), 0);

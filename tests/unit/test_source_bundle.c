@@ -8,6 +8,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "source-bundle/bundle.h"
+#include "tests/support/bytes_source.h"
 #include "tests/support/suite.h"
 
 static char dir[] = "/tmp/cairn-source-bundle-XXXXXX";
@@ -15,29 +16,12 @@ static struct source_file files[3];
 static const char *const contents[3] = { "int a;\n", "", "int c(void);\n" };
 static struct build_id id;
 
-struct memory {
-        const uint8_t *bytes;
-        size_t size;
-};
-
-static ssize_t read_memory(void *context, void *to, size_t n, uint64_t offset, struct error *err)
-{
-        const struct memory *m = context;
-
-        (void)err;
-        if (offset >= m->size)
-                return 0;
-        n = n < m->size - offset ? n : m->size - offset;
-        memcpy(to, m->bytes + offset, n);
-        return (ssize_t)n;
-}
-
 static enum status open_memory(const uint8_t *bytes, size_t size, struct source_bundle *ret)
 {
-        struct memory m = { bytes, size };
+        struct bytes_source m = { bytes, size };
         struct error err;
 
-        return source_bundle_open(read_memory, &m, size, ret, &err);
+        return source_bundle_open(bytes_source_read, &m, size, ret, &err);
 }
 
 static size_t bundle_into(uint8_t *bytes, size_t capacity)
