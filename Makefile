@@ -50,8 +50,8 @@ BANNED := -include common/banned.h
 
 # ---- modules: a folder is a library -----------------------------------------
 
-MODULES := common sandbox http elf-image dwarf profile-formats unwind-tables agent source-bundle uploader debuginfo-store \
-	symbolizer parquet profile-store query server cli
+MODULES := common sandbox http archive elf-image dwarf profile-formats unwind-tables agent source-bundle uploader \
+	debuginfo-store scan symbolizer parquet profile-store query server cli
 MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c),$(m)))
 
 # A folder's main.c is a program's entry, not a part of the library.
@@ -61,15 +61,15 @@ lib = $(O)/lib/lib$(1).a
 
 BPF_SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/gen/bpf/%.skel.h,$(wildcard bpf/*.bpf.c))
 
-SYSTEM_LIBS := -ldw -lelf -larchive -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
+SYSTEM_LIBS := -ldw -lelf -larchive -llmdb -lmicrohttpd -lgnutls -lcurl -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
-LIBS_cairn := common sandbox http elf-image dwarf profile-formats unwind-tables agent source-bundle debuginfo-store symbolizer \
-	parquet profile-store query server cli
-SYSTEM_cairn := -ldw -lelf -llmdb -lmicrohttpd -lcurl -ldebuginfod -lzstd -lz -llzma -lxxhash -ljson-c \
+LIBS_cairn := common sandbox http archive elf-image dwarf profile-formats unwind-tables agent source-bundle debuginfo-store \
+	scan symbolizer parquet profile-store query server cli
+SYSTEM_cairn := -ldw -lelf -larchive -llmdb -lmicrohttpd -lgnutls -lcurl -lzstd -lz -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
-LIBS_cairn-agent := common sandbox http elf-image profile-formats unwind-tables uploader agent
-SYSTEM_cairn-agent := -lseccomp -lbpf -lelf -lmicrohttpd -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
-LIBS_cairn-upload := common http elf-image dwarf source-bundle uploader
+LIBS_cairn-agent := common sandbox http elf-image symbolizer profile-formats unwind-tables uploader agent
+SYSTEM_cairn-agent := -lseccomp -lbpf -lelf -lmicrohttpd -lgnutls -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
+LIBS_cairn-upload := common http archive elf-image dwarf symbolizer source-bundle uploader
 SYSTEM_cairn-upload := -lelf -llzma -larchive -lcurl -lzstd -lz -lxxhash -ljson-c -lcrypto -lm
 MAIN_cairn := cli/main.c
 MAIN_cairn-agent := agent/main.c
@@ -131,6 +131,10 @@ $(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT) $(ALL_LIBS
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(link_test) -Wl,--no-as-needed -lcheck -lsubunit -lrt -lm
 
+# What stands before the C library's calls is in these only.
+FAULTS := $(patsubst %.c,$(O)/%.o,$(wildcard tests/faults/*.c))
+$(filter $(O)/tests/unit/test_faults_%,$(UNIT_TESTS)): $(FAULTS)
+
 # They start the program itself as their worker.
 $(O)/tests/unit/test_hostile $(O)/tests/unit/test_hostile_packed: | $(O)/cairn
 $(O)/tests/unit/test_agent_uploads $(O)/tests/unit/test_threads_agent_uploads: | $(O)/cairn-agent
@@ -161,7 +165,7 @@ $(BENCHES): $(O)/tests/bench/%: $(O)/tests/bench/%.o $(TEST_SUPPORT) $(ALL_LIBS)
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(link_test) -Wl,--no-as-needed -lcheck -lsubunit -lrt -lm
 
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+-include $(shell find $(O) -name '*.d' -type f 2>/dev/null)
 
 # ---- tests --------------------------------------------------------------------
 

@@ -40,6 +40,9 @@ struct doctor {
  */
 void doctor_examine(struct doctor *d, const char *spool, uint64_t spool_bytes);
 
+/** Ask the service whether it would take symbols. @param ca_file, token NULL without. */
+void doctor_service(struct doctor *d, const char *server, const char *ca_file, const char *token);
+
 /** Whether the agent can profile here with that sampler; with SAMPLER_AUTO, with any. */
 bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind);
 

@@ -90,7 +90,7 @@ void doctor_unwind_tables(struct doctor *d)
         struct unwind_built built = { .fd = -1 };
         struct error err = { .text = "the worker made none" };
 
-        if (!unwind_builder_create(&builder, &err)) {
+        if (!unwind_builder_create(NULL, &builder, &err)) {
                 int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
                 struct pollfd fd = { .fd = unwind_builder_fd(builder), .events = POLLIN };
 

@@ -7,28 +7,23 @@
 #include "common/hash.h"
 #include "common/limits.h"
 
-struct copy {
-        const struct sample_late *late;
-        uint64_t sp;
-};
-
 static int read_copy(void *ctx, __u64 addr, __u64 *ret)
 {
-        const struct copy *c = ctx;
+        const struct sample_late *late = ctx;
+        uint64_t at = addr - late->stack_start;
 
-        if (addr < c->sp || addr - c->sp >= c->late->stack_bytes || c->late->stack_bytes - (addr - c->sp) < sizeof *ret)
+        if (addr < late->stack_start || at >= late->stack_bytes || late->stack_bytes - at < sizeof *ret)
                 return 1;
-        memcpy(ret, c->late->stack + (addr - c->sp), sizeof *ret);
+        memcpy(ret, late->stack + at, sizeof *ret);
         return 0;
 }
 
-void late_walk(const struct unwinder *u, const struct process *p, const struct sample_late *late, struct sample_walk *ret)
+bool late_walk(const struct unwinder *u, const struct process *p, const struct sample_late *late, struct sample_walk *ret)
 {
-        struct copy copy = { .late = late };
         struct unwind_regs regs;
+        bool has_tables = true;
 
         arch_unwind_regs(&late->regs, &regs);
-        copy.sp = regs.sp;
         ret->frame_count = 0;
         ret->end = SAMPLE_END_TOO_DEEP;
         for (;;) {
@@ -37,23 +32,26 @@ void late_walk(const struct unwinder *u, const struct process *p, const struct s
                 bool is_exact = !regs.pc_is_return || (rule.flags & UNWIND_FLAG_SIGNAL);
                 enum unwind_status st;
 
+                has_tables = has_tables && end != SAMPLE_END_NO_TABLE;
                 if (end == SAMPLE_END_NO_MAPPING && ret->frame_count) {
                         ret->end = end;
-                        return;
+                        return has_tables;
                 }
                 if (ret->frame_count == SAMPLE_STACK_MAX)
-                        return;
+                        return has_tables;
                 ret->frames[ret->frame_count] = regs.pc | (ret->frame_count && is_exact ? SAMPLE_FRAME_EXACT : 0);
                 ret->frame_count++;
                 if (rule.cfa == UNWIND_CFA_NONE) {
                         ret->end = end;
-                        return;
+                        return has_tables;
                 }
-                st = unwind_step(&regs, &rule, read_copy, &copy);
+                st = unwind_step(&regs, &rule, read_copy, (void *)late);
                 if (st == UNWIND_STEPPED)
                         continue;
-                ret->end = st != UNWIND_DONE && unwind_is_by_frame_pointer(&rule) ? end : sample_end_of(st);
-                return;
+                ret->end = st != UNWIND_DONE && unwind_is_by_frame_pointer(&rule) ? end :
+                           st == UNWIND_NO_MEMORY_AT                              ? SAMPLE_END_NOT_COPIED :
+                                                                                    sample_end_of(st);
+                return has_tables;
         }
 }
 
@@ -89,16 +87,19 @@ static uint64_t leaf_of(const struct sample_late *late)
         return regs.pc;
 }
 
-static bool is_ready(const struct process *p)
+/*
+ * Walk it, as far as that goes when told so, else only if all mappings and tables of its frames are there: tables that
+ * its process waits for besides do not matter. False when they are not, or without memory.
+ */
+static bool walk(struct late_samples *l, struct process_table *processes, struct process *p, const struct sample_late *late,
+                 bool anyway, struct late_sample *s)
 {
-        return p->unwind.mappings && !p->unwind.waits;
-}
+        bool covers = p && process_table_covers(processes, p, leaf_of(late));
 
-/* False without memory. */
-static bool walk(struct late_samples *l, const struct unwinder *u, const struct process *p, const struct sample_late *late,
-                 struct late_sample *s)
-{
-        late_walk(u, p, late, &l->walk);
+        if (!p || (!anyway && !covers))
+                return false;
+        if (!late_walk(processes->unwinder, p, late, &l->walk) && p->unwind.waits && !anyway)
+                return false;
         s->frames = malloc(l->walk.frame_count * sizeof *s->frames);
         if (!s->frames)
                 return false;
@@ -137,7 +138,7 @@ void late_samples_add(struct late_samples *l, struct process_table *processes, c
                 l->items = grown;
                 l->capacity = wanted;
         }
-        if (!p || !is_ready(p) || !process_table_covers(processes, p, leaf_of(late)) || !walk(l, processes->unwinder, p, late, &s))
+        if (!walk(l, processes, p, late, false, &s))
                 s.copy = copy_of(late, l->copied_bytes + late->stack_bytes <= LIMIT_AGENT_LATE_BYTES &&
                                                !(p && p->is_excluded));
         if (!s.copy && !s.frames) {
@@ -152,11 +153,8 @@ static void retry(struct late_samples *l, struct process_table *processes, struc
 {
         struct process *p = s->copy ? process_table_get(processes, &s->key.process, s->key.comm) : NULL;
 
-        bool covers = p && process_table_covers(processes, p, leaf_of(s->copy));
-
-        if (!p || (!anyway && (!is_ready(p) || !covers)) || !walk(l, processes->unwinder, p, s->copy, s))
-                return;
-        drop_copy(l, s);
+        if (p && walk(l, processes, p, s->copy, anyway, s))
+                drop_copy(l, s);
 }
 
 void late_samples_retry(struct late_samples *l, struct process_table *processes)

@@ -32,7 +32,7 @@ struct late_samples {
 
 void late_samples_deinit(struct late_samples *l);
 
-/** Walk it if its process and all its tables are known, else keep a copy; past LIMIT_AGENT_LATE_BYTES, only its leaf. */
+/** Walk it if its process and the tables of its frames are known, else keep a copy; past LIMIT_AGENT_LATE_BYTES, only its leaf. */
 void late_samples_add(struct late_samples *l, struct process_table *processes, const struct sample_late *late);
 
 /** Walk those that can be walked now. */
@@ -45,8 +45,8 @@ void late_samples_retry(struct late_samples *l, struct process_table *processes)
 enum status late_samples_take(struct late_samples *l, struct process_table *processes, struct sample_batch *b,
                               struct error *err) MUST_CHECK;
 
-/** Walk one copy. @param p its process. */
-void late_walk(const struct unwinder *u, const struct process *p, const struct sample_late *late,
+/** Walk one copy. @param p its process. @return false when a frame of it lies in a mapping without a table. */
+bool late_walk(const struct unwinder *u, const struct process *p, const struct sample_late *late,
                struct sample_walk *ret);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/doctor.h"
+#include "agent/privileges.h"
 #include "agent/run.h"
 #include "agent/unwind_table_command.h"
 #include "agent/worker_unwind.h"
@@ -116,16 +117,37 @@ static enum status take_pids(struct command_line *c, uint32_t **ret, struct erro
         return ST_OK;
 }
 
-static int examine(const struct run_options *o, bool json)
+static enum status examine(const struct command_line *c, int *code_ret, struct error *err)
 {
+        const struct run_options *o = &c->run;
+        _cleanup_free_ char *token = NULL;
         _cleanup_buf_ struct buf out;
         struct doctor d;
+        enum status st = c->token_file ? http_client_read_token(c->token_file, &token, err) : ST_OK;
 
         buf_init(&out, MiB(1));
+        if (st)
+                return st;
         doctor_examine(&d, o->spool, o->spool_bytes);
-        doctor_write(&d, o->sampler, json, &out);
+        if (o->server && o->upload)
+                doctor_service(&d, o->server, o->ca_file, token);
+        doctor_write(&d, o->sampler, c->json, &out);
         fwrite(out.data, 1, out.size, stdout);
-        return doctor_can_profile(&d, o->sampler) ? EXIT_DONE : EXIT_FAILED;
+        *code_ret = doctor_can_profile(&d, o->sampler) ? EXIT_DONE : EXIT_FAILED;
+        return ST_OK;
+}
+
+/* "worker", NAME */
+static int run_worker(int argc, char **argv)
+{
+        if (argc > 1 && strcmp(argv[1], "unwind") == 0)
+                return worker_unwind();
+        if (argc > 1 && strcmp(argv[1], "inspect") == 0)
+                return worker_inspect();
+        if (argc > 1 && strcmp(argv[1], "split") == 0)
+                return worker_split();
+        fprintf(stderr, "cairn-agent: no such worker\n");
+        return EXIT_USAGE;
 }
 
 static enum status run(struct command_line *c, struct error *err)
@@ -134,10 +156,17 @@ static enum status run(struct command_line *c, struct error *err)
         _cleanup_free_ char *token = NULL;
         enum status st = take_pids(c, &pids, err);
 
+        if (!st) /* before the token is read */
+                st = nursery_create(privileges_drop_all, run_worker, &c->run.nursery, err);
         if (!st && c->token_file)
                 st = http_client_read_token(c->token_file, &token, err);
         c->run.token = token;
-        return st ? st : agent_run(&c->run, err);
+        if (token && http_client_exposes_token(c->run.server))
+                log_warn("agent", "the token goes to %s unencrypted; use https", c->run.server);
+        if (!st)
+                st = agent_run(&c->run, err);
+        nursery_destroy(c->run.nursery);
+        return st;
 }
 
 static void free_lists(struct command_line *c)
@@ -154,20 +183,17 @@ int main(int argc, char **argv)
 {
         if (argc > 1 && strcmp(argv[1], "unwind-table") == 0)
                 return unwind_table_command(argc - 1, argv + 1);
-        if (argc > 2 && strcmp(argv[1], "worker") == 0 && strcmp(argv[2], "unwind") == 0)
-                return worker_unwind();
-        if (argc > 2 && strcmp(argv[1], "worker") == 0 && strcmp(argv[2], "inspect") == 0)
-                return worker_inspect();
-        if (argc > 2 && strcmp(argv[1], "worker") == 0 && strcmp(argv[2], "split") == 0)
-                return worker_split();
+        if (argc > 1 && strcmp(argv[1], "worker") == 0)
+                return run_worker(argc - 1, argv + 1);
 
-        struct command_line c = { .run = { .server = DEFAULT_SERVER, .frequency_hz = 19, .interval_s = 10,
+        struct command_line c = { .run = { .frequency_hz = 19, .interval_s = 10,
                                           .spool_bytes = DEFAULT_SPOOL_BYTES,
                                           .upload_rate = DEFAULT_UPLOAD_RATE,
                                           .upload_max_bytes = DEFAULT_UPLOAD_MAX } };
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 's', "URL", &c.run.server, "the service, default " DEFAULT_SERVER),
                 OPTION_STRING("token-file", 0, "FILE", &c.token_file, "first line is the token that the service asks for"),
+                OPTION_STRING("ca", 0, "FILE", &c.run.ca_file, "certificates that may sign the service's, as PEM (the system's)"),
                 OPTION_UINT("frequency", 'F', "HZ", &c.run.frequency_hz, "samples a second on each CPU, default 19"),
                 OPTION_UINT("interval", 0, "SECONDS", &c.run.interval_s, "between two sendings, default 10"),
                 OPTION_UINT("duration", 'd', "SECONDS", &c.run.duration_s, "stop after so long; default: at a signal"),
@@ -218,8 +244,9 @@ int main(int argc, char **argv)
         if (!st && c.version) {
                 puts("cairn-agent " CAIRN_VERSION);
         } else if (!st && c.doctor) {
-                code = examine(&c.run, c.json);
+                st = examine(&c, &code, &err);
         } else if (!st) {
+                c.run.server = c.run.server ? c.run.server : DEFAULT_SERVER;
                 st = run(&c, &err);
         }
         if (st)

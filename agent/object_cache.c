@@ -72,17 +72,25 @@ static int keep_if(int fd, const struct proc_mapping *mapping, bool same_device)
         return -1;
 }
 
+#define MAP_FILE_NAME 64
+
+/* In the directory of the process. */
+static void map_file_name(const struct proc_mapping *mapping, char ret[static MAP_FILE_NAME])
+{
+        snprintf(ret, MAP_FILE_NAME, "map_files/%" PRIx64 "-%" PRIx64, mapping->start, mapping->end);
+}
+
 /*
  * The descriptors allow no reading yet: opening a device or a pipe for reading
  * could do something.
  */
 static int find_file(int proc_fd, const struct proc_mapping *mapping)
 {
-        char name[64];
+        char name[MAP_FILE_NAME];
         _cleanup_close_ int root = -1;
         int fd;
 
-        snprintf(name, sizeof name, "map_files/%" PRIx64 "-%" PRIx64, mapping->start, mapping->end);
+        map_file_name(mapping, name);
         fd = openat(proc_fd, name, O_PATH | O_CLOEXEC);
         if (fd >= 0 || mapping->deleted || mapping->path[0] != '/')
                 return fd;
@@ -166,6 +174,25 @@ static const struct object *vdso_object(struct object_cache *c, int proc_fd, con
         return c->vdso;
 }
 
+static struct file_key file_key(const struct stat *st)
+{
+        return (struct file_key){ st->st_dev, st->st_ino, (uint64_t)st->st_size, st->st_mtim.tv_sec, st->st_mtim.tv_nsec };
+}
+
+/* One call in place of three for the many mappings whose file is known. */
+static bool find_known(const struct object_cache *c, int proc_fd, const struct proc_mapping *mapping, uint32_t *ret)
+{
+        char name[MAP_FILE_NAME];
+        struct file_key key;
+        struct stat st;
+
+        map_file_name(mapping, name);
+        if (fstatat(proc_fd, name, &st, 0) < 0 || !S_ISREG(st.st_mode))
+                return false;
+        key = file_key(&st);
+        return id_table_find(&c->by_file, &key, sizeof key, ret);
+}
+
 static bool number_of_file(struct object_cache *c, int fd, int proc_fd, const struct proc_mapping *mapping,
                            uint32_t *ret)
 {
@@ -174,7 +201,7 @@ static bool number_of_file(struct object_cache *c, int fd, int proc_fd, const st
 
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 return false;
-        key = (struct file_key){ st.st_dev, st.st_ino, (uint64_t)st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec };
+        key = file_key(&st);
         if (id_table_find(&c->by_file, &key, sizeof key, ret))
                 return true;
         if (c->count == c->capacity) {
@@ -206,13 +233,15 @@ const struct object *object_cache_get(struct object_cache *c, int proc_fd, const
                 return NULL;
         key = mapping_key(mapping);
         met = id_table_find(&c->by_mapping, &key, sizeof key, &before);
-        fd = find_file(proc_fd, mapping);
-        if (fd < 0 && !met)
-                fd = find_own_file(mapping);
-        if (fd < 0)
-                return met ? c->objects[before] : NULL;
-        if (!number_of_file(c, fd, proc_fd, mapping, &number))
-                return NULL;
+        if (!find_known(c, proc_fd, mapping, &number)) {
+                fd = find_file(proc_fd, mapping);
+                if (fd < 0 && !met)
+                        fd = find_own_file(mapping);
+                if (fd < 0)
+                        return met ? c->objects[before] : NULL;
+                if (!number_of_file(c, fd, proc_fd, mapping, &number))
+                        return NULL;
+        }
         if (!met || number != before)
                 (void)id_table_put(&c->by_mapping, &key, sizeof key, number); /* only for processes that end */
         return c->objects[number];

@@ -15,6 +15,7 @@
 #define UNUSED_DRAINS_MAX 6
 #define FIRST_NOTICES 8 /* a dynamic linker at work */
 #define NOTICE_PAUSE_NS ((int64_t)500000000)
+#define READ_SHARE 20 /* reading the mappings of one process again takes a part of this much of a CPU */
 #define VAIN_READS_MAX 6 /* the pause grows to half a minute */
 
 void process_table_init(struct process_table *t)
@@ -49,35 +50,45 @@ void process_table_deinit(struct process_table *t)
 static void unwind(struct process_table *t, struct process *p, int proc_fd)
 {
         if (t->unwinder)
-                unwinder_process(t->unwinder, &p->id, proc_fd, &p->maps, p->objects, &p->unwind);
+                unwinder_process(t->unwinder, &p->id, proc_fd, p->cgroup.container, &p->maps, p->objects, &p->unwind);
 }
 
-static void read_maps(struct process_table *t, struct process *p, int proc_fd)
+/* Two mappings of one file that is mapped at this moment. */
+static bool is_same_file(const struct proc_mapping *a, const struct proc_mapping *b)
+{
+        return a->inode && a->inode == b->inode && a->device_major == b->device_major &&
+               a->device_minor == b->device_minor && a->deleted == b->deleted && strcmp(a->path, b->path) == 0;
+}
+
+/* False when they could not be read. */
+static bool read_maps(struct process_table *t, struct process *p, int proc_fd)
 {
         struct proc_maps maps;
         const struct object **objects;
 
         if (process_read_maps(proc_fd, &maps, NULL))
-                return;
+                return false;
         objects = calloc(maps.count ? maps.count : 1, sizeof(struct object *));
         if (!objects) {
                 proc_maps_deinit(&maps);
-                return;
+                return false;
         }
         for (size_t i = 0; i < maps.count; i++)
-                objects[i] = object_cache_get(&t->objects, proc_fd, &maps.items[i]);
+                objects[i] = i && is_same_file(&maps.items[i - 1], &maps.items[i]) ?
+                                     objects[i - 1] :
+                                     object_cache_get(&t->objects, proc_fd, &maps.items[i]);
         /* An ending process has no mappings any more: what was read before says more. */
         if (maps.count == 0 && p->maps.count > 0) {
                 proc_maps_deinit(&maps);
                 free(objects);
-                return;
+                return false;
         }
         proc_maps_deinit(&p->maps);
         free(p->objects);
         p->maps = maps;
         p->objects = objects;
         p->has_maps = true;
-        unwind(t, p, proc_fd);
+        return true;
 }
 
 static void read_identity(struct process *p, int proc_fd, bool first)
@@ -104,23 +115,34 @@ static void select_process(struct process_table *t, struct process *p)
         process_table_exclude(t, p);
 }
 
+/* Before its mappings are read again. */
+static int64_t pause_ns(const struct process *p)
+{
+        return p->read_cost_ns * READ_SHARE > NOTICE_PAUSE_NS ? p->read_cost_ns * READ_SHARE : NOTICE_PAUSE_NS;
+}
+
 static void read_process(struct process_table *t, struct process *p)
 {
         _cleanup_close_ int proc_fd = process_open(&p->id);
-        bool first = p->read_at_ns == 0, selects = first && t->selection;
+        bool first = p->read_at_ns == 0, selects = first && t->selection, has_new_maps;
+        int64_t cpu_ns;
 
         p->read_in = t->drain;
         p->is_stale = false;
         p->read_at_ns = monotonic_ns();
+        cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         if (proc_fd >= 0 && selects)
                 read_identity(p, proc_fd, first);
         if (selects)
                 select_process(t, p);
         if (proc_fd < 0 || p->is_excluded)
                 return;
-        read_maps(t, p, proc_fd);
+        has_new_maps = read_maps(t, p, proc_fd);
         if (!selects)
                 read_identity(p, proc_fd, first);
+        if (has_new_maps)
+                unwind(t, p, proc_fd);
+        p->read_cost_ns = first ? 0 : clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns; /* the first look opens all files */
 }
 
 static void read_jit(struct process_table *t, struct process *p)
@@ -180,7 +202,7 @@ void process_table_notice(struct process_table *t, const struct sample_notice *n
                 return;
         }
         p->unwind.executable_pages = notice->executable_pages;
-        if (p->notice_count++ < FIRST_NOTICES || monotonic_ns() - p->read_at_ns > NOTICE_PAUSE_NS)
+        if (p->notice_count++ < FIRST_NOTICES || monotonic_ns() - p->read_at_ns > pause_ns(p))
                 read_process(t, p);
         else
                 p->is_stale = true;
@@ -206,7 +228,7 @@ bool process_table_covers(struct process_table *t, struct process *p, uint64_t p
 {
         if (unwinder_covers(&p->unwind, pc))
                 return true;
-        if (p->is_excluded || monotonic_ns() - p->read_at_ns < NOTICE_PAUSE_NS << p->vain_reads)
+        if (p->is_excluded || monotonic_ns() - p->read_at_ns < pause_ns(p) << p->vain_reads)
                 return false;
         read_process(t, p);
         if (unwinder_covers(&p->unwind, pc)) {

@@ -43,6 +43,7 @@ struct process {
         bool has_maps;                 /* they could be read at least once */
         struct jit_names jit;
         int64_t read_at_ns;            /* monotonic */
+        int64_t read_cost_ns;          /* CPU time that took */
         unsigned notice_count;
         unsigned vain_reads;           /* in a row, for code that is in no mapping */
         bool is_stale;                 /* its mappings changed, but they were read just before */

@@ -60,7 +60,7 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
         kernel_init(&r->kernel, &kernel_error);
         st = sampler_create(&sampler, &r->sampler, err);
         if (!st && (sampler_unwind_maps(r->sampler) || sampler_copies_stacks(r->sampler))) {
-                st = unwinder_init(&r->unwinder, sampler_unwind_maps(r->sampler), LIMIT_AGENT_UNWIND_BYTES, err);
+                st = unwinder_init(&r->unwinder, sampler_unwind_maps(r->sampler), o->nursery, LIMIT_AGENT_UNWIND_BYTES, err);
                 if (!st)
                         r->processes.unwinder = &r->unwinder;
         }

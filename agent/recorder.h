@@ -28,6 +28,7 @@ struct recorder_options {
         bool copy_stacks;           /* without BPF: walk user stacks by tables all the same, at the cost of copying them */
         struct label_choice labels; /* these borrow until the end */
         struct selection selection;
+        struct nursery *nursery;    /* of workers; borrowed until the end; NULL: each is a program that is started */
         object_observer *on_object; /* NULL none */
         void *on_object_ctx;
 };

@@ -103,11 +103,23 @@ static struct metric tables = METRIC_GAUGE("cairn_agent_unwind_tables", "Unwind 
 static struct metric no_tables[] = {
         METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.", "reason=\"no_cfi\""),
         METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.", "reason=\"no_room\""),
+        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.", "reason=\"owner_full\""),
+};
+static struct metric rules = METRIC_GAUGE("cairn_agent_unwind_rules", "Rules of unwind tables in the kernel; 65536 fit.", "");
+static struct metric no_rules[] = {
+        METRIC_COUNTER("cairn_agent_unwind_rules_refused_total", "Rules of unwind tables that found no room.",
+                       "reason=\"no_room\""),
+        METRIC_COUNTER("cairn_agent_unwind_rules_refused_total", "Rules of unwind tables that found no room.",
+                       "reason=\"owner_full\""),
 };
 static struct metric evicted =
         METRIC_COUNTER("cairn_agent_unwind_tables_evicted_total", "Unused tables that made room for others.", "");
-static struct metric unmapped = METRIC_COUNTER("cairn_agent_processes_unmapped_total",
-                                               "Processes whose mappings found no room in the kernel.", "");
+static struct metric unmapped[] = {
+        METRIC_COUNTER("cairn_agent_processes_unmapped_total", "Processes whose mappings found no room in the kernel.",
+                       "reason=\"no_room\""),
+        METRIC_COUNTER("cairn_agent_processes_unmapped_total", "Processes whose mappings found no room in the kernel.",
+                       "reason=\"owner_full\""),
+};
 static struct metric shift = METRIC_GAUGE("cairn_agent_kernel_shift_known",
                                           "1 when kernel frames carry link-time addresses, 0 when only names.", "");
 
@@ -167,8 +179,13 @@ void report_update(const struct report *r)
         set(&tables, r->unwinder.tables_ready);
         set(&no_tables[0], r->unwinder.tables_none);
         set(&no_tables[1], r->unwinder.tables_refused);
+        set(&no_tables[2], r->unwinder.tables_over_quota);
         set(&evicted, r->unwinder.tables_evicted);
-        set(&unmapped, r->unwinder.processes_refused);
+        set(&rules, r->unwinder.rules);
+        set(&no_rules[0], r->unwinder.rules_refused);
+        set(&no_rules[1], r->unwinder.rules_over_quota);
+        set(&unmapped[0], r->unwinder.processes_refused);
+        set(&unmapped[1], r->unwinder.processes_over_quota);
         set(&shift, r->kernel_shift_known);
 }
 

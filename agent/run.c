@@ -38,8 +38,8 @@ struct run {
 
 static enum status open_target(struct run *r, struct error *err)
 {
-        const struct sender_options o = { .server = r->o->server, .token = r->o->token, .spool = r->o->spool,
-                                          .spool_bytes = r->o->spool_bytes };
+        const struct sender_options o = { .server = r->o->server, .token = r->o->token, .ca_file = r->o->ca_file,
+                                          .spool = r->o->spool, .spool_bytes = r->o->spool_bytes };
 
         if (!r->o->output)
                 return sender_create(&o, &r->sender, err);
@@ -49,7 +49,7 @@ static enum status open_target(struct run *r, struct error *err)
 
 static enum status open_uploads(struct run *r, struct error *err)
 {
-        const struct uploads_options o = { .server = r->o->server, .token = r->o->token,
+        const struct uploads_options o = { .server = r->o->server, .token = r->o->token, .ca_file = r->o->ca_file,
                                            .bytes_per_s = r->o->upload_rate, .max_bytes = r->o->upload_max_bytes,
                                            .temporary = r->o->spool,
                                            .first_wait_ms = FIRST_UPLOAD_INTERVALS * 1000 * r->o->interval_s };
@@ -79,6 +79,7 @@ static enum status set_up(struct run *r, struct error *err)
                 .pid_count = r->o->pid_count,
                 .labels = r->o->labels,
                 .selection = r->o->selection,
+                .nursery = r->o->nursery,
         };
         char kept[256];
         enum status st = end_signals_open(&r->signals, err);

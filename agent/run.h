@@ -14,10 +14,12 @@
 #include "agent/sampler.h"
 #include "agent/selection.h"
 #include "common/error.h"
+#include "sandbox/nursery.h"
 
 struct run_options {
         const char *server;         /* unless output is set */
         const char *token;          /* NULL: none */
+        const char *ca_file;        /* NULL: the system's certificates */
         const char *spool;          /* directory of batches that wait for the server; NULL: they wait in memory */
         uint64_t spool_bytes;       /* its bound */
         bool upload;                /* symbols that the server lacks */
@@ -34,6 +36,7 @@ struct run_options {
         size_t pid_count;
         struct label_choice labels; /* checked */
         struct selection selection;
+        struct nursery *nursery;    /* borrowed; NULL none */
 };
 
 /** ST_OK after a clean end; ST_BUSY when batches are lost since they could not be delivered. */

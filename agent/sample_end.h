@@ -21,7 +21,8 @@
         X(SAMPLE_END_NO_MEMORY_AT, "unreadable_stack") \
         X(SAMPLE_END_NO_REGISTER, "unknown_register") \
         X(SAMPLE_END_NO_PROGRESS, "no_progress")    \
-        X(SAMPLE_END_OTHER_WIDTH, "32_bit")
+        X(SAMPLE_END_OTHER_WIDTH, "32_bit")         \
+        X(SAMPLE_END_NOT_COPIED, "not_copied")
 
 /** "" for a number that is none. */
 static inline const char *sample_end_name(unsigned end)

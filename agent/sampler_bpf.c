@@ -50,7 +50,8 @@ static int on_late(void *ctx, void *data, size_t size)
         struct bpf_sampler *s = ctx;
         const struct sample_late *late = data;
 
-        if (size >= sizeof *late && late->stack_bytes <= sizeof late->stack && s->on_late)
+        if (size >= offsetof(struct sample_late, stack) && late->stack_bytes <= size - offsetof(struct sample_late, stack) &&
+            s->on_late)
                 s->on_late(s->ctx, late);
         return 0;
 }
@@ -116,6 +117,9 @@ static enum status load(struct bpf_sampler *s, const struct sampler_options *o, 
         st = size_wanted(s, o, err);
         if (st)
                 return st;
+        e = bpf_map__set_max_entries(s->bpf->maps.recent, (uint32_t)s->cpu_count * UNWIND_RECENT_MAX);
+        if (e)
+                return error_os(err, -e, "cannot size the map of recent frames");
         e = sample_bpf__load(s->bpf);
         if (e)
                 return error_os(err, -e, "the kernel refuses the BPF program (cairn-agent --doctor says what is missing)");

@@ -55,12 +55,15 @@ static bool is_wanted(const struct perf_sampler *s, uint32_t tgid)
 static enum sample_stat hand_over(struct perf_sampler *s, struct sample_key *key, const struct perf_record *r)
 {
         struct sample_late *late = s->late;
+        struct unwind_regs regs;
 
         if (!sample_counts_stack(&s->counts, &s->kernel_stack, &key->kernel_stack))
                 return STAT_LOST_STACKS_FULL;
         late->key = *key;
         late->half = s->half;
         late->regs = r->registers;
+        arch_unwind_regs(&r->registers, &regs);
+        late->stack_start = regs.sp;
         late->stack_bytes = r->stack_bytes < sizeof late->stack ? (uint32_t)r->stack_bytes : sizeof late->stack;
         if (late->stack_bytes)
                 memcpy(late->stack, r->stack, late->stack_bytes);

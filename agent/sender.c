@@ -191,6 +191,7 @@ enum status sender_create(const struct sender_options *o, struct sender **ret, s
         struct http_client_options http = {
                 .size = sizeof http,
                 .base_url = o->server,
+                .ca_file = o->ca_file,
                 .token = o->token,
                 .user_agent = "cairn-agent/" CAIRN_VERSION,
                 .request_timeout_ms = SENDER_TRY_MS,

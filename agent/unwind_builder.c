@@ -12,7 +12,6 @@
 
 #include "agent/worker_unwind.h"
 #include "common/limits.h"
-#include "sandbox/worker.h"
 
 struct job {
         uint32_t ticket;
@@ -25,6 +24,7 @@ struct job_list {
 };
 
 struct unwind_builder {
+        struct nursery *nursery; /* used by the thread alone */
         pthread_t thread;
         bool started;
         pthread_mutex_t lock;
@@ -76,7 +76,7 @@ static enum status run_worker(struct unwind_builder *b, struct job *jobs, size_t
                 fds[2 * i] = jobs[i].out < 0 ? -1 : jobs[i].in;
                 fds[2 * i + 1] = jobs[i].out;
         }
-        return worker_run(&job, NULL);
+        return nursery_run(b->nursery, &job, NULL);
 }
 
 static void forget_empty(struct job *j)
@@ -103,6 +103,17 @@ static void build(struct unwind_builder *b, struct job *jobs, size_t count)
                 forget_empty(&jobs[i]);
 }
 
+/* Who asked first comes first: programs that start all the time must not keep one waiting for ever. */
+static size_t take_wanted(struct job_list *wanted, struct job jobs[static WORKER_UNWIND_FILES])
+{
+        size_t count = wanted->count < WORKER_UNWIND_FILES ? wanted->count : WORKER_UNWIND_FILES;
+
+        memcpy(jobs, wanted->items, count * sizeof *jobs);
+        wanted->count -= count;
+        memmove(wanted->items, wanted->items + count, wanted->count * sizeof *jobs);
+        return count;
+}
+
 static void *thread_main(void *context)
 {
         struct unwind_builder *b = context;
@@ -110,15 +121,14 @@ static void *thread_main(void *context)
         pthread_mutex_lock(&b->lock);
         while (!b->ending) {
                 struct job jobs[WORKER_UNWIND_FILES];
-                size_t count = 0;
+                size_t count;
                 uint64_t one = 1;
 
                 if (!b->wanted.count) {
                         pthread_cond_wait(&b->changed, &b->lock);
                         continue;
                 }
-                while (b->wanted.count && count < WORKER_UNWIND_FILES)
-                        jobs[count++] = b->wanted.items[--b->wanted.count];
+                count = take_wanted(&b->wanted, jobs);
                 pthread_mutex_unlock(&b->lock);
                 build(b, jobs, count);
                 pthread_mutex_lock(&b->lock);
@@ -137,13 +147,14 @@ static void *thread_main(void *context)
 
 /* ---- its contract -------------------------------------------------------------- */
 
-enum status unwind_builder_create(struct unwind_builder **ret, struct error *err)
+enum status unwind_builder_create(struct nursery *nursery, struct unwind_builder **ret, struct error *err)
 {
         struct unwind_builder *b = calloc(1, sizeof *b);
         int e;
 
         if (!b)
                 return error_no_memory(err);
+        b->nursery = nursery;
         pthread_mutex_init(&b->lock, NULL);
         pthread_cond_init(&b->changed, NULL);
         b->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

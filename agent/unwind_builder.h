@@ -12,6 +12,7 @@
  * Threads: unwind_builder_put() and _take() by one thread; the builder's own
  * thread does the rest.
  */
+#include "sandbox/nursery.h"
 #include "unwind-tables/table.h"
 
 struct unwind_builder;
@@ -21,7 +22,8 @@ struct unwind_built {
         int fd; /* owned; for unwind_result_read(); -1: the file has no table */
 };
 
-enum status unwind_builder_create(struct unwind_builder **ret, struct error *err) MUST_CHECK;
+/** @param nursery borrowed, for the builder alone; NULL: each worker is a program that is started. */
+enum status unwind_builder_create(struct nursery *nursery, struct unwind_builder **ret, struct error *err) MUST_CHECK;
 /** Waits for the worker that runs. NULL is fine. */
 void unwind_builder_destroy(struct unwind_builder *b);
 

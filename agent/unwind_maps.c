@@ -108,8 +108,8 @@ static enum status make_segment(struct unwind_maps *m, uint32_t segment, struct 
 }
 
 /* Rows of some pages that follow each other, and the pages. */
-static enum status place(struct unwind_maps *m, uint32_t table, const struct unwind_table *t, size_t first_page,
-                         size_t page_count, struct run_of_numbers run, struct unwind_placed *p, struct error *err)
+static enum status place(struct unwind_maps *m, const struct unwind_table *t, size_t first_page, size_t page_count,
+                         struct run_of_numbers run, struct unwind_placed *p, struct error *err)
 {
         uint32_t segment = run.first >> UNWIND_SEGMENT_BITS, at = run.first;
         enum status st = m->segments[segment] ? ST_OK : make_segment(m, segment, err);
@@ -119,7 +119,7 @@ static enum status place(struct unwind_maps *m, uint32_t table, const struct unw
         memcpy((struct unwind_row *)m->segments[segment] + (at & (UNWIND_SEGMENT_ROWS - 1)),
                t->rows + t->pages[first_page].first_row, run.count * sizeof *t->rows);
         for (size_t i = first_page; i < first_page + page_count; i++) {
-                const struct unwind_page_key key = { table, (uint32_t)t->pages[i].number };
+                const struct unwind_page_key key = { p->table, (uint32_t)t->pages[i].number };
                 const struct unwind_page_rows rows = { at, t->pages[i].row_count };
 
                 if (update(m->fds.pages, &key, &rows) < 0)
@@ -152,10 +152,10 @@ static size_t take_run(struct unwind_maps *m, const struct unwind_table *t, size
         return 0;
 }
 
-enum status unwind_maps_add(struct unwind_maps *m, uint32_t table, const struct unwind_table *t,
-                            struct unwind_placed *ret, struct error *err)
+enum status unwind_maps_add(struct unwind_maps *m, const struct unwind_table *t, struct unwind_placed *ret,
+                            struct error *err)
 {
-        struct unwind_placed p = { .runs = calloc(t->page_count + 1, sizeof *p.runs),
+        struct unwind_placed p = { .table = ++m->last_table, .runs = calloc(t->page_count + 1, sizeof *p.runs),
                                    .pages = calloc(t->page_count + 1, sizeof *p.pages) };
         enum status st = p.runs && p.pages ? ST_OK : error_no_memory(err);
 
@@ -170,21 +170,21 @@ enum status unwind_maps_add(struct unwind_maps *m, uint32_t table, const struct 
                         break;
                 }
                 p.runs[p.run_count++] = run;
-                st = place(m, table, t, page, n, run, &p, err);
+                st = place(m, t, page, n, run, &p, err);
                 page += n;
         }
         if (st) {
-                unwind_maps_remove(m, table, &p);
+                unwind_maps_remove(m, &p);
                 return st;
         }
         *ret = p;
         return ST_OK;
 }
 
-void unwind_maps_remove(struct unwind_maps *m, uint32_t table, struct unwind_placed *p)
+void unwind_maps_remove(struct unwind_maps *m, struct unwind_placed *p)
 {
         for (size_t i = 0; i < p->page_count; i++) {
-                const struct unwind_page_key key = { table, p->pages[i].page };
+                const struct unwind_page_key key = { p->table, p->pages[i].page };
 
                 delete(m->fds.pages, &key);
                 m->page_count--;
@@ -230,11 +230,11 @@ uint16_t unwind_maps_rule(const struct unwind_maps *m, const struct unwind_place
 /* ---- processes -------------------------------------------------------------------- */
 
 enum status unwind_maps_process(struct unwind_maps *m, const struct sample_process *id, uint64_t executable_pages,
-                                uint32_t generation, const struct unwind_mapping *mappings, uint32_t count, struct run_of_numbers *run,
-                                struct error *err)
+                                uint32_t generation, const struct unwind_mapping *mappings, uint32_t count, uint64_t count_max,
+                                struct run_of_numbers *run, struct error *err)
 {
         struct run_of_numbers old = *run, now = { 0 };
-        bool fits = count <= UNWIND_PROCESS_MAPPINGS_MAX && (!count || runs_take(&m->mappings, count, &now));
+        bool fits = count <= UNWIND_PROCESS_MAPPINGS_MAX && count <= count_max && (!count || runs_take(&m->mappings, count, &now));
         struct unwind_process p = { .start_boot_ns = id->start_boot_ns, .exec_id = id->exec_id, .generation = generation,
                                     .executable_pages = executable_pages };
 

@@ -33,6 +33,7 @@ struct unwind_maps {
         struct unwind_mapping *mapping_items; /* mapped */
         size_t rules_written;
         uint32_t segment_limit;
+        uint32_t last_table;
         uint64_t page_count;
 };
 
@@ -43,6 +44,7 @@ struct unwind_placed_page {
 
 /** Where a table's rows are. */
 struct unwind_placed {
+        uint32_t table;              /* its number in the kernel, given once only */
         struct run_of_numbers *runs; /* owned */
         size_t run_count;
         struct unwind_placed_page *pages; /* owned; ascending */
@@ -61,21 +63,22 @@ void unwind_maps_deinit(struct unwind_maps *m);
 void unwind_maps_rules(struct unwind_maps *m, const struct unwind_rules *rules);
 
 /** @return ST_TOO_BIG when there is no room; ST_NO_MEMORY; ST_OS. @param ret owned, for unwind_maps_remove(). */
-enum status unwind_maps_add(struct unwind_maps *m, uint32_t table, const struct unwind_table *t,
-                            struct unwind_placed *ret, struct error *err) MUST_CHECK;
-void unwind_maps_remove(struct unwind_maps *m, uint32_t table, struct unwind_placed *p);
+enum status unwind_maps_add(struct unwind_maps *m, const struct unwind_table *t, struct unwind_placed *ret,
+                            struct error *err) MUST_CHECK;
+void unwind_maps_remove(struct unwind_maps *m, struct unwind_placed *p);
 
 /** The rule's number for an address of a table's object: UNWIND_RULE_GAP when there is none. */
 uint16_t unwind_maps_rule(const struct unwind_maps *m, const struct unwind_placed *table, uint64_t address);
 
 /**
  * The mappings of a process, in place of those it had.
+ * @param count_max at most so many.
  * @param run in: where they are, count 0 nowhere; out: where they are now.
  * @return ST_TOO_BIG when there is no room: the process then has none, and its stacks are walked by frame pointers.
  */
 enum status unwind_maps_process(struct unwind_maps *m, const struct sample_process *id, uint64_t executable_pages,
-                                uint32_t generation, const struct unwind_mapping *mappings, uint32_t count, struct run_of_numbers *run,
-                                struct error *err) MUST_CHECK;
+                                uint32_t generation, const struct unwind_mapping *mappings, uint32_t count, uint64_t count_max,
+                                struct run_of_numbers *run, struct error *err) MUST_CHECK;
 /** Have the kernel tell of a process at its next sample, though it did before. */
 void unwind_maps_ask(struct unwind_maps *m, uint32_t tgid);
 /** Forget a process; its next sample is told of as if it were new. */

@@ -62,30 +62,45 @@ static bool is_sound(const struct unwind_table *t, size_t rules)
         return row == t->row_count;
 }
 
-/* From the worker's numbers of rules to ours. */
-static enum status renumber(struct unwind_table *t, const struct unwind_rule *theirs, size_t count,
-                            struct unwind_rules *rules, struct error *err)
+/* The reader's number of one of the worker's rules. */
+static enum status number_of(const struct unwind_rule *theirs, struct unwind_rules *rules, struct unwind_rules_part *part,
+                             uint16_t *ret, struct error *err)
 {
-        _cleanup_free_ uint16_t *numbers = calloc(count + 1, sizeof *numbers);
+        enum status st;
 
-        if (!numbers)
-                return error_no_memory(err);
-        for (size_t i = 0; i < count; i++) {
-                enum status st = i < UNWIND_RULES_FIXED ? ST_OK : unwind_rules_intern(rules, &theirs[i], &numbers[i]);
-
-                if (i < UNWIND_RULES_FIXED)
-                        numbers[i] = (uint16_t)i;
-                else if (st == ST_TOO_BIG)
-                        numbers[i] = UNWIND_RULE_FULL;
-                else if (st)
-                        return error_no_memory(err);
+        if (unwind_rules_find(rules, theirs, ret))
+                return ST_OK;
+        st = part->left ? unwind_rules_intern(rules, theirs, ret) : ST_TOO_BIG;
+        if (st == ST_TOO_BIG) {
+                *ret = UNWIND_RULE_FULL;
+                part->refused++;
+                return ST_OK;
         }
-        for (size_t i = 0; i < t->row_count; i++)
-                t->rows[i].rule = numbers[t->rows[i].rule];
+        if (st)
+                return error_no_memory(err);
+        part->left--;
+        part->taken++;
         return ST_OK;
 }
 
-enum status unwind_result_read(int fd, struct unwind_rules *rules, struct unwind_table *ret, struct error *err)
+/* From the worker's numbers of rules to ours. */
+static enum status renumber(struct unwind_table *t, const struct unwind_rule *theirs, size_t count,
+                            struct unwind_rules *rules, struct unwind_rules_part *part, struct error *err)
+{
+        _cleanup_free_ uint16_t *numbers = calloc(count + 1, sizeof *numbers);
+        enum status st = numbers ? ST_OK : error_no_memory(err);
+
+        for (size_t i = 0; !st && i < count && i < UNWIND_RULES_FIXED; i++)
+                numbers[i] = (uint16_t)i;
+        for (size_t i = UNWIND_RULES_FIXED; !st && i < count; i++)
+                st = number_of(&theirs[i], rules, part, &numbers[i], err);
+        for (size_t i = 0; !st && i < t->row_count; i++)
+                t->rows[i].rule = numbers[t->rows[i].rule];
+        return st;
+}
+
+enum status unwind_result_read(int fd, struct unwind_rules *rules, struct unwind_rules_part *part, struct unwind_table *ret,
+                               struct error *err)
 {
         _cleanup_unwind_table_ struct unwind_table t = { 0 };
         _cleanup_free_ struct unwind_rule *theirs = NULL;
@@ -112,7 +127,7 @@ enum status unwind_result_read(int fd, struct unwind_rules *rules, struct unwind
         if (!st && !is_sound(&t, h.rules))
                 st = error_set(err, ST_BAD_DATA, "the worker's unwind table breaks its format");
         if (!st)
-                st = renumber(&t, theirs, h.rules, rules, err);
+                st = renumber(&t, theirs, h.rules, rules, part, err);
         if (st)
                 return st;
         *ret = t;

@@ -17,12 +17,20 @@
 enum status unwind_result_write(int fd, const struct unwind_table *t, const struct unwind_rules *rules,
                                 struct error *err) MUST_CHECK;
 
+/** The part of the shared rules that a table takes. */
+struct unwind_rules_part {
+        uint64_t left;    /* in and out */
+        uint64_t taken;   /* added to */
+        uint64_t refused; /* added to: those that found no room */
+};
+
 /**
  * Read what unwind_result_write() wrote, from the start.
  * @param rules new rules are added; the table's rows have their numbers.
+ * @param part  how many may be added, and how many were. Rows of those that found no room are UNWIND_RULE_FULL.
  * @param ret   owned, unwind_table_deinit(); untouched on failure. Without statistics.
  */
-enum status unwind_result_read(int fd, struct unwind_rules *rules, struct unwind_table *ret, struct error *err)
-        MUST_CHECK;
+enum status unwind_result_read(int fd, struct unwind_rules *rules, struct unwind_rules_part *part, struct unwind_table *ret,
+                               struct error *err) MUST_CHECK;
 
 #endif

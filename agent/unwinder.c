@@ -1,31 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwinder.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/id_table.h"
-#include "agent/object_cache.h"
-#include "agent/unwind_result.h"
-#include "agent/vdso.h"
-#include "common/sha256.h"
+#include "agent/unwinder_internal.h"
 
-enum table_state { TABLE_UNKNOWN, TABLE_WAITING, TABLE_READY, TABLE_SAME, TABLE_NONE, TABLE_FREE };
-
-struct unwinder_table {
-        enum table_state state;
-        uint32_t users;    /* processes */
-        uint64_t used_at;  /* the unwinder's clock */
-        struct unwind_placed placed;
-        uint32_t same_as;  /* number of the table with this content, TABLE_SAME */
-        uint8_t content[SHA256_BYTES]; /* once it was built */
-};
-
-enum status unwinder_init(struct unwinder *u, const struct unwind_map_fds *fds, uint64_t row_bytes, struct error *err)
+enum status unwinder_init(struct unwinder *u, const struct unwind_map_fds *fds, struct nursery *nursery, uint64_t row_bytes,
+                          struct error *err)
 {
+        const uint64_t sizes[UNWIND_RESOURCE_COUNT] = {
+                [UNWIND_RULES] = UNWIND_RULES_MAX,
+                [UNWIND_ROWS] = row_bytes / sizeof(struct unwind_row),
+                [UNWIND_PAGES] = UNWIND_PAGES_MAX,
+                [UNWIND_MAPPINGS] = UNWIND_MAPPINGS_MAX,
+        };
         enum status st;
 
         *u = (struct unwinder){ .by_object = calloc(1, sizeof *u->by_object), .by_content = calloc(1, sizeof *u->by_content) };
@@ -33,11 +24,12 @@ enum status unwinder_init(struct unwinder *u, const struct unwind_map_fds *fds, 
                 unwinder_deinit(u);
                 return error_no_memory(err);
         }
+        unwind_quota_init(&u->quota, sizes, geteuid());
         st = unwind_maps_init(&u->maps, fds, row_bytes, err);
         if (!st)
                 st = unwind_rules_init(&u->rules, err);
         if (!st)
-                st = unwind_builder_create(&u->builder, err);
+                st = unwind_builder_create(nursery, &u->builder, err);
         if (st)
                 unwinder_deinit(u);
         else
@@ -59,175 +51,10 @@ void unwinder_deinit(struct unwinder *u)
                 id_table_deinit(u->by_content);
         free(u->by_object);
         free(u->by_content);
+        unwind_quota_deinit(&u->quota);
         unwind_rules_deinit(&u->rules);
         unwind_maps_deinit(&u->maps);
         *u = (struct unwinder){ 0 };
-}
-
-/* ---- tables -------------------------------------------------------------------- */
-
-static struct unwinder_table *table(struct unwinder *u, uint32_t number)
-{
-        return &u->tables[number - 1];
-}
-
-/* The number of the object's table, made if need be; 0 without memory. */
-static uint32_t number_of(struct unwinder *u, const struct object *o)
-{
-        uint32_t number;
-
-        if (id_table_find(u->by_object, &o->serial, sizeof o->serial, &number))
-                return number;
-        for (; u->free_from < u->table_count; u->free_from++) {
-                if (u->tables[u->free_from].state != TABLE_FREE)
-                        continue;
-                if (!id_table_put(u->by_object, &o->serial, sizeof o->serial, (uint32_t)u->free_from + 1))
-                        return 0;
-                u->tables[u->free_from] = (struct unwinder_table){ 0 };
-                return (uint32_t)u->free_from + 1;
-        }
-        if (u->table_count == u->table_capacity) {
-                size_t wanted = u->table_capacity ? 2 * u->table_capacity : 64;
-                struct unwinder_table *grown = reallocarray(u->tables, wanted, sizeof *grown);
-
-                if (!grown || wanted > UINT32_MAX)
-                        return 0;
-                u->tables = grown;
-                u->table_capacity = wanted;
-        }
-        u->tables[u->table_count] = (struct unwinder_table){ 0 };
-        number = (uint32_t)u->table_count + 1;
-        if (!id_table_put(u->by_object, &o->serial, sizeof o->serial, number))
-                return 0;
-        u->free_from = ++u->table_count;
-        return number;
-}
-
-/* The number of the table that has the content. */
-static uint32_t resolve(const struct unwinder *u, uint32_t number)
-{
-        const struct unwinder_table *t = &u->tables[number - 1];
-
-        return t->state == TABLE_SAME ? t->same_as : number;
-}
-
-/* Rules have their numbers for good, so equal tables are equal bytes. False without memory. */
-static bool digest(const struct unwind_table *t, uint8_t ret[static SHA256_BYTES])
-{
-        _cleanup_sha256_ struct sha256 s = { 0 };
-
-        if (sha256_init(&s, NULL))
-                return false;
-        sha256_update(&s, t->pages, t->page_count * sizeof *t->pages);
-        sha256_update(&s, t->rows, t->row_count * sizeof *t->rows);
-        sha256_final(&s, ret);
-        return true;
-}
-
-/* Take the table that was not used for longest out of the kernel. Its rows; 0 when all are in use. */
-static uint64_t evict_one(struct unwinder *u)
-{
-        struct unwinder_table *oldest = NULL;
-        uint64_t rows = 0;
-
-        for (size_t i = 0; i < u->table_count; i++) {
-                struct unwinder_table *t = &u->tables[i];
-
-                if (t->state == TABLE_READY && !t->users && (!oldest || t->used_at < oldest->used_at))
-                        oldest = t;
-        }
-        if (!oldest)
-                return 0;
-        for (size_t i = 0; i < oldest->placed.run_count; i++)
-                rows += oldest->placed.runs[i].count;
-        unwind_maps_remove(&u->maps, (uint32_t)(oldest - u->tables) + 1, &oldest->placed);
-        oldest->state = TABLE_UNKNOWN;
-        for (size_t i = 0; i < u->table_count; i++)
-                if (u->tables[i].state == TABLE_SAME && &u->tables[u->tables[i].same_as - 1] == oldest)
-                        u->tables[i].state = TABLE_UNKNOWN;
-        u->stats.tables_ready--;
-        u->stats.tables_evicted++;
-        return rows;
-}
-
-static void place(struct unwinder *u, uint32_t number, const struct unwind_table *built)
-{
-        struct unwinder_table *t = table(u, number);
-        bool digested = digest(built, t->content);
-        uint32_t same;
-        struct error err;
-
-        if (digested && id_table_find(u->by_content, t->content, sizeof t->content, &same) && same != number &&
-            table(u, same)->state == TABLE_READY && memcmp(table(u, same)->content, t->content, sizeof t->content) == 0) {
-                t->state = TABLE_SAME;
-                t->same_as = same;
-                return;
-        }
-        unwind_maps_rules(&u->maps, &u->rules);
-        if (unwind_maps_add(&u->maps, number, built, &t->placed, &err)) {
-                /* What is evicted now is free at the next drain: this object is tried again when it is met then. */
-                for (uint64_t freed = 0, rows = 1; rows && freed < built->row_count; freed += rows)
-                        rows = evict_one(u);
-                t->state = TABLE_UNKNOWN;
-                u->stats.tables_refused++;
-                return;
-        }
-        t->state = TABLE_READY;
-        u->stats.tables_ready++;
-        if (digested)
-                (void)id_table_put(u->by_content, t->content, sizeof t->content, number); /* else it is not shared */
-}
-
-static void take(struct unwinder *u, const struct unwind_built *built)
-{
-        _cleanup_unwind_table_ struct unwind_table t = { 0 };
-
-        u->tables_waiting--;
-        if (built->fd < 0 || unwind_result_read(built->fd, &u->rules, &t, NULL) || !t.row_count) {
-                table(u, built->ticket)->state = TABLE_NONE;
-                u->stats.tables_none++;
-        } else {
-                place(u, built->ticket, &t);
-        }
-        if (built->fd >= 0)
-                close(built->fd);
-}
-
-/* The kernel's own image needs no worker. */
-static void build_vdso(struct unwinder *u, uint32_t number)
-{
-        const void *image;
-        size_t size;
-        _cleanup_unwind_table_ struct unwind_table t = { 0 };
-        struct elf_image elf;
-
-        table(u, number)->state = TABLE_NONE;
-        if (!vdso_image(&image, &size) || elf_image_from_memory(image, size, "[vdso]", &elf, NULL))
-                return;
-        if (!unwind_table_build(&elf, &u->rules, &t, NULL) && t.row_count)
-                place(u, number, &t);
-        elf_image_close(&elf);
-}
-
-/* Ask for the table of what is mapped there unless that was done. */
-static void want(struct unwinder *u, int proc_fd, const struct proc_mapping *m, uint32_t number)
-{
-        struct unwinder_table *t = table(u, number);
-        int fd;
-
-        if (t->state != TABLE_UNKNOWN)
-                return;
-        if (strcmp(m->path, "[vdso]") == 0) {
-                build_vdso(u, number);
-                return;
-        }
-        fd = proc_fd < 0 ? -1 : object_cache_open(proc_fd, m);
-        if (fd < 0)
-                return;
-        if (unwind_builder_put(u->builder, number, fd)) {
-                t->state = TABLE_WAITING;
-                u->tables_waiting++;
-        }
 }
 
 /* ---- processes ------------------------------------------------------------------ */
@@ -235,78 +62,92 @@ static void want(struct unwinder *u, int proc_fd, const struct proc_mapping *m, 
 static void release(struct unwinder *u, struct unwinder_process *p)
 {
         for (size_t i = 0; i < p->table_count; i++) {
-                table(u, p->tables[i])->users--;
-                table(u, p->tables[i])->used_at = ++u->clock;
+                unwinder_table(u, p->tables[i])->users--;
+                unwinder_table(u, p->tables[i])->used_at = ++u->clock;
         }
         free(p->tables);
         free(p->mappings);
+        free(p->numbers);
 }
 
-static void fill(struct unwinder *u, int proc_fd, const struct proc_mapping *m, const struct object *o,
-                 struct unwind_mapping *ret, struct unwinder_process *p)
+static void fill(struct unwinder *u, int proc_fd, const char *container, const struct proc_mapping *m, const struct object *o,
+                 struct unwind_mapping *ret, uint32_t *number_ret, struct unwinder_process *p)
 {
-        uint32_t number = o ? number_of(u, o) : 0;
+        uint32_t number = o ? unwinder_table_number(u, o) : 0;
         uint64_t address;
 
         *ret = (struct unwind_mapping){ .start = m->start, .end = m->end, .table = UNWIND_TABLE_NONE };
         if (!number || !object_code_address(o, m->file_offset, m->end - m->start, &address))
                 return;
-        want(u, proc_fd, m, number);
-        if (table(u, number)->state == TABLE_WAITING)
+        unwinder_table_want(u, proc_fd, container, m, number);
+        if (unwinder_table(u, number)->state == TABLE_WAITING)
                 p->waits = true;
-        number = resolve(u, number);
-        if (table(u, number)->state != TABLE_READY)
+        number = unwinder_table_resolve(u, number);
+        if (unwinder_table(u, number)->state != TABLE_READY)
                 return;
-        ret->table = number;
+        *number_ret = number;
+        ret->table = unwinder_table(u, number)->placed.table;
         ret->bias = m->start - address;
         for (size_t i = 0; i < p->table_count; i++)
                 if (p->tables[i] == number)
                         return;
         p->tables[p->table_count++] = number;
-        table(u, number)->users++;
+        unwinder_table(u, number)->users++;
 }
 
-void unwinder_process(struct unwinder *u, const struct sample_process *id, int proc_fd, const struct proc_maps *maps,
-                      const struct object *const *objects, struct unwinder_process *p)
+/* Hand the mappings to the kernel, within the part that their owner has. */
+static void tell(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p)
+{
+        uint64_t before = p->run.count, left = unwind_quota_left(&u->quota, p->owner, UNWIND_MAPPINGS),
+                 most = left > UINT64_MAX - before ? left : left + before;
+        enum status st = unwind_maps_process(&u->maps, id, p->executable_pages, ++u->last_generation, p->mappings,
+                                             p->mapping_count, most, &p->run, NULL);
+
+        unwind_quota_give_back(&u->quota, p->owner, UNWIND_MAPPINGS, before);
+        unwind_quota_take(&u->quota, p->owner, UNWIND_MAPPINGS, p->run.count);
+        if (st && p->mapping_count > most)
+                u->stats.processes_over_quota++;
+        else if (st)
+                u->stats.processes_refused++;
+}
+
+void unwinder_process(struct unwinder *u, const struct sample_process *id, int proc_fd, const char *container,
+                      const struct proc_maps *maps, const struct object *const *objects, struct unwinder_process *p)
 {
         struct unwinder_process now = { .run = p->run, .executable_pages = p->executable_pages,
+                                        .has_owner = p->has_owner, .owner = p->owner,
                                         .mappings = calloc(maps->count + 1, sizeof *now.mappings),
+                                        .numbers = calloc(maps->count + 1, sizeof *now.numbers),
                                         .tables = calloc(maps->count + 1, sizeof *now.tables) };
+        struct stat st;
 
-        if (!now.mappings || !now.tables) {
+        if (!now.mappings || !now.numbers || !now.tables) {
                 free(now.mappings);
+                free(now.numbers);
                 free(now.tables);
                 return;
         }
         now.mapping_count = (uint32_t)maps->count;
+        if (!now.has_owner && proc_fd >= 0 && fstat(proc_fd, &st) == 0) {
+                now.owner = unwind_quota_owner(&u->quota, st.st_uid, container);
+                now.has_owner = true;
+        }
         for (size_t i = 0; i < maps->count; i++)
-                fill(u, proc_fd, &maps->items[i], objects[i], &now.mappings[i], &now);
+                fill(u, proc_fd, container, &maps->items[i], objects[i], &now.mappings[i], &now.numbers[i], &now);
         if (!now.executable_pages)
                 unwind_maps_ask(&u->maps, id->tgid);
-        else if (!now.waits && unwind_maps_process(&u->maps, id, now.executable_pages, ++u->last_generation, now.mappings,
-                                                   now.mapping_count, &now.run, NULL))
-                u->stats.processes_refused++;
+        else if (!now.waits)
+                tell(u, id, &now);
         release(u, p);
         *p = now;
 }
 
 void unwinder_forget(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p)
 {
+        unwind_quota_give_back(&u->quota, p->owner, UNWIND_MAPPINGS, p->run.count);
         unwind_maps_forget(&u->maps, id, &p->run);
         release(u, p);
         *p = (struct unwinder_process){ 0 };
-}
-
-void unwinder_forget_objects(struct unwinder *u)
-{
-        id_table_deinit(u->by_object);
-        for (size_t i = 0; i < u->table_count; i++) {
-                struct unwinder_table *t = &u->tables[i];
-
-                if (!t->users && t->state != TABLE_READY && t->state != TABLE_WAITING)
-                        t->state = TABLE_FREE;
-        }
-        u->free_from = 0;
 }
 
 static const struct unwind_mapping *find_mapping(const struct unwinder_process *p, uint64_t pc)
@@ -334,15 +175,16 @@ bool unwinder_covers(const struct unwinder_process *p, uint64_t pc)
 static enum sample_end rule_at(const struct unwinder *u, const struct unwinder_process *p, uint64_t pc, uint32_t *ret)
 {
         const struct unwind_mapping *m = find_mapping(p, pc);
+        uint32_t number;
 
         *ret = UNWIND_RULE_GAP;
         if (!p->mappings)
                 return SAMPLE_END_NEW_PROCESS;
         if (!m)
                 return SAMPLE_END_NO_MAPPING;
-        *ret = m->table ? unwind_maps_rule(&u->maps, &u->tables[m->table - 1].placed, pc - m->bias) :
-                          UNWIND_RULE_FRAME_POINTER;
-        return m->table ? SAMPLE_END_NO_RULE : SAMPLE_END_NO_TABLE;
+        number = p->numbers[m - p->mappings];
+        *ret = number ? unwind_maps_rule(&u->maps, &u->tables[number - 1].placed, pc - m->bias) : UNWIND_RULE_FRAME_POINTER;
+        return number ? SAMPLE_END_NO_RULE : SAMPLE_END_NO_TABLE;
 }
 
 enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_process *p, const struct unwind_regs *regs,
@@ -365,18 +207,6 @@ enum sample_end unwinder_rule(const struct unwinder *u, const struct unwinder_pr
 int unwinder_fd(const struct unwinder *u)
 {
         return unwind_builder_fd(u->builder);
-}
-
-bool unwinder_poll(struct unwinder *u)
-{
-        struct unwind_built built;
-        bool any = false;
-
-        while (unwind_builder_take(u->builder, &built)) {
-                take(u, &built);
-                any = true;
-        }
-        return any;
 }
 
 void unwinder_settle(struct unwinder *u)

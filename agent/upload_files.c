@@ -6,15 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "agent/beneath.h"
+#include "agent/upload_kernel.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 
-#define DEBUG_DIR "/usr/lib/debug"
-#define KERNEL_NAME "vmlinux" /* as agent/kernel.c gives it */
 #define LEAST_QUALITY QUALITY_SYMTAB
 
 void upload_offer_deinit(struct upload_offer *o)
@@ -93,25 +91,6 @@ static void by_build_id(char *to, size_t size, const struct build_id *id)
         snprintf(to, size, DEBUG_DIR "/.build-id/%.2s/%s.debug", hex, hex + 2);
 }
 
-/* Debian, then Fedora and its like, then whoever built it here. Debug packages give vmlinux no link by its build-id. */
-static void find_kernel(const struct upload_offer *o, const atomic_bool *stop, struct upload_file *best,
-                        struct inspected *best_inspected)
-{
-        static const char *const places[][2] = { { DEBUG_DIR "/boot/vmlinux-", "" },
-                                                 { DEBUG_DIR "/lib/modules/", "/vmlinux" },
-                                                 { "/lib/modules/", "/build/vmlinux" } };
-        char path[LIMIT_PATH_BYTES];
-        struct utsname kernel;
-
-        if (uname(&kernel) < 0)
-                return;
-        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-                snprintf(path, sizeof path, "%s%s%s", places[i][0], kernel.release, places[i][1]);
-                if (take(o->root_fd, path, &o->id, best->quality, stop, best, best_inspected))
-                        return;
-        }
-}
-
 /* Where debug packages put it, then where .gnu_debuglink points. Source: GDB manual, "Separate Debug Files". */
 static void find_debug_file(const struct upload_offer *o, const struct inspected *mapped, const atomic_bool *stop,
                             struct upload_file *best, struct inspected *best_inspected)
@@ -122,8 +101,9 @@ static void find_debug_file(const struct upload_offer *o, const struct inspected
         by_build_id(path, sizeof path, &o->id);
         if (take(o->root_fd, path, &o->id, best->quality, stop, best, best_inspected))
                 return;
-        if (strcmp(o->path, KERNEL_NAME) == 0)
-                find_kernel(o, stop, best, best_inspected);
+        for (unsigned i = 0; upload_kernel_path(o, i, path, sizeof path); i++)
+                if (take(o->root_fd, path, &o->id, best->quality, stop, best, best_inspected))
+                        return;
         if (!mapped->debuglink[0] || o->path[0] != '/')
                 return;
         for (size_t i = 0; i < sizeof places / sizeof *places; i++)

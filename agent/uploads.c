@@ -150,6 +150,7 @@ enum status uploads_create(const struct uploads_options *o, struct uploads **ret
         struct http_client_options http = {
                 .size = sizeof http,
                 .base_url = o->server,
+                .ca_file = o->ca_file,
                 .token = o->token,
                 .user_agent = "cairn-agent/" CAIRN_VERSION,
                 .idle_timeout_s = VERIFY_TIMEOUT_S,

@@ -23,6 +23,7 @@ struct uploads;
 struct uploads_options {
         const char *server;
         const char *token;        /* NULL: none; it must carry the scope upload */
+        const char *ca_file;      /* http_client_options */
         uint64_t bytes_per_s;     /* packed, on average; 0: no limit */
         uint64_t max_bytes;       /* of one file, unpacked */
         const char *temporary;    /* directory for the file that is being made; NULL: $TMPDIR, /var/tmp or /tmp */

@@ -69,6 +69,7 @@ int worker_inspect(void)
 
 int worker_split(void)
 {
+        struct split_range ranges[SPLIT_GO_RANGES_MAX];
         struct elf_image img;
         struct error err = { 0 };
         uint64_t size;
@@ -78,7 +79,7 @@ int worker_split(void)
         if (!st)
                 st = elf_image_from_fd(FIRST_FD, "mapped file", &img, &err);
         if (!st) {
-                st = split_write(&img, FIRST_FD + 1, &size, &err);
+                st = split_write(&img, ranges, split_go_ranges(&img, ranges), FIRST_FD + 1, &size, &err);
                 elf_image_close(&img);
         }
         if (st)

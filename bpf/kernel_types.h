@@ -11,6 +11,7 @@
 
 struct mm_struct {
         unsigned long exec_vm; /* pages that are executable and not writable */
+        unsigned long start_stack; /* where the first thread's stack began; arguments and environment lie above */
 };
 
 struct task_struct {

@@ -14,6 +14,7 @@
  * perf event on a CPU while one is running there (bpf_prog_active).
  */
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -22,6 +23,7 @@
 #include "bpf/arch.h"
 #include "bpf/sample.h"
 #include "bpf/kernel_types.h"
+#include "bpf/late.h"
 #include "bpf/unwind_user.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -107,11 +109,6 @@ struct {
         __uint(max_entries, 256 * 1024);
 } notices SEC(".maps");
 
-struct {
-        __uint(type, BPF_MAP_TYPE_RINGBUF);
-        __uint(max_entries, 8 * 1024 * 1024);
-} lates SEC(".maps");
-
 static __always_inline void count(__u32 stat)
 {
         __u64 *n = bpf_map_lookup_elem(&sample_stats, &stat);
@@ -177,20 +174,20 @@ static __always_inline int store_frames(struct unwind_walk *w, __u32 half, __u64
         return 0;
 }
 
-/* The kernel half: the kernel walks itself. */
-static __always_inline void walk_kernel(void *ctx, struct unwind_walk *w)
+/*
+ * The kernel half: the kernel walks itself, in one go, since each call walks
+ * from the leaf. A user address was interrupted: there is no such half.
+ */
+static __always_inline void walk_kernel(struct bpf_perf_event_data *ctx, struct unwind_walk *w)
 {
-        w->frame_count = 0;
-        w->end = SAMPLE_END_UNKNOWN;
-        for (__u32 i = 0; i < (SAMPLE_KERNEL_STACK_MAX + SAMPLE_CHUNK_FRAMES - 1) / SAMPLE_CHUNK_FRAMES; i++) {
-                long n = bpf_get_stack(ctx, w->chunks[i].frames, sizeof w->chunks[i].frames, i * SAMPLE_CHUNK_FRAMES);
+        long n = 0;
 
-                if (n <= 0)
-                        break;
-                w->frame_count += (__u32)n / sizeof(__u64);
-                if (n < (long)sizeof w->chunks[i].frames)
-                        break;
-        }
+        if ((__s64)PT_REGS_IP(&ctx->regs) < 0)
+                n = bpf_get_stack(ctx, w->kernel, SAMPLE_KERNEL_STACK_MAX * sizeof *w->kernel, 0);
+        w->frame_count = n > 0 ? (__u32)n / sizeof *w->kernel : 0;
+        w->end = SAMPLE_END_UNKNOWN;
+        for (__u32 i = 0; i < SAMPLE_KERNEL_CHUNKS && i * SAMPLE_CHUNK_FRAMES < w->frame_count; i++)
+                __builtin_memcpy(w->chunks[i].frames, w->kernel + i * SAMPLE_CHUNK_FRAMES, sizeof w->chunks[i].frames);
 }
 
 /*
@@ -224,32 +221,6 @@ static __always_inline int knows(struct unwind_walk *w, const struct sample_proc
                 return 0;
         }
         return w->process.executable_pages == executable_pages;
-}
-
-/* Leave the user half to the agent. False without room. */
-static __always_inline int postpone(const struct sample_key *key, __u32 half, const struct unwind_walk *w)
-{
-        struct sample_late *late = bpf_ringbuf_reserve(&lates, sizeof *late, 0);
-        __u64 sp = w->regs.sp;
-
-        if (!late)
-                return 0;
-        late->key = *key;
-        late->half = half;
-        late->regs = w->saved;
-        late->stack_bytes = 0;
-        for (__u32 at = 0; at < SAMPLE_LATE_STACK_BYTES; at += SAMPLE_LATE_PIECE_BYTES) {
-                if (bpf_probe_read_user(late->stack + at, SAMPLE_LATE_PIECE_BYTES, (const void *)(sp + at))) {
-                        __u32 left = -(__u32)(sp + at) & (SAMPLE_LATE_PIECE_BYTES - 1); /* of the last page */
-
-                        if (left && !bpf_probe_read_user(late->stack + at, left, (const void *)(sp + at)))
-                                late->stack_bytes = at + left;
-                        break;
-                }
-                late->stack_bytes = at + SAMPLE_LATE_PIECE_BYTES;
-        }
-        bpf_ringbuf_submit(late, 0);
-        return 1;
 }
 
 static __always_inline void walk_user(struct unwind_walk *w)
@@ -310,7 +281,7 @@ int follow_fork(struct bpf_raw_tracepoint_args *ctx)
 }
 
 SEC("perf_event")
-int sample_cpu(void *ctx)
+int sample_cpu(struct bpf_perf_event_data *ctx)
 {
         __u64 pid_tgid = bpf_get_current_pid_tgid();
         __u32 half = *(volatile __u32 *)&active & 1;
@@ -321,6 +292,7 @@ int sample_cpu(void *ctx)
         void *counts_half;
         struct mm_struct *mm;
         __u64 *n, one = 1, executable_pages = 0;
+        int is_known;
 
         if (pid_tgid == 0)
                 return 0;
@@ -334,18 +306,20 @@ int sample_cpu(void *ctx)
                 return 0;
         }
         task = bpf_get_current_task_btf();
-        leader = BPF_CORE_READ(task, group_leader);
-        key.process.exec_id = (__u32)BPF_CORE_READ(leader, self_exec_id);
-        key.process.start_boot_ns = BPF_CORE_READ(leader, start_boottime);
+        leader = task->group_leader;
+        key.process.exec_id = (__u32)leader->self_exec_id;
+        key.process.start_boot_ns = leader->start_boottime;
         if (filter_excluded && is_excluded(&key.process)) {
                 count(STAT_EXCLUDED);
                 return 0;
         }
         bpf_get_current_comm(key.comm, sizeof key.comm);
-        mm = BPF_CORE_READ(task, mm);
+        mm = task->mm;
         if (mm)
-                executable_pages = BPF_CORE_READ(mm, exec_vm);
-        notify(&key.process, leader, executable_pages);
+                executable_pages = mm->exec_vm;
+        is_known = knows(w, &key.process, executable_pages);
+        if (!is_known)
+                notify(&key.process, leader, executable_pages);
 
         walk_kernel(ctx, w);
         if (w->frame_count >= SAMPLE_KERNEL_STACK_MAX)
@@ -354,7 +328,7 @@ int sample_cpu(void *ctx)
                 count(STAT_LOST_STACKS_FULL);
                 return 0;
         }
-        if (BPF_CORE_READ(task, flags) & PF_KTHREAD) {
+        if (task->flags & PF_KTHREAD) {
                 key.flags |= SAMPLE_KERNEL_THREAD;
         } else if (mm) { /* else it is ending */
                 if (bpf_probe_read_kernel(&w->saved, sizeof w->saved, (const void *)bpf_task_pt_regs(task))) {
@@ -363,8 +337,8 @@ int sample_cpu(void *ctx)
                         arch_unwind_regs(&w->saved, &w->regs);
                         if (key.kernel_stack && arch_in_syscall(&w->saved))
                                 key.flags |= SAMPLE_IN_SYSCALL;
-                        if (!knows(w, &key.process, executable_pages) || !covers(w)) {
-                                if (arch_is_64_bit(&w->saved) && postpone(&key, half, w)) {
+                        if (!is_known || !covers(w)) {
+                                if (arch_is_64_bit(&w->saved) && postpone(&key, half, w, mm->start_stack, is_known)) {
                                         count(STAT_LATE);
                                         count(STAT_SAMPLES);
                                         return 0;

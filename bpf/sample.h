@@ -57,6 +57,7 @@ enum sample_end {
         SAMPLE_END_NO_REGISTER,   /* the rule needs a register that is not known there */
         SAMPLE_END_NO_PROGRESS,   /* the caller's frame would not lie above */
         SAMPLE_END_OTHER_WIDTH,   /* a 32-bit process */
+        SAMPLE_END_NOT_COPIED,    /* a late sample, the copy of whose stack does not go there */
         SAMPLE_END_COUNT,
 };
 
@@ -90,16 +91,21 @@ struct sample_chunk {
 };
 
 #define SAMPLE_LATE_STACK_BYTES 65536
-#define SAMPLE_LATE_PIECE_BYTES 2048 /* divides a page */
+#define SAMPLE_LATE_SHORT_BYTES 8192  /* of room for a stack that ends before; most do */
+#define SAMPLE_LATE_MIDDLE_BYTES 20480
+#define SAMPLE_LATE_BELOW_BYTES 128   /* the red zone of x86-64: OpenSSL's CFA is read from there */
+#define SAMPLE_LATE_PIECE_BYTES 2048 /* divides a page and all of these */
 
 /**
  * A sample of a process whose mappings are not known, or not any more: the agent
  * walks this copy of its stack later, by the same rules. It is counted in no map.
+ * A record of the ring buffer may end within `stack`, behind what is copied.
  */
 struct sample_late {
         struct sample_key key; /* without its user stack; the kernel stack is in the chunks of the half */
         __u32 half;
-        __u32 stack_bytes;     /* from the stack pointer upwards */
+        __u32 stack_bytes;
+        __u64 stack_start;     /* address of stack[0]: a little below the stack pointer, where rules may read too */
         struct arch_regs regs;
         __u8 stack[SAMPLE_LATE_STACK_BYTES];
 };

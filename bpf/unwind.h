@@ -42,6 +42,20 @@ struct unwind_page_rows {
         __u32 first, count;
 };
 
+/**
+ * What a CPU looked up of late: the rule of an address of a table. Stacks come
+ * again and again, and finding a rule anew takes a dozen places in memory that
+ * are in no cache any more. Each CPU has UNWIND_RECENT_MAX of them.
+ */
+#define UNWIND_RECENT_BITS 12
+#define UNWIND_RECENT_MAX (1u << UNWIND_RECENT_BITS)
+
+struct unwind_recent {
+        __u64 address; /* link-time */
+        __u32 table;   /* 0: free */
+        __u32 rule;
+};
+
 #define UNWIND_TABLE_NONE 0 /* frame pointers: code made at run time, or a file whose table could not be had */
 
 struct unwind_mapping {

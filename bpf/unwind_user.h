@@ -63,6 +63,17 @@ struct {
         __type(value, struct unwind_process);
 } processes SEC(".maps");
 
+/* Sized by the agent: UNWIND_RECENT_MAX for each CPU, which alone uses them. */
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, UNWIND_RECENT_MAX);
+        __type(key, __u32);
+        __type(value, struct unwind_recent);
+} recent SEC(".maps");
+
+#define SAMPLE_KERNEL_CHUNKS ((SAMPLE_KERNEL_STACK_MAX + SAMPLE_CHUNK_FRAMES - 1) / SAMPLE_CHUNK_FRAMES)
+#define SAMPLE_KERNEL_FRAMES (SAMPLE_KERNEL_CHUNKS * SAMPLE_CHUNK_FRAMES)
+
 /* Of one sample, in per-CPU memory. */
 struct unwind_walk {
         struct unwind_regs regs;
@@ -71,6 +82,7 @@ struct unwind_walk {
         struct unwind_mapping mapping;  /* the last one used */
         __u32 frame_count;
         __u32 end;
+        __u64 kernel[SAMPLE_KERNEL_FRAMES]; /* as the kernel hands its frames over */
         struct sample_chunk chunks[SAMPLE_CHUNKS_MAX];
 };
 
@@ -137,13 +149,30 @@ static __always_inline int unwind_read_user(void *ctx, __u64 addr, __u64 *ret)
         return bpf_probe_read_user(ret, sizeof *ret, (const void *)addr) != 0;
 }
 
+/* The rule for an address of a table, kept for the next time. */
+static __always_inline __u32 unwind_table_rule(__u32 table, __u64 address)
+{
+        __u32 slot = (__u32)(((address ^ ((__u64)table << 32)) * 0x9e3779b97f4a7c15ull) >> (64 - UNWIND_RECENT_BITS));
+        struct unwind_page_key key = { .table = table, .page = (__u32)(address >> UNWIND_PAGE_BITS) };
+        struct unwind_page_rows *rows;
+        struct unwind_recent *r;
+        __u32 rule = UNWIND_RULE_GAP;
+
+        slot |= bpf_get_smp_processor_id() << UNWIND_RECENT_BITS;
+        r = bpf_map_lookup_elem(&recent, &slot);
+        if (r && r->address == address && r->table == table)
+                return r->rule;
+        rows = bpf_map_lookup_elem(&pages, &key);
+        if (rows)
+                rule = unwind_find_rule(rows->first, rows->count, (__u32)(address & (UNWIND_PAGE_SIZE - 1)));
+        if (r)
+                *r = (struct unwind_recent){ .address = address, .table = table, .rule = rule };
+        return rule;
+}
+
 /* The rule for a pc; *end_ret says what it means when there is none or it leads nowhere. */
 static __always_inline __u32 unwind_rule_at(struct unwind_walk *w, __u64 pc, __u32 *end_ret)
 {
-        struct unwind_page_key key;
-        struct unwind_page_rows *rows;
-        __u64 address;
-
         *end_ret = SAMPLE_END_NEW_PROCESS;
         if (!w->process.generation)
                 return UNWIND_RULE_FRAME_POINTER;
@@ -159,14 +188,8 @@ static __always_inline __u32 unwind_rule_at(struct unwind_walk *w, __u64 pc, __u
         *end_ret = SAMPLE_END_NO_TABLE;
         if (w->mapping.table == UNWIND_TABLE_NONE)
                 return UNWIND_RULE_FRAME_POINTER;
-        address = pc - w->mapping.bias;
-        key.table = w->mapping.table;
-        key.page = (__u32)(address >> UNWIND_PAGE_BITS);
         *end_ret = SAMPLE_END_NO_RULE;
-        rows = bpf_map_lookup_elem(&pages, &key);
-        if (!rows)
-                return UNWIND_RULE_GAP;
-        return unwind_find_rule(rows->first, rows->count, (__u32)(address & (UNWIND_PAGE_SIZE - 1)));
+        return unwind_table_rule(w->mapping.table, pc - w->mapping.bias);
 }
 
 /* Note the frame that the registers are of, and go on to its caller's. 0: there is one; 1: the walk is over, w->end. */

@@ -95,24 +95,18 @@ static enum status make_path(const char *operation, const struct ask_params *par
 static enum status ask_server(const struct ask_options *o, const char *operation, const struct ask_params *params,
                               struct buf *ret, struct error *err)
 {
-        struct http_client_options options = { .size = sizeof options,
-                                               .attempts = 2,
-                                               .base_url = o->server ? o->server : DEFAULT_SERVER };
+        const struct http_client_options how = { .size = sizeof how, .attempts = 2 };
         struct http_client_request request = { .method = "GET", .max_response = LIMIT_RESPONSE_BYTES };
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
-        _cleanup_free_ char *token = NULL;
         _cleanup_buf_ struct buf path;
         char reason[32], text[200];
         enum status st;
 
         buf_init(&path, LIMIT_HTTP_HEADER_BYTES);
         st = make_path(operation, params, &path, err);
-        if (!st && o->token_file)
-                st = http_client_read_token(o->token_file, &token, err);
-        options.token = token;
         if (!st)
-                st = http_client_create(&options, &client, err);
+                st = service_connect(&o->service, &how, &client, err);
         if (st)
                 return st;
         request.path = (const char *)path.data;
@@ -133,7 +127,7 @@ enum status ask(const struct ask_options *o, const char *operation, struct ask_p
         ask_param(params, "from", o->from);
         ask_param(params, "to", o->to);
         ask_param(params, "type", o->type);
-        if (!!o->server + !!o->data + !!o->profile > 1)
+        if (!!o->service.server + !!o->data + !!o->profile > 1)
                 return error_set(err, ST_USAGE, "--server, --data and --profile exclude each other");
         if (o->profile)
                 return ask_file(o->profile, operation, params, ret, err);

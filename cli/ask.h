@@ -7,22 +7,21 @@
  * How query, top, flame and diff get their answers: from a server's query API, from a data directory opened read-only,
  * or from files that were recorded here. All go through the same code in the end, so the bytes are the same.
  */
+#include "cli/service.h"
 #include "common/buf.h"
-#include "common/options.h"
-
-#define DEFAULT_SERVER "http://127.0.0.1:7700"
 
 struct ask_options {
-        const char *server, *data, *token_file, *profile;
+        struct service_options service;
+        const char *data, *profile;
         const char *from, *to, *type;
 };
 
 #define ASK_OPTIONS(o)                                                                                             \
-        OPTION_STRING("server", 0, "URL", &(o)->server, "ask this server (default " DEFAULT_SERVER ")"),           \
+        OPTION_STRING("server", 0, "URL", &(o)->service.server, "ask this server (default " DEFAULT_SERVER ")"),           \
                 OPTION_STRING("data", 0, "DIR", &(o)->data, "read this data directory instead, without a server"), \
                 OPTION_STRING("profile", 0, "FILE", &(o)->profile,                                                  \
                               "look at this file instead, as cairn record writes it; named here"),                  \
-                OPTION_STRING("token-file", 0, "FILE", &(o)->token_file, "file with the token for the server"),    \
+                SERVICE_OPTIONS(&(o)->service),                                                                     \
                 OPTION_STRING("from", 0, "T", &(o)->from,                                                          \
                               "start: now-1h (default), 2026-01-31T12:00:00Z, seconds"),                           \
                 OPTION_STRING("to", 0, "T", &(o)->to, "end (default now)"),                                        \

@@ -34,6 +34,9 @@ int command_record(int argc, char **argv);
  */
 int worker_symbols(int argc, char **argv);
 int worker_verify(int argc, char **argv);
+int worker_scan(int argc, char **argv);
+int worker_member(int argc, char **argv);
+int worker_source_names(int argc, char **argv);
 int worker_fetch(int argc, char **argv);
 int worker_explain(int argc, char **argv);
 int worker_elf(int argc, char **argv);

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/debug_fetcher_evict.h"
 #include "cli/symbol_cache.h"
 #include "common/cleanup.h"
+#include "common/evict.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "debuginfo-store/fetch.h"
@@ -88,7 +88,7 @@ void debug_fetcher_destroy(struct debug_fetcher *f)
         if (f->is_temporary)
                 (void)!file_remove_tree(f->directory, NULL);
         else if (f->stats.fetched)
-                debug_fetcher_evict(f->directory, LIMIT_DEBUG_CACHE_BYTES);
+                evict_oldest(f->directory, LIMIT_DEBUG_CACHE_BYTES);
         cleanup_close(&f->cache);
         free(f->urls);
         free(f);
@@ -151,8 +151,9 @@ static enum status ask_servers(struct debug_fetcher *f, const struct build_id *i
 
         for (size_t i = 0; i < f->server_count; i++) {
                 struct server *server = &f->servers[i];
-                const struct fetch_question question = { .url = server->url, .id = id, .kind = OBJECT_DEBUGINFO,
+                const struct fetch_question question = { .url = server->url, .id = id, .part = "debuginfo",
                                                          .forwarded_for = "", .timeout_s = f->timeout_s };
+                struct fetch_answer answer;
                 enum status st;
 
                 if (server->failed || atomic_load(f->cancel)) {
@@ -160,12 +161,12 @@ static enum status ask_servers(struct debug_fetcher *f, const struct build_id *i
                         continue;
                 }
                 tell(name, server->url);
-                st = fetch_object(&question, fd, f->cancel, err);
+                st = fetch_object(&question, fd, f->cancel, &answer, err);
                 if (!st)
                         return ST_OK;
                 if (st == ST_NOT_FOUND)
                         continue;
-                server->failed = true;
+                server->failed = st != ST_TOO_BIG;
                 ret = ST_BUSY;
                 if (!atomic_load(f->cancel))
                         note_failure(f, err);

@@ -13,13 +13,14 @@
 #include "server/data_lock.h"
 
 static const struct usage usage = {
-        .synopsis = "cairn debuginfo list|missing|gc|verify [OPTION]...\n"
+        .synopsis = "cairn debuginfo list|missing|upstreams|gc|verify [OPTION]...\n"
                     "       cairn debuginfo show|get|rm|pin|unpin BUILD-ID... [OPTION]...",
         .about = "list shows the objects that are stored and the state of their symbols, show those of a build-id;\n"
                  "missing shows the objects whose debuginfo would resolve most samples if somebody uploaded it, with the\n"
                  "command to do so; apart from them those that have names and would gain lines and inlined frames.\n"
                  "It looks at all samples unless --from and --to say otherwise.\n"
                  "get writes an object to a file, rm removes it, pin keeps it whatever the retention rules say.\n"
+                 "upstreams shows how the debuginfod servers do that the service asks for what nobody uploaded.\n"
                  "gc removes what is past its retention: the rules of the service, or those given with --retain.\n"
                  "verify unpacks objects and compares them with their hashes; it needs --data.\n"
                  "All ask the service, or with --data work on its directory; to change it there, stop the service first.",
@@ -43,7 +44,7 @@ static const struct verb verbs[] = {
         { "missing", debuginfo_missing, IDS_NONE, true }, { "get", debuginfo_get, IDS_ONE, false },
         { "rm", debuginfo_rm, IDS_SOME, false },          { "pin", debuginfo_pin, IDS_SOME, false },
         { "unpin", debuginfo_unpin, IDS_SOME, false },    { "gc", debuginfo_gc, IDS_NONE, false },
-        { "verify", debuginfo_verify, IDS_ANY, false },
+        { "verify", debuginfo_verify, IDS_ANY, false },   { "upstreams", debuginfo_upstreams, IDS_NONE, false },
 };
 
 enum status debuginfo_request(const struct debuginfo_options *o, const char *method, const char *path, const char *body,
@@ -52,21 +53,16 @@ enum status debuginfo_request(const struct debuginfo_options *o, const char *met
         static const char *const headers[] = { "Content-Type: application/json", NULL };
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
-        _cleanup_free_ char *token = NULL;
-        struct http_client_options options = { .size = sizeof options,
-                                               .base_url = o->ask.server ? o->ask.server : DEFAULT_SERVER,
-                                               .idle_timeout_s = 3600 }; /* a collection says nothing until its end */
+        /* A collection says nothing until its end. */
+        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
         const struct http_client_request request = { .method = method,
                                                      .path = path,
                                                      .headers = body ? headers : NULL,
                                                      .body = body,
                                                      .body_size = body ? strlen(body) : 0,
                                                      .max_response = LIMIT_RESPONSE_BYTES };
-        enum status st = o->ask.token_file ? http_client_read_token(o->ask.token_file, &token, err) : ST_OK;
+        enum status st = service_connect(&o->ask.service, &how, &client, err);
 
-        options.token = token;
-        if (!st)
-                st = http_client_create(&options, &client, err);
         if (!st)
                 st = http_client_send(client, &request, &response, err);
         if (!st)
@@ -138,13 +134,13 @@ static enum status run(struct debuginfo_options *o, int argc, char **argv, struc
                 st = check_count(v, count, err);
                 if (!st)
                         st = parse_ids(argv + 1, count, ids, err);
-                if (!st && o->ask.server && o->ask.data)
+                if (!st && o->ask.service.server && o->ask.data)
                         st = error_set(err, ST_USAGE, "--server and --data exclude each other");
                 if (!st && !v->of_samples && (o->ask.from || o->ask.to || o->ask.type))
                         st = error_set(err, ST_USAGE, "--from, --to and --type choose samples: they are for missing");
                 return st ? st : v->run(o, ids, count, err);
         }
-        return error_set(err, ST_USAGE, "say list, show, missing, get, rm, pin, unpin, gc or verify (try --help)");
+        return error_set(err, ST_USAGE, "say list, show, missing, get, rm, pin, unpin, gc, verify or upstreams (try --help)");
 }
 
 int command_debuginfo(int argc, char **argv)
@@ -156,7 +152,7 @@ int command_debuginfo(int argc, char **argv)
         const struct option_spec specs[] = {
                 ASK_OPTIONS(&o.ask),
                 OPTION_STRING("limit", 'n', "N", &o.limit, "of missing: objects at most (tables show 30)"),
-                OPTION_STRING("kind", 0, "KIND", &kind, "of get, rm, pin, unpin: debuginfo (default), executable or source"),
+                OPTION_STRING("kind", 0, "KIND", &kind, "of get, rm, pin, unpin: debuginfo (default),\nexecutable, source, supplementary, dwp or dwo"),
                 OPTION_STRING("output", 'o', "FILE", &o.output, "of get: where to (default: BUILD-ID.KIND; - is stdout)"),
                 OPTION_LIST("retain", 0, "RULE", &o.retain, "of gc: use these rules, cairn-serve(8), instead of the service's"),
                 OPTION_FLAG("dry-run", 0, &o.dry_run, "of gc: say what would go, remove nothing"),
@@ -166,7 +162,7 @@ int command_debuginfo(int argc, char **argv)
 
         st = options_parse(&usage, specs, &argc, &argv, &err);
         if (!st && kind && !object_kind_parse(kind, &o.kind))
-                st = error_set(&err, ST_USAGE, "'%.40s' is no kind: debuginfo, executable or source", kind);
+                st = error_set(&err, ST_USAGE, "'%.40s' is no kind: " OBJECT_KIND_NAMES, kind);
         if (!st)
                 st = run(&o, argc, argv, &err);
         options_list_deinit(&o.retain);

@@ -28,6 +28,7 @@ enum status debuginfo_rm(const struct debuginfo_options *o, const struct build_i
 enum status debuginfo_pin(const struct debuginfo_options *o, const struct build_id *ids, size_t count, struct error *err);
 enum status debuginfo_unpin(const struct debuginfo_options *o, const struct build_id *ids, size_t count, struct error *err);
 enum status debuginfo_gc(const struct debuginfo_options *o, const struct build_id *ids, size_t count, struct error *err);
+enum status debuginfo_upstreams(const struct debuginfo_options *o, const struct build_id *ids, size_t count, struct error *err);
 enum status debuginfo_verify(const struct debuginfo_options *o, const struct build_id *ids, size_t count, struct error *err);
 
 /** One request to the service; the answer is appended to ret. body may be NULL. */

@@ -33,19 +33,14 @@ static enum status from_server(const struct debuginfo_options *o, const char *he
 {
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
-        _cleanup_free_ char *token = NULL;
         char path[64 + BUILD_ID_HEX_MAX];
-        struct http_client_options options = { .size = sizeof options, .attempts = 1,
-                                               .base_url = o->ask.server ? o->ask.server : DEFAULT_SERVER,
-                                               .idle_timeout_s = 300 }; /* an upstream may be asked first */
+        /* An upstream may be asked first. */
+        const struct http_client_options how = { .size = sizeof how, .attempts = 1, .idle_timeout_s = 300 };
         const struct http_client_request request = { .method = "GET", .path = path, .max_response = LIMIT_OBJECT_BYTES,
                                                      .write = take, .write_context = sink };
-        enum status st = o->ask.token_file ? http_client_read_token(o->ask.token_file, &token, err) : ST_OK;
+        enum status st = service_connect(&o->ask.service, &how, &client, err);
 
         snprintf(path, sizeof path, "/buildid/%s/%s", hex, object_kind_name(o->kind));
-        options.token = token;
-        if (!st)
-                st = http_client_create(&options, &client, err);
         return st ? st : http_client_send(client, &request, &response, err);
 }
 

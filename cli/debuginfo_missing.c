@@ -18,7 +18,7 @@ enum status debuginfo_missing(const struct debuginfo_options *o, const struct bu
         if (!ask_of.from)
                 ask_of.from = "0";
         ask_param(&params, "limit", o->limit);
-        ask_param(&params, "server", ask_of.server);
+        ask_param(&params, "server", ask_of.service.server);
         ask_param(&params, "format", o->json ? "json" : "text");
         buf_init(&body, LIMIT_RESPONSE_BYTES);
         st = ask(&ask_of, "uploads", &params, &body, err);

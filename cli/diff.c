@@ -69,7 +69,7 @@ int command_diff(int argc, char **argv)
                 st = ask_selector(argc, argv, &selector, &err);
         if (!st && !files && !base && !from && !to)
                 st = error_set(&err, ST_USAGE, "what to compare with? give --base, --base-from or --base-to, or two files");
-        if (!st && files && (base || from || to || o.server || o.data || o.profile))
+        if (!st && files && (base || from || to || o.service.server || o.data || o.profile))
                 st = error_set(&err, ST_USAGE, "two files are compared whole, and here");
         if (!st) {
                 ask_param(&params, "selector", selector);

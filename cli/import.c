@@ -24,7 +24,8 @@ static const struct usage usage = {
 };
 
 struct import_options {
-        const char *server, *token_file, *time;
+        struct service_options service;
+        const char *time;
         struct profile_input input;
         struct option_list labels;
         bool dry_run;
@@ -50,14 +51,12 @@ static enum status send_profile(const struct import_options *o, const struct pro
 {
         static const char *const headers[] = { "Content-Type: application/x-protobuf", "Content-Encoding: gzip",
                                                NULL };
-        struct http_client_options options = { .size = sizeof options,
-                                               .base_url = o->server ? o->server : DEFAULT_SERVER };
+        const struct http_client_options how = { .size = sizeof how };
         struct http_client_request request = {
                 .method = "POST", .path = "/v1development/profiles", .headers = headers, .repeatable = true
         }; /* equal bodies count once */
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
-        _cleanup_free_ char *token = NULL;
         _cleanup_buf_ struct buf plain, packed;
         enum status st;
 
@@ -66,11 +65,8 @@ static enum status send_profile(const struct import_options *o, const struct pro
         st = otlp_encode(p, &plain, err);
         if (!st)
                 st = gzip_pack(plain.data, plain.size, 6, &packed, err);
-        if (!st && o->token_file)
-                st = http_client_read_token(o->token_file, &token, err);
-        options.token = token;
         if (!st)
-                st = http_client_create(&options, &client, err);
+                st = service_connect(&o->service, &how, &client, err);
         if (st)
                 return st;
         request.body = packed.data;
@@ -124,8 +120,8 @@ int command_import(int argc, char **argv)
 {
         struct import_options o = { 0 };
         const struct option_spec specs[] = {
-                OPTION_STRING("server", 0, "URL", &o.server, "send to this server (default " DEFAULT_SERVER ")"),
-                OPTION_STRING("token-file", 0, "FILE", &o.token_file, "file with the token for the server"),
+                OPTION_STRING("server", 0, "URL", &o.service.server, "send to this server (default " DEFAULT_SERVER ")"),
+                SERVICE_OPTIONS(&o.service),
                 OPTION_STRING("format", 0, "F", &o.input.format, "pprof, otlp, perf (the text of perf script) or folded"),
                 OPTION_LIST("label", 0, "K=V", &o.labels, "give every sample that lacks it this label"),
                 OPTION_STRING("type", 0, "ID", &o.input.type, "profile type of folded stacks, five parts joined by ':'"),

@@ -38,6 +38,9 @@ static const struct command workers[] = {
         { "elf", worker_elf, "answer a small question about an ELF file" },
         { "objects", worker_objects, "say which ELF files these are" },
         { "unwind", worker_unwind_tables, "make unwind tables of ELF files" },
+        { "scan", worker_scan, "say what scanned files hold" },
+        { "member", worker_member, "take one member out of an archive" },
+        { "source-names", worker_source_names, "which sources debuginfo names" },
         { "fetch", worker_fetch, "get one object from one upstream" },
         { NULL, NULL, NULL },
 };

@@ -152,7 +152,7 @@ static enum status open_server(const struct object_finder *f, const struct build
         const uint64_t address = 0;
         struct answer_source source;
         bool known = false;
-        enum status st = answer_source_server(f->options.server, f->options.token_file, build_id_hex(id, hex), &source, err);
+        enum status st = answer_source_server(&f->options.service, build_id_hex(id, hex), &source, err);
 
         if (st)
                 return st;
@@ -239,7 +239,7 @@ enum status object_finder_open(struct object_finder *f, const struct build_id *i
         if (c->is_local && !id->size)
                 id = &c->local_facts.build_id;
         st = error_set(err, ST_NOT_FOUND, "not found");
-        if (!is_whole && f->options.server && id->size) {
+        if (!is_whole && f->options.service.server && id->size) {
                 if (c->is_local)
                         found.facts = c->local_facts;
                 st = open_server(f, id, &found, err);

@@ -14,13 +14,14 @@
  *
  * Threads: one at a time.
  */
+#include "cli/service.h"
 #include "cli/symbolize.h"
 #include "symbolizer/object_facts.h"
 
 struct object_finder_options {
         const char *file;            /* of -e, or NULL */
         const char *debug_directory; /* never NULL */
-        const char *server, *token_file;
+        struct service_options service;
         const struct held_files *held; /* borrowed; files that are open already. NULL none */
         struct debug_fetcher *fetcher; /* borrowed; NULL nobody is asked for debug files */
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/sample_end.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "query/value_text.h"
@@ -14,16 +15,6 @@
 
 #define OBJECTS_NAMED 3
 #define WHOLE_PERCENT 99.95 /* what prints as 100.0 */
-
-/* The words of docs/man/cairn-record.1, those of the agent's metrics. */
-static const char *const end_names[SAMPLE_END_COUNT] = {
-        [SAMPLE_END_COMPLETE] = "complete",       [SAMPLE_END_UNKNOWN] = "unknown",
-        [SAMPLE_END_TOO_DEEP] = "too_deep",       [SAMPLE_END_NEW_PROCESS] = "new_process",
-        [SAMPLE_END_NO_MAPPING] = "no_mapping",   [SAMPLE_END_NO_TABLE] = "no_table",
-        [SAMPLE_END_NO_RULE] = "no_rule",         [SAMPLE_END_UNKNOWN_RULE] = "unknown_rule",
-        [SAMPLE_END_NO_MEMORY_AT] = "no_memory",  [SAMPLE_END_NO_REGISTER] = "no_register",
-        [SAMPLE_END_NO_PROGRESS] = "no_progress", [SAMPLE_END_OTHER_WIDTH] = "32_bit",
-};
 
 /* ---- samples ------------------------------------------------------------------------------------ */
 
@@ -78,7 +69,7 @@ static void report_stacks(const struct record_counts *c)
         for (size_t i = 0; i < SAMPLE_END_COUNT; i++) {
                 if (i == SAMPLE_END_COMPLETE || i == SAMPLE_END_UNKNOWN || !ends[i])
                         continue;
-                fprintf(stderr, "%s%s %" PRIu64, separator, end_names[i], ends[i]);
+                fprintf(stderr, "%s%s %" PRIu64, separator, sample_end_name(i), ends[i]);
                 separator = ", ";
         }
         if (c->unmapped || c->unwind_full)

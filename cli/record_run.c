@@ -213,8 +213,8 @@ static enum status fill_counts(struct recording *r, struct error *err)
         c->cut_no_code = recorder->build_stats.no_code_frames;
         c->exited = recorder->build_stats.exited;
         c->unreadable = recorder->processes.unreadable;
-        c->unmapped = recorder->unwinder.stats.processes_refused;
-        c->unwind_full = recorder->unwinder.stats.tables_refused;
+        c->unmapped = recorder->unwinder.stats.processes_refused + recorder->unwinder.stats.processes_over_quota;
+        c->unwind_full = recorder->unwinder.stats.tables_refused + recorder->unwinder.stats.tables_over_quota;
         c->cpu_count = sampler_cpu_count(recorder->sampler);
         snprintf(c->name, sizeof c->name, "%s", sampler_name(recorder->sampler));
         snprintf(c->gaps, sizeof c->gaps, "%s", sampler_gaps(recorder->sampler));

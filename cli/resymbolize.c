@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/service.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "http/client.h"
 #include "profile-store/store.h"
 
 static const struct usage usage = {
@@ -20,7 +20,8 @@ static const struct usage usage = {
 };
 
 struct resymbolize_options {
-        const char *server, *data, *token_file;
+        struct service_options service;
+        const char *data;
         bool json;
 };
 
@@ -107,23 +108,16 @@ static enum status at_server(const struct resymbolize_options *o, const struct b
                              struct resymbolize_result *ret, struct error *err)
 {
         static const char *const headers[] = { "Content-Type: application/json", NULL };
-        _cleanup_free_ char *token = NULL;
         _cleanup_buf_ struct buf body;
         _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
         enum status st;
 
         buf_init(&body, LIMIT_HTTP_JSON_BYTES);
-        st = o->token_file ? http_client_read_token(o->token_file, &token, err) : ST_OK;
+        st = write_request(ids, count, &body, err);
         if (!st)
-                st = write_request(ids, count, &body, err);
-        if (!st) {
-                const struct http_client_options options = {
-                        .size = sizeof options, .base_url = o->server, .token = token, .idle_timeout_s = 3600
-                };
-
-                st = http_client_create(&options, &client, err);
-        }
+                st = service_connect(&o->service, &how, &client, err);
         if (!st) {
                 /* Healing may take as long as it takes, so the connection may be silent. */
                 const struct http_client_request request = { .method = "POST",
@@ -142,11 +136,11 @@ static enum status at_server(const struct resymbolize_options *o, const struct b
 
 int command_resymbolize(int argc, char **argv)
 {
-        struct resymbolize_options o = { .server = "http://127.0.0.1:7700" };
+        struct resymbolize_options o = { 0 };
         const struct option_spec specs[] = {
-                OPTION_STRING("server", 0, "URL", &o.server, "the service (default http://127.0.0.1:7700)"),
+                OPTION_STRING("server", 0, "URL", &o.service.server, "the service (default " DEFAULT_SERVER ")"),
                 OPTION_STRING("data", 0, "DIR", &o.data, "a data directory that no service is running on"),
-                OPTION_STRING("token-file", 0, "FILE", &o.token_file, "bearer token with the scope admin"),
+                SERVICE_OPTIONS(&o.service),
                 OPTION_FLAG("json", 0, &o.json, "print JSON"),
                 OPTION_END,
         };

@@ -12,9 +12,20 @@ static const struct usage usage = {
         .about = "Runs the service: takes profiles and debuginfo, keeps them in one directory, and answers queries.\n"
                  "SIGINT and SIGTERM stop it; nothing that was acknowledged is lost.",
         .examples = "cairn serve --data /var/lib/cairn\n"
-                    "cairn serve --data /var/lib/cairn --listen 0.0.0.0:7700 --token-file /etc/cairn/tokens\n"
-                    "cairn serve --upstream https://debuginfod.debian.net",
+                    "cairn serve --data /var/lib/cairn --listen 0.0.0.0:7700 --token-file /etc/cairn/tokens \\\n"
+                    "    --tls-cert /etc/cairn/cert.pem --tls-key /etc/cairn/key.pem\n"
+                    "cairn serve --upstream https://debuginfod.debian.net\n"
+                    "cairn serve --scan /srv/packages --scan /usr/lib/debug",
 };
+
+static enum status check_trees(const struct server_options *o, size_t count, uint64_t cache_mib, struct error *err)
+{
+        if (count && o->read_only)
+                return error_set(err, ST_USAGE, "--scan keeps an index in the directory, so it does not go with --read-only");
+        if (o->scan_interval_s > 366 * 86400 || cache_mib > (1u << 30))
+                return error_set(err, ST_USAGE, "the scan's interval is at most a year, and its cache 1024 TiB");
+        return ST_OK;
+}
 
 /* --upstream first, then the words of DEBUGINFOD_URLS, without repetition. */
 static enum status add_urls(struct option_list *list, char *words, struct error *err)
@@ -48,12 +59,12 @@ static enum status check_urls(const struct option_list *list, struct error *err)
 
 int command_serve(int argc, char **argv)
 {
-        struct server_options o = { .dir = "cairn-data", .listen = "127.0.0.1:7700" };
+        struct server_options o = { .dir = "cairn-data", .listen = "127.0.0.1:7700", .scan_interval_s = 300 };
         const char *level_name = "info", *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
-        struct option_list upstreams = { 0 }, origins = { 0 }, rules = { 0 };
+        struct option_list upstreams = { 0 }, origins = { 0 }, rules = { 0 }, trees = { 0 };
         struct retention_rule retention[RETENTION_RULES_MAX];
-        uint64_t flush_interval_s = 0;
+        uint64_t flush_interval_s = 0, scan_cache_mib = 8192;
         enum log_level level = LOG_INFO;
         struct error err;
         enum status st;
@@ -62,8 +73,17 @@ int command_serve(int argc, char **argv)
                 OPTION_STRING("listen", 0, "HOST:PORT", &o.listen, "where to listen (127.0.0.1:7700); port 0 takes a free one"),
                 OPTION_LIST("upstream", 0, "URL", &upstreams, "debuginfod server to ask for what nobody uploaded; repeatable,\n"
                                                               "DEBUGINFOD_URLS names more"),
+                OPTION_STRING("upstream-ca", 0, "FILE", &o.upstream_ca, "certificates that may sign those of upstreams, as PEM (the system's)"),
+                OPTION_LIST("scan", 0, "DIR", &trees, "serve the packages and ELF files of a directory tree too; repeatable"),
+                OPTION_UINT("scan-interval", 0, "SECONDS", &o.scan_interval_s, "look for changes in the trees this often (300); 0: on SIGUSR1"),
+                OPTION_UINT("scan-cache", 0, "MIB", &scan_cache_mib, "disk for what is taken out of packages (8192)"),
                 OPTION_LIST("cors-origin", 0, "ORIGIN", &origins, "let pages of this origin read symbolication answers; repeatable"),
-                OPTION_STRING("token-file", 0, "FILE", &o.token_file, "lines of TOKEN scope[,scope...]: read, ingest, upload, admin"),
+                OPTION_STRING("token-file", 0, "FILE", &o.token_file, "lines of TOKEN scope[,scope...] [rate=N] [bytes=N]: read, ingest, upload, admin"),
+                OPTION_STRING("tls-cert", 0, "FILE", &o.tls_cert, "speak https: the certificate and its chain, as PEM"),
+                OPTION_STRING("tls-key", 0, "FILE", &o.tls_key, "and its key"),
+                OPTION_UINT("max-connections", 0, "N", &o.max_connections, "open at a time (4096)"),
+                OPTION_UINT("max-per-address", 0, "N", &o.max_per_address, "of them from one address (half); more where a proxy is in front"),
+                OPTION_UINT("rate", 0, "N", &o.address_rate, "requests a second from one address without a known token (no limit)"),
                 OPTION_LIST("retain", 0, "RULE", &rules, "how long debuginfo is kept, as label=nightly,age=30d or size=200G;\n"
                                                          "repeatable, the first that fits counts"),
                 OPTION_FLAG("read-only", 0, &o.read_only, "answer queries over a directory, change nothing"),
@@ -78,12 +98,18 @@ int command_serve(int argc, char **argv)
                 st = error_set(&err, ST_USAGE, "unexpected argument '%s'", argv[0]);
         if (!st && log_level_parse(level_name, &level))
                 st = error_set(&err, ST_USAGE, "log level '%s' is none of debug, info, warn, error", level_name);
+        if (!st && (o.max_connections > 60000 || o.max_per_address > 60000))
+                st = error_set(&err, ST_USAGE, "connections are at most 60000");
+        if (!st && o.address_rate > 1000000)
+                st = error_set(&err, ST_USAGE, "--rate is at most a million requests a second");
         if (!st && (flush_interval_s > 86400))
                 st = error_set(&err, ST_USAGE, "the flush interval is at most a day");
         if (!st)
                 st = words ? add_urls(&upstreams, words, &err) : error_no_memory(&err);
         if (!st)
                 st = check_urls(&upstreams, &err);
+        if (!st)
+                st = check_trees(&o, trees.count, scan_cache_mib, &err);
         if (!st)
                 st = retention_rules_parse(rules.items, rules.count, retention, &err);
         if (!st) {
@@ -92,6 +118,9 @@ int command_serve(int argc, char **argv)
                 o.upstream_count = upstreams.count;
                 o.cors_origins = origins.items;
                 o.cors_origin_count = origins.count;
+                o.scan_dirs = trees.items;
+                o.scan_dir_count = trees.count;
+                o.scan_cache_bytes = scan_cache_mib << 20;
                 o.retention = retention;
                 o.retention_count = rules.count;
                 o.flush_interval_ms = flush_interval_s * 1000;
@@ -100,5 +129,6 @@ int command_serve(int argc, char **argv)
         options_list_deinit(&upstreams);
         options_list_deinit(&origins);
         options_list_deinit(&rules);
+        options_list_deinit(&trees);
         return st ? command_fail("serve", st, &err) : EXIT_DONE;
 }

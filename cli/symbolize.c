@@ -23,7 +23,8 @@
 #define OUTPUT_BYTES MiB(1)  /* gathered before it is written */
 
 struct symbolize {
-        const char *file, *server, *build_id, *token_file, *format_name, *debug_directory;
+        struct service_options service;
+        const char *file, *build_id, *format_name, *debug_directory;
         bool verbose, no_cache;
         struct symbolize_profile profile;
         enum answer_format format;
@@ -270,7 +271,7 @@ static enum status parse_profile(struct symbolize *s, int argc, struct error *er
                 return error_set(err, ST_USAGE, "a profile keeps its form; only --perf-script takes --format=folded");
         p->verbose = s->verbose;
         p->objects = (struct object_finder_options){ .file = s->file, .debug_directory = s->debug_directory,
-                                                     .server = s->server, .token_file = s->token_file };
+                                                     .service = s->service };
         return ST_OK;
 }
 
@@ -283,9 +284,9 @@ static enum status parse(struct symbolize *s, int *argc, char ***argv, struct er
 {
         const struct option_spec specs[] = {
                 OPTION_STRING("exe", 'e', "FILE", &s->file, "the ELF file; its debug file is found by itself"),
-                OPTION_STRING("server", 0, "URL", &s->server, "ask a service instead of reading a file"),
+                OPTION_STRING("server", 0, "URL", &s->service.server, "ask a service instead of reading a file"),
                 OPTION_STRING("build-id", 0, "ID", &s->build_id, "the object to ask the service for"),
-                OPTION_STRING("token-file", 0, "FILE", &s->token_file, "token for the service"),
+                SERVICE_OPTIONS(&s->service),
                 OPTION_STRING("format", 0, "FORMAT", &s->format_name, "addr2line (default), llvm or json; of --perf-script: perf (default) or folded"),
                 OPTION_STRING("pprof", 0, "FILE", &s->profile.pprof, "name the locations of a pprof file"),
                 OPTION_STRING("perf-script", 0, "FILE", &s->profile.perf_script, "name the frames of perf script's text"),
@@ -311,7 +312,7 @@ static enum status parse(struct symbolize *s, int *argc, char ***argv, struct er
                 s->format = FORMAT_JSON;
         else
                 return error_set(err, ST_USAGE, "unknown format '%s': addr2line, llvm or json", s->format_name);
-        if (s->file ? s->server || s->build_id : !s->server || !s->build_id)
+        if (s->file ? s->service.server || s->build_id : !s->service.server || !s->build_id)
                 return error_set(err, ST_USAGE, "name either a file (-e FILE) or --server URL and --build-id ID");
         return ST_OK;
 }
@@ -320,7 +321,7 @@ static enum status open_source(struct symbolize *s, struct error *err)
 {
         if (s->file)
                 return answer_source_file(s->file, s->debug_directory, !s->no_cache, &s->source, err);
-        return answer_source_server(s->server, s->token_file, s->build_id, &s->source, err);
+        return answer_source_server(&s->service, s->build_id, &s->source, err);
 }
 
 static enum status answer_all(struct symbolize *s, int argc, char **argv, bool *bad, struct error *err)

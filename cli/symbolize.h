@@ -16,6 +16,7 @@
 
 struct buf;
 struct json_out;
+struct service_options;
 
 struct answer_text {
         const char *data; /* NUL-terminated */
@@ -59,7 +60,7 @@ enum status answer_source_file(const char *path, const char *debug_directory, bo
                                struct error *err) MUST_CHECK;
 
 /** One object of a service. */
-enum status answer_source_server(const char *url, const char *token_file, const char *build_id,
+enum status answer_source_server(const struct service_options *service, const char *build_id,
                                  struct answer_source *ret, struct error *err) MUST_CHECK;
 
 enum answer_format { FORMAT_ADDR2LINE, FORMAT_LLVM, FORMAT_JSON };

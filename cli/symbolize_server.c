@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/service.h"
 #include "cli/symbolize.h"
 #include "common/arena.h"
 #include "common/build_id.h"
 #include "common/limits.h"
 #include "common/utf8.h"
-#include "http/client.h"
 #include "profile-formats/wire.h"
 #include "symbolizer/lookup.h"
 
@@ -296,27 +296,21 @@ static enum status server_source_ask_offsets(void *context, const uint64_t *offs
         return send_and_read(context, &r, err);
 }
 
-enum status answer_source_server(const char *url, const char *token_file, const char *build_id,
+enum status answer_source_server(const struct service_options *service, const char *build_id,
                                  struct answer_source *ret, struct error *err)
 {
-        _cleanup_free_ char *token = NULL;
-        struct http_client_options options = { .size = sizeof options, .base_url = url };
+        const struct http_client_options how = { .size = sizeof how };
         struct server_source *s;
         struct build_id id;
-        enum status st = ST_OK;
+        enum status st;
 
         if (!build_id_from_hex(&id, build_id, strlen(build_id)))
                 return error_set(err, ST_USAGE, "'%s' is not a build-id", build_id);
-        if (token_file)
-                st = http_client_read_token(token_file, &token, err);
-        if (st)
-                return st;
-        options.token = token;
         s = calloc(1, sizeof *s);
         if (!s)
                 return error_no_memory(err);
         s->id = id;
-        st = http_client_create(&options, &s->client, err);
+        st = service_connect(service, &how, &s->client, err);
         if (st) {
                 server_source_close(s);
                 return st;

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/service.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "http/client.h"
 #include "server/why.h"
 #include "symbolizer/explain.h"
 #include "symbolizer/extract_find.h"
@@ -21,7 +21,8 @@
 #define NAME "why"
 
 struct why_command {
-        const char *server, *data, *token_file, *debug_directory, *object;
+        struct service_options service;
+        const char *data, *debug_directory, *object;
         bool json, second_opinion;
         uint64_t addresses[EXPLAIN_ADDRESSES_MAX];
         size_t count;
@@ -115,16 +116,12 @@ static enum status explain_server(const struct why_command *c, const struct buil
 {
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
-        _cleanup_free_ char *token = NULL;
         _cleanup_buf_ struct buf path = { 0 };
-        struct http_client_options options = { .size = sizeof options, .base_url = c->server };
+        const struct http_client_options how = { .size = sizeof how };
         struct http_client_request request = { .method = "GET", .max_response = EXPLAIN_REPORT_BYTES_MAX * 2 };
         char hex[BUILD_ID_HEX_MAX];
-        enum status st = c->token_file ? http_client_read_token(c->token_file, &token, err) : ST_OK;
+        enum status st;
 
-        if (st)
-                return st;
-        options.token = token;
         buf_init(&path, KiB(8));
         buf_printf(&path, "/api/v1/why?build_id=%s&address=", build_id_hex(id, hex));
         for (size_t i = 0; i < c->count; i++)
@@ -133,7 +130,7 @@ static enum status explain_server(const struct why_command *c, const struct buil
         st = buf_status(&path, err, "the request");
         request.path = buf_cstr(&path);
         if (!st)
-                st = http_client_create(&options, &client, err);
+                st = service_connect(&c->service, &how, &client, err);
         if (!st)
                 st = http_client_send(client, &request, &response, err);
         if (!st)
@@ -147,8 +144,8 @@ static enum status parse(struct why_command *c, int argc, char **argv, struct er
 {
         const struct option_spec specs[] = {
                 OPTION_STRING("data", 0, "DIR", &c->data, "read the index and the objects of a service's directory"),
-                OPTION_STRING("server", 0, "URL", &c->server, "ask a service"),
-                OPTION_STRING("token-file", 0, "FILE", &c->token_file, "token for the service"),
+                OPTION_STRING("server", 0, "URL", &c->service.server, "ask a service"),
+                SERVICE_OPTIONS(&c->service),
                 OPTION_STRING("debug-dir", 0, "DIR", &c->debug_directory, "where debug files are (" DEBUG_DIRECTORY ")"),
                 OPTION_FLAG("second-opinion", 0, &c->second_opinion, "ask libdw as well, and say whether it agrees"),
                 OPTION_FLAG("json", 0, &c->json, "print JSON"),
@@ -158,7 +155,7 @@ static enum status parse(struct why_command *c, int argc, char **argv, struct er
 
         if (st)
                 return st;
-        if (c->data && c->server)
+        if (c->data && c->service.server)
                 return error_set(err, ST_USAGE, "--data and --server exclude each other");
         if (argc < 2)
                 return error_set(err, ST_USAGE, "name a file or a build-id, and addresses (try --help)");
@@ -175,7 +172,7 @@ static enum status explain(const struct why_command *c, struct buf *ret, struct 
 {
         struct build_id id;
 
-        if (!c->data && !c->server)
+        if (!c->data && !c->service.server)
                 return explain_file(c, ret, err);
         if (!build_id_from_hex(&id, c->object, strlen(c->object)))
                 return error_set(err, ST_USAGE, "'%s' is not a build-id", c->object);

@@ -3,7 +3,7 @@
 #include "sandbox/worker.h"
 #include "server/elf_job.h"
 
-/* worker elf altlink|section NAME */
+/* worker elf supplement|sections */
 int worker_elf(int argc, char **argv)
 {
         struct error err;

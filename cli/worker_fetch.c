@@ -3,16 +3,16 @@
 #include "debuginfo-store/fetch.h"
 #include "sandbox/worker.h"
 
-/* worker fetch URL BUILD-ID KIND SECONDS FORWARDED-FOR */
+/* worker fetch BUILD-ID PART SECONDS MAX-BYTES FORWARDED-FOR */
 int worker_fetch(int argc, char **argv)
 {
         struct error err;
         enum status st;
 
         if (argc != 1 + FETCH_WORKER_ARGS)
-                return worker_fail(error_set(&err, ST_USAGE, "fetch takes a URL, a build-id, a kind, seconds and a way"), &err);
+                return worker_fail(error_set(&err, ST_USAGE, "fetch takes a build-id, a part, seconds, bytes and a way"), &err);
         st = worker_confine(WORKER_NEEDS_NETWORK, &err);
         if (!st)
-                st = fetch_worker(argv + 1, 3, 4, &err);
+                st = fetch_worker(argv + 1, &err);
         return st ? worker_fail(st, &err) : EXIT_DONE;
 }

@@ -11,6 +11,6 @@ int worker_verify(int argc, char **argv)
         (void)argc;
         (void)argv;
         if (!st)
-                st = verify_worker(3, 4, &err);
+                st = verify_worker(3, 4, 5, &err);
         return st ? worker_fail(st, &err) : EXIT_DONE;
 }

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Chunks grow with what is used: many arenas hold a few names only. */
+#define FIRST_CHUNK_BYTES (1u << 10)
 #define CHUNK_BYTES (64u << 10)
 
 struct arena_chunk {
@@ -29,6 +31,16 @@ void arena_deinit(struct arena *a)
         a->used = 0;
 }
 
+/* For n bytes and some that follow; n alone when it is large. */
+static size_t chunk_bytes(size_t used, size_t n)
+{
+        size_t size = used > 4 * n ? used : 4 * n;
+
+        if (n > CHUNK_BYTES / 4)
+                return n;
+        return size < FIRST_CHUNK_BYTES ? FIRST_CHUNK_BYTES : size > CHUNK_BYTES ? CHUNK_BYTES : size;
+}
+
 void *arena_alloc(struct arena *a, size_t n)
 {
         struct arena_chunk *c = a->chunks;
@@ -40,7 +52,7 @@ void *arena_alloc(struct arena *a, size_t n)
         if (n > a->max - a->used)
                 return NULL;
         if (!c || n > c->size - c->used) {
-                size_t size = n > CHUNK_BYTES / 4 ? n : CHUNK_BYTES;
+                size_t size = chunk_bytes(a->used, n);
 
                 c = calloc(1, sizeof *c + size);
                 if (!c)

@@ -38,22 +38,36 @@ enum status error_at(struct error *err, enum status code, uint64_t offset, const
         return code;
 }
 
+static const char *advice(int os_errno)
+{
+        return os_errno == ENOSPC || os_errno == EDQUOT ? "; make room there and try again" : "";
+}
+
+/* The reason is whole, also where the text before it is cut off for that. */
+static void end_with_reason(struct error *err, int os_errno)
+{
+        char name[128], reason[sizeof name + 64];
+        size_t used = strlen(err->text), size;
+
+        size = (size_t)snprintf(reason, sizeof reason, ": %s%s", strerror_r(os_errno, name, sizeof name), advice(os_errno));
+        if (used + size >= sizeof err->text) {
+                used = sizeof err->text - size - 4;
+                memcpy(err->text + used, "...", 3);
+                used += 3;
+        }
+        memcpy(err->text + used, reason, size + 1);
+}
+
 enum status error_os(struct error *err, int os_errno, const char *fmt, ...)
 {
         enum status code = os_errno == ENOMEM ? ST_NO_MEMORY : ST_OS;
         va_list args;
-        size_t used;
 
         va_start(args, fmt);
         fill(err, code, os_errno, 0, fmt, args);
         va_end(args);
-        if (err) {
-                char name[128];
-
-                used = strlen(err->text);
-                snprintf(err->text + used, sizeof err->text - used, ": %s",
-                         strerror_r(os_errno, name, sizeof name));
-        }
+        if (err)
+                end_with_reason(err, os_errno);
         return code;
 }
 

@@ -92,6 +92,15 @@ enum status file_sync_parent(const char *path, struct error *err)
         return ST_OK;
 }
 
+enum status file_sync_filesystem(const char *dir, struct error *err)
+{
+        _cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0 || syncfs(fd) < 0)
+                return error_os(err, errno, "cannot sync the file system of '%s'", dir);
+        return ST_OK;
+}
+
 enum status file_create_temporary(const char *path, char **tmp_ret, int *fd_ret, struct error *err)
 {
         _cleanup_free_ char *dir = parent_of(path);
@@ -119,7 +128,7 @@ static enum status publish(int fd, const char *tmp, const char *path, bool repla
                 st = error_os(err, errno, "cannot sync '%s'", tmp);
         else if (replace ? rename(tmp, path) < 0 : link(tmp, path) < 0)
                 st = errno == EEXIST ? error_set(err, ST_BUSY, "'%s' exists already", path)
-                                     : error_os(err, errno, "cannot rename '%s' to '%s'", tmp, path);
+                                     : error_os(err, errno, "cannot rename '%s' to '%s'", path_base(tmp), path);
         close(fd);
         if (st || !replace)
                 unlink(tmp);
@@ -168,8 +177,10 @@ enum status file_make_dirs(const char *path, struct error *err)
                 if (mkdir(copy, 0755) == 0) {
                         enum status st = file_sync_parent(copy, err);
 
-                        if (st)
+                        if (st) {
+                                rmdir(copy); /* or the next call would take it for durable */
                                 return st;
+                        }
                 } else if (errno != EEXIST) {
                         return error_os(err, errno, "cannot create directory '%s'", copy);
                 }

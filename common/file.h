@@ -36,6 +36,13 @@ enum status file_publish(int fd, const char *tmp, const char *path, struct error
 /** As file_publish(), but ST_BUSY when path exists already (and tmp is unlinked). */
 enum status file_publish_new(int fd, const char *tmp, const char *path, struct error *err) MUST_CHECK;
 
+/**
+ * Sync all of the file system that dir is in. Whoever builds on what an earlier
+ * process left does this first: that one may have been killed between a change
+ * and its sync, and what reads well now would be gone after a power cut.
+ */
+enum status file_sync_filesystem(const char *dir, struct error *err) MUST_CHECK;
+
 /** fsync() the directory that holds path. */
 enum status file_sync_parent(const char *path, struct error *err) MUST_CHECK;
 

@@ -18,26 +18,47 @@
 #define LIMIT_HTTP_DISCARD_BYTES MiB(128)      /* of a refused body, read so that the client gets its answer */
 #define LIMIT_HTTP_QUERY_PARAMETERS 64
 #define LIMIT_HTTP_HEADER_BYTES KiB(32)
-#define LIMIT_HTTP_CONNECTIONS 512
+#define LIMIT_HTTP_CONNECTIONS 4096            /* unless told otherwise; an address has at most half of them */
+#define LIMIT_HTTP_HEADERS_S 10                /* from the first byte of a request to the end of its headers */
+#define LIMIT_HTTP_SLOW_S 30                   /* a body or an answer may be slower than the next for so long */
+#define LIMIT_HTTP_LEAST_BYTES_PER_S KiB(1)    /* on average, of whoever sends or reads */
 #define LIMIT_HTTP_IDLE_S 30                   /* a connection that moves no byte */
 #define LIMIT_HTTP_STREAM_S 900                /* an answer that is made while it is sent, from start to end */
+#define LIMIT_PEM_BYTES MiB(1)                 /* a file of certificates or a key */
 #define LIMIT_RESPONSE_BYTES MiB(256)          /* a response that is built in memory */
 
 /* Debuginfo */
 #define LIMIT_OBJECT_BYTES GiB(4)              /* one unpacked ELF file */
 #define LIMIT_SECTION_UNPACKED_BYTES GiB(4)    /* one compressed section, unpacked; the debug sections of a file together */
+#define LIMIT_METADATA_BYTES MiB(16)           /* an answer of /metadata, ours or an upstream's */
+#define LIMIT_SECTION_TABLES_BYTES MiB(16)     /* where sections lie, remembered of files that were asked for one */
 #define LIMIT_SECTION_UNPACKED_RATIO 256       /* times its packed size; what compilers write reaches 3 */
 #define LIMIT_SECTION_UNPACKED_FREE_BYTES MiB(32) /* which may have any ratio */
 #define LIMIT_ELF_SECTIONS 65536
 #define LIMIT_ELF_SEGMENTS 1024
 #define LIMIT_SYMBOLS 16000000                 /* entries of one symbol table */
+#define LIMIT_UPSTREAM_S 900                   /* one file from an upstream debuginfod server, from start to end */
+#define LIMIT_UPSTREAM_PAUSE_S 3600            /* for which an upstream can have us not ask it (Retry-After) */
+#define LIMIT_PIECE_BYTES MiB(256)             /* a section or source file from an upstream; */
+#define LIMIT_PIECES_BYTES GiB(1)              /* all that are kept */
 #define LIMIT_PARTIAL_BYTES GiB(16)            /* of uploads that are not complete, all together */
+#define LIMIT_PARTIAL_IDLE_S 2                 /* a connection that adds nothing for so long gives way to a new one */
 #define LIMIT_PARTIAL_S 86400                  /* for which one is kept while nobody adds to it */
+#define LIMIT_ARCHIVE_RATIO 256                /* times its size that an archive may unpack to */
+#define LIMIT_ARCHIVE_FREE_BYTES GiB(1)        /* which any archive may */
+#define LIMIT_ARCHIVE_MEMBERS 4000000          /* regular files of one archive */
+#define LIMIT_SCAN_MEMBER_BYTES MiB(32)        /* of a member that a scan looks at in memory; a longer one takes a file */
+#define LIMIT_SCAN_FOUND_BYTES MiB(128)        /* what one scanned file is found to hold */
+#define LIMIT_SCAN_DATA_BYTES MiB(768)         /* memory of a worker's own that reads archives */
+#define LIMIT_SCAN_CPU_S 300                   /* its time, for the files of half a minute and one more */
+#define LIMIT_SCAN_PLACES 64                   /* files with one build-id, and archives with one source, that are looked at */
 #define LIMIT_UNPACKED_BYTES GiB(256)          /* ELF files out of archives, in one run of the uploader */
 #define LIMIT_SOURCE_TABLE_BYTES MiB(16)       /* paths and places of a source bundle */
 #define LIMIT_SOURCE_FILE_BYTES MiB(64)        /* one source file in it */
+#define LIMIT_COMPANIONS 100000                /* split units that an object is known to need */
 #define LIMIT_WANT_FILES 10000                 /* files in one "do you want these" */
 #define LIMIT_PATH_BYTES 4096
+#define LIMIT_UPSTREAM_URL_BYTES 4096
 #define LIMIT_NAME_BYTES KiB(64)               /* one linkage name or file path in an index */
 #define LIMIT_MANGLED_BYTES KiB(4)             /* a longer linkage name is shown as it is */
 #define LIMIT_DEMANGLED_BYTES KiB(16)
@@ -128,6 +149,7 @@
 #define LIMIT_AGENT_LATE 8192                  /* samples of one interval that the agent walks itself */
 #define LIMIT_AGENT_LATE_BYTES MiB(16)          /* of their stacks, copied */
 #define LIMIT_AGENT_UNWIND_BYTES MiB(96)       /* rows of all unwind tables in the kernel */
+#define LIMIT_AGENT_UNWIND_OWNERS 4096         /* users and containers whose parts of them are told apart */
 #define LIMIT_AGENT_PROCESSES 8192             /* processes whose mappings are remembered */
 #define LIMIT_RECORD_FILES 4096                /* ELF files that cairn record holds open */
 #define LIMIT_RECORD_PROFILE_BYTES MiB(256)    /* what cairn record gathers; then it ends */
@@ -136,6 +158,7 @@
 #define LIMIT_AGENT_MAPPINGS 65536             /* executable mappings of one process */
 #define LIMIT_AGENT_OBJECTS 16384              /* ELF files whose build-id is remembered */
 #define LIMIT_AGENT_KALLSYMS_BYTES MiB(128)
+#define LIMIT_AGENT_MODULES_BYTES MiB(8)       /* /lib/modules/RELEASE/modules.dep */
 #define LIMIT_AGENT_JIT_READ_BYTES MiB(64)     /* of all perf maps and jitdumps in one interval */
 #define LIMIT_AGENT_JIT_PROCESS_BYTES MiB(64)  /* names of one process's code made at run time */
 #define LIMIT_AGENT_JIT_BYTES MiB(256)         /* of all processes' */

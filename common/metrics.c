@@ -26,6 +26,30 @@ void metric_register(struct metric *m)
         pthread_mutex_unlock(&lock);
 }
 
+void metric_unregister(struct metric *m)
+{
+        pthread_mutex_lock(&lock);
+        for (struct metric **at = &first; *at; at = &(*at)->next) {
+                if (*at == m) {
+                        *at = m->next;
+                        break;
+                }
+        }
+        atomic_store(&m->registered, 0);
+        pthread_mutex_unlock(&lock);
+}
+
+void metric_label(struct buf *to, const char *name, const char *value)
+{
+        buf_printf(to, "%s=\"", name);
+        for (const char *p = value; *p; p++) {
+                if (*p == '\\' || *p == '"')
+                        buf_append(to, "\\", 1);
+                buf_append(to, *p == '\n' ? " " : p, 1);
+        }
+        buf_append(to, "\"", 1);
+}
+
 void metric_add(struct metric *m, int64_t n)
 {
         metric_register(m);

@@ -38,6 +38,12 @@ int64_t metric_get(struct metric *m);
 /** Make a metric appear with value 0 before its first event. */
 void metric_register(struct metric *m);
 
+/** Nobody counts with it any more, and it may go: for metrics that are no static objects. */
+void metric_unregister(struct metric *m);
+
+/** Append the label NAME="VALUE", escaped. Source: Prometheus text format 0.0.4. */
+void metric_label(struct buf *to, const char *name, const char *value);
+
 /** All registered metrics, families together, into out. */
 void metrics_write(struct buf *out);
 

@@ -67,6 +67,17 @@ void options_list_deinit(struct option_list *list);
 /** A whole unsigned number in text: decimal or 0x. */
 bool parse_uint(const char *text, uint64_t *ret);
 
+struct unit {
+        char letter;
+        uint64_t factor;
+};
+
+/** A number, not 0, with the letter of one of the units (the last is zero) behind it. */
+bool parse_amount(const char *text, const struct unit *units, bool unit_needed, uint64_t *ret);
+
+/** A number of bytes, not 0, with K, M, G, T (powers of 1024) or nothing behind it. */
+bool parse_bytes(const char *text, uint64_t *ret);
+
 /** Hexadecimal with or without 0x. */
 bool parse_hex(const char *text, uint64_t *ret);
 

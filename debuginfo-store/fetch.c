@@ -1,177 +1,128 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "debuginfo-store/fetch.h"
 
-#include <elfutils/debuginfod.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#include "common/file.h"
+#include "common/cleanup.h"
 #include "common/limits.h"
-#include "common/options.h"
-#include "debuginfo-store/forwarded.h"
+#include "debuginfo-store/fetch_internal.h"
 #include "sandbox/worker.h"
 
-/* The worker answers with one byte and a text. */
-#define ANSWER_FOUND 'f'
-#define ANSWER_MISSING 'm'
-#define ANSWER_FAILED 'e'
+static const char *authorities;
 
-enum status fetch_object(const struct fetch_question *question, int out, const atomic_bool *cancel, struct error *err)
+void fetch_set_authorities(const char *path)
 {
-        const char *url = question->url, *kind = object_kind_name(question->kind);
-        char hex[BUILD_ID_HEX_MAX], seconds[24], text[200] = "";
-        _cleanup_close_ int answer = memfd_create("fetch-answer", MFD_CLOEXEC);
-        const char *args[] = { "fetch", url, build_id_hex(question->id, hex), kind, seconds,
-                               question->forwarded_for, NULL };
-        struct worker_job job = {
-                .args = args,
-                .fds = (const int[]){ out, answer },
-                .fd_count = 2,
-                .wall_s = question->timeout_s + 10,
-                .cancel = cancel,
-        };
-        ssize_t n;
-        enum status st;
+        authorities = path;
+}
 
-        if (answer < 0)
-                return error_os(err, errno, "cannot make a memory file");
-        snprintf(seconds, sizeof seconds, "%llu", (unsigned long long)question->timeout_s);
-        st = worker_run(&job, err);
-        if (st) {
-                error_prefix(err, ST_BUSY, "cannot ask %s for %s", url, hex);
-                return ST_BUSY;
+const char *fetch_url_text(const char *url, char ret[static FETCH_URL_TEXT])
+{
+        const char *scheme = strstr(url, "://");
+        const char *host = scheme ? scheme + 3 : url;
+        const char *end = host + strcspn(host, "/?#"), *at = memrchr(host, '@', (size_t)(end - host));
+
+        snprintf(ret, FETCH_URL_TEXT, "%.*s%s", (int)(host - url), url, at ? at + 1 : host);
+        return ret;
+}
+
+/* What the worker has said so far. */
+struct listener {
+        const struct fetch_question *question;
+        struct fetch_message last;
+};
+
+static void listen_to(void *context, int fd)
+{
+        struct listener *l = context;
+        struct fetch_message m;
+
+        while (read(fd, &m, sizeof m) == (ssize_t)sizeof m) {
+                m.answer.name[sizeof m.answer.name - 1] = m.text[sizeof m.text - 1] = '\0';
+                l->last = m;
+                if (m.word == FETCH_GROWS && l->question->progress)
+                        l->question->progress(l->question->context, &m.answer);
         }
-        n = pread(answer, text, sizeof text - 1, 0);
-        if (n > 0 && text[0] == ANSWER_FOUND)
+}
+
+static enum status judge(const struct fetch_question *q, const struct fetch_message *m, struct error *err)
+{
+        char hex[BUILD_ID_HEX_MAX], url[FETCH_URL_TEXT];
+
+        build_id_hex(q->id, hex);
+        fetch_url_text(q->url, url);
+        switch (m->word) {
+        case FETCH_FOUND:
                 return ST_OK;
-        if (n > 0 && text[0] == ANSWER_MISSING)
-                return error_set(err, ST_NOT_FOUND, "%s has no %s for build-id %s", url, kind, hex);
-        return error_set(err, ST_BUSY, "cannot fetch %s from %s: %s", hex, url, n > 1 ? text + 1 : "no answer");
-}
-
-static enum status answer_with(int answer, char code, const char *text, struct error *err)
-{
-        char line[200];
-        int n = snprintf(line, sizeof line, "%c%s", code, text);
-
-        return file_write_all(answer, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1, "answer", err);
-}
-
-/* libdebuginfod leaves the position wherever its download ended, so it is not used. */
-static enum status copy_out(int from, int out, struct error *err)
-{
-        _cleanup_free_ char *bytes = malloc(MiB(1));
-        uint64_t size = 0;
-
-        if (!bytes)
-                return error_no_memory(err);
-        for (;;) {
-                ssize_t n = pread(from, bytes, MiB(1), (off_t)size);
-                enum status st;
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return error_os(err, errno, "cannot read the fetched file");
-                if (n == 0)
-                        return ST_OK;
-                size += (uint64_t)n;
-                if (size > LIMIT_OBJECT_BYTES)
-                        return error_set(err, ST_TOO_BIG, "the upstream's file is larger than %zu bytes",
-                                         (size_t)LIMIT_OBJECT_BYTES);
-                st = file_write_all(out, bytes, (size_t)n, "fetched file", err);
-                if (st)
-                        return st;
+        case FETCH_MISSING:
+                return error_set(err, ST_NOT_FOUND, "%s has no %.60s for build-id %s", url, q->part, hex);
+        case FETCH_TOO_BIG:
+                return error_set(err, ST_TOO_BIG, "cannot fetch %s from %s: %s", hex, url, m->text);
+        default:
+                return error_set(err, ST_BUSY, "cannot fetch %s from %s: %s", hex, url, m->text[0] ? m->text : "no answer");
         }
 }
 
-/* libdebuginfod takes its settings from the environment; each worker makes one call, so its environment is its own. */
-static enum status configure(const char *url, const char *seconds, const char *cache, struct error *err)
+/* As a file, since arguments are for everybody on the host to see, and a URL may have a password. */
+static enum status hand_over(const char *url, int *ret, struct error *err)
 {
-        if (setenv("DEBUGINFOD_URLS", url, 1) || setenv("DEBUGINFOD_CACHE_PATH", cache, 1) ||
-            setenv("DEBUGINFOD_TIMEOUT", seconds, 1) || setenv("DEBUGINFOD_MAXTIME", seconds, 1) ||
-            setenv("DEBUGINFOD_RETRY_LIMIT", "0", 1) || unsetenv("DEBUGINFOD_PROGRESS") ||
-            unsetenv("DEBUGINFOD_HEADERS_FILE"))
-                return error_no_memory(err);
+        _cleanup_close_ int fd = memfd_create("upstream", MFD_CLOEXEC);
+
+        if (fd < 0 || write(fd, url, strlen(url)) != (ssize_t)strlen(url))
+                return error_os(err, errno, "cannot hand an upstream's URL to its worker");
+        *ret = steal_fd(&fd);
         return ST_OK;
 }
 
-/*
- * The last HTTP status in what libdebuginfod tells of its work, 0 when there was none. It says "not found" for every
- * status of 400 and more and for answers that were cut off, so this is the only way to tell them apart.
- */
-static unsigned last_http_status(int log)
+enum status fetch_object(const struct fetch_question *q, int out, const atomic_bool *cancel, struct fetch_answer *ret,
+                         struct error *err)
 {
-        static const char mark[] = "header HTTP/";
-        char text[KiB(64)];
-        const char *at = text, *space;
-        ssize_t n = pread(log, text, sizeof text - 1, 0);
-        unsigned status = 0;
-
-        text[n < 0 ? 0 : n] = '\0';
-        while ((at = strstr(at, mark))) {
-                at += strlen(mark);
-                space = strchr(at, ' ');
-                status = space ? (unsigned)strtoul(space, NULL, 10) : 0;
-        }
-        return status;
-}
-
-static enum status answer_not_fetched(int answer, int code, int log, struct error *err)
-{
-        unsigned status = last_http_status(log);
-        char text[80];
-
-        if (code == -ENOENT && (status == 404 || status == 410))
-                return answer_with(answer, ANSWER_MISSING, "", err);
-        if (code != -ENOENT)
-                return answer_with(answer, ANSWER_FAILED, strerror(-code), err);
-        if (status >= 400)
-                snprintf(text, sizeof text, "it answered with status %u", status);
-        else
-                snprintf(text, sizeof text, "its answer was cut off");
-        return answer_with(answer, ANSWER_FAILED, text, err);
-}
-
-enum status fetch_worker(char *const args[static FETCH_WORKER_ARGS], int out, int answer, struct error *err)
-{
-        const char *url = args[0], *build_id_text = args[1], *kind_text = args[2], *seconds = args[3];
-        char cache[] = "/tmp/cairn-fetch-XXXXXX";
-        struct build_id id;
-        enum object_kind kind;
-        debuginfod_client *client;
-        char *path = NULL, header[FORWARDED_SIZE + 32];
-        _cleanup_close_ int log = memfd_create("fetch-log", MFD_CLOEXEC);
-        int fd;
+        char hex[BUILD_ID_HEX_MAX], seconds[24], bytes[24], url[FETCH_URL_TEXT];
+        _cleanup_close_ int heard = -1, said = -1, upstream = -1, ca = -1;
+        struct listener listener = { .question = q, .last.word = FETCH_FAILED };
+        const char *args[] = { "fetch", build_id_hex(q->id, hex), q->part, seconds, bytes, q->forwarded_for, NULL };
+        struct worker_job job = {
+                .args = args,
+                .fd_count = 4,
+                .wall_s = LIMIT_UPSTREAM_S + 10,
+                .cancel = cancel,
+                .serve = listen_to,
+                .serve_context = &listener,
+        };
+        int fds[2];
         enum status st;
 
-        if (log < 0)
-                return error_os(err, errno, "cannot make a memory file");
-        if (!build_id_from_hex(&id, build_id_text, strlen(build_id_text)) || !object_kind_parse(kind_text, &kind))
-                return error_set(err, ST_USAGE, "no such object: '%s' '%s'", build_id_text, kind_text);
-        if (!mkdtemp(cache))
-                return error_os(err, errno, "cannot create '%s'", cache);
-        st = configure(url, seconds, cache, err);
-        client = st ? NULL : debuginfod_begin();
-        if (!client) {
-                (void)!file_remove_tree(cache, NULL);
-                return st ? st : error_no_memory(err);
+        memset(ret, 0, sizeof *ret);
+        if (authorities) {
+                ca = open(authorities, O_RDONLY | O_CLOEXEC);
+                if (ca < 0) {
+                        error_os(err, errno, "cannot read the certificates in '%s'", authorities);
+                        return ST_BUSY;
+                }
         }
-        snprintf(header, sizeof header, "X-Forwarded-For: %s", args[4]);
-        (void)debuginfod_add_http_header(client, header);
-        debuginfod_set_verbose_fd(client, log);
-        fd = kind == OBJECT_DEBUGINFO ? debuginfod_find_debuginfo(client, id.bytes, id.size, &path)
-                                      : debuginfod_find_executable(client, id.bytes, id.size, &path);
-        if (fd >= 0)
-                st = copy_out(fd, out, err);
-        if (fd < 0)
-                st = answer_not_fetched(answer, fd, log, err);
-        else if (!st)
-                st = answer_with(answer, ANSWER_FOUND, "", err);
-        if (fd >= 0)
-                close(fd);
-        free(path);
-        debuginfod_end(client);
-        (void)!file_remove_tree(cache, NULL);
-        return st;
+        st = hand_over(q->url, &upstream, err);
+        if (st)
+                return st;
+        if (pipe2(fds, O_CLOEXEC))
+                return error_os(err, errno, "cannot make a pipe");
+        heard = fds[0];
+        said = fds[1];
+        fcntl(heard, F_SETFL, O_NONBLOCK);
+        job.fds = (const int[]){ out, said, upstream, ca };
+        job.serve_fd = heard;
+        snprintf(seconds, sizeof seconds, "%" PRIu64, q->timeout_s);
+        snprintf(bytes, sizeof bytes, "%" PRIu64, q->max_bytes ? q->max_bytes : (uint64_t)LIMIT_OBJECT_BYTES);
+        st = worker_run(&job, err);
+        listen_to(&listener, heard);
+        *ret = listener.last.answer;
+        if (st) {
+                error_prefix(err, ST_BUSY, "cannot ask %s for %s", fetch_url_text(q->url, url), hex);
+                return ST_BUSY;
+        }
+        return judge(q, &listener.last, err);
 }

@@ -25,6 +25,8 @@ struct collection {
         struct candidate *candidates;
         size_t count, capacity;
         uint64_t rule_bytes[RETENTION_RULES_MAX];
+        struct object_name *needs; /* of all stored objects, sorted */
+        size_t need_count;
         struct error *err;
 };
 
@@ -35,12 +37,28 @@ const char *gc_reason_name(enum gc_reason r)
         return names[r];
 }
 
+/* Does a stored object need this one? */
+static bool is_companion(struct collection *c, const struct stored_object *o)
+{
+        struct object_name name = { o->build_id, o->kind };
+        struct stored_object owner;
+
+        if (o->kind == OBJECT_DWP)
+                return meta_get(c->store->meta, &o->build_id, OBJECT_DEBUGINFO, &owner, NULL) == ST_OK ||
+                       meta_get(c->store->meta, &o->build_id, OBJECT_EXECUTABLE, &owner, NULL) == ST_OK;
+        if (o->kind == OBJECT_DEBUGINFO) /* where older versions put supplementary files */
+                name.kind = OBJECT_SUPPLEMENTARY;
+        return c->need_count && bsearch(&name, c->needs, c->need_count, sizeof name, object_name_compare);
+}
+
 static bool is_protected(struct collection *c, const struct stored_object *o)
 {
         if (o->is_pinned)
                 c->result->pinned++;
         else if (c->options->needed && c->options->needed(c->options->context, o))
                 c->result->needed++;
+        else if (is_companion(c, o))
+                c->result->companions++;
         else
                 return false;
         return true;
@@ -156,9 +174,12 @@ enum status debuginfo_store_gc(struct debuginfo_store *store, const struct gc_op
         *ret = (struct gc_result){ 0 };
         if (options->rule_count > RETENTION_RULES_MAX)
                 return error_set(err, ST_USAGE, "more than %d retention rules", RETENTION_RULES_MAX);
-        st = debuginfo_store_list(store, look, &c, err);
+        st = debuginfo_store_needs(store, &c.needs, &c.need_count, err);
+        if (!st)
+                st = debuginfo_store_list(store, look, &c, err);
         if (!st)
                 st = shrink(&c);
+        free(c.needs);
         free(c.candidates);
         if (!options->dry_run)
                 partial_expire(store, options->now_unix_s);

@@ -10,7 +10,7 @@
  * What is past its age or its last use goes; then, for each rule with a size,
  * what upstreams can give again, and of the rest what was used longest ago,
  * until the others fit. Pinned objects stay, and so do those that are still
- * needed; they count for the size.
+ * to be read and companions of objects that stay; they count for the size.
  *
  * An object's record goes first, durably, then its file; a crash in between
  * leaves a file that the next collection removes.
@@ -40,7 +40,7 @@ struct gc_options {
 struct gc_result {
         uint64_t objects, bytes;            /* that stay; bytes on disk here and below */
         uint64_t removed[GC_REASON_COUNT], removed_bytes;
-        uint64_t pinned, needed;            /* kept past their rule for that */
+        uint64_t pinned, needed, companions; /* kept past their rule: pinned, not read yet, needed by a stored object */
         uint64_t strays, stray_bytes;       /* files without a record */
 };
 

@@ -8,22 +8,34 @@
 #include "common/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/lmdb_new.h"
 #include "debuginfo-store/record.h"
 
 #define MAP_BYTES GiB(16)
 
 struct meta {
+        char *dir;
         MDB_env *env;
         MDB_dbi objects;
+        struct link_databases links;
 };
 
-static enum status lmdb_error(struct error *err, int rc, const char *what)
+enum status meta_error(struct error *err, int rc, const char *what)
 {
         if (rc == MDB_NOTFOUND)
                 return error_set(err, ST_NOT_FOUND, "%s: not found", what);
+        if (rc == EIO) /* what LMDB makes of a short write */
+                return error_os(err, rc, "%s: the disk is full, make room there and try again, or it fails", what);
         if (rc > 0)
                 return error_os(err, rc, "%s", what);
+        if (rc == MDB_PANIC)
+                return error_set(err, ST_OS, "%s, since a write there failed; restart the service", what);
         return error_set(err, rc == MDB_MAP_FULL ? ST_TOO_BIG : ST_BAD_DATA, "%s: %s", what, mdb_strerror(rc));
+}
+
+static enum status failed_there(const struct meta *m, struct error *err, int rc, const char *what)
+{
+        return error_prefix(err, meta_error(err, rc, what), "'%s'", m->dir);
 }
 
 void meta_close(struct meta *m)
@@ -32,6 +44,7 @@ void meta_close(struct meta *m)
                 return;
         if (m->env)
                 mdb_env_close(m->env);
+        free(m->dir);
         free(m);
 }
 
@@ -46,14 +59,16 @@ static enum status open_database(struct meta *m, bool read_only, struct error *e
         int rc = mdb_txn_begin(m->env, NULL, read_only ? MDB_RDONLY : 0, &txn);
 
         if (rc)
-                return lmdb_error(err, rc, "cannot open the debuginfo records");
+                return failed_there(m, err, rc, "cannot open the debuginfo records");
         rc = mdb_dbi_open(txn, "objects", read_only ? 0 : MDB_CREATE, &m->objects);
+        if (!rc)
+                rc = links_open(txn, read_only, &m->links);
         if (rc) {
                 mdb_txn_abort(txn);
-                return lmdb_error(err, rc, "cannot open the debuginfo records");
+                return failed_there(m, err, rc, "cannot open the debuginfo records");
         }
         rc = mdb_txn_commit(txn);
-        return rc ? lmdb_error(err, rc, "cannot open the debuginfo records") : ST_OK;
+        return rc ? failed_there(m, err, rc, "cannot open the debuginfo records") : ST_OK;
 }
 
 enum status meta_open(const char *dir, bool read_only, struct meta **ret, struct error *err)
@@ -62,10 +77,12 @@ enum status meta_open(const char *dir, bool read_only, struct meta **ret, struct
         enum status st;
         int rc;
 
-        if (!m)
+        if (!m || !(m->dir = strdup(dir)))
                 return error_no_memory(err);
         if (!read_only) {
                 st = file_make_dirs(dir, err);
+                if (!st)
+                        st = lmdb_make_new(dir, err);
                 if (st)
                         return st;
         }
@@ -79,8 +96,8 @@ enum status meta_open(const char *dir, bool read_only, struct meta **ret, struct
         if (!rc)
                 rc = mdb_env_open(m->env, dir, MDB_NOTLS | (read_only ? MDB_RDONLY : 0), 0644);
         if (rc) {
-                lmdb_error(err, rc, dir);
-                return error_prefix(err, rc == ENOENT ? ST_NOT_FOUND : ST_OS, "cannot open debuginfo records");
+                failed_there(m, err, rc, "cannot open the debuginfo records");
+                return rc == ENOENT ? ST_NOT_FOUND : ST_OS;
         }
         st = open_database(m, read_only, err);
         if (st)
@@ -109,9 +126,9 @@ enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind
         int rc = mdb_txn_begin(m->env, NULL, MDB_RDONLY, &txn);
 
         if (rc)
-                return lmdb_error(err, rc, "cannot read the debuginfo records");
+                return failed_there(m, err, rc, "cannot read the debuginfo records");
         rc = mdb_get(txn, m->objects, &key, &value);
-        st = rc ? lmdb_error(err, rc, "debuginfo record") : read_record(&key, &value, ret, err);
+        st = rc ? meta_error(err, rc, "debuginfo record") : read_record(&key, &value, ret, err);
         mdb_txn_abort(txn);
         return st;
 }
@@ -120,11 +137,11 @@ static enum status begin(struct meta *m, MDB_txn **ret, struct error *err)
 {
         int rc = mdb_txn_begin(m->env, NULL, 0, ret);
 
-        return rc ? lmdb_error(err, rc, "cannot write the debuginfo records") : ST_OK;
+        return rc ? failed_there(m, err, rc, "cannot write the debuginfo records") : ST_OK;
 }
 
 /* Commits when st is ST_OK, else gives up and returns st. */
-static enum status end(MDB_txn *txn, enum status st, struct error *err)
+static enum status end(const struct meta *m, MDB_txn *txn, enum status st, struct error *err)
 {
         int rc;
 
@@ -133,7 +150,7 @@ static enum status end(MDB_txn *txn, enum status st, struct error *err)
                 return st;
         }
         rc = mdb_txn_commit(txn);
-        return rc ? lmdb_error(err, rc, "cannot commit a debuginfo record") : ST_OK;
+        return rc ? failed_there(m, err, rc, "cannot commit a debuginfo record") : ST_OK;
 }
 
 static enum status put(struct meta *m, MDB_txn *txn, const struct stored_object *object, struct error *err)
@@ -151,15 +168,29 @@ static enum status put(struct meta *m, MDB_txn *txn, const struct stored_object 
                 return st;
         value = (MDB_val){ .mv_size = b.size, .mv_data = b.data };
         rc = mdb_put(txn, m->objects, &key, &value, 0);
-        return rc ? lmdb_error(err, rc, "cannot write a debuginfo record") : ST_OK;
+        return rc ? meta_error(err, rc, "cannot write a debuginfo record") : ST_OK;
 }
 
-enum status meta_put(struct meta *m, const struct stored_object *object, struct error *err)
+enum status meta_put(struct meta *m, const struct stored_object *object, const struct object_links *links, struct error *err)
 {
+        const struct object_name name = { object->build_id, object->kind };
         MDB_txn *txn;
         enum status st = begin(m, &txn, err);
+        int rc;
 
-        return st ? st : end(txn, put(m, txn, object, err), err);
+        if (st)
+                return st;
+        st = put(m, txn, object, err);
+        rc = st || !links ? 0 : links_put(&m->links, txn, &name, links);
+        return end(m, txn, rc ? meta_error(err, rc, "cannot write the links of an object") : st, err);
+}
+
+enum status meta_links_begin(struct meta *m, MDB_txn **txn_ret, const struct link_databases **ret, struct error *err)
+{
+        int rc = mdb_txn_begin(m->env, NULL, MDB_RDONLY, txn_ret);
+
+        *ret = &m->links;
+        return rc ? meta_error(err, rc, "cannot read the links of objects") : ST_OK;
 }
 
 enum status meta_edit(struct meta *m, const struct object_name *names, size_t count, meta_change *change, void *context,
@@ -179,14 +210,14 @@ enum status meta_edit(struct meta *m, const struct object_name *names, size_t co
 
                 if (rc == MDB_NOTFOUND)
                         continue;
-                st = rc ? lmdb_error(err, rc, "debuginfo record") : read_record(&key, &value, &object, err);
+                st = rc ? meta_error(err, rc, "debuginfo record") : read_record(&key, &value, &object, err);
                 if (!st && change(context, &object)) {
                         st = put(m, txn, &object, err);
                         changed = true;
                 }
         }
         if (st || changed)
-                return end(txn, st, err);
+                return end(m, txn, st, err);
         mdb_txn_abort(txn);
         return ST_OK;
 }
@@ -202,7 +233,9 @@ enum status meta_remove(struct meta *m, const struct build_id *id, enum object_k
         if (st)
                 return st;
         rc = mdb_del(txn, m->objects, &key, NULL);
-        return end(txn, rc ? lmdb_error(err, rc, "cannot remove a debuginfo record") : ST_OK, err);
+        if (!rc)
+                rc = links_remove(&m->links, txn, &(struct object_name){ *id, kind });
+        return end(m, txn, rc ? meta_error(err, rc, "cannot remove a debuginfo record") : ST_OK, err);
 }
 
 enum status meta_next(struct meta *m, const struct stored_object *after, struct stored_object *ret, size_t n,
@@ -217,7 +250,7 @@ enum status meta_next(struct meta *m, const struct stored_object *after, struct 
         int rc = mdb_txn_begin(m->env, NULL, MDB_RDONLY, &txn);
 
         if (rc)
-                return lmdb_error(err, rc, "cannot read the debuginfo records");
+                return failed_there(m, err, rc, "cannot read the debuginfo records");
         rc = mdb_cursor_open(txn, m->objects, &cursor);
         if (!rc && after) {
                 MDB_val from = key_of(bytes, &after->build_id, after->kind);
@@ -238,7 +271,7 @@ enum status meta_next(struct meta *m, const struct stored_object *after, struct 
                 mdb_cursor_close(cursor);
         mdb_txn_abort(txn);
         if (!st && rc && rc != MDB_NOTFOUND)
-                st = lmdb_error(err, rc, "cannot list the debuginfo records");
+                st = meta_error(err, rc, "cannot list the debuginfo records");
         if (st)
                 return st;
         *count_ret = count;

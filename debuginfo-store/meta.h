@@ -9,17 +9,21 @@
  *
  * Threads: any; LMDB serializes writers.
  */
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/links.h"
 
 struct meta;
+
+/** A code of LMDB or the system as a status. */
+enum status meta_error(struct error *err, int rc, const char *what);
 
 enum status meta_open(const char *dir, bool read_only, struct meta **ret, struct error *err) MUST_CHECK;
 void meta_close(struct meta *m);
 
 enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind kind, struct stored_object *ret,
                      struct error *err) MUST_CHECK;
-/** Durable when it returns. */
-enum status meta_put(struct meta *m, const struct stored_object *object, struct error *err) MUST_CHECK;
+/** Durable when it returns. @param links NULL: they stay as they are. */
+enum status meta_put(struct meta *m, const struct stored_object *object, const struct object_links *links,
+                     struct error *err) MUST_CHECK;
 
 /** Edits a record in place; false: it stays as it is. */
 typedef bool meta_change(void *context, struct stored_object *object);
@@ -28,6 +32,9 @@ typedef bool meta_change(void *context, struct stored_object *object);
 enum status meta_edit(struct meta *m, const struct object_name *names, size_t count, meta_change *change, void *context,
                       struct error *err) MUST_CHECK;
 enum status meta_remove(struct meta *m, const struct build_id *id, enum object_kind kind, struct error *err) MUST_CHECK;
+
+/** A transaction to look into the links with, and what goes with it; end it with mdb_txn_abort(). */
+enum status meta_links_begin(struct meta *m, MDB_txn **txn_ret, const struct link_databases **ret, struct error *err) MUST_CHECK;
 
 /** Records with a key greater than (after, kind), at most n; for listing without a long read transaction. */
 enum status meta_next(struct meta *m, const struct stored_object *after, struct stored_object *ret, size_t n,

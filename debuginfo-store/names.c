@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <endian.h>
 #include <string.h>
 
 #include "debuginfo-store/store.h"
 
-static const char *const kinds[OBJECT_KIND_COUNT] = { "debuginfo", "executable", "source" };
+static const char *const kinds[OBJECT_KIND_COUNT] = { "debuginfo", "executable", "source",
+                                                     "supplementary", "dwp", "dwo" };
 
 static const char *const refusals[] = {
         [REFUSED_NOT] = "accepted",
@@ -17,6 +19,7 @@ static const char *const refusals[] = {
         [REFUSED_NO_SYMBOLS] = "no_symbols",
         [REFUSED_NOT_BETTER] = "not_better",
         [REFUSED_NOT_SOURCE] = "not_source",
+        [REFUSED_KIND] = "wrong_kind",
         [REFUSED_OFFSET] = "offset",
         [REFUSED_INCOMPLETE] = "incomplete",
 };
@@ -35,6 +38,21 @@ bool object_kind_parse(const char *name, enum object_kind *ret)
                 }
         }
         return false;
+}
+
+void object_dwo_id(struct build_id *ret, uint64_t dwo_id)
+{
+        uint64_t big = htobe64(dwo_id);
+
+        (void)!build_id_from_bytes(ret, &big, sizeof big);
+}
+
+int object_name_compare(const void *a, const void *b)
+{
+        const struct object_name *x = a, *y = b;
+        int c = build_id_compare(&x->build_id, &y->build_id);
+
+        return c ? c : (int)x->kind - (int)y->kind;
 }
 
 const char *object_source_name(enum object_source s)

@@ -59,7 +59,7 @@ static enum status open_locked(const char *path, int *ret, struct stat *st, stru
         return ST_OK;
 }
 
-enum status partial_open(const struct debuginfo_store *store, const struct object_claim *claim, int *fd_ret,
+enum status partial_open(struct debuginfo_store *store, const struct object_claim *claim, int *fd_ret,
                          char **path_ret, uint64_t *size_ret, struct error *err)
 {
         _cleanup_free_ char *path = partial_path(store, claim);
@@ -73,6 +73,8 @@ enum status partial_open(const struct debuginfo_store *store, const struct objec
         do {
                 st = open_locked(path, &fd, &info, err);
         } while (st == ST_NOT_FOUND);
+        if (st == ST_BUSY && live_take(&store->live, path, &fd))
+                st = fstat(fd, &info) < 0 ? error_os(err, errno, "cannot look at '%s'", path) : ST_OK;
         if (st)
                 return st;
         *fd_ret = fd;

@@ -24,9 +24,9 @@ enum status partial_size(const struct debuginfo_store *store, const struct objec
 /**
  * Open or create it, at its end.
  * @param path_ret owned; unlink it once it is stored, or wrong.
- * @return ST_BUSY when another connection adds to it; ST_OS.
+ * @return ST_BUSY when another connection adds to it, and did so in the last LIMIT_PARTIAL_IDLE_S; ST_OS.
  */
-enum status partial_open(const struct debuginfo_store *store, const struct object_claim *claim, int *fd_ret,
+enum status partial_open(struct debuginfo_store *store, const struct object_claim *claim, int *fd_ret,
                          char **path_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;
 
 /** Remove what is too old or too much. */

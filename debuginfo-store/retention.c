@@ -9,36 +9,8 @@
 #include "common/limits.h"
 #include "common/options.h"
 
-struct unit {
-        char letter;
-        uint64_t factor;
-};
-
 static const struct unit times[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 'w', 604800 },
                                      { 'y', 31536000 }, { 0 } };
-static const struct unit sizes[] = { { 'K', KiB(1) }, { 'M', MiB(1) }, { 'G', GiB(1) }, { 'T', GiB(1024) }, { 0 } };
-
-/* A number with one of the units; 0 is no bound, so it is refused. */
-static bool parse_amount(const char *text, const struct unit *units, bool unit_needed, uint64_t *ret)
-{
-        size_t n = strlen(text);
-        char number[24];
-        uint64_t value, factor = 1;
-
-        if (n == 0 || n >= sizeof number)
-                return false;
-        memcpy(number, text, n + 1);
-        for (; units->letter; units++) {
-                if (number[n - 1] == units->letter) {
-                        factor = units->factor;
-                        number[n - 1] = 0;
-                        break;
-                }
-        }
-        if (unit_needed && !units->letter)
-                return false;
-        return parse_uint(number, &value) && value && !__builtin_mul_overflow(value, factor, ret);
-}
 
 static bool parse_pattern(const char *text, char ret[static OBJECT_LABEL_SIZE])
 {
@@ -83,7 +55,7 @@ static bool parse_part(const char *key, const char *value, struct retention_rule
                 return parse_amount(value, times, true, &r->age_s);
         if (strcmp(key, "unused") == 0)
                 return parse_amount(value, times, true, &r->unused_s);
-        return strcmp(key, "size") == 0 && parse_amount(value, sizes, false, &r->size_bytes);
+        return strcmp(key, "size") == 0 && parse_bytes(value, &r->size_bytes);
 }
 
 enum status retention_rule_parse(const char *text, struct retention_rule *ret, struct error *err)
@@ -105,7 +77,7 @@ enum status retention_rule_parse(const char *text, struct retention_rule *ret, s
                 else if (!value || !parse_part(part, value, &r))
                         return error_set(err, ST_USAGE,
                                          "retention rule '%.200s': '%.60s%s%.60s' is none of label=GLOB, token=GLOB, "
-                                         "source=upload|upstream, kind=debuginfo|executable, age=90d, unused=4w, size=200G, keep",
+                                         "source=upload|upstream, kind=KIND, age=90d, unused=4w, size=200G, keep",
                                          text, part, value ? "=" : "", value ? value : "");
         }
         if (keep == (r.age_s || r.unused_s || r.size_bytes))

@@ -56,6 +56,7 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
         if (!s)
                 return error_no_memory(err);
         pthread_mutex_init(&s->publish, NULL);
+        live_uploads_init(&s->live);
         s->dir = strdup(dir);
         if (!s->dir || !meta_dir || !incoming || !objects || !partial)
                 return error_no_memory(err);
@@ -67,6 +68,8 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
                         st = file_make_dirs(incoming, err);
                 if (!st)
                         st = file_make_dirs(partial, err);
+                if (!st)
+                        st = file_sync_filesystem(dir, err);
                 if (st)
                         return st;
         }
@@ -83,6 +86,7 @@ void debuginfo_store_close(struct debuginfo_store *store)
                 return;
         meta_close(store->meta);
         pthread_mutex_destroy(&store->publish);
+        live_uploads_deinit(&store->live);
         free(store->dir);
         free(store);
 }
@@ -99,12 +103,27 @@ enum status debuginfo_store_stat(struct debuginfo_store *store, const struct bui
         return st;
 }
 
+enum status debuginfo_store_find(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                 struct stored_object *ret, struct error *err)
+{
+        enum status st = debuginfo_store_stat(store, id, kind, ret, err);
+
+        if (st == ST_NOT_FOUND && kind == OBJECT_DEBUGINFO)
+                st = meta_get(store->meta, id, OBJECT_SUPPLEMENTARY, ret, NULL);
+        else if (st == ST_NOT_FOUND && kind == OBJECT_SUPPLEMENTARY)
+                st = meta_get(store->meta, id, OBJECT_DEBUGINFO, ret, NULL);
+        return st;
+}
+
 enum status debuginfo_store_wants(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                   enum symbol_quality quality, bool *ret, const char **reason_ret, struct error *err)
 {
         struct stored_object have;
-        enum status st = meta_get(store->meta, id, kind, &have, err);
+        struct build_id owner;
+        enum status st = debuginfo_store_find(store, id, kind, &have, err);
 
+        if (st == ST_NOT_FOUND && debuginfo_store_resolve(store, id, &owner, NULL) == ST_OK)
+                st = debuginfo_store_find(store, &owner, kind, &have, err);
         if (st && st != ST_NOT_FOUND)
                 return st;
         if (st == ST_NOT_FOUND) {
@@ -140,7 +159,7 @@ enum status object_reader_open(struct debuginfo_store *store, const struct build
                 _cleanup_free_ char *path = NULL;
                 int fd;
 
-                st = debuginfo_store_stat(store, id, kind, &object, err);
+                st = debuginfo_store_find(store, id, kind, &object, err);
                 if (st)
                         return st;
                 path = object_path(store, &object);
@@ -204,7 +223,7 @@ enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct b
 
                 if (n <= 0)
                         return n < 0 ? ST_BAD_DATA : error_set(err, ST_BAD_DATA, "a stored object is cut off");
-                st = file_write_all(fd, bytes, (size_t)n, "unpacked object", err);
+                st = file_write_all(fd, bytes, (size_t)n, store->dir, err);
                 if (st)
                         return st;
                 at += (uint64_t)n;

@@ -28,10 +28,21 @@
 
 struct debuginfo_store;
 
-/** A source is a bundle of all source files of the build-id (source-bundle/bundle.h). */
-enum object_kind { OBJECT_DEBUGINFO, OBJECT_EXECUTABLE, OBJECT_SOURCE, OBJECT_KIND_COUNT };
+enum object_kind {
+        OBJECT_DEBUGINFO,
+        OBJECT_EXECUTABLE,
+        OBJECT_SOURCE,        /* a bundle of all source files of the build-id (source-bundle/bundle.h) */
+        OBJECT_SUPPLEMENTARY, /* what dwz takes out of several debuginfo files, under its own id */
+        OBJECT_DWP,           /* a package of split DWARF, under the build-id of the file it belongs to */
+        OBJECT_DWO,           /* split DWARF of one unit, under object_dwo_id() */
+        OBJECT_KIND_COUNT
+};
+/** "debuginfo, executable, source, ...", for messages. */
+#define OBJECT_KIND_NAMES "debuginfo, executable, source, supplementary, dwp or dwo"
 const char *object_kind_name(enum object_kind k);
 bool object_kind_parse(const char *name, enum object_kind *ret);
+/** What a unit of split DWARF is stored under: its 8-byte id, the highest byte first, as readelf prints it. */
+void object_dwo_id(struct build_id *ret, uint64_t dwo_id);
 
 enum object_source { SOURCE_UPLOAD, SOURCE_UPSTREAM };
 const char *object_source_name(enum object_source s); /* "upload", "upstream" */
@@ -63,7 +74,14 @@ struct stored_object {
 enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret, struct error *err) MUST_CHECK;
 void debuginfo_store_close(struct debuginfo_store *store);
 
-/** ST_NOT_FOUND when there is none. */
+/**
+ * What answers a question for this kind: the object itself, or for debuginfo a supplementary file of that id and the
+ * other way round, since clients of debuginfod ask for both in the same way. @return ST_NOT_FOUND.
+ */
+enum status debuginfo_store_find(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                 struct stored_object *ret, struct error *err) MUST_CHECK;
+
+/** Exactly this kind. ST_NOT_FOUND when there is none. */
 enum status debuginfo_store_stat(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                  struct stored_object *ret, struct error *err) MUST_CHECK;
 
@@ -83,6 +101,7 @@ struct object_claim {
         uint8_t sha256[32];          /* of the unpacked content; all zero not claimed */
         const char *name;            /* may be NULL, as are label and token; copied */
         const char *label, *token;
+        struct build_id htlhash;     /* of the file that a debuginfo was split from, as the uploader says; size 0 not claimed */
         bool is_zstd;                /* what is appended is compressed */
         bool force;                  /* replace an object that is as good or better */
         bool is_resumable;           /* what arrived stays for a day when the rest does not; needs size and sha256 */
@@ -93,6 +112,7 @@ struct object_claim {
 enum refusal { REFUSED_NOT, REFUSED_NOT_ELF, REFUSED_TRUNCATED, REFUSED_BUILD_ID, REFUSED_HASH, REFUSED_SIZE,
                REFUSED_TOO_BIG, REFUSED_ENCODING, REFUSED_NO_SYMBOLS, REFUSED_NOT_BETTER,
                REFUSED_NOT_SOURCE,
+               REFUSED_KIND,       /* a companion of another kind, or none */
                REFUSED_OFFSET,     /* another number of bytes is here */
                REFUSED_INCOMPLETE  /* no error: it was kept, the rest is awaited */ };
 const char *refusal_name(enum refusal r); /* "not_elf", "truncated", "build_id_mismatch", ... */
@@ -121,6 +141,7 @@ uint64_t object_upload_size(const struct object_upload *u);
 
 struct object_reader; /* one thread */
 
+/** What debuginfo_store_find() finds. */
 enum status object_reader_open(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                struct object_reader **ret, struct stored_object *object_ret, struct error *err) MUST_CHECK;
 /** Unpacked bytes [offset, offset + n), fewer only at the end. */
@@ -130,6 +151,26 @@ void object_reader_close(struct object_reader *r);
 /** The whole unpacked object in an unlinked temporary file, ready to be mapped or handed to a worker. */
 enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                    int *fd_ret, struct error *err) MUST_CHECK;
+
+/* ---- other names, and who needs whom ---- */
+
+#define OBJECT_ALIASES_MAX 3
+
+/**
+ * The build-id that objects are stored under: id itself when something is, else that of the object which has the alias
+ * id (docs/formats/debuginfo-store.md, "Aliases"). @return ST_NOT_FOUND.
+ */
+enum status debuginfo_store_resolve(struct debuginfo_store *store, const struct build_id *id, struct build_id *ret,
+                                    struct error *err) MUST_CHECK;
+
+/** The aliases of a build-id that lead to it. */
+enum status debuginfo_store_aliases(struct debuginfo_store *store, const struct build_id *id, struct build_id *ret, size_t max,
+                                    size_t *count_ret, struct error *err) MUST_CHECK;
+
+/** The companions that stored objects need, stored or not, sorted by object_name_compare(). @param ret owned. */
+enum status debuginfo_store_needs(struct debuginfo_store *store, struct object_name **ret, size_t *count_ret,
+                                  struct error *err) MUST_CHECK;
+int object_name_compare(const void *a, const void *b);
 
 /** Every object, in build-id order; return a status from each to stop. */
 typedef enum status debuginfo_store_each(void *context, const struct stored_object *object);

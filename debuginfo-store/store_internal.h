@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "debuginfo-store/live.h"
 #include "debuginfo-store/meta.h"
 #include "debuginfo-store/store.h"
 
@@ -11,6 +12,7 @@ struct debuginfo_store {
         char *dir;
         struct meta *meta;
         pthread_mutex_t publish; /* one object at a time takes its place */
+        struct live_uploads live;
 };
 
 /** Where an object with this content lies: DIR/objects/ab/cdef/debuginfo-0123456789abcdef.zst. Owned; NULL without memory. */

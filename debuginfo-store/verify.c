@@ -2,31 +2,108 @@
 #include "debuginfo-store/verify.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/file.h"
+#include "common/limits.h"
 #include "common/reader.h"
-#include "elf-image/elf_image.h"
+#include "debuginfo-store/verify_answer.h"
+#include "dwarf/split_units.h"
+#include "elf-image/elf_identity.h"
 #include "sandbox/worker.h"
 #include "source-bundle/bundle.h"
 
-/* The answer: quality, code, supplement, source, size of the build-id, its bytes. */
-#define ANSWER_MAX (5 + BUILD_ID_MAX)
+/* ---- in the worker ---- */
 
-static enum status look_at_elf(int in, struct verified *ret, struct error *err)
+static enum status add_need(struct verified *v, enum object_kind kind, const struct build_id *id, struct error *err)
+{
+        if ((v->need_count & (v->need_count - 1)) == 0) {
+                size_t capacity = v->need_count ? 2 * (size_t)v->need_count : 1;
+                struct object_name *more = reallocarray(v->needs, capacity, sizeof *more);
+
+                if (!more)
+                        return error_no_memory(err);
+                v->needs = more;
+        }
+        v->needs[v->need_count++] = (struct object_name){ *id, kind };
+        return ST_OK;
+}
+
+static enum status add_unit(void *context, const struct dwarf_split_unit *unit)
+{
+        struct verified *v = context;
+        struct build_id id;
+
+        if (v->need_count >= LIMIT_COMPANIONS)
+                return ST_OK;
+        object_dwo_id(&id, unit->id);
+        return add_need(v, OBJECT_DWO, &id, NULL);
+}
+
+/* Units that cannot be read need nothing: no reason to refuse the file. */
+static enum status find_needs(const struct elf_image *img, struct verified *v, struct error *err)
+{
+        struct build_id id;
+        const char *path;
+
+        (void)!dwarf_split_units(img, add_unit, v, err);
+        return elf_image_altlink(img, &path, &id, NULL) == ST_OK && id.size ? add_need(v, OBJECT_SUPPLEMENTARY, &id, err)
+                                                                           : ST_OK;
+}
+
+static enum status look_at_package(const struct elf_image *img, int other, struct verified *v, struct error *err)
+{
+        _cleanup_elf_image_ struct elf_image owner = { 0 };
+        bool has_owner = elf_image_from_fd(other, "the stored file", &owner, NULL) == ST_OK;
+        uint64_t units, asked;
+        enum status st = dwarf_split_package_units(img, has_owner ? &owner : NULL, &units, &asked, err);
+
+        v->form = VERIFIED_DWP;
+        v->quality = QUALITY_DWARF;
+        v->package_units = st ? 0 : (uint32_t)units;
+        v->asked_units = st ? 0 : (uint32_t)(asked < UINT32_MAX ? asked : UINT32_MAX);
+        return st || units ? st : error_set(err, ST_BAD_DATA, "the package has no units");
+}
+
+static enum status look_at_dwo(const struct elf_image *img, struct verified *v, struct error *err)
+{
+        uint64_t id;
+        enum status st = dwarf_split_file_id(img, &id, err);
+
+        v->form = VERIFIED_DWO;
+        v->quality = QUALITY_DWARF;
+        if (!st)
+                object_dwo_id(&v->build_id, id);
+        return st;
+}
+
+static enum status look_at_elf(int in, int other, struct verified *v, struct error *err)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
         enum status st = elf_image_from_fd(in, "upload", &img, err);
 
         if (!st)
                 st = elf_image_check_complete(&img, err);
-        if (!st)
-                *ret = (struct verified){ .build_id = img.build_id, .quality = elf_image_quality(&img),
-                                          .has_code = (elf_image_kind(&img) & ELF_KIND_EXECUTABLE) != 0,
-                                          .is_supplement = elf_image_is_supplement(&img) };
-        return st;
+        if (st)
+                return st;
+        if (elf_image_section(&img, ".debug_cu_index"))
+                return look_at_package(&img, other, v, err);
+        if (elf_image_section(&img, ".debug_info.dwo"))
+                return look_at_dwo(&img, v, err);
+        v->build_id = img.build_id;
+        v->quality = elf_image_quality(&img);
+        if (elf_image_is_supplement(&img)) {
+                v->form = VERIFIED_SUPPLEMENTARY;
+                (void)!elf_image_supplement_id(&img, &v->build_id);
+                return ST_OK;
+        }
+        v->has_code = (elf_image_kind(&img) & ELF_KIND_EXECUTABLE) != 0;
+        if (img.build_id_kind == ELF_BUILD_ID_GNU)
+                (void)!elf_image_go_build_id(&img, &v->go_id);
+        return find_needs(&img, v, err);
 }
 
 static ssize_t read_source(void *context, void *to, size_t n, uint64_t offset, struct error *err)
@@ -38,7 +115,7 @@ static ssize_t read_source(void *context, void *to, size_t n, uint64_t offset, s
         return got;
 }
 
-static enum status look_at_source(int in, struct verified *ret, struct error *err)
+static enum status look_at_source(int in, struct verified *v, struct error *err)
 {
         struct source_bundle bundle;
         struct stat info;
@@ -47,61 +124,46 @@ static enum status look_at_source(int in, struct verified *ret, struct error *er
 
         if (st)
                 return st;
-        *ret = (struct verified){ .build_id = bundle.build_id, .is_source = true };
+        v->form = VERIFIED_SOURCE;
+        v->build_id = bundle.build_id;
         source_bundle_close(&bundle);
         return ST_OK;
 }
 
-enum status verify_worker(int in, int out, struct error *err)
+enum status verify_worker(int in, int out, int other, struct error *err)
 {
+        _cleanup_verified_ struct verified v = { 0 };
         _cleanup_buf_ struct buf answer;
-        struct verified v;
         char head[16];
         ssize_t n = pread(in, head, sizeof head, 0);
-        enum status st = n > 0 && source_bundle_magic(head, (size_t)n) ? look_at_source(in, &v, err) : look_at_elf(in, &v, err);
+        enum status st = n > 0 && source_bundle_magic(head, (size_t)n) ? look_at_source(in, &v, err)
+                                                                       : look_at_elf(in, other, &v, err);
 
+        buf_init(&answer, VERIFY_ANSWER_MAX);
         if (st)
                 return st;
-        buf_init(&answer, ANSWER_MAX);
-        buf_append_u8(&answer, (uint8_t)v.quality);
-        buf_append_u8(&answer, v.has_code);
-        buf_append_u8(&answer, v.is_supplement);
-        buf_append_u8(&answer, v.is_source);
-        buf_append_u8(&answer, v.build_id.size);
-        buf_append(&answer, v.build_id.bytes, v.build_id.size);
+        verify_answer_encode(&answer, &v);
         st = buf_status(&answer, err, "answer");
         return st ? st : file_write_all(out, answer.data, answer.size, "answer", err);
 }
 
-enum status verify_object(int fd, struct verified *ret, struct error *err)
+/* ---- in the service ---- */
+
+enum status verify_object(int fd, int other, struct verified *ret, struct error *err)
 {
         static const char *const args[] = { "verify", NULL };
         _cleanup_close_ int out = memfd_create("verify-answer", MFD_CLOEXEC);
-        uint8_t bytes[ANSWER_MAX];
-        struct verified v = { 0 };
-        struct reader r;
-        uint8_t quality, code, supplement, source, id_size;
-        const uint8_t *id;
-        ssize_t n;
+        struct file_map answer;
         enum status st;
 
         if (out < 0)
                 return error_os(err, errno, "cannot make a memory file");
-        st = worker_run(&(struct worker_job){ .args = args, .fds = (const int[]){ fd, out }, .fd_count = 2 }, err);
+        st = worker_run(&(struct worker_job){ .args = args, .fds = (const int[]){ fd, out, other }, .fd_count = 3 }, err);
+        if (!st)
+                st = file_map_fd(out, VERIFY_ANSWER_MAX, "the verifier's answer", &answer, err);
         if (st)
                 return st;
-        n = pread(out, bytes, sizeof bytes, 0);
-        reader_init(&r, bytes, n > 0 ? (size_t)n : 0);
-        if (!reader_u8(&r, &quality) || !reader_u8(&r, &code) || !reader_u8(&r, &supplement) || !reader_u8(&r, &source) ||
-            !reader_u8(&r, &id_size) ||
-            !reader_bytes(&r, id_size, &id) || quality > QUALITY_DWARF)
-                return reader_error(&r, err, "the verifier's answer");
-        v.quality = quality;
-        v.has_code = code;
-        v.is_supplement = supplement;
-        v.is_source = source;
-        if (id_size && !build_id_from_bytes(&v.build_id, id, id_size))
-                return error_set(err, ST_BAD_DATA, "the verifier's answer is damaged");
-        *ret = v;
-        return ST_OK;
+        st = verify_answer_decode(answer.data, answer.size, ret, err);
+        file_map_close(&answer);
+        return st;
 }

@@ -21,12 +21,13 @@ struct dwarf_package;
 struct dwarf_dwo_source {
         /**
          * Open a file that may be the .dwo file of this name; NULL: nobody can.
+         * @param id        of the unit that the skeleton wants.
          * @param directory where the unit was compiled; NULL unknown.
          * @param attempt 0, 1, ... until one is the right one, which the caller finds out.
          * @param fd_ret  owned by the caller.
          * @return ST_NOT_FOUND: there are no more. Threads: any.
          */
-        enum status (*open)(void *context, const char *directory, const char *name, unsigned attempt, int *fd_ret);
+        enum status (*open)(void *context, uint64_t id, const char *directory, const char *name, unsigned attempt, int *fd_ret);
         void *context;
 };
 

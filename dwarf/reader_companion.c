@@ -94,7 +94,7 @@ static enum status try_files(struct dwarf_reader *r, struct dwarf_code *code, co
                 enum status st;
                 int fd;
 
-                if (from->open(from->context, skeleton->directory, skeleton->dwo_name, attempt, &fd))
+                if (from->open(from->context, skeleton->dwo_id, skeleton->directory, skeleton->dwo_name, attempt, &fd))
                         break;
                 st = dwarf_companion_from_fd(fd, &c);
                 close(fd);

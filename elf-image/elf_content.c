@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/reader.h"
-#include "elf-image/elf_image.h"
+#include "elf-image/elf_identity.h"
 
 static bool has_content(const struct elf_image *img, const char *name)
 {
@@ -168,6 +168,20 @@ bool elf_image_is_supplement_of(const struct elf_image *img, const struct build_
                 own = &s.checksum;
         }
         return !id->size || !own->size || build_id_equal(id, own);
+}
+
+bool elf_image_supplement_id(const struct elf_image *img, struct build_id *ret)
+{
+        struct debug_sup s;
+
+        if (read_debug_sup(img, &s, NULL) == ST_OK) {
+                if (s.is_supplementary)
+                        *ret = s.checksum;
+                return s.is_supplementary;
+        }
+        if (img->build_id.size)
+                *ret = img->build_id;
+        return img->build_id.size > 0;
 }
 
 enum status elf_image_altlink(const struct elf_image *img, const char **path_ret, struct build_id *id_ret,

@@ -2,9 +2,11 @@
 #include "http/client.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/limits.h"
@@ -12,7 +14,7 @@
 
 struct http_client {
         CURL *curl;
-        char *base_url, *user_agent, *token;
+        char *base_url, *user_agent, *token, *ca_file;
         uint64_t connect_timeout_ms, request_timeout_ms, idle_timeout_s;
         uint64_t first_pause_ms, longest_pause_ms, send_bytes_per_s;
         unsigned attempts;
@@ -56,6 +58,8 @@ enum status http_client_create(const struct http_client_options *o, struct http_
         if (!o->base_url || !is_http_url(o->base_url))
                 return error_set(err, ST_USAGE, "'%s' is no address: give http://HOST:PORT or https://HOST",
                                  o->base_url ? o->base_url : "");
+        if (o->ca_file && access(o->ca_file, R_OK))
+                return error_os(err, errno, "cannot read the certificates in '%s'", o->ca_file);
         pthread_once(&curl_once, curl_start);
         c = calloc(1, sizeof *c);
         if (!c)
@@ -64,7 +68,8 @@ enum status http_client_create(const struct http_client_options *o, struct http_
         c->base_url = strdup(o->base_url);
         c->user_agent = strdup(o->user_agent ? o->user_agent : "cairn/" CAIRN_VERSION);
         c->token = o->token ? strdup(o->token) : NULL;
-        if (!c->curl || !c->base_url || !c->user_agent || (o->token && !c->token)) {
+        c->ca_file = o->ca_file ? strdup(o->ca_file) : NULL;
+        if (!c->curl || !c->base_url || !c->user_agent || (o->token && !c->token) || (o->ca_file && !c->ca_file)) {
                 http_client_destroy(c);
                 return error_no_memory(err);
         }
@@ -92,6 +97,7 @@ void http_client_destroy(struct http_client *c)
         free(c->base_url);
         free(c->user_agent);
         free(c->token);
+        free(c->ca_file);
         free(c);
 }
 
@@ -183,6 +189,11 @@ static bool is_loopback(const char *url)
                (strncasecmp(host, "localhost", 9) == 0 && strchr(":/", host[9]));
 }
 
+bool http_client_exposes_token(const char *base_url)
+{
+        return strncasecmp(base_url, "http://", 7) == 0 && !is_loopback(base_url);
+}
+
 static bool add_header(struct curl_slist **list, const char *line)
 {
         struct curl_slist *longer = curl_slist_append(*list, line);
@@ -247,6 +258,11 @@ static CURLcode perform(struct http_client *c, struct attempt *a, const char *ur
         curl_easy_setopt(curl, CURLOPT_URL, url);
         curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
         curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+        curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+        if (c->ca_file) {
+                curl_easy_setopt(curl, CURLOPT_CAINFO, c->ca_file);
+                curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+        }
         if (is_loopback(url))
                 curl_easy_setopt(curl, CURLOPT_PROXY, "");
         curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
@@ -283,16 +299,23 @@ static bool worth_repeating(unsigned code)
         return code == 0 || code == 429 || code == 502 || code == 503 || code == 504;
 }
 
+/* Failures that are the same at the next attempt. */
+static bool is_final(CURLcode rc)
+{
+        return rc == CURLE_URL_MALFORMAT || rc == CURLE_UNSUPPORTED_PROTOCOL || rc == CURLE_OUT_OF_MEMORY ||
+               rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CACERT_BADFILE;
+}
+
 /* Wait in slices so that a stop is seen soon; the jitter keeps many clients from coming back together. */
 static bool pause_before_retry(struct http_client *c, unsigned attempt, uint64_t asked_ms)
 {
         uint64_t ms = c->first_pause_ms << (attempt < 16 ? attempt - 1 : 15);
         int64_t end;
 
-        if (asked_ms > ms)
-                ms = asked_ms;
         if (ms > c->longest_pause_ms)
                 ms = c->longest_pause_ms;
+        if (asked_ms > ms)
+                ms = asked_ms;
         c->jitter = c->jitter * 6364136223846793005u + 1442695040888963407u;
         ms += (c->jitter >> 33) % (ms / 8 + 1);
         end = monotonic_ns() + (int64_t)ms * 1000000;
@@ -349,7 +372,9 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                 if (a.write_failed || rc == CURLE_ABORTED_BY_CALLBACK || stopped(c) ||
                     response->attempts >= attempts || !worth_repeating(response->code))
                         break;
-                if (rc == CURLE_URL_MALFORMAT || rc == CURLE_UNSUPPORTED_PROTOCOL || rc == CURLE_OUT_OF_MEMORY)
+                if (is_final(rc))
+                        break;
+                if (response->retry_after_ms > c->longest_pause_ms) /* sooner than it asks for is in vain */
                         break;
                 if (!pause_before_retry(c, response->attempts, response->retry_after_ms))
                         break;

@@ -9,8 +9,10 @@
  *
  * A client keeps its connection open between requests. Requests that may be
  * repeated are, with growing pauses, after connection errors and 429, 502, 503
- * and 504; Retry-After is honoured. Errors name the URL, what happened, the
- * server's own text and the next step.
+ * and 504; Retry-After is honoured, and a longer one than the longest pause ends
+ * the request. Errors name the URL, what happened, the
+ * server's own text and the next step. A certificate is always verified, with its
+ * host name; there is no way around that.
  *
  * Threads: a client belongs to one thread at a time; any number of clients.
  * Source: RFC 9110 (10.2.3 Retry-After, 9.2.2 idempotent methods), RFC 6750.
@@ -30,6 +32,7 @@ struct http_client;
 struct http_client_options {
         size_t size;                 /* sizeof(struct http_client_options) */
         const char *base_url;        /* "http://host:port[/prefix]"; copied; a last slash is dropped */
+        const char *ca_file;         /* PEM of who may sign the service's certificate; NULL: the system's; copied */
         const char *token;           /* bearer token, NULL: none; copied */
         const char *user_agent;      /* NULL: "cairn/VERSION"; copied */
         uint64_t connect_timeout_ms; /* 0: 10 s */
@@ -37,7 +40,7 @@ struct http_client_options {
         uint64_t idle_timeout_s;     /* an attempt that moves almost nothing for so long is given up; 0: 60 s */
         unsigned attempts;           /* of a repeatable request; 0: 5 */
         uint64_t first_pause_ms;     /* before the second attempt, doubled after each; 0: 500 ms */
-        uint64_t longest_pause_ms;   /* bound of a pause, also of Retry-After; 0: 30 s */
+        uint64_t longest_pause_ms;   /* bound of a pause; 0: 30 s */
         uint64_t send_bytes_per_s;   /* of one request, on average; 0: no limit */
         const atomic_bool *stop;     /* once true, whatever runs or waits ends with ST_BUSY; may be NULL */
 };
@@ -85,6 +88,9 @@ static inline void http_client_cleanup(struct http_client **c)
         http_client_destroy(*c);
 }
 #define _cleanup_http_client_ _cleanup_(http_client_cleanup)
+
+/** Would a token go to base_url for everybody on the way to read: http, and not to this machine? */
+bool http_client_exposes_token(const char *base_url);
 
 /**
  * Send one request and take the answer.

@@ -112,8 +112,11 @@ static enum status judge_failure(const char *method, const char *url, CURLcode r
                 return error_set(err, ST_USAGE, "%s %.100s failed: %s; give http://HOST:PORT", method, url, text);
         if (rc == CURLE_OUT_OF_MEMORY)
                 return error_no_memory(err);
-        if (rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CACERT_BADFILE)
-                return error_set(err, ST_USAGE, "%s %.100s failed: %s; check the certificate", method, url, text);
+        if (rc == CURLE_PEER_FAILED_VERIFICATION)
+                return error_set(err, ST_USAGE, "%s %.60s failed: %.80s; use the name that is in its certificate, or give "
+                                 "--ca FILE with who signed it", method, url, text);
+        if (rc == CURLE_SSL_CACERT_BADFILE)
+                return error_set(err, ST_USAGE, "%s %.60s failed: %.100s; --ca takes certificates as PEM", method, url, text);
         if (rc == CURLE_ABORTED_BY_CALLBACK)
                 return error_set(err, ST_OS, "%s %.100s failed: the request's own content could not be read",
                                  method, url);

@@ -17,6 +17,8 @@
  * it sends is read and thrown away, up to LIMIT_HTTP_DISCARD_BYTES, so that it
  * gets to read the answer; then the connection is closed.
  *
+ * Clients that are slow or idle cannot keep others out: http/connections.h.
+ *
  * Threads: a few threads move bytes; they also call a stream's begin, chunk
  * and abandon, and read a stream's answer, so these must not wait. `handle`
  * runs on a pool of other threads, several at a time. A request belongs to one
@@ -35,6 +37,7 @@
 
 struct http_server;
 struct http_request;
+struct tls;
 
 /** Rights a token may carry; a route needs exactly one. */
 enum http_scope { SCOPE_NONE, SCOPE_READ, SCOPE_INGEST, SCOPE_UPLOAD, SCOPE_ADMIN };
@@ -73,11 +76,22 @@ struct http_options {
         size_t size;
         const char *host;             /* "127.0.0.1", "::1", "0.0.0.0" */
         uint16_t port;                /* 0: any free one */
+        struct tls *tls;              /* http/tls.h; speak https with it. NULL: http. Borrowed until the stop */
         unsigned threads;             /* 0: one per core, at least 4 */
         unsigned slow_threads;        /* 0: 16 */
+        unsigned max_connections;     /* 0: LIMIT_HTTP_CONNECTIONS; never more than half of the process's descriptors */
+        unsigned max_per_address;     /* 0: half of them; of IPv6 a /64 is an address */
+        unsigned headers_s, slow_s;   /* 0: LIMIT_HTTP_HEADERS_S, LIMIT_HTTP_SLOW_S */
         /* Whether token (NULL: none sent) carries scope; not asked for SCOPE_NONE. NULL: everything is allowed. */
         enum http_access (*authorize)(void *context, const char *token, enum http_scope scope,
                                       char name_ret[static HTTP_TOKEN_NAME_SIZE]);
+        /*
+         * Whether a request for more than SCOPE_NONE may come now, before its token is looked at; bytes: of its body, as far as
+         * known. 0, or in how many seconds it may: answered with 429 and the text of err. NULL: always.
+         */
+        uint64_t (*admit)(void *context, const struct http_request *req, uint64_t bytes, struct error *err);
+        /* Told of each request at its end, however that came. NULL: nobody is told. */
+        void (*finished)(void *context, const struct http_request *req);
         /* Told of each answer as it is decided, on the thread that decides; code 0 is a reset. May be NULL. */
         void (*answered)(void *context, const struct http_request *req, unsigned code);
         void *context;
@@ -119,6 +133,10 @@ const char *http_token(const struct http_request *req);
 const char *http_token_name(const struct http_request *req);
 /** Numeric address of the client, "" unknown. */
 const char *http_peer(const struct http_request *req);
+/** The same as a number, equal for all of an IPv6 /64. */
+uint64_t http_peer_number(const struct http_request *req);
+/** Bytes of the body that came so far, as sent. */
+uint64_t http_received(const struct http_request *req);
 /** Something a stream's begin made, for its chunk, handle and abandon. */
 void http_set_state(struct http_request *req, void *state);
 void *http_state(struct http_request *req);
@@ -129,13 +147,15 @@ bool http_answered(const struct http_request *req);
 void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body, size_t n); /* copied */
 void http_respond_buf(struct http_request *req, unsigned code, const char *content_type, struct buf *body); /* takes body's bytes */
 /** JSON error; the code follows from the status: BAD_DATA/USAGE 400, NOT_FOUND 404, TOO_BIG 413, UNSUPPORTED 415,
- *  BUSY 429 with Retry-After, others 500. err may be NULL. */
+ *  BUSY 429 with Retry-After, a full disk 507, others 500. err may be NULL. */
 void http_fail(struct http_request *req, enum status st, const struct error *err);
 void http_fail_code(struct http_request *req, unsigned code, const char *reason, const char *fmt, ...) PRINTF(4, 5);
 /** Extra response header; before the answer. */
 void http_set_header(struct http_request *req, const char *name, const char *value);
 /** An open regular file (taken), with Range, Last-Modified, and ETag when etag (without quotes) is not NULL. */
 void http_respond_file(struct http_request *req, const char *content_type, int fd, const char *etag);
+/** Part of one, which lies inside of it, without Last-Modified and ETag. */
+void http_respond_file_part(struct http_request *req, const char *content_type, int fd, uint64_t offset, uint64_t size);
 /**
  * A body made by a callback (pread-like: bytes at offset, 0 at the end, -1 on failure), of known size, with Range and
  * ETag. A failure in the middle resets the connection, so that nobody takes half a body for a whole one.
@@ -150,7 +170,8 @@ void http_respond_stream(struct http_request *req, const char *content_type, uin
  * piece to `to`, which is empty, and sets *end with the last one; it runs on threads of the pool, one call at a time.
  *
  * The first piece is made in this call: when that fails the answer is http_fail(). A later failure, and a reader that
- * takes longer than LIMIT_HTTP_STREAM_S, reset the connection. Packed as the client accepts (zstd, gzip).
+ * takes longer than LIMIT_HTTP_STREAM_S, reset the connection. Packed as the client accepts (zstd, gzip), but for
+ * application/octet-stream.
  * @param state taken; close is called with it in every case.
  */
 typedef enum status http_make_piece(void *state, struct buf *to, bool *end, struct error *err);

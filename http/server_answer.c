@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/server_internal.h"
 
+#include <gnutls/gnutls.h>
 #include <inttypes.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "common/json_out.h"
 #include "common/metrics.h"
+
+#define RETRY_AFTER_S UINT64_C(5) /* of whoever does not know better */
 
 static struct metric answers[] = {
         METRIC_COUNTER("cairn_http_requests_total", "Requests answered.", "code=\"reset\""),
@@ -29,6 +32,14 @@ void http_set_header(struct http_request *req, const char *name, const char *val
                 if ((unsigned char)*p < ' ' || *p == 0x7f)
                         *p = '?';
         req->headers[req->header_count++] = (struct answer_header){ name, copy };
+}
+
+static bool has_header(const struct http_request *req, const char *name)
+{
+        for (size_t i = 0; i < req->header_count; i++)
+                if (strcmp(req->headers[i].name, name) == 0)
+                        return true;
+        return false;
 }
 
 void answer_set(struct http_request *req, unsigned code, const char *content_type, struct MHD_Response *response)
@@ -103,7 +114,7 @@ static const char *put_error(const struct http_request *req, unsigned code, cons
 void http_fail_code(struct http_request *req, unsigned code, const char *reason, const char *fmt, ...)
 {
         const char *type;
-        char text[512];
+        char text[512], retry_after[24];
         va_list args;
 
         va_start(args, fmt);
@@ -111,8 +122,9 @@ void http_fail_code(struct http_request *req, unsigned code, const char *reason,
         va_end(args);
         buf_clear(&req->error_body);
         type = put_error(req, code, reason, text, &req->error_body);
-        if (code == 429 || code == 503)
-                http_set_header(req, "Retry-After", "5");
+        snprintf(retry_after, sizeof retry_after, "%" PRIu64, req->retry_after_s ? req->retry_after_s : RETRY_AFTER_S);
+        if ((code == 429 || code == 503) && !has_header(req, "Retry-After"))
+                http_set_header(req, "Retry-After", retry_after);
         if (code == 401)
                 http_set_header(req, "WWW-Authenticate", "Bearer realm=\"cairn\"");
         http_respond(req, code, type, req->error_body.data, req->error_body.size);
@@ -130,6 +142,10 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
                 { ST_UNSUPPORTED, 415, "unsupported" }, { ST_OS, 500, "system" },
         };
 
+        if (st == ST_OS && err && (err->os_errno == ENOSPC || err->os_errno == EDQUOT)) {
+                http_fail_code(req, 507, "disk_full", "%s", err->text);
+                return;
+        }
         for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
                 if (table[i].st != st)
                         continue;
@@ -231,14 +247,38 @@ static unsigned negotiate(struct http_request *req, uint64_t size, const char *e
         }
 }
 
-void http_respond_file(struct http_request *req, const char *content_type, int fd, const char *etag)
+/* Takes fd. */
+static void respond_part(struct http_request *req, const char *content_type, int fd, uint64_t offset, uint64_t size,
+                         const char *etag)
 {
         struct MHD_Response *response;
         struct byte_range part;
+        unsigned code = negotiate(req, size, etag, &part);
+
+        if (code != 200 && code != 206) {
+                close(fd);
+                return;
+        }
+        response = part.end == part.start
+                           ? NULL
+                           : MHD_create_response_from_fd_at_offset64(part.end - part.start, fd, offset + part.start);
+        if (!response)
+                close(fd);
+        if (part.end == part.start)
+                response = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+        answer_set(req, code, content_type, response);
+}
+
+void http_respond_file_part(struct http_request *req, const char *content_type, int fd, uint64_t offset, uint64_t size)
+{
+        respond_part(req, content_type, fd, offset, size, NULL);
+}
+
+void http_respond_file(struct http_request *req, const char *content_type, int fd, const char *etag)
+{
         struct stat st;
         struct tm tm;
         char modified[40];
-        unsigned code;
 
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
                 close(fd);
@@ -248,19 +288,7 @@ void http_respond_file(struct http_request *req, const char *content_type, int f
         gmtime_r(&st.st_mtime, &tm);
         strftime(modified, sizeof modified, "%a, %d %b %Y %H:%M:%S GMT", &tm);
         http_set_header(req, "Last-Modified", modified);
-        code = negotiate(req, (uint64_t)st.st_size, etag, &part);
-        if (code != 200 && code != 206) {
-                close(fd);
-                return;
-        }
-        response = part.end == part.start
-                           ? NULL
-                           : MHD_create_response_from_fd_at_offset64(part.end - part.start, fd, part.start);
-        if (!response)
-                close(fd);
-        if (part.end == part.start)
-                response = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
-        answer_set(req, code, content_type, response);
+        respond_part(req, content_type, fd, 0, (uint64_t)st.st_size, etag);
 }
 
 void http_respond_stream(struct http_request *req, const char *content_type, uint64_t size, const char *etag,
@@ -289,6 +317,7 @@ void http_respond_stream(struct http_request *req, const char *content_type, uin
 enum MHD_Result answer_queue(struct http_request *req, bool close_after)
 {
         req->phase = PHASE_ANSWER;
+        connection_enter(req->watched, CONNECTION_SENDING);
         metric_add(&answers[req->reset ? 0 : req->code / 100], 1);
         if (req->reset) {
                 connection_reset(req->connection);
@@ -299,6 +328,16 @@ enum MHD_Result answer_queue(struct http_request *req, bool close_after)
         if (close_after)
                 MHD_add_response_header(req->response, "Connection", "close");
         return MHD_queue_response(req->connection, req->code, req->response);
+}
+
+static void write_past(struct MHD_Connection *connection, int fd, const char *text, size_t n)
+{
+        const union MHD_ConnectionInfo *tls = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+        if (tls && tls->tls_session)
+                (void)gnutls_record_send(tls->tls_session, text, n);
+        else
+                (void)!send(fd, text, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void answer_write_raw(struct http_request *req)
@@ -319,5 +358,5 @@ void answer_write_raw(struct http_request *req)
         if (head <= 0 || req->error_body.size > sizeof text - (size_t)head)
                 return;
         memcpy(text + head, req->error_body.data, req->error_body.size); /* may be binary */
-        (void)!send(info->connect_fd, text, (size_t)head + req->error_body.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        write_past(req->connection, info->connect_fd, text, (size_t)head + req->error_body.size);
 }

@@ -23,7 +23,9 @@
 
 #include "common/limits.h"
 #include "common/packer.h"
+#include "http/connections.h"
 #include "http/server.h"
+#include "http/tls.h"
 
 #define MAX_PATH_PARTS 8
 #define MAX_ANSWER_HEADERS 16
@@ -43,6 +45,12 @@ struct answer_header {
         char *value;      /* owned */
 };
 
+/* What is kept of a connection beside its requests. */
+struct connection_state {
+        struct connection *watched; /* may be NULL */
+        struct tls_pair *pair;      /* NULL: http */
+};
+
 enum request_phase { PHASE_NEW, PHASE_BODY, PHASE_DISCARD, PHASE_HANDLE, PHASE_ANSWER };
 
 /* Something for a pool's thread to do; part of what it is about. */
@@ -55,6 +63,7 @@ struct http_request {
         struct pool_task task;           /* first: handle it */
         struct http_server *server;
         struct MHD_Connection *connection;
+        struct connection *watched;      /* may be NULL */
         enum request_phase phase;
         const struct http_route *route;
 
@@ -66,6 +75,9 @@ struct http_request {
         struct query_parameter query[LIMIT_HTTP_QUERY_PARAMETERS];
         size_t query_count;
         char peer[46];
+        uint64_t peer_number;
+        uint64_t received_bytes;
+        uint64_t retry_after_s;          /* for 429 and 503; 0: the usual */
         char *token;
         char token_name[HTTP_TOKEN_NAME_SIZE];
 
@@ -112,12 +124,20 @@ struct http_server {
         struct http_options options;
         uint16_t port;
         struct handler_pool fast, slow;
+        struct connections *connections;
+        unsigned max_connections;        /* as far as is promised; some more are open while others are closed for them */
         _Atomic size_t body_bytes;       /* of all requests, against LIMIT_HTTP_BODIES_BYTES */
         atomic_bool stopping;
         pthread_mutex_t lock;
         pthread_cond_t idle;
         size_t active;                   /* requests that began and did not end; under lock */
 };
+
+/* server.c */
+
+/** libmicrohttpd's access handler: what each piece of a request means in its phase. */
+enum MHD_Result request_access(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+                               const char *version, const char *data, size_t *n, void **state);
 
 /* server_path.c */
 
@@ -138,6 +158,11 @@ enum status request_budget(struct http_request *req, size_t n, struct error *err
 void request_handle(struct pool_task *task);
 /** Undo Content-Encoding. */
 enum status request_unpack_body(struct http_request *req, struct error *err) MUST_CHECK;
+
+/* server_token.c */
+
+/** The token that was sent, if one was. */
+void request_find_token(struct http_request *req);
 
 /* server_answer.c */
 

@@ -202,11 +202,14 @@ static const char *packing_name(enum packing packing)
         return packing == PACKING_GZIP ? "gzip" : "zstd";
 }
 
-static enum status pack_first(struct http_request *req, struct pieces *p, bool end, struct error *err)
+static enum status pack_first(struct http_request *req, struct pieces *p, const char *content_type, bool end,
+                              struct error *err)
 {
         enum packing packing = accepted_packing(http_header(req, "Accept-Encoding"));
         enum status st;
 
+        if (http_is_type(content_type, "application/octet-stream"))
+                return ST_OK;
         http_set_header(req, "Vary", "Accept-Encoding");
         if (packing == PACKING_NONE || (end && p->sending.size < PACK_LEAST_BYTES))
                 return ST_OK;
@@ -235,7 +238,7 @@ void http_respond_pieces(struct http_request *req, const char *content_type, siz
         }
         st = make_piece(p, &p->sending, &end, &err);
         if (!st)
-                st = pack_first(req, p, end, &err);
+                st = pack_first(req, p, content_type, end, &err);
         if (st) {
                 pieces_destroy(p);
                 http_fail(req, st, &err);

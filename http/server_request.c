@@ -3,13 +3,26 @@
 
 #include <netdb.h>
 
+#include "http/peer_key.h"
+
+static struct connection *watched_connection(struct MHD_Connection *connection)
+{
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        const struct connection_state *state = info ? info->socket_context : NULL;
+
+        return state ? state->watched : NULL;
+}
+
 static void note_peer(struct http_request *req)
 {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        struct peer_key key;
         socklen_t n;
 
         if (!info || !info->client_addr)
                 return;
+        key = peer_key_of(info->client_addr);
+        req->peer_number = peer_key_hash(&key);
         n = info->client_addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
         if (getnameinfo(info->client_addr, n, req->peer, sizeof req->peer, NULL, 0, NI_NUMERICHOST))
                 req->peer[0] = 0;
@@ -24,6 +37,7 @@ struct http_request *request_create(struct http_server *s, struct MHD_Connection
         req->task.run = request_handle;
         req->server = s;
         req->connection = connection;
+        req->watched = watched_connection(connection);
         req->uri = strdup(uri);
         if (!req->uri) {
                 free(req);
@@ -60,6 +74,8 @@ void request_destroy(struct http_request *req)
 
         if (req->stream_open && req->route->abandon)
                 req->route->abandon(req, s->context);
+        if (s->options.finished)
+                s->options.finished(s->options.context, req);
         request_forget_parts(req);
         for (size_t i = 0; i < req->query_count; i++) {
                 free(req->query[i].name);
@@ -176,6 +192,16 @@ const char *http_token(const struct http_request *req)
 const char *http_peer(const struct http_request *req)
 {
         return req->peer;
+}
+
+uint64_t http_peer_number(const struct http_request *req)
+{
+        return req->peer_number;
+}
+
+uint64_t http_received(const struct http_request *req)
+{
+        return req->received_bytes;
 }
 
 void http_set_state(struct http_request *req, void *state)

@@ -210,8 +210,8 @@ static enum status reduce_label_set(struct reduction *r, const struct profile_sa
 static enum status label_set_of(struct reduction *r, struct key_map *seen, const struct profile_sample *from,
                                 uint32_t *ret, struct error *err)
 {
-        struct hash128 key =
-                hash128(&r->p->labels.items[from->first_label], from->label_count * sizeof *r->p->labels.items);
+        const void *labels = from->label_count ? &r->p->labels.items[from->first_label] : NULL;
+        struct hash128 key = hash128(labels, from->label_count * sizeof *r->p->labels.items);
         uint64_t *number;
         bool added;
         enum status st = key_map_put(seen, &key, r->b->label_set_count, &added, &number, err);

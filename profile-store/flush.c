@@ -119,17 +119,6 @@ static enum status collect_locations(struct flush *f, const struct key_map *know
         return ST_OK;
 }
 
-static enum status merge_keys(struct key_map *into, const struct key_map *from, struct error *err)
-{
-        enum status st = ST_OK;
-
-        for (size_t i = 0; !st && i < from->capacity; i++) {
-                if (from->used[i])
-                        st = key_map_put(into, &from->slots[i].key, 0, NULL, NULL, err);
-        }
-        return st;
-}
-
 static void count_unresolved(const struct flush *f)
 {
         for (size_t i = 0; i < f->row_count; i++)
@@ -164,7 +153,7 @@ static enum status flush_locations(struct flush *f, struct error *err)
         if (st)
                 return st;
         count_unresolved(f);
-        return merge_keys(known, &fresh, err);
+        return key_map_merge(known, &fresh, err);
 }
 
 /* ---- stacks ------------------------------------------------------------------------- */
@@ -258,7 +247,7 @@ static enum status flush_stacks(struct flush *f, struct error *err)
                 struct key_map *known = known_stacks_loaded(&f->s->known, fresh[i].day);
 
                 if (known)
-                        st = merge_keys(known, &fresh[i].keys, err);
+                        st = key_map_merge(known, &fresh[i].keys, err);
         }
         day_keys_free(fresh, count);
         return st;
@@ -341,7 +330,7 @@ static enum status flush_taken(struct flush *f, struct error *err)
         if (!st)
                 st = remember_batches(f, err);
         if (!st)
-                st = store_show(s, false, err);
+                st = store_show(s, err);
         s->behind = st != ST_OK;
         return st ? st : raw_queue_release(s->queue, f->last, err);
 }

@@ -88,6 +88,17 @@ enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t v
         return ST_OK;
 }
 
+enum status key_map_merge(struct key_map *into, const struct key_map *from, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < from->capacity; i++) {
+                if (from->used[i])
+                        st = key_map_put(into, &from->slots[i].key, 0, NULL, NULL, err);
+        }
+        return st;
+}
+
 struct hash128 key_of_u64(uint64_t id)
 {
         struct hash128 key = { 0 };

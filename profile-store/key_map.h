@@ -39,6 +39,9 @@ uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key);
 enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t value, bool *added_ret,
                         uint64_t **value_ret, struct error *err) MUST_CHECK;
 
+/** Put every key of from that into does not have, with the value 0. */
+enum status key_map_merge(struct key_map *into, const struct key_map *from, struct error *err) MUST_CHECK;
+
 /** A 64-bit id as a key. */
 struct hash128 key_of_u64(uint64_t id);
 

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/known_rows.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "common/log.h"
+#include "common/metrics.h"
 #include "profile-store/part_read.h"
+
+static struct metric passed_over =
+        METRIC_COUNTER("cairn_damaged_parts_total", "Files of a table that a flush could not read and passed over.", "");
 
 void known_rows_deinit(struct known_rows *k)
 {
@@ -11,6 +17,30 @@ void known_rows_deinit(struct known_rows *k)
         for (int i = 0; i < KNOWN_DAYS; i++)
                 key_map_deinit(&k->days[i].stacks);
         *k = (struct known_rows){ 0 };
+}
+
+/*
+ * The rows of a part that is gone or damaged count as not written, and are written again when they are next sampled.
+ * Of such a part no row is known: what its readable groups hold is lost too once the file is taken away.
+ */
+static enum status known_of_part(const struct table_part *part, struct key_map *to,
+                                 enum status (*read)(const struct table_part *, struct key_map *, struct error *),
+                                 struct error *err)
+{
+        _cleanup_key_map_ struct key_map keys = { 0 };
+        struct error why = { 0 };
+        enum status st = read(part, &keys, &why);
+
+        if (!st)
+                return key_map_merge(to, &keys, err);
+        if (st == ST_BAD_DATA || st == ST_TOO_BIG || (st == ST_OS && why.os_errno == ENOENT)) {
+                metric_add(&passed_over, 1);
+                log_error("store", "%s; its rows are written again as they come, restore the file from a backup", why.text);
+                return ST_OK;
+        }
+        if (err)
+                *err = why;
+        return st;
 }
 
 static enum status read_locations(const struct table_part *part, struct key_map *to, struct error *err)
@@ -36,7 +66,7 @@ enum status known_locations(struct known_rows *k, const struct tables *t, struct
         enum status st = ST_OK;
 
         for (size_t i = 0; !k->loaded && !st && i < t->part_count[TABLE_LOCATIONS]; i++)
-                st = read_locations(t->parts[TABLE_LOCATIONS][i], &k->locations, err);
+                st = known_of_part(t->parts[TABLE_LOCATIONS][i], &k->locations, read_locations, err);
         if (st)
                 return st;
         k->loaded = true;
@@ -103,7 +133,7 @@ enum status known_stacks(struct known_rows *k, const struct tables *t, int64_t d
                 const struct table_part *part = t->parts[TABLE_STACKS][i];
 
                 if (part->has_day && part->day == day)
-                        st = read_stacks(part, &d->stacks, err);
+                        st = known_of_part(part, &d->stacks, read_stacks, err);
         }
         if (st)
                 return st;

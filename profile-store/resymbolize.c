@@ -169,7 +169,7 @@ static enum status rewrite(struct healing *h, struct round *r, struct error *err
                 s->behind = true;
         }
         if (!st)
-                st = store_show(s, false, err);
+                st = store_show(s, err);
         if (!st) {
                 s->behind = false;
                 h->result.files_rewritten += r->part_count;

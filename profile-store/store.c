@@ -116,6 +116,8 @@ static enum status open_to_write(struct profile_store *s, struct error *err)
         enum status st = take_lock(s, err);
 
         if (!st)
+                st = file_sync_filesystem(s->dir, err);
+        if (!st)
                 st = table_logs_open(s->dir, false, &s->logs, err);
         if (!st)
                 st = tables_load(&s->logs, false, NULL, &s->tables, err);
@@ -160,10 +162,10 @@ enum status store_reload(struct profile_store *s, struct error *err)
         return ST_OK;
 }
 
-enum status store_show(struct profile_store *s, bool refresh, struct error *err)
+enum status store_show(struct profile_store *s, struct error *err)
 {
         struct tables *now, *before = s->tables;
-        enum status st = tables_load(&s->logs, refresh, before, &now, err);
+        enum status st = tables_load(&s->logs, false, before, &now, err);
 
         if (st)
                 return st;
@@ -176,14 +178,42 @@ enum status store_show(struct profile_store *s, bool refresh, struct error *err)
         return ST_OK;
 }
 
+/* A flush that committed its samples may have failed before it noted whose they are. */
+static enum status remember_flushed(struct profile_store *s, uint64_t position, struct error *err)
+{
+        _cleanup_free_ struct hash128 *ids = NULL;
+        size_t count = 0;
+
+        pthread_mutex_lock(&s->lock);
+        ids = calloc(s->head_count + 1, sizeof *ids);
+        while (ids && count < s->head_count && s->head[count]->position <= position) {
+                ids[count] = s->head[count]->batch_id;
+                count++;
+        }
+        pthread_mutex_unlock(&s->lock);
+        if (!ids)
+                return error_no_memory(err);
+        return batch_ids_add(s->ids, ids, count, wall_clock_ns() / 1000000000, err);
+}
+
+/* What is read back may not be durable yet: the failure may have been that of a sync. */
 enum status store_catch_up(struct profile_store *s, struct error *err)
 {
+        struct tables *now;
         enum status st;
 
         if (!s->behind)
                 return ST_OK;
         known_rows_deinit(&s->known);
-        st = store_show(s, true, err);
+        st = file_sync_filesystem(s->dir, err);
+        if (!st)
+                st = tables_load(&s->logs, true, s->tables, &now, err);
+        if (st)
+                return st;
+        st = remember_flushed(s, now->flushed, err);
+        tables_unref(now);
+        if (!st)
+                st = store_show(s, err);
         if (!st)
                 s->behind = false;
         return st;

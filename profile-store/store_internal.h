@@ -57,8 +57,8 @@ struct profile_store {
 enum status head_open(struct profile_store *s, struct error *err) MUST_CHECK;
 void head_close(struct profile_store *s);
 
-/* Show what the logs say now to scans, and drop what it covers from the head; the writer lock is held. */
-enum status store_show(struct profile_store *s, bool refresh, struct error *err) MUST_CHECK;
+/* Show what this process committed to scans, and drop what it covers from the head; the writer lock is held. */
+enum status store_show(struct profile_store *s, struct error *err) MUST_CHECK;
 
 /* After a failure it is not known which commits were made; the logs know. The writer lock is held. */
 enum status store_catch_up(struct profile_store *s, struct error *err) MUST_CHECK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls a worker keeps. Without a network it is a list of what is
+ * Landlock first, then the system calls a worker keeps. Without a network it is a list of what is
  * allowed; a worker with a network also needs files (certificates, a cache), so
  * there it is a list of what is forbidden.
  */
@@ -11,6 +11,7 @@
 
 #include <seccomp.h>
 
+#include "sandbox/landlock.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker.h"
 
@@ -28,6 +29,7 @@ static const int allowed[] = {
         SCMP_SYS(writev),
 };
 
+/* What a job never needs, and an intruder tries: better the whole worker ends. */
 static const int deadly[] = {
         SCMP_SYS(bpf),         SCMP_SYS(execve),        SCMP_SYS(execveat),         SCMP_SYS(init_module),
         SCMP_SYS(finit_module), SCMP_SYS(kexec_load),   SCMP_SYS(keyctl),           SCMP_SYS(mount),
@@ -79,10 +81,16 @@ enum status worker_confine(enum worker_needs needs, struct error *err)
 {
         bool list_allowed = needs != WORKER_NEEDS_NETWORK && !BUILT_WITH_SANITIZER;
         scmp_filter_ctx filter = seccomp_init(list_allowed ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_ALLOW);
+        enum status st;
         int r;
 
         if (!filter)
                 return error_no_memory(err);
+        st = BUILT_WITH_SANITIZER ? ST_OK : landlock_restrict(needs, err);
+        if (st) {
+                seccomp_release(filter);
+                return st;
+        }
         r = fill_deadly(filter);
         if (!r && list_allowed)
                 r = fill_allowed(filter);

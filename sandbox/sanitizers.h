@@ -4,7 +4,8 @@
 
 /*
  * Sanitizers reserve terabytes of address space and read /proc at exit, so a
- * worker built with one has no limit on address space and a looser filter.
+ * worker built with one has no limit on address space, a looser filter and no
+ * Landlock.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define BUILT_WITH_SANITIZER 1

@@ -274,10 +274,18 @@ static enum status fill_launch(const struct worker_job *job, struct launch *l, s
         return ST_OK;
 }
 
+/* A worker may have no more than we, also where somebody privileged could give it more. */
+static uint64_t as_we_may(int which, uint64_t wanted)
+{
+        struct rlimit ours;
+
+        return getrlimit(which, &ours) == 0 && ours.rlim_cur < wanted ? ours.rlim_cur : wanted;
+}
+
 enum status worker_run(const struct worker_job *job, struct error *err)
 {
-        uint64_t memory = job->memory_bytes ? job->memory_bytes : LIMIT_WORKER_MEMORY_BYTES;
-        uint64_t data = job->data_bytes && job->data_bytes < memory ? job->data_bytes : memory;
+        uint64_t memory = as_we_may(RLIMIT_AS, job->memory_bytes ? job->memory_bytes : LIMIT_WORKER_MEMORY_BYTES);
+        uint64_t data = as_we_may(RLIMIT_DATA, job->data_bytes && job->data_bytes < memory ? job->data_bytes : memory);
         uint64_t cpu_s = job->cpu_s ? job->cpu_s : LIMIT_WORKER_CPU_S;
         uint64_t wall_s = job->wall_s ? job->wall_s : 2 * cpu_s;
         uint64_t file = job->file_bytes ? job->file_bytes : LIMIT_OBJECT_BYTES;

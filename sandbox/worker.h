@@ -30,7 +30,8 @@ struct worker_job {
         const int *fds;           /* become 3, 4, ...; -1 leaves that number closed */
         size_t fd_count;
         uint64_t memory_bytes;    /* of address space; 0: LIMIT_WORKER_MEMORY_BYTES. None in a sanitizer's build */
-        uint64_t data_bytes;      /* of memory of its own (RLIMIT_DATA): files that it maps are not in it; 0: no further limit */
+        uint64_t data_bytes;      /* of memory of its own (RLIMIT_DATA): files that it maps are not in it; 0: no further limit.
+                                     Of both it gets no more than the caller's own limits */
         uint64_t file_bytes;      /* longest file that it may write; 0: LIMIT_OBJECT_BYTES */
         uint64_t cpu_s;           /* 0: LIMIT_WORKER_CPU_S */
         uint64_t wall_s;          /* 0: twice cpu_s */
@@ -74,7 +75,8 @@ enum worker_needs {
 /**
  * In the child: shut the doors. From here on only read, write, mmap without
  * code, threads and exit work: opening a file fails with EPERM, a socket or a
- * program to start kills the process. Cannot be undone.
+ * program to start kills the process. With a network, see landlock_restrict().
+ * Cannot be undone.
  */
 enum status worker_confine(enum worker_needs needs, struct error *err) MUST_CHECK;
 

@@ -31,13 +31,17 @@ check-oracle: ## compare our answers with the peers' and class the differences (
 REAL ?=
 KERNELS ?=
 KVM ?=
-check-kernels: ## boot Debian's kernels in qemu, load the BPF program and profile there (KERNELS="a package", FILES="a vmlinuz", KVM=1)
+check-kernels: ## boot kernels 5.15, 6.1 and 6.12 in qemu, load the BPF program and profile there (KERNELS="a package", FILES="a vmlinuz", KVM=1)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/kernels/bpf_facts
 	$(Q)CAIRN_BUILD=$(abspath $(O)) KERNELS='$(KERNELS)' KVM='$(KVM)' tests/kernels/run $(FILES)
 
 check-unwind: ## compare the unwind tables of every program and library here with libdw's CFI, row by row
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/unit/test_unwind_libdw
 	$(Q)CAIRN_BUILD=$(abspath $(O)) CAIRN_SAN=$(abspath $(O)) CAIRN_UNWIND_ALL=1 sh tests/e2e/unwind-tables.t
+
+check-arm64: ## compare the unwind tables of aarch64 files with libdw's CFI, row by row; no such processor is needed (FILES="more files")
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(O)/tests/unit/test_unwind_libdw
+	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/arm64/run $(FILES)
 
 check-real: ## profile Debian's programs while they work: complete stacks, and perf's hot functions beside (REAL="redis git", SAMPLES=10000)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
@@ -77,4 +81,4 @@ clean: ## remove build/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-real fuzz format lint install uninstall clean help
+.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real fuzz format lint install uninstall clean help

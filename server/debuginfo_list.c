@@ -4,6 +4,8 @@
 #include "common/json_out.h"
 #include "common/sha256.h"
 
+#define SHOWN_ALIASES_MAX 8
+
 struct lister {
         struct symbol_index *symbols;
         struct json_out j;
@@ -11,16 +13,19 @@ struct lister {
         struct error *err;
 };
 
-/* Debuginfo that led to no symbol at all is that of other files, which name this one: anything else is refused. */
-static bool is_supplement(const struct stored_object *stored, const struct symbol_object *o)
+/* Older versions stored supplementary files as debuginfo, and anything else without a symbol was refused. */
+static const char *state_of(const struct stored_object *stored, const struct symbol_object *o)
 {
-        return o->state == OBJECT_INDEXED && o->quality == QUALITY_NONE && stored->kind == OBJECT_DEBUGINFO;
+        if (stored->kind == OBJECT_SUPPLEMENTARY ||
+            (o->state == OBJECT_INDEXED && o->quality == QUALITY_NONE && stored->kind == OBJECT_DEBUGINFO))
+                return "supplement";
+        return stored->kind == OBJECT_DWO ? "companion" : symbol_object_state_name(o->state);
 }
 
 static void put_index(struct json_out *j, const struct stored_object *stored, const struct symbol_object *o)
 {
         json_out_object(j, "index");
-        json_out_str(j, "state", is_supplement(stored, o) ? "supplement" : symbol_object_state_name(o->state));
+        json_out_str(j, "state", state_of(stored, o));
         if (o->state == OBJECT_INDEXED) {
                 json_out_str(j, "quality", symbol_quality_name(o->quality));
                 json_out_uint(j, "generation", o->generation);
@@ -88,16 +93,29 @@ enum status debuginfo_show_json(struct debuginfo_store *objects, struct symbol_i
                                 struct buf *ret, struct error *err)
 {
         struct lister l = { .symbols = symbols, .out = ret, .err = err };
+        struct build_id owner, aliases[SHOWN_ALIASES_MAX];
         char hex[BUILD_ID_HEX_MAX];
+        size_t alias_count;
         unsigned found = 0;
+        enum status st;
 
         json_out_init(&l.j, ret);
         json_out_object(&l.j, NULL);
+        if (debuginfo_store_resolve(objects, id, &owner, err) == ST_OK)
+                id = &owner;
+        st = debuginfo_store_aliases(objects, id, aliases, SHOWN_ALIASES_MAX, &alias_count, err);
+        if (st)
+                return st;
+        json_out_str(&l.j, "build_id", build_id_hex(id, hex));
+        json_out_array(&l.j, "aliases");
+        for (size_t i = 0; i < alias_count; i++)
+                json_out_str(&l.j, NULL, build_id_hex(&aliases[i], hex));
+        json_out_array_end(&l.j);
         json_out_array(&l.j, "objects");
         for (unsigned kind = 0; kind < OBJECT_KIND_COUNT; kind++) {
                 struct stored_object object;
-                enum status st = debuginfo_store_stat(objects, id, kind, &object, err);
 
+                st = debuginfo_store_stat(objects, id, kind, &object, err);
                 if (!st)
                         st = put_object(&l, &object);
                 if (st && st != ST_NOT_FOUND)

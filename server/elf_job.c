@@ -51,21 +51,26 @@ enum status elf_job_supplement(int fd, const char *dir, const atomic_bool *cance
         return ST_OK;
 }
 
-enum status elf_job_section(int fd, const char *section, const char *dir, const atomic_bool *cancel, int *fd_ret,
-                            struct error *err)
+enum status elf_job_sections(int fd, const char *dir, const atomic_bool *cancel, struct buf *ret, struct error *err)
 {
-        const char *const args[] = { "elf", "section", section, NULL };
+        static const char *const args[] = { "elf", "sections", NULL };
         _cleanup_close_ int out = -1;
-        struct stat st_out;
+        struct stat info;
+        void *to;
         enum status st = ask(args, fd, dir, cancel, &out, err);
 
         if (st)
                 return st;
-        if (fstat(out, &st_out) < 0)
-                return error_os(err, errno, "cannot stat the section's file");
-        if (st_out.st_size == 0)
-                return error_set(err, ST_NOT_FOUND, "the file has no section '%s'", section);
-        *fd_ret = steal_fd(&out);
+        if (fstat(out, &info) < 0)
+                return error_os(err, errno, "cannot stat the worker's answer");
+        if (info.st_size == 0)
+                return ST_OK;
+        to = buf_reserve(ret, (size_t)info.st_size);
+        if (!to)
+                return buf_status(ret, err, "the list of sections");
+        if (pread(out, to, (size_t)info.st_size, 0) != info.st_size)
+                return error_set(err, ST_BAD_DATA, "the worker's answer is cut off");
+        buf_commit(ret, (size_t)info.st_size);
         return ST_OK;
 }
 
@@ -87,17 +92,28 @@ static enum status write_supplement(const struct elf_image *img, int out, struct
         return file_write_all(out, id.bytes, id.size, "answer", err);
 }
 
-static enum status write_section(const struct elf_image *img, const char *name, int out, struct error *err)
+static enum status write_sections(const struct elf_image *img, int out, struct error *err)
 {
-        const struct elf_section *s = elf_image_section(img, name);
-        const uint8_t *bytes;
-        size_t n;
+        _cleanup_buf_ struct buf b;
         enum status st;
 
-        if (!s || !elf_section_has_content(s))
-                return ST_OK;
-        st = elf_section_raw(img, s, &bytes, &n, err);
-        return st ? st : file_write_all(out, bytes, n, "answer", err);
+        buf_init(&b, LIMIT_SECTION_TABLES_BYTES);
+        for (size_t i = 1; i < img->section_count; i++) {
+                const struct elf_section *s = &img->sections[i];
+                const uint8_t *bytes;
+                size_t n;
+
+                if (!s->name[0] || !elf_section_has_content(s))
+                        continue;
+                st = elf_section_raw(img, s, &bytes, &n, err);
+                if (st)
+                        return st;
+                buf_append(&b, s->name, strlen(s->name) + 1);
+                buf_append_u64(&b, s->offset);
+                buf_append_u64(&b, n);
+        }
+        st = buf_status(&b, err, "the list of sections");
+        return st ? st : file_write_all(out, b.data, b.size, "answer", err);
 }
 
 enum status elf_job_worker(int argc, char **argv, int in, int out, struct error *err)
@@ -109,7 +125,7 @@ enum status elf_job_worker(int argc, char **argv, int in, int out, struct error 
                 return st;
         if (argc == 2 && strcmp(argv[1], "supplement") == 0)
                 return write_supplement(&img, out, err);
-        if (argc == 3 && strcmp(argv[1], "section") == 0)
-                return write_section(&img, argv[2], out, err);
-        return error_set(err, ST_USAGE, "elf takes supplement, or section and a name");
+        if (argc == 2 && strcmp(argv[1], "sections") == 0)
+                return write_sections(&img, out, err);
+        return error_set(err, ST_USAGE, "elf takes supplement or sections");
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/buf.h"
 #include "common/build_id.h"
 #include "common/error.h"
 
@@ -25,13 +26,12 @@ enum status elf_job_supplement(int fd, const char *dir, const atomic_bool *cance
                                struct error *err) MUST_CHECK;
 
 /**
- * The bytes of a section, as they are in the file, in a new unlinked file of dir.
- * @return ST_NOT_FOUND when the file has no such section or only its header.
+ * Where all sections lie that have bytes in the file: for each its name with a NUL, offset and size, 8 bytes in
+ * little-endian each (server/section_table.h). Appended to ret.
  */
-enum status elf_job_section(int fd, const char *section, const char *dir, const atomic_bool *cancel, int *fd_ret,
-                            struct error *err) MUST_CHECK;
+enum status elf_job_sections(int fd, const char *dir, const atomic_bool *cancel, struct buf *ret, struct error *err) MUST_CHECK;
 
-/** The worker's side: args "supplement" or "section" NAME; the answer goes to descriptor out, nothing for "none". */
+/** The worker's side: args "supplement" or "sections"; the answer goes to descriptor out. */
 enum status elf_job_worker(int argc, char **argv, int in, int out, struct error *err) MUST_CHECK;
 
 #endif

@@ -53,6 +53,7 @@ enum status gc_answer(struct debuginfo_store *objects, const struct gc_options *
         json_out_uint(&a.j, "bytes", r_ret->bytes);
         json_out_uint(&a.j, "pinned", r_ret->pinned);
         json_out_uint(&a.j, "needed", r_ret->needed);
+        json_out_uint(&a.j, "companions", r_ret->companions);
         json_out_uint(&a.j, "strays", r_ret->strays);
         json_out_uint(&a.j, "stray_bytes", r_ret->stray_bytes);
         json_out_object_end(&a.j);

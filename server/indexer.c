@@ -12,12 +12,15 @@
 #include "common/metrics.h"
 #include "server/elf_job.h"
 #include "server/id_set.h"
+#include "server/index_load_named.h"
 #include "server/index_needs.h"
 #include "server/needs.h"
+#include "server/stored_dwo.h"
 #include "symbolizer/extract_worker.h"
 #include "symbolizer/index_load.h"
 
 #define MAX_THREADS 4
+#define MISSING_MAX 10000 /* of one object; when any of them comes, it is indexed again */
 
 static struct metric indexed = METRIC_COUNTER("cairn_objects_indexed_total", "Objects whose symbols were put in the index.", "");
 static struct metric kept = METRIC_COUNTER("cairn_objects_kept_total", "Objects whose symbols were no better than those in the index.", "");
@@ -42,41 +45,40 @@ struct indexer {
 struct job {
         struct build_id id;
         char name[BUILD_ID_HEX_MAX];
-        int debuginfo, executable, altlink;
+        int debuginfo, executable, altlink, package;
+        struct id_set missing;              /* companions that it needs and that are not stored */
         bool is_supplement;
         char partial[SYMBOL_PARTIAL_BYTES]; /* what of it could not be read */
 };
 
 static void job_close(struct job *j)
 {
-        const int fds[] = { j->debuginfo, j->executable, j->altlink };
+        const int fds[] = { j->debuginfo, j->executable, j->altlink, j->package };
 
-        for (size_t i = 0; i < 3; i++)
+        id_set_deinit(&j->missing);
+        for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
                 if (fds[i] >= 0)
                         close(fds[i]);
+}
+
+/* Called with the lock held. */
+static void enqueue(struct indexer *ix, const struct build_id *id)
+{
+        if (id_set_add(&ix->queue, id))
+                log_warn("index", "no memory to queue an object; it is indexed at the next start");
+        metric_set(&waiting, (int64_t)(ix->queue.count + ix->running.count));
+        pthread_cond_signal(&ix->work);
 }
 
 static enum status unpack(struct indexer *ix, const struct build_id *id, enum object_kind kind, int *ret, struct error *err)
 {
         enum status st = debuginfo_store_unpack(ix->options.objects, id, kind, ret, err);
 
+        if (st == ST_NOT_FOUND && ix->options.open_other)
+                st = ix->options.open_other(ix->options.context, id, kind, ret, err);
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-/* The supplement may have arrived between the look and the note, so the look is repeated behind the note. */
-static enum status need(struct indexer *ix, struct job *j, const struct build_id *altlink, struct error *err)
-{
-        enum status st;
-
-        pthread_mutex_lock(&ix->lock);
-        st = needs_add(&ix->needs, &j->id, altlink, err);
-        pthread_mutex_unlock(&ix->lock);
-        if (!st)
-                st = unpack(ix, altlink, OBJECT_DEBUGINFO, &j->altlink, err);
-        if (!st && j->altlink < 0 && ix->options.wanted)
-                ix->options.wanted(ix->options.context, altlink);
-        return st;
-}
 
 static enum status find_altlink(struct indexer *ix, struct job *j, struct error *err)
 {
@@ -91,15 +93,45 @@ static enum status find_altlink(struct indexer *ix, struct job *j, struct error 
         j->is_supplement = found.is_one && j->executable < 0;
         if (!found.needed.size)
                 return ST_OK;
-        st = unpack(ix, &found.needed, OBJECT_DEBUGINFO, &j->altlink, err);
-        return st || j->altlink >= 0 ? st : need(ix, j, &found.needed, err);
+        st = unpack(ix, &found.needed, OBJECT_SUPPLEMENTARY, &j->altlink, err);
+        if (st || j->altlink >= 0)
+                return st;
+        if (ix->options.wanted)
+                ix->options.wanted(ix->options.context, &found.needed);
+        return id_set_add(&j->missing, &found.needed) ? error_no_memory(err) : ST_OK;
+}
+
+static bool is_stored(struct indexer *ix, const struct build_id *companion)
+{
+        struct stored_object o;
+
+        return debuginfo_store_find(ix->options.objects, companion, OBJECT_SUPPLEMENTARY, &o, NULL) == ST_OK ||
+               debuginfo_store_stat(ix->options.objects, companion, OBJECT_DWO, &o, NULL) == ST_OK;
+}
+
+/* One may have arrived between the look and the note, so the look is repeated behind the note. */
+static void note_missing(struct indexer *ix, struct job *j)
+{
+        struct error err;
+        bool again = false;
+
+        pthread_mutex_lock(&ix->lock);
+        if (needs_set(&ix->needs, &j->id, j->missing.items, j->missing.count, &err))
+                log_warn("index", "%s", err.text);
+        for (size_t i = 0; i < j->missing.count && !again; i++)
+                again = is_stored(ix, &j->missing.items[i]);
+        if (again)
+                enqueue(ix, &j->id);
+        pthread_mutex_unlock(&ix->lock);
 }
 
 /* A supplementary file has no addresses of its own, so it is done with an empty table. */
-static enum status make_table(struct indexer *ix, const struct job *j, struct symbol_table *ret, struct error *err)
+static enum status make_table(struct indexer *ix, struct job *j, struct symbol_table *ret, struct error *err)
 {
+        struct stored_dwo dwo = { ix->options.objects, &j->missing, MISSING_MAX };
         const struct extract_inputs in = { .debuginfo_fd = j->debuginfo, .executable_fd = j->executable,
-                                           .altlink_fd = j->altlink, .name = j->name };
+                                           .altlink_fd = j->altlink, .dwp_fd = j->package, .name = j->name,
+                                           .dwo = { stored_dwo_open, &dwo } };
 
         if (!j->is_supplement)
                 return symbol_table_extract_confined(&in, &ix->stop, ret, err);
@@ -107,24 +139,19 @@ static enum status make_table(struct indexer *ix, const struct job *j, struct sy
         return ret->strings ? ST_OK : error_no_memory(err);
 }
 
-/* The index changes between expect and changed, so a crash at any point heals later. */
+/* What is missing is noted before anything is loaded: a crash in between loads again. */
 static enum status make_and_load(struct indexer *ix, struct job *j, bool *replaced_ret, struct error *err)
 {
         struct symbol_table table;
-        uint64_t generation;
         enum status st = make_table(ix, j, &table, err);
 
         if (st)
                 return st;
+        note_missing(ix, j);
         snprintf(j->partial, sizeof j->partial, "%s", symbol_table_partial(&table));
         table.build_id = j->id; /* what was verified when it was stored; a Go or hash id may be spelled otherwise inside */
-        st = healer_expect(ix->options.healer, &j->id, err);
-        if (!st) {
-                pthread_mutex_lock(&ix->write);
-                st = symbol_index_load(ix->options.symbols, &table, replaced_ret, &generation, err);
-                pthread_mutex_unlock(&ix->write);
-                healer_changed(ix->options.healer, &j->id, !st && *replaced_ret);
-        }
+        st = index_load_named(&(struct index_load_into){ ix->options.objects, ix->options.symbols, ix->options.healer, &ix->write },
+                              &table, replaced_ret, err);
         symbol_table_deinit(&table);
         return st;
 }
@@ -137,6 +164,8 @@ static enum status index_object(struct indexer *ix, struct job *j, bool *replace
                 st = unpack(ix, &j->id, OBJECT_EXECUTABLE, &j->executable, err);
         if (!st && j->debuginfo < 0 && j->executable < 0)
                 return error_set(err, ST_NOT_FOUND, "nothing is stored of it");
+        if (!st)
+                st = unpack(ix, &j->id, OBJECT_DWP, &j->package, err);
         if (!st)
                 st = find_altlink(ix, j, err);
         return st ? st : make_and_load(ix, j, replaced_ret, err);
@@ -154,7 +183,7 @@ static void mark(struct indexer *ix, const struct build_id *id, enum symbol_obje
 
 static void run_job(struct indexer *ix, const struct build_id *id)
 {
-        struct job j = { .id = *id, .debuginfo = -1, .executable = -1, .altlink = -1 };
+        struct job j = { .id = *id, .debuginfo = -1, .executable = -1, .altlink = -1, .package = -1 };
         int64_t start = monotonic_ns();
         bool replaced = false;
         struct error err;
@@ -223,15 +252,6 @@ static void *run(void *arg)
         return NULL;
 }
 
-/* Called with the lock held. */
-static void enqueue(struct indexer *ix, const struct build_id *id)
-{
-        if (id_set_add(&ix->queue, id))
-                log_warn("index", "no memory to queue an object; it is indexed at the next start");
-        metric_set(&waiting, (int64_t)(ix->queue.count + ix->running.count));
-        pthread_cond_signal(&ix->work);
-}
-
 static bool is_indexed(struct indexer *ix, const struct build_id *id)
 {
         struct symbol_object object;
@@ -245,23 +265,29 @@ static bool is_indexed(struct indexer *ix, const struct build_id *id)
         return !st && object.state == OBJECT_INDEXED;
 }
 
-void indexer_add(struct indexer *ix, const struct build_id *id)
+void indexer_add(struct indexer *ix, const struct build_id *id, enum object_kind kind)
 {
         struct build_id object_id;
-        struct error err;
-        bool taken = false;
+        size_t at = 0;
 
-        if (!is_indexed(ix, id))
+        if (kind == OBJECT_SOURCE)
+                return;
+        if (kind != OBJECT_DWP && kind != OBJECT_DWO && !is_indexed(ix, id))
                 mark(ix, id, OBJECT_PENDING, "");
         pthread_mutex_lock(&ix->lock);
-        enqueue(ix, id);
-        while (needs_take(&ix->needs, id, &object_id)) {
+        if (kind != OBJECT_DWO)
+                enqueue(ix, id);
+        while (needs_next(&ix->needs, id, &at, &object_id))
                 enqueue(ix, &object_id);
-                taken = true;
-        }
-        if (taken && needs_save(&ix->needs, &err))
-                log_warn("index", "%s", err.text);
         pthread_mutex_unlock(&ix->lock);
+}
+
+/* What came just before the service ended, and for whom. */
+static void queue_waiting(struct indexer *ix)
+{
+        for (size_t i = 0; i < ix->needs.count; i++)
+                if (is_stored(ix, &ix->needs.items[i].companion))
+                        enqueue(ix, &ix->needs.items[i].object);
 }
 
 static enum status queue_needed(void *context, const struct stored_object *stored)
@@ -305,6 +331,8 @@ enum status indexer_start(const struct indexer_options *options, struct indexer 
         st = ix->scratch_dir ? needs_load(&ix->needs, options->needs_path, err) : error_no_memory(err);
         if (!st)
                 st = debuginfo_store_list(options->objects, queue_needed, ix, err);
+        if (!st)
+                queue_waiting(ix);
         if (!st && ix->queue.count)
                 log_info("index", "%zu stored objects are not indexed yet", ix->queue.count);
         for (; !st && ix->thread_count < want; ix->thread_count++) {

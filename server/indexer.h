@@ -6,8 +6,8 @@
  * @file
  * From a stored object to symbols in the index: unpack what is stored of its
  * build-id, have a confined worker make the symbol table, check and load it,
- * tell the healer. An object waits for its dwz supplementary file only in so
- * far as it is indexed again when that arrives.
+ * tell the healer. An object waits for its companions (dwz supplementary file,
+ * .dwo files) only in so far as it is indexed again when they arrive.
  *
  * Threads: any, except start and stop.
  */
@@ -24,6 +24,8 @@ struct indexer_options {
         const char *needs_path;          /* file that remembers who waits for a supplementary file */
         /* An object is missing that another one needs. May be NULL. */
         void (*wanted)(void *context, const struct build_id *id);
+        /* Objects that are not in the store: a descriptor, owned. May be NULL. */
+        enum status (*open_other)(void *context, const struct build_id *id, enum object_kind kind, int *fd_ret, struct error *err);
         /* One object less waits. May be NULL. */
         void (*done)(void *context);
         void *context;
@@ -37,7 +39,7 @@ void indexer_stop(struct indexer *ix);
 /** Does it wait, or is it being read? */
 bool indexer_holds(struct indexer *ix, const struct build_id *id);
 
-/** Something is stored under this build-id: index it. */
-void indexer_add(struct indexer *ix, const struct build_id *id);
+/** Something is stored under this id: index it, and whatever waited for it. */
+void indexer_add(struct indexer *ix, const struct build_id *id, enum object_kind kind);
 
 #endif

@@ -69,6 +69,13 @@ bool json_in_bool(struct json_object *o, const char *key, bool *ret)
         return true;
 }
 
+struct json_object *json_in_object(struct json_object *o, const char *key)
+{
+        struct json_object *v;
+
+        return json_object_object_get_ex(o, key, &v) && json_object_is_type(v, json_type_object) ? v : NULL;
+}
+
 struct json_object *json_in_array(struct json_object *o, const char *key)
 {
         struct json_object *v;

@@ -25,6 +25,8 @@ const char *json_in_str(struct json_object *o, const char *key);
 uint64_t json_in_uint(struct json_object *o, const char *key, uint64_t absent_value);
 /** A member that is true or false into ret; absent leaves it. False when it is anything else. */
 bool json_in_bool(struct json_object *o, const char *key, bool *ret);
+/** A member that is an object, or NULL. Borrowed. */
+struct json_object *json_in_object(struct json_object *o, const char *key);
 /** A member that is an array, or NULL. Borrowed. */
 struct json_object *json_in_array(struct json_object *o, const char *key);
 size_t json_in_array_size(struct json_object *array);

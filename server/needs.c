@@ -15,12 +15,16 @@ void needs_deinit(struct needs *n)
 
 static enum status put(struct needs *n, const struct need *need, struct error *err)
 {
-        struct need *items = reallocarray(n->items, n->count + 1, sizeof *items);
+        if (n->count == n->capacity) {
+                size_t capacity = n->capacity ? 2 * n->capacity : 64;
+                struct need *items = reallocarray(n->items, capacity, sizeof *items);
 
-        if (!items)
-                return error_no_memory(err);
-        n->items = items;
-        items[n->count++] = *need;
+                if (!items)
+                        return error_no_memory(err);
+                n->items = items;
+                n->capacity = capacity;
+        }
+        n->items[n->count++] = *need;
         return ST_OK;
 }
 
@@ -29,7 +33,7 @@ static bool parse_line(const char *line, size_t n, struct need *ret)
         const char *space = memchr(line, ' ', n);
 
         return space && build_id_from_hex(&ret->object, line, (size_t)(space - line)) &&
-               build_id_from_hex(&ret->supplement, space + 1, n - (size_t)(space - line) - 1);
+               build_id_from_hex(&ret->companion, space + 1, n - (size_t)(space - line) - 1);
 }
 
 enum status needs_load(struct needs *n, const char *path, struct error *err)
@@ -57,40 +61,56 @@ enum status needs_load(struct needs *n, const char *path, struct error *err)
         return st;
 }
 
-enum status needs_save(struct needs *n, struct error *err)
+static enum status save(struct needs *n, struct error *err)
 {
-        char object[BUILD_ID_HEX_MAX], supplement[BUILD_ID_HEX_MAX];
+        char object[BUILD_ID_HEX_MAX], companion[BUILD_ID_HEX_MAX];
         _cleanup_buf_ struct buf text;
         enum status st;
 
         buf_init(&text, MiB(64));
         for (size_t i = 0; i < n->count; i++)
                 buf_printf(&text, "%s %s\n", build_id_hex(&n->items[i].object, object),
-                           build_id_hex(&n->items[i].supplement, supplement));
+                           build_id_hex(&n->items[i].companion, companion));
         st = buf_status(&text, err, n->path);
         return st ? st : file_write_durable(n->path, text.data, text.size, err);
 }
 
-enum status needs_add(struct needs *n, const struct build_id *object, const struct build_id *supplement, struct error *err)
+/* Take all of one object out; they were these, in this order. */
+static bool take_out(struct needs *n, const struct build_id *object, const struct build_id *companions, size_t count)
 {
-        const struct need need = { *object, *supplement };
-        enum status st;
+        size_t kept = 0, seen = 0;
+        bool same = true;
 
-        for (size_t i = 0; i < n->count; i++)
-                if (build_id_equal(&n->items[i].object, object) && build_id_equal(&n->items[i].supplement, supplement))
-                        return ST_OK;
-        st = put(n, &need, err);
-        return st ? st : needs_save(n, err);
+        for (size_t i = 0; i < n->count; i++) {
+                if (!build_id_equal(&n->items[i].object, object)) {
+                        n->items[kept++] = n->items[i];
+                        continue;
+                }
+                same = same && seen < count && build_id_equal(&n->items[i].companion, &companions[seen]);
+                seen++;
+        }
+        n->count = kept;
+        return same && seen == count;
 }
 
-bool needs_take(struct needs *n, const struct build_id *supplement, struct build_id *object_ret)
+enum status needs_set(struct needs *n, const struct build_id *object, const struct build_id *companions, size_t count,
+                      struct error *err)
 {
-        for (size_t i = 0; i < n->count; i++) {
-                if (!build_id_equal(&n->items[i].supplement, supplement))
-                        continue;
-                *object_ret = n->items[i].object;
-                n->items[i] = n->items[--n->count];
-                return true;
+        bool same = take_out(n, object, companions, count);
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < count && !st; i++)
+                st = put(n, &(struct need){ *object, companions[i] }, err);
+        return st || same ? st : save(n, err);
+}
+
+bool needs_next(const struct needs *n, const struct build_id *companion, size_t *at, struct build_id *object_ret)
+{
+        for (; *at < n->count; (*at)++) {
+                if (build_id_equal(&n->items[*at].companion, companion)) {
+                        *object_ret = n->items[(*at)++].object;
+                        return true;
+                }
         }
         return false;
 }

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Which objects were indexed without a dwz supplementary file that is not
- * stored yet: a file of lines "OBJECT SUPPLEMENT", rewritten durably with each
- * change, so that they are indexed again whenever it comes.
+ * Which objects were indexed without companions (dwz supplementary files, .dwo
+ * files) that are not stored yet: a file of lines "OBJECT COMPANION", rewritten
+ * durably with each change, so that they are indexed again whenever one comes.
  *
  * Threads: the owner's lock.
  */
@@ -14,25 +14,24 @@
 #include "common/error.h"
 
 struct need {
-        struct build_id object, supplement;
+        struct build_id object, companion;
 };
 
 struct needs {
         char *path;          /* owned */
         struct need *items;
-        size_t count;
+        size_t count, capacity;
 };
 
 /** Reads what the file at path holds; lines that are malformed are left out. */
 enum status needs_load(struct needs *n, const char *path, struct error *err) MUST_CHECK;
 void needs_deinit(struct needs *n);
 
-/** Durable when it returns; ST_OK also when it is known already. */
-enum status needs_add(struct needs *n, const struct build_id *object, const struct build_id *supplement,
+/** What the object needs, in place of what it needed. Durable when it returns. */
+enum status needs_set(struct needs *n, const struct build_id *object, const struct build_id *companions, size_t count,
                       struct error *err) MUST_CHECK;
 
-/** The next object that needs this supplement, taken out; false when none does. Not durable before needs_save(). */
-bool needs_take(struct needs *n, const struct build_id *supplement, struct build_id *object_ret);
-enum status needs_save(struct needs *n, struct error *err) MUST_CHECK;
+/** From *at on, the next object that needs this companion; false when no more does. Start with *at = 0. */
+bool needs_next(const struct needs *n, const struct build_id *companion, size_t *at, struct build_id *object_ret);
 
 #endif

@@ -8,19 +8,20 @@
  * moment is a reset of the connection, after which clients ask again.
  * Source: elfutils, debuginfod(8) and debuginfod-client.c.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/metrics.h"
 #include "common/options.h"
-#include "common/sha256.h"
-#include "server/elf_job.h"
+#include "server/artifact.h"
 #include "server/server_internal.h"
+
+#define COMING_BYTES KiB(64)
 
 static struct metric found = METRIC_COUNTER("cairn_debuginfod_requests_total", "debuginfod requests.", "outcome=\"found\"");
 static struct metric missing = METRIC_COUNTER("cairn_debuginfod_requests_total", "debuginfod requests.", "outcome=\"missing\"");
+static struct metric streamed = METRIC_COUNTER("cairn_debuginfod_streamed_total",
+                                               "Answers that began before all had come from an upstream.", "");
 static struct metric transient = METRIC_COUNTER("cairn_debuginfod_requests_total", "debuginfod requests.", "outcome=\"transient\"");
 
 static void answer_missing(struct http_request *req, const char *what)
@@ -36,23 +37,6 @@ static void answer_transient(struct http_request *req, const struct error *err)
         http_reset(req);
 }
 
-/* Open what is stored, or have it fetched. ST_NOT_FOUND is definite. */
-static enum status open_object(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
-                               struct object_reader **ret, struct stored_object *object, struct error *err)
-{
-        enum status st = s->objects ? object_reader_open(s->objects, id, kind, ret, object, err) : ST_NOT_FOUND;
-
-        if (st == ST_NOT_FOUND && s->federation) {
-                st = federation_fetch(s->federation, id, kind, http_header(req, "X-Forwarded-For"), http_server_stopping(req),
-                                      err);
-                if (!st)
-                        st = object_reader_open(s->objects, id, kind, ret, object, err);
-        }
-        if (!st)
-                note_use(s, id, kind);
-        return st;
-}
-
 /* False, with the answer made, when the client wants nothing this large. */
 static bool size_allowed(struct http_request *req, uint64_t size)
 {
@@ -60,6 +44,8 @@ static bool size_allowed(struct http_request *req, uint64_t size)
         uint64_t max;
         char text[24];
 
+        if (size == 0) /* not known yet */
+                return true;
         snprintf(text, sizeof text, "%" PRIu64, size);
         http_set_header(req, "X-DEBUGINFOD-SIZE", text);
         if (!header || !parse_uint(header, &max) || max == 0 || size <= max)
@@ -68,33 +54,77 @@ static bool size_allowed(struct http_request *req, uint64_t size)
         return false;
 }
 
-static ssize_t read_object(void *state, void *to, size_t n, uint64_t offset)
-{
-        struct error err;
-        ssize_t done = object_reader_pread(state, to, n, offset, &err);
+/* ---- what comes just now ---- */
 
-        if (done < 0)
-                log_error("debuginfod", "%s", err.text);
-        return done;
+struct coming {
+        struct download *download;
+        const atomic_bool *stopping;
+        uint64_t sent;
+};
+
+static enum status make_coming(void *state, struct buf *to, bool *end, struct error *err)
+{
+        struct coming *c = state;
+        char bytes[COMING_BYTES];
+        ssize_t n = download_read(c->download, bytes, sizeof bytes, c->sent, c->stopping, err);
+
+        if (n < 0)
+                return ST_BUSY;
+        buf_append(to, bytes, (size_t)n);
+        c->sent += (uint64_t)n;
+        *end = n == 0;
+        return ST_OK;
 }
 
-static void close_object(void *state)
+static void close_coming(void *state)
 {
-        object_reader_close(state);
+        struct coming *c = state;
+
+        download_unref(c->download);
+        free(c);
 }
+
+/* Whoever wants a part, or only to know, waits for the whole. */
+static bool takes_what_comes(const struct http_request *req)
+{
+        return strcmp(http_method(req), "GET") == 0 && !http_header(req, "Range") && !http_header(req, "If-None-Match");
+}
+
+/* Takes the download. The end is sent when all is verified and stored, and else a reset. */
+static void send_coming(struct http_request *req, struct download *download)
+{
+        struct coming *c = malloc(sizeof *c);
+        struct fetch_answer answer;
+
+        download_get(download, &answer);
+        if (!c || !size_allowed(req, answer.size_bytes)) {
+                download_unref(download);
+                free(c);
+                if (!http_answered(req))
+                        http_reset(req);
+                return;
+        }
+        *c = (struct coming){ .download = download, .stopping = http_server_stopping(req) };
+        metric_add(&found, 1);
+        metric_add(&streamed, 1);
+        if (answer.name[0])
+                http_set_header(req, "X-DEBUGINFOD-FILE", answer.name);
+        http_set_header(req, "Cache-Control", "public");
+        http_respond_pieces(req, "application/octet-stream", COMING_BYTES, make_coming, close_coming, c);
+}
+
+/* ---- routes ---- */
 
 static void object(struct http_request *req, struct server *s, enum object_kind kind)
 {
-        struct object_reader *reader;
-        struct stored_object stored;
+        struct artifact a;
         struct build_id id;
         struct error err;
-        char etag[2 * sizeof stored.sha256 + 1];
         enum status st;
 
         if (!route_build_id(req, &id))
                 return;
-        st = open_object(s, req, &id, kind, &reader, &stored, &err);
+        st = artifact_open(s, req, &id, kind, takes_what_comes(req) ? ARTIFACT_COMING : ARTIFACT_WHOLE, &a, &err);
         if (st == ST_NOT_FOUND) {
                 answer_missing(req, object_kind_name(kind));
                 return;
@@ -103,16 +133,16 @@ static void object(struct http_request *req, struct server *s, enum object_kind 
                 answer_transient(req, &err);
                 return;
         }
-        if (!size_allowed(req, stored.size_bytes)) {
-                object_reader_close(reader);
+        if (a.coming) {
+                send_coming(req, a.coming);
+                return;
+        }
+        if (!size_allowed(req, a.size_bytes)) {
+                artifact_close(&a);
                 return;
         }
         metric_add(&found, 1);
-        if (stored.name[0])
-                http_set_header(req, "X-DEBUGINFOD-FILE", stored.name);
-        http_set_header(req, "Cache-Control", "public");
-        http_respond_stream(req, "application/octet-stream", stored.size_bytes, sha256_hex(stored.sha256, etag), read_object,
-                            close_object, reader);
+        artifact_respond(req, &a, 0, a.size_bytes, a.identity);
 }
 
 static void debuginfo(struct http_request *req, void *context)
@@ -125,43 +155,67 @@ static void executable(struct http_request *req, void *context)
         object(req, context, OBJECT_EXECUTABLE);
 }
 
-/* The section out of what is stored; ST_NOT_FOUND when no stored file has it. */
-static enum status find_section(struct server *s, const struct build_id *id, const char *name, const atomic_bool *cancel,
-                                int *fd_ret, struct error *err)
+/* Nobody's upstream has these two: no client of debuginfod asks for them yet. */
+static void dwp(struct http_request *req, void *context)
+{
+        object(req, context, OBJECT_DWP);
+}
+
+static void dwo(struct http_request *req, void *context)
+{
+        object(req, context, OBJECT_DWO);
+}
+
+static void supplementary(struct http_request *req, void *context)
+{
+        object(req, context, OBJECT_SUPPLEMENTARY);
+}
+
+static enum status find_in_file(struct server *s, struct http_request *req, const struct build_id *id, const char *name,
+                                enum artifact_upstream upstream, struct artifact *ret, uint64_t *offset, uint64_t *size,
+                                struct error *err)
 {
         static const enum object_kind kinds[] = { OBJECT_DEBUGINFO, OBJECT_EXECUTABLE };
+        enum status st = ST_NOT_FOUND;
 
-        for (size_t i = 0; i < 2; i++) {
-                _cleanup_close_ int fd = -1;
-                enum status st = debuginfo_store_unpack(s->objects, id, kinds[i], &fd, err);
-
-                if (!st)
-                        st = elf_job_section(fd, name, s->scratch_dir, cancel, fd_ret, err);
-                if (st != ST_NOT_FOUND)
-                        return st;
+        for (size_t i = 0; i < 2 && st == ST_NOT_FOUND; i++) {
+                st = artifact_open(s, req, id, kinds[i], upstream, ret, err);
+                if (st)
+                        continue;
+                st = artifact_section(s, ret, name, http_server_stopping(req), offset, size, err);
+                if (st)
+                        artifact_close(ret);
         }
-        return ST_NOT_FOUND;
+        return st;
+}
+
+/* Of what is here, of an upstream that knows sections, of the files of one that does not, in this order. */
+static enum status find_section(struct server *s, struct http_request *req, const struct build_id *id, const char *name,
+                                struct artifact *ret, uint64_t *offset, uint64_t *size, struct error *err)
+{
+        enum status st = find_in_file(s, req, id, name, ARTIFACT_HERE, ret, offset, size, err);
+
+        if (st != ST_NOT_FOUND || !s->federation)
+                return st;
+        st = artifact_fetch_section(s, req, id, name, ret, err);
+        if (!st) {
+                *offset = 0;
+                *size = ret->size_bytes;
+        }
+        return st == ST_BUSY ? find_in_file(s, req, id, name, ARTIFACT_WHOLE, ret, offset, size, err) : st;
 }
 
 static void section(struct http_request *req, void *context)
 {
-        const char *name = http_path_part(req, "name");
-        struct server *s = context;
-        struct object_reader *reader;
-        struct stored_object stored;
+        uint64_t offset, size;
+        struct artifact a;
         struct build_id id;
         struct error err;
-        struct stat st_file;
-        int fd;
         enum status st;
 
         if (!route_build_id(req, &id))
                 return;
-        st = open_object(s, req, &id, OBJECT_DEBUGINFO, &reader, &stored, &err);
-        if (!st)
-                object_reader_close(reader);
-        if (!st || st == ST_NOT_FOUND)
-                st = find_section(s, &id, name, http_server_stopping(req), &fd, &err);
+        st = find_section(context, req, &id, http_path_part(req, "name"), &a, &offset, &size, &err);
         if (st == ST_NOT_FOUND) {
                 answer_missing(req, "section");
                 return;
@@ -174,17 +228,20 @@ static void section(struct http_request *req, void *context)
                 answer_transient(req, &err);
                 return;
         }
-        if (fstat(fd, &st_file) == 0 && !size_allowed(req, (uint64_t)st_file.st_size)) {
-                close(fd);
+        if (!size_allowed(req, size)) {
+                artifact_close(&a);
                 return;
         }
         metric_add(&found, 1);
-        http_respond_file(req, "application/octet-stream", fd, NULL);
+        artifact_respond(req, &a, offset, size, NULL);
 }
 
 static const struct http_route routes[] = {
         { .method = "GET", .path = "/buildid/{id}/debuginfo", .scope = SCOPE_READ, .handle = debuginfo, .slow = true },
         { .method = "GET", .path = "/buildid/{id}/executable", .scope = SCOPE_READ, .handle = executable, .slow = true },
+        { .method = "GET", .path = "/buildid/{id}/supplementary", .scope = SCOPE_READ, .handle = supplementary, .slow = true },
+        { .method = "GET", .path = "/buildid/{id}/dwp", .scope = SCOPE_READ, .handle = dwp, .slow = true },
+        { .method = "GET", .path = "/buildid/{id}/dwo", .scope = SCOPE_READ, .handle = dwo, .slow = true },
         { .method = "GET", .path = "/buildid/{id}/section/{name}", .scope = SCOPE_READ, .handle = section, .slow = true },
 };
 const struct route_table debuginfod_routes = ROUTE_TABLE(routes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source files of the debuginfod web API, out of the bundle of their build-id.
+ * Source files of the debuginfod web API, out of the bundle of their build-id, of
+ * scanned packages and trees, or of upstreams.
  * A path is no path of this machine: it is looked up among the names of the
  * bundle, as it was sent, and then without "." and "..".
  * Source: elfutils, debuginfod(8); RFC 3986, 5.2.4.
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #include "common/metrics.h"
-#include "server/server_internal.h"
+#include "server/artifact.h"
 #include "source-bundle/bundle.h"
 
 static struct metric found = METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"found\"");
@@ -48,29 +49,6 @@ static void close_source(void *state)
         free(s);
 }
 
-/* "/a/./b/../c//d" to "/a/c/d", in place. */
-static void remove_dots(char *path)
-{
-        char *to = path;
-
-        for (const char *part = path; *part;) {
-                size_t n;
-
-                part += strspn(part, "/");
-                n = strcspn(part, "/");
-                if (n == 2 && part[0] == '.' && part[1] == '.') {
-                        while (to > path && *--to != '/')
-                                ;
-                } else if (n && !(n == 1 && part[0] == '.')) {
-                        *to++ = '/';
-                        memmove(to, part, n);
-                        to += n;
-                }
-                part += n;
-        }
-        *to = 0;
-}
-
 static enum status find(const struct object_reader *reader, uint64_t size, char *path, struct source *ret, struct error *err)
 {
         struct source_bundle bundle;
@@ -79,7 +57,7 @@ static enum status find(const struct object_reader *reader, uint64_t size, char 
         if (st)
                 return st;
         if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size)) {
-                remove_dots(path);
+                found_path_normalise(path);
                 if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size))
                         st = ST_NOT_FOUND;
         }
@@ -101,6 +79,43 @@ static enum status open_source(struct server *s, const struct build_id *id, char
         else
                 note_use(s, id, OBJECT_SOURCE);
         return st;
+}
+
+/* Out of a scanned package or tree. */
+static enum status respond_scanned(struct server *s, struct http_request *req, const struct build_id *id, struct error *err)
+{
+        _cleanup_free_ char *path = NULL;
+        struct artifact a = { .reader = NULL };
+        struct scan_opened o;
+        enum status st;
+
+        if (!s->scan)
+                return ST_NOT_FOUND;
+        if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0) {
+                path = NULL;
+                return error_no_memory(err);
+        }
+        st = scan_open_source(s->scan, id, path, http_server_stopping(req), &o, err);
+        if (st)
+                return st;
+        a.fd = o.fd;
+        a.size_bytes = o.size_bytes;
+        snprintf(a.archive, sizeof a.archive, "%s", o.archive);
+        metric_add(&found, 1);
+        artifact_respond(req, &a, 0, a.size_bytes, NULL);
+        return ST_OK;
+}
+
+static enum status respond_fetched(struct server *s, struct http_request *req, const struct build_id *id, struct error *err)
+{
+        struct artifact a;
+        enum status st = artifact_fetch_source(s, req, id, http_path_part(req, "path"), &a, err);
+
+        if (st)
+                return st;
+        metric_add(&found, 1);
+        artifact_respond(req, &a, 0, a.size_bytes, NULL);
+        return ST_OK;
 }
 
 static void source(struct http_request *req, void *context)
@@ -125,9 +140,15 @@ static void source(struct http_request *req, void *context)
                 return;
         }
         free(source);
+        if (st == ST_NOT_FOUND)
+                st = respond_scanned(context, req, &id, &err);
+        if (st == ST_NOT_FOUND)
+                st = respond_fetched(context, req, &id, &err);
+        if (!st)
+                return;
         if (st == ST_NOT_FOUND) {
                 metric_add(&missing, 1);
-                http_fail_code(req, 404, "not_found", "nobody uploaded this source file of build-id %.130s",
+                http_fail_code(req, 404, "not_found", "nobody has this source file of build-id %.130s",
                                http_path_part(req, "id"));
                 return;
         }

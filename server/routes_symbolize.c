@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /api/v1/symbolize: docs/formats/symbolize.md */
 #include "common/metrics.h"
-#include "server/server_internal.h"
+#include "server/scanned.h"
 #include "server/symbolize_stream.h"
 
 static struct metric looked_up = METRIC_COUNTER("cairn_symbolize_addresses_total", "Addresses asked for over HTTP.", "");
@@ -41,6 +41,8 @@ static void symbolize(struct http_request *req, void *context)
                 http_fail(req, st, &err);
                 return;
         }
+        for (size_t i = 0; i < request.object_count; i++)
+                scanned_ask(s, &request.objects[i].id);
         metric_add(&looked_up, (int64_t)request.address_count);
         symbolize_answer(req, s->symbols, s->symbol_texts, &request,
                          wants_proto(req, proto) ? symbolize_proto_create() : symbolize_json_create());

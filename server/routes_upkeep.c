@@ -31,7 +31,7 @@ static bool route_object(struct http_request *req, struct build_id *id, enum obj
                 return false;
         if (object_kind_parse(name, kind))
                 return true;
-        http_fail_code(req, 400, "unsupported_kind", "'%.40s' is no kind: debuginfo, executable or source", name);
+        http_fail_code(req, 400, "unsupported_kind", "'%.40s' is no kind: " OBJECT_KIND_NAMES, name);
         return false;
 }
 
@@ -126,7 +126,20 @@ static void gc(struct http_request *req, void *context)
         respond_result(req, st, &body, &err);
 }
 
+static void walk_again(struct http_request *req, void *context)
+{
+        struct server *s = context;
+
+        if (!s->scan) {
+                http_fail_code(req, 404, "not_found", "this service scans no trees: start it with --scan DIR");
+                return;
+        }
+        scan_again(s->scan);
+        http_respond(req, 202, "application/json", "{\"state\":\"asked\"}\n", strlen("{\"state\":\"asked\"}\n"));
+}
+
 static const struct http_route routes[] = {
+        { .method = "POST", .path = "/api/v1/debuginfo/scan", .scope = SCOPE_ADMIN, .handle = walk_again, .writes = true },
         { .method = "GET", .path = "/api/v1/debuginfo/{id}", .scope = SCOPE_READ, .handle = show },
         { .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin, .writes = true },
         { .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin, .writes = true },

@@ -4,16 +4,10 @@
 #include <string.h>
 
 #include "common/json_out.h"
-#include "common/metrics.h"
 #include "common/options.h"
 #include "common/sha256.h"
 #include "server/json_in.h"
-#include "server/server_internal.h"
-
-static struct metric stored_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"stored\"");
-static struct metric same_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"same\"");
-static struct metric refused_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"refused\"");
-static struct metric broken_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"broken_off\"");
+#include "server/upload_stream.h"
 
 /* ---- ask ---- */
 
@@ -112,52 +106,29 @@ static void want(struct http_request *req, void *context)
 
 /* ---- send ---- */
 
-static unsigned refusal_code(enum refusal why)
-{
-        switch (why) {
-        case REFUSED_BUILD_ID:
-        case REFUSED_NOT_BETTER:
-        case REFUSED_OFFSET:
-                return 409;
-        case REFUSED_TOO_BIG:
-                return 413;
-        default:
-                return 400;
-        }
-}
-
-static void refuse(struct http_request *req, enum status st, enum refusal why, const struct error *err)
-{
-        if (why != REFUSED_NOT) {
-                metric_add(&refused_objects, 1);
-                http_fail_code(req, refusal_code(why), refusal_name(why), "%s", err->text);
-                return;
-        }
-        metric_add(&broken_objects, 1);
-        if (st == ST_OS || st == ST_NO_MEMORY)
-                log_error("upload", "%s: %s", http_path(req), err->text);
-        http_fail(req, st, err);
-}
-
 /* What the path and the headers claim; answers and returns false when they are malformed. */
 static bool read_claim(struct http_request *req, struct object_claim *claim)
 {
         const char *size = http_header(req, "X-Cairn-Size"), *sha = http_header(req, "X-Cairn-SHA256");
         const char *encoding = http_header(req, "Content-Encoding"), *force = http_query(req, "force");
         const char *offset = http_header(req, "X-Cairn-Offset");
-        const char *kind = http_path_part(req, "kind");
+        const char *kind = http_path_part(req, "kind"), *htlhash = http_query(req, "htlhash");
 
         *claim = (struct object_claim){ .source = SOURCE_UPLOAD, .name = http_query(req, "name"),
                                         .label = http_query(req, "label"), .token = http_token_name(req) };
         if (!route_build_id(req, &claim->build_id))
                 return false;
         if (!object_kind_parse(kind, &claim->kind)) {
-                http_fail_code(req, 400, "unsupported_kind", "'%.40s' is not taken here; send debuginfo, executable or source", kind);
+                http_fail_code(req, 400, "unsupported_kind", "'%.40s' is not taken here; send " OBJECT_KIND_NAMES, kind);
                 return false;
         }
         if (claim->label && !object_label_valid(claim->label)) {
                 http_fail_code(req, 400, "usage", "'%.80s' is no label: at most %d letters, digits and ._-/:@+", claim->label,
                                OBJECT_LABEL_SIZE - 1);
+                return false;
+        }
+        if (htlhash && (strlen(htlhash) != 32 || !build_id_from_hex(&claim->htlhash, htlhash, 32))) {
+                http_fail_code(req, 400, "usage", "htlhash is 32 hexadecimal digits");
                 return false;
         }
         if (!size || !parse_uint(size, &claim->size_bytes) || claim->size_bytes == 0 || !sha || !sha256_parse(sha, claim->sha256)) {
@@ -185,41 +156,10 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
 
 static void send_begin(struct http_request *req, void *context)
 {
-        struct server *s = context;
-        struct object_upload *u;
         struct object_claim claim;
-        enum refusal why;
-        struct error err;
-        enum status st;
 
-        if (!read_claim(req, &claim))
-                return;
-        st = object_upload_begin(s->objects, &claim, &u, &why, &err);
-        if (st)
-                refuse(req, st, why, &err);
-        else
-                http_set_state(req, u);
-}
-
-static enum status send_chunk(struct http_request *req, void *context, const void *data, size_t n)
-{
-        struct error err;
-        enum refusal why;
-        enum status st = object_upload_append(http_state(req), data, n, &why, &err);
-
-        (void)context;
-        if (st)
-                refuse(req, st, why, &err);
-        return st;
-}
-
-static void send_abandon(struct http_request *req, void *context)
-{
-        (void)context;
-        if (http_state(req) && !http_answered(req))
-                metric_add(&broken_objects, 1);
-        object_upload_abort(http_state(req));
-        http_set_state(req, NULL);
+        if (read_claim(req, &claim))
+                upload_begin(req, context, &claim);
 }
 
 static void answer_offset(struct http_request *req, unsigned code, uint64_t offset)
@@ -256,37 +196,20 @@ static void partial(struct http_request *req, void *context)
 static void send_end(struct http_request *req, void *context)
 {
         static const char stored_text[] = "{\"state\":\"stored\"}\n", same_text[] = "{\"state\":\"same\"}\n";
-        struct server *s = context;
-        struct object_upload *u = http_state(req);
-        struct stored_object object;
-        struct error err;
-        enum refusal why;
-        uint64_t offset;
-        bool same;
-        enum status st;
+        uint64_t size;
 
-        http_set_state(req, NULL);
-        offset = object_upload_size(u);
-        st = object_upload_finish(u, &object, &same, &why, &err);
-        if (st && why == REFUSED_INCOMPLETE) {
-                answer_offset(req, 202, offset);
-                return;
-        }
-        if (st) {
-                refuse(req, st, why, &err);
-                return;
-        }
-        metric_add(same ? &same_objects : &stored_objects, 1);
-        if (same) {
+        switch (upload_end(req, context, false, &size)) {
+        case UPLOAD_ANSWERED:
+                break;
+        case UPLOAD_INCOMPLETE:
+                answer_offset(req, 202, size);
+                break;
+        case UPLOAD_SAME:
                 http_respond(req, 200, "application/json", same_text, sizeof same_text - 1);
-                return;
+                break;
+        case UPLOAD_STORED:
+                http_respond(req, 201, "application/json", stored_text, sizeof stored_text - 1);
         }
-        log_info("upload", "%s: %s of %llu bytes stored, %s", http_path_part(req, "id"), object_kind_name(object.kind),
-                 (unsigned long long)object.size_bytes, symbol_quality_name(object.quality));
-        if (object.kind != OBJECT_SOURCE)
-                indexer_add(s->indexer, &object.build_id);
-        collector_arrived(s->collector, object.stored_bytes);
-        http_respond(req, 201, "application/json", stored_text, sizeof stored_text - 1);
 }
 
 static const struct http_route routes[] = {
@@ -294,6 +217,6 @@ static const struct http_route routes[] = {
           .handle = want },
         { .method = "GET", .path = "/api/v1/debuginfo/{id}/{kind}/partial", .scope = SCOPE_UPLOAD, .handle = partial },
         { .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_UPLOAD, .begin = send_begin,
-          .chunk = send_chunk, .handle = send_end, .abandon = send_abandon, .slow = true, .writes = true },
+          .chunk = upload_chunk, .handle = send_end, .abandon = upload_abandon, .slow = true, .writes = true },
 };
 const struct route_table upload_routes = ROUTE_TABLE(routes);

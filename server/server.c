@@ -6,15 +6,19 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "http/listen.h"
 #include "server/audit.h"
 #include "server/data_lock.h"
+#include "server/scanned.h"
 #include "server/server_internal.h"
 
 #define DEFAULT_PORT 7700
+#define DESCRIPTORS_MAX 65536
 
 /* ---- what the parts tell each other ---- */
 
@@ -23,7 +27,21 @@ static enum http_access authorize(void *context, const char *token, enum http_sc
 {
         struct server *s = context;
 
-        return tokens_check(s->tokens, token, scope, name_ret);
+        return doors_authorize(&s->doors, token, scope, name_ret);
+}
+
+static uint64_t admit(void *context, const struct http_request *req, uint64_t bytes, struct error *err)
+{
+        struct server *s = context;
+
+        return admission_admit(s->doors.admission, req, bytes, err);
+}
+
+static void finished(void *context, const struct http_request *req)
+{
+        struct server *s = context;
+
+        admission_finished(s->doors.admission, req);
 }
 
 /* The flush met objects that nobody has. */
@@ -31,7 +49,15 @@ static void samples_want(void *context, const struct build_id *ids, size_t count
 {
         struct server *s = context;
 
+        _cleanup_free_ struct build_id *rest = NULL;
+
         pthread_mutex_lock(&s->federation_lock);
+        if (s->scan && s->indexer && !atomic_load(&s->stopping))
+                rest = calloc(count + 1, sizeof *rest);
+        if (rest) {
+                scanned_want(s, ids, count, rest, &count);
+                ids = rest;
+        }
         if (s->federation)
                 federation_want(s->federation, ids, count, OBJECT_DEBUGINFO);
         pthread_mutex_unlock(&s->federation_lock);
@@ -51,7 +77,7 @@ static void object_arrived(void *context, const struct stored_object *object)
         log_info("federation", "%s: %s of %llu bytes came from an upstream", build_id_hex(&object->build_id, hex),
                  object_kind_name(object->kind), (unsigned long long)object->size_bytes);
         if (s->indexer)
-                indexer_add(s->indexer, &object->build_id);
+                indexer_add(s->indexer, &object->build_id, object->kind);
         if (collector)
                 collector_arrived(collector, object->stored_bytes);
 }
@@ -62,6 +88,17 @@ static void object_failed(void *context, const struct build_id *id, const struct
 
         (void)context;
         log_warn("federation", "%s: %s, asking again later", build_id_hex(id, hex), why->text);
+}
+
+static void upstream_changed(void *context, const struct upstream_status *u)
+{
+        (void)context;
+        if (u->state == UPSTREAM_CLOSED)
+                log_info("federation", "upstream %s answers again", u->url);
+        else
+                log_warn("federation", "upstream %s failed %u times in a row and is not asked for %llu s; the last: %s. If "
+                         "'curl -I %s/metrics' fails from here too, take it out of --upstream or mend the network",
+                         u->url, u->failures, (unsigned long long)u->retry_in_s, u->last_error, u->url);
 }
 
 static void object_indexed(void *context)
@@ -134,7 +171,7 @@ static enum status start_pipeline(struct server *s, struct error *err)
         _cleanup_free_ char *needs = path_join(s->options->dir, "supplement-needs");
         struct indexer_options o = { .objects = s->objects, .symbols = s->symbols, .scratch_dir = s->scratch_dir,
                                      .needs_path = needs, .wanted = indexing_wants, .done = object_indexed,
-                                     .context = s };
+                                     .open_other = scanned_open, .context = s };
         struct collector *collector;
         struct collector_options c = { .objects = s->objects, .symbols = s->symbols,
                                              .rules = s->options->retention, .rule_count = s->options->retention_count };
@@ -155,21 +192,34 @@ static enum status start_federation(struct server *s, struct error *err)
 {
         const struct federation_options o = { .size = sizeof o, .urls = s->options->upstreams,
                                               .url_count = s->options->upstream_count, .arrived = object_arrived,
-                                              .failed = object_failed, .context = s };
-        enum status st;
+                                              .failed = object_failed, .upstream_changed = upstream_changed, .context = s };
 
         if (!o.url_count || s->options->read_only)
                 return ST_OK;
-        for (size_t i = 0; i < o.url_count; i++)
-                log_info("federation", "upstream %s", o.urls[i]);
-        st = federation_start(s->objects, &o, &s->federation, err);
-        return st ? st : wishes_start(s->profiles, samples_want, s, &s->wishes, err);
+        if (s->options->upstream_ca && access(s->options->upstream_ca, R_OK))
+                return error_os(err, errno, "cannot read the certificates in '%s'", s->options->upstream_ca);
+        fetch_set_authorities(s->options->upstream_ca);
+        for (size_t i = 0; i < o.url_count; i++) {
+                char url[FETCH_URL_TEXT];
+
+                log_info("federation", "upstream %s", fetch_url_text(o.urls[i], url));
+        }
+        return federation_start(s->objects, &o, &s->federation, err);
+}
+
+static enum status start_wishes(struct server *s, struct error *err)
+{
+        enum status st = s->federation || s->scan ? wishes_start(s->profiles, samples_want, s, &s->wishes, err) : ST_OK;
+
+        return st || !s->scan ? st : scan_start(s->scan, err);
 }
 
 static enum status start_http(struct server *s, const struct listen_address *listen, struct error *err)
 {
         const struct http_options o = { .size = sizeof o, .host = listen->host, .port = listen->port,
-                                        .authorize = s->tokens ? authorize : NULL, .answered = audit_answered,
+                                        .authorize = s->doors.tokens ? authorize : NULL, .tls = s->doors.tls, .admit = admit, .finished = finished, .answered = audit_answered,
+                                        .max_connections = (unsigned)s->options->max_connections,
+                                        .max_per_address = (unsigned)s->options->max_per_address,
                                         .context = s };
         size_t count;
         enum status st = routes_join(s->options->read_only, &s->routes, &count, err);
@@ -186,7 +236,9 @@ static void close_all(struct server *s)
         struct error err;
 
         atomic_store(&s->ready, false);
+        atomic_store(&s->stopping, true);
         http_server_stop(s->http);
+        scan_stop(s->scan);
         wishes_stop(s->wishes);
         pthread_mutex_lock(&s->federation_lock);
         federation = s->federation;
@@ -197,6 +249,7 @@ static void close_all(struct server *s)
         collector_stop(s->collector);
         indexer_stop(s->indexer);
         collector_destroy(s->collector);
+        scan_destroy(s->scan);
         healer_stop(s->healer);
         if (s->profiles && !s->options->read_only && profile_store_flush(s->profiles, &err))
                 log_error("serve", "%s; what is queued stays queued", err.text);
@@ -207,7 +260,7 @@ static void close_all(struct server *s)
         text_cache_destroy(s->symbol_texts);
         if (s->symbols)
                 symbol_index_close(s->symbols);
-        tokens_destroy(s->tokens);
+        doors_close(&s->doors);
         free(s->routes);
         free(s->scratch_dir);
         free(s->tables_dir);
@@ -221,9 +274,10 @@ static enum status announce(struct server *s, const struct listen_address *liste
         unsigned number = http_server_port(s->http);
         char port[8];
 
-        log_info("serve", "listening on http://%s%s%s:%u, data in %s%s%s", v6 ? "[" : "", listen->host, v6 ? "]" : "", number,
+        log_info("serve", "listening on %s://%s%s%s:%u, data in %s%s%s", s->doors.tls ? "https" : "http",
+                 v6 ? "[" : "", listen->host, v6 ? "]" : "", number,
                  s->options->dir, s->options->read_only ? ", read-only" : "",
-                 s->tokens ? "" : ", no tokens");
+                 s->doors.tokens ? "" : ", no tokens");
         atomic_store(&s->ready, true);
         if (!s->options->port_file)
                 return ST_OK;
@@ -231,28 +285,21 @@ static enum status announce(struct server *s, const struct listen_address *liste
         return file_write_durable(s->options->port_file, port, strlen(port), err);
 }
 
-static enum status check_access_rule(const struct server_options *o, const struct listen_address *listen, struct error *err)
-{
-        if (listen->is_loopback || o->token_file)
-                return ST_OK;
-        return error_set(err, ST_USAGE,
-                         "refusing to listen on %s without tokens: everybody who reaches it could read and write; "
-                         "give --token-file FILE, or listen on 127.0.0.1", listen->host);
-}
-
 static enum status start(struct server *s, const struct listen_address *listen, struct error *err)
 {
-        enum status st = ST_OK;
+        enum status st = doors_open(&s->doors, s->options, listen, err);
 
-        if (s->options->token_file)
-                st = tokens_load(s->options->token_file, &s->tokens, err);
         pthread_mutex_lock(&s->federation_lock); /* a flush that wants something at once waits for who gets it */
         if (!st)
                 st = open_stores(s, err);
+        if (!st)
+                st = scanned_open_trees(s, err);
         if (!st && !s->options->read_only)
                 st = start_pipeline(s, err);
         if (!st)
                 st = start_federation(s, err);
+        if (!st)
+                st = start_wishes(s, err);
         pthread_mutex_unlock(&s->federation_lock);
         if (!st)
                 st = start_http(s, listen, err);
@@ -275,19 +322,6 @@ static void tell_troubles(struct server *s, struct profile_store_stat *told)
         *told = now;
 }
 
-static void reload_tokens(struct server *s)
-{
-        struct error err;
-        size_t count;
-
-        if (!s->tokens)
-                log_info("serve", "there is no token file to read again");
-        else if (tokens_reload(s->tokens, &count, &err))
-                log_error("serve", "%s; the tokens from before stay", err.text);
-        else
-                log_info("serve", "%zu tokens from '%s'", count, s->options->token_file);
-}
-
 /* Returns the signal that ends the service. */
 static int wait_for_end(struct server *s, const sigset_t *signals)
 {
@@ -298,31 +332,48 @@ static int wait_for_end(struct server *s, const sigset_t *signals)
                 int got = sigtimedwait(signals, NULL, &moment);
 
                 if (got == SIGHUP)
-                        reload_tokens(s);
-                else if (got > 0)
+                        doors_reload(&s->doors);
+                else if (got == SIGUSR1 && s->scan)
+                        scan_again(s->scan);
+                else if (got > 0 && got != SIGUSR1)
                         return got;
                 tell_troubles(s, &told);
         }
 }
 
+/* Connections are bounded by descriptors; the usual soft limit is for programs that call select(). */
+static void raise_descriptors(void)
+{
+        struct rlimit l;
+
+        if (getrlimit(RLIMIT_NOFILE, &l))
+                return;
+        l.rlim_cur = l.rlim_max < DESCRIPTORS_MAX ? l.rlim_max : DESCRIPTORS_MAX;
+        setrlimit(RLIMIT_NOFILE, &l);
+}
+
 enum status server_run(const struct server_options *options, struct error *err)
 {
-        struct server s = { .options = options, .lock_fd = -1, .federation_lock = PTHREAD_MUTEX_INITIALIZER };
+        struct server s = { .options = options, .lock_fd = -1, .federation_lock = PTHREAD_MUTEX_INITIALIZER,
+                            .announced.lock = PTHREAD_MUTEX_INITIALIZER };
         struct listen_address listen;
         sigset_t signals;
         enum status st = listen_parse(options->listen, DEFAULT_PORT, &listen, err);
 
         if (!st)
-                st = check_access_rule(options, &listen, err);
+                st = doors_check(options, &listen, err);
         if (st)
                 return st;
         /* Blocked before any thread exists, so that all threads leave them to sigwait(). */
         sigemptyset(&signals);
         sigaddset(&signals, SIGHUP);
+        sigaddset(&signals, SIGUSR1);
         sigaddset(&signals, SIGINT);
         sigaddset(&signals, SIGTERM);
         pthread_sigmask(SIG_BLOCK, &signals, NULL);
         signal(SIGPIPE, SIG_IGN);
+        raise_descriptors();
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* what it starts are its own workers */
         st = start(&s, &listen, err);
         if (!st)
                 log_info("serve", "%s: stopping", strsignal(wait_for_end(&s, &signals)));

@@ -21,14 +21,24 @@ struct server_options {
         const char *dir;
         const char *listen;            /* listen_parse() */
         const char *token_file;        /* NULL: none */
+        const char *tls_cert;          /* with tls_key: speak https; NULL: http */
+        const char *tls_key;
         const char *port_file;         /* NULL: none; gets "PORT\n" when the service answers */
         const char *const *upstreams;  /* URLs of debuginfod servers */
         size_t upstream_count;
+        const char *upstream_ca;       /* PEM; NULL: the system's */
         const char *const *cors_origins; /* whose pages may read answers of /symbolicate/v5; "*" all */
         size_t cors_origin_count;
         const struct retention_rule *retention;
         size_t retention_count;
+        const char *const *scan_dirs;  /* trees of packages and ELF files to serve */
+        size_t scan_dir_count;
+        uint64_t scan_interval_s;      /* 0: they are walked at the start and when asked for */
+        uint64_t scan_cache_bytes;     /* of what is taken out of archives */
         uint64_t flush_interval_ms;    /* 0: default */
+        uint64_t max_connections;      /* 0: default, as is the next; http_options */
+        uint64_t max_per_address;
+        uint64_t address_rate;         /* requests a second of an address whose token is not known; 0: no limit */
         bool read_only;
 };
 

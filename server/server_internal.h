@@ -9,12 +9,14 @@
 #include "debuginfo-store/federation.h"
 #include "http/server.h"
 #include "profile-store/store.h"
+#include "scan/scan.h"
+#include "server/announced.h"
 #include "server/collector.h"
+#include "server/doors.h"
 #include "server/healer.h"
 #include "server/indexer.h"
 #include "server/server.h"
 #include "server/symbolize_text.h"
-#include "server/tokens.h"
 #include "server/wishes.h"
 #include "symbolizer/lookup.h"
 
@@ -23,20 +25,22 @@ struct server {
         char *tables_dir;                /* DIR/profiles/tables */
         char *scratch_dir;               /* DIR/tmp: unlinked files of running work */
         int lock_fd;
-        struct tokens *tokens;           /* NULL: everything is allowed */
+        struct doors doors;
+        struct announced announced;      /* uploads that Connect clients have begun */
         struct debuginfo_store *objects; /* NULL when read-only and the directory has none, as are the symbols */
         struct symbol_index *symbols;
         struct text_cache *symbol_texts; /* of its names, for answers */
         struct profile_store *profiles;
         pthread_mutex_t federation_lock; /* federation comes after, and goes before, the threads that wish for objects */
         struct federation *federation;   /* NULL without upstreams */
-        struct wishes *wishes;           /* NULL as well */
+        struct wishes *wishes;           /* NULL without upstreams and trees */
+        struct scan *scan;               /* NULL without trees */
         struct healer *healer;           /* NULL when read-only, as are the next two */
         struct indexer *indexer;
         _Atomic(struct collector *) collector; /* the indexer tells it what it did, and it asks the indexer */
         struct http_server *http;
         struct http_route *routes;
-        atomic_bool ready;
+        atomic_bool ready, stopping;
 };
 
 /* Routes are tables, one per file; routes.c joins them. Handlers get the server as their context. */
@@ -47,7 +51,8 @@ struct route_table {
 #define ROUTE_TABLE(items) { (items), sizeof(items) / sizeof *(items) }
 
 extern const struct route_table status_routes, ingest_routes, pprof_routes, upload_routes, debuginfod_routes,
-        debuginfo_routes, upkeep_routes, source_routes, table_routes, symbolize_routes, symbolicate_routes, query_routes, why_routes;
+        debuginfo_routes, upstream_routes, upkeep_routes, source_routes, table_routes, symbolize_routes, symbolicate_routes, query_routes, why_routes,
+        connect_upload_routes, metadata_routes;
 
 /** All routes; in a read-only service those that change something answer 403. Owned by the caller, free(). */
 enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err) MUST_CHECK;

@@ -7,19 +7,21 @@
 
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/options.h"
 #include "common/sha256.h"
 #include "debuginfo-store/store.h"
 
 #define MAX_TOKENS 1000
 #define MIN_TOKEN_BYTES 8
+#define RATE_MAX 1000000
 
 #define DIGEST_PREFIX "sha256:"
-#define NAME_PREFIX "name="
 
 struct token {
         uint8_t digest[SHA256_BYTES];
         unsigned scopes; /* bit of each enum http_scope */
         char name[HTTP_TOKEN_NAME_SIZE];
+        struct rate_limits limits;
 };
 
 struct token_list {
@@ -66,13 +68,29 @@ static bool parse_scopes(const char *text, unsigned *ret)
         return *ret != 0;
 }
 
-static bool parse_name(const char *text, char ret[static HTTP_TOKEN_NAME_SIZE])
+static bool parse_setting(char *text, struct token *item)
 {
-        size_t n = strlen(NAME_PREFIX);
+        char *value = strchr(text, '=');
 
-        if (strncmp(text, NAME_PREFIX, n) != 0 || !text[n] || !object_label_valid(text + n))
+        if (!value)
                 return false;
-        snprintf(ret, HTTP_TOKEN_NAME_SIZE, "%s", text + n);
+        *value++ = 0;
+        if (strcmp(text, "rate") == 0)
+                return parse_uint(value, &item->limits.requests_per_s) && item->limits.requests_per_s > 0 &&
+                       item->limits.requests_per_s <= RATE_MAX;
+        if (strcmp(text, "bytes") == 0)
+                return parse_bytes(value, &item->limits.bytes_per_day);
+        if (strcmp(text, "name") != 0 || !*value || !object_label_valid(value))
+                return false;
+        snprintf(item->name, sizeof item->name, "%s", value);
+        return true;
+}
+
+static bool parse_settings(char **save, struct token *item)
+{
+        for (char *text; (text = strtok_r(NULL, " \t\r", save));)
+                if (!parse_setting(text, item))
+                        return false;
         return true;
 }
 
@@ -93,7 +111,7 @@ static enum status parse_secret(const char *text, uint8_t ret[static SHA256_BYTE
 
 static enum status parse_line(struct token_list *t, char *line, const char *path, unsigned number, struct error *err)
 {
-        char *save = NULL, *token, *scopes, *name;
+        char *save = NULL, *token, *scopes;
         struct token *item = &t->items[t->count];
         enum status st;
 
@@ -102,14 +120,12 @@ static enum status parse_line(struct token_list *t, char *line, const char *path
         if (!token)
                 return ST_OK;
         scopes = strtok_r(NULL, " \t\r", &save);
-        name = strtok_r(NULL, " \t\r", &save);
         st = parse_secret(token, item->digest, path, number, err);
         if (st)
                 return st;
-        if (!scopes || !parse_scopes(scopes, &item->scopes) || (name && !parse_name(name, item->name)) ||
-            strtok_r(NULL, " \t\r", &save))
-                return error_set(err, ST_BAD_DATA, "'%s' line %u: write TOKEN scope[,scope...] [name=NAME] with read, ingest, "
-                                 "upload, admin", path, number);
+        if (!scopes || !parse_scopes(scopes, &item->scopes) || !parse_settings(&save, item))
+                return error_set(err, ST_BAD_DATA, "'%s' line %u: write TOKEN scope[,scope...] [name=NAME] [rate=N] [bytes=N] with "
+                                 "read, ingest, upload, admin", path, number);
         if (t->count == MAX_TOKENS)
                 return error_set(err, ST_TOO_BIG, "'%s' holds more than %d tokens", path, MAX_TOKENS);
         t->count++;
@@ -198,32 +214,57 @@ void tokens_destroy(struct tokens *t)
         free(t);
 }
 
-/* Digests hide the length, and every one is compared to its end. */
+/* Digests hide the length, and every one is compared to its end. The lock is held. */
+static const struct token *find(const struct tokens *t, const uint8_t digest[static SHA256_BYTES])
+{
+        const struct token *found = NULL;
+
+        for (size_t i = 0; i < t->list.count; i++) {
+                const struct token *item = &t->list.items[i];
+                unsigned differ = 0;
+
+                for (size_t k = 0; k < SHA256_BYTES; k++)
+                        differ |= digest[k] ^ item->digest[k];
+                if (!differ)
+                        found = item;
+        }
+        return found;
+}
+
 enum http_access tokens_check(struct tokens *t, const char *token, enum http_scope scope,
                               char name_ret[static HTTP_TOKEN_NAME_SIZE])
 {
+        enum http_access access = ACCESS_UNKNOWN;
         uint8_t digest[SHA256_BYTES];
-        const struct token *found = NULL;
-        unsigned scopes = 0;
+        const struct token *found;
 
         name_ret[0] = 0;
         if (!token || digest_of(token, strlen(token), digest, NULL))
                 return ACCESS_UNKNOWN;
         pthread_rwlock_rdlock(&t->lock);
-        for (size_t i = 0; i < t->list.count; i++) {
-                const struct token *item = &t->list.items[i];
-                unsigned differ = 0;
-
-                for (size_t k = 0; k < sizeof digest; k++)
-                        differ |= digest[k] ^ item->digest[k];
-                scopes |= item->scopes & ((differ - 1) >> 16); /* all ones up to bit 15 where nothing differs */
-                if (!differ)
-                        found = item;
-        }
-        if (found)
+        found = find(t, digest);
+        if (found) {
                 memcpy(name_ret, found->name, sizeof found->name);
+                access = found->scopes & 1u << scope ? ACCESS_GRANTED : ACCESS_DENIED;
+        }
         pthread_rwlock_unlock(&t->lock);
-        if (!scopes)
-                return ACCESS_UNKNOWN;
-        return scopes & 1u << scope ? ACCESS_GRANTED : ACCESS_DENIED;
+        return access;
+}
+
+bool tokens_limits(struct tokens *t, const char *token, struct token_limits *ret)
+{
+        uint8_t digest[SHA256_BYTES];
+        const struct token *found;
+
+        if (!token || digest_of(token, strlen(token), digest, NULL))
+                return false;
+        pthread_rwlock_rdlock(&t->lock);
+        found = find(t, digest);
+        if (found) {
+                memcpy(&ret->who, digest, sizeof ret->who);
+                ret->limits = found->limits;
+                memcpy(ret->name, found->name, sizeof found->name);
+        }
+        pthread_rwlock_unlock(&t->lock);
+        return found;
 }

@@ -4,11 +4,12 @@
 
 /**
  * @file
- * Who may do what: a file of lines "TOKEN scope[,scope...] [name=NAME]", where
- * scope is read, ingest, upload or admin (which includes the others), and a
- * '#' begins a comment. In place of TOKEN, "sha256:" and 64 hexadecimal digits
+ * Who may do what: a file of lines "TOKEN scope[,scope...] [name=NAME] [rate=N]
+ * [bytes=N]", where scope is read, ingest, upload or admin (which includes the
+ * others), and a '#' begins a comment. In place of TOKEN, "sha256:" and 64 hexadecimal digits
  * are its digest, so that the file holds no secret. The name is what logs and
- * stored objects say in place of the token.
+ * stored objects say in place of the token. rate bounds its requests a second,
+ * bytes what it sends in a day (K, M, G, T).
  *
  * Tokens are kept as SHA-256 digests, and a token that is sent is compared
  * with all of them in constant time.
@@ -17,6 +18,7 @@
  */
 #include "common/error.h"
 #include "http/server.h"
+#include "server/rates.h"
 
 struct tokens;
 
@@ -29,5 +31,14 @@ void tokens_destroy(struct tokens *t);
 /** name_ret: the name of the token that was sent, "" when it has none or is not known. */
 enum http_access tokens_check(struct tokens *t, const char *token, enum http_scope scope,
                               char name_ret[static HTTP_TOKEN_NAME_SIZE]);
+
+struct token_limits {
+        uint64_t who; /* for rates_take() */
+        struct rate_limits limits;
+        char name[HTTP_TOKEN_NAME_SIZE];
+};
+
+/** False, and ret untouched, for a token (NULL: none) that is not known. */
+bool tokens_limits(struct tokens *t, const char *token, struct token_limits *ret);
 
 #endif

@@ -7,6 +7,7 @@
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "server/elf_job.h"
+#include "server/stored_dwo.h"
 #include "symbolizer/explain.h"
 #include "symbolizer/index_explain.h"
 #include "symbolizer/symbol_reason.h"
@@ -194,8 +195,9 @@ static enum status put_index(struct why_parts *p, struct symbol_index *symbols, 
 
 struct stored_files {
         struct extract_inputs in;
-        struct stored_object objects[3];
-        struct why_origin origins[3];
+        struct stored_object objects[4];
+        struct why_origin origins[4];
+        struct stored_dwo dwo;
         size_t count;
         char name[BUILD_ID_HEX_MAX];
 };
@@ -205,13 +207,14 @@ static void stored_files_close(struct stored_files *f)
         cleanup_close(&f->in.debuginfo_fd);
         cleanup_close(&f->in.executable_fd);
         cleanup_close(&f->in.altlink_fd);
+        cleanup_close(&f->in.dwp_fd);
 }
 
 static enum status take(struct stored_files *f, struct debuginfo_store *objects, const struct build_id *id,
                         enum object_kind kind, const char *role, int *fd_ret, struct error *err)
 {
         struct stored_object *o = &f->objects[f->count];
-        enum status st = debuginfo_store_stat(objects, id, kind, o, err);
+        enum status st = debuginfo_store_find(objects, id, kind, o, err);
 
         if (!st)
                 st = debuginfo_store_unpack(objects, id, kind, fd_ret, err);
@@ -233,19 +236,23 @@ static enum status take_altlink(struct stored_files *f, struct debuginfo_store *
         st = elf_job_supplement(f->in.debuginfo_fd, NULL, q->cancel, &found, err);
         if (st || !found.needed.size)
                 return st;
-        return take(f, objects, &found.needed, OBJECT_DEBUGINFO, "dwz", &f->in.altlink_fd, err);
+        return take(f, objects, &found.needed, OBJECT_SUPPLEMENTARY, "dwz", &f->in.altlink_fd, err);
 }
 
 static enum status ask_stored(struct why_parts *p, struct debuginfo_store *objects, const struct build_id *id,
                               const struct why_question *q, struct error *err)
 {
         _cleanup_(stored_files_close) struct stored_files f = { .in = { .debuginfo_fd = -1, .executable_fd = -1,
-                                                                        .altlink_fd = -1 } };
+                                                                        .altlink_fd = -1, .dwp_fd = -1 } };
         enum status st = take(&f, objects, id, OBJECT_DEBUGINFO, "debuginfo", &f.in.debuginfo_fd, err);
 
         f.in.name = build_id_hex(id, f.name);
+        f.dwo.objects = objects;
+        f.in.dwo = (struct dwarf_dwo_source){ stored_dwo_open, &f.dwo };
         if (!st)
                 st = take(&f, objects, id, OBJECT_EXECUTABLE, "executable", &f.in.executable_fd, err);
+        if (!st)
+                st = take(&f, objects, id, OBJECT_DWP, "dwp", &f.in.dwp_fd, err);
         if (!st && f.count)
                 st = take_altlink(&f, objects, q, err);
         if (!st)
@@ -257,8 +264,11 @@ enum status why_stored(struct symbol_index *symbols, struct debuginfo_store *obj
                        const struct why_question *q, struct buf *ret, struct error *err)
 {
         _cleanup_(parts_deinit) struct why_parts p;
+        struct build_id owner;
         enum status st;
 
+        if (objects && debuginfo_store_resolve(objects, id, &owner, NULL) == ST_OK)
+                id = &owner;
         parts_init(&p);
         if (q->count > EXPLAIN_ADDRESSES_MAX)
                 return error_set(err, ST_USAGE, "more than %d addresses; ask several times", EXPLAIN_ADDRESSES_MAX);

@@ -18,8 +18,8 @@ struct wishes {
         void (*want)(void *context, const struct build_id *ids, size_t count);
         void *context;
         pthread_mutex_t lock;
-        pthread_cond_t stopped;
-        bool stop;
+        pthread_cond_t changed;
+        bool stop, is_woken;
         pthread_t thread;
 };
 
@@ -30,9 +30,9 @@ static bool is_wanted(const char *state)
                strcmp(state, symbol_state_name(SYMBOL_STRIPPED)) == 0;
 }
 
-static enum status find_missing(struct wishes *w, struct build_id **ret, size_t *count_ret, struct error *err)
+static enum status find_missing(struct wishes *w, bool of_any_age, struct build_id **ret, size_t *count_ret, struct error *err)
 {
-        const struct scan_filter filter = { .from_unix_ns = wall_clock_ns() - WINDOW_NS, .to_unix_ns = INT64_MAX };
+        const struct scan_filter filter = { .from_unix_ns = of_any_age ? 0 : wall_clock_ns() - WINDOW_NS, .to_unix_ns = INT64_MAX };
         struct scan_missing *missing = NULL; /* the scan's */
         struct store_scan *scan;
         struct build_id *ids;
@@ -56,13 +56,13 @@ static enum status find_missing(struct wishes *w, struct build_id **ret, size_t 
         return ST_OK;
 }
 
-static void wish(struct wishes *w)
+static void wish(struct wishes *w, bool of_any_age)
 {
         _cleanup_free_ struct build_id *ids = NULL;
         struct error err;
         size_t count = 0;
 
-        if (find_missing(w, &ids, &count, &err))
+        if (find_missing(w, of_any_age, &ids, &count, &err))
                 log_warn("federation", "cannot find out what is missing: %s", err.text);
         else if (count)
                 w->want(w->context, ids, count);
@@ -73,14 +73,18 @@ static void *run(void *arg)
         struct wishes *w = arg;
         struct timespec until;
 
+        bool of_any_age;
+
         pthread_mutex_lock(&w->lock);
         while (!w->stop) {
+                of_any_age = w->is_woken;
+                w->is_woken = false;
                 pthread_mutex_unlock(&w->lock);
-                wish(w);
+                wish(w, of_any_age);
                 clock_gettime(CLOCK_REALTIME, &until);
                 until.tv_sec += INTERVAL_S;
                 pthread_mutex_lock(&w->lock);
-                while (!w->stop && pthread_cond_timedwait(&w->stopped, &w->lock, &until) == 0)
+                while (!w->stop && !w->is_woken && pthread_cond_timedwait(&w->changed, &w->lock, &until) == 0)
                         ;
         }
         pthread_mutex_unlock(&w->lock);
@@ -99,10 +103,10 @@ enum status wishes_start(struct profile_store *profiles, void (*want)(void *cont
         w->want = want;
         w->context = context;
         pthread_mutex_init(&w->lock, NULL);
-        pthread_cond_init(&w->stopped, NULL);
+        pthread_cond_init(&w->changed, NULL);
         failed = pthread_create(&w->thread, NULL, run, w);
         if (failed) {
-                pthread_cond_destroy(&w->stopped);
+                pthread_cond_destroy(&w->changed);
                 pthread_mutex_destroy(&w->lock);
                 free(w);
                 return error_os(err, failed, "cannot start a thread");
@@ -112,16 +116,24 @@ enum status wishes_start(struct profile_store *profiles, void (*want)(void *cont
         return ST_OK;
 }
 
+void wishes_wake(struct wishes *w)
+{
+        pthread_mutex_lock(&w->lock);
+        w->is_woken = true;
+        pthread_cond_broadcast(&w->changed);
+        pthread_mutex_unlock(&w->lock);
+}
+
 void wishes_stop(struct wishes *w)
 {
         if (!w)
                 return;
         pthread_mutex_lock(&w->lock);
         w->stop = true;
-        pthread_cond_broadcast(&w->stopped);
+        pthread_cond_broadcast(&w->changed);
         pthread_mutex_unlock(&w->lock);
         pthread_join(w->thread, NULL);
-        pthread_cond_destroy(&w->stopped);
+        pthread_cond_destroy(&w->changed);
         pthread_mutex_destroy(&w->lock);
         free(w);
 }

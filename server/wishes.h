@@ -17,6 +17,8 @@ struct wishes;
 /** @param want called on a thread of its own. */
 enum status wishes_start(struct profile_store *profiles, void (*want)(void *context, const struct build_id *ids, size_t count),
                          void *context, struct wishes **ret, struct error *err) MUST_CHECK;
+/** Ask at once for whatever stored samples lack, of any age. */
+void wishes_wake(struct wishes *w);
 /** NULL is allowed. */
 void wishes_stop(struct wishes *w);
 

@@ -11,7 +11,8 @@
  * memory at a time, whatever the size of the file.
  *
  * Where ranges of units overlap, one with a function wins over one with lines
- * only, and else the later unit.
+ * only, and else the earlier unit: a linker keeps the first of several copies of a
+ * function, and may give the others the address of that one.
  */
 #include "dwarf/companion.h"
 #include "symbolizer/extract_internal.h"

@@ -39,8 +39,8 @@ struct dwarf_merge {
 void dwarf_merge_deinit(struct dwarf_merge *m);
 
 /**
- * Add the ranges to the builder, with chains of their own: where units overlap, the one that was added last has
- * the greater number. Failures stay in the builder.
+ * Add the ranges to the builder, with chains of their own: where units overlap, the one that was added first has
+ * the smaller number. Failures stay in the builder.
  * @param p can be flattened again afterwards, and nothing else.
  */
 void dwarf_part_merge(struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b);

@@ -10,8 +10,9 @@
  * handed over (symbolizer/extract_find_dwo.h), and neither has more than one
  * open for it at a time.
  *
- * A question is one packet: the attempt (4 bytes of this machine's order), 1 or
- * 0 for with or without a directory, directory and name, each with its NUL. The
+ * A question is one packet: the unit's id and the attempt (8 and 4 bytes of this
+ * machine's order), 1 or 0 for with or without a directory, directory and name,
+ * each with its NUL. The
  * answer is one byte, 1 with a descriptor or 0.
  */
 #include <pthread.h>
@@ -30,6 +31,6 @@ struct dwo_asker {
         pthread_mutex_t lock;
 };
 /** As open() of struct dwarf_dwo_source; the context is the asker. */
-enum status dwo_ask(void *asker, const char *directory, const char *name, unsigned attempt, int *fd_ret);
+enum status dwo_ask(void *asker, uint64_t id, const char *directory, const char *name, unsigned attempt, int *fd_ret);
 
 #endif

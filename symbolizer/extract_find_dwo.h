@@ -22,7 +22,7 @@ enum status dwo_places_create(const char *path, int debuginfo_fd, struct dwo_pla
 void dwo_places_destroy(struct dwo_places *p);
 
 /** As open() of struct dwarf_dwo_source; the context is the places. */
-enum status dwo_places_open(void *places, const char *directory, const char *name, unsigned attempt, int *fd_ret);
+enum status dwo_places_open(void *places, uint64_t id, const char *directory, const char *name, unsigned attempt, int *fd_ret);
 
 /** Open the package beside the executable or its debug file; -1 without one. */
 int dwo_places_open_package(const struct dwo_places *p);

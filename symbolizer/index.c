@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/lmdb_new.h"
 #include "symbolizer/block.h"
 #include "symbolizer/index_blocks.h"
 #include "symbolizer/index_internal.h"
@@ -38,6 +39,10 @@ enum status index_error(struct error *err, const struct symbol_index *index, int
         case MDB_VERSION_MISMATCH:
         case MDB_INCOMPATIBLE:
                 return error_set(err, ST_BAD_DATA, "%s ('%s'): %s", what, dir, mdb_strerror(rc));
+        case MDB_PANIC:
+                return error_set(err, ST_OS, "%s ('%s'), since a write there failed; restart the service", what, dir);
+        case EIO: /* what LMDB makes of a short write */
+                return error_os(err, rc, "%s ('%s'): the disk is full, make room there and try again, or it fails", what, dir);
         default:
                 if (rc > 0)
                         return error_os(err, rc, "%s ('%s')", what, dir);
@@ -62,6 +67,11 @@ static int open_databases(struct symbol_index *index, MDB_txn *txn, bool create)
                 rc = mdb_dbi_open(txn, "garbage", flags, &index->garbage);
         if (!rc)
                 rc = strings_open(&index->texts, txn, create);
+        if (!rc) {
+                rc = mdb_dbi_open(txn, "aliases", flags, &index->aliases);
+                index->has_aliases = !rc;
+                rc = rc == MDB_NOTFOUND ? 0 : rc;
+        }
         return rc;
 }
 
@@ -115,7 +125,7 @@ static int index_start_over(struct symbol_index *index, MDB_txn *txn)
 {
         MDB_val key = { 11, (void *)"next_object" }, value = { 0, NULL };
         const MDB_dbi all[] = { index->meta, index->objects, index->maps, index->blocks, index->block_ids,
-                                index->block_users, index->garbage, index->texts.ids, index->texts.pages };
+                                index->block_users, index->garbage, index->aliases, index->texts.ids, index->texts.pages };
         static const char *const gone[] = { "ranges", "function_ids", "function_pages", "file_ids", "file_pages" };
         uint32_t format, next = 0;
         MDB_dbi old;
@@ -220,6 +230,10 @@ static enum status open_for_writing(struct symbol_index *index, struct error *er
 
         if (!st)
                 st = lock_for_writing(index, err);
+        if (!st)
+                st = file_sync_filesystem(index->dir, err);
+        if (!st)
+                st = lmdb_make_new(index->dir, err);
         if (!st)
                 st = index_error(err, index, open_env(index, 0), "cannot open the index");
         if (st)

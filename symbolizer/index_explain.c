@@ -76,7 +76,7 @@ enum status symbol_view_explain(struct symbol_view *view, const struct build_id 
         struct index_row_found f = { 0 };
         struct index_object o;
         struct map_page page;
-        enum status st = index_object_get(view->index, view->txn, id, &o, err);
+        enum status st = index_object_find(view->index, view->txn, id, &o, err);
 
         if (!st && !o.number)
                 return error_set(err, ST_NOT_FOUND, "the index has no symbols of the object");

@@ -19,11 +19,12 @@
 
 struct symbol_index {
         MDB_env *env;
+        MDB_dbi aliases;            /* when has_aliases: an index that is read and never was written since they exist has none */
         MDB_dbi meta, objects, maps, blocks, block_ids, block_users, garbage;
         struct strings texts;       /* names of functions and paths of files */
         struct name_cache *names;
         struct anchor_filter *anchors; /* of the writer; NULL until it is needed */
-        bool read_only;
+        bool read_only, has_aliases;
         bool start_over;            /* when it has an older format */
         int lock_fd;                /* flock()ed by the one writing process; -1 when read-only */
         pthread_mutex_t write_lock; /* one load or mark at a time */

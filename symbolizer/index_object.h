@@ -30,6 +30,10 @@ struct index_object {
 enum status index_object_get(struct symbol_index *index, MDB_txn *txn, const struct build_id *id,
                              struct index_object *ret, struct error *err) MUST_CHECK;
 
+/** The same for who looks symbols up: an id without any may be an alias (symbolizer/index_alias.h). */
+enum status index_object_find(struct symbol_index *index, MDB_txn *txn, const struct build_id *id,
+                              struct index_object *ret, struct error *err) MUST_CHECK;
+
 /** @param segments NULL to keep those of o->segments. */
 enum status index_object_put(struct index_write *w, const struct build_id *id, const struct index_object *o,
                              const struct symbol_segment *segments, uint32_t segment_count,

@@ -91,7 +91,7 @@ static bool numbering_add(struct lookup *l, struct lookup_numbering *n, uint32_t
 static void open_object(struct lookup *l, struct lookup_object *slot)
 {
         struct index_object *o = &slot->object;
-        enum status st = index_object_get(l->view->index, l->view->txn, &slot->id, o, NULL);
+        enum status st = index_object_find(l->view->index, l->view->txn, &slot->id, o, NULL);
 
         slot->damaged = st != ST_OK;
         if (slot->damaged)

@@ -167,7 +167,7 @@ enum status symbol_view_object(struct symbol_view *view, const struct build_id *
                                struct error *err)
 {
         struct index_object o;
-        enum status st = index_object_get(view->index, view->txn, id, &o, err);
+        enum status st = index_object_find(view->index, view->txn, id, &o, err);
 
         if (st)
                 return st;

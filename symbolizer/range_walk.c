@@ -35,7 +35,7 @@ void range_walk_deinit(struct range_walk *w)
 static enum status find_object(struct range_walk *w, struct symbol_view *view, struct error *err)
 {
         struct index_object object;
-        enum status st = index_object_get(view->index, view->txn, &w->id, &object, err);
+        enum status st = index_object_find(view->index, view->txn, &w->id, &object, err);
 
         if (st)
                 return st;

@@ -20,6 +20,7 @@ struct search {
         uint64_t symbol_pclntab, symbol_text, symbol_trees; /* 0 unknown */
         uint64_t module[MODULE_WORDS]; /* words of moduledata */
         size_t module_words;           /* 0: not found */
+        uint64_t module_address;
 };
 
 void go_tables_deinit(struct go_tables *t)
@@ -193,6 +194,7 @@ static enum status find_module_in(struct search *s, const struct go_pclntab *t, 
         for (size_t at = -p->address % t->pointer_size; !s->module_words && at < p->size; at += t->pointer_size) {
                 if (!is_module(s, t, bytes + at, p->size - at))
                         continue;
+                s->module_address = p->address + at;
                 while (s->module_words < MODULE_WORDS &&
                        word(s->img, bytes + at, p->size - at, t->pointer_size, s->module_words,
                             &s->module[s->module_words]))
@@ -294,6 +296,8 @@ enum status go_tables_find(const struct elf_image *img, struct go_tables *ret, s
                 go_tables_deinit(&t);
                 return st;
         }
+        t.module_address = s.module_address;
+        t.module_size = s.module_words * t.pclntab.pointer_size;
         *ret = t;
         return ST_OK;
 }

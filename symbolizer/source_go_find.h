@@ -21,6 +21,7 @@
 struct go_tables {
         struct go_pclntab pclntab;
         uint8_t *owned; /* a relocated copy of it, or NULL */
+        uint64_t module_address, module_size; /* of the words of moduledata that were read; 0: none were */
 };
 
 /** @param ret free with go_tables_deinit(), before img. @return ST_NOT_FOUND when img is no Go program; ST_BAD_DATA. */

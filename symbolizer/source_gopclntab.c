@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/source_gopclntab.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/limits.h"
 #include "common/reader.h"
 #include "symbolizer/source_bytes.h"
-#include "symbolizer/symbol_table_builder.h"
 
 enum { MAGIC_1_2 = 0xfffffffb, MAGIC_1_16 = 0xfffffffa, MAGIC_1_18 = 0xfffffff0u, MAGIC_1_20 = 0xfffffff1u };
 #define FIRST_WORD 8  /* the header's words begin there */
@@ -289,9 +287,14 @@ const char *go_file(const struct go_pclntab *t, const struct go_function *f, int
 
 /* ---- inline trees ---- */
 
+unsigned go_inlined_call_bytes(const struct go_pclntab *t)
+{
+        return t->layout >= GO_1_20 ? 16 : 20;
+}
+
 static bool read_call(const struct go_pclntab *t, uint64_t tree, uint32_t index, uint32_t *name, uint32_t *parent_pc)
 {
-        unsigned size = t->layout >= GO_1_20 ? 16 : 20, name_at = t->layout >= GO_1_20 ? 4 : 12;
+        unsigned size = go_inlined_call_bytes(t), name_at = t->layout >= GO_1_20 ? 4 : 12;
         unsigned pc_at = t->layout >= GO_1_20 ? 8 : 16;
         const uint8_t *bytes;
         uint64_t at, value;
@@ -324,7 +327,7 @@ bool go_pclntab_try_inlining(struct go_pclntab *t, unsigned inline_table, unsign
         struct go_pclntab trial = *t;
         struct go_steps steps = { 0 };
         unsigned seen = 0;
-        bool fits = true;
+        bool fits = true, says = false; /* what is nothing but zeros fits, and says nothing */
 
         trial.inlining = true;
         trial.inline_table = inline_table;
@@ -344,75 +347,13 @@ bool go_pclntab_try_inlining(struct go_pclntab *t, unsigned inline_table, unsign
                                 continue;
                         any = true;
                         fits = go_inlined_call(&trial, &f, (uint32_t)steps.items[k].value, &call);
+                        says = says || (fits && (call.parent_pc || call.name != text_at(t, t->names, 0)));
                 }
                 seen += any;
         }
         go_steps_deinit(&steps);
-        if (!fits || !seen)
+        if (!fits || !seen || !says)
                 return false;
         *t = trial;
         return true;
-}
-
-/* ---- values by pc ---- */
-
-void go_steps_deinit(struct go_steps *s)
-{
-        free(s->items);
-        *s = (struct go_steps){ 0 };
-}
-
-/* At most five bytes; more mean that this is no number. */
-static bool read_varint(struct reader *r, uint32_t *ret)
-{
-        uint32_t value = 0;
-        uint8_t byte;
-
-        for (unsigned shift = 0; shift < 35; shift += 7) {
-                if (!reader_u8(r, &byte))
-                        return false;
-                value |= (uint32_t)(byte & 0x7f) << shift;
-                if (!(byte & 0x80)) {
-                        *ret = value;
-                        return true;
-                }
-        }
-        return false;
-}
-
-bool go_steps_read(const struct go_pclntab *t, const struct go_function *f, uint32_t offset, struct go_steps *s)
-{
-        uint32_t value = UINT32_MAX, change, length;
-        uint64_t pc = f->entry;
-        struct reader r;
-
-        s->count = 0;
-        reader_init(&r, t->data, t->size);
-        if (offset == 0 || !reader_seek(&r, t->tables + offset))
-                return true;
-        while (pc < f->end && read_varint(&r, &change) && (change || pc == f->entry) && read_varint(&r, &length) &&
-               length) {
-                value += change & 1 ? ~(change >> 1) : change >> 1;
-                if (__builtin_add_overflow(pc, (uint64_t)length * t->quantum, &pc) || pc > f->end)
-                        pc = f->end;
-                if (!array_reserve(&s->items, &s->capacity, s->count, sizeof *s->items))
-                        return false;
-                s->items[s->count++] = (struct go_step){ pc, (int32_t)value };
-        }
-        return true;
-}
-
-int32_t go_steps_at(const struct go_steps *s, uint64_t address)
-{
-        size_t low = 0, high = s->count;
-
-        while (low < high) {
-                size_t mid = low + (high - low) / 2;
-
-                if (s->items[mid].end <= address)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return low < s->count ? s->items[low].value : -1;
 }

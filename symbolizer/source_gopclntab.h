@@ -81,6 +81,9 @@ uint64_t go_pclntab_data_end(const struct go_pclntab *t, unsigned alignment);
 bool go_inlined_call(const struct go_pclntab *t, const struct go_function *f, uint32_t index,
                      struct go_inlined_call *ret);
 
+/** Bytes of one call in an inline tree. */
+unsigned go_inlined_call_bytes(const struct go_pclntab *t);
+
 /** Path of file number `index` of the function; "" unknown. */
 const char *go_file(const struct go_pclntab *t, const struct go_function *f, int32_t index);
 

@@ -18,6 +18,9 @@ static bool kind_of(uint16_t machine, uint32_t type, enum dynamic_relocation_kin
         switch ((uint64_t)machine << 32 | type) {
         case (uint64_t)EM_X86_64 << 32 | R_X86_64_RELATIVE:
         case (uint64_t)EM_AARCH64 << 32 | R_AARCH64_RELATIVE:
+        case (uint64_t)EM_RISCV << 32 | R_RISCV_RELATIVE:
+        case (uint64_t)EM_PPC64 << 32 | R_PPC64_RELATIVE:
+        case (uint64_t)EM_S390 << 32 | R_390_RELATIVE:
                 *ret = DYNAMIC_RELATIVE;
                 return true;
         case (uint64_t)EM_X86_64 << 32 | R_X86_64_IRELATIVE:

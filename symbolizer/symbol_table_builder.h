@@ -77,7 +77,7 @@ bool symbol_table_builder_is_nameless(const struct symbol_table_builder *b, uint
 /**
  * Sort the ranges that were added so far and take overlaps out: a range with a
  * function wins over one with nothing but a line (two units may share a line
- * table), else the later chain.
+ * table), else the earlier chain.
  */
 void symbol_table_builder_settle(struct symbol_table_builder *b);
 

@@ -80,9 +80,15 @@ static bool is_settled(const struct symbol_table_builder *b)
         return true;
 }
 
-static void settled(void *context, uint64_t start, uint64_t end, uint32_t chain)
+/* Painting has the greater item on top, and the first chain is wanted there. */
+static uint32_t reversed(uint32_t chain)
 {
-        symbol_table_rewrite_add(context, start, end, chain);
+        return UINT32_MAX - chain;
+}
+
+static void settled(void *context, uint64_t start, uint64_t end, uint32_t item)
+{
+        symbol_table_rewrite_add(context, start, end, reversed(item));
 }
 
 /* The ranges from s->read on that overlap one another. @return how many, at least 1 */
@@ -107,7 +113,7 @@ static void settle_overlapping(struct symbol_table_rewrite *s, size_t count, str
         for (size_t i = 0; ok && i < count; i++) {
                 const struct symbol_range *r = &b->ranges[s->read + i];
 
-                ok = interval_list_add(list, (struct interval){ r->start, r->end, r->chain,
+                ok = interval_list_add(list, (struct interval){ r->start, r->end, reversed(r->chain),
                                                                 !symbol_table_builder_is_nameless(b, r->chain) });
         }
         s->read += count;

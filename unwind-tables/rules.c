@@ -51,6 +51,15 @@ static enum status grow(struct unwind_rules *rules)
         return ST_OK;
 }
 
+bool unwind_rules_find(const struct unwind_rules *rules, const struct unwind_rule *rule, uint16_t *ret)
+{
+        size_t slot = slot_of(rules, rule);
+
+        if (rules->slots[slot])
+                *ret = (uint16_t)(rules->slots[slot] - 1);
+        return rules->slots[slot] != 0;
+}
+
 enum status unwind_rules_intern(struct unwind_rules *rules, const struct unwind_rule *rule, uint16_t *ret)
 {
         size_t slot = slot_of(rules, rule);

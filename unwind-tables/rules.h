@@ -11,6 +11,7 @@
  * Threads: one at a time adds; readers of rules that were there before need the
  * same lock, since the array may move.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ enum status unwind_rules_init(struct unwind_rules *rules, struct error *err) MUS
 /** Also fine on a zeroed array. */
 void unwind_rules_deinit(struct unwind_rules *rules);
 #define _cleanup_unwind_rules_ _cleanup_(unwind_rules_deinit)
+
+/** The index of a rule; false when it is not there. */
+bool unwind_rules_find(const struct unwind_rules *rules, const struct unwind_rule *rule, uint16_t *ret);
 
 /** The index of a rule, added when it is new. ST_TOO_BIG when the array has UNWIND_RULES_MAX rules already. */
 enum status unwind_rules_intern(struct unwind_rules *rules, const struct unwind_rule *rule, uint16_t *ret) MUST_CHECK;

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
+#include "archive/members.h"
 #include "elf-image/elf_image.h"
-#include "uploader/unpack.h"
 
 static bool is_pseudo_filesystem(const char *path)
 {
@@ -46,7 +46,7 @@ static enum status look_at(const char *path, bool named, const struct find_files
         }
         if (S_ISREG(info.st_mode) && elf_magic_at_fd(fd))
                 return cb->file(context, path, err);
-        if (S_ISREG(info.st_mode) && (named || unpack_is_package(path)) && unpack_is_archive(fd))
+        if (S_ISREG(info.st_mode) && (named || archive_name_is_package(path)) && archive_magic_at_fd(fd))
                 return cb->archive(context, path, err);
         if (named) {
                 error_set(&why, ST_BAD_DATA, "'%s' is neither an ELF file nor an archive", path);

@@ -12,6 +12,7 @@
 #include "uploader/find_files.h"
 #include "uploader/report.h"
 #include "uploader/send_all.h"
+#include "uploader/strip_all.h"
 #include "uploader/unpack.h"
 #include "uploader/upload_list.h"
 #include "uploader/want.h"
@@ -34,15 +35,17 @@ static const struct usage usage = {
                     "      everything that Debian's -dbgsym and -dbg packages installed\n"
                     "  cairn-upload dist/*.deb app.tar.zst\n"
                     "      what packages and archives hold\n"
+                    "  cairn-upload --strip build/\n"
+                    "      the same, and leave stripped programs behind\n"
                     "  cairn-upload --dry-run --json build/ | jq -r '.files[] | select(.state == \"would_send\") | "
                     ".path'\n",
 };
 
 struct command_options {
-        const char *server, *token_file;
+        const char *server, *token_file, *ca_file;
         struct send_options how;
         struct option_list sources, source_maps;
-        bool json, dry_run, executables;
+        bool json, dry_run, executables, strip;
         uint64_t jobs;
 };
 
@@ -159,6 +162,7 @@ static enum status run(const struct command_options *o, struct finding *f, char 
         _cleanup_free_ char *token = NULL;
         struct http_client_options http = { .size = sizeof http,
                                             .base_url = o->server,
+                                            .ca_file = o->ca_file,
                                             .idle_timeout_s = VERIFY_TIMEOUT_S,
                                             .user_agent = "cairn-upload/" CAIRN_VERSION,
                                             .stop = &stop };
@@ -167,8 +171,11 @@ static enum status run(const struct command_options *o, struct finding *f, char 
         if (st)
                 return st;
         http.token = token ? token : of_environment && *of_environment ? of_environment : NULL;
+        if (http.token && http_client_exposes_token(o->server))
+                fprintf(stderr, "cairn-upload: the token goes to %s unencrypted; use https\n", o->server);
         f->unpacked.stop = &stop;
         f->list.executables = o->executables;
+        f->list.strip = o->strip;
         f->list.sources = o->sources.count > 0;
         st = find_all(f, paths, count, err);
         if (!st && !o->how.force && f->list.count)
@@ -179,6 +186,8 @@ static enum status run(const struct command_options *o, struct finding *f, char 
                 st = send_all(&http, &f->list, (unsigned)o->jobs, &o->how, &f->report, err);
         if (st)
                 return st;
+        if (o->strip)
+                f->report.stripped = strip_all(&f->list, &f->report);
         if (o->json)
                 report_json(&f->report, &f->list, o->server, o->dry_run);
         else
@@ -192,11 +201,13 @@ static enum status parse(struct command_options *o, int *argc, char ***argv, str
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 0, "URL", &o->server, "the service (default " DEFAULT_SERVER ")"),
                 OPTION_STRING("token-file", 0, "FILE", &o->token_file, "file with a token of scope upload; else CAIRN_TOKEN has it"),
+                OPTION_STRING("ca", 0, "FILE", &o->ca_file, "certificates that may sign the service's, as PEM (the system's)"),
                 OPTION_FLAG("executables", 0, &o->executables,
                             "send whole executables too, for gdb and debuginfod clients"),
                 OPTION_LIST("sources", 0, "DIR", &o->sources, "send the source files below DIR that the debuginfo names; repeatable"),
                 OPTION_LIST("source-map", 0, "OLD=NEW", &o->source_maps,
                             "sources that the debuginfo has below OLD are below NEW here; repeatable"),
+                OPTION_FLAG("strip", 0, &o->strip, "then strip each program whose debuginfo the service has"),
                 OPTION_FLAG("dry-run", 'n', &o->dry_run, "ask the service, send nothing"),
                 OPTION_FLAG("force", 0, &o->how.force, "send without asking, and replace what is there"),
                 OPTION_STRING("label", 0, "LABEL", &o->how.label, "what this belongs to, for the service's retention rules: release"),
@@ -215,6 +226,8 @@ static enum status parse(struct command_options *o, int *argc, char ***argv, str
         st = source_options_check(&o->how.sources, err);
         if (st)
                 return st;
+        if (o->strip && o->dry_run)
+                return error_set(err, ST_USAGE, "--strip and --dry-run exclude each other");
         if (o->jobs == 0 || o->jobs > SEND_JOBS_MAX)
                 return error_set(err, ST_USAGE, "--jobs is 1 to %d", SEND_JOBS_MAX);
         return ST_OK;

@@ -141,6 +141,7 @@ static void print_skips(const struct upload_skips *s, const struct totals *t)
                 { s->no_symbols, "without symbols" },
                 { s->duplicate, "duplicate" },
                 { s->core_dump, "core dump" },
+                { s->half, ".dwo or .dwp by itself" },
                 { s->broken, "not readable as ELF" },
                 { t->refused, t->refused_why },
         };
@@ -181,6 +182,8 @@ void report_summary(struct report *r, const struct upload_list *list, bool dry_r
         print_skips(&list->skips, &t);
         if (t.failed)
                 printf(", %" PRIu64 " failed", t.failed);
+        if (r->stripped)
+                printf(", %" PRIu64 " stripped", r->stripped);
         if (t.wanted && !dry_run)
                 printf(", %" PRIu64 " not tried", t.wanted);
         putchar('\n');
@@ -238,12 +241,14 @@ void report_json(struct report *r, const struct upload_list *list, const char *s
         json_out_uint(&j, "failed", t.failed);
         json_out_uint(&j, dry_run ? "would_send" : "not_tried", t.wanted);
         json_out_uint(&j, "sent_bytes", t.sent_bytes);
+        json_out_uint(&j, "stripped", r->stripped);
         json_out_object(&j, "skipped");
         json_out_uint(&j, "no_build_id", list->skips.no_build_id);
         json_out_uint(&j, "no_symbols", list->skips.no_symbols);
         json_out_uint(&j, "duplicate", list->skips.duplicate);
         json_out_uint(&j, "core_dump", list->skips.core_dump);
         json_out_uint(&j, "broken", list->skips.broken);
+        json_out_uint(&j, "half", list->skips.half);
         json_out_object_end(&j);
         json_out_array(&j, "files");
         for (size_t i = 0; i < list->count; i++)

@@ -21,6 +21,7 @@ struct report {
         size_t done, total;  /* files to send */
         uint64_t total_bytes;
         _Atomic uint64_t moved;    /* unpacked bytes on their way so far */
+        uint64_t stripped;         /* programs */
         uint64_t problems;         /* files that could not be read or sent */
         enum status first_failure; /* decides the exit code */
 };

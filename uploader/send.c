@@ -156,6 +156,8 @@ static enum status make_path(const struct upload_item *item, const struct send_o
         buf_printf(to, "/api/v1/debuginfo/%s/%s?quality=%s&name=", build_id_hex(&item->build_id, hex),
                    upload_kind_name(item->kind), symbol_quality_name(item->quality));
         http_client_escape(to, path_base(item->path));
+        if (item->htlhash.size)
+                buf_printf(to, "&htlhash=%s", build_id_hex(&item->htlhash, hex));
         if (o->force)
                 buf_append_str(to, "&force=1");
         if (o->label) {

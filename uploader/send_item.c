@@ -13,6 +13,7 @@ static enum status open_content(const struct upload_item *item, const struct sou
         _cleanup_elf_image_ struct elf_image img = { 0 };
         _cleanup_close_ int fd = open(item->path, O_RDONLY | O_CLOEXEC);
         _cleanup_close_ int tmp = -1;
+        struct split_range ranges[SPLIT_GO_RANGES_MAX];
         size_t found, named;
         enum status st;
 
@@ -21,7 +22,8 @@ static enum status open_content(const struct upload_item *item, const struct sou
         st = elf_image_from_fd(fd, item->path, &img, err);
         if (st)
                 return st;
-        if (!build_id_equal(&img.build_id, &item->build_id))
+        if ((item->kind == UPLOAD_EXECUTABLE || item->kind == UPLOAD_SOURCE || (item->kind == UPLOAD_DEBUGINFO && img.build_id.size)) &&
+            !build_id_equal(&img.build_id, &item->build_id))
                 return error_set(err, ST_NOT_FOUND, "'%s' was replaced while the server was asked; upload it again",
                                  item->path);
         if (!item->split && item->kind != UPLOAD_SOURCE) {
@@ -33,7 +35,7 @@ static enum status open_content(const struct upload_item *item, const struct sou
         if (!st && item->kind == UPLOAD_SOURCE)
                 st = sources_write(&img, sources, tmp, size_ret, &found, &named, err);
         else if (!st)
-                st = split_write(&img, tmp, size_ret, err);
+                st = split_write(&img, ranges, split_go_ranges(&img, ranges), tmp, size_ret, err);
         if (!st)
                 *fd_ret = steal_fd(&tmp);
         return st;

@@ -7,10 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
-#include "dwarf/line.h"
+#include "dwarf/source_names.h"
 #include "source-bundle/bundle.h"
 
 struct names {
@@ -30,8 +29,10 @@ static int compare_names(const void *a, const void *b)
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool add_name(struct names *n, const char *name)
+static bool add_name(void *context, const char *name)
 {
+        struct names *n = context;
+
         if (n->count == n->capacity) {
                 size_t capacity = n->capacity ? 2 * n->capacity : 256;
                 char **more = reallocarray(n->items, capacity, sizeof *more);
@@ -60,49 +61,13 @@ static void sort_names(struct names *n)
         n->count = kept;
 }
 
-/* Absolute paths only: nobody can ask for another. What cannot be read of a table is left out. */
-static enum status add_table(struct names *names, struct dwarf_lines *lines, const struct dwarf_context *x)
-{
-        _cleanup_buf_ struct buf path;
-
-        buf_init(&path, LIMIT_PATH_BYTES + 1);
-        if (dwarf_lines_read_files(lines, x, x->line_offset) == ST_NO_MEMORY)
-                return ST_NO_MEMORY;
-        for (size_t i = 0; i < lines->file_count; i++) {
-                buf_clear(&path);
-                dwarf_lines_path(lines, i, &path);
-                if (buf_cstr(&path) && path.data[0] == '/' && !add_name(names, buf_cstr(&path)))
-                        return ST_NO_MEMORY;
-        }
-        return ST_OK;
-}
-
 static enum status list_names(const struct elf_image *img, struct names *ret, struct error *err)
 {
-        struct dwarf_object object;
-        struct dwarf_context x = { 0 };
-        struct dwarf_lines lines = { 0 };
-        uint64_t last = UINT64_MAX;
-        enum status st = dwarf_object_open(img, NULL, &object, err);
+        enum status st = dwarf_source_names(img, add_name, ret, err);
 
-        if (st)
-                return st;
-        for (size_t i = 0; i < object.main.units.count && !st; i++) {
-                struct dwarf_die die;
-
-                if (dwarf_context_peek(&x, &object, &object.main, &object.main.units.items[i], &die) || !x.has_lines ||
-                    x.line_offset == last) /* type units share a table with the next one */
-                        continue;
-                last = x.line_offset;
-                st = add_table(ret, &lines, &x);
-        }
-        dwarf_lines_deinit(&lines);
-        dwarf_context_deinit(&x);
-        dwarf_object_close(&object);
-        if (st)
-                return error_no_memory(err);
-        sort_names(ret);
-        return ST_OK;
+        if (!st)
+                sort_names(ret);
+        return st;
 }
 
 /* Where a name of the debuginfo is here: the first map that fits, else as it is. */
@@ -113,6 +78,8 @@ static char *map_name(const struct source_options *o, const char *name)
                 size_t n = (size_t)(equals - o->maps[i]);
                 char *ret;
 
+                while (n && o->maps[i][n - 1] == '/')
+                        n--;
                 if (strncmp(name, o->maps[i], n) == 0 && (name[n] == '/' || !name[n]))
                         return asprintf(&ret, "%s%s", equals + 1, name + n) < 0 ? NULL : ret;
         }

@@ -97,9 +97,42 @@ static uint64_t align_up(uint64_t v, uint64_t alignment)
 }
 
 struct layout {
+        struct split_range ranges[SPLIT_GO_RANGES_MAX]; /* of sections that are not kept; the rest of these is zeros */
+        size_t range_count;
         uint64_t *offsets; /* of each section in the new file */
         uint64_t section_headers;
 };
+
+/* The part of a section that a range has; false when they have none in common. */
+static bool common_part(const struct elf_section *s, const struct split_range *r, uint64_t *at_ret, uint64_t *size_ret)
+{
+        uint64_t begin = r->address > s->address ? r->address : s->address;
+        uint64_t end = r->address + r->size < s->address + s->size ? r->address + r->size : s->address + s->size;
+
+        if (begin >= end)
+                return false;
+        *at_ret = begin - s->address;
+        *size_ret = end - begin;
+        return true;
+}
+
+static bool is_kept_in_part(const struct layout *l, const struct elf_image *img, const struct elf_section *s)
+{
+        uint64_t at, size;
+
+        if (split_keeps_section(img, s) || !elf_section_has_content(s) || !(s->flags & SHF_ALLOC) || (s->flags & SHF_EXECINSTR) ||
+            elf_section_is_compressed(s))
+                return false;
+        for (size_t i = 0; i < l->range_count; i++)
+                if (common_part(s, &l->ranges[i], &at, &size))
+                        return true;
+        return false;
+}
+
+static bool has_place(const struct layout *l, const struct elf_image *img, const struct elf_section *s)
+{
+        return split_keeps_section(img, s) || is_kept_in_part(l, img, s);
+}
 
 /* Contents keep the order of the section table, each behind the other. */
 static enum status lay_out(const struct elf_image *img, struct layout *l, struct error *err)
@@ -113,11 +146,11 @@ static enum status lay_out(const struct elf_image *img, struct layout *l, struct
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
 
-                if (split_keeps_section(img, s))
+                if (has_place(l, img, s))
                         at = align_up(at, s->alignment);
                 l->offsets[i] = at;
                 /* Sections were checked to end inside the input, but may overlap: the sum is bounded apart. */
-                if (split_keeps_section(img, s))
+                if (has_place(l, img, s))
                         at += s->size;
                 if (at > LIMIT_OBJECT_BYTES || (!img->is_64 && at > UINT32_MAX))
                         return error_set(
@@ -219,7 +252,7 @@ static bool write_section(const struct elf_image *img, Elf *elf, const struct la
                         .sh_entsize = s->entry_size };
 
         h.sh_name = *s->name ? (uint32_t)((const uint8_t *)s->name - names) : 0;
-        h.sh_type = s->type == SHT_NULL || split_keeps_section(img, s) ? s->type : SHT_NOBITS;
+        h.sh_type = s->type == SHT_NULL || has_place(l, img, s) ? s->type : SHT_NOBITS;
         if (h.sh_type == SHT_NOBITS)
                 h.sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
         return scn && gelf_update_shdr(scn, &h);
@@ -277,14 +310,10 @@ static void give_back(const struct elf_image *img, const uint8_t *bytes, size_t 
                 madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
-static enum status copy_content(const struct elf_image *img, const struct elf_section *s, int fd, uint64_t offset,
-                                struct error *err)
+static enum status copy_bytes(const struct elf_image *img, const uint8_t *bytes, size_t size, int fd, uint64_t offset,
+                              struct error *err)
 {
-        const uint8_t *bytes;
-        size_t size;
-        enum status st = elf_section_raw(img, s, &bytes, &size, err);
-
-        while (!st && size) {
+        while (size) {
                 size_t want = size < COPY_SLICE_BYTES ? size : COPY_SLICE_BYTES;
                 ssize_t n = pwrite(fd, bytes, want, (off_t)offset);
 
@@ -298,6 +327,23 @@ static enum status copy_content(const struct elf_image *img, const struct elf_se
                 offset += (uint64_t)n;
                 size -= (size_t)n;
         }
+        return ST_OK;
+}
+
+/* All of it, or of a section that is kept in part the ranges: between them the file has holes. */
+static enum status copy_content(const struct elf_image *img, const struct elf_section *s, int fd, const struct layout *l,
+                                struct error *err)
+{
+        uint64_t offset = l->offsets[s->index], at, part;
+        const uint8_t *bytes;
+        size_t size;
+        enum status st = elf_section_raw(img, s, &bytes, &size, err);
+
+        if (!st && split_keeps_section(img, s))
+                return copy_bytes(img, bytes, size, fd, offset, err);
+        for (size_t i = 0; !st && i < l->range_count; i++)
+                if (common_part(s, &l->ranges[i], &at, &part))
+                        st = copy_bytes(img, bytes + at, part, fd, offset + at, err);
         return st;
 }
 
@@ -305,7 +351,7 @@ static enum status copy_contents(const struct elf_image *img, int fd, const stru
 {
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
-                enum status st = split_keeps_section(img, s) ? copy_content(img, s, fd, l->offsets[i], err) : ST_OK;
+                enum status st = has_place(l, img, s) ? copy_content(img, s, fd, l, err) : ST_OK;
 
                 if (st)
                         return st;
@@ -313,14 +359,17 @@ static enum status copy_contents(const struct elf_image *img, int fd, const stru
         return ST_OK;
 }
 
-enum status split_write(const struct elf_image *img, int fd, uint64_t *size_ret, struct error *err)
+enum status split_write(const struct elf_image *img, const struct split_range *ranges, size_t range_count, int fd,
+                        uint64_t *size_ret, struct error *err)
 {
-        struct layout l = { 0 };
+        struct layout l = { .range_count = range_count };
         off_t size;
         enum status st;
 
         if (img->section_count < 2)
                 return error_set(err, ST_UNSUPPORTED, "cannot split '%s': it has no section headers", img->name);
+        if (range_count)
+                memcpy(l.ranges, ranges, range_count * sizeof *ranges);
         st = elf_image_check_complete(img, err);
         if (!st)
                 st = lay_out(img, &l, err);
@@ -336,29 +385,4 @@ enum status split_write(const struct elf_image *img, int fd, uint64_t *size_ret,
                 return error_os(err, errno, "cannot split '%s'", img->name);
         *size_ret = (uint64_t)size;
         return ST_OK;
-}
-
-enum status split_temporary(int *fd_ret, struct error *err)
-{
-        const char *dirs[] = { getenv("TMPDIR"), "/var/tmp", "/tmp" };
-        int saved = ENOENT;
-
-        for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
-                _cleanup_free_ char *name = NULL;
-                int fd;
-
-                if (!dirs[i] || !*dirs[i])
-                        continue;
-                name = path_join(dirs[i], "cairn-split-XXXXXX");
-                if (!name)
-                        return error_no_memory(err);
-                fd = mkostemp(name, O_CLOEXEC);
-                if (fd >= 0) {
-                        unlink(name);
-                        *fd_ret = fd;
-                        return ST_OK;
-                }
-                saved = errno;
-        }
-        return error_os(err, saved, "cannot create a temporary file in $TMPDIR, /var/tmp or /tmp");
 }

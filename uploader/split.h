@@ -17,7 +17,7 @@
  * Contents go from file to file in slices and mapped pages are given back, so
  * the size of the input costs no memory.
  */
-#include "elf-image/elf_image.h"
+#include "uploader/split_go.h"
 
 /** Are this section's bytes kept? (A NOBITS section has none.) */
 bool split_keeps_section(const struct elf_image *img, const struct elf_section *s);
@@ -27,11 +27,14 @@ bool split_is_needed(const struct elf_image *img);
 
 /**
  * Write the split file into fd, an empty file open for reading and writing.
+ * @param ranges   what to keep of loaded data that is left out otherwise (uploader/split_go.h), at most SPLIT_GO_RANGES_MAX:
+ *                 the sections that it is in are of their size then, and zeros but for it.
  * @param size_ret its size.
  * @return ST_UNSUPPORTED for a file without section headers, ST_BAD_DATA for a
  *         cut-off one, ST_OS when writing fails.
  */
-enum status split_write(const struct elf_image *img, int fd, uint64_t *size_ret, struct error *err) MUST_CHECK;
+enum status split_write(const struct elf_image *img, const struct split_range *ranges, size_t range_count, int fd,
+                        uint64_t *size_ret, struct error *err) MUST_CHECK;
 
 /** An unlinked temporary file in $TMPDIR or /var/tmp or /tmp. */
 enum status split_temporary(int *fd_ret, struct error *err) MUST_CHECK;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "uploader/unpack.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/members.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -23,58 +22,7 @@ struct unpacking {
         char *folder;      /* its files go below */
         enum status (*file)(void *context, const char *path, struct error *err);
         void *context;
-        struct error *err;
 };
-
-/* An archive inside of another one, read while that one is. */
-struct inner {
-        struct archive *outer;
-        void *block;
-};
-
-static bool has_suffix(const char *name, const char *suffix)
-{
-        size_t n = strlen(name), s = strlen(suffix);
-
-        return n > s && strcasecmp(name + n - s, suffix) == 0;
-}
-
-bool unpack_is_package(const char *path)
-{
-        return has_suffix(path, ".deb") || has_suffix(path, ".ddeb") || has_suffix(path, ".udeb") || has_suffix(path, ".rpm");
-}
-
-static bool is_archive_name(const char *name)
-{
-        static const char *const suffixes[] = { ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tar.bz2",
-                                                ".tar.lzma", ".zip", ".cpio" };
-
-        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-                if (has_suffix(name, suffixes[i]))
-                        return true;
-        return unpack_is_package(name);
-}
-
-bool unpack_is_archive(int fd)
-{
-        static const struct {
-                size_t offset;
-                const char *bytes;
-                size_t n;
-        } magics[] = {
-                { 0, "!<arch>\n", 8 },      { 0, "\xed\xab\xee\xdb", 4 }, { 0, "PK\3\4", 4 },      { 257, "ustar", 5 },
-                { 0, "0707", 4 },           { 0, "\x1f\x8b", 2 },         { 0, "BZh", 3 },         { 0, "\xfd" "7zXZ", 5 },
-                { 0, "\x28\xb5\x2f\xfd", 4 }, { 0, "\x5d\0\0", 3 },
-        };
-        char head[512];
-        ssize_t n = pread(fd, head, sizeof head, 0);
-
-        for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
-                if (n >= (ssize_t)(magics[i].offset + magics[i].n) &&
-                    memcmp(head + magics[i].offset, magics[i].bytes, magics[i].n) == 0)
-                        return true;
-        return false;
-}
 
 static enum status make_root(struct unpacked *u, struct error *err)
 {
@@ -122,197 +70,105 @@ static enum status make_folder(struct unpacked *u, const char *path, char **ret,
         return error_set(err, ST_TOO_BIG, "too many archives of one name");
 }
 
-/* "usr/bin/x" of what an archive calls it; a path that leaves its folder, or is odd, becomes one name. */
+/* A path that leaves its folder, or is odd, becomes one name. */
 static char *member_path(const struct unpacking *p, const char *name)
 {
         char *ret;
-        bool odd = false;
 
-        while (*name == '/' || (name[0] == '.' && name[1] == '/'))
-                name++;
-        for (const char *part = name; *part; part += strcspn(part, "/"), part += strspn(part, "/")) {
-                size_t n = strcspn(part, "/");
-
-                odd |= n > NAME_MAX || (n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.');
-        }
-        if (!odd && *name && strlen(name) < LIMIT_PATH_BYTES / 2)
+        if (!archive_path_is_odd(name))
                 return asprintf(&ret, "%s/%s", p->folder, name) < 0 ? NULL : ret;
         return asprintf(&ret, "%s/member-%llu", p->folder, (unsigned long long)p->u->files) < 0 ? NULL : ret;
 }
 
-static enum status archive_failed(struct unpacking *p, struct archive *a)
+static bool is_stopped(void *context)
 {
-        const char *why = archive_error_string(a);
+        const struct unpacking *p = context;
 
-        return error_set(p->err, ST_BAD_DATA, "'%s' cannot be unpacked: %s", p->name, why ? why : "it is damaged");
-}
-
-static bool is_stopped(const struct unpacking *p)
-{
         return p->u->stop && atomic_load(p->u->stop);
 }
 
-static enum status write_block(struct unpacking *p, int fd, const char *path, const void *data, size_t n, la_int64_t offset)
+static enum status write_block(struct unpacking *p, int fd, const char *path, const void *data, size_t n, uint64_t offset,
+                               struct error *err)
 {
-        if (offset < 0 || (uint64_t)offset + n > LIMIT_OBJECT_BYTES)
-                return error_set(p->err, ST_TOO_BIG, "'%s': %s is larger than %zu bytes", p->name, path_base(path),
+        if (n > LIMIT_OBJECT_BYTES || offset > LIMIT_OBJECT_BYTES - n)
+                return error_set(err, ST_TOO_BIG, "'%s': %s is larger than %zu bytes", p->name, path_base(path),
                                  (size_t)LIMIT_OBJECT_BYTES);
         if (n > LIMIT_UNPACKED_BYTES - p->u->bytes)
-                return error_set(p->err, ST_TOO_BIG, "'%s': the ELF files of all archives are larger than %zu bytes; "
+                return error_set(err, ST_TOO_BIG, "'%s': the ELF files of all archives are larger than %zu bytes; "
                                  "upload them in several runs", p->name, (size_t)LIMIT_UNPACKED_BYTES);
         p->u->bytes += n;
         for (size_t done = 0; done < n;) {
-                ssize_t got = pwrite(fd, (const char *)data + done, n - done, offset + (la_int64_t)done);
+                ssize_t got = pwrite(fd, (const char *)data + done, n - done, (off_t)(offset + done));
 
                 if (got < 0 && errno != EINTR)
-                        return error_os(p->err, errno, "cannot write '%s'; TMPDIR names another place", path);
+                        return error_os(err, errno, "cannot write '%s'; TMPDIR names another place", path);
                 done += got > 0 ? (size_t)got : 0;
         }
         return ST_OK;
 }
 
-static enum status create(struct unpacking *p, const char *path, int *ret)
+static enum status create(const char *path, int *ret, struct error *err)
 {
         _cleanup_free_ char *parent = strndup(path, (size_t)(path_base(path) - path - 1));
-        enum status st = parent ? file_make_dirs(parent, p->err) : error_no_memory(p->err);
+        enum status st = parent ? file_make_dirs(parent, err) : error_no_memory(err);
 
         if (st)
                 return st;
         *ret = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-        return *ret < 0 ? error_os(p->err, errno, "cannot create '%s'", path) : ST_OK;
+        return *ret < 0 ? error_os(err, errno, "cannot create '%s'", path) : ST_OK;
 }
 
 /* The rest of a member of which the first block is here already. */
-static enum status write_member(struct unpacking *p, struct archive *a, const char *path, const void *data, size_t n,
-                                la_int64_t offset)
+static enum status write_member(struct unpacking *p, struct archive_member *m, const char *path, const void *data, size_t n,
+                                struct error *err)
 {
         _cleanup_close_ int fd = -1;
-        enum status st = create(p, path, &fd);
-        int rc = ARCHIVE_OK;
+        uint64_t offset = 0;
+        enum status st = create(path, &fd, err);
 
-        while (!st && rc == ARCHIVE_OK) {
-                st = is_stopped(p) ? error_set(p->err, ST_BUSY, "stopped while '%s' was unpacked; nothing was sent", p->name)
-                                   : write_block(p, fd, path, data, n, offset);
+        while (!st) {
+                st = write_block(p, fd, path, data, n, offset, err);
                 if (!st)
-                        rc = archive_read_data_block(a, &data, &n, &offset);
+                        st = archive_member_read(m, &data, &n, &offset, err);
         }
-        return st || rc == ARCHIVE_EOF ? st : archive_failed(p, a);
+        return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-static enum status read_all(struct unpacking *p, struct archive *a, unsigned depth);
-
-static la_ssize_t read_inner(struct archive *a, void *context, const void **data)
+static enum status unpack_member(void *context, struct archive_member *m, struct error *err)
 {
-        struct inner *in = context;
-        la_ssize_t n = archive_read_data(in->outer, in->block, BLOCK_BYTES);
-
-        *data = in->block;
-        if (n < 0)
-                archive_set_error(a, EIO, "%s", archive_error_string(in->outer));
-        return n;
-}
-
-static struct archive *reader(void)
-{
-        struct archive *a = archive_read_new();
-
-        if (!a)
-                return NULL;
-        archive_read_support_filter_gzip(a);
-        archive_read_support_filter_bzip2(a);
-        archive_read_support_filter_xz(a);
-        archive_read_support_filter_lzma(a);
-        archive_read_support_filter_zstd(a);
-        archive_read_support_filter_rpm(a);
-        archive_read_support_format_ar(a);
-        archive_read_support_format_tar(a);
-        archive_read_support_format_cpio(a);
-        archive_read_support_format_zip(a);
-        return a;
-}
-
-static enum status read_nested(struct unpacking *p, struct archive *outer, unsigned depth)
-{
-        struct inner in = { .outer = outer, .block = malloc(BLOCK_BYTES) };
-        struct archive *a = in.block ? reader() : NULL;
-        enum status st;
-
-        if (!a)
-                st = error_no_memory(p->err);
-        else if (archive_read_open(a, &in, NULL, read_inner, NULL) != ARCHIVE_OK)
-                st = archive_failed(p, a);
-        else
-                st = read_all(p, a, depth + 1);
-        archive_read_free(a);
-        free(in.block);
-        return st;
-}
-
-static enum status read_member(struct unpacking *p, struct archive *a, struct archive_entry *e, unsigned depth)
-{
-        const char *name = archive_entry_pathname(e);
+        struct unpacking *p = context;
         _cleanup_free_ char *path = NULL;
+        uint64_t offset;
         const void *data;
         size_t n;
-        la_int64_t offset;
-        enum status st;
-        int rc;
+        enum status st = archive_member_read(m, &data, &n, &offset, err);
 
-        if (!name || archive_entry_filetype(e) != AE_IFREG || archive_entry_hardlink(e))
-                return ST_OK;
-        if (depth < DEPTH_MAX && (is_archive_name(name) || strncmp(name, "data.tar", 8) == 0))
-                return read_nested(p, a, depth);
-        rc = archive_read_data_block(a, &data, &n, &offset);
-        if (rc != ARCHIVE_OK)
-                return rc == ARCHIVE_EOF ? ST_OK : archive_failed(p, a);
+        if (st)
+                return st == ST_NOT_FOUND ? ST_OK : st;
         if (n < SELFMAG || offset != 0 || memcmp(data, ELFMAG, SELFMAG) != 0)
                 return ST_OK;
-        path = member_path(p, name);
+        path = member_path(p, m->path);
         if (!path)
-                return error_no_memory(p->err);
+                return error_no_memory(err);
         p->u->files++;
-        st = write_member(p, a, path, data, n, offset);
-        return st ? st : p->file(p->context, path, p->err);
-}
-
-static enum status read_all(struct unpacking *p, struct archive *a, unsigned depth)
-{
-        for (;;) {
-                struct archive_entry *e;
-                int rc = archive_read_next_header(a, &e);
-                enum status st;
-
-                if (rc == ARCHIVE_EOF)
-                        return ST_OK;
-                if (rc < ARCHIVE_WARN)
-                        return archive_failed(p, a);
-                if (is_stopped(p))
-                        return error_set(p->err, ST_BUSY, "stopped while '%s' was unpacked; nothing was sent", p->name);
-                st = read_member(p, a, e, depth);
-                if (st)
-                        return st;
-        }
+        st = write_member(p, m, path, data, n, err);
+        return st ? st : p->file(p->context, path, err);
 }
 
 enum status unpack_archive(struct unpacked *u, const char *path,
                            enum status (*file)(void *context, const char *path, struct error *err), void *context,
                            struct error *err)
 {
-        struct unpacking p = { .u = u, .name = path, .file = file, .context = context, .err = err };
-        struct archive *a = NULL;
-        enum status st = make_folder(u, path, &p.folder, err);
+        struct unpacking p = { .u = u, .name = path, .file = file, .context = context };
+        const struct archive_visitor visitor = { .member = unpack_member, .stopped = is_stopped, .context = &p,
+                                                 .nested_max = DEPTH_MAX };
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        enum status st = fd < 0 ? error_os(err, errno, "cannot open '%s'", path) : make_folder(u, path, &p.folder, err);
 
         if (!st) {
                 u->archives++;
-                a = reader();
-                if (!a)
-                        st = error_no_memory(err);
-                else if (archive_read_open_filename(a, path, BLOCK_BYTES) != ARCHIVE_OK)
-                        st = archive_failed(&p, a);
-                else
-                        st = read_all(&p, a, 0);
+                st = archive_walk(fd, path, &visitor, err);
         }
-        archive_read_free(a);
         free(p.folder);
         return st;
 }

@@ -4,8 +4,7 @@
 
 /**
  * @file
- * ELF files out of archives and packages: .deb, .rpm, tar, zip, cpio and ar,
- * packed with gzip, bzip2, xz, lzma or zstd, and such ones inside of them.
+ * ELF files out of archives and packages (archive/members.h), and out of such ones inside of them.
  *
  * They are unpacked below a temporary folder, each archive into a folder of
  * its own name, so that links between debug files still lead somewhere. Only
@@ -27,12 +26,6 @@ struct unpacked {
         uint64_t archives, files;
         const atomic_bool *stop;
 };
-
-/** Whether the file begins like something that unpack_archive() reads. */
-bool unpack_is_archive(int fd);
-
-/** Whether its name says package: those are unpacked wherever they are found, other archives when they are named. */
-bool unpack_is_package(const char *path);
 
 /**
  * Unpack one archive.

@@ -1,27 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "uploader/upload_list.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
-#include "elf-image/elf_image.h"
+#include "elf-image/elf_identity.h"
+#include "uploader/companions.h"
 #include "uploader/split.h"
-
-#define SYSTEM_DEBUG_DIR "/usr/lib/debug"
-
-const char *upload_kind_name(enum upload_kind kind)
-{
-        static const char *const names[] = { "debuginfo", "executable", "source" };
-
-        return names[kind];
-}
-
-void upload_list_deinit(struct upload_list *list)
-{
-        for (size_t i = 0; i < list->count; i++)
-                free(list->items[i].path);
-        free(list->items);
-        *list = (struct upload_list){ 0 };
-}
 
 static const char *shown(const struct upload_list *list, const char *path)
 {
@@ -30,8 +16,15 @@ static const char *shown(const struct upload_list *list, const char *path)
         return n && strncmp(path, list->hidden, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
-static enum status append(struct upload_list *list, const struct elf_image *img, const char *path,
-                          enum upload_kind kind, struct error *err)
+static enum symbol_quality quality_of(const struct elf_image *img, enum upload_kind kind)
+{
+        if (kind == UPLOAD_SOURCE)
+                return QUALITY_NONE;
+        return kind == UPLOAD_DWP || kind == UPLOAD_DWO ? QUALITY_DWARF : elf_image_quality(img);
+}
+
+enum status upload_list_append(struct upload_list *list, const struct elf_image *img, const char *path, enum upload_kind kind,
+                               const struct build_id *id, struct error *err)
 {
         struct upload_item *item;
 
@@ -47,9 +40,9 @@ static enum status append(struct upload_list *list, const struct elf_image *img,
         item = &list->items[list->count];
         *item = (struct upload_item){
                 .path = strdup(path),
-                .build_id = img->build_id,
+                .build_id = *id,
                 .kind = kind,
-                .quality = kind == UPLOAD_SOURCE ? QUALITY_NONE : elf_image_quality(img),
+                .quality = quality_of(img, kind),
                 .split = kind == UPLOAD_DEBUGINFO && split_is_needed(img),
                 .size_bytes = img->size,
                 .order = list->count,
@@ -59,6 +52,12 @@ static enum status append(struct upload_list *list, const struct elf_image *img,
         item->shown = shown(list, item->path);
         list->count++;
         return ST_OK;
+}
+
+static enum status append(struct upload_list *list, const struct elf_image *img, const char *path,
+                          enum upload_kind kind, struct error *err)
+{
+        return upload_list_append(list, img, path, kind, &img->build_id, err);
 }
 
 /* Open path as the file of that build-id. */
@@ -72,20 +71,6 @@ static bool open_as(const char *path, const struct build_id *id, struct elf_imag
         return false;
 }
 
-/* A relative link starts at the directory of the real file that holds it (libdw and gdb do the same). */
-static char *resolve_link(const char *holder, const char *link)
-{
-        _cleanup_free_ char *real = link[0] == '/' ? NULL : realpath(holder, NULL);
-        char *slash = real ? strrchr(real, '/') : NULL;
-
-        if (link[0] == '/')
-                return strdup(link);
-        if (!slash)
-                return NULL;
-        *slash = 0;
-        return path_join(real, link);
-}
-
 static char *path_by_build_id(const struct build_id *id)
 {
         char hex[BUILD_ID_HEX_MAX];
@@ -95,25 +80,27 @@ static char *path_by_build_id(const struct build_id *id)
         return asprintf(&ret, SYSTEM_DEBUG_DIR "/.build-id/%.2s/%s.debug", hex, hex + 2) < 0 ? NULL : ret;
 }
 
-static enum status add_supplementary(struct upload_list *list, const struct elf_image *img, upload_note *note,
-                                     void *context, struct error *err)
+static enum status path_htlhash(const char *path, uint64_t size, struct build_id *ret, struct error *err)
 {
-        _cleanup_elf_image_ struct elf_image alt = { 0 };
-        _cleanup_free_ char *path = NULL, *other = NULL;
-        struct build_id id;
-        const char *link;
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-        if (elf_image_altlink(img, &link, &id, NULL))
+        return fd < 0 ? error_os(err, errno, "cannot open '%s'", path) : elf_htlhash(fd, size, ret, err);
+}
+
+/* Profilers that know the file by its hash know the one that runs: the debuginfo gets that as another name. */
+static enum status name_by_hash(struct upload_list *list, size_t from, const struct elf_image *img, const char *path,
+                                struct error *err)
+{
+        struct build_id htlhash;
+        enum status st;
+
+        if (!(elf_image_kind(img) & ELF_KIND_EXECUTABLE) || from == list->count)
                 return ST_OK;
-        path = resolve_link(img->name, link);
-        if (path && open_as(path, &id, &alt))
-                return append(list, &alt, path, UPLOAD_DEBUGINFO, err);
-        other = path_by_build_id(&id);
-        if (other && open_as(other, &id, &alt))
-                return append(list, &alt, other, UPLOAD_DEBUGINFO, err);
-        note(context, img->name,
-             "its supplementary file (dwz) is not here; upload it too, or names will be missing");
-        return ST_OK;
+        st = path_htlhash(path, img->size, &htlhash, err);
+        for (size_t i = from; !st && i < list->count; i++)
+                if (list->items[i].kind == UPLOAD_DEBUGINFO)
+                        list->items[i].htlhash = htlhash;
+        return st;
 }
 
 /* A stripped file's debug file, where debug packages put it. */
@@ -129,7 +116,46 @@ static enum status add_installed_debug_file(struct upload_list *list, const stru
         st = append(list, &debug, path, UPLOAD_DEBUGINFO, err);
         if (!st && list->sources)
                 st = append(list, &debug, path, UPLOAD_SOURCE, err);
-        return st ? st : add_supplementary(list, &debug, note, context, err);
+        return st ? st : companions_add(list, &debug, note, context, err);
+}
+
+/*
+ * Such a file is known by the hash of its ends and its length, which only the whole has: so it is sent whole, where
+ * whole executables are sent at all. What is not linked yet (.o) nobody runs.
+ */
+static enum status add_without_build_id(struct upload_list *list, const struct elf_image *img, const char *path,
+                                        struct error *err)
+{
+        bool runs = (img->type == ET_EXEC || img->type == ET_DYN) && (elf_image_kind(img) & ELF_KIND_EXECUTABLE);
+        struct build_id id;
+        enum status st;
+
+        if (!runs || elf_image_quality(img) == QUALITY_NONE || !list->executables) {
+                list->skips.no_build_id++;
+                return ST_OK;
+        }
+        st = path_htlhash(path, img->size, &id, err);
+        if (!st)
+                st = upload_list_append(list, img, path, UPLOAD_DEBUGINFO, &id, err);
+        if (!st)
+                list->items[list->count - 1].split = false;
+        return st;
+}
+
+/* What came out of an archive is nobody's file to strip. */
+static enum status note_program(struct upload_list *list, const struct elf_image *img, const char *path, struct error *err)
+{
+        struct strip_candidate *more;
+
+        if (!list->strip || !split_is_needed(img) || shown(list, path) != path)
+                return ST_OK;
+        more = reallocarray(list->programs, list->program_count + 1, sizeof *more);
+        if (!more)
+                return error_no_memory(err);
+        list->programs = more;
+        more[list->program_count].build_id = img->build_id;
+        more[list->program_count].path = strdup(path);
+        return more[list->program_count].path ? list->program_count++, ST_OK : error_no_memory(err);
 }
 
 enum status upload_list_add(struct upload_list *list, const char *path, upload_note *note, void *context,
@@ -137,6 +163,7 @@ enum status upload_list_add(struct upload_list *list, const char *path, upload_n
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
         enum elf_image_kind kind;
+        struct build_id id;
         size_t before = list->count;
         enum status st = elf_image_open(path, &img, err);
 
@@ -148,13 +175,19 @@ enum status upload_list_add(struct upload_list *list, const char *path, upload_n
                 list->skips.core_dump++;
                 return ST_OK;
         }
-        if (!img.build_id.size) {
-                list->skips.no_build_id++;
+        if (companion_is_half(&img)) {
+                list->skips.half++;
                 return ST_OK;
         }
+        if (elf_image_is_supplement(&img) && elf_image_supplement_id(&img, &id))
+                return upload_list_append(list, &img, path, UPLOAD_SUPPLEMENTARY, &id, err);
+        if (!img.build_id.size)
+                return add_without_build_id(list, &img, path, err);
         kind = elf_image_kind(&img);
         if (elf_image_quality(&img) > QUALITY_NONE)
                 st = append(list, &img, path, UPLOAD_DEBUGINFO, err);
+        if (!st)
+                st = note_program(list, &img, path, err);
         if (!st && list->sources && elf_image_quality(&img) >= QUALITY_LINES)
                 st = append(list, &img, path, UPLOAD_SOURCE, err);
         if (!st && list->executables && (kind & ELF_KIND_EXECUTABLE))
@@ -163,7 +196,9 @@ enum status upload_list_add(struct upload_list *list, const char *path, upload_n
         if (!st && elf_image_quality(&img) < QUALITY_LINES)
                 st = add_installed_debug_file(list, &img, note, context, err);
         else if (!st)
-                st = add_supplementary(list, &img, note, context, err);
+                st = companions_add(list, &img, note, context, err);
+        if (!st)
+                st = name_by_hash(list, before, &img, path, err);
         if (!st && list->count == before)
                 list->skips.no_symbols++;
         return st;

@@ -12,8 +12,8 @@
 #include "common/error.h"
 #include "elf-image/quality.h"
 
-enum upload_kind { UPLOAD_DEBUGINFO, UPLOAD_EXECUTABLE, UPLOAD_SOURCE };
-const char *upload_kind_name(enum upload_kind kind); /* "debuginfo", "executable", "source": docs/formats/upload.md */
+enum upload_kind { UPLOAD_DEBUGINFO, UPLOAD_EXECUTABLE, UPLOAD_SOURCE, UPLOAD_SUPPLEMENTARY, UPLOAD_DWP, UPLOAD_DWO };
+const char *upload_kind_name(enum upload_kind kind); /* "debuginfo", "executable", ...: docs/formats/upload.md */
 
 enum upload_state {
         UPLOAD_UNASKED,
@@ -28,6 +28,7 @@ struct upload_item {
         char *path;
         const char *shown;   /* the path for people, borrowed from path: that of a file out of an archive begins with its name */
         struct build_id build_id;
+        struct build_id htlhash; /* of the executable that debuginfo is of; size 0 unknown */
         enum upload_kind kind;
         enum symbol_quality quality;
         bool split;          /* code is left out before it is sent */
@@ -42,15 +43,25 @@ struct upload_item {
 /** Files that are no candidates, counted by why. */
 struct upload_skips {
         uint64_t no_build_id, no_symbols, core_dump, duplicate, broken;
+        uint64_t half; /* .dwo files and packages: they go with the file that asks for them */
+};
+
+/** A program that may be stripped once its debuginfo is at the service. */
+struct strip_candidate {
+        char *path; /* owned */
+        struct build_id build_id;
 };
 
 struct upload_list {
+        struct strip_candidate *programs; /* when strip */
+        size_t program_count;
         struct upload_item *items;
         size_t count, capacity;
         struct upload_skips skips;
         const char *hidden;              /* folder that no shown path names; borrowed, may be NULL */
         bool sources;     /* the source files of what has lines are wanted too */
         bool executables; /* whole executables are wanted too */
+        bool strip;       /* remember which programs may be stripped */
 };
 
 void upload_list_deinit(struct upload_list *list);
@@ -61,7 +72,7 @@ typedef void upload_note(void *context, const char *path, const char *text);
 /**
  * Look at one ELF file and add what it is good for: nothing, its debuginfo,
  * itself, the debug file that is installed for it under /usr/lib/debug, and
- * the dwz supplementary file that these link to.
+ * the companions of these (uploader/companions.h).
  * @return ST_BAD_DATA and the like count as a broken file for the caller to report.
  */
 enum status upload_list_add(struct upload_list *list, const char *path, upload_note *note, void *context,

@@ -3,10 +3,12 @@
 """What the agent costs while 500 processes keep all CPUs busy, at 19 and at 99 Hz, and how soon a big new program's
 stacks are whole. As root; other load on the machine is sampled too.
 
-    agent.py [SECONDS]      of each measurement, default 30
+    agent.py [SECONDS [AGENT...]]      of each measurement, default 30; of several programs, in turn
 
-BPF time is what the kernel counts (kernel.bpf_stats_enabled), the agent's own that of all its threads and workers. Half
-of SECONDS pass before the steady state is measured.
+BPF time is what the kernel counts (kernel.bpf_stats_enabled), the agent's own that of all its threads and workers. The
+steady state is measured once nearly every one of the 500 has had its first sample: at 19 Hz and two CPUs that takes a
+minute. Each frequency is measured twice: sampling everything, and these processes alone (--pid), which tells what is due
+to others that start programs meanwhile.
 """
 import json
 import os
@@ -49,10 +51,21 @@ def run_time(number):
     return program["run_time_ns"], program["run_cnt"]
 
 
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return f.read().split()
+
+
 def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat") as f:
-        field = f.read().rpartition(")")[2].split()
-    return sum(map(int, field[11:15])) / HZ  # its own, and that of workers that ended
+    """Of it, of its nursery, and of workers that ended."""
+    ticks = 0
+    for process in (pid, *children(pid)):
+        try:
+            with open(f"/proc/{process}/stat") as f:
+                ticks += sum(map(int, f.read().rpartition(")")[2].split()[11:15]))
+        except FileNotFoundError:
+            pass
+    return ticks / HZ
 
 
 def status(pid, key):
@@ -75,12 +88,25 @@ class Sink(BaseHTTPRequestHandler):
         pass
 
 
-def measure(frequency, seconds, server):
-    agent = subprocess.Popen([AGENT, "--sampler", "bpf", "--log-level", "error", "--frequency", str(frequency), "--server",
-                              f"http://127.0.0.1:{server.server_port}"], stdin=subprocess.DEVNULL)
-    time.sleep(seconds / 2)
+def samples(path):
+    try:
+        with open(path) as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("cairn_agent_samples_total "))
+    except FileNotFoundError:
+        return 0
+
+
+def measure(program, frequency, seconds, server, work, pids):
+    metrics = f"{work}/metrics"
+    if os.path.exists(metrics):
+        os.unlink(metrics)
+    agent = subprocess.Popen([program, "--sampler", "bpf", "--log-level", "error", "--frequency", str(frequency), "--server",
+                              f"http://127.0.0.1:{server.server_port}", "--metrics-file", metrics,
+                              *(x for p in pids for x in ("--pid", str(p)))], stdin=subprocess.DEVNULL)
+    warm = max(seconds / 2, 4.5 * PROCESSES / frequency / os.cpu_count())
+    time.sleep(warm)
     number = next(p["id"] for p in held_by("prog", agent.pid) if p["name"] == "sample_cpu")
-    cpu, began, windows = cpu_seconds(agent.pid), time.monotonic(), [run_time(number)]
+    cpu, began, windows, taken = cpu_seconds(agent.pid), time.monotonic(), [run_time(number)], samples(metrics)
     first = cpu
     while time.monotonic() - began < seconds:
         time.sleep(2)
@@ -89,13 +115,14 @@ def measure(frequency, seconds, server):
     cpu = cpu_seconds(agent.pid) - cpu
     maps = sum(m.get("bytes_memlock", 0) for m in held_by("map", agent.pid))
     rss, shared = status(agent.pid, "VmRSS"), status(agent.pid, "RssShmem") + status(agent.pid, "RssFile")
+    taken = samples(metrics) - taken  # of whole intervals
     agent.send_signal(signal.SIGTERM)
     agent.wait()
     spent, ticks = (windows[-1][i] - windows[0][i] for i in (0, 1))
     quiet = sorted((b[0] - a[0]) / (b[1] - a[1]) for a, b in zip(windows, windows[1:]) if b[1] > a[1])
-    print(f"{frequency} Hz: BPF {100 * spent / 1e9 / wall / os.cpu_count():.4f}% of each CPU, {spent / 1000 / max(ticks, 1):.1f} us "
-          f"a tick ({quiet[0] / 1000:.1f} us in the quietest two seconds); agent {100 * cpu / wall:.2f}% of a core, after "
-          f"{first:.2f} s in its first {seconds / 2:.0f} s; {rss / 1024:.0f} MB resident ({shared / 1024:.0f} MB of files and "
+    print(f"{frequency} Hz, {'these alone' if pids else 'everything'}: BPF {100 * spent / 1e9 / wall / os.cpu_count():.4f}% of each CPU, {spent / 1000 / max(ticks, 1):.1f} us "
+          f"a tick ({quiet[0] / 1000:.1f} us in the quietest two seconds), {taken} samples; agent {100 * cpu / wall:.2f}% of a "
+          f"core, after {first:.2f} s in its first {warm:.0f} s; {rss / 1024:.0f} MB resident ({shared / 1024:.0f} MB of files and "
           f"shared maps), maps {maps / 1e6:.0f} MB")
 
 
@@ -146,7 +173,7 @@ def new_program(work):
           "the agent those before")
 
 
-def main(seconds):
+def main(seconds, agents):
     if os.geteuid() != 0:
         sys.exit("bench agent: it takes root")
     with open(STATS) as f:
@@ -163,7 +190,11 @@ def main(seconds):
         time.sleep(3)
         print(f"# {PROCESSES} processes, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.0f}")
         for frequency in (19, 99):
-            measure(frequency, seconds, server)
+            for pids in ([], [p.pid for p in processes]):
+                for program in agents:
+                    if len(agents) > 1:
+                        print(f"# {program}")
+                    measure(program, frequency, seconds, server, work, pids)
     finally:
         for p in processes:
             p.kill()
@@ -174,4 +205,4 @@ def main(seconds):
         shutil.rmtree(work)
 
 
-main(float(sys.argv[1]) if len(sys.argv) > 1 else 30)
+main(float(sys.argv[1]) if len(sys.argv) > 1 else 30, sys.argv[2:] or [AGENT])

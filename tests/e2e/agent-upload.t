@@ -128,4 +128,14 @@ kill -TERM $agent_pid
 wait $agent_pid
 is $? 0 "samples arrive without the right to upload"
 like "$(cat log)" 'HTTP 403.*a token with the scope upload, or --no-upload' "and the log says what is missing"
+
+# ---- what the doctor says of it ----
+doctor() { "$agent" --doctor --json "$@" >doctor.json; jq -r '.items[] | select(.name == "uploads") | "\(.state) \(.mend)"' doctor.json; }
+like "$(doctor --server "$url" --token-file token)" '^less give a token with the scope upload' "the doctor asks, and names the missing right"
+is "$(doctor --server "$url" --token-file token --no-upload)" "" "unless nothing would be uploaded"
+stop_server
+like "$(doctor --server "$url" --token-file token)" '^less the service must answer' "a service that is away is told apart"
+echo 'secret-of-agents ingest,upload' >tokens
+start_server --token-file tokens
+like "$(doctor --server "$url" --token-file token)" '^ok ' "with the right it is fine"
 done_testing

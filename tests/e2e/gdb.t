@@ -95,6 +95,12 @@ gcc -g -fdebug-prefix-map="$tmp/mapped=/usr/src/thing" -Wl,--build-id -o "$tmp/m
 ok "sources of a build that maps paths" upload --sources "$tmp/mapped" --source-map "/usr/src/thing=$tmp/mapped" "$tmp/m"
 id=$(build_id_of "$tmp/m")
 is "$(source_of /usr/src/thing/m.c)" "$(cat "$tmp/mapped/m.c")" "are found by the paths of the debuginfo"
+mkdir -p "$tmp/root/usr/src"
+cp -r "$tmp/mapped" "$tmp/root/usr/src/other"
+gcc -g -fdebug-prefix-map="$tmp/mapped=/usr/src/other" -Wl,--build-id -o "$tmp/o" "$tmp/mapped/m.c"
+ok "the root of all paths can be mapped" upload --sources "$tmp/root" --source-map "/=$tmp/root" "$tmp/o"
+id=$(build_id_of "$tmp/o")
+is "$(source_of /usr/src/other/m.c)" "$(cat "$tmp/mapped/m.c")" "and its sources are found"
 
 # ---- Debian's Python, stripped ----
 
@@ -115,6 +121,21 @@ if [ -n "$python_id" ] && [ -f "$python_debug" ]; then
         theirs=$(HOME=$tmp gdb -nx -batch -iex 'set auto-load no' -x "$tmp/commands" $python 2>&1)
         lines() { printf '%s\n' "$1" | grep -E '^(Line|Breakpoint|Symbol)'; }
         is "$(lines "$ours")" "$(lines "$theirs")" "all as with the installed debug file"
+
+        # Its sources are not on this machine: numbered lines stand for them, under the path that the debuginfo names.
+        where=$(printf '%s\n' "$ours" | sed -n 's/^Line [0-9]* of "\(.*main\.c\)".*/\1/p' | head -1)
+        build=$(gdb -nx -batch -iex 'set auto-load no' -ex 'list Py_BytesMain' -ex 'info source' $python 2>/dev/null |
+                sed -n 's/^Compilation directory is //p')
+        case $where in /*) ;; *) where=$build/$where ;; esac
+        where=$(realpath -sm "$where")
+        mkdir -p "$tmp/python$build" "$tmp/python$(dirname "$where")"
+        seq -f 'numbered line %.0f' 2000 >"$tmp/python$where"
+        ok "a source of Debian's Python is uploaded" upload --sources "$tmp/python" --source-map "${build%/*}=$tmp/python${build%/*}" "$python_debug"
+        rm -rf "$tmp/cache"
+        debug $python 'break Py_RunMain' 'run -c pass' 'list' 'kill'
+        like "$shown" 'Breakpoint 1, Py_RunMain \(\) at .*main\.c:[0-9]+' "gdb stops Debian's Python at a source line"
+        line=$(printf '%s\n' "$shown" | sed -n 's/^Breakpoint 1, .*main\.c:\([0-9]*\)$/\1/p')
+        like "$shown" "^$line[[:space:]]+numbered line $line\$" "  and shows the source, which it got from us"
 else
         pass "Debian's Python # SKIP python3.11-dbg is not installed for $python"
 fi

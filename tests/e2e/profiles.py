@@ -51,7 +51,7 @@ class Strings:
 
 
 def otlp(build_id="", addresses=(), function="", service="test", values=(1,), at_ns=None, stack=None, attribute=None,
-         location_mapping=None, mapping_file="program", names=()):
+         location_mapping=None, mapping_file="program", names=(), id_kind="gnu"):
     """One profile; values are those of its samples, one sample each, all of the one stack.
 
     names: frames known by name, leaf first, in place of addresses. stack, attribute, location_mapping: indices to put
@@ -61,7 +61,7 @@ def otlp(build_id="", addresses=(), function="", service="test", values=(1,), at
     attributes, functions, locations = b"", b"", []
     if build_id:
         value = blob(1, build_id)
-        attributes += blob(6, num(1, s("process.executable.build_id.gnu")) + blob(2, value))
+        attributes += blob(6, num(1, s("process.executable.build_id." + id_kind)) + blob(2, value))
     mapping = num(1, 0) + num(2, 1 << 40) + num(4, s(mapping_file)) + (packed(5, [1]) if build_id else b"")
     for address in addresses:
         index = 1 if location_mapping is None else location_mapping

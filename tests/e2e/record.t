@@ -194,6 +194,13 @@ like "$(cat "$tmp/fetched.txt")" "spin +.*/work\.c:4$" "a debuginfod server has 
 like "$(cat "$tmp/err")" "^fetching the debuginfo of work from $url$" "which takes time, so it is told"
 like "$(cat "$tmp/err")" "^debuginfod: cannot .*127\.0\.0\.1:1" "and that a server did not answer"
 
+record -- dd if=/dev/zero of=/dev/null bs=1 count=600000
+if grep -Eq '^not (covered|as root).*kernel|^kernel frames have no lines|by perf' "$tmp/err" || ! [ -s /sys/kernel/notes ]; then
+        pass "the kernel's debuginfo # SKIP $(grep -E 'kernel' "$tmp/err" | head -1)"
+else
+        like "$(cat "$tmp/err")" "^fetching the debuginfo of vmlinux from $url$" "the kernel's debuginfo is asked for too"
+fi
+
 ok "raw samples go to the service" "$cairn" import --server "$url" "$tmp/raw.otlp"
 wait_for "the symbols to be indexed" sh -c "'$cairn' top --server '$url' --from now-1h | grep -q spin"
 like "$("$cairn" top --server "$url" --from now-1h)" "spin +.*/work\.c:4$" "which knows their names"

@@ -201,6 +201,49 @@ for cc in gcc clang; do
         agrees "code that $cc moved between units has the frames of both" lto-$cc '^(one|two|main)$'
 done
 
+# Copies of one function of the same size: the first is in the program, and ld.bfd and gold say that all are there.
+cat > copies.cc << 'END'
+#ifdef SECOND
+
+
+#define FACTOR 1000033
+#else
+#define FACTOR 1000003
+#endif
+inline __attribute__((noinline)) int copied(int x) { return x * FACTOR + 3; }
+template <class T> __attribute__((noinline)) T made(T x)
+{
+#ifdef SECOND
+        return x * FACTOR + 5;
+#else
+        return x * FACTOR + 7;
+#endif
+}
+#ifdef SECOND
+int other(int x) { return copied(x) + made(x); }
+#else
+int other(int x);
+int main(int argc, char **) { return copied(argc) - made(argc) + other(argc); }
+#endif
+END
+echo '#include "copies.cc"' > one.cc
+printf '%s\n' '#define SECOND' '#include "copies.cc"' > two.cc
+for cxx in g++ clang++; do
+        $cxx -O2 -g -c one.cc && $cxx -O2 -g -c two.cc || cannot "compile"
+        for ld in bfd gold lld; do
+                for order in "one.o two.o" "two.o one.o"; do
+                        # shellcheck disable=SC2086  # two files
+                        $cxx -fuse-ld=$ld -o copies $order || cannot "link copies"
+                        line=14 factor=f4243
+                        [ "$order" = "one.o two.o" ] || line=12 factor=f4261
+                        objdump -d --no-show-raw-insn --disassemble=_Z4madeIiET_S0_ copies | grep -q "\$0x$factor"
+                        ok $? "$cxx and $ld keep what is in the first of $order"
+                        is "$(at copies _Z4madeIiET_S0_ 2 | sed 's|\./||')" "int made<int>(int) copies.cc:$line" "and the line is that unit's"
+                        agrees "as are all of both copies" copies '^_Z(4made|6copied)'
+                done
+        done
+done
+
 # ---- symbols that say little
 
 cat > labels.s << 'END'

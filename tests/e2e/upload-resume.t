@@ -74,4 +74,39 @@ start_server
 wait "$uploader"
 is $? 0 "an upload outlives a crash of the service"
 like "$(stored)" '^2 objects|^1 objects' "and is whole"
+
+# A connection that went without a word is not waited for.
+"$cairn" debuginfo rm "$id" --server "$url" >/dev/null 2>&1
+"$cairn" debuginfo rm --kind executable "$id" --server "$url" >/dev/null 2>&1
+python3 - "$port" "$id" "$size" "$sha" "$big" "$tmp/silent" <<'EOF' &
+import socket, sys, time
+port, ident, size, sha, path, mark = sys.argv[1:]
+s = socket.create_connection(("127.0.0.1", int(port)))
+s.sendall(("PUT /api/v1/debuginfo/%s/executable?name=cairn HTTP/1.1\r\nHost: x\r\nX-Cairn-Size: %s\r\nX-Cairn-SHA256: %s\r\n"
+           "X-Cairn-Offset: 0\r\nContent-Length: %s\r\n\r\n" % (ident, size, sha, size)).encode() + open(path, "rb").read(100000))
+open(mark, "w").write("sent")
+time.sleep(100)
+EOF
+background_pids="${background_pids:-} $!"
+silent=$!
+wait_for "the silent client" test -s "$tmp/silent"
+arrived() { [ "$(offset)" -gt 0 ]; }
+wait_for "its bytes" arrived
+here=$(offset)
+taken_over() { part "$here" $((size - here)); [ "$code" = 201 ]; }
+wait_for "its place" taken_over
+ok "when it has said nothing for a while, a new connection takes its place" kill -0 "$silent"
+is "$(curl -sS "$url/buildid/$id/executable" | sha256sum | cut -d' ' -f1)" "$sha" "  and the whole is right"
+kill "$silent"
+
+# Two uploaders at once, of every file that they both have.
+"$cairn" debuginfo rm "$id" --server "$url" >/dev/null 2>&1
+"$cairn" debuginfo rm --kind executable "$id" --server "$url" >/dev/null
+"$CAIRN_SAN/cairn-upload" --server "$url" --executables "$big" >"$tmp/first" 2>&1 &
+first=$!
+"$CAIRN_SAN/cairn-upload" --server "$url" --executables "$big" >"$tmp/second" 2>&1
+is $? 0 "one of two uploaders of the same files is done"
+wait "$first"
+is $? 0 "  and so is the other"
+like "$(stored)" '^2 objects are whole, 0 damaged' "  and each object is there once, whole"
 done_testing

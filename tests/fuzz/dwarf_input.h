@@ -53,13 +53,14 @@ static inline void dwarf_input_sections(struct dwarf_sections *s, int first, int
         }
 }
 
-static inline enum status dwarf_input_dwo(void *context, const char *directory, const char *name, unsigned attempt,
-                                          int *fd_ret)
+static inline enum status dwarf_input_dwo(void *context, uint64_t id, const char *directory, const char *name,
+                                          unsigned attempt, int *fd_ret)
 {
         const struct dwarf_input *in = context;
         volatile size_t length = strlen(name) + (directory ? strlen(directory) : 0);
         int fd;
 
+        (void)id;
         (void)length;
         if (attempt)
                 return ST_NOT_FOUND;

@@ -177,10 +177,11 @@ def dwarf_for_pclntab(c, i, ours, theirs):
 
 
 @add(PLACE_TESTS, "another sequence's row", "both",
-     "the row of another sequence that covers the address too (functions folded into one). Holds when it is that")
+     "the row of another sequence of the unit that covers the address too (functions folded into one). Holds when it is that")
 def other_sequence(c, i, ours, theirs):
-    return i == 0 and len(c.sequences) > 1 and any(
-        r.line == theirs[1] and same_place(r.path, theirs[0]) for s in c.sequences for r in c.rows(s)[-1:])
+    sequences = c.due_sequences()
+    return i == 0 and len(sequences) > 1 and any(
+        r.line == theirs[1] and same_place(r.path, theirs[0]) for s in sequences for r in c.rows(s)[-1:])
 
 
 @add(PLACE_TESTS, "row after its end", "ours",
@@ -296,10 +297,23 @@ def not_read(c, ours, theirs, linkage, their_linkage):
 
 
 @add(CHAIN_TESTS, "overlap", "both",
-     "another of several functions or units that cover the address. Holds when the peer's answer is another chain of the "
-     "DIEs and rows that cover it")
+     "another of several functions of the first unit that cover the address. Holds when the peer's answer is another chain "
+     "of the DIEs and rows that cover it")
 def overlap(c, ours, theirs, linkage, their_linkage):
-    return len(c.chains) > 1 and c.is_ours(theirs, their_linkage)
+    return len(c.due) > 1 and c.is_ours(theirs, their_linkage)
+
+
+@add(CHAIN_TESTS, "a later unit", "ours",
+     "the frames of a unit whose copy of the function the linker dropped: it keeps the first, and ld.bfd and gold give "
+     "copies of the same size its address. Holds when the peer's frames are the DIEs and rows of a unit behind the first "
+     "that covers the address; plain names will do")
+def later_unit(c, ours, theirs, linkage, their_linkage):
+    def is_frame(i, frame):
+        name, path, line = theirs[i]
+        mangled = their_linkage[i] or (linkage[i] if i < len(ours) and name == ours[i][0] else "")
+        return line == frame.line and same_place(path, frame.path) and \
+            (name == frame.name or c.is_name(frame, name, mangled))
+    return any(len(chain) == len(theirs) and all(is_frame(i, f) for i, f in enumerate(chain)) for chain in c.later)
 
 
 AT_ROW = Class("calls of the row's address", "ours",

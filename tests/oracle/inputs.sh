@@ -56,6 +56,19 @@ sample c++-gcc-lto g++ -flto
 sample c++-gcc-dropped g++ -ffunction-sections -Wl,--gc-sections
 sample c++-clang-folded clang++ -fuse-ld=lld -ffunction-sections -Wl,--gc-sections -Wl,--icf=all
 
+# Two objects with functions of one name and size that are not the same: the linker keeps the first.
+copies() {
+        wanted "$1" || return 0
+        name=$1 ld=$3
+        if build "$name" "$2" -O2 -g -c tests/oracle/copies.cc -o "$work/$name-1.o" &&
+                build "$name" "$2" -O2 -g -DSECOND -c tests/oracle/copies.cc -o "$work/$name-2.o" &&
+                build "$name" "$2" "-fuse-ld=$ld" "$work/$name-1.o" "$work/$name-2.o" -o "$work/$name"; then
+                input "$name" "copies.cc twice, $2 -O2 -g -fuse-ld=$ld" "$work/$name" "$work/$name"
+        fi
+}
+copies c++-copies-bfd g++ bfd
+copies c++-copies-gold clang++ gold
+
 if wanted rust && build rust rustc -O -g tests/oracle/sample.rs -o "$work/rust"; then
         input rust "sample.rs, rustc -O -g, $(rustc --version)" "$work/rust" "$work/rust"
 fi

@@ -4,6 +4,8 @@
 The rules: of the rows of a sequence that share the greatest address up to the one asked for, the last covers it; the
 innermost DIE whose ranges cover the address and the ones around it are the frames; each frame but the innermost stands
 at the call_file and call_line of the one inside it. Where no DIE covers, there is one frame, named after the symbol.
+Of several units with a function there the first counts: linkers keep the first copy of a function, and some give the
+others, which they drop, its address.
 
 We are asked about a Go program that has only its pclntab. What has to be is then what its own runtime says, and DWARF
 decides only where the runtime cannot be asked.
@@ -26,12 +28,19 @@ class Case:
         self.covering = list(facts.symbols.covering(address))
         self.before = list(facts.symbols.before(address))
         self.chains = [c for chain in self.scopes for c in self.chains_of(chain)] or self._uncovered()
+        first = min((chain[-1].unit for chain in self.scopes), default=None)
+        self.later = [c for chain in self.scopes if chain[-1].unit != first for c in self.chains_of(chain)]
+        self.due = [c for chain in self.scopes if chain[-1].unit == first for c in self.chains_of(chain)] or self.chains
 
     def rows(self, sequence):
         return self.facts.lines.rows(sequence, self.address)
 
     def unit(self, chain):
         return self.dies.units[chain[-1].unit]
+
+    def due_sequences(self):
+        """Those whose rows may be the answer: of the first unit with a function here, else all."""
+        return self.sequences_of([f.scope for f in self.due[0]]) if self.scopes else self.sequences
 
     def sequences_of(self, chain):
         """The sequences of the unit's own table, else all that cover the address."""
@@ -70,14 +79,14 @@ class Case:
             self.covering + [s for s in self.before if not s.size]))
 
     def is_ours(self, ours, linkage):
-        """Is our answer one that the rules allow? More than one is where functions or units overlap."""
+        """Is our answer one that the rules allow? More than one is where functions of a unit overlap."""
         if self.address in self.facts.runtime:
             return self.is_runtimes(ours)
         return self.follows(ours, linkage)
 
     def follows(self, frames, linkage):
         """Do these frames follow from rows, DIEs and symbols?"""
-        return any(self.is_chain(chain, frames, linkage) for chain in self.chains)
+        return any(self.is_chain(chain, frames, linkage) for chain in self.due)
 
     def is_runtimes(self, ours):
         """Are they the frames that Go's runtime prints, but for what it is known to leave out?"""

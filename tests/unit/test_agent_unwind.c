@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include "agent/runs.h"
+#include "agent/unwind_quota.h"
 #include "agent/unwind_result.h"
 #include "common/cleanup.h"
+#include "common/limits.h"
 #include "tests/support/suite.h"
 
 /* ---- runs of numbers --------------------------------------------------------------- */
@@ -110,7 +112,9 @@ static int written(struct unwind_table t)
         return fd;
 }
 
-static enum status read_back(int fd, struct unwind_table *ret)
+static struct unwind_rules_part part;
+
+static enum status read_within(int fd, uint64_t rules_left, struct unwind_table *ret)
 {
         _cleanup_unwind_rules_ struct unwind_rules rules = { 0 };
         const struct unwind_rule b = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 16 };
@@ -120,9 +124,15 @@ static enum status read_back(int fd, struct unwind_table *ret)
 
         ck_assert_int_eq(unwind_rules_init(&rules, &err), ST_OK);
         ck_assert_int_eq(unwind_rules_intern(&rules, &b, &number), ST_OK); /* theirs has another number here */
-        st = unwind_result_read(fd, &rules, ret, &err);
+        part = (struct unwind_rules_part){ .left = rules_left };
+        st = unwind_result_read(fd, &rules, &part, ret, &err);
         close(fd);
         return st;
+}
+
+static enum status read_back(int fd, struct unwind_table *ret)
+{
+        return read_within(fd, UINT64_MAX, ret);
 }
 
 START_TEST(a_table_comes_back_with_the_readers_numbers_of_rules)
@@ -136,6 +146,25 @@ START_TEST(a_table_comes_back_with_the_readers_numbers_of_rules)
         ck_assert_uint_eq(back.rows[0].rule, UNWIND_RULES_FIXED + 1);
         ck_assert_uint_eq(back.rows[1].rule, UNWIND_RULES_FIXED);
         ck_assert_uint_eq(back.rows[3].rule, UNWIND_RULE_STOP);
+}
+END_TEST
+
+START_TEST(a_table_adds_no_more_rules_than_it_may)
+{
+        const struct unwind_table t = { .pages = pages, .page_count = 2, .rows = rows, .row_count = 4 };
+        _cleanup_unwind_table_ struct unwind_table back = { 0 };
+
+        ck_assert_int_eq(read_within(written(t), 0, &back), ST_OK);
+        ck_assert_uint_eq(back.rows[0].rule, UNWIND_RULE_FULL);
+        ck_assert_uint_eq(back.rows[1].rule, UNWIND_RULES_FIXED); /* was there before: costs nothing */
+        ck_assert_uint_eq(back.rows[2].rule, UNWIND_RULE_FULL);
+        ck_assert_uint_eq(part.taken, 0);
+        ck_assert_uint_eq(part.refused, 1);
+        unwind_table_deinit(&back);
+        ck_assert_int_eq(read_within(written(t), 1, &back), ST_OK);
+        ck_assert_uint_eq(back.rows[0].rule, UNWIND_RULES_FIXED + 1);
+        ck_assert_uint_eq(part.taken, 1);
+        ck_assert_uint_eq(part.refused, 0);
 }
 END_TEST
 
@@ -194,6 +223,87 @@ START_TEST(every_cut_of_a_table_is_refused)
 }
 END_TEST
 
+/* ---- whose part is how large ---------------------------------------------------------- */
+
+static struct unwind_quota quota_of_400(void)
+{
+        const uint64_t sizes[UNWIND_RESOURCE_COUNT] = { 400, 400, 400, 400 };
+        struct unwind_quota q;
+
+        unwind_quota_init(&q, sizes, 7);
+        return q;
+}
+
+START_TEST(one_owner_has_a_quarter_and_others_are_not_touched_by_it)
+{
+        struct unwind_quota q = quota_of_400();
+        uint32_t a = unwind_quota_owner(&q, 1000, ""), b = unwind_quota_owner(&q, 1001, "");
+
+        ck_assert_uint_ne(a, b);
+        ck_assert_uint_eq(unwind_quota_owner(&q, 1000, ""), a);
+        ck_assert_uint_eq(unwind_quota_left(&q, a, UNWIND_RULES), 100);
+        unwind_quota_take(&q, a, UNWIND_RULES, 70);
+        ck_assert_uint_eq(unwind_quota_left(&q, a, UNWIND_RULES), 30);
+        ck_assert_uint_eq(unwind_quota_left(&q, a, UNWIND_ROWS), 100);
+        ck_assert_uint_eq(unwind_quota_left(&q, b, UNWIND_RULES), 100);
+        unwind_quota_give_back(&q, a, UNWIND_RULES, 70);
+        ck_assert_uint_eq(unwind_quota_left(&q, a, UNWIND_RULES), 100);
+        unwind_quota_deinit(&q);
+}
+END_TEST
+
+START_TEST(containers_of_one_user_have_their_own_parts)
+{
+        struct unwind_quota q = quota_of_400();
+        uint32_t host = unwind_quota_owner(&q, 0, ""), a = unwind_quota_owner(&q, 0, "aaa"), b = unwind_quota_owner(&q, 0, "bbb");
+
+        ck_assert_uint_eq(host, UNWIND_OWNER_SYSTEM);
+        ck_assert_uint_ne(a, b);
+        unwind_quota_take(&q, a, UNWIND_ROWS, 100);
+        ck_assert_uint_eq(unwind_quota_left(&q, a, UNWIND_ROWS), 0);
+        ck_assert_uint_eq(unwind_quota_left(&q, b, UNWIND_ROWS), 100);
+        unwind_quota_deinit(&q);
+}
+END_TEST
+
+START_TEST(all_others_together_leave_the_system_a_quarter)
+{
+        struct unwind_quota q = quota_of_400();
+        uint64_t taken = 0;
+
+        for (uid_t uid = 100; uid < 200; uid++) {
+                uint32_t owner = unwind_quota_owner(&q, uid, "");
+                uint64_t left = unwind_quota_left(&q, owner, UNWIND_PAGES);
+
+                unwind_quota_take(&q, owner, UNWIND_PAGES, left);
+                taken += left;
+        }
+        ck_assert_uint_eq(taken, 300);
+        ck_assert_uint_eq(unwind_quota_left(&q, unwind_quota_owner(&q, 0, ""), UNWIND_PAGES), UINT64_MAX);
+        ck_assert_uint_eq(unwind_quota_left(&q, unwind_quota_owner(&q, 7, ""), UNWIND_PAGES), UINT64_MAX); /* runs the agent */
+        unwind_quota_deinit(&q);
+}
+END_TEST
+
+START_TEST(owners_past_the_limit_are_one)
+{
+        struct unwind_quota q = quota_of_400();
+        uint32_t last = 0, first;
+
+        for (uid_t uid = 100; uid < 100 + 2 * LIMIT_AGENT_UNWIND_OWNERS; uid++)
+                last = unwind_quota_owner(&q, uid, "");
+        first = unwind_quota_owner(&q, 100 + 2 * LIMIT_AGENT_UNWIND_OWNERS, "");
+        ck_assert_uint_eq(first, last);
+        ck_assert_uint_eq(q.count, LIMIT_AGENT_UNWIND_OWNERS);
+        unwind_quota_take(&q, last, UNWIND_RULES, 100);
+        ck_assert_uint_eq(unwind_quota_left(&q, last, UNWIND_RULES), 0);
+        ck_assert_uint_eq(unwind_quota_left(&q, unwind_quota_owner(&q, 100, ""), UNWIND_RULES), 100);
+        unwind_quota_deinit(&q);
+}
+END_TEST
+
 TEST_SUITE("agent-unwind", a_run_given_back_is_taken_again_only_after_it_settled, a_run_never_crosses_the_boundary,
            runs_never_overlap, a_table_comes_back_with_the_readers_numbers_of_rules,
-           tables_that_break_their_format_are_refused, every_cut_of_a_table_is_refused)
+           a_table_adds_no_more_rules_than_it_may, tables_that_break_their_format_are_refused, every_cut_of_a_table_is_refused,
+           one_owner_has_a_quarter_and_others_are_not_touched_by_it, containers_of_one_user_have_their_own_parts,
+           all_others_together_leave_the_system_a_quarter, owners_past_the_limit_are_one)

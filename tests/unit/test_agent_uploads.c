@@ -145,6 +145,21 @@ START_TEST(a_split_is_as_large_as_was_said)
 }
 END_TEST
 
+/* modules.dep of the running kernel in that root; NULL without. */
+static const char *modules;
+
+static void write_modules(const char *root)
+{
+        char path[PATH_MAX];
+        struct utsname kernel;
+
+        ck_assert_int_eq(uname(&kernel), 0);
+        snprintf(path, sizeof path, "%s/lib/modules/%s", root, kernel.release);
+        ck_assert_int_eq(file_make_dirs(path, NULL), ST_OK);
+        snprintf(path, sizeof path, "%s/lib/modules/%s/modules.dep", root, kernel.release);
+        ck_assert_int_eq(file_write_durable(path, modules, strlen(modules), NULL), ST_OK);
+}
+
 /* As upload_files_find() sees a root where the agent's own program is installed as that file. */
 static size_t find_in_root(const char *dirs, const char *name, const char *offered_path)
 {
@@ -160,6 +175,8 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         snprintf(path, sizeof path, "%s/%s", dir, dirs);
         ck_assert_int_eq(file_make_dirs(path, NULL), ST_OK);
         snprintf(path, sizeof path, "%s/%s/%s", dir, dirs, name);
+        if (modules)
+                write_modules(dir);
         ck_assert_int_eq(symlink("/real", path), 0); /* links lead to files of the same root */
         ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
         snprintf(path, sizeof path, "%s/real", dir);
@@ -192,6 +209,25 @@ START_TEST(the_kernels_debuginfo_is_found_where_debug_packages_put_it)
 }
 END_TEST
 
+START_TEST(a_modules_debuginfo_is_found_by_the_list_of_modules)
+{
+        struct utsname kernel;
+        char deb[200], own[200];
+
+        ck_assert_int_eq(uname(&kernel), 0);
+        snprintf(deb, sizeof deb, "usr/lib/debug/lib/modules/%.65s/kernel/net", kernel.release);
+        snprintf(own, sizeof own, "lib/modules/%.65s/kernel/net", kernel.release);
+        ck_assert_uint_eq(find_in_root(deb, "nf-nat.ko", "nf_nat"), 0); /* nobody says where it is */
+        modules = "kernel/fs/xfs/xfs.ko: kernel/lib/libcrc32c.ko\nkernel/net/nf-nat.ko.xz: kernel/x.ko\nbroken";
+        ck_assert_uint_eq(find_in_root(deb, "nf-nat.ko", "nf_nat"), 1);
+        ck_assert_uint_eq(find_in_root(deb, "nf-nat.ko.debug", "nf_nat"), 1);
+        ck_assert_uint_eq(find_in_root(own, "nf-nat.ko", "nf_nat"), 1);
+        ck_assert_uint_eq(find_in_root(deb, "nf-nat.ko", "nat"), 0);
+        ck_assert_uint_eq(find_in_root(deb, "nf-nat.ko", "/nf_nat"), 0); /* a process's file */
+        modules = NULL;
+}
+END_TEST
+
 START_TEST(a_debug_file_is_found_by_its_build_id)
 {
         char hex[BUILD_ID_HEX_MAX], dirs[64], name[BUILD_ID_HEX_MAX + 8];
@@ -212,7 +248,8 @@ int main(int argc, char **argv)
                 a_build_id_is_in_work_once_and_asked_about_once_a_day, failures_are_tried_again_with_pauses_up_to_a_day,
                 what_is_known_has_a_bound, a_path_of_a_container_does_not_leave_its_root,
                 files_that_cannot_be_read_cost_the_others_nothing, a_split_is_as_large_as_was_said,
-                the_kernels_debuginfo_is_found_where_debug_packages_put_it, a_debug_file_is_found_by_its_build_id,
+                the_kernels_debuginfo_is_found_where_debug_packages_put_it,
+                a_modules_debuginfo_is_found_by_the_list_of_modules, a_debug_file_is_found_by_its_build_id,
         };
 
         (void)argc;

@@ -217,8 +217,29 @@ START_TEST(metrics_of_one_family_share_a_header)
 }
 END_TEST
 
+START_TEST(a_metric_that_goes_is_not_written_and_labels_are_escaped)
+{
+        _cleanup_buf_ struct buf label, before, after;
+        struct metric m = METRIC_GAUGE("cairn_going", "G.", NULL);
+
+        buf_init(&label, 256);
+        metric_label(&label, "url", "http://h/\"a\\b\nc");
+        m.labels = buf_cstr(&label);
+        metric_set(&m, 3);
+        buf_init(&before, 65536);
+        metrics_write(&before);
+        ck_assert_ptr_nonnull(strstr(buf_cstr(&before), "cairn_going{url=\"http://h/\\\"a\\\\b c\"} 3\n"));
+        metric_unregister(&m);
+        metric_unregister(&m); /* it is gone */
+        buf_init(&after, 65536);
+        metrics_write(&after);
+        ck_assert_ptr_null(strstr(buf_cstr(&after), "cairn_going"));
+}
+END_TEST
+
 TEST_SUITE("common", reader_does_not_move_past_the_end, uleb128_over_64_bits_fails, leb128_round_trips,
            buf_over_its_maximum_keeps_its_content, arena_refuses_past_its_maximum,
            build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
            utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact, options_are_taken_out_of_the_arguments,
-           unknown_option_is_a_usage_error_that_names_it, metrics_of_one_family_share_a_header)
+           unknown_option_is_a_usage_error_that_names_it, metrics_of_one_family_share_a_header,
+           a_metric_that_goes_is_not_written_and_labels_are_escaped)

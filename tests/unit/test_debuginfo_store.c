@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include "common/clock.h"
@@ -330,6 +331,35 @@ START_TEST(one_connection_at_a_time_adds_to_an_upload)
 }
 END_TEST
 
+START_TEST(a_silent_connection_gives_way_to_a_new_one)
+{
+        struct object_claim claim = claim_from(0);
+        struct object_upload *silent, *u;
+        struct stored_object object;
+        const uint8_t *bytes = self.data;
+        enum refusal why;
+        bool same;
+        struct error err = { 0 };
+        enum status st;
+
+        ck_assert_int_eq(object_upload_begin(store, &claim, &silent, &why, &err), ST_OK);
+        ck_assert_int_eq(object_upload_append(silent, bytes, 1000, &why, &err), ST_OK);
+        claim.offset = 1000;
+        ck_assert_int_eq(object_upload_begin(store, &claim, &u, &why, &err), ST_BUSY); /* it may add more */
+        do {
+                usleep(10000);
+                st = object_upload_begin(store, &claim, &u, &why, &err);
+        } while (st == ST_BUSY);
+        ck_assert_msg(st == ST_OK, "%s", err.text);
+        ck_assert_int_eq(object_upload_append(silent, bytes + 1000, 1000, &why, &err), ST_BUSY);
+        ck_assert_int_eq(object_upload_append(u, bytes + 1000, self.size - 1000, &why, &err), ST_OK);
+        object_upload_abort(silent); /* takes nothing with it */
+        st = object_upload_finish(u, &object, &same, &why, &err);
+        ck_assert_msg(st == ST_OK, "%s", err.text);
+        ck_assert_int_eq(memcmp(object.sha256, self_sha, 32), 0);
+}
+END_TEST
+
 START_TEST(upload_that_nobody_goes_on_with_is_forgotten_after_a_day)
 {
         struct gc_options o = { .now_unix_s = wall_clock_ns() / 1000000000 + LIMIT_PARTIAL_S - 60 };
@@ -384,7 +414,7 @@ int main(void)
                 what_is_not_elf_is_refused, bytes_past_the_announced_size_are_refused_at_once,
                 same_quality_is_not_wanted_again_and_better_is, removed_object_is_gone_from_disk,
                 list_names_each_kind_once, upload_that_was_cut_off_goes_on_also_after_a_restart,
-                bytes_that_were_damaged_meanwhile_are_refused_and_forgotten, one_connection_at_a_time_adds_to_an_upload,
+                bytes_that_were_damaged_meanwhile_are_refused_and_forgotten, one_connection_at_a_time_adds_to_an_upload, a_silent_connection_gives_way_to_a_new_one,
                 upload_that_nobody_goes_on_with_is_forgotten_after_a_day,
         };
 

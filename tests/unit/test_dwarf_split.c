@@ -413,10 +413,11 @@ START_TEST(one_reader_goes_through_many_halves)
 }
 END_TEST
 
-static enum status open_text(void *context, const char *directory, const char *name, unsigned attempt, int *fd_ret)
+static enum status open_text(void *context, uint64_t id, const char *directory, const char *name, unsigned attempt, int *fd_ret)
 {
         unsigned *count = context;
 
+        (void)id;
         (void)directory;
         ck_assert_str_eq(name, "a.dwo");
         ck_assert_uint_eq(attempt, (*count)++);

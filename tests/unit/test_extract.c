@@ -68,6 +68,65 @@ END_TEST
 
 /* ---- the builder ---- */
 
+static uint32_t chain_of(struct symbol_table_builder *b, const char *function, uint32_t line)
+{
+        struct symbol_table_frame frame = { .function = function ? symbol_table_builder_function(b, "", function)
+                                                                 : SYMBOL_NO_FUNCTION, .line = line };
+
+        return symbol_table_builder_chain(b, &frame, 1);
+}
+
+/* The lines of the ranges, as "start-end:line " each. */
+static const char *lines_of(struct symbol_table_builder *b)
+{
+        static char text[256];
+        struct symbol_table t;
+        size_t n = 0;
+
+        ck_assert_int_eq(symbol_table_builder_finish(b, &t, NULL), ST_OK);
+        ck_assert_int_eq(symbol_table_check(&t, NULL), ST_OK);
+        text[0] = '\0';
+        for (size_t i = 0; i < t.range_count; i++)
+                n += (size_t)snprintf(text + n, sizeof text - n, "%llx-%llx:%u ", (unsigned long long)t.ranges[i].start,
+                                      (unsigned long long)t.ranges[i].end,
+                                      t.frames[t.chains[t.ranges[i].chain].first_frame].line);
+        symbol_table_deinit(&t);
+        symbol_table_builder_deinit(b);
+        return text;
+}
+
+START_TEST(where_units_overlap_the_first_one_is_seen)
+{
+        struct symbol_table_builder b;
+        uint32_t first, second;
+
+        symbol_table_builder_init(&b);
+        first = chain_of(&b, "f", 1);
+        second = chain_of(&b, "f", 2);
+        symbol_table_builder_range(&b, 0x10, 0x20, first);
+        symbol_table_builder_range(&b, 0x40, 0x50, first);
+        symbol_table_builder_range(&b, 0x10, 0x20, second);
+        symbol_table_builder_range(&b, 0x30, 0x60, second);
+        ck_assert_str_eq(lines_of(&b), "10-20:1 30-40:2 40-50:1 50-60:2 ");
+}
+END_TEST
+
+START_TEST(a_unit_with_lines_only_gives_way_to_a_later_one_with_a_function)
+{
+        struct symbol_table_builder b;
+        uint32_t first, second, third;
+
+        symbol_table_builder_init(&b);
+        first = chain_of(&b, NULL, 1);
+        second = chain_of(&b, "f", 2);
+        third = chain_of(&b, "f", 3);
+        symbol_table_builder_range(&b, 0x10, 0x30, first);
+        symbol_table_builder_range(&b, 0x18, 0x20, second);
+        symbol_table_builder_range(&b, 0x18, 0x28, third);
+        ck_assert_str_eq(lines_of(&b), "10-18:1 18-20:2 20-28:3 28-30:1 ");
+}
+END_TEST
+
 START_TEST(equal_chains_are_one_and_ranges_that_continue_are_joined)
 {
         struct symbol_table_builder b;
@@ -289,7 +348,8 @@ END_TEST
 
 TEST_SUITE("extract", the_deepest_interval_is_seen_and_the_outer_one_goes_on,
            an_inner_interval_may_stick_out_of_its_outer_one, intervals_in_any_order_and_empty_ones_are_fine,
-           on_one_level_the_later_item_is_seen, equal_chains_are_one_and_ranges_that_continue_are_joined,
+           on_one_level_the_later_item_is_seen, where_units_overlap_the_first_one_is_seen,
+           a_unit_with_lines_only_gives_way_to_a_later_one_with_a_function, equal_chains_are_one_and_ranges_that_continue_are_joined,
            a_range_with_a_function_wins_over_one_with_a_line_only,
            an_inlined_call_gives_both_frames_with_their_lines, of_several_symbols_the_best_named_is_taken,
            a_symbol_without_size_reaches_to_the_next_but_not_over_a_sized_one, sizes_past_the_code_are_cut,

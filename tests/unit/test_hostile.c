@@ -3,10 +3,13 @@
  * DWARF and other sources made to hurt whoever reads them: each file ends in an
  * error or in what can be used, with a reason, in time and without much memory.
  */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "common/limits.h"
+#include "sandbox/sanitizers.h"
 #include "tests/support/hostile.h"
 
 /* A file with nothing but this DWARF, which is given up. */
@@ -151,6 +154,41 @@ START_TEST(a_name_of_forty_megabytes)
         hostile_whole(made(&m));
         hostile_function(MADE_CODE, "good");
         free(name);
+}
+END_TEST
+
+/* ---- much of it ---- */
+
+START_TEST(big_debug_sections_take_no_memory_of_their_own)
+{
+        enum { UNITS = 40, VARIABLES = 100000, VARIABLE = 20, DATA = MiB(24) };
+        static const char variable[] = { VARIABLE, 'v', 'a', 'r', 'i', 'a', 'b', 'l', 'e', 0 };
+        struct rlimit data = { DATA, RLIM_INFINITY }, before;
+        struct dwarf_maker m;
+
+        made_dwarf_begin(&m);
+        put_abbrev(&m, VARIABLE, 0x34, false, DW_AT_name, DW_FORM_string, 0, 0);
+        for (uint64_t i = 0; i < UNITS; i++) {
+                made_unit(&m, "first", MADE_CODE + 0x20 * i, 0x10);
+                for (int k = 0; k < VARIABLES; k++)
+                        buf_append(&m.sections[DWARF_INFO], variable, sizeof variable);
+                put_uleb(&m, DWARF_INFO, 2); /* made_unit()'s function */
+                put_text(&m, DWARF_INFO, "last");
+                put_address(&m, DWARF_INFO, MADE_CODE + 0x20 * i + 0x10);
+                put_uint(&m, DWARF_INFO, 0x10, 4);
+                put_uint(&m, DWARF_INFO, 0, 1);
+                end_unit(&m);
+        }
+        int fd = made(&m);
+
+        ck_assert_int_eq(getrlimit(RLIMIT_DATA, &before), 0);
+        malloc_trim(0);
+        if (!BUILT_WITH_SANITIZER)
+                ck_assert_int_eq(setrlimit(RLIMIT_DATA, &data), 0);
+        hostile_whole(fd);
+        ck_assert_int_eq(setrlimit(RLIMIT_DATA, &before), 0);
+        hostile_function(MADE_CODE + 0x20 * (UNITS - 1), "first");
+        hostile_function(MADE_CODE + 0x20 * (UNITS - 1) + 0x10, "last");
 }
 END_TEST
 
@@ -390,7 +428,7 @@ int main(int argc, char **argv)
                 units_that_import_one_another_in_a_circle,
                 dies_a_million_deep,
                 calls_inlined_a_hundred_thousand_deep,
-                a_name_of_forty_megabytes,
+                a_name_of_forty_megabytes, big_debug_sections_take_no_memory_of_their_own,
                 abbreviations_that_lie_in_one_another,
                 two_to_the_fortieth_line_rows,
                 more_line_rows_than_the_limit_in_one_table,

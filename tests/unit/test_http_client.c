@@ -72,10 +72,20 @@ static void start(struct service *s)
         const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .threads = 4 };
         struct error err = { 0 };
 
-        *s = (struct service){ .failure_code = 503 };
+        *s = (struct service){ .failure_code = 503, .retry_after = "0" };
         ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, s, &s->server, &err) == ST_OK,
                       "%s", err.text);
         snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/", http_server_port(s->server));
+}
+
+static struct http_client *patient_client_of(const char *url, uint64_t longest_pause_ms)
+{
+        const struct http_client_options o = { .size = sizeof o, .base_url = url, .first_pause_ms = 1,
+                                               .longest_pause_ms = longest_pause_ms };
+        struct http_client *client;
+
+        ck_assert_int_eq(http_client_create(&o, &client, NULL), ST_OK);
+        return client;
 }
 
 static struct http_client *client_of(const char *url, const atomic_bool *stop)
@@ -399,7 +409,7 @@ START_TEST(retry_after_is_read_as_seconds_or_as_a_date)
 }
 END_TEST
 
-START_TEST(retry_after_lengthens_the_pause_up_to_the_longest)
+START_TEST(retry_after_lengthens_the_pause)
 {
         struct service s;
         _cleanup_http_client_ struct http_client *c = NULL;
@@ -407,13 +417,30 @@ START_TEST(retry_after_lengthens_the_pause_up_to_the_longest)
         int64_t begun;
 
         start(&s);
-        s.retry_after = "3600";
+        s.retry_after = "1";
         atomic_store(&s.failures_left, 1);
-        c = client_of(s.url, NULL);
+        c = patient_client_of(s.url, 2000);
         begun = monotonic_ns();
         ck_assert_int_eq(send_simple(c, "GET", "/echo", NULL, &r, NULL), ST_OK);
-        ck_assert_int_ge(monotonic_ns() - begun,
-                         20 * 1000000); /* the longest pause of these tests, not the first of 1 ms */
+        ck_assert_int_ge(monotonic_ns() - begun, 1000 * INT64_C(1000000)); /* not the first pause of 1 ms */
+        http_server_stop(s.server);
+}
+END_TEST
+
+START_TEST(who_is_asked_to_wait_for_long_does_not_try_again)
+{
+        struct service s;
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+
+        start(&s);
+        s.retry_after = "3600";
+        s.failure_code = 429;
+        atomic_store(&s.failures_left, 1);
+        c = patient_client_of(s.url, 2000);
+        ck_assert_int_eq(send_simple(c, "GET", "/echo", NULL, &r, NULL), ST_BUSY);
+        ck_assert_uint_eq(r.attempts, 1);
+        ck_assert_uint_eq(r.retry_after_ms, 3600000);
         http_server_stop(s.server);
 }
 END_TEST
@@ -452,4 +479,4 @@ TEST_SUITE("http-client", body_token_and_answer_go_through, busy_service_is_aske
            a_rate_holds_a_body_back, a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
            a_silent_service_is_left_when_stop_is_set, a_silent_service_is_left_after_the_request_timeout,
            an_address_without_a_service_says_so, retry_after_is_read_as_seconds_or_as_a_date,
-           retry_after_lengthens_the_pause_up_to_the_longest, escaping_leaves_only_unreserved_letters, token_files_lose_their_newline)
+           retry_after_lengthens_the_pause, who_is_asked_to_wait_for_long_does_not_try_again, escaping_leaves_only_unreserved_letters, token_files_lose_their_newline)

@@ -3,7 +3,9 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "common/limits.h"
 #include "http/listen.h"
+#include "server/server_internal.h"
 #include "server/tokens.h"
 #include "tests/support/suite.h"
 
@@ -60,6 +62,26 @@ START_TEST(tokens_have_names_and_may_be_written_as_digests)
 }
 END_TEST
 
+START_TEST(tokens_have_limits)
+{
+        struct token_limits l = { .who = 0 };
+        struct tokens *t = NULL;
+        struct error err;
+
+        ck_assert_int_eq(load("first-token read bytes=20G rate=50 name=ci\nsecond-token read", &t, &err), ST_OK);
+        ck_assert(tokens_limits(t, "first-token", &l));
+        ck_assert_uint_eq(l.limits.requests_per_s, 50);
+        ck_assert_uint_eq(l.limits.bytes_per_day, GiB(20));
+        ck_assert_str_eq(l.name, "ci");
+        ck_assert(tokens_limits(t, "second-token", &l));
+        ck_assert_uint_eq(l.limits.requests_per_s, 0);
+        ck_assert_uint_eq(l.limits.bytes_per_day, 0);
+        ck_assert(!tokens_limits(t, "third-token", &l));
+        ck_assert(!tokens_limits(t, NULL, &l));
+        tokens_destroy(t);
+}
+END_TEST
+
 START_TEST(tokens_are_read_again_and_stay_when_the_file_is_wrong)
 {
         char path[] = "/tmp/cairn-tokens-XXXXXX", name[HTTP_TOKEN_NAME_SIZE];
@@ -68,6 +90,7 @@ START_TEST(tokens_are_read_again_and_stay_when_the_file_is_wrong)
         struct error err;
         size_t count;
 
+        ck_assert_int_ge(fd, 0);
         ck_assert_int_eq(file_write_durable(path, "first-token read\n", 17, &err), ST_OK);
         ck_assert_int_eq(tokens_load(path, &t, &err), ST_OK);
         ck_assert_int_eq(file_write_durable(path, "other-token read\nshort read\n", 28, &err), ST_OK);
@@ -87,7 +110,8 @@ START_TEST(a_wrong_token_file_names_its_line)
 {
         static const char *const bad[] = { "good-token read\nshort read", "good-token read\nother-token",
                                            "good-token read\nother-token write", "good-token read\nother-token read upload",
-                                           "good-token read\nother-token read name=a b", "good-token read\nsha256:12 read" };
+                                           "good-token read\nother-token read name=a b",
+                                           "good-token read\nother-token read rate=0", "good-token read\nother-token read bytes=9X", "good-token read\nsha256:12 read" };
         struct tokens *t = NULL;
         struct error err;
 
@@ -98,6 +122,32 @@ START_TEST(a_wrong_token_file_names_its_line)
         }
         ck_assert_int_eq(load("# nobody\n", &t, &err), ST_BAD_DATA);
         ck_assert_ptr_null(t);
+}
+END_TEST
+
+/* Profiles are counted and not logged; the others ask, of Connect's upload what begins and what ends it. */
+static bool is_logged_elsewhere(const struct http_route *r)
+{
+        return r->scope == SCOPE_INGEST || strcmp(r->method, "GET") == 0 || strcmp(r->path, "/api/v1/debuginfo/want") == 0 ||
+               strstr(r->path, "ShouldInitiateUpload") || strstr(r->path, "UploadFinished");
+}
+
+START_TEST(every_route_that_changes_something_needs_a_scope_and_is_audited)
+{
+        struct http_route *routes;
+        size_t count;
+
+        ck_assert_int_eq(routes_join(false, &routes, &count, NULL), ST_OK);
+        for (size_t i = 0; i < count; i++) {
+                const struct http_route *r = &routes[i];
+                bool changes = r->scope == SCOPE_INGEST || r->scope == SCOPE_UPLOAD || r->scope == SCOPE_ADMIN;
+
+                ck_assert_msg(!r->writes || changes, "%s %s writes with the scope of a reader", r->method, r->path);
+                ck_assert_msg(!changes || r->writes || is_logged_elsewhere(r), "%s %s is not audited", r->method, r->path);
+                ck_assert_msg((strcmp(r->method, "PUT") != 0 && strcmp(r->method, "DELETE") != 0) || r->writes,
+                              "%s %s changes nothing", r->method, r->path);
+        }
+        free(routes);
 }
 END_TEST
 
@@ -129,6 +179,6 @@ START_TEST(addresses_are_parsed_and_loopback_is_known)
 }
 END_TEST
 
-TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, tokens_have_names_and_may_be_written_as_digests,
+TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, tokens_have_names_and_may_be_written_as_digests, tokens_have_limits,
            tokens_are_read_again_and_stay_when_the_file_is_wrong, a_wrong_token_file_names_its_line,
-           addresses_are_parsed_and_loopback_is_known)
+           every_route_that_changes_something_needs_a_scope_and_is_audited, addresses_are_parsed_and_loopback_is_known)

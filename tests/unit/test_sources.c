@@ -1,50 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sources of symbols other than DWARF: Go's pclntab, PLT stubs, relocatable files, and how they fill a table. */
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "symbolizer/extract.h"
-#include "symbolizer/extract_find.h"
 #include "symbolizer/source_fill.h"
-#include "tests/support/elf_maker.h"
+#include "tests/support/made_file.h"
 #include "tests/support/suite.h"
-
-/* ---- asking a table ---- */
-
-/* "name file:line" of every frame, innermost first, joined with " < "; "" where nothing is known. */
-static const char *frames_at(const struct symbol_table *t, uint64_t address)
-{
-        static char text[4096];
-        const struct symbol_range *r = symbol_table_find(t, address);
-        size_t n = 0;
-
-        text[0] = 0;
-        for (uint32_t i = 0; r && i < t->chains[r->chain].frame_count; i++) {
-                const struct symbol_table_frame *f = &t->frames[t->chains[r->chain].first_frame + i];
-                const struct symbol_function *fn = f->function == SYMBOL_NO_FUNCTION ? NULL : &t->functions[f->function];
-
-                n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? " < " : "",
-                                      fn ? t->strings + (fn->linkage_name ? fn->linkage_name : fn->name) : "?");
-                if (f->file)
-                        n += (size_t)snprintf(text + n, sizeof text - n, " %s:%u", t->strings + f->file, f->line);
-                ck_assert_uint_lt(n, sizeof text);
-        }
-        return text;
-}
 
 static enum status extract_file(const struct buf *file, struct symbol_table *t, struct error *err)
 {
-        struct extract_inputs in = { .executable_fd = -1, .altlink_fd = -1, .name = "made" };
-        enum status st;
-
-        in.debuginfo_fd = memfd_create("made", MFD_CLOEXEC);
-        ck_assert_int_eq(write(in.debuginfo_fd, file->data, file->size), (ssize_t)file->size);
-        st = symbol_table_extract(&in, t, err);
-        extract_inputs_close(&in);
-        return st;
+        return made_extract(made_memfd(file->data, file->size), t, err);
 }
 
 static struct symbol_table extract_made(const struct elf_maker *m)
@@ -81,12 +47,12 @@ START_TEST(a_source_fills_gaps_and_names_lines_and_leaves_the_rest)
         ck_assert(source_ranges_add(&names, 0x00, 0x38, chain(&b, "lesser", "", 0)));
         ck_assert(source_fill(&b, &names));
         ck_assert_int_eq(symbol_table_builder_finish(&b, &t, NULL), ST_OK);
-        ck_assert_str_eq(frames_at(&t, 0x00), "lesser");
-        ck_assert_str_eq(frames_at(&t, 0x10), "known a.c:1");
-        ck_assert_str_eq(frames_at(&t, 0x20), "lesser");
-        ck_assert_str_eq(frames_at(&t, 0x30), "lesser b.s:2");
-        ck_assert_str_eq(frames_at(&t, 0x38), "? b.s:2");
-        ck_assert_str_eq(frames_at(&t, 0x40), "");
+        ck_assert_str_eq(made_frames(&t, 0x00), "lesser");
+        ck_assert_str_eq(made_frames(&t, 0x10), "known a.c:1");
+        ck_assert_str_eq(made_frames(&t, 0x20), "lesser");
+        ck_assert_str_eq(made_frames(&t, 0x30), "lesser b.s:2");
+        ck_assert_str_eq(made_frames(&t, 0x38), "? b.s:2");
+        ck_assert_str_eq(made_frames(&t, 0x40), "");
         symbol_table_deinit(&t);
         source_ranges_deinit(&names);
         symbol_table_builder_deinit(&b);
@@ -140,6 +106,7 @@ static const struct {
         { "go1.15-mips", false, true },  { "go1.16", true, false }, { "go1.18", true, false },
         { "go1.18-s390x", true, true },  { "go1.20", true, false }, { "go1.20-arm64", true, false },
         { "go1.20-386", false, false },  { "go1.26", true, false },
+        { "go1.27", true, false },       { "go1.27-moved", true, false },
 };
 #define GO_CORPUS_COUNT (sizeof go_corpus / sizeof *go_corpus)
 
@@ -180,7 +147,7 @@ START_TEST(every_layout_of_pclntab_gives_functions_lines_and_inlined_calls)
 
                 ck_assert_int_eq(t.quality, QUALITY_GO_PCLNTAB);
                 for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
-                        const char *got = frames_at(&t, want[k].address);
+                        const char *got = made_frames(&t, want[k].address);
 
                         ck_assert_msg(strcmp(got, want[k].frames) == 0, "%s at 0x%x: '%s'", go_corpus[i].name,
                                       (unsigned)want[k].address, got);
@@ -190,12 +157,78 @@ START_TEST(every_layout_of_pclntab_gives_functions_lines_and_inlined_calls)
 }
 END_TEST
 
+/* A position-independent program of Go 1.26 or later: moduledata is a section of its own, whose pointers are relocations. */
+static void make_independent_go(const char *path, uint16_t machine, uint32_t relative, struct buf *file)
+{
+        enum { TABLE_SIZE = 0x400, TREES = 0x800, MODULE_WORDS = 75 };
+        static const uint8_t zeroes[MODULE_WORDS * 8];
+        Elf64_Rela relocations[MODULE_WORDS];
+        size_t count = 0;
+        _cleanup_buf_ struct buf data;
+
+        buf_init(&data, MiB(1));
+        ck_assert_int_eq(file_read(path, &data, NULL), ST_OK);
+        for (size_t i = 0; i < MODULE_WORDS; i++) {
+                uint64_t word;
+
+                memcpy(&word, data.data + TABLE_SIZE + i * sizeof word, sizeof word);
+                if (word)
+                        relocations[count++] = (Elf64_Rela){ 0x20000 + TABLE_SIZE + i * sizeof word,
+                                                             ELF64_R_INFO(0, relative), (int64_t)word };
+        }
+        const struct elf_maker_section sections[] = {
+                { .name = "" },
+                { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .size = 0x1000 },
+                { .name = ".gopclntab", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = 0x20000, .content = data.data,
+                  .size = TABLE_SIZE },
+                { .name = ".go.module", .type = SHT_PROGBITS, .flags = SHF_ALLOC | SHF_WRITE, .address = 0x20000 + TABLE_SIZE,
+                  .content = zeroes, .size = sizeof zeroes },
+                { .name = data.size > TREES ? ".rodata" : ".bss", .type = data.size > TREES ? SHT_PROGBITS : SHT_NOBITS,
+                  .flags = SHF_ALLOC, .address = 0x20000 + TREES, .content = data.data + TREES,
+                  .size = data.size > TREES ? data.size - TREES : 8 },
+                { .name = ".rela", .type = SHT_RELA, .flags = SHF_ALLOC, .address = 0x30000, .content = relocations,
+                  .size = count * sizeof *relocations, .entry_size = sizeof *relocations },
+        };
+        const struct elf_maker maker = { .is_64 = true, .type = ET_DYN, .machine = machine, .sections = sections,
+                                         .section_count = 6 };
+
+        elf_make(&maker, file);
+}
+
+START_TEST(moduledata_of_a_position_independent_program_is_relocated)
+{
+        static const struct {
+                uint16_t machine;
+                uint32_t relative;
+        } machines[] = { { EM_X86_64, R_X86_64_RELATIVE }, { EM_AARCH64, R_AARCH64_RELATIVE },
+                         { EM_RISCV, R_RISCV_RELATIVE }, { EM_PPC64, R_PPC64_RELATIVE } };
+        static const char *const names[] = { "go1.26", "go1.27", "go1.27-moved" };
+
+        for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
+                for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                        char path[256];
+                        _cleanup_buf_ struct buf file;
+                        struct symbol_table t;
+                        struct error err;
+
+                        snprintf(path, sizeof path, "tests/corpus/gopclntab/good/%s", names[i]);
+                        buf_init(&file, MiB(1));
+                        make_independent_go(path, machines[m].machine, machines[m].relative, &file);
+                        ck_assert_msg(extract_file(&file, &t, &err) == ST_OK, "%s: %s", path, err.text);
+                        ck_assert_str_eq(made_frames(&t, 0x1018), "main.mul /src/add.go:30 < main.add /src/add.go:25 < "
+                                                                "main.main /src/main.go:11");
+                        symbol_table_deinit(&t);
+                }
+        }
+}
+END_TEST
+
 START_TEST(a_pclntab_without_a_section_of_its_own_is_found_by_its_magic)
 {
         for (size_t i = 0; i < GO_CORPUS_COUNT; i++) {
                 struct symbol_table t = extract_go(i, ".rodata");
 
-                ck_assert_str_eq(frames_at(&t, 0x1010), "main.add /src/add.go:25 < main.main /src/main.go:11");
+                ck_assert_str_eq(made_frames(&t, 0x1010), "main.add /src/add.go:25 < main.main /src/main.go:11");
                 symbol_table_deinit(&t);
         }
 }
@@ -244,9 +277,9 @@ START_TEST(symbols_fill_what_pclntab_lacks)
                                          .section_count = 5 };
 
         t = extract_made(&maker);
-        ck_assert_str_eq(frames_at(&t, 0x1000), "main.main /src/main.go:10");
-        ck_assert_str_eq(frames_at(&t, 0x1038), "main.main");
-        ck_assert_str_eq(frames_at(&t, 0x1100), "c_function");
+        ck_assert_str_eq(made_frames(&t, 0x1000), "main.main /src/main.go:10");
+        ck_assert_str_eq(made_frames(&t, 0x1038), "main.main");
+        ck_assert_str_eq(made_frames(&t, 0x1100), "c_function");
         ck_assert_int_eq(t.quality, QUALITY_GO_PCLNTAB);
         symbol_table_deinit(&t);
 }
@@ -298,12 +331,12 @@ START_TEST(x86_stubs_are_named_by_their_slot_or_their_number)
         };
         struct symbol_table t = extract_plt(EM_X86_64, R_X86_64_JUMP_SLOT, code, sizeof code, ".plt");
 
-        ck_assert_str_eq(frames_at(&t, PLT_AT), "");
-        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x10), "malloc@plt");
-        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x1f), "malloc@plt");
-        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x20), "free@plt");
-        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x30), "");
-        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x40), "");
+        ck_assert_str_eq(made_frames(&t, PLT_AT), "");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x10), "malloc@plt");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x1f), "malloc@plt");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x20), "free@plt");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x30), "");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x40), "");
         ck_assert_int_eq(t.quality, QUALITY_DYNSYM);
         symbol_table_deinit(&t);
 }
@@ -318,12 +351,12 @@ START_TEST(arm_stubs_are_named_with_and_without_a_landing_pad)
         };
         struct symbol_table t = extract_plt(EM_AARCH64, R_AARCH64_JUMP_SLOT, code, sizeof code, ".plt");
 
-        ck_assert_str_eq(frames_at(&t, PLT_AT), "");
-        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x1c), "");
-        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x20), "malloc@plt");
-        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x2c), "malloc@plt");
-        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x30), "free@plt");
-        ck_assert_str_eq(frames_at(&t, PLT_AT + 0x47), "free@plt");
+        ck_assert_str_eq(made_frames(&t, PLT_AT), "");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x1c), "");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x20), "malloc@plt");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x2c), "malloc@plt");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x30), "free@plt");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x47), "free@plt");
         symbol_table_deinit(&t);
 }
 END_TEST
@@ -358,10 +391,10 @@ START_TEST(text_is_at_0_and_other_code_follows_in_the_order_of_the_file)
         const struct elf_maker maker = module(sections);
         struct symbol_table t = extract_made(&maker);
 
-        ck_assert_str_eq(frames_at(&t, 0x00), "work");
-        ck_assert_str_eq(frames_at(&t, 0x20), "");
-        ck_assert_str_eq(frames_at(&t, 0x24), "init");
-        ck_assert_str_eq(frames_at(&t, 0x30), "exit");
+        ck_assert_str_eq(made_frames(&t, 0x00), "work");
+        ck_assert_str_eq(made_frames(&t, 0x20), "");
+        ck_assert_str_eq(made_frames(&t, 0x24), "init");
+        ck_assert_str_eq(made_frames(&t, 0x30), "exit");
         ck_assert_int_eq(t.quality, QUALITY_SYMTAB);
         symbol_table_deinit(&t);
 }
@@ -418,7 +451,7 @@ END_TEST
 
 TEST_SUITE("sources", a_source_fills_gaps_and_names_lines_and_leaves_the_rest, a_source_that_adds_nothing_says_so,
            every_layout_of_pclntab_gives_functions_lines_and_inlined_calls,
-           a_pclntab_without_a_section_of_its_own_is_found_by_its_magic,
+           moduledata_of_a_position_independent_program_is_relocated, a_pclntab_without_a_section_of_its_own_is_found_by_its_magic,
            a_call_inlined_into_itself_ends_with_its_function, symbols_fill_what_pclntab_lacks,
            x86_stubs_are_named_by_their_slot_or_their_number, arm_stubs_are_named_with_and_without_a_landing_pad,
            text_is_at_0_and_other_code_follows_in_the_order_of_the_file, relocations_stay_inside_their_section,

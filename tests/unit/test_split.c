@@ -71,7 +71,7 @@ static void build_and_split(const char *name, const char *flags, struct elf_imag
         ck_assert_int_eq(elf_image_open(path, whole, &err), ST_OK);
         ck_assert(split_is_needed(whole));
         fd = open(to, O_RDWR | O_CREAT | O_TRUNC, 0644);
-        ck_assert_msg(split_write(whole, fd, &size, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(split_write(whole, NULL, 0, fd, &size, &err) == ST_OK, "%s", err.text);
         ck_assert_int_eq(fstat(fd, &info), 0);
         ck_assert_uint_eq((uint64_t)info.st_size, size);
         ck_assert_int_eq(elf_image_from_fd(fd, to, split, &err), ST_OK);
@@ -201,7 +201,7 @@ static enum status split_made(const struct elf_maker *m, struct elf_image *ret, 
         elf_make(m, &file);
         ck_assert_int_eq(elf_image_from_memory(file.data, file.size, "made", &img, err), ST_OK);
         ck_assert_int_eq(split_temporary(&fd, err), ST_OK);
-        st = split_write(&img, fd, &size, err);
+        st = split_write(&img, NULL, 0, fd, &size, err);
         if (st)
                 return st;
         ck_assert_int_eq(elf_image_from_fd(fd, "split", ret, err), ST_OK);

@@ -230,6 +230,48 @@ START_TEST(a_damaged_part_is_an_error_that_names_it)
 }
 END_TEST
 
+#define PART_OF(n) "part-0000000000000000000" n "-0000000000000000000" n ".parquet"
+#define DAY "date=2024-10-04/"
+
+static void truncate_in_store(const char *name)
+{
+        _cleanup_free_ char *path = in_store(name);
+
+        ck_assert_int_eq(truncate(path, 100), 0);
+}
+
+static bool holds(const char *name)
+{
+        _cleanup_free_ char *path = in_store(name);
+
+        return access(path, F_OK) == 0;
+}
+
+START_TEST(a_flush_passes_over_damaged_parts_and_writes_their_rows_again)
+{
+        struct error err;
+
+        begin();
+        append("a", 0x1000);
+        ok(profile_store_flush(store, &err), &err);
+        truncate_in_store("tables/locations/" PART_OF("1"));
+        truncate_in_store("tables/stacks/" DAY PART_OF("1"));
+        reopen();
+        append("b", 0x1000);
+        ok(profile_store_flush(store, &err), &err);
+        ck_assert(holds("tables/locations/" PART_OF("2")));
+        ck_assert(holds("tables/stacks/" DAY PART_OF("2")));
+        ck_assert(holds("tables/samples/" DAY PART_OF("2")));
+        reopen();
+        append("c", 0x1000);
+        ok(profile_store_flush(store, &err), &err);
+        ck_assert(!holds("tables/locations/" PART_OF("3")));
+        ck_assert(!holds("tables/stacks/" DAY PART_OF("3")));
+        end();
+}
+END_TEST
+
 TEST_SUITE("profile store recovery", a_flush_that_fails_at_any_table_is_repeated_without_doubles,
            a_batch_that_cannot_be_read_is_set_aside_and_the_others_live,
-           files_that_no_log_names_go_after_the_grace_and_live_ones_stay, a_damaged_part_is_an_error_that_names_it)
+           files_that_no_log_names_go_after_the_grace_and_live_ones_stay, a_damaged_part_is_an_error_that_names_it,
+           a_flush_passes_over_damaged_parts_and_writes_their_rows_again)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Federation against upstreams that this program serves itself; fetching is done by real workers. */
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -26,14 +27,14 @@ struct upstream {
         atomic_uint asked;
         atomic_bool holds;
         atomic_uint says;            /* a status in place of the answer, 1 a reset; 0 the answer */
-        pthread_mutex_t lock;
+        pthread_mutex_t lock;        /* of has and way */
         char way[FORWARDED_SIZE];    /* X-Forwarded-For of the last question */
 };
 
 static char dir[64];
 static struct debuginfo_store *store;
 static struct upstream upstreams[2];
-static atomic_uint arrivals, failures;
+static atomic_uint arrivals, failures, went, came_back;
 
 static struct build_id id_of(uint8_t n)
 {
@@ -47,9 +48,11 @@ static void answer(struct http_request *req, void *context)
         struct upstream *u = context;
         const char *way = http_header(req, "X-Forwarded-For");
         char hex[BUILD_ID_HEX_MAX];
+        struct build_id has;
 
         pthread_mutex_lock(&u->lock);
         snprintf(u->way, sizeof u->way, "%s", way ? way : "");
+        has = u->has;
         pthread_mutex_unlock(&u->lock);
         atomic_fetch_add(&u->asked, 1);
         while (atomic_load(&u->holds) && !atomic_load(http_server_stopping(req)))
@@ -58,7 +61,7 @@ static void answer(struct http_request *req, void *context)
                 http_reset(req);
         else if (atomic_load(&u->says))
                 http_fail_code(req, atomic_load(&u->says), "not_today", "not today");
-        else if (strcmp(http_path_part(req, "id"), build_id_hex(&u->has, hex)) != 0)
+        else if (strcmp(http_path_part(req, "id"), build_id_hex(&has, hex)) != 0)
                 http_fail_code(req, 404, "not_found", "not here");
         else
                 http_respond(req, 200, "application/octet-stream", u->file.data, u->file.size);
@@ -71,7 +74,7 @@ static const struct http_route routes[] = {
 static void make_object(const struct build_id *id, struct buf *to)
 {
         struct elf_maker m = { .is_64 = true };
-        struct elf_maker_section sections[3] = { { 0 } };
+        struct elf_maker_section sections[4] = { { 0 } };
         _cleanup_buf_ struct buf note;
 
         buf_init(&note, 4096);
@@ -79,8 +82,9 @@ static void make_object(const struct build_id *id, struct buf *to)
         sections[1] = (struct elf_maker_section){ ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, .content = note.data,
                                                   .size = note.size };
         sections[2] = (struct elf_maker_section){ ".debug_info", SHT_PROGBITS, .content = "dwarf", .size = 5 };
+        sections[3] = (struct elf_maker_section){ ".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, .size = 16 };
         m.sections = sections;
-        m.section_count = 3;
+        m.section_count = 4;
         elf_make(&m, to);
 }
 
@@ -99,8 +103,10 @@ static void start_upstream(struct upstream *u, uint8_t has)
 static void setup(void)
 {
         const char *build = getenv("CAIRN_SAN");
+        char *program = path_join(build ? build : "build/san", "cairn"); /* kept for the process's life */
 
-        worker_set_program(path_join(build ? build : "build/san", "cairn")); /* kept for the process's life */
+        ck_assert_msg(access(program, X_OK) == 0, "no program '%s': CAIRN_SAN names the build directory", program);
+        worker_set_program(program);
         snprintf(dir, sizeof dir, "/tmp/cairn-federation-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(dir));
         ck_assert_int_eq(debuginfo_store_open(dir, false, &store, NULL), ST_OK);
@@ -134,11 +140,21 @@ static void failed(void *context, const struct build_id *id, const struct error 
         atomic_fetch_add(&failures, 1);
 }
 
+static void upstream_changed(void *context, const struct upstream_status *status)
+{
+        (void)context;
+        atomic_fetch_add(status->state == UPSTREAM_CLOSED ? &came_back : &went, 1);
+}
+
+static unsigned breaker_failures = 100;
+
 static struct federation *start(size_t upstream_count, uint64_t miss_s, uint64_t error_s)
 {
         const char *urls[] = { upstreams[0].url, upstreams[1].url };
         const struct federation_options o = { .size = sizeof o, .urls = urls, .url_count = upstream_count,
                                               .miss_s = miss_s, .error_s = error_s, .threads = THREADS,
+                                              .breaker_failures = breaker_failures, .breaker_pause_s = 1,
+                                              .upstream_changed = upstream_changed,
                                               .arrived = arrived, .failed = failed };
         struct federation *f;
 
@@ -150,7 +166,7 @@ static enum status fetch(struct federation *f, uint8_t n, const char *way)
 {
         struct build_id id = id_of(n);
 
-        return federation_fetch(f, &id, OBJECT_DEBUGINFO, way, NULL, NULL);
+        return federation_fetch(f, &id, OBJECT_DEBUGINFO, &(struct federation_client){ way, NULL }, NULL, NULL);
 }
 
 /* A question that runs beside the test. */
@@ -168,7 +184,7 @@ static void *run_question(void *arg)
         struct question *q = arg;
         struct build_id id = id_of(q->id);
 
-        q->st = federation_fetch(q->federation, &id, OBJECT_DEBUGINFO, q->way, &q->cancel, NULL);
+        q->st = federation_fetch(q->federation, &id, OBJECT_DEBUGINFO, &(struct federation_client){ q->way, &q->cancel }, NULL, NULL);
         atomic_store(&q->done, true);
         return NULL;
 }
@@ -193,6 +209,14 @@ static void wait_until_asked(struct upstream *u, unsigned times)
                 ck_assert_msg(monotonic_ns() < end, "the upstream was asked %u times, not %u", u->asked, times);
                 sched_yield();
         }
+}
+
+static enum upstream_state state_of(struct federation *f, size_t i)
+{
+        struct upstream_status status;
+
+        federation_get_upstream(f, i, &status);
+        return status.state;
 }
 
 START_TEST(what_an_upstream_has_is_stored_and_told)
@@ -290,7 +314,7 @@ END_TEST
 
 START_TEST(only_not_found_is_a_miss)
 {
-        static const unsigned says[] = { 1, 401, 403, 429, 500, 502, 503, 504 };
+        static const unsigned says[] = { 1, 401, 403, 500, 502, 504 };
         struct federation *f = start(1, 600, 600);
         uint8_t id = 10;
 
@@ -302,7 +326,31 @@ START_TEST(only_not_found_is_a_miss)
         ck_assert_int_eq(fetch(f, id++, NULL), ST_NOT_FOUND);
         atomic_store(&upstreams[0].says, 410);
         ck_assert_int_eq(fetch(f, id++, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(state_of(f, 0), UPSTREAM_CLOSED);
         federation_stop(f);
+}
+END_TEST
+
+/* The servers of this program send Retry-After with these. */
+START_TEST(an_upstream_that_says_when_to_come_back_is_left_alone_until_then)
+{
+        static const unsigned says[] = { 429, 503 };
+
+        for (uint8_t i = 0; i < 2; i++) {
+                struct federation *f = start(1, 600, 600);
+                struct upstream_status status;
+
+                atomic_store(&upstreams[0].asked, 0);
+                atomic_store(&upstreams[0].says, says[i]);
+                ck_assert_int_eq(fetch(f, 10, NULL), ST_BUSY);
+                atomic_store(&upstreams[0].says, 404);
+                ck_assert_int_eq(fetch(f, 11, NULL), ST_BUSY);
+                ck_assert_uint_eq(upstreams[0].asked, 1);
+                federation_get_upstream(f, 0, &status);
+                ck_assert_int_eq(status.state, UPSTREAM_OPEN);
+                ck_assert_uint_gt(status.retry_in_s, 1); /* more than breaker_pause_s */
+                federation_stop(f);
+        }
 }
 END_TEST
 
@@ -335,6 +383,91 @@ START_TEST(stop_does_not_wait_for_an_upstream)
         ck_assert_int_lt(monotonic_ns() - begin, 30000000000); /* the fetch itself would take 90 s */
         ck_assert_uint_eq(arrivals, 0);
         ck_assert_uint_eq(failures, 0);
+}
+END_TEST
+
+START_TEST(an_upstream_that_fails_is_left_alone_until_a_probe_is_answered)
+{
+        int64_t end = monotonic_ns() + PATIENCE_NS;
+        struct federation *f;
+        uint8_t id = 30;
+
+        breaker_failures = 3;
+        f = start(1, 600, 600);
+        atomic_store(&upstreams[0].says, 500);
+        while (id < 33)
+                ck_assert_int_eq(fetch(f, id++, NULL), ST_BUSY);
+        ck_assert_int_eq(state_of(f, 0), UPSTREAM_OPEN);
+        ck_assert_uint_eq(went, 1);
+        ck_assert_int_eq(fetch(f, id++, NULL), ST_BUSY);
+        ck_assert_uint_eq(upstreams[0].asked, 3);
+        while (atomic_load(&upstreams[0].asked) < 4) { /* its pause is over: one probe, which fails */
+                ck_assert_int_lt(monotonic_ns(), end);
+                ck_assert_int_eq(fetch(f, id++, NULL), ST_BUSY);
+                poll(NULL, 0, 20);
+        }
+        ck_assert_int_eq(state_of(f, 0), UPSTREAM_OPEN);
+        ck_assert_uint_eq(came_back, 0);
+        atomic_store(&upstreams[0].says, 404); /* an answer as any */
+        while (fetch(f, id++, NULL) != ST_NOT_FOUND) {
+                ck_assert_int_lt(monotonic_ns(), end);
+                poll(NULL, 0, 20);
+        }
+        ck_assert_int_eq(state_of(f, 0), UPSTREAM_CLOSED);
+        ck_assert_uint_eq(came_back, 1);
+        ck_assert_uint_eq(went, 1);
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(an_upstream_is_shown_without_its_password)
+{
+        char text[FETCH_URL_TEXT];
+
+        ck_assert_str_eq(fetch_url_text("https://me:se@cret@host:8002/a@b", text), "https://host:8002/a@b");
+        ck_assert_str_eq(fetch_url_text("http://host/?x@y", text), "http://host/?x@y");
+        ck_assert_str_eq(fetch_url_text("host", text), "host");
+}
+END_TEST
+
+START_TEST(wishes_do_not_keep_clients_waiting)
+{
+        struct federation *f = start(1, 600, 600);
+        const struct build_id ids[] = { id_of(50), id_of(51), id_of(52), id_of(53), id_of(54), id_of(1) };
+        struct question q;
+
+        atomic_store(&upstreams[0].holds, true);
+        federation_want(f, ids, 6, OBJECT_DEBUGINFO);
+        wait_until_asked(&upstreams[0], THREADS); /* all threads wait; the last two wishes are queued */
+        ask(&q, f, 1, NULL);                      /* the last of them */
+        wait_until_asked(&upstreams[0], THREADS + 1);
+        atomic_store(&upstreams[0].holds, false);
+        ck_assert_int_eq(answer_of(&q), ST_OK);
+        federation_stop(f);
+        ck_assert_uint_le(upstreams[0].asked, 6); /* nobody twice */
+}
+END_TEST
+
+START_TEST(what_was_not_asked_for_is_not_asked_for_again_soon)
+{
+        struct federation *f = start(2, 600, 1);
+        struct stored_object object;
+        struct build_id id = id_of(7);
+        int64_t until = monotonic_ns() + 2000000000;
+
+        pthread_mutex_lock(&upstreams[0].lock);
+        upstreams[0].has = id; /* what it sends has another build-id */
+        pthread_mutex_unlock(&upstreams[0].lock);
+        do {
+                ck_assert_int_eq(fetch(f, 7, NULL), ST_BUSY);
+                poll(NULL, 0, 50);
+        } while (monotonic_ns() < until); /* past error_s */
+        ck_assert_uint_eq(upstreams[0].asked, 1);
+        ck_assert_uint_eq(upstreams[1].asked, 1);
+        ck_assert_uint_eq(failures, 1);
+        ck_assert_int_eq(debuginfo_store_stat(store, &id, OBJECT_DEBUGINFO, &object, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(state_of(f, 0), UPSTREAM_CLOSED);
+        federation_stop(f);
 }
 END_TEST
 
@@ -491,6 +624,11 @@ int main(void)
                 a_miss_is_forgotten_in_time,
                 an_upstream_that_is_gone_is_no_miss,
                 only_not_found_is_a_miss,
+                an_upstream_that_says_when_to_come_back_is_left_alone_until_then,
+                an_upstream_that_fails_is_left_alone_until_a_probe_is_answered,
+                an_upstream_is_shown_without_its_password,
+                wishes_do_not_keep_clients_waiting,
+                what_was_not_asked_for_is_not_asked_for_again_soon,
                 a_cancelled_question_ends_at_once,
                 stop_does_not_wait_for_an_upstream,
                 a_question_tells_the_way_it_came,

@@ -80,7 +80,7 @@ static void note_nothing(void *context, const char *path, const char *text)
         ++*(unsigned *)context;
 }
 
-/* dir/name with that build-id byte, optionally code, DWARF, a dwz link. */
+/* dir/name with that build-id byte, optionally code, DWARF, a dwz link. A name ending in .dwz has no place for code. */
 static char *make_file(const char *name, uint8_t id, bool code, bool dwarf, const char *altlink)
 {
         struct elf_maker m = { .is_64 = true };
@@ -99,7 +99,7 @@ static char *make_file(const char *name, uint8_t id, bool code, bool dwarf, cons
         }
         sections[1] = (struct elf_maker_section){ ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, .content = note.data,
                                                   .size = id ? note.size : 0 };
-        sections[2] = (struct elf_maker_section){ ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, .content = bulk,
+        sections[2] = (struct elf_maker_section){ ".text", SHT_PROGBITS, strstr(name, ".dwz") ? 0 : SHF_ALLOC | SHF_EXECINSTR, .content = bulk,
                                                   .size = code ? sizeof bulk : 0 };
         sections[3] = (struct elf_maker_section){ ".debug_info", SHT_PROGBITS, .content = "dwarf",
                                                   .size = dwarf ? 5 : 0 };
@@ -249,14 +249,16 @@ START_TEST(the_best_file_of_a_build_id_is_kept)
         add(make_file("debug", 2, false, true, NULL));
         add(make_file("nobody", 0, true, true, NULL));
         upload_list_settle(&list);
-        ck_assert_uint_eq(list.count, 3);
+        ck_assert_uint_eq(list.count, 4);
         ck_assert_str_eq(path_base(list.items[0].path), "whole");
         ck_assert_int_eq(list.items[0].kind, UPLOAD_DEBUGINFO);
         ck_assert(list.items[0].split);
         ck_assert_str_eq(path_base(list.items[1].path), "whole"); /* with the DWARF: the better executable */
         ck_assert_int_eq(list.items[1].kind, UPLOAD_EXECUTABLE);
         ck_assert(!list.items[2].split);
-        ck_assert_uint_eq(list.skips.no_build_id, 1);
+        ck_assert_str_eq(path_base(list.items[3].path), "nobody"); /* whole, by its hash */
+        ck_assert(!list.items[3].split);
+        ck_assert_uint_eq(list.items[3].build_id.size, 16);
         ck_assert_uint_eq(list.skips.duplicate, 3);
 }
 END_TEST
@@ -270,6 +272,7 @@ START_TEST(the_supplementary_file_comes_along)
         add(make_file("f", 1, false, true, "common.dwz"));
         ck_assert_uint_eq(list.count, 2);
         ck_assert_uint_eq(list.items[1].build_id.bytes[0], 0xee);
+        ck_assert_int_eq(list.items[1].kind, UPLOAD_SUPPLEMENTARY);
         lonely = make_file("g", 2, false, true, "gone.dwz");
         ck_assert_int_eq(upload_list_add(&list, lonely, note_nothing, &notes, NULL), ST_OK);
         ck_assert_uint_eq(notes, 1);

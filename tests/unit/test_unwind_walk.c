@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <ucontext.h>
 
 #include "tests/support/suite.h"
@@ -205,6 +206,16 @@ static void compare(size_t at_least)
                 ck_assert_uint_eq(frames[i], (uintptr_t)rec.backtrace[theirs - count + i]);
 }
 
+/* On aarch64 handlers return by the vDSO. qemu-user, before 8.1, has code of its own there that is in no object. */
+static bool handlers_return_by_an_object(void)
+{
+#if defined(__aarch64__)
+        return getauxval(AT_SYSINFO_EHDR) != 0;
+#else
+        return true;
+#endif
+}
+
 /* ---- stacks ---- */
 
 NO_FRAME_POINTER static unsigned odd(int n);
@@ -317,6 +328,8 @@ NO_FRAME_POINTER static unsigned raise_deep(int n)
 
 START_TEST(signal_handler)
 {
+        if (!handlers_return_by_an_object())
+                return;
         install(SIGUSR1, 0);
         raise_deep(7);
         compare(12);
@@ -325,6 +338,8 @@ END_TEST
 
 START_TEST(signal_handler_on_a_stack_of_its_own)
 {
+        if (!handlers_return_by_an_object())
+                return;
         install(SIGUSR1, SA_ONSTACK);
         raise_deep(7);
         compare(12);
@@ -348,6 +363,8 @@ NO_FRAME_POINTER static unsigned trap_deep(int n)
 
 START_TEST(interrupted_at_the_first_instruction)
 {
+        if (!handlers_return_by_an_object())
+                return;
         install(SIGILL, 0);
         install(SIGTRAP, 0);
         if (!sigsetjmp(after_trap, 1))

@@ -17,6 +17,7 @@
 #include "symbolizer/extract.h"
 #include "symbolizer/extract_symbols.h"
 #include "tests/support/compare_tables.h"
+#include "tests/support/made_file.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
@@ -184,6 +185,37 @@ START_TEST(few_units_are_read_for_one_address)
 }
 END_TEST
 
+START_TEST(of_units_that_overlap_the_first_is_taken_for_a_few_addresses_too)
+{
+        const uint64_t address = MADE_CODE + 8;
+        const struct wanted wanted = { .addresses = &address, .count = 1, .max_percent = 100 };
+        const struct {
+                const char *function;
+                uint64_t start;
+        } units[] = { { "dropped", 0 }, { "first", MADE_CODE }, { "elsewhere", MADE_CODE + 0x20 },
+                      { "dropped_too", UINT64_MAX }, { "second", MADE_CODE }, { "third", MADE_CODE } };
+        struct extract_inputs in = { .executable_fd = -1, .altlink_fd = -1, .name = "made" };
+        struct dwarf_maker m;
+        struct symbol_table table;
+
+        made_dwarf_begin(&m);
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+                made_unit(&m, units[i].function, units[i].start, 0x10);
+                put_uint(&m, DWARF_INFO, 0, 1);
+                end_unit(&m);
+        }
+        in.debuginfo_fd = made_file(NULL, 0, &m);
+        dwarf_maker_deinit(&m);
+        for (int few = 0; few < 2; few++) {
+                in.wanted = few ? &wanted : NULL;
+                extract(&in, &table);
+                ck_assert_str_eq(made_frames(&table, address), "first");
+                symbol_table_deinit(&table);
+        }
+        close(in.debuginfo_fd);
+}
+END_TEST
+
 START_TEST(more_units_than_agreed_means_all)
 {
         _cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -234,5 +266,5 @@ START_TEST(symbols_that_cannot_cover_an_address_are_left_out)
 END_TEST
 
 TEST_SUITE("wanted", this_program_says_the_same, debug_files_of_debian_say_the_same, files_that_were_named_say_the_same,
-           few_units_are_read_for_one_address, more_units_than_agreed_means_all,
+           few_units_are_read_for_one_address, of_units_that_overlap_the_first_is_taken_for_a_few_addresses_too, more_units_than_agreed_means_all,
            symbols_that_cannot_cover_an_address_are_left_out)

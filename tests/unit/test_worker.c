@@ -8,11 +8,14 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/limits.h"
 #include "common/options.h"
+#include "sandbox/nursery.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"
@@ -127,6 +130,18 @@ START_TEST(data_over_its_limit_is_too_big)
 }
 END_TEST
 
+START_TEST(a_worker_has_no_more_data_than_who_started_it)
+{
+        struct error err = { .text = "" };
+
+        if (BUILT_WITH_SANITIZER)
+                return;
+        ck_assert_int_eq(setrlimit(RLIMIT_DATA, &(struct rlimit){ MiB(48), RLIM_INFINITY }), 0);
+        ck_assert_int_eq(run_with_data("hoard", -1, &err), ST_TOO_BIG);
+        ck_assert_msg(strstr(err.text, "more than 48 MiB"), "%s", err.text);
+}
+END_TEST
+
 START_TEST(files_that_are_mapped_are_no_data)
 {
         int fd = memfd_create("big", 0);
@@ -211,6 +226,89 @@ START_TEST(a_program_with_threads_starts_its_workers)
         ck_assert_int_eq(pthread_join(thread, NULL), 0);
         worker_set_program("/nonexistent");
         assert_fails("good", ST_OS, "cannot start worker 'good'");
+}
+END_TEST
+
+static enum status run_in(struct nursery *n, const char *job, struct error *err)
+{
+        const char *const args[] = { job, NULL };
+
+        return nursery_run(n, &(struct worker_job){ .args = args, .cpu_s = 20, .memory_bytes = MiB(256) }, err);
+}
+
+/* The nursery outlives its parent's threads, and what brings one worker down. */
+START_TEST(a_nursery_forks_workers_for_a_program_with_threads)
+{
+        struct nursery *n;
+        struct error err;
+        pthread_t thread;
+
+        ck_assert_int_eq(nursery_create(NULL, entry, &n, NULL), ST_OK);
+        worker_set_program("/nonexistent");
+        ck_assert_int_eq(pthread_create(&thread, NULL, nothing, NULL), 0);
+        ck_assert_int_eq(pthread_join(thread, NULL), 0);
+        ck_assert_int_eq(run_in(n, "good", NULL), ST_OK);
+        ck_assert_int_eq(run_in(n, "crash", &err), ST_BAD_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, "killed by signal 6"));
+        ck_assert_int_eq(run_in(n, "exec", &err), ST_BAD_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, "forbidden system call"));
+        ck_assert_int_eq(run_in(n, "refuses", &err), ST_UNSUPPORTED);
+        ck_assert_ptr_nonnull(strstr(err.text, "this cannot be read"));
+        ck_assert_int_eq(run_in(n, "good", NULL), ST_OK);
+        nursery_destroy(n);
+        ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+}
+END_TEST
+
+START_TEST(descriptors_come_to_a_nursery_s_worker_and_to_nobody_after_it)
+{
+        const char *const args[] = { "copy", NULL };
+        char text[16] = "";
+        struct nursery *n;
+
+        ck_assert_int_eq(nursery_create(NULL, entry, &n, NULL), ST_OK);
+        for (int i = 0; i < 3; i++) { /* it looks for open ones past its own */
+                int in = memfd_create("in", 0), out = memfd_create("out", 0);
+                int fds[] = { in, -1, out };
+
+                ck_assert_int_eq(write(in, "hello", 5), 5);
+                ck_assert_int_eq(nursery_run(n, &(struct worker_job){ .args = args, .fds = fds, .fd_count = 3 }, NULL), ST_OK);
+                ck_assert_int_eq(pread(out, text, sizeof text, 0), 5);
+                ck_assert_str_eq(text, "hello");
+                close(in);
+                close(out);
+        }
+        nursery_destroy(n);
+}
+END_TEST
+
+static enum status refuse(struct error *err)
+{
+        return error_set(err, ST_OS, "not here");
+}
+
+START_TEST(without_its_nursery_a_program_starts_its_workers)
+{
+        struct nursery *n;
+
+        ck_assert_int_eq(nursery_create(refuse, entry, &n, NULL), ST_OK);
+        ck_assert_int_eq(run_in(n, "good", NULL), ST_OK);
+        nursery_destroy(n);
+        ck_assert_int_eq(run_in(NULL, "good", NULL), ST_OK);
+}
+END_TEST
+
+START_TEST(a_cancelled_worker_of_a_nursery_is_killed)
+{
+        const char *const args[] = { "hang", NULL };
+        atomic_bool cancel = true;
+        struct nursery *n;
+        struct error err;
+
+        ck_assert_int_eq(nursery_create(NULL, entry, &n, NULL), ST_OK);
+        ck_assert_int_eq(nursery_run(n, &(struct worker_job){ .args = args, .cancel = &cancel }, &err), ST_BUSY);
+        nursery_destroy(n);
+        ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 }
 END_TEST
 
@@ -310,6 +408,7 @@ int main(int argc, char **argv)
                 a_cancelled_worker_is_busy,
                 memory_over_the_limit_is_too_big,
                 data_over_its_limit_is_too_big,
+                a_worker_has_no_more_data_than_who_started_it,
                 files_that_are_mapped_are_no_data,
                 a_confined_worker_opens_no_file,
                 a_confined_worker_that_makes_a_socket_is_killed,
@@ -319,6 +418,10 @@ int main(int argc, char **argv)
                 a_missing_program_is_a_system_error,
                 a_forked_worker_is_as_one_that_was_started,
                 a_program_with_threads_starts_its_workers,
+                a_nursery_forks_workers_for_a_program_with_threads,
+                descriptors_come_to_a_nursery_s_worker_and_to_nobody_after_it,
+                without_its_nursery_a_program_starts_its_workers,
+                a_cancelled_worker_of_a_nursery_is_killed,
         };
 
         if (argc > 2 && strcmp(argv[1], "worker") == 0)

@@ -115,7 +115,8 @@ def go_1_2(kind, ptr, order, quantum):
     return head + b.data[len(head):]
 
 
-def newer(version, ptr, order, quantum, text_in_module):
+def newer(version, ptr, order, quantum, text_in_module, trees="40"):
+    """trees: the word of moduledata that says where they are, or "behind" the functions' data, which nothing says."""
     w = Blob(order).word
     names, paths, units, pcs, funcs, data = (Blob(order) for _ in range(6))
     names.data = paths.data = units.data = funcs.data = data.data = b""
@@ -123,7 +124,7 @@ def newer(version, ptr, order, quantum, text_in_module):
     for path in FILES:
         units.add(w(paths.add(path + b"\0"), 4))
     t = tables(pcs, quantum, [0, 1, 2])
-    data.add(bytes(32))
+    data.add(bytes(32 if trees != "behind" else 0))
     inlined = data.add(tree(data, name, version), 8)
     relative = version in ("1.18", "1.20")
     word = 4 if relative else ptr
@@ -148,6 +149,8 @@ def newer(version, ptr, order, quantum, text_in_module):
         head += w(0 if text_in_module else TEXT, ptr)
     head += b"".join(w(x, ptr) for x in at)
     out = head + names.data + units.data + paths.data + pcs.data + functions
+    if trees == "behind":
+        out += bytes(-len(out) % 8) + data.data
     assert len(out) < 0x400
     out += bytes(0x400 - len(out))
     module = [0] * 75
@@ -155,8 +158,12 @@ def newer(version, ptr, order, quantum, text_in_module):
         module[index] = ADDRESS if part < 0 else ADDRESS + at[part]
     module[20], module[21], module[22], module[23] = TEXT, TEXT + 0x50, TEXT, TEXT + 0x50
     module[38 if version == "1.18" else 40] = 0x20800
+    if trees != "40":
+        module[40] = ADDRESS + at[1]
+    if trees == "41":
+        module[41] = 0x20800
     out += b"".join(w(x, ptr) for x in module)
-    return out + bytes(0x800 - len(out)) + data.data
+    return out + bytes(0x800 - len(out)) + (data.data if trees != "behind" else b"")
 
 
 def main():
@@ -167,6 +174,8 @@ def main():
         "go1.18-s390x": newer("1.18", 8, "big", 2, False), "go1.20": newer("1.20", 8, "little", 1, False),
         "go1.20-arm64": newer("1.20", 8, "little", 4, False), "go1.20-386": newer("1.20", 4, "little", 1, False),
         "go1.26": newer("1.20", 8, "little", 1, True),
+        "go1.27": newer("1.20", 8, "little", 1, True, "behind"),
+        "go1.27-moved": newer("1.20", 8, "little", 1, True, "41"),
     }
     new, old = good["go1.20"], good["go1.15"]
     bad = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/debug_fetcher_evict.h"
+#include "common/evict.h"
 
 #include <fts.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static int by_use(const void *a, const void *b)
         return x->used.tv_nsec < y->used.tv_nsec ? -1 : x->used.tv_nsec > y->used.tv_nsec;
 }
 
-void debug_fetcher_evict(const char *directory, uint64_t max_bytes)
+void evict_oldest(const char *directory, uint64_t max_bytes)
 {
         char *const roots[] = { (char *)directory, NULL };
         FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);

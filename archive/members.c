@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "archive/members.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/limits.h"
+
+#define BLOCK_BYTES KiB(256)
+
+struct archive_walk {
+        const struct archive_visitor *visitor;
+        const char *name;          /* of the outermost archive, for messages */
+        struct archive *outermost, *current;
+        uint64_t unpacked_bytes;   /* of all members so far */
+        uint32_t ordinal;
+};
+
+/* An archive inside of another one, read while that one is. */
+struct inner {
+        struct archive *outer;
+        void *block;
+};
+
+static enum status archive_failed(const struct archive_walk *w, struct archive *a, struct error *err)
+{
+        const char *why = archive_error_string(a);
+
+        return error_set(err, ST_BAD_DATA, "'%s' cannot be unpacked: %s", w->name, why ? why : "it is damaged");
+}
+
+static enum status check_stopped(const struct archive_walk *w, struct error *err)
+{
+        if (w->visitor->stopped && w->visitor->stopped(w->visitor->context))
+                return error_set(err, ST_BUSY, "stopped while '%s' was unpacked", w->name);
+        return ST_OK;
+}
+
+/* A bomb is known by what went in for what came out. */
+static enum status count_bytes(struct archive_walk *w, size_t n, struct error *err)
+{
+        la_int64_t packed = archive_filter_bytes(w->outermost, -1);
+        uint64_t allowed = LIMIT_ARCHIVE_FREE_BYTES + (packed > 0 ? (uint64_t)packed * LIMIT_ARCHIVE_RATIO : 0);
+
+        w->unpacked_bytes += n;
+        if (w->unpacked_bytes > allowed)
+                return error_set(err, ST_TOO_BIG, "'%s' unpacks to more than %d times its size", w->name, LIMIT_ARCHIVE_RATIO);
+        return check_stopped(w, err);
+}
+
+enum status archive_member_read(struct archive_member *m, const void **data_ret, size_t *n_ret, uint64_t *offset_ret,
+                                struct error *err)
+{
+        struct archive_walk *w = m->walk;
+        la_int64_t offset;
+        const void *data;
+        size_t n;
+        int rc = archive_read_data_block(w->current, &data, &n, &offset);
+        enum status st;
+
+        if (rc == ARCHIVE_EOF)
+                return ST_NOT_FOUND;
+        if (rc < ARCHIVE_WARN || offset < 0)
+                return archive_failed(w, w->current, err);
+        st = count_bytes(w, n, err);
+        if (st)
+                return st;
+        *data_ret = data;
+        *n_ret = n;
+        *offset_ret = (uint64_t)offset;
+        return ST_OK;
+}
+
+static struct archive *reader(void)
+{
+        struct archive *a = archive_read_new();
+
+        if (!a)
+                return NULL;
+        archive_read_support_filter_gzip(a);
+        archive_read_support_filter_bzip2(a);
+        archive_read_support_filter_xz(a);
+        archive_read_support_filter_lzma(a);
+        archive_read_support_filter_zstd(a);
+        archive_read_support_filter_rpm(a);
+        archive_read_support_format_ar(a);
+        archive_read_support_format_tar(a);
+        archive_read_support_format_cpio(a);
+        archive_read_support_format_zip(a);
+        return a;
+}
+
+static la_ssize_t read_inner(struct archive *a, void *context, const void **data)
+{
+        struct inner *in = context;
+        la_ssize_t n = archive_read_data(in->outer, in->block, BLOCK_BYTES);
+
+        *data = in->block;
+        if (n < 0)
+                archive_set_error(a, EIO, "%s", archive_error_string(in->outer));
+        return n;
+}
+
+static enum status read_all(struct archive_walk *w, struct archive *a, unsigned depth, struct error *err);
+
+static enum status read_nested(struct archive_walk *w, struct archive *outer, unsigned depth, struct error *err)
+{
+        struct inner in = { .outer = outer, .block = malloc(BLOCK_BYTES) };
+        struct archive *a = in.block ? reader() : NULL;
+        enum status st;
+
+        if (!a)
+                st = error_no_memory(err);
+        else if (archive_read_open(a, &in, NULL, read_inner, NULL) != ARCHIVE_OK)
+                st = archive_failed(w, a, err);
+        else
+                st = read_all(w, a, depth, err);
+        archive_read_free(a);
+        free(in.block);
+        return st;
+}
+
+/* The bytes that are passed over are unpacked as well, but for those of a zip file. */
+static enum status skip_rest(struct archive_walk *w, struct archive_member *m, struct error *err)
+{
+        enum status st = ST_OK;
+        uint64_t offset;
+        const void *data;
+        size_t n;
+
+        if ((archive_format(w->current) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP)
+                return ST_OK;
+        while (!st)
+                st = archive_member_read(m, &data, &n, &offset, err);
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+static enum status read_member(struct archive_walk *w, struct archive *a, struct archive_entry *e, unsigned depth,
+                               struct error *err)
+{
+        const char *name = archive_entry_pathname(e);
+        bool in_ar = (archive_format(a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_AR;
+        struct archive_member m = { .walk = w };
+        enum status st;
+
+        if (!name)
+                name = archive_entry_pathname_utf8(e);
+        if (!name || archive_entry_filetype(e) != AE_IFREG || archive_entry_hardlink(e))
+                return ST_OK;
+        if (in_ar && strncmp(name, "control.tar", 11) == 0) /* of a package: nothing for users of it */
+                return ST_OK;
+        if (in_ar && strncmp(name, "data.tar", 8) == 0 ? depth <= w->visitor->nested_max
+                                                       : depth < w->visitor->nested_max && archive_name(name))
+                return read_nested(w, a, depth + 1, err);
+        name += strspn(name, "/");
+        while (name[0] == '.' && name[1] == '/')
+                name += 1 + strspn(name + 1, "/");
+        m.path = name;
+        m.ordinal = w->ordinal++;
+        w->current = a;
+        st = w->visitor->member(w->visitor->context, &m, err);
+        return st ? st : skip_rest(w, &m, err);
+}
+
+static enum status read_all(struct archive_walk *w, struct archive *a, unsigned depth, struct error *err)
+{
+        for (;;) {
+                struct archive_entry *e;
+                int rc = archive_read_next_header(a, &e);
+                enum status st;
+
+                if (rc == ARCHIVE_EOF)
+                        return ST_OK;
+                if (rc < ARCHIVE_WARN)
+                        return archive_failed(w, a, err);
+                st = check_stopped(w, err);
+                if (!st && w->ordinal >= LIMIT_ARCHIVE_MEMBERS)
+                        st = error_set(err, ST_TOO_BIG, "'%s' has more than %d files", w->name, LIMIT_ARCHIVE_MEMBERS);
+                if (!st)
+                        st = read_member(w, a, e, depth, err);
+                if (st)
+                        return st;
+        }
+}
+
+enum status archive_walk(int fd, const char *name, const struct archive_visitor *visitor, struct error *err)
+{
+        struct archive_walk w = { .visitor = visitor, .name = name, .outermost = reader() };
+        enum status st;
+
+        if (!w.outermost)
+                return error_no_memory(err);
+        if (lseek(fd, 0, SEEK_SET) < 0)
+                st = error_os(err, errno, "cannot read '%s'", name);
+        else if (archive_read_open_fd(w.outermost, fd, BLOCK_BYTES) != ARCHIVE_OK)
+                st = archive_failed(&w, w.outermost, err);
+        else
+                st = read_all(&w, w.outermost, 0, err);
+        archive_read_free(w.outermost);
+        return st;
+}

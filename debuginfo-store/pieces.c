@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "debuginfo-store/pieces.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/evict.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/sha256.h"
+#include "debuginfo-store/store_internal.h"
+
+#define EVICT_EACH_BYTES (LIMIT_PIECES_BYTES / 16)
+
+/* DIR/pieces/ab/cdef...: the hash of build-id and part, so that no text of a client becomes a path. Owned; NULL. */
+static char *path_of(const struct debuginfo_store *store, const struct build_id *id, const char *part)
+{
+        _cleanup_sha256_ struct sha256 sha = { 0 };
+        uint8_t digest[SHA256_BYTES];
+        char hex[SHA256_HEX_MAX], *path;
+
+        if (sha256_init(&sha, NULL))
+                return NULL;
+        sha256_update(&sha, &id->size, sizeof id->size);
+        sha256_update(&sha, id->bytes, id->size);
+        sha256_update(&sha, part, strlen(part));
+        sha256_final(&sha, digest);
+        sha256_hex(digest, hex);
+        return asprintf(&path, "%s/pieces/%.2s/%s", store->dir, hex, hex + 2) < 0 ? NULL : path;
+}
+
+enum status piece_open(struct debuginfo_store *store, const struct build_id *id, const char *part, int *fd_ret,
+                       struct error *err)
+{
+        _cleanup_free_ char *path = path_of(store, id, part);
+        int fd;
+
+        if (!path)
+                return error_no_memory(err);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0 && errno == ENOENT)
+                return error_set(err, ST_NOT_FOUND, "no such piece is kept");
+        if (fd < 0)
+                return error_os(err, errno, "cannot open '%s'", path);
+        (void)!utimensat(AT_FDCWD, path, NULL, 0); /* used now */
+        *fd_ret = fd;
+        return ST_OK;
+}
+
+static enum status copy(int from, int to, uint64_t *size_ret, struct error *err)
+{
+        _cleanup_free_ char *bytes = malloc(MiB(1));
+        uint64_t at = 0;
+
+        if (!bytes)
+                return error_no_memory(err);
+        for (;;) {
+                ssize_t n = pread(from, bytes, MiB(1), (off_t)at);
+                enum status st;
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return error_os(err, errno, "cannot read the fetched file");
+                if (n == 0)
+                        break;
+                st = file_write_all(to, bytes, (size_t)n, "piece", err);
+                if (st)
+                        return st;
+                at += (uint64_t)n;
+        }
+        *size_ret = at;
+        return ST_OK;
+}
+
+/* At the first piece of a run too, for what was left by the one before. */
+static void make_room(const struct debuginfo_store *store, uint64_t added)
+{
+        static _Atomic uint64_t unseen = EVICT_EACH_BYTES;
+        _cleanup_free_ char *dir = NULL;
+
+        if (atomic_fetch_add(&unseen, added) + added < EVICT_EACH_BYTES)
+                return;
+        atomic_store(&unseen, 0);
+        dir = path_join(store->dir, "pieces");
+        if (dir)
+                evict_oldest(dir, LIMIT_PIECES_BYTES);
+}
+
+enum status piece_put(struct debuginfo_store *store, const struct build_id *id, const char *part, int fd,
+                      struct error *err)
+{
+        _cleanup_free_ char *path = path_of(store, id, part), *tmp = NULL;
+        _cleanup_free_ char *dir = path ? strndup(path, (size_t)(path_base(path) - path - 1)) : NULL;
+        uint64_t size = 0;
+        int out;
+        enum status st = dir ? file_make_dirs(dir, err) : error_no_memory(err);
+
+        if (!st)
+                st = file_create_temporary(path, &tmp, &out, err);
+        if (st)
+                return st;
+        st = copy(fd, out, &size, err);
+        if (st) {
+                close(out);
+                unlink(tmp);
+                return st;
+        }
+        st = file_publish(out, tmp, path, err);
+        if (!st)
+                make_room(store, size);
+        return st;
+}

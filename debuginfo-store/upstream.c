@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "debuginfo-store/upstream.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/limits.h"
+#include "common/metrics.h"
+
+#define FAILURES_MAX 5
+#define PAUSE_S 30
+#define PAUSE_MAX_S 600
+#define RECENT 100
+
+enum { SKIPPED = UPSTREAM_OUTCOME_COUNT, MILLISECONDS, BYTES, IN_FLIGHT, OPEN, METRIC_COUNT };
+
+struct upstream {
+        char *url;
+        unsigned failures_max;
+        uint64_t first_pause_s;
+        pthread_mutex_t lock;
+        struct upstream_status status;
+        uint64_t pause_s;       /* of the next time that it opens */
+        int64_t ask_again_ns;   /* monotonic; while open */
+        bool is_probed;         /* while half open */
+        uint64_t recent_ms[RECENT];
+        uint64_t answered, answered_ms;
+        struct metric metrics[METRIC_COUNT];
+        char *labels[METRIC_COUNT];
+};
+
+const char *upstream_state_name(enum upstream_state s)
+{
+        static const char *const names[] = { "closed", "open", "half_open" };
+
+        return names[s];
+}
+
+const char *upstream_url(const struct upstream *u)
+{
+        return u->url;
+}
+
+static enum status make_metrics(struct upstream *u, struct error *err)
+{
+        static const char requests[] = "cairn_upstream_requests_total";
+        static const struct {
+                const char *name, *help, *type, *outcome;
+        } kinds[METRIC_COUNT] = {
+                [UPSTREAM_FOUND] = { requests, "Questions to an upstream, by outcome.", "counter", "found" },
+                [UPSTREAM_MISSING] = { requests, "Questions to an upstream, by outcome.", "counter", "missing" },
+                [UPSTREAM_REFUSED] = { requests, "Questions to an upstream, by outcome.", "counter", "refused" },
+                [UPSTREAM_FAILED] = { requests, "Questions to an upstream, by outcome.", "counter", "failed" },
+                [UPSTREAM_UNSURE] = { requests, "Questions to an upstream, by outcome.", "counter", "unsure" },
+                [SKIPPED] = { requests, "Questions to an upstream, by outcome.", "counter", "skipped" },
+                [MILLISECONDS] = { "cairn_upstream_milliseconds_total", "Time that questions to an upstream took.", "counter", NULL },
+                [BYTES] = { "cairn_upstream_bytes_total", "Bytes that came from an upstream.", "counter", NULL },
+                [IN_FLIGHT] = { "cairn_upstream_in_flight", "Questions that wait for an upstream.", "gauge", NULL },
+                [OPEN] = { "cairn_upstream_open", "1 while an upstream is not asked, since it failed too often.", "gauge", NULL },
+        };
+
+        for (size_t i = 0; i < METRIC_COUNT; i++) {
+                struct buf label;
+                enum status st;
+
+                buf_init(&label, KiB(1));
+                metric_label(&label, "upstream", u->status.url);
+                if (kinds[i].outcome)
+                        buf_printf(&label, ",outcome=\"%s\"", kinds[i].outcome);
+                buf_append(&label, "", 1);
+                st = buf_status(&label, err, "label");
+                if (st) {
+                        buf_deinit(&label);
+                        return st;
+                }
+                u->labels[i] = (char *)label.data;
+                u->metrics[i] = (struct metric){ .name = kinds[i].name, .help = kinds[i].help, .type = kinds[i].type,
+                                                 .labels = u->labels[i] };
+                metric_register(&u->metrics[i]);
+        }
+        return ST_OK;
+}
+
+enum status upstream_create(const struct upstream_options *o, struct upstream **ret, struct error *err)
+{
+        struct upstream *u = calloc(1, sizeof *u);
+        enum status st;
+
+        if (!u)
+                return error_no_memory(err);
+        pthread_mutex_init(&u->lock, NULL);
+        u->failures_max = o->failures_max ? o->failures_max : FAILURES_MAX;
+        u->first_pause_s = u->pause_s = o->pause_s ? o->pause_s : PAUSE_S;
+        fetch_url_text(o->url, u->status.url);
+        u->url = strdup(o->url);
+        st = u->url ? make_metrics(u, err) : error_no_memory(err);
+        if (st)
+                upstream_destroy(u);
+        else
+                *ret = u;
+        return st;
+}
+
+void upstream_destroy(struct upstream *u)
+{
+        if (!u)
+                return;
+        for (size_t i = 0; i < METRIC_COUNT; i++) {
+                metric_unregister(&u->metrics[i]);
+                free(u->labels[i]);
+        }
+        pthread_mutex_destroy(&u->lock);
+        free(u->url);
+        free(u);
+}
+
+enum status upstream_begin(struct upstream *u, struct error *err)
+{
+        struct upstream_status *s = &u->status;
+        enum status st = ST_OK;
+
+        pthread_mutex_lock(&u->lock);
+        if (s->state == UPSTREAM_OPEN && monotonic_ns() >= u->ask_again_ns)
+                s->state = UPSTREAM_HALF_OPEN;
+        if (s->state == UPSTREAM_OPEN || (s->state == UPSTREAM_HALF_OPEN && u->is_probed)) {
+                s->skipped++;
+                metric_add(&u->metrics[SKIPPED], 1);
+                st = error_set(err, ST_BUSY, "%s is not asked for a while, its last failure: %.120s", s->url, s->last_error);
+        } else {
+                u->is_probed = s->state == UPSTREAM_HALF_OPEN;
+                s->in_flight++;
+                metric_set(&u->metrics[IN_FLIGHT], s->in_flight);
+        }
+        pthread_mutex_unlock(&u->lock);
+        return st;
+}
+
+/* Under the lock. */
+static enum upstream_change close_breaker(struct upstream *u)
+{
+        bool was_closed = u->status.state == UPSTREAM_CLOSED;
+
+        u->status.state = UPSTREAM_CLOSED;
+        u->status.failures = 0;
+        u->pause_s = u->first_pause_s;
+        metric_set(&u->metrics[OPEN], 0);
+        return was_closed ? UPSTREAM_UNCHANGED : UPSTREAM_CAME_BACK;
+}
+
+/* Under the lock. Questions that were under way when it opened change nothing any more. */
+static enum upstream_change count_failure(struct upstream *u, uint64_t retry_after_s)
+{
+        struct upstream_status *s = &u->status;
+        bool was_closed = s->state == UPSTREAM_CLOSED;
+        uint64_t pause_s = retry_after_s ? retry_after_s : u->pause_s;
+
+        s->failures++;
+        if (s->state == UPSTREAM_OPEN || (was_closed && s->failures < u->failures_max && !retry_after_s))
+                return UPSTREAM_UNCHANGED;
+        s->state = UPSTREAM_OPEN;
+        u->ask_again_ns = monotonic_ns() + (int64_t)pause_s * 1000000000;
+        u->pause_s = 2 * u->pause_s < PAUSE_MAX_S ? 2 * u->pause_s : PAUSE_MAX_S;
+        metric_set(&u->metrics[OPEN], 1);
+        return was_closed ? UPSTREAM_WENT : UPSTREAM_UNCHANGED;
+}
+
+/* Under the lock. */
+static void note_time(struct upstream *u, uint64_t took_ms)
+{
+        u->recent_ms[u->answered++ % RECENT] = took_ms;
+        u->answered_ms += took_ms;
+        u->status.mean_ms = u->answered_ms / u->answered;
+        u->status.slowest_ms = 0;
+        for (size_t i = 0; i < RECENT && i < u->answered; i++)
+                if (u->recent_ms[i] > u->status.slowest_ms)
+                        u->status.slowest_ms = u->recent_ms[i];
+}
+
+enum upstream_change upstream_end(struct upstream *u, enum upstream_outcome outcome, const struct fetch_answer *answer,
+                                  uint64_t took_ms, const struct error *why)
+{
+        struct upstream_status *s = &u->status;
+        enum upstream_change change = UPSTREAM_UNCHANGED;
+
+        pthread_mutex_lock(&u->lock);
+        u->is_probed = false;
+        s->in_flight--;
+        s->answers[outcome]++;
+        s->bytes += answer->received_bytes;
+        metric_set(&u->metrics[IN_FLIGHT], s->in_flight);
+        metric_add(&u->metrics[outcome], 1);
+        metric_add(&u->metrics[BYTES], (int64_t)answer->received_bytes);
+        metric_add(&u->metrics[MILLISECONDS], (int64_t)took_ms);
+        if (outcome == UPSTREAM_FAILED || outcome == UPSTREAM_REFUSED) {
+                snprintf(s->last_error, sizeof s->last_error, "%.*s", (int)sizeof s->last_error - 1, why->text);
+                s->last_error_unix_s = wall_clock_ns() / 1000000000;
+        }
+        if (outcome != UPSTREAM_UNSURE)
+                note_time(u, took_ms);
+        if (outcome == UPSTREAM_FAILED)
+                change = count_failure(u, answer->retry_after_s);
+        else if (outcome != UPSTREAM_UNSURE)
+                change = close_breaker(u);
+        pthread_mutex_unlock(&u->lock);
+        return change;
+}
+
+void upstream_get(struct upstream *u, struct upstream_status *ret)
+{
+        int64_t left_ns;
+
+        pthread_mutex_lock(&u->lock);
+        left_ns = u->ask_again_ns - monotonic_ns();
+        *ret = u->status;
+        ret->retry_in_s = ret->state == UPSTREAM_OPEN && left_ns > 0 ? (uint64_t)(left_ns / 1000000000) + 1 : 0;
+        pthread_mutex_unlock(&u->lock);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dwarf/source_names.h"
+
+#include "common/limits.h"
+#include "dwarf/line.h"
+
+/* Absolute paths only: nobody can ask for another. */
+static enum status tell_table(struct dwarf_lines *lines, const struct dwarf_context *x,
+                              bool (*name)(void *context, const char *path), void *context)
+{
+        _cleanup_buf_ struct buf path;
+
+        buf_init(&path, LIMIT_PATH_BYTES + 1);
+        if (dwarf_lines_read_files(lines, x, x->line_offset) == ST_NO_MEMORY)
+                return ST_NO_MEMORY;
+        for (size_t i = 0; i < lines->file_count; i++) {
+                buf_clear(&path);
+                dwarf_lines_path(lines, i, &path);
+                if (buf_cstr(&path) && path.data[0] == '/' && !name(context, buf_cstr(&path)))
+                        return ST_NO_MEMORY;
+        }
+        return ST_OK;
+}
+
+enum status dwarf_source_names(const struct elf_image *img, bool (*name)(void *context, const char *path), void *context,
+                               struct error *err)
+{
+        struct dwarf_object object;
+        struct dwarf_context x = { 0 };
+        struct dwarf_lines lines = { 0 };
+        uint64_t last = UINT64_MAX;
+        enum status st = dwarf_object_open(img, NULL, &object, err);
+
+        if (st)
+                return st;
+        for (size_t i = 0; i < object.main.units.count && !st; i++) {
+                struct dwarf_die die;
+
+                if (dwarf_context_peek(&x, &object, &object.main, &object.main.units.items[i], &die) || !x.has_lines ||
+                    x.line_offset == last) /* type units share a table with the next one */
+                        continue;
+                last = x.line_offset;
+                st = tell_table(&lines, &x, name, context);
+        }
+        dwarf_lines_deinit(&lines);
+        dwarf_context_deinit(&x);
+        dwarf_object_close(&object);
+        return st ? error_no_memory(err) : ST_OK;
+}

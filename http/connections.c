@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/connections.h"
+
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/limits.h"
+#include "common/metrics.h"
+#include "http/peer_key.h"
+
+#define BUCKETS 1024
+#define SWEEP_S 1
+#define SECOND_NS 1000000000ll
+/* The kernel's number; the header that has its name has a tcp_info without counts of bytes. */
+#define STATE_CLOSE_WAIT 8
+#define VANISHED_S 60 /* no acknowledgement of what was sent, or of a probe */
+
+struct address {
+        LIST_ENTRY(address) next;
+        struct peer_key key;
+        unsigned count; /* of those that were not cut */
+        TAILQ_HEAD(, connection) connections;
+};
+
+struct connection {
+        TAILQ_ENTRY(connection) next, of_address;
+        struct address *address;
+        int fd;
+        bool cut, slow;
+        atomic_uint phase;               /* enum connection_phase, and above it how often it changed */
+        _Atomic int64_t waiting_since_ns;
+        /* What the sweep knows of the phase that it saw last. */
+        unsigned seen;
+        uint64_t base_bytes;
+        int64_t owed_ns;                 /* how long it was the client's turn */
+};
+#define PHASE_MASK 3u
+#define PHASE_STEP 4u
+
+struct connections {
+        struct connection_limits limits;
+        pthread_mutex_t lock;
+        pthread_cond_t stop_asked;
+        bool stop;
+        pthread_t sweeper;
+        unsigned count; /* of those that were not cut */
+        TAILQ_HEAD(, connection) all;
+        LIST_HEAD(, address) buckets[BUCKETS];
+};
+
+static struct metric open_now = METRIC_GAUGE("cairn_http_connections", "Connections that are open.", "");
+#define REFUSED(labels) METRIC_COUNTER("cairn_http_connections_refused_total", "Connections refused for want of room.", labels)
+#define ENDED(labels) METRIC_COUNTER("cairn_http_connections_ended_total", "Connections that were ended before their client did.", labels)
+static struct metric refused_full = REFUSED("reason=\"full\""), refused_address = REFUSED("reason=\"address\"");
+static struct metric ended_headers = ENDED("reason=\"slow_headers\""), ended_body = ENDED("reason=\"slow_body\""),
+                     ended_reader = ENDED("reason=\"slow_reader\""), ended_room = ENDED("reason=\"room\"");
+
+/* ---- the sweep ---- */
+
+/* why: NULL for a client that left. */
+static void cut(struct connections *c, struct connection *connection, struct metric *why)
+{
+        connection->cut = true;
+        connection->address->count--;
+        c->count--;
+        if (why)
+                metric_add(why, 1);
+        shutdown(connection->fd, SHUT_RDWR);
+}
+
+static void judge_rate(struct connections *c, struct connection *connection, uint64_t bytes, struct metric *why)
+{
+        int64_t owed_s = connection->owed_ns / SECOND_NS, late_s = owed_s - c->limits.slow_s;
+
+        connection->slow = bytes < (uint64_t)owed_s * LIMIT_HTTP_LEAST_BYTES_PER_S;
+        if (late_s > 0 && bytes < (uint64_t)late_s * LIMIT_HTTP_LEAST_BYTES_PER_S)
+                cut(c, connection, why);
+}
+
+static void judge(struct connections *c, struct connection *connection, int64_t passed_ns)
+{
+        struct tcp_info info = { 0 };
+        socklen_t n = sizeof info;
+        unsigned now = atomic_load(&connection->phase), phase = now & PHASE_MASK;
+        int queued = 0;
+        uint64_t bytes;
+
+        if (phase == CONNECTION_WORKING || getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &n))
+                return;
+        bytes = phase == CONNECTION_SENDING ? info.tcpi_bytes_acked : info.tcpi_bytes_received;
+        if (now != connection->seen) {
+                connection->seen = now;
+                connection->base_bytes = bytes;
+                connection->owed_ns = 0;
+                connection->slow = false;
+                return;
+        }
+        bytes -= connection->base_bytes;
+        if (ioctl(connection->fd, phase == CONNECTION_SENDING ? SIOCOUTQ : SIOCINQ, &queued))
+                return;
+        if (phase != CONNECTION_SENDING && info.tcpi_state == STATE_CLOSE_WAIT && queued == 0) {
+                cut(c, connection, NULL);
+                return;
+        }
+        switch (phase) {
+        case CONNECTION_WAITING:
+                if (bytes)
+                        connection->owed_ns += passed_ns;
+                if (connection->owed_ns > c->limits.headers_s * SECOND_NS)
+                        cut(c, connection, &ended_headers);
+                break;
+        case CONNECTION_READING:
+                if (queued == 0)
+                        connection->owed_ns += passed_ns;
+                judge_rate(c, connection, bytes, &ended_body);
+                break;
+        default:
+                if (queued > 0)
+                        connection->owed_ns += passed_ns;
+                judge_rate(c, connection, bytes, &ended_reader);
+        }
+}
+
+static void *sweep(void *arg)
+{
+        struct connections *c = arg;
+        int64_t last = monotonic_ns();
+
+        pthread_mutex_lock(&c->lock);
+        while (!c->stop) {
+                struct connection *connection;
+                struct timespec until;
+                int64_t now;
+
+                clock_gettime(CLOCK_MONOTONIC, &until);
+                until.tv_sec += SWEEP_S;
+                pthread_cond_timedwait(&c->stop_asked, &c->lock, &until);
+                now = monotonic_ns();
+                TAILQ_FOREACH(connection, &c->all, next)
+                        if (!connection->cut)
+                                judge(c, connection, now - last);
+                last = now;
+        }
+        pthread_mutex_unlock(&c->lock);
+        return NULL;
+}
+
+/* ---- room ---- */
+
+static struct address *find_address(struct connections *c, const struct peer_key *key)
+{
+        struct address *a;
+
+        LIST_FOREACH(a, &c->buckets[peer_key_hash(key) % BUCKETS], next)
+                if (peer_key_equal(&a->key, key))
+                        return a;
+        return NULL;
+}
+
+static struct address *biggest_address(struct connections *c)
+{
+        struct address *biggest = NULL, *a;
+
+        for (size_t i = 0; i < BUCKETS; i++)
+                LIST_FOREACH(a, &c->buckets[i], next)
+                        if (!biggest || a->count > biggest->count)
+                                biggest = a;
+        return biggest;
+}
+
+/* The one that has waited longest; else one that is slow. */
+static struct connection *least_worth(const struct address *a)
+{
+        struct connection *oldest = NULL, *slow = NULL, *connection;
+
+        TAILQ_FOREACH(connection, &a->connections, of_address) {
+                unsigned phase = atomic_load(&connection->phase);
+
+                if (connection->cut)
+                        continue;
+                if ((phase & PHASE_MASK) != CONNECTION_WAITING)
+                        slow = connection->slow && phase == connection->seen ? connection : slow;
+                else if (!oldest || atomic_load(&connection->waiting_since_ns) < atomic_load(&oldest->waiting_since_ns))
+                        oldest = connection;
+        }
+        return oldest ? oldest : slow;
+}
+
+bool connections_admit(struct connections *c, const struct sockaddr *address)
+{
+        struct peer_key key = peer_key_of(address);
+        struct connection *victim;
+        struct address *own, *crowd = NULL;
+        struct metric *refused = NULL;
+
+        pthread_mutex_lock(&c->lock);
+        own = find_address(c, &key);
+        if (own && own->count >= c->limits.per_address) {
+                crowd = own;
+                refused = &refused_address;
+        } else if (c->count >= c->limits.all) {
+                crowd = biggest_address(c);
+                refused = &refused_full;
+        }
+        victim = crowd ? least_worth(crowd) : NULL;
+        if (victim)
+                cut(c, victim, &ended_room);
+        else if (crowd)
+                metric_add(refused, 1);
+        pthread_mutex_unlock(&c->lock);
+        return !crowd || victim;
+}
+
+/* ---- coming and going ---- */
+
+/* A client that is gone without a word is noticed by the kernel, whatever the phase. */
+static void watch_for_vanished(int fd)
+{
+        const int on = 1, idle_s = VANISHED_S / 2, interval_s = VANISHED_S / 6, count = 3;
+        const unsigned unacknowledged_ms = VANISHED_S * 1000;
+
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof unacknowledged_ms);
+}
+
+static struct address *get_address(struct connections *c, const struct peer_key *key)
+{
+        struct address *a = find_address(c, key);
+
+        if (a || !(a = calloc(1, sizeof *a)))
+                return a;
+        a->key = *key;
+        TAILQ_INIT(&a->connections);
+        LIST_INSERT_HEAD(&c->buckets[peer_key_hash(key) % BUCKETS], a, next);
+        return a;
+}
+
+struct connection *connection_open(struct connections *c, int fd, const struct sockaddr *address)
+{
+        struct connection *connection = calloc(1, sizeof *connection);
+        struct peer_key key = peer_key_of(address);
+
+        if (!connection)
+                return NULL;
+        connection->fd = fd;
+        connection->waiting_since_ns = monotonic_ns();
+        watch_for_vanished(fd);
+        pthread_mutex_lock(&c->lock);
+        connection->address = get_address(c, &key);
+        if (connection->address) {
+                connection->address->count++;
+                c->count++;
+                TAILQ_INSERT_TAIL(&connection->address->connections, connection, of_address);
+                TAILQ_INSERT_TAIL(&c->all, connection, next);
+        }
+        pthread_mutex_unlock(&c->lock);
+        if (!connection->address) {
+                free(connection);
+                return NULL;
+        }
+        metric_add(&open_now, 1);
+        return connection;
+}
+
+void connection_close(struct connections *c, struct connection *connection)
+{
+        struct address *a;
+
+        if (!connection)
+                return;
+        pthread_mutex_lock(&c->lock);
+        a = connection->address;
+        if (!connection->cut) {
+                a->count--;
+                c->count--;
+        }
+        TAILQ_REMOVE(&a->connections, connection, of_address);
+        TAILQ_REMOVE(&c->all, connection, next);
+        if (TAILQ_EMPTY(&a->connections)) {
+                LIST_REMOVE(a, next);
+                free(a);
+        }
+        pthread_mutex_unlock(&c->lock);
+        metric_add(&open_now, -1);
+        free(connection);
+}
+
+void connection_enter(struct connection *connection, enum connection_phase phase)
+{
+        unsigned now;
+
+        if (!connection)
+                return;
+        if (phase == CONNECTION_WAITING)
+                atomic_store(&connection->waiting_since_ns, monotonic_ns());
+        now = atomic_load(&connection->phase); /* one thread at a time has the request, so nobody changes it meanwhile */
+        atomic_store(&connection->phase, ((now & ~PHASE_MASK) + PHASE_STEP) | phase);
+}
+
+/* ---- start and stop ---- */
+
+enum status connections_create(const struct connection_limits *limits, struct connections **ret, struct error *err)
+{
+        struct metric *const metrics[] = { &refused_full, &refused_address, &ended_headers, &ended_body, &ended_reader,
+                                           &ended_room };
+        struct connections *c = calloc(1, sizeof *c);
+        pthread_condattr_t attr;
+        int failed;
+
+        if (!c)
+                return error_no_memory(err);
+        c->limits = *limits;
+        TAILQ_INIT(&c->all);
+        pthread_mutex_init(&c->lock, NULL);
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&c->stop_asked, &attr);
+        pthread_condattr_destroy(&attr);
+        for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+                metric_register(metrics[i]);
+        failed = pthread_create(&c->sweeper, NULL, sweep, c);
+        if (failed) {
+                free(c);
+                return error_os(err, failed, "cannot start a thread");
+        }
+        pthread_setname_np(c->sweeper, "http-watch");
+        *ret = c;
+        return ST_OK;
+}
+
+void connections_destroy(struct connections *c)
+{
+        if (!c)
+                return;
+        pthread_mutex_lock(&c->lock);
+        c->stop = true;
+        pthread_cond_signal(&c->stop_asked);
+        pthread_mutex_unlock(&c->lock);
+        pthread_join(c->sweeper, NULL);
+        pthread_cond_destroy(&c->stop_asked);
+        pthread_mutex_destroy(&c->lock);
+        free(c);
+}

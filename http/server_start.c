@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start and stop of the server. */
+#include "http/server_internal.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#define STOP_GRACE_S 5 /* for those that still send or read when the server stops */
+
+static void *on_uri(void *context, const char *uri, struct MHD_Connection *connection)
+{
+        return request_create(context, connection, uri);
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode why)
+{
+        (void)context;
+        (void)connection;
+        (void)why;
+        if (*state) {
+                connection_enter(((struct http_request *)*state)->watched, CONNECTION_WAITING);
+                request_destroy(*state);
+        }
+        *state = NULL;
+}
+
+static enum MHD_Result on_accept(void *context, const struct sockaddr *address, socklen_t n)
+{
+        struct http_server *s = context;
+
+        (void)n;
+        return connections_admit(s->connections, address) ? MHD_YES : MHD_NO;
+}
+
+static struct connection_state *open_connection(struct http_server *s, struct MHD_Connection *connection)
+{
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        struct connection_state *state = calloc(1, sizeof *state);
+        const union MHD_ConnectionInfo *address, *session;
+        int fd = info ? info->connect_fd : -1;
+
+        if (!state)
+                return NULL;
+        address = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        if (fd >= 0 && address)
+                state->watched = connection_open(s->connections, fd, address->client_addr);
+        session = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+        if (s->options.tls && session) { /* the certificate of this moment is the connection's to its end */
+                state->pair = tls_pair_take(s->options.tls);
+                tls_pair_use(state->pair, session->tls_session);
+        }
+        return state;
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **kept,
+                          enum MHD_ConnectionNotificationCode what)
+{
+        struct connection_state *state = *kept;
+        struct http_server *s = context;
+
+        if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+                *kept = open_connection(s, connection);
+        } else if (state) {
+                connection_close(s->connections, state->watched);
+                tls_pair_drop(state->pair);
+                free(state);
+                *kept = NULL;
+        }
+}
+
+/* Paths are taken apart by server_path.c from what was sent. */
+static size_t no_unescape(void *context, struct MHD_Connection *connection, char *text)
+{
+        (void)context;
+        (void)connection;
+        return strlen(text);
+}
+
+static enum status bind_listener(const struct http_options *o, int *fd_ret, uint16_t *port_ret, struct error *err)
+{
+        struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+        struct addrinfo *info;
+        struct sockaddr_storage bound = { 0 };
+        socklen_t n = sizeof bound;
+        _cleanup_close_ int fd = -1;
+        char port[8];
+        int failed, on = 1;
+
+        snprintf(port, sizeof port, "%u", (unsigned)o->port);
+        failed = getaddrinfo(o->host, port, &hints, &info);
+        if (failed)
+                return error_set(err, ST_USAGE, "cannot listen on '%s': %s", o->host, gai_strerror(failed));
+        fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd >= 0)
+                setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (fd < 0 || bind(fd, info->ai_addr, info->ai_addrlen) < 0 || listen(fd, 511) < 0 ||
+            getsockname(fd, (struct sockaddr *)&bound, &n) < 0)
+                failed = errno;
+        freeaddrinfo(info);
+        if (failed)
+                return error_os(err, failed, "cannot listen on %s:%s", o->host, port);
+        *port_ret = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                                                      : ((struct sockaddr_in *)&bound)->sin_port);
+        *fd_ret = steal_fd(&fd);
+        return ST_OK;
+}
+
+static unsigned core_count(void)
+{
+        long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+        return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
+}
+
+/* Half of the descriptors are for files. */
+static unsigned affordable_connections(void)
+{
+        struct rlimit l;
+
+        return getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur / 2 > UINT_MAX ? UINT_MAX : (unsigned)l.rlim_cur / 2;
+}
+
+static unsigned or_default(unsigned v, unsigned standard)
+{
+        return v ? v : standard;
+}
+
+static enum status watch_connections(struct http_server *s, struct error *err)
+{
+        const struct http_options *o = &s->options;
+        unsigned affordable = affordable_connections();
+        struct connection_limits limits = { .headers_s = or_default(o->headers_s, LIMIT_HTTP_HEADERS_S),
+                                            .slow_s = or_default(o->slow_s, LIMIT_HTTP_SLOW_S) };
+
+        s->max_connections = or_default(o->max_connections, LIMIT_HTTP_CONNECTIONS);
+        if (s->max_connections > affordable)
+                s->max_connections = affordable;
+        limits.all = s->max_connections;
+        limits.per_address = or_default(o->max_per_address, (s->max_connections + 1) / 2);
+        return connections_create(&limits, &s->connections, err);
+}
+
+/*
+ * epoll: with poll each event costs a walk over all connections, and thousands of idle ones make every answer slow.
+ * libmicrohttpd takes epoll's events by edge, and a client that closes together with its last bytes makes one edge for
+ * both, so it does not see that end; connections.c does.
+ */
+static enum status start_daemon(struct http_server *s, int listener, struct error *err)
+{
+        unsigned byte_threads = core_count() < 2 ? 2 : core_count() > 4 ? 4 : core_count();
+        unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_SUSPEND_RESUME;
+        struct tls_pair *pair = s->options.tls ? tls_pair_take(s->options.tls) : NULL;
+        struct MHD_OptionItem tls[] = {
+                { MHD_OPTION_HTTPS_MEM_CERT, 0, pair ? (void *)(uintptr_t)tls_pair_cert(pair) : NULL },
+                { MHD_OPTION_HTTPS_MEM_KEY, 0, pair ? (void *)(uintptr_t)tls_pair_key(pair) : NULL },
+                { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
+                { MHD_OPTION_END, 0, NULL },
+        };
+
+        s->daemon = MHD_start_daemon(
+                flags | (pair ? MHD_USE_TLS : 0), 0, on_accept, s, request_access, s,
+                MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_THREAD_POOL_SIZE, byte_threads,
+                MHD_OPTION_CONNECTION_LIMIT, s->max_connections + s->max_connections / 8 + 16 * byte_threads,
+                MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)LIMIT_HTTP_IDLE_S,
+                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(2 * LIMIT_HTTP_HEADER_BYTES),
+                MHD_OPTION_URI_LOG_CALLBACK, on_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+                MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+                MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL, MHD_OPTION_ARRAY, pair ? tls : tls + 3, MHD_OPTION_END);
+        tls_pair_drop(pair);
+        return s->daemon ? ST_OK : error_set(err, ST_OS, "cannot start the HTTP server");
+}
+
+enum status http_server_start(const struct http_options *options, const struct http_route *routes, size_t route_count,
+                              void *context, struct http_server **ret, struct error *err)
+{
+        struct http_server *s = calloc(1, sizeof *s);
+        int listener = -1;
+        enum status st;
+
+        if (!s)
+                return error_no_memory(err);
+        s->options = *options;
+        s->routes = routes;
+        s->route_count = route_count;
+        s->context = context;
+        pthread_mutex_init(&s->lock, NULL);
+        pthread_cond_init(&s->idle, NULL);
+        st = bind_listener(options, &listener, &s->port, err);
+        if (!st)
+                st = handler_pool_start(&s->fast, options->threads ? options->threads : core_count() < 4 ? 4 : core_count(),
+                                        "http", err);
+        if (!st)
+                st = handler_pool_start(&s->slow, options->slow_threads ? options->slow_threads : 16, "http-slow", err);
+        if (!st)
+                st = watch_connections(s, err);
+        if (!st)
+                st = start_daemon(s, listener, err);
+        if (st) {
+                if (listener >= 0)
+                        close(listener);
+                http_server_stop(s);
+                return st;
+        }
+        *ret = s;
+        return ST_OK;
+}
+
+uint16_t http_server_port(const struct http_server *s)
+{
+        return s->port;
+}
+
+static void wait_idle(struct http_server *s)
+{
+        struct timespec until;
+
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += STOP_GRACE_S;
+        pthread_mutex_lock(&s->lock);
+        while (s->active && pthread_cond_timedwait(&s->idle, &s->lock, &until) == 0)
+                ;
+        pthread_mutex_unlock(&s->lock);
+}
+
+void http_server_stop(struct http_server *s)
+{
+        if (!s)
+                return;
+        atomic_store(&s->stopping, true);
+        if (s->daemon) {
+                int listener = MHD_quiesce_daemon(s->daemon);
+
+                if (listener >= 0)
+                        close(listener);
+                wait_idle(s);
+        }
+        handler_pool_stop(&s->fast);
+        handler_pool_stop(&s->slow);
+        if (s->daemon)
+                MHD_stop_daemon(s->daemon);
+        connections_destroy(s->connections);
+        handler_pool_deinit(&s->fast);
+        handler_pool_deinit(&s->slow);
+        pthread_cond_destroy(&s->idle);
+        pthread_mutex_destroy(&s->lock);
+        free(s);
+}

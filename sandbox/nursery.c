@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/nursery.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/options.h"
+
+#define FDS_MAX 16
+#define ARGS_MAX 8
+#define ARGS_BYTES 512
+#define POLL_MS 100 /* how soon a cancel is noticed */
+
+struct nursery {
+        pid_t pid;
+        int socket; /* -1: it is gone */
+};
+
+/* One packet each way. */
+struct request {
+        uint64_t memory_bytes, data_bytes, file_bytes, cpu_s, wall_s;
+        uint32_t fd_count, arg_count;
+        uint8_t is_open[FDS_MAX]; /* its descriptor comes along */
+        char args[ARGS_BYTES];    /* each with its 0 */
+};
+
+struct answer {
+        enum status st;
+        struct error err;
+};
+
+union control {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
+};
+
+/* ---- in the nursery -------------------------------------------------------------- */
+
+static bool take_fds(struct msghdr *m, const struct request *r, int ret[static FDS_MAX])
+{
+        struct cmsghdr *c = CMSG_FIRSTHDR(m);
+        size_t got = c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0,
+               used = 0;
+
+        for (size_t i = 0; i < FDS_MAX; i++) {
+                ret[i] = -1;
+                if (i < r->fd_count && r->is_open[i] && used < got)
+                        memcpy(&ret[i], CMSG_DATA(c) + sizeof(int) * used++, sizeof(int));
+        }
+        return used == got;
+}
+
+/* False when the parent is gone. */
+static bool take_job(int socket, struct request *ret, int fds_ret[static FDS_MAX])
+{
+        union control control;
+        struct iovec io = { ret, sizeof *ret };
+        struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes };
+        ssize_t n;
+
+        do
+                n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        return n == sizeof *ret && take_fds(&m, ret, fds_ret);
+}
+
+/* While a job runs nothing comes but the end. */
+static void on_socket(void *context, int socket)
+{
+        (void)socket;
+        atomic_store((atomic_bool *)context, true);
+}
+
+static struct answer do_job(int socket, struct request *r, const int *fds)
+{
+        const char *args[ARGS_MAX + 1] = { NULL }, *at = r->args;
+        atomic_bool cancel = false;
+        const struct worker_job job = { .args = args, .fds = fds, .fd_count = r->fd_count, .memory_bytes = r->memory_bytes,
+                                        .data_bytes = r->data_bytes, .file_bytes = r->file_bytes, .cpu_s = r->cpu_s,
+                                        .wall_s = r->wall_s, .cancel = &cancel, .serve = on_socket, .serve_context = &cancel,
+                                        .serve_fd = socket };
+        struct answer a = { .err = { .text = "" } };
+
+        for (uint32_t i = 0; i < r->arg_count; i++, at += strlen(at) + 1)
+                args[i] = at;
+        a.st = worker_run(&job, &a.err);
+        return a;
+}
+
+static _Noreturn void nursery_main(int socket, pid_t parent, enum status (*prepare)(struct error *err))
+{
+        static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2 };
+        struct request r;
+        int fds[FDS_MAX];
+
+        prctl(PR_SET_NAME, "cairn-nursery");
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+                signal(ignored[i], SIG_IGN);
+        if (getppid() != parent || (prepare && prepare(NULL)))
+                _exit(EXIT_FAILED);
+        while (take_job(socket, &r, fds)) {
+                struct answer a = do_job(socket, &r, fds);
+
+                for (size_t i = 0; i < FDS_MAX; i++)
+                        if (fds[i] >= 0)
+                                close(fds[i]);
+                if (send(socket, &a, sizeof a, MSG_NOSIGNAL) != sizeof a)
+                        break;
+        }
+        _exit(EXIT_DONE);
+}
+
+/* ---- in its parent ------------------------------------------------------------------ */
+
+enum status nursery_create(enum status (*prepare)(struct error *err), int (*run)(int argc, char **argv), struct nursery **ret,
+                           struct error *err)
+{
+        struct nursery *n = calloc(1, sizeof *n);
+        pid_t parent = getpid();
+        int sockets[2];
+
+        if (!n)
+                return error_no_memory(err);
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0) {
+                free(n);
+                return error_os(err, errno, "cannot make a socket for the nursery");
+        }
+        n->pid = fork();
+        if (n->pid == 0) {
+                close(sockets[0]);
+                worker_set_entry(run);
+                nursery_main(sockets[1], parent, prepare);
+        }
+        close(sockets[1]);
+        n->socket = sockets[0];
+        if (n->pid < 0) {
+                int e = errno;
+
+                close(n->socket);
+                free(n);
+                return error_os(err, e, "cannot start the nursery");
+        }
+        *ret = n;
+        return ST_OK;
+}
+
+static void end(struct nursery *n)
+{
+        if (n->socket < 0)
+                return;
+        close(n->socket);
+        n->socket = -1;
+        while (waitpid(n->pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
+void nursery_destroy(struct nursery *n)
+{
+        if (n)
+                end(n);
+        free(n);
+}
+
+static bool fill(const struct worker_job *job, struct request *r)
+{
+        size_t at = 0;
+
+        *r = (struct request){ .memory_bytes = job->memory_bytes, .data_bytes = job->data_bytes, .file_bytes = job->file_bytes,
+                               .cpu_s = job->cpu_s, .wall_s = job->wall_s, .fd_count = (uint32_t)job->fd_count };
+        if (job->fd_count > FDS_MAX || job->serve)
+                return false;
+        for (const char *const *arg = job->args; *arg; arg++, r->arg_count++) {
+                size_t size = strlen(*arg) + 1;
+
+                if (r->arg_count == ARGS_MAX || size > sizeof r->args - at)
+                        return false;
+                memcpy(r->args + at, *arg, size);
+                at += size;
+        }
+        return true;
+}
+
+static bool send_job(const struct nursery *n, const struct worker_job *job)
+{
+        union control control = { .bytes = { 0 } };
+        struct request r;
+        struct iovec io = { &r, sizeof r };
+        struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1 };
+        struct cmsghdr *c = &control.align;
+        size_t open_count = 0;
+
+        if (!fill(job, &r))
+                return false;
+        for (size_t i = 0; i < job->fd_count; i++) {
+                if (job->fds[i] < 0)
+                        continue;
+                r.is_open[i] = 1;
+                memcpy(CMSG_DATA(c) + sizeof(int) * open_count++, &job->fds[i], sizeof(int));
+        }
+        if (open_count) {
+                *c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+                                       .cmsg_len = CMSG_LEN(open_count * sizeof(int)) };
+                m.msg_control = control.bytes;
+                m.msg_controllen = CMSG_SPACE(open_count * sizeof(int));
+        }
+        return sendmsg(n->socket, &m, MSG_NOSIGNAL) == sizeof r;
+}
+
+/* False when there is none to come. */
+static bool take_answer(const struct nursery *n, const atomic_bool *cancel, struct answer *ret)
+{
+        struct pollfd p = { .fd = n->socket, .events = POLLIN };
+
+        while (!(cancel && atomic_load(cancel)))
+                if (poll(&p, 1, POLL_MS) > 0)
+                        return recv(n->socket, ret, sizeof *ret, 0) == sizeof *ret;
+        return false;
+}
+
+enum status nursery_run(struct nursery *n, const struct worker_job *job, struct error *err)
+{
+        struct answer a;
+
+        if (!n || n->socket < 0 || !send_job(n, job))
+                return worker_run(job, err);
+        if (take_answer(n, job->cancel, &a)) {
+                if (a.st && err)
+                        *err = a.err;
+                return a.st;
+        }
+        end(n);
+        if (job->cancel && atomic_load(job->cancel))
+                return error_set(err, ST_BUSY, "worker '%s' was stopped", job->args[0]);
+        return worker_run(job, err);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scan/cache.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/metrics.h"
+
+#define MAKERS_MAX 4     /* files that are made at one time */
+#define ENTRIES_MAX 4096 /* files that are kept, since they are looked for one after the other */
+
+static struct metric made = METRIC_COUNTER("cairn_scan_unpacked_total", "Files that were taken out of scanned archives, or made of such.", "");
+static struct metric hits = METRIC_COUNTER("cairn_scan_cache_hits_total", "Requests that found them still there.", "");
+static struct metric bytes = METRIC_GAUGE("cairn_scan_cache_bytes", "What is kept of them.", "");
+
+struct entry {
+        struct entry *newer, *older;
+        char key[SCAN_CACHE_KEY_SIZE];
+        uint64_t size;
+        bool is_ready;   /* else it is being made */
+        bool is_gone;    /* not in the list any more: who waits for it frees it, and looks again unless it failed */
+        unsigned waiting;
+        enum status st;  /* of a failure, for those who wait */
+        struct error why;
+};
+
+struct scan_cache {
+        int dir_fd;
+        uint64_t max_bytes, used_bytes;
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        struct entry *newest, *oldest;
+        size_t count; /* of them */
+        unsigned makers;
+};
+
+static void unlink_entry(struct scan_cache *c, struct entry *e)
+{
+        *(e->newer ? &e->newer->older : &c->newest) = e->older;
+        *(e->older ? &e->older->newer : &c->oldest) = e->newer;
+        e->newer = e->older = NULL;
+        c->count--;
+}
+
+static void link_newest(struct scan_cache *c, struct entry *e)
+{
+        e->older = c->newest;
+        *(c->newest ? &c->newest->newer : &c->oldest) = e;
+        c->newest = e;
+        c->count++;
+}
+
+/* It is not to be found any more. */
+static void forget(struct scan_cache *c, struct entry *e)
+{
+        unlink_entry(c, e);
+        e->is_gone = true;
+        if (!e->waiting)
+                free(e);
+}
+
+static struct entry *find(struct scan_cache *c, const char *key)
+{
+        struct entry *e = c->newest;
+
+        while (e && strcmp(e->key, key) != 0)
+                e = e->older;
+        return e;
+}
+
+/* Make room; what is being made stays. */
+static void evict(struct scan_cache *c)
+{
+        for (struct entry *e = c->oldest; e && (c->used_bytes > c->max_bytes || c->count > ENTRIES_MAX);) {
+                struct entry *next = e->newer;
+
+                if (e->is_ready) {
+                        unlinkat(c->dir_fd, e->key, 0);
+                        c->used_bytes -= e->size;
+                        forget(c, e);
+                }
+                e = next;
+        }
+        metric_set(&bytes, (int64_t)c->used_bytes);
+}
+
+enum status scan_cache_open(const char *dir, uint64_t max_bytes, struct scan_cache **ret, struct error *err)
+{
+        struct scan_cache *c = calloc(1, sizeof *c);
+        enum status st = c ? file_remove_tree(dir, err) : error_no_memory(err);
+
+        if (!st)
+                st = file_make_dirs(dir, err);
+        if (!st) {
+                c->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (c->dir_fd < 0)
+                        st = error_os(err, errno, "cannot open '%s'", dir);
+        }
+        if (st) {
+                free(c);
+                return st;
+        }
+        c->max_bytes = max_bytes;
+        pthread_mutex_init(&c->lock, NULL);
+        pthread_cond_init(&c->changed, NULL);
+        metric_register(&made);
+        metric_register(&hits);
+        metric_set(&bytes, 0);
+        *ret = c;
+        return ST_OK;
+}
+
+void scan_cache_close(struct scan_cache *c)
+{
+        if (!c)
+                return;
+        for (struct entry *e = c->newest, *next; e; e = next) {
+                next = e->older;
+                free(e);
+        }
+        close(c->dir_fd);
+        pthread_cond_destroy(&c->changed);
+        pthread_mutex_destroy(&c->lock);
+        free(c);
+}
+
+static void wait_for_change(struct scan_cache *c)
+{
+        struct timespec until;
+
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 200000000; /* how soon a cancel is noticed */
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&c->changed, &c->lock, &until);
+}
+
+static bool is_cancelled(const atomic_bool *cancel)
+{
+        return cancel && atomic_load(cancel);
+}
+
+static enum status stopped(struct error *err)
+{
+        return error_set(err, ST_BUSY, "the service stops");
+}
+
+/* Called without the lock. */
+static enum status make_file(struct scan_cache *c, struct entry *e, scan_cache_make *make, void *context,
+                             const atomic_bool *cancel, int *fd_ret, struct error *err)
+{
+        _cleanup_close_ int out = openat(c->dir_fd, e->key, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600), in = -1;
+        struct stat info = { 0 };
+        enum status st = out < 0 ? error_os(err, errno, "cannot create a file in the cache of the scan") : ST_OK;
+
+        if (!st)
+                st = make(context, out, cancel, err);
+        if (!st) {
+                in = openat(c->dir_fd, e->key, O_RDONLY | O_NOFOLLOW | O_CLOEXEC); /* what is handed out is for reading */
+                if (in < 0 || fstat(out, &info) < 0)
+                        st = error_os(err, errno, "cannot open a file of the scan's cache");
+        }
+        if (st || (uint64_t)info.st_size > c->max_bytes)
+                unlinkat(c->dir_fd, e->key, 0);
+        if (st)
+                return st;
+        e->size = (uint64_t)info.st_size;
+        *fd_ret = steal_fd(&in);
+        return ST_OK;
+}
+
+/* Called with the lock held, as the first who asks. */
+static enum status make_entry(struct scan_cache *c, struct entry *e, scan_cache_make *make, void *context,
+                              const atomic_bool *cancel, int *fd_ret, struct error *err)
+{
+        enum status st = ST_OK;
+
+        while (c->makers >= MAKERS_MAX && !is_cancelled(cancel))
+                wait_for_change(c);
+        c->makers++;
+        pthread_mutex_unlock(&c->lock);
+        st = is_cancelled(cancel) ? stopped(err) : make_file(c, e, make, context, cancel, fd_ret, err);
+        pthread_mutex_lock(&c->lock);
+        c->makers--;
+        pthread_cond_broadcast(&c->changed);
+        if (!st) {
+                metric_add(&made, 1);
+                if (e->size > c->max_bytes) {
+                        forget(c, e);
+                        return ST_OK;
+                }
+                e->is_ready = true;
+                c->used_bytes += e->size;
+                evict(c);
+                return ST_OK;
+        }
+        e->st = st;
+        e->why = *err;
+        forget(c, e);
+        return st;
+}
+
+/* Called with the lock held. */
+static enum status wait_for(struct scan_cache *c, struct entry *e, const atomic_bool *cancel, bool *again_ret, struct error *err)
+{
+        enum status st = ST_OK;
+
+        e->waiting++;
+        while (!e->is_gone && !e->is_ready && !is_cancelled(cancel))
+                wait_for_change(c);
+        if (e->is_gone && e->st) {
+                st = e->st;
+                *err = e->why;
+        } else if (e->is_gone || e->is_ready) {
+                *again_ret = true;
+        } else {
+                st = stopped(err);
+        }
+        if (!--e->waiting && e->is_gone)
+                free(e);
+        return st;
+}
+
+static enum status open_entry(struct scan_cache *c, struct entry *e, int *fd_ret)
+{
+        int fd = openat(c->dir_fd, e->key, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd < 0) { /* somebody cleared the folder */
+                c->used_bytes -= e->size;
+                forget(c, e);
+                return ST_NOT_FOUND;
+        }
+        unlink_entry(c, e);
+        link_newest(c, e);
+        metric_add(&hits, 1);
+        *fd_ret = fd;
+        return ST_OK;
+}
+
+enum status scan_cache_look(struct scan_cache *c, const char *key, int *fd_ret)
+{
+        enum status st = ST_NOT_FOUND;
+        struct entry *e;
+
+        pthread_mutex_lock(&c->lock);
+        e = find(c, key);
+        if (e && e->is_ready)
+                st = open_entry(c, e, fd_ret);
+        pthread_mutex_unlock(&c->lock);
+        return st;
+}
+
+enum status scan_cache_get(struct scan_cache *c, const char *key, scan_cache_make *make, void *context,
+                           const atomic_bool *cancel, int *fd_ret, struct error *err)
+{
+        enum status st = ST_OK;
+        bool again = true;
+
+        pthread_mutex_lock(&c->lock);
+        while (again) {
+                struct entry *e = find(c, key);
+
+                again = false;
+                if (e && e->is_ready) {
+                        again = open_entry(c, e, fd_ret) != ST_OK;
+                } else if (e) {
+                        st = wait_for(c, e, cancel, &again, err);
+                } else if (!(e = calloc(1, sizeof *e))) {
+                        st = error_no_memory(err);
+                } else {
+                        snprintf(e->key, sizeof e->key, "%s", key);
+                        link_newest(c, e);
+                        st = make_entry(c, e, make, context, cancel, fd_ret, err);
+                }
+        }
+        pthread_mutex_unlock(&c->lock);
+        return st;
+}

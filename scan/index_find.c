@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/limits.h"
+#include "scan/index_internal.h"
+
+void scan_places_free(struct scan_place *places, size_t count)
+{
+        for (size_t i = 0; places && i < count; i++) {
+                free((char *)(uintptr_t)places[i].file.path);
+                free((char *)(uintptr_t)places[i].object.path);
+        }
+        free(places);
+}
+
+/* One transaction with a cursor over a database. */
+struct search {
+        struct scan_index *ix;
+        MDB_txn *txn;
+        MDB_cursor *cursor;
+};
+
+static enum status search_begin(struct scan_index *ix, MDB_dbi dbi, struct search *s, struct error *err)
+{
+        int rc;
+
+        *s = (struct search){ .ix = ix };
+        rc = mdb_txn_begin(ix->env, NULL, MDB_RDONLY, &s->txn);
+        if (!rc && (rc = mdb_cursor_open(s->txn, dbi, &s->cursor)))
+                mdb_txn_abort(s->txn);
+        return rc ? scan_lmdb_error(err, rc, "cannot read the scan index") : ST_OK;
+}
+
+static void search_end(struct search *s)
+{
+        mdb_cursor_close(s->cursor);
+        mdb_txn_abort(s->txn);
+}
+
+static enum status get_file(const struct search *s, uint32_t number, struct scan_file *ret, struct error *err)
+{
+        uint8_t bytes[4];
+        MDB_val key = { sizeof bytes, bytes }, value;
+        int rc;
+
+        scan_put_be32(bytes, number);
+        rc = mdb_get(s->txn, s->ix->files, &key, &value);
+        return rc ? scan_lmdb_error(err, rc, "scanned file") : scan_file_decode(&value, ret, err);
+}
+
+static enum status fill_place(const struct search *s, const MDB_val *key, const MDB_val *value, bool is_source,
+                              struct scan_place *ret, struct error *err)
+{
+        struct scan_place p = { .number = 0 };
+        enum status st = ST_OK;
+
+        if (!is_source) {
+                st = scan_object_decode(key, value, &p.object, &p.number, err);
+        } else if (key->mv_size != 12 || value->mv_size != 4) {
+                st = error_set(err, ST_BAD_DATA, "a record of the scan index is damaged");
+        } else {
+                p.number = scan_get_be32((const uint8_t *)key->mv_data + 8);
+                p.object.ordinal = scan_get_be32(value->mv_data);
+                p.object.path = "";
+        }
+        if (!st)
+                st = get_file(s, p.number, &p.file, err);
+        if (st)
+                return st;
+        p.file.path = strdup(p.file.path);
+        p.object.path = strdup(p.object.path);
+        *ret = p;
+        return p.file.path && p.object.path ? ST_OK : error_no_memory(err);
+}
+
+/* All whose key begins with the prefix and has size bytes. */
+static enum status find_all(struct scan_index *ix, MDB_dbi dbi, const void *prefix, size_t prefix_bytes, size_t size,
+                            struct scan_place **ret, size_t *count_ret, struct error *err)
+{
+        MDB_val key = { prefix_bytes, (void *)(uintptr_t)prefix }, value;
+        struct scan_place *places = calloc(LIMIT_SCAN_PLACES, sizeof *places);
+        struct search s;
+        enum status st = places ? search_begin(ix, dbi, &s, err) : error_no_memory(err);
+        size_t count = 0;
+
+        if (st) {
+                free(places);
+                return st;
+        }
+        for (int rc = mdb_cursor_get(s.cursor, &key, &value, MDB_SET_RANGE);
+             !st && !rc && count < LIMIT_SCAN_PLACES && key.mv_size >= prefix_bytes &&
+             memcmp(key.mv_data, prefix, prefix_bytes) == 0;
+             rc = mdb_cursor_get(s.cursor, &key, &value, MDB_NEXT))
+                if (key.mv_size == size)
+                        st = fill_place(&s, &key, &value, dbi == ix->sources, &places[count++], err);
+        search_end(&s);
+        if (!st && !count)
+                st = error_set(err, ST_NOT_FOUND, "nothing like it was scanned");
+        if (st) {
+                scan_places_free(places, count);
+                return st;
+        }
+        *ret = places;
+        *count_ret = count;
+        return ST_OK;
+}
+
+enum status scan_index_find(struct scan_index *ix, const struct build_id *id, struct scan_place **ret, size_t *count_ret,
+                            struct error *err)
+{
+        uint8_t key[SCAN_KEY_MAX];
+        size_t size = scan_object_key(key, id, 0, 0);
+
+        return find_all(ix, ix->objects, key, size - 8, size, ret, count_ret, err);
+}
+
+enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, struct scan_place **ret, size_t *count_ret,
+                                   struct error *err)
+{
+        uint8_t key[8];
+
+        scan_put_be64(key, path_hash);
+        return find_all(ix, ix->sources, key, sizeof key, 12, ret, count_ret, err);
+}
+
+uint8_t scan_index_kinds(struct scan_index *ix, const struct build_id *id)
+{
+        uint8_t bytes[SCAN_KEY_MAX], kinds = 0;
+        size_t size = scan_object_key(bytes, id, 0, 0);
+        MDB_val key = { size, bytes }, value;
+        struct search s;
+
+        if (search_begin(ix, ix->objects, &s, NULL))
+                return 0;
+        for (int rc = mdb_cursor_get(s.cursor, &key, &value, MDB_SET_RANGE);
+             !rc && key.mv_size == size && memcmp(key.mv_data, bytes, size - 8) == 0;
+             rc = mdb_cursor_get(s.cursor, &key, &value, MDB_NEXT)) {
+                struct found_object o;
+                uint32_t number;
+
+                if (!scan_object_decode(&key, &value, &o, &number, NULL))
+                        kinds |= o.kinds;
+        }
+        search_end(&s);
+        return kinds;
+}
+
+enum status scan_index_list(struct scan_index *ix, const struct build_id *id, scan_index_each *each, void *context,
+                            struct error *err)
+{
+        uint8_t bytes[SCAN_KEY_MAX];
+        size_t size = id ? scan_object_key(bytes, id, 0, 0) : 0;
+        MDB_val key = { size, bytes }, value;
+        struct search s;
+        enum status st = search_begin(ix, ix->objects, &s, err);
+        int rc;
+
+        if (st)
+                return st;
+        for (rc = mdb_cursor_get(s.cursor, &key, &value, id ? MDB_SET_RANGE : MDB_FIRST);
+             !st && !rc && (!id || (key.mv_size == size && memcmp(key.mv_data, bytes, size - 8) == 0));
+             rc = mdb_cursor_get(s.cursor, &key, &value, MDB_NEXT)) {
+                struct found_object o;
+                struct scan_file file;
+                uint32_t number;
+
+                st = scan_object_decode(&key, &value, &o, &number, err);
+                if (!st)
+                        st = get_file(&s, number, &file, err);
+                if (!st)
+                        st = each(context, &o, &file);
+        }
+        search_end(&s);
+        return st;
+}

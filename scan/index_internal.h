@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SCAN_INDEX_INTERNAL_H
+#define CAIRN_SCAN_INDEX_INTERNAL_H
+
+#include <lmdb.h>
+#include <stdatomic.h>
+
+#include "scan/index.h"
+
+struct scan_index {
+        MDB_env *env;
+        MDB_dbi paths, files, contents, objects, sources;
+        atomic_uint next_number; /* no number is given twice while the service runs */
+};
+
+#define SCAN_KEY_MAX (1 + BUILD_ID_MAX + 8)
+#define SCAN_FILE_MAX (KiB(8))
+
+enum status scan_lmdb_error(struct error *err, int rc, const char *what);
+
+/** Where something lies in big-endian, so that keys sort by number. */
+void scan_put_be32(uint8_t *to, uint32_t v);
+void scan_put_be64(uint8_t *to, uint64_t v);
+uint32_t scan_get_be32(const uint8_t *from);
+
+/** Key of an object: size and bytes of the build-id, number, ordinal. */
+size_t scan_object_key(uint8_t out[static SCAN_KEY_MAX], const struct build_id *id, uint32_t number, uint32_t ordinal);
+
+void scan_file_encode(struct buf *to, const struct scan_file *f);
+/** The path is borrowed from the value. */
+enum status scan_file_decode(const MDB_val *value, struct scan_file *ret, struct error *err) MUST_CHECK;
+void scan_object_encode(struct buf *to, const struct found_object *o);
+/** The path is borrowed from the value. */
+enum status scan_object_decode(const MDB_val *key, const MDB_val *value, struct found_object *ret, uint32_t *number_ret,
+                               struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/hash.h"
+#include "common/limits.h"
+#include "common/reader.h"
+#include "scan/index_internal.h"
+
+/* What is left of a file's keys when it goes: of objects size, build-id, ordinal; then hashes of sources. */
+static void put_contents(struct buf *to, const struct found *f)
+{
+        buf_append_u32(to, (uint32_t)f->object_count);
+        for (size_t i = 0; i < f->object_count; i++) {
+                buf_append_u8(to, f->objects[i].build_id.size);
+                buf_append(to, f->objects[i].build_id.bytes, f->objects[i].build_id.size);
+                buf_append_u32(to, f->objects[i].ordinal);
+        }
+        buf_append_u32(to, (uint32_t)f->source_count);
+        for (size_t i = 0; i < f->source_count; i++)
+                buf_append_u64(to, f->sources[i].path_hash);
+}
+
+static void source_key(uint8_t out[static 12], uint64_t hash, uint32_t number)
+{
+        scan_put_be64(out, hash);
+        scan_put_be32(out + 8, number);
+}
+
+static int del(MDB_txn *txn, MDB_dbi dbi, void *key, size_t n)
+{
+        int rc = mdb_del(txn, dbi, &(MDB_val){ n, key }, NULL);
+
+        return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+static int del_objects(struct scan_index *ix, MDB_txn *txn, struct reader *r, uint32_t number)
+{
+        uint32_t count, ordinal;
+        int rc = 0;
+
+        if (!reader_u32(r, &count))
+                return MDB_CORRUPTED;
+        while (!rc && count--) {
+                uint8_t key[SCAN_KEY_MAX], size;
+                struct build_id id;
+                const uint8_t *bytes;
+
+                if (!reader_u8(r, &size) || !reader_bytes(r, size, &bytes) || !build_id_from_bytes(&id, bytes, size) ||
+                    !reader_u32(r, &ordinal))
+                        return MDB_CORRUPTED;
+                rc = del(txn, ix->objects, key, scan_object_key(key, &id, number, ordinal));
+        }
+        return rc;
+}
+
+static int del_sources(struct scan_index *ix, MDB_txn *txn, struct reader *r, uint32_t number)
+{
+        uint32_t count;
+        int rc = 0;
+
+        if (!reader_u32(r, &count))
+                return MDB_CORRUPTED;
+        while (!rc && count--) {
+                uint8_t key[12];
+                uint64_t hash;
+
+                if (!reader_u64(r, &hash))
+                        return MDB_CORRUPTED;
+                source_key(key, hash, number);
+                rc = del(txn, ix->sources, key, sizeof key);
+        }
+        return rc;
+}
+
+/* The keys of what it held are copied first: deleting moves pages. */
+static int remove_number(struct scan_index *ix, MDB_txn *txn, uint32_t number)
+{
+        _cleanup_free_ void *copy = NULL;
+        uint8_t bytes[4];
+        MDB_val key = { sizeof bytes, bytes }, value;
+        struct scan_file file;
+        struct reader r;
+        int rc;
+
+        scan_put_be32(bytes, number);
+        rc = mdb_get(txn, ix->contents, &key, &value);
+        if (!rc) {
+                copy = malloc(value.mv_size);
+                if (!copy)
+                        return ENOMEM;
+                memcpy(copy, value.mv_data, value.mv_size);
+                reader_init(&r, copy, value.mv_size);
+                rc = del_objects(ix, txn, &r, number);
+                if (!rc)
+                        rc = del_sources(ix, txn, &r, number);
+        }
+        if (!rc || rc == MDB_NOTFOUND)
+                rc = mdb_get(txn, ix->files, &key, &value);
+        if (!rc && !scan_file_decode(&value, &file, NULL)) {
+                struct hash128 hash = hash128(file.path, strlen(file.path));
+
+                rc = del(txn, ix->paths, hash.bytes, sizeof hash.bytes);
+        }
+        if (!rc || rc == MDB_NOTFOUND)
+                rc = del(txn, ix->contents, bytes, sizeof bytes);
+        return rc ? rc : del(txn, ix->files, bytes, sizeof bytes);
+}
+
+static int put(MDB_txn *txn, MDB_dbi dbi, const void *key, size_t key_bytes, const struct buf *b)
+{
+        MDB_val k = { key_bytes, (void *)(uintptr_t)key }, v = { b->size, b->data };
+
+        return b->failed ? ENOMEM : mdb_put(txn, dbi, &k, &v, 0);
+}
+
+static int put_found(struct scan_index *ix, MDB_txn *txn, uint32_t number, const struct found *f, struct buf *b)
+{
+        int rc = 0;
+
+        for (size_t i = 0; !rc && i < f->object_count; i++) {
+                uint8_t key[SCAN_KEY_MAX];
+
+                buf_clear(b);
+                scan_object_encode(b, &f->objects[i]);
+                rc = put(txn, ix->objects, key, scan_object_key(key, &f->objects[i].build_id, number, f->objects[i].ordinal), b);
+        }
+        for (size_t i = 0; !rc && i < f->source_count; i++) {
+                uint8_t key[12], value[4];
+
+                source_key(key, f->sources[i].path_hash, number);
+                scan_put_be32(value, f->sources[i].ordinal);
+                rc = mdb_put(txn, ix->sources, &(MDB_val){ sizeof key, key }, &(MDB_val){ sizeof value, value }, 0);
+        }
+        return rc;
+}
+
+static int put_result(struct scan_index *ix, MDB_txn *txn, const struct scan_result *result, struct buf *b)
+{
+        uint32_t number = atomic_fetch_add(&ix->next_number, 1);
+        struct hash128 hash = hash128(result->file.path, strlen(result->file.path));
+        uint8_t bytes[4];
+        MDB_val key = { sizeof hash.bytes, hash.bytes }, value;
+        int rc = mdb_get(txn, ix->paths, &key, &value);
+
+        if (!rc && value.mv_size == 4)
+                rc = remove_number(ix, txn, scan_get_be32(value.mv_data));
+        if (rc && rc != MDB_NOTFOUND)
+                return rc;
+        scan_put_be32(bytes, number);
+        rc = mdb_put(txn, ix->paths, &key, &(MDB_val){ sizeof bytes, bytes }, 0);
+        if (rc)
+                return rc;
+        buf_clear(b);
+        scan_file_encode(b, &result->file);
+        rc = put(txn, ix->files, bytes, sizeof bytes, b);
+        if (!rc && (result->found.object_count || result->found.source_count)) {
+                buf_clear(b);
+                put_contents(b, &result->found);
+                rc = put(txn, ix->contents, bytes, sizeof bytes, b);
+        }
+        return rc ? rc : put_found(ix, txn, number, &result->found, b);
+}
+
+static enum status end(MDB_txn *txn, int rc, struct error *err)
+{
+        if (rc)
+                mdb_txn_abort(txn);
+        else
+                rc = mdb_txn_commit(txn);
+        return rc ? scan_lmdb_error(err, rc, "cannot write the scan index") : ST_OK;
+}
+
+enum status scan_index_put(struct scan_index *ix, const struct scan_result *results, size_t count, struct error *err)
+{
+        _cleanup_buf_ struct buf b;
+        MDB_txn *txn;
+        int rc = mdb_txn_begin(ix->env, NULL, 0, &txn);
+
+        buf_init(&b, LIMIT_SCAN_FOUND_BYTES);
+        if (rc)
+                return scan_lmdb_error(err, rc, "cannot write the scan index");
+        for (size_t i = 0; !rc && i < count; i++)
+                rc = put_result(ix, txn, &results[i], &b);
+        return end(txn, rc, err);
+}
+
+enum status scan_index_remove(struct scan_index *ix, const uint32_t *numbers, size_t count, struct error *err)
+{
+        MDB_txn *txn;
+        int rc = mdb_txn_begin(ix->env, NULL, 0, &txn);
+
+        if (rc)
+                return scan_lmdb_error(err, rc, "cannot write the scan index");
+        for (size_t i = 0; !rc && i < count; i++)
+                rc = remove_number(ix, txn, numbers[i]);
+        return end(txn, rc, err);
+}

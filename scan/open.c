@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a build-id to bytes: the best place that still is what it was, and members out of their archives. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/hash.h"
+#include "common/limits.h"
+#include "sandbox/worker.h"
+#include "scan/scan_internal.h"
+
+#define UNPACK_CPU_S 300
+
+struct unpacking {
+        int archive;
+        uint32_t ordinal;
+        struct timespec mtime;
+};
+
+static enum status unpack(void *context, int out, const atomic_bool *cancel, struct error *err)
+{
+        const struct unpacking *u = context;
+        const struct timespec times[] = { u->mtime, u->mtime };
+        char ordinal[16];
+        const char *const args[] = { "member", ordinal, NULL };
+        enum status st;
+
+        snprintf(ordinal, sizeof ordinal, "%" PRIu32, u->ordinal);
+        st = worker_run(&(struct worker_job){ .args = args, .fds = (const int[]){ u->archive, out }, .fd_count = 2,
+                                                .data_bytes = LIMIT_SCAN_DATA_BYTES, .cpu_s = UNPACK_CPU_S,
+                                                .cancel = cancel }, err);
+        if (!st && futimens(out, times) < 0) /* Last-Modified is that of the archive */
+                st = error_os(err, errno, "cannot set the time of a file");
+        return st;
+}
+
+static void identify(const struct scan_place *p, struct scan_opened *o)
+{
+        struct {
+                uint64_t path_hash, size, mtime, inode, ordinal;
+        } all = { hash64(p->file.path, strlen(p->file.path)), p->file.size_bytes, (uint64_t)p->file.mtime_ns, p->file.inode,
+                  p->object.ordinal };
+
+        snprintf(o->identity, sizeof o->identity, "scan-%016" PRIx64, hash64(&all, sizeof all));
+}
+
+/* A file in its tree is served as it is. One that changed is another file, which the next walk finds. */
+enum status scan_open_place(struct scan *s, const struct scan_place *p, const atomic_bool *cancel, struct scan_opened *ret,
+                            struct error *err)
+{
+        struct scan_opened o = { .fd = -1, .quality = p->object.quality };
+        bool is_member = p->file.class == FOUND_ARCHIVE;
+        char key[SCAN_CACHE_KEY_SIZE];
+        _cleanup_close_ int fd = -1;
+        struct stat info;
+        enum status st;
+
+        snprintf(key, sizeof key, "%08" PRIx32 "-%08" PRIx32, p->number, p->object.ordinal);
+        st = scan_trees_open(&s->trees, p->file.path, SCAN_LINKS_NONE, &fd, &info, err);
+        if (!st && !scan_file_is(&p->file, &info))
+                st = error_set(err, ST_NOT_FOUND, "'%s' changed since it was scanned", p->file.path);
+        if (!st && is_member) {
+                struct unpacking u = { fd, p->object.ordinal, info.st_mtim };
+
+                st = scan_cache_get(s->cache, key, unpack, &u, cancel, &o.fd, err);
+                if (!st && fstat(o.fd, &info) < 0) {
+                        close(o.fd);
+                        st = error_os(err, errno, "cannot look at a file of the scan's cache");
+                }
+        }
+        if (st)
+                return st;
+        if (!is_member)
+                o.fd = steal_fd(&fd);
+        o.size_bytes = (uint64_t)info.st_size;
+        identify(p, &o);
+        snprintf(o.name, sizeof o.name, "%s", is_member ? p->object.path : path_base(p->file.path));
+        snprintf(o.archive, sizeof o.archive, "%s", is_member ? p->file.path : "");
+        *ret = o;
+        return ST_OK;
+}
+
+/* Better symbols first; then what need not be unpacked; then the newer one. */
+static int compare_places(const void *a, const void *b)
+{
+        const struct scan_place *x = a, *y = b;
+
+        if (x->object.quality != y->object.quality)
+                return x->object.quality > y->object.quality ? -1 : 1;
+        if (x->file.class != y->file.class)
+                return x->file.class == FOUND_ELF ? -1 : 1;
+        return (x->file.mtime_ns < y->file.mtime_ns) - (x->file.mtime_ns > y->file.mtime_ns);
+}
+
+enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const atomic_bool *cancel,
+                      struct scan_opened *ret, struct error *err)
+{
+        uint8_t wanted = kind == OBJECT_DEBUGINFO || kind == OBJECT_SUPPLEMENTARY ? FOUND_DEBUGINFO
+                         : kind == OBJECT_EXECUTABLE                              ? FOUND_EXECUTABLE
+                                                                                  : 0;
+        struct scan_place *places;
+        size_t count;
+        enum status st = scan_index_find(s->index, id, &places, &count, err), one = ST_NOT_FOUND;
+
+        if (st)
+                return st;
+        qsort(places, count, sizeof *places, compare_places);
+        st = error_set(err, ST_NOT_FOUND, "no %s was scanned", object_kind_name(kind));
+        for (size_t i = 0; i < count && st; i++) {
+                if (!(places[i].object.kinds & wanted))
+                        continue;
+                one = scan_open_place(s, &places[i], cancel, ret, err);
+                st = one == ST_NOT_FOUND ? st : one; /* what failed is said when nothing better is found */
+        }
+        scan_places_free(places, count);
+        return st;
+}

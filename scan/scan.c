@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scan/scan.h"
+
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "scan/scan_internal.h"
+
+/* Called with the lock held: until somebody asks, the interval is over, or the end. */
+static void wait_for_work(struct scan *s)
+{
+        struct timespec until;
+
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += (time_t)s->options.interval_s;
+        while (!s->is_asked_for && !atomic_load(&s->stop))
+                if (!s->options.interval_s)
+                        pthread_cond_wait(&s->wake, &s->lock);
+                else if (pthread_cond_timedwait(&s->wake, &s->lock, &until))
+                        break;
+}
+
+static void *run(void *arg)
+{
+        struct scan *s = arg;
+        bool news;
+
+        pthread_mutex_lock(&s->lock);
+        while (!atomic_load(&s->stop)) {
+                s->is_asked_for = false;
+                pthread_mutex_unlock(&s->lock);
+                scan_round(s, &news);
+                if (news && s->options.found && !atomic_load(&s->stop))
+                        s->options.found(s->options.context);
+                pthread_mutex_lock(&s->lock);
+                wait_for_work(s);
+        }
+        pthread_mutex_unlock(&s->lock);
+        return NULL;
+}
+
+enum status scan_start(struct scan *s, struct error *err)
+{
+        int failed = pthread_create(&s->thread, NULL, run, s);
+
+        if (failed)
+                return error_os(err, failed, "cannot start a thread");
+        s->has_thread = true;
+        pthread_setname_np(s->thread, "scan");
+        return ST_OK;
+}
+
+enum status scan_open_trees(const struct scan_options *options, struct scan **ret, struct error *err)
+{
+        _cleanup_free_ char *index = path_join(options->dir, "index"), *unpacked = path_join(options->dir, "unpacked");
+        struct scan *s = calloc(1, sizeof *s);
+        enum status st;
+
+        if (!s)
+                return error_no_memory(err);
+        s->options = *options;
+        pthread_mutex_init(&s->lock, NULL);
+        pthread_cond_init(&s->wake, NULL);
+        s->scratch_dir = strdup(options->scratch_dir);
+        st = s->scratch_dir && index && unpacked ? ST_OK : error_no_memory(err);
+        if (!st)
+                st = scan_trees_init(&s->trees, options->dirs, options->dir_count, err);
+        if (!st)
+                st = scan_index_open(index, &s->index, err);
+        if (!st)
+                st = scan_cache_open(unpacked, options->cache_bytes, &s->cache, err);
+        if (!st && !(s->own_dir = realpath(options->dir, NULL)))
+                st = error_os(err, errno, "cannot find '%s'", options->dir);
+        scan_round_metrics();
+        if (st) {
+                scan_destroy(s);
+                return st;
+        }
+        *ret = s;
+        return ST_OK;
+}
+
+void scan_stop(struct scan *s)
+{
+        if (!s)
+                return;
+        pthread_mutex_lock(&s->lock);
+        atomic_store(&s->stop, true);
+        pthread_cond_broadcast(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+        if (s->has_thread)
+                pthread_join(s->thread, NULL);
+        s->has_thread = false;
+}
+
+void scan_destroy(struct scan *s)
+{
+        if (!s)
+                return;
+        scan_cache_close(s->cache);
+        scan_index_close(s->index);
+        scan_trees_deinit(&s->trees);
+        pthread_cond_destroy(&s->wake);
+        pthread_mutex_destroy(&s->lock);
+        free(s->scratch_dir);
+        free(s->own_dir);
+        free(s);
+}
+
+void scan_again(struct scan *s)
+{
+        pthread_mutex_lock(&s->lock);
+        s->is_asked_for = true;
+        pthread_cond_broadcast(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+}
+
+uint8_t scan_kinds(struct scan *s, const struct build_id *id)
+{
+        return scan_index_kinds(s->index, id);
+}
+
+enum status scan_list(struct scan *s, const struct build_id *id, scan_index_each *each, void *context, struct error *err)
+{
+        return scan_index_list(s->index, id, each, context, err);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scan/tree.h"
+
+#include <fcntl.h>
+#include <fts.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "common/cleanup.h"
+
+void scan_trees_deinit(struct scan_trees *t)
+{
+        for (size_t i = 0; i < t->count; i++)
+                free(t->roots[i]);
+        free(t->roots);
+        *t = (struct scan_trees){ 0 };
+}
+
+enum status scan_trees_init(struct scan_trees *t, const char *const *dirs, size_t count, struct error *err)
+{
+        enum status st = ST_OK;
+
+        *t = (struct scan_trees){ .roots = calloc(count + 1, sizeof *t->roots) };
+        if (!t->roots)
+                return error_no_memory(err);
+        for (size_t i = 0; i < count && !st; i++) {
+                char *root = realpath(dirs[i], NULL);
+                struct stat info;
+
+                if (!root) {
+                        st = error_os(err, errno, "cannot scan '%s'", dirs[i]);
+                        break;
+                }
+                t->roots[t->count++] = root;
+                if (stat(root, &info) < 0 || !S_ISDIR(info.st_mode))
+                        st = error_set(err, ST_USAGE, "cannot scan '%s': it is no directory", dirs[i]);
+        }
+        if (st)
+                scan_trees_deinit(t);
+        return st;
+}
+
+/* What is behind the root, or NULL. */
+static const char *below(const char *root, const char *path)
+{
+        size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
+
+        return strncmp(path, root, n) == 0 && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
+}
+
+bool scan_trees_hold(const struct scan_trees *t, const char *path)
+{
+        for (size_t i = 0; i < t->count; i++)
+                if (below(t->roots[i], path))
+                        return true;
+        return false;
+}
+
+static int open_beneath(const char *root, const char *path, enum scan_links links)
+{
+        struct open_how how = {
+                .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+                .resolve = RESOLVE_BENEATH | (links == SCAN_LINKS_NONE ? RESOLVE_NO_SYMLINKS : RESOLVE_NO_MAGICLINKS),
+        };
+        _cleanup_close_ int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        return dir < 0 ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
+
+enum status scan_trees_open(const struct scan_trees *t, const char *path, enum scan_links links, int *fd_ret,
+                            struct stat *info_ret, struct error *err)
+{
+        for (size_t i = 0; i < t->count; i++) {
+                const char *rest = below(t->roots[i], path);
+                _cleanup_close_ int fd = rest ? open_beneath(t->roots[i], rest, links) : -1;
+                struct stat info;
+
+                if (fd < 0 && rest && errno != ENOENT && errno != ENOTDIR && errno != EXDEV && errno != ELOOP)
+                        return error_os(err, errno, "cannot open '%s'", path);
+                if (fd < 0 || fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))
+                        continue;
+                *fd_ret = steal_fd(&fd);
+                *info_ret = info;
+                return ST_OK;
+        }
+        return error_set(err, ST_NOT_FOUND, "'%s' is no file of the scanned trees", path);
+}
+
+static enum status tell(const struct scan_walk *walk, const FTSENT *e, struct error *err)
+{
+        struct error why;
+
+        switch (e->fts_info) {
+        case FTS_F:
+                return e->fts_statp->st_size > 0 ? walk->file(walk->context, e->fts_path, e->fts_statp, err) : ST_OK;
+        case FTS_DNR:
+        case FTS_ERR:
+        case FTS_NS:
+                if (e->fts_errno == ENOENT) /* it went away just now */
+                        return ST_OK;
+                error_os(&why, e->fts_errno, "cannot read '%s'", e->fts_path);
+                walk->problem(walk->context, e->fts_path, &why);
+                return ST_OK;
+        default:
+                return ST_OK;
+        }
+}
+
+enum status scan_tree_walk(const char *root, const struct scan_walk *walk, struct error *err)
+{
+        char *paths[] = { (char *)(uintptr_t)root, NULL };
+        FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+        enum status st = ST_OK;
+        FTSENT *e;
+
+        if (!fts)
+                return error_os(err, errno, "cannot walk '%s'", root);
+        while (!st && (errno = 0, e = fts_read(fts)))
+                st = tell(walk, e, err);
+        if (!st && errno)
+                st = error_os(err, errno, "cannot walk '%s'", root);
+        fts_close(fts);
+        return st;
+}

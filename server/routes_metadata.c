@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which build-ids files have: /metadata of the debuginfod web API, over the
+ * store, the scanned trees and the upstreams. "complete" is false when time or
+ * room ran out, or an upstream did not answer.
+ * Source: elfutils, debuginfod(8), since 0.192; key=buildid since 0.195.
+ */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/json_out.h"
+#include "debuginfo-store/fetch.h"
+#include "debuginfo-store/forwarded.h"
+#include "http/client.h"
+#include "server/json_in.h"
+#include "server/server_internal.h"
+
+#define SEARCH_NS 5000000000ll
+#define UPSTREAMS_NS 10000000000ll
+
+enum key { KEY_FILE, KEY_GLOB, KEY_BUILD_ID };
+
+struct search {
+        enum key key;
+        const char *value;
+        struct build_id id; /* of KEY_BUILD_ID */
+        int64_t deadline_ns;
+        const atomic_bool *cancel;
+        const char *ca_file; /* who signs upstreams; NULL: the system's */
+        struct buf *body;
+        struct json_out json;
+        bool is_complete;
+        unsigned steps;
+};
+
+/* One in many looks at the clock. */
+static bool is_over(struct search *q)
+{
+        if ((++q->steps & 0xff) == 0 && (monotonic_ns() > q->deadline_ns || atomic_load(q->cancel)))
+                q->is_complete = false;
+        if (q->body->size > LIMIT_METADATA_BYTES)
+                q->is_complete = false;
+        return !q->is_complete;
+}
+
+static bool matches(const struct search *q, const struct build_id *id, const char *file)
+{
+        switch (q->key) {
+        case KEY_FILE:
+                return strcmp(q->value, file) == 0;
+        case KEY_GLOB:
+                return fnmatch(q->value, file, FNM_PATHNAME) == 0;
+        default:
+                return build_id_equal(&q->id, id);
+        }
+}
+
+static void put_result(struct search *q, const char *type, const char *build_id, const char *file, const char *archive)
+{
+        json_out_object(&q->json, NULL);
+        json_out_str(&q->json, "type", type);
+        json_out_str(&q->json, "buildid", build_id);
+        if (file && *file)
+                json_out_str(&q->json, "file", file);
+        if (archive && *archive)
+                json_out_str(&q->json, "archive", archive);
+        json_out_object_end(&q->json);
+}
+
+/* The API has words for two kinds; a supplementary file is served as debuginfo. */
+static bool is_listed(enum object_kind kind)
+{
+        return kind == OBJECT_DEBUGINFO || kind == OBJECT_EXECUTABLE || kind == OBJECT_SUPPLEMENTARY;
+}
+
+static enum status each_stored(void *context, const struct stored_object *o)
+{
+        struct search *q = context;
+        char hex[BUILD_ID_HEX_MAX];
+
+        if (is_over(q))
+                return ST_BUSY;
+        if (is_listed(o->kind) && matches(q, &o->build_id, o->name))
+                put_result(q, o->kind == OBJECT_EXECUTABLE ? "executable" : "debuginfo", build_id_hex(&o->build_id, hex), o->name, NULL);
+        return ST_OK;
+}
+
+static enum status each_scanned(void *context, const struct found_object *o, const struct scan_file *f)
+{
+        struct search *q = context;
+        const char *file = *o->path ? o->path : f->path, *archive = *o->path ? f->path : NULL;
+        char hex[BUILD_ID_HEX_MAX];
+
+        if (is_over(q))
+                return ST_BUSY;
+        if (!matches(q, &o->build_id, file))
+                return ST_OK;
+        build_id_hex(&o->build_id, hex);
+        if (o->kinds & FOUND_EXECUTABLE)
+                put_result(q, "executable", hex, file, archive);
+        if (o->kinds & FOUND_DEBUGINFO)
+                put_result(q, "debuginfo", hex, file, archive);
+        return ST_OK;
+}
+
+static enum status search_here(struct server *s, struct search *q, struct error *err)
+{
+        enum status st = s->objects ? debuginfo_store_list(s->objects, each_stored, q, err) : ST_OK;
+
+        if (!st && s->scan)
+                st = scan_list(s->scan, q->key == KEY_BUILD_ID ? &q->id : NULL, each_scanned, q, err);
+        return st == ST_BUSY ? ST_OK : st;
+}
+
+/* ---- upstreams ---- */
+
+/* What is not of the form is left out. */
+static enum status merge(struct search *q, const struct buf *body, struct error *err)
+{
+        struct json_object *answer, *results, *one;
+        bool complete = false;
+        enum status st = json_in_parse(body->data, body->size, &answer, err);
+
+        if (st)
+                return st;
+        results = json_in_array(answer, "results");
+        for (size_t i = 0; results && i < json_in_array_size(results) && !is_over(q); i++) {
+                const char *type, *hex;
+                struct build_id id;
+
+                one = json_in_array_object(results, i);
+                type = one ? json_in_str(one, "type") : NULL;
+                hex = one ? json_in_str(one, "buildid") : NULL;
+                if (type && hex && build_id_from_hex(&id, hex, strlen(hex)))
+                        put_result(q, type, hex, json_in_str(one, "file"), json_in_str(one, "archive"));
+        }
+        if (!results || !json_in_bool(answer, "complete", &complete) || !complete)
+                q->is_complete = false;
+        json_in_free(answer);
+        return ST_OK;
+}
+
+static enum status ask_upstream(struct search *q, const char *url, const char *path, const char *header, struct error *err)
+{
+        const char *const headers[] = { header, NULL };
+        int64_t left_ms = (q->deadline_ns - monotonic_ns()) / 1000000;
+        const struct http_client_options o = { .size = sizeof o, .base_url = url, .attempts = 1, .stop = q->cancel,
+                                               .ca_file = q->ca_file,
+                                               .request_timeout_ms = left_ms > 0 ? (uint64_t)left_ms : 1 };
+        const struct http_client_request r = { .method = "GET", .path = path, .headers = headers,
+                                               .max_response = LIMIT_METADATA_BYTES };
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        _cleanup_http_client_ struct http_client *client = NULL;
+        enum status st = left_ms > 0 ? http_client_create(&o, &client, err) : error_set(err, ST_BUSY, "no time is left");
+
+        if (!st)
+                st = http_client_send(client, &r, &response, err);
+        return st ? st : merge(q, &response.body, err);
+}
+
+static void search_upstreams(struct server *s, struct http_request *req, struct search *q)
+{
+        _cleanup_buf_ struct buf path;
+        char header[FORWARDED_SIZE + 32], text[FETCH_URL_TEXT];
+        struct forwarded way;
+        struct error err;
+
+        if (!s->federation || federation_way(s->federation, http_header(req, "X-Forwarded-For"), &way, &err))
+                return; /* a question that has come far enough is not asked any further */
+        buf_init(&path, KiB(64));
+        buf_append_str(&path, "/metadata?key=");
+        buf_append_str(&path, http_query(req, "key"));
+        buf_append_str(&path, "&value=");
+        (void)http_client_escape(&path, q->value);
+        snprintf(header, sizeof header, "X-Forwarded-For: %s", way.header);
+        q->deadline_ns = monotonic_ns() + UPSTREAMS_NS;
+        for (size_t i = 0; i < s->options->upstream_count && buf_cstr(&path); i++) {
+                const char *url = s->options->upstreams[i];
+                enum status st = ask_upstream(q, url, buf_cstr(&path), header, &err);
+
+                if (!st)
+                        continue;
+                /* The text may have the URL with its password. */
+                log_warn("debuginfod", "no metadata from %s: %s", fetch_url_text(url, text),
+                         strchr(url, '@') ? status_name(st) : err.text);
+                q->is_complete = false;
+        }
+}
+
+/* ---- the request ---- */
+
+static bool read_request(struct http_request *req, struct search *q)
+{
+        const char *key = http_query(req, "key"), *value = http_query(req, "value");
+        static const char *const names[] = { "file", "glob", "buildid" };
+        unsigned k = 0;
+
+        while (key && k < 3 && strcmp(key, names[k]) != 0)
+                k++;
+        if (!key || !value || k == 3) {
+                http_fail_code(req, 400, "usage", "write /metadata?key=KEY&value=VALUE, where KEY is file, glob or buildid");
+                return false;
+        }
+        q->key = (enum key)k;
+        q->value = value;
+        if (q->key != KEY_BUILD_ID || build_id_from_hex(&q->id, value, strlen(value)))
+                return true;
+        http_fail_code(req, 400, "build_id", "'%.130s' is no build-id: it takes 2 to 128 hexadecimal digits, an even number",
+                       value);
+        return false;
+}
+
+static void metadata(struct http_request *req, void *context)
+{
+        struct buf body;
+        struct search q = { .deadline_ns = monotonic_ns() + SEARCH_NS, .cancel = http_server_stopping(req), .body = &body,
+                            .ca_file = ((const struct server *)context)->options->upstream_ca,
+                            .is_complete = true };
+        struct error err;
+        enum status st;
+        bool is_complete;
+
+        if (!read_request(req, &q))
+                return;
+        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        json_out_init(&q.json, &body);
+        json_out_object(&q.json, NULL);
+        json_out_array(&q.json, "results");
+        st = search_here(context, &q, &err);
+        is_complete = q.is_complete;
+        q.is_complete = true; /* each part has its own time */
+        if (!st)
+                search_upstreams(context, req, &q);
+        json_out_array_end(&q.json);
+        json_out_bool(&q.json, "complete", is_complete && q.is_complete);
+        json_out_object_end(&q.json);
+        if (!st)
+                st = buf_status(&body, &err, "the answer");
+        respond_result(req, st, &body, &err);
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/metadata", .scope = SCOPE_READ, .handle = metadata, .slow = true },
+};
+const struct route_table metadata_routes = ROUTE_TABLE(routes);

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+# Files without which debuginfo tells only half: .dwo files, packages of them, dwz supplementary files. Sent by
+# cairn-upload, verified, used by the symbolizer whenever they come, served, kept as long as they are needed.
+. tests/e2e/lib.sh
+upload=$CAIRN_SAN/cairn-upload
+for tool in g++ dwp dwz; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+
+mkdir "$tmp/src"
+cat >"$tmp/src/inner.h" <<'EOF'
+static inline __attribute__((always_inline)) int inner(int x) { return x * 3 + (x >> 2); }
+EOF
+cat >"$tmp/src/main.cc" <<'EOF'
+#include "inner.h"
+int other(int);
+int main(int argc, char **) { volatile int v = inner(argc); return v + other(argc); }
+EOF
+cat >"$tmp/src/other.cc" <<'EOF'
+#include "inner.h"
+__attribute__((noinline)) int other(int x) { volatile int v = inner(x); return v; }
+EOF
+# build NAME BUILD-ID OPTION...: the program and its .dwo files in a folder of its own.
+build() {
+        build_name=$1; build_id=$2; shift 2
+        mkdir -p "$tmp/$build_name"
+        (cd "$tmp/$build_name" && g++ -O2 -g "$@" -c ../src/main.cc ../src/other.cc &&
+                g++ -Wl,--build-id="0x00000000000000000000000000000000000000$build_id" -o prog main.o other.o) || bail_out "g++"
+}
+# package NAME: one file in the place of its .dwo files.
+package() { (cd "$tmp/$1" && dwp -e prog -o prog.dwp && rm -- *.dwo) || bail_out "dwp"; }
+id() { printf '%038d%s' 0 "$1"; }
+addresses() { nm "$1" | awk '$3 == "main" || $3 == "_Z5otheri" { print $1 }'; }
+# Each address with all its frames, as the service has them.
+answers() { # BUILD-ID FILE
+        # shellcheck disable=SC2046
+        "$cairn" symbolize --server "$url" --build-id "$1" --format=llvm $(addresses "$2") 2>/dev/null
+}
+# shellcheck disable=SC2046
+local_answers() { "$cairn" symbolize --no-cache -e "$1" --format=llvm $(addresses "$1") 2>/dev/null; }
+has_inner() { answers "$1" "$2" | grep -q '^inner'; }
+quiet() { metric_equals cairn_index_queue 0; }
+listed() { curl -sS "$url/api/v1/debuginfo" | jq -c "[.objects[] | select(.kind == \"$1\") | $2]"; }
+up() {
+        "$upload" --server "$url" "$@" >"$tmp/out" 2>"$tmp/errors"
+        code=$?
+        out=$(cat "$tmp/out")
+        if grep -Eq 'Sanitizer|runtime error:' "$tmp/errors"; then fail "no sanitizer report of cairn-upload $*" "$(cat "$tmp/errors")"; fi
+}
+# send FILE BUILD-ID KIND
+send() {
+        request -T "$1" -H "X-Cairn-Size: $(stat -c %s "$1")" -H "X-Cairn-SHA256: $(sha256sum "$1" | cut -d' ' -f1)" \
+                "$url/api/v1/debuginfo/$2/$3?name=$(basename "$1")"
+}
+reason() { printf '%s' "$body" | jq -r .reason; }
+
+start_server
+
+# ---- .dwo files that come after the program ----
+
+for version in 4 5; do
+        build v$version 0$version -gdwarf-$version -gsplit-dwarf
+        prog=$tmp/v$version/prog
+        local_answers "$prog" >"$tmp/want"
+        like "$(cat "$tmp/want")" '^inner' "DWARF $version: the program has inlined calls"
+        objcopy --only-keep-debug "$prog" "$tmp/prog.debug"
+        put_object debuginfo "$tmp/prog.debug"
+        is "$code" 201 "  a file with skeletons comes without their other halves"
+        wait_for "it to be indexed" quiet
+        unlike "$(answers "$(id 0$version)" "$prog")" '^inner' "  and has no inlined calls"
+        up --json "$prog"
+        is "$(printf '%s' "$out" | jq -c '[.files[] | .kind + " " + .state] | sort')" \
+                '["debuginfo already_there","dwo sent","dwo sent"]' "  cairn-upload sends the .dwo files that it asks for"
+        wait_for "the inlined calls" has_inner "$(id 0$version)" "$prog"
+        wait_for "the index to be quiet" quiet
+        answers "$(id 0$version)" "$prog" >"$tmp/got"
+        ok "  with them the service answers as the program's own folder does" cmp "$tmp/got" "$tmp/want"
+        ok "  and waits for nothing" test ! -s "$data/supplement-needs"
+        up "$prog"
+        is "$out" "nothing to send: 0 sent, 3 already there, 0 skipped" "  a second run sends nothing"
+done
+is "$(listed dwo .index.state)" '["companion","companion","companion","companion"]' "a .dwo file is listed as a companion"
+dwo_id=$(listed dwo .build_id | jq -r '.[0]')
+curl -sS -o "$tmp/fetched" "$url/buildid/$dwo_id/dwo"
+same_as_one() { for f in "$tmp"/v*/*.dwo; do cmp -s "$f" "$tmp/fetched" && return; done; return 1; }
+ok "it is served by the id of its unit" same_as_one
+send "$tmp/fetched" 0102030405060708 dwo
+is "$code $(reason)" "409 build_id_mismatch" "a .dwo file is stored under no other id"
+send "$tmp/fetched" "$dwo_id" debuginfo
+is "$code $(reason)" "400 wrong_kind" "  nor as debuginfo"
+head -c 300 "$tmp/fetched" >"$tmp/cut.dwo"
+send "$tmp/cut.dwo" "$dwo_id" dwo
+is "$code $(reason)" "400 not_elf" "  nor when it is cut off"
+
+# ---- what is needed when the service is killed ----
+
+build killed 06 -gsplit-dwarf -DKILLED
+put_object debuginfo "$tmp/killed/prog"
+wait_for "it to be indexed" quiet
+kill_server
+start_server
+wait_for "the start" quiet
+unlike "$(answers "$(id 06)" "$tmp/killed/prog")" '^inner' "what is needed is remembered across a crash"
+up "$tmp/killed/prog"
+wait_for "the inlined calls" has_inner "$(id 06)" "$tmp/killed/prog"
+pass "  and used when it comes"
+
+# ---- packages ----
+
+build packed 07 -gdwarf-4 -gsplit-dwarf -DPACKED
+package packed
+send "$tmp/packed/prog.dwp" "$(id 07)" dwp
+is "$code" 201 "a package may come before its program"
+is "$(listed dwp .quality)" '["none"]' "  but nobody knows yet whether it belongs to it"
+build alien 0f -gdwarf-4 -gsplit-dwarf -DALIEN
+package alien
+send "$tmp/alien/prog.dwp" "$(id 07)" dwp
+is "$code $(reason)" "409 not_better" "  another one does not replace it then"
+up "$tmp/packed/prog"
+is "$code" 0 "the program comes"
+is "$(listed dwp .quality)" '["dwarf"]' "  and the package is found to be its own"
+wait_for "the inlined calls" has_inner "$(id 07)" "$tmp/packed/prog"
+local_answers "$tmp/packed/prog" >"$tmp/want"
+answers "$(id 07)" "$tmp/packed/prog" >"$tmp/got"
+ok "  with it the service answers as the program's own folder does" cmp "$tmp/got" "$tmp/want"
+send "$tmp/alien/prog.dwp" "$(id 07)" dwp
+is "$code $(reason)" "409 build_id_mismatch" "a package of another build is refused"
+like "$(printf '%s' "$body" | jq -r .error)" 'another build' "  and told why"
+send "$tmp/alien/prog.dwp" "$(id 08)" dwp
+is "$code" 201 "where a wrong package came first"
+build late 08 -gdwarf-4 -gsplit-dwarf -DLATE
+package late
+up "$tmp/late/prog"
+up "$tmp/late/prog" # the package may have come before the program again
+wait_for "the inlined calls" has_inner "$(id 08)" "$tmp/late/prog"
+pass "  the right one replaces it"
+cp "$tmp/alien/prog.dwp" "$tmp/v5/prog.dwp"
+up --json "$tmp/v5/prog"
+is "$(printf '%s' "$out" | jq -c '[.files[].kind] | sort')" '["debuginfo","dwo","dwo"]' "cairn-upload leaves a package of another build alone"
+"$cairn" debuginfo get "$(id 07)" --kind dwp --server "$url" --output "$tmp/got.dwp" 2>/dev/null
+ok "cairn debuginfo get --kind dwp" cmp "$tmp/got.dwp" "$tmp/packed/prog.dwp"
+send "$tmp/v5/prog" "$(id 05)" dwp
+is "$code $(reason)" "400 wrong_kind" "a program is no package"
+
+# ---- dwz ----
+
+build one 0a
+build two 0b
+mkdir "$tmp/dwz"
+for b in one two; do objcopy --only-keep-debug "$tmp/$b/prog" "$tmp/dwz/$b.debug"; done
+(cd "$tmp/dwz" && dwz -m common.debug one.debug two.debug 2>/dev/null)
+common=$(build_id_of "$tmp/dwz/common.debug")
+up --json "$tmp/dwz/one.debug"
+is "$(printf '%s' "$out" | jq -c '[.files[] | .kind + " " + .state] | sort')" '["debuginfo sent","supplementary sent"]' \
+        "cairn-upload sends the supplementary file too"
+is "$(listed supplementary '[.build_id, .index.state]')" "[[\"$common\",\"supplement\"]]" "  as a kind of its own"
+wait_for "the inlined calls" has_inner "$(id 0a)" "$tmp/one/prog"
+pass "  and the service uses it"
+for kind in debuginfo supplementary; do
+        curl -sS -o "$tmp/fetched" "$url/buildid/$common/$kind"
+        ok "it is served as $kind" cmp "$tmp/fetched" "$tmp/dwz/common.debug"
+done
+put_object debuginfo "$tmp/dwz/common.debug"
+is "$code $body" '200 {"state":"same"}' "who sends it as debuginfo learns that it is there"
+
+# ---- retention ----
+
+gc() { request -d "{\"dry_run\": $1, \"rules\": [$2]}" "$url/api/v1/debuginfo/gc"; }
+companions='"kind=dwo,size=1", "kind=dwp,size=1", "kind=supplementary,size=1"'
+wait_for "the index to be quiet" quiet
+before=$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')
+gc false "$companions"
+is "$(printf '%s' "$body" | jq -c '[(.removed | length), .companions > 0]')" '[0,true]' "companions live as long as what needs them"
+ok "cairn debuginfo rm removes the program" "$cairn" debuginfo rm "$(id 0a)" --server "$url"
+gc true "$companions"
+is "$(printf '%s' "$body" | jq -c '[.removed[].kind]')" '["supplementary"]' "  when it goes they may go"
+for b in 05 07; do "$cairn" debuginfo rm "$(id $b)" --server "$url" >/dev/null; done
+gc false "$companions"
+is "$(printf '%s' "$body" | jq -c '[.removed[].kind] | sort')" '["dwo","dwo","dwp","supplementary"]' "  and do"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" $((before - 7)) "  and nothing else"
+ok "no companion is a failure of the index" metric_equals cairn_objects_failed_total 0
+done_testing

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Nothing that a client puts into a path leads out of its object: each attempt of tests/corpus/debuginfod_paths has its
+# status, alone and with an upstream that has all that is asked for.
+. tests/e2e/lib.sh
+for tool in gcc python3; do
+        command -v $tool >/dev/null || skip_all "$tool is not installed"
+done
+
+mkdir "$tmp/src"
+printf 'int main(void) { return 0; } /* the source */\n' >"$tmp/src/w.c"
+printf 'THE-SECRET\n' >"$tmp/src/secret"
+cp "$tmp/src/secret" "$tmp/secret"
+ln -s secret "$tmp/src/link.c"
+gcc -g -Wl,--build-id -o "$tmp/program" "$tmp/src/w.c"
+printf 'int main(void) { return 1; }\n' >"$tmp/other.c"
+gcc -g -Wl,--build-id -o "$tmp/other" "$tmp/other.c"
+id=$(build_id_of "$tmp/program")
+other=$(build_id_of "$tmp/other")
+
+start_server
+ok "a program with its sources" "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" "$tmp/program"
+ok "another one" "$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/other"
+
+long=$(printf '%05000d' 0 | tr 0 a)
+huge=$(printf '%040000d' 0 | tr 0 a)
+# attempt BODY PATH: sends PATH as it is; sets $code.
+attempt() { code=$(curl -sS --path-as-is -g --max-time 60 -o "$1" -w '%{http_code}' "$url/buildid/$2" 2>/dev/null); }
+
+# try_all FIELD NAME: the corpus, with the status of that field.
+try_all() {
+        count=0
+        while read -r want path; do
+                case $want in '#' | '') continue ;; esac
+                want=$(printf '%s:%s' "$want" "$want" | cut -d: -f"$1")
+                path=$(printf '%s\n' "$path" | sed "s|@IDUP@|$(printf '%s' "$id" | tr a-f A-F)|; s|@IDCUT@|${id%??}|; s|@ID@|$id|g; s|@OTHER@|$other|g;
+                        s|@SRC@|$tmp/src/w.c|g; s|@DIR@|$tmp/src|g")
+                case $path in
+                *@LONG@*) path="${path%%@LONG@*}$long${path#*@LONG@}" ;;
+                *@HUGE@*) path="${path%%@HUGE@*}$huge${path#*@HUGE@}" ;;
+                esac
+                rm -f "$tmp/got"
+                attempt "$tmp/got" "$path"
+                count=$((count + 1))
+                shown=$(printf '%.110s' "$path" | sed "s|$tmp||g; s|$id|ID|g")
+                is "$code" "$want" "$2: $shown"
+                if [ -f "$tmp/got" ] && grep -Eq 'THE-SECRET|root:' "$tmp/got"; then fail "  gives nothing away" "$shown"; fi
+                case $want$path in 200*/source*) ok "  is the source" cmp "$tmp/got" "$tmp/src/w.c" ;; esac
+        done <tests/corpus/debuginfod_paths/paths
+        ok "all of $count attempts were made" test "$count" -gt 80
+}
+try_all 1 here
+is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "none was a failure of ours"
+far=$url
+background_pids="${background_pids:-} $server_pid"
+far_pid=$server_pid
+data=$tmp/near
+start_server --upstream "$far"
+try_all 2 "through another service"
+ok "the service is healthy" healthy
+is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "none was a failure of ours"
+stop_server
+kill "$far_pid"
+wait "$far_pid"
+done_testing

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Two thousand slow and idle clients: they are bounded, they go, and others are answered meanwhile.
+. tests/e2e/lib.sh
+command -v python3 >/dev/null || skip_all "python3 is not installed"
+
+# What this test asks by itself comes from another address than the slow clients.
+printf 'interface = 127.0.0.2\n' >"$tmp/.curlrc"
+export CURL_HOME="$tmp"
+
+# The longest time of twenty answers, in milliseconds.
+longest_answer_ms() {
+        for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+                curl -sS --max-time 20 -o /dev/null -w '%{time_total}\n' "$url/healthz" || echo 20
+        done | sort -n | tail -1 | awk '{ printf "%d\n", $1 * 1000 }'
+}
+descriptors() { find "/proc/$server_pid/fd" -mindepth 1 | wc -l; }
+
+# hold IDLE HEADERS BODIES READERS: keeps that many connections open until they are let go.
+hold() {
+        mkfifo "$tmp/hold"
+        python3 tests/e2e/slow-clients.py "$port" "$@" <"$tmp/hold" >"$tmp/held" 2>"$tmp/hold.err" &
+        hold_pid=$!
+        background_pids="${background_pids:-} $hold_pid"
+        exec 9>"$tmp/hold"
+        wait_for "the clients to come" grep -q ready "$tmp/held"
+}
+let_go() {
+        exec 9>&-
+        wait "$hold_pid"
+        rm "$tmp/hold"
+}
+
+start_server --max-connections 400
+before=$(descriptors)
+hold 700 700 500 100
+took=$(longest_answer_ms)
+like "$took" '^[0-9]{1,4}$' 'others are answered within ten seconds at the worst'
+diag "the slowest of 20 answers took $took ms"
+ok 'descriptors are bounded' test "$(descriptors)" -le $((before + 400 + 120))
+ok 'the room was made by ending those that waited' test "$(metric 'cairn_http_connections_ended_total{reason="room"}')" -ge 500
+answers 200 '^ok$' 'a new client of their own address is served too' --interface 127.0.0.1 --retry 10 --retry-all-errors --retry-delay 1 "$url/healthz"
+let_go
+wait_for 'all to be closed' metric_equals cairn_http_connections 1
+pass 'and when they leave nothing stays of them'
+ok 'no descriptor either' test "$(descriptors)" -le $((before + 1))
+stop_server
+
+# An address has half, which leaves the other half to others.
+start_server --max-connections 100
+hold 0 0 60 0
+ok 'others are served beside an address that took all that it may have' \
+        curl -sS -f --max-time 20 -o /dev/null "$url/healthz"
+refused=$(metric 'cairn_http_connections_refused_total{reason="address"}')
+replaced=$(metric 'cairn_http_connections_ended_total{reason="room"}')
+is $((refused + replaced)) 10 'its ten further ones were refused or replaced others of its own, and counted'
+let_go
+stop_server
+done_testing

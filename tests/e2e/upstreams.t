@@ -1,0 +1,195 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Upstreams on bad days: each is asked in its turn, one that fails is left alone for a while, nothing half comes through,
+# and whoever waits reads along.
+. tests/e2e/lib.sh
+for tool in gcc python3 jq; do
+        command -v $tool >/dev/null || skip_all "$tool is not installed"
+done
+
+# make_upstream NAME: starts one; its directory is $tmp/NAME, its URL in $NAME.
+make_upstream() {
+        mkdir -p "$tmp/$1/files"
+        : >"$tmp/$1/asked"
+        python3 tests/e2e/upstream.py "$tmp/$1" &
+        background_pids="${background_pids:-} $!"
+        wait_for "upstream $1" test -s "$tmp/$1/port"
+        eval "$1=http://127.0.0.1:$(cat "$tmp/$1/port")"
+}
+mode() { printf '%s\n' "$2" >"$tmp/$1/mode"; }
+asked() { wc -l <"$tmp/$1/asked"; }
+# upstream NAME JQ: of the status of that upstream.
+upstream() { curl -sS "$url/api/v1/debuginfo/upstreams" | jq -r ".upstreams[] | select(.url == \"$(eval "echo \$$1")\") | $2"; }
+stored() { curl -sS "$url/api/v1/debuginfo" | jq "[.objects[] | select(.build_id == \"$1\")] | length"; }
+
+printf 'int main(void) { return 0; }\n' >"$tmp/a.c"
+# big N: a file with debuginfo and build-id N, of more than 1 MB, for upstream first.
+id_of() { printf '00000000000000000000000000000000000000%02x' "$1"; }
+make_upstream first
+make_upstream second
+head -c 1000000 /dev/urandom >"$tmp/noise"
+for n in 1 2 3 4 5 6 7 8 9; do
+        gcc -g -Wl,--build-id="0x$(id_of $n)" -o "$tmp/program" "$tmp/a.c"
+        objcopy --add-section .noise="$tmp/noise" "$tmp/program"
+        mkdir -p "$tmp/first/files/$(id_of $n)"
+        mv "$tmp/program" "$tmp/first/files/$(id_of $n)/debuginfo"
+done
+file_of() { printf '%s' "$tmp/first/files/$(id_of "$1")/debuginfo"; }
+
+# shellcheck disable=SC2154
+start_server --flush-interval 1 --upstream "$first" --upstream "$second"
+
+# ---- in order ----
+
+answers 404 not_found "what nobody has is 404" "$url/buildid/$(id_of 99)/debuginfo"
+is "$(asked first) $(asked second)" "1 1" "after both were asked"
+request "$url/buildid/$(id_of 1)/debuginfo"
+is "$code" 200 "what the first has"
+is "$(asked first) $(asked second)" "2 1" "  is not asked of the second"
+ok "  and is its file" cmp "$tmp/body" "$(file_of 1)"
+like "$(curl -sS --head "$url/buildid/$(id_of 1)/debuginfo")" '^Content-Length' "it is stored now, and its size is known"
+is "$(upstream first .breaker) $(upstream first .found) $(upstream first .missing)" "closed 1 1" "the status tells of the first"
+like "$(metric "cairn_upstream_requests_total{upstream=\"$first\",outcome=\"found\"}")" '^1$' "the metrics too"
+ok "  with its bytes" test "$(metric "cairn_upstream_bytes_total{upstream=\"$first\"}")" -gt 1000000
+
+# ---- while it comes ----
+
+mode first hold
+curl -sS -N -D "$tmp/early.headers" -o "$tmp/early" "$url/buildid/$(id_of 2)/debuginfo" &
+early=$!
+half() { [ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -ge 400000 ]; }
+wait_for "the first half of the file" half "$tmp/early"
+pass "a client has the first half before the upstream has sent the second"
+like "$(tr -d '\r' <"$tmp/early.headers")" "^X-DEBUGINFOD-SIZE: $(stat -c %s "$(file_of 2)")\$" "  and knows how much comes"
+like "$(tr -d '\r' <"$tmp/early.headers")" '^X-DEBUGINFOD-FILE: /usr/lib/from upstream.debug$' "  and of which file"
+is "$(stored "$(id_of 2)")" 0 "nothing of it is stored yet"
+fetchers() { for line in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$line" 2>/dev/null; echo; done | grep "worker fetch $(id_of 2)"; }
+like "$(fetchers)" 'debuginfo' "a process fetches it"
+unlike "$(fetchers)" "$first" "  which does not show the upstream's URL, that may have a password, to the whole host"
+curl -sS -N -o "$tmp/early.other" "$url/buildid/$(id_of 2)/debuginfo" &
+other=$!
+wait_for "the second client's half" half "$tmp/early.other"
+request -H 'X-DEBUGINFOD-MAXSIZE: 1000' "$url/buildid/$(id_of 2)/debuginfo"
+is "$code" 406 "a client that wants nothing so large is told at once"
+is "$(asked first)" 3 "of one question"
+kill $early
+wait $early 2>/dev/null
+: >"$tmp/first/go"
+wait $other
+is $? 0 "the other one gets all of it when the first client has left"
+ok "  byte for byte" cmp "$tmp/early.other" "$(file_of 2)"
+is "$(stored "$(id_of 2)")" 1 "and it is stored"
+rm "$tmp/first/go"
+
+curl -sS -N -o "$tmp/only" "$url/buildid/$(id_of 3)/debuginfo" &
+only=$!
+wait_for "half of the third" half "$tmp/only"
+kill $only
+wait $only 2>/dev/null
+: >"$tmp/first/go"
+has_third() { [ "$(stored "$(id_of 3)")" = 1 ]; }
+wait_for "the fetch of somebody who left" has_third
+pass "a fetch goes on when its only client leaves"
+
+mode first chunked
+request "$url/buildid/$(id_of 4)/debuginfo"
+is "$code" 200 "an upstream that does not say how much comes"
+ok "  is as good" cmp "$tmp/body" "$(file_of 4)"
+
+# ---- samples never wait ----
+
+mode first hold
+rm -f "$tmp/first/go"
+gcc -g -O0 -Wl,--build-id="0x$(id_of 70)" -o "$tmp/sampled" "$tmp/a.c"
+mkdir "$tmp/first/files/$(id_of 70)"
+cp "$tmp/sampled" "$tmp/first/files/$(id_of 70)/debuginfo"
+python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(id_of 70)" service=sampled values=7 \
+        "addresses=$(nm "$tmp/sampled" | awk '$3 == "main" { print $1 }')"
+request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+is "$code" 200 "samples are taken"
+was_asked() { grep -q "$(id_of 70)" "$tmp/first/asked"; }
+wait_for "the upstream to be asked for their object" was_asked
+folded() { curl -sS --max-time 20 -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="sampled"}' --data-urlencode from=now-1h --data-urlencode to=now; }
+like "$(folded)" '^0x[0-9a-f]+.* 7$' "while the upstream sends their debuginfo, they are answered with an address"
+: >"$tmp/first/go"
+wait_metric cairn_heal_locations_total 1
+is "$(folded)" 'main 7' "when it has come, the past has names"
+rm "$tmp/first/go"
+
+# ---- nothing half ----
+
+mode first cut
+curl -sS -o "$tmp/cut" "$url/buildid/$(id_of 5)/debuginfo" 2>"$tmp/curl.err"
+is $? 56 "what is cut off midway is a reset"
+is "$(stored "$(id_of 5)")" 0 "  and nothing of it is stored"
+if command -v debuginfod-find >/dev/null; then
+        DEBUGINFOD_CACHE_PATH=$tmp/cache DEBUGINFOD_URLS=$url debuginfod-find debuginfo "$(id_of 5)" >/dev/null 2>&1
+        ok "  a client remembers no miss" test ! -e "$tmp/cache/$(id_of 5)/debuginfo"
+fi
+like "$(cat "$server_log")" "$(id_of 5): cannot fetch .* its answer was cut off after [0-9]+ bytes" "  the log says why"
+
+mode first page
+curl -sS -o "$tmp/page" "$url/buildid/$(id_of 6)/debuginfo" 2>"$tmp/curl.err"
+is $? 56 "a page of HTML is no debuginfo: reset"
+is "$(stored "$(id_of 6)")" 0 "  and is not stored"
+is "$(upstream first .refused) $(upstream first .failures_in_a_row)" "1 0" "  and counted apart from failures"
+mode first large
+request "$url/buildid/$(id_of 7)/debuginfo"
+is "$code" 000 "what is larger than an object may be is not fetched"
+is "$(upstream first .refused)" 2 "  and counted as refused"
+cp "$(file_of 1)" "$tmp/first/files/$(id_of 7)/debuginfo"
+mkdir "$tmp/first/files/$(id_of 60)"
+cp "$(file_of 1)" "$tmp/first/files/$(id_of 60)/debuginfo"
+mode first ok
+curl -sS -o "$tmp/wrong" "$url/buildid/$(id_of 60)/debuginfo" 2>"$tmp/curl.err"
+is "$? $(stored "$(id_of 60)")" "56 0" "nobody gets the end of what has another build-id, though all of it came"
+
+# ---- redirects ----
+
+mode first "redirect $first"
+request "$url/buildid/$(id_of 8)/debuginfo"
+is "$code" 200 "a redirect to the same host is followed"
+mode first "redirect $second"
+mkdir -p "$tmp/second/files/$(id_of 9)"
+cp "$(file_of 9)" "$tmp/second/files/$(id_of 9)/debuginfo"
+mode second "status 404"
+before=$(asked second)
+request "$url/buildid/$(id_of 9)/debuginfo"
+is "$code" 000 "one to another is not"
+is "$(asked second)" $((before + 1)) "  which was asked only in its own turn"
+like "$(cat "$server_log")" 'sends us to another host' "  and the log says so"
+rm "$tmp/second/mode"
+
+# ---- the breaker ----
+
+mode first "status 500"
+for n in 20 21 22 23 24 25; do
+        request "$url/buildid/$(id_of $n)/debuginfo"
+done
+is "$(upstream first .breaker)" open "an upstream that fails again and again is left alone"
+before=$(asked first)
+begin=$(date +%s%N)
+request "$url/buildid/$(id_of 30)/debuginfo"
+is "$code" 000 "a question that it might have answered is a reset, not 404"
+is "$(asked first)" "$before" "  which it was not asked"
+ok "  at once" test $(($(date +%s%N) - begin)) -lt 2000000000
+like "$(upstream first .skipped)" '^[1-9]' "  and is counted"
+is "$(metric "cairn_upstream_open{upstream=\"$first\"}")" 1 "the metrics show it"
+like "$(cat "$server_log")" "upstream $first failed [0-9]+ times in a row and is not asked for [0-9]+ s; the last: .*status 500.*curl -I" "the log names it, and the next step"
+shown=$("$cairn" debuginfo upstreams --server "$url")
+like "$shown" "^$first +open " "cairn debuginfo upstreams shows it"
+like "$shown" 'failed [0-9]+ times in a row, asked again in [0-9]+ s' "  with when it is asked again"
+like "$shown" "^$second +closed " "  and the other one"
+mkdir -p "$tmp/second/files/$(id_of 9)"
+gcc -g -Wl,--build-id="0x$(id_of 31)" -o "$tmp/program" "$tmp/a.c"
+mkdir "$tmp/second/files/$(id_of 31)"
+mv "$tmp/program" "$tmp/second/files/$(id_of 31)/debuginfo"
+request "$url/buildid/$(id_of 31)/debuginfo"
+is "$code" 200 "what the second has comes meanwhile"
+
+mode second "status 503 120"
+request "$url/buildid/$(id_of 40)/debuginfo"
+is "$(upstream second .breaker)" open "one that says when to come back is left alone at once"
+ok "  for so long" test "$(upstream second .retry_in_s)" -gt 90
+ok "the service is healthy" healthy
+done_testing

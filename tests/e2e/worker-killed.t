@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Workers that crash, hang, or are ended for want of memory: the service goes on, and says why an object has no symbols.
+. tests/e2e/lib.sh
+for tool in python3 gcc; do
+        command -v $tool >/dev/null || skip_all "$tool is not installed"
+done
+
+# Large enough that its worker can be caught, and others to be indexed meanwhile.
+awk 'BEGIN { for (i = 0; i < 20000; i++) printf "int f%d(int a) { return a + %d; }\n", i, i; print "int main(void) { return f0(1); }" }' \
+        >"$tmp/large.c"
+printf 'int answer(int n) { return n * 2; }\nint main(void) { return answer(0); }\n' >"$tmp/small.c"
+id_of() { printf 'c0ffeec0ffee%028d' "$1"; }
+n=0
+build() { n=$((n + 1)); gcc -g -O0 -Wl,--build-id=0x"$(id_of $n)" -o "$tmp/$2" "$1"; }
+build "$tmp/large.c" large
+
+reason_of() { "$cairn" debuginfo show --server "$url" "$1"; }
+is_marked() { reason_of "$1" | grep -q "$2"; }
+
+# catch: uploads the large object again under a new build-id, with its worker stopped; sets $worker and $id.
+catch() {
+        n=$((n + 1))
+        id=$(id_of $n)
+        cp "$tmp/large" "$tmp/large-$n"
+        python3 - "$tmp/large-$n" "$id" <<'PY'
+import sys
+path, want = sys.argv[1], bytes.fromhex(sys.argv[2])
+data = open(path, "rb").read()
+old = bytes.fromhex("c0ffee" * 2 + "0" * 27 + "1")
+assert data.count(old) == 1
+open(path, "wb").write(data.replace(old, want))
+PY
+        python3 tests/e2e/catch-worker.py "$server_pid" symbols >"$tmp/caught" &
+        catcher=$!
+        background_pids="${background_pids:-} $catcher"
+        put_object debuginfo "$tmp/large-$n"
+        [ "$code" = 200 ] || [ "$code" = 201 ] || diag "the upload answered $code $body"
+        wait $catcher || bail_out 'no worker was caught'
+        worker=$(cat "$tmp/caught")
+        background_pids="$background_pids $worker"
+}
+
+start_server
+
+catch
+kill -ABRT "$worker"
+kill -CONT "$worker"
+wait_for 'the crash to be noticed' is_marked "$id" 'killed by signal 6'
+pass 'a crash is the reason that the object shows'
+ok 'the service answers' healthy
+like "$(metric cairn_objects_failed_total)" '^1$' 'it is counted'
+
+catch
+build "$tmp/small.c" small
+put_object debuginfo "$tmp/small"
+wait_for 'another object to be indexed beside a worker that hangs' \
+        sh -c "'$cairn' symbolize --server '$url' --build-id '$(build_id_of "$tmp/small")' 0x$(nm "$tmp/small" | awk '$3 == "answer" { print $1 }') | grep -q answer"
+pass 'a worker that hangs stands in nobody else'\''s way'
+ok 'the service answers' healthy
+kill -XCPU "$worker" # as the kernel does at the limit
+kill -CONT "$worker"
+wait_for 'the limit to be noticed' is_marked "$id" 'of processor time'
+pass 'a worker that took too long is the reason that the object shows'
+
+catch
+kill -KILL "$worker" # as the kernel does when memory is out
+wait_for 'the end to be noticed' is_marked "$id" 'killed by signal 9'
+pass 'so is one that was killed'
+ok 'the service answers' healthy
+
+stop_server
+start_server
+ok 'the reasons are there after a start' is_marked "$id" 'killed by signal 9'
+stop_server
+done_testing

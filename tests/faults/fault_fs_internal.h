@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_TESTS_FAULTS_FAULT_FS_INTERNAL_H
+#define CAIRN_TESTS_FAULTS_FAULT_FS_INTERNAL_H
+
+/* What the calls (fault_calls.c) ask: whether they are watched, and what is to happen. */
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tests/faults/fault_log.h"
+
+#define FDS_MAX 1024
+#define PATH_ROOM (PATH_MAX + 256)
+
+enum mode { OFF, COUNT, KILL, FAIL, FULL };
+
+struct fault_fs {
+        pthread_mutex_t lock;
+        enum mode mode;
+        char dir[PATH_MAX];
+        size_t dir_size;
+        unsigned step, at;
+        int os_errno;
+        bool cut_short;        /* the write after a short one fails */
+        int log_fd;            /* -1 none */
+        const char *full_flag; /* a file; NULL: orders are calls */
+        char where[PATH_ROOM + 32];
+        bool dsync[FDS_MAX];   /* opened with O_DSYNC, which is not passed on */
+};
+extern struct fault_fs fault;
+
+/** The path of a name below an open directory; "" when it is not known. name may be NULL: the directory or file itself. */
+void fault_path(int dir_fd, const char *name, char ret[static PATH_ROOM]);
+bool fault_is_watched(const char *path);
+bool fault_is_on(void);
+
+enum need { NEEDS_ROOM, NEEDS_NONE };
+
+/** Locked. Counts a step; may not return. False: the call fails with errno. */
+bool fault_step(const char *what, const char *path, enum need need);
+void fault_where(const char *what, const char *path);
+
+struct fault_change {
+        enum fault_op op;
+        bool synced;
+        uint64_t inode, offset;
+        const char *path, *other; /* may be NULL */
+        const void *bytes;
+        size_t byte_count;
+};
+/** Locked, after the change was made: into the log, if there is one. */
+void fault_note(const struct fault_change *c);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What of a request is parsed here and not by libmicrohttpd. The input is text
+ * of lines: the target, Range, If-None-Match, Accept-Encoding, X-Forwarded-For,
+ * Content-Type; what follows is the body.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/build_id.h"
+#include "debuginfo-store/forwarded.h"
+#include "http/server_internal.h"
+#include "server/multipart.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { TARGET, RANGE, NONE_MATCH, ENCODING, FORWARDED, CONTENT_TYPE, LINES };
+
+static void must(bool ok)
+{
+        if (!ok)
+                abort();
+}
+
+/* Decoded text has no NUL of its own and is never longer than what was sent. */
+static void look_at_parts(const struct http_request *req)
+{
+        for (size_t i = 0; i < req->part_count; i++) {
+                struct build_id id;
+                const char *text = req->parts[i].text;
+
+                must(text && strlen(text) <= strlen(req->uri));
+                if (build_id_from_hex(&id, text, strlen(text)))
+                        must(id.size > 0 && id.size <= BUILD_ID_MAX);
+        }
+}
+
+static void route(const char *uri)
+{
+        static const struct http_route routes[] = {
+                { .path = "/" },
+                { .path = "/buildid/{id}/debuginfo" },
+                { .path = "/buildid/{id}/section/{name}" },
+                { .path = "/buildid/{id}/source/{path...}" },
+                { .path = "/api/v1/debuginfo/{id}/{kind}/partial" },
+                { .path = "/tables/{table}/{path...}" },
+        };
+        _cleanup_free_ struct http_request *req = calloc(1, sizeof *req);
+        struct error err;
+
+        must(req && (req->uri = strdup(uri)));
+        if (request_parse_uri(req, uri, &err) == ST_OK)
+                must(req->query_count <= LIMIT_HTTP_QUERY_PARAMETERS);
+        for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+                if (route_matches(&routes[i], req))
+                        look_at_parts(req);
+        request_forget_parts(req);
+        for (size_t i = 0; i < req->query_count; i++) {
+                must(strlen(req->query[i].name) + strlen(req->query[i].value) <= strlen(uri));
+                free(req->query[i].name);
+                free(req->query[i].value);
+        }
+        free(req->path);
+        free(req->uri);
+}
+
+static void range(const char *header)
+{
+        static const uint64_t sizes[] = { 0, 1, 100, UINT64_MAX };
+
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+                struct byte_range r = { 1, 0 };
+
+                if (range_parse(header, sizes[i], &r) == RANGE_ONE)
+                        must(r.start < r.end && r.end <= sizes[i]);
+        }
+}
+
+static void forwarded(const char *header)
+{
+        struct forwarded f;
+        struct error err;
+
+        if (forwarded_parse(header, "_cairn-0123456789abcdef", &f, &err) == ST_OK)
+                must(strlen(f.header) < sizeof f.header && strlen(f.via) < sizeof f.via);
+}
+
+static void multipart(const char *type, const uint8_t *body, size_t n)
+{
+        const uint8_t *part;
+        size_t part_size;
+
+        if (multipart_find(type, body, n, "profile", &part, &part_size, NULL) == ST_OK)
+                must(part >= body && part + part_size <= body + n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        _cleanup_free_ char *text = calloc(1, size + 1);
+        char *lines[LINES], *rest = text;
+
+        must(text != NULL);
+        if (size)
+                memcpy(text, data, size);
+        for (unsigned i = 0; i < LINES; i++) {
+                char *line = rest ? strsep(&rest, "\n") : NULL;
+
+                lines[i] = line ? line : text + size;
+        }
+        route(lines[TARGET]);
+        range(lines[RANGE]);
+        must(!etag_listed(lines[NONE_MATCH], "tag") || strchr(lines[NONE_MATCH], '*') || strstr(lines[NONE_MATCH], "\"tag\""));
+        (void)accepted_packing(lines[ENCODING]);
+        forwarded(lines[FORWARDED]);
+        if (rest) /* exactly as much as there is, for the sanitizer's eyes */
+                multipart(lines[CONTENT_TYPE], data + (rest - text), size - (size_t)(rest - text));
+        return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a scanning worker's answer: refused, or everything in it has its bounds. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "scan/found.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        void *copy = malloc(size ? size : 1);
+        struct found f;
+        size_t sum = 0;
+
+        if (!copy)
+                return 0;
+        if (size)
+                memcpy(copy, data, size);
+        if (found_read(copy, size, &f, NULL))
+                return 0;
+        for (size_t i = 0; i < f.object_count; i++) {
+                if (!f.objects[i].build_id.size || !f.objects[i].kinds || f.objects[i].kinds > 3)
+                        abort();
+                sum += strlen(f.objects[i].path);
+        }
+        for (size_t i = 0; i < f.source_count; i++)
+                sum += f.sources[i].ordinal;
+        if (sum == SIZE_MAX)
+                abort();
+        found_deinit(&f);
+        return 0;
+}

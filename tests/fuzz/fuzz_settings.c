@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Short texts that say what may happen. The first byte says what the others
+ * are: a token file, a retention rule, or a JSON body with its members.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "debuginfo-store/retention.h"
+#include "server/json_in.h"
+#include "server/tokens.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool ok)
+{
+        if (!ok)
+                abort();
+}
+
+/* Whatever the file says, nobody comes in without a token, and its whole text is none. */
+static void token_file(const uint8_t *data, size_t size)
+{
+        _cleanup_close_ int fd = memfd_create("tokens", 0);
+        char path[64], name[HTTP_TOKEN_NAME_SIZE];
+        struct tokens *t;
+        struct error err;
+
+        must(fd >= 0 && file_write_all(fd, data, size, "tokens", NULL) == ST_OK);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        if (tokens_load(path, &t, &err))
+                return;
+        for (int scope = SCOPE_READ; scope <= SCOPE_ADMIN; scope++) {
+                must(tokens_check(t, NULL, scope, name) != ACCESS_GRANTED && !name[0]);
+                must(tokens_check(t, "a token that nobody has written down", scope, name) != ACCESS_GRANTED);
+        }
+        tokens_destroy(t);
+}
+
+static void retention(const char *text)
+{
+        const struct stored_object o = { .label = "release/1", .token = "ci" };
+        struct retention_rule rule;
+        struct error err;
+
+        if (retention_rule_parse(text, &rule, &err) == ST_OK)
+                must(retention_rule_of(&rule, 1, &o) <= 1 && *text);
+}
+
+static void json(const uint8_t *data, size_t size)
+{
+        struct json_object *o, *files;
+        struct error err;
+        bool flag = false;
+
+        if (json_in_parse(data, size, &o, &err))
+                return;
+        (void)json_in_str(o, "build_id");
+        (void)json_in_uint(o, "size", 0);
+        (void)json_in_bool(o, "dry_run", &flag);
+        files = json_in_array(o, "files");
+        for (size_t i = 0; files && i < json_in_array_size(files); i++) {
+                struct json_object *file = json_in_array_object(files, i);
+
+                (void)json_in_array_str(files, i);
+                if (file)
+                        (void)json_in_str(file, "kind");
+        }
+        json_in_free(o);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        _cleanup_free_ char *text = NULL;
+
+        if (!size)
+                return 0;
+        switch (data[0] % 3) {
+        case 0:
+                token_file(data + 1, size - 1);
+                break;
+        case 1:
+                text = strndup((const char *)data + 1, size - 1);
+                must(text != NULL);
+                retention(text);
+                break;
+        default:
+                json(data + 1, size - 1);
+        }
+        return 0;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The debuginfo store under faults: objects that are uploaded, replaced by
+ * better ones, sent in two parts, pinned, removed and collected.
+ */
+#include <string.h>
+
+#include "common/file.h"
+#include "common/sha256.h"
+#include "debuginfo-store/check.h"
+#include "debuginfo-store/gc.h"
+#include "debuginfo-store/store_internal.h"
+#include "debuginfo-store/verify.h"
+#include "tests/faults/fault_loop.h"
+#include "tests/support/suite.h"
+
+#define CONTENT_BYTES 9000
+#define NOW 2000000000
+
+/* What is promised, in this order. */
+enum { WORSE, BETTER, PARTS, PIN, OTHER, OLD, MAY_GO, REMOVED, COLLECTED, PROMISES };
+
+static struct debuginfo_store *store;
+
+/* The worker has nothing to do with files that stay; a content tells its object and quality. */
+enum status verify_object(int fd, int other, struct verified *ret, struct error *err)
+{
+        uint8_t head[2];
+
+        (void)other;
+        if (pread(fd, head, sizeof head, 0) != sizeof head)
+                return error_set(err, ST_BAD_DATA, "no content");
+        *ret = (struct verified){ .quality = head[1], .has_code = true };
+        build_id_from_bytes(&ret->build_id, (const uint8_t[20]){ head[0], 7 }, 20);
+        return ST_OK;
+}
+
+struct content {
+        uint8_t bytes[CONTENT_BYTES];
+        uint8_t sha256[SHA256_BYTES];
+};
+
+static struct content content(uint8_t number, enum symbol_quality quality)
+{
+        struct content c = { .bytes = { number, (uint8_t)quality } };
+        struct sha256 sha;
+        uint32_t random = number * 77u + quality;
+
+        for (size_t i = 2; i < CONTENT_BYTES; i++)
+                c.bytes[i] = (uint8_t)((random = random * 1664525u + 1013904223u) >> 24);
+        ck_assert_int_eq(sha256_init(&sha, NULL), ST_OK);
+        sha256_update(&sha, c.bytes, CONTENT_BYTES);
+        sha256_final(&sha, c.sha256);
+        sha256_deinit(&sha);
+        return c;
+}
+
+static struct build_id id_of(uint8_t number)
+{
+        struct build_id id;
+
+        build_id_from_bytes(&id, (const uint8_t[20]){ number, 7 }, 20);
+        return id;
+}
+
+/* ---- the scenario ---- */
+
+static enum status open_store(const char *dir, struct error *err)
+{
+        return debuginfo_store_open(dir, false, &store, err);
+}
+
+static void close_store(void)
+{
+        debuginfo_store_close(store);
+        store = NULL;
+}
+
+static enum status send(const struct content *c, size_t from, size_t to, const char *label, struct error *err)
+{
+        struct object_claim claim = { .build_id = id_of(c->bytes[0]), .size_bytes = CONTENT_BYTES, .name = "x", .label = label,
+                                      .offset = from, .is_resumable = from || to < CONTENT_BYTES };
+        struct object_upload *u;
+        struct stored_object stored;
+        enum refusal why;
+        bool same;
+        enum status st;
+
+        memcpy(claim.sha256, c->sha256, sizeof claim.sha256);
+        st = object_upload_begin(store, &claim, &u, &why, err);
+        if (st)
+                return st;
+        st = object_upload_append(u, c->bytes + from, to - from, &why, err);
+        if (st || to < CONTENT_BYTES) {
+                object_upload_abort(u);
+                return st;
+        }
+        st = object_upload_finish(u, &stored, &same, &why, err);
+        return st == ST_USAGE && why == REFUSED_NOT_BETTER ? ST_OK : st;
+}
+
+static enum status upload(uint8_t number, enum symbol_quality quality, const char *label, struct error *err)
+{
+        const struct content c = content(number, quality);
+
+        return send(&c, 0, CONTENT_BYTES, label, err);
+}
+
+/* Whatever is here already, the rest comes in two goes. */
+static enum status upload_in_parts(uint8_t number, struct error *err)
+{
+        const struct content c = content(number, QUALITY_DWARF);
+        struct object_claim claim = { .build_id = id_of(number), .size_bytes = CONTENT_BYTES, .is_resumable = true };
+        uint64_t offset;
+        enum status st;
+
+        memcpy(claim.sha256, c.sha256, sizeof claim.sha256);
+        st = object_upload_offset(store, &claim, &offset, err);
+        if (!st && offset < CONTENT_BYTES / 2) {
+                st = send(&c, offset, CONTENT_BYTES / 2, "", err);
+                offset = CONTENT_BYTES / 2;
+        }
+        return st ? st : send(&c, offset, CONTENT_BYTES, "", err);
+}
+
+static enum status collect(struct gc_result *ret, const char *rule, struct error *err)
+{
+        struct retention_rule parsed[RETENTION_RULES_MAX];
+        const struct gc_options o = { .rules = parsed, .rule_count = rule != NULL, .now_unix_s = NOW * INT64_C(2), .sweep = true };
+
+        ck_assert_int_eq(retention_rules_parse(&rule, o.rule_count, parsed, err), ST_OK);
+        return debuginfo_store_gc(store, &o, ret, err);
+}
+
+static enum status step(unsigned number, struct error *err)
+{
+        const struct build_id id = id_of(number == PIN ? PARTS : OTHER);
+        struct gc_result r;
+        enum status st;
+
+        switch (number) {
+        case WORSE:
+                return upload(BETTER, QUALITY_SYMTAB, "", err);
+        case PARTS:
+                return upload_in_parts(PARTS, err);
+        case PIN:
+                return debuginfo_store_pin(store, &id, OBJECT_DEBUGINFO, true, err);
+        case MAY_GO:
+                return ST_OK;
+        case REMOVED:
+                st = debuginfo_store_remove(store, &id, OBJECT_DEBUGINFO, err);
+                return st == ST_NOT_FOUND ? ST_OK : st;
+        case COLLECTED:
+                return collect(&r, "label=old,age=1d", err);
+        default:
+                return upload((uint8_t)number, QUALITY_DWARF, number == OLD ? "old" : "", err);
+        }
+}
+
+static enum status go_on(struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (unsigned i = 0; !st && i < PROMISES; i++) {
+                if (is_promised(i))
+                        continue;
+                st = step(i, err);
+                if (!st)
+                        promise(i);
+        }
+        return st;
+}
+
+/* ---- what is there ---- */
+
+static bool has(uint32_t promised, unsigned number)
+{
+        return promised >> number & 1;
+}
+
+static void is_whole(const struct stored_object *o)
+{
+        const struct object_name name = { o->build_id, o->kind };
+        const struct content c = content(o->build_id.bytes[0], o->quality);
+        struct error err = { 0 };
+
+        must(memcmp(c.sha256, o->sha256, sizeof c.sha256) == 0, "object %u is another", o->build_id.bytes[0]);
+        must(debuginfo_store_check(store, &name, &err) == ST_OK, "object %u: %s", o->build_id.bytes[0], err.text);
+}
+
+/* Promised: it is there. Taken: its removal was promised. Neither: absent or whole. */
+static bool look_at(uint8_t number, bool promised, bool taken, struct stored_object *ret)
+{
+        const struct build_id id = id_of(number);
+        struct error err = { 0 };
+        enum status st = debuginfo_store_stat(store, &id, OBJECT_DEBUGINFO, ret, &err);
+
+        must(st == ST_OK || st == ST_NOT_FOUND, "object %u: %s", number, err.text);
+        must(!promised || st == ST_OK, "object %u was promised and is lost", number);
+        must(!taken || st == ST_NOT_FOUND, "object %u was removed and is back", number);
+        if (!st)
+                is_whole(ret);
+        return !st;
+}
+
+static void check(const char *dir, uint32_t promised)
+{
+        struct stored_object o;
+        struct gc_result r;
+        struct error err = { 0 };
+
+        must(open_store(dir, &err) == ST_OK, "%s", err.text);
+        if (look_at(BETTER, has(promised, WORSE), false, &o) && has(promised, BETTER))
+                must(o.quality == QUALITY_DWARF, "the better object is lost");
+        if (look_at(PARTS, has(promised, PARTS), false, &o) && has(promised, PIN))
+                must(o.is_pinned, "the pin is lost");
+        look_at(OTHER, has(promised, OTHER) && !has(promised, MAY_GO), has(promised, REMOVED), &o);
+        look_at(OLD, has(promised, OLD) && !has(promised, MAY_GO), has(promised, COLLECTED), &o);
+        must(collect(&r, NULL, &err) == ST_OK, "%s", err.text);
+        must(collect(&r, NULL, &err) == ST_OK && r.strays == 0, "%llu strays stay", (unsigned long long)r.strays);
+        must(upload(100, QUALITY_DWARF, "", &err) == ST_OK, "a new object: %s", err.text);
+        look_at(100, true, false, &o);
+        ck_assert_int_eq(debuginfo_store_remove(store, &o.build_id, o.kind, &err), ST_OK);
+        close_store();
+}
+
+static const struct scenario scenario = { open_store, go_on, close_store, check, (UINT32_C(1) << PROMISES) - 1 };
+
+START_TEST(killed_at_any_step_it_keeps_what_it_promised)
+{
+        fault_loop_kills(&scenario);
+}
+END_TEST
+
+START_TEST(a_call_that_fails_once_leaves_no_trace)
+{
+        fault_loop_errors(&scenario);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_said_and_left_behind)
+{
+        fault_loop_full_disk(&scenario);
+}
+END_TEST
+
+START_TEST(an_interrupted_write_is_not_noticed)
+{
+        fault_loop_interrupts(&scenario);
+}
+END_TEST
+
+START_TEST(a_power_cut_at_any_moment_keeps_what_it_promised)
+{
+        fault_loop_power_cuts(&scenario);
+}
+END_TEST
+
+START_TEST(a_power_cut_after_a_kill_or_a_failure_keeps_what_it_promised)
+{
+        fault_loop_late_power_cuts(&scenario);
+}
+END_TEST
+
+TEST_SUITE("faults objects", killed_at_any_step_it_keeps_what_it_promised, a_call_that_fails_once_leaves_no_trace,
+           a_full_disk_is_said_and_left_behind, an_interrupted_write_is_not_noticed,
+           a_power_cut_at_any_moment_keeps_what_it_promised,
+           a_power_cut_after_a_kill_or_a_failure_keeps_what_it_promised)

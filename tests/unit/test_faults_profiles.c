@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The profile store and the symbol index under faults: batches that are
+ * acknowledged, flushed into the tables, and healed once symbols are loaded.
+ */
+#include <fcntl.h>
+#include <ftw.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "profile-store/scan.h"
+#include "profile-store/store.h"
+#include "symbolizer/index_load.h"
+#include "symbolizer/index_verify.h"
+#include "tests/faults/fault_loop.h"
+#include "tests/support/profiles.h"
+#include "tests/support/suite.h"
+
+#define ID "00112233445566778899aabbccddeeff00112233"
+#define T0 (INT64_C(20000) * INT64_C(86400000000000))
+#define DAY_NS INT64_C(86400000000000)
+#define BATCHES 4
+#define RANGES 24 /* so that the index has several pages to write */
+
+/* What is promised, in this order; the first ones are batches. */
+enum { LAST_BATCH = BATCHES - 1, FLUSHED, LOADED, HEALED, AGAIN, PROMISES };
+
+static struct profile_store *store;
+static struct symbol_index *symbols;
+
+static enum status open_both(const char *dir, struct error *err)
+{
+        _cleanup_free_ char *index = path_join(dir, "index"), *profiles = path_join(dir, "profiles");
+        struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
+        enum status st = symbol_index_open(index, false, &symbols, err);
+
+        options.symbols = symbols;
+        return st ? st : profile_store_open(profiles, &options, &store, err);
+}
+
+static void close_both(void)
+{
+        if (store)
+                profile_store_close(store);
+        symbol_index_close(symbols);
+        store = NULL;
+        symbols = NULL;
+}
+
+/* One sample of the value 1 on a stack of its own; odd ones have a label, late ones are of the next day. */
+static enum status append(unsigned i, struct error *err)
+{
+        struct test_profile t;
+        uint32_t leaf;
+        enum status st;
+
+        test_profile_init(&t, ID, "/bin/x");
+        leaf = test_location(&t, 0x1000 + 0x100 * i);
+        test_sample(&t, T0 + (i / 2) * DAY_NS, 1, &leaf, 1, i % 2 ? (const char *const[]){ "odd=1", NULL } : NULL);
+        st = profile_store_append(store, &t.p, hash128(&i, sizeof i), NULL, err);
+        test_profile_deinit(&t);
+        return st;
+}
+
+static enum status load(struct error *err)
+{
+        struct symbol_table t = { .quality = QUALITY_DWARF };
+        bool replaced;
+        uint64_t generation;
+        size_t at = 1;
+        enum status st;
+
+        ck_assert(build_id_from_hex(&t.build_id, ID, strlen(ID)));
+        t.ranges = calloc(RANGES, sizeof *t.ranges);
+        t.chains = calloc(RANGES, sizeof *t.chains);
+        t.frames = calloc(RANGES, sizeof *t.frames);
+        t.functions = calloc(RANGES, sizeof *t.functions);
+        t.strings = calloc(RANGES + 1, 32);
+        for (uint32_t i = 0; i < RANGES; i++) {
+                t.ranges[i] = (struct symbol_range){ 0x1000 + 0x100 * i, 0x1100 + 0x100 * i, i };
+                t.chains[i] = (struct symbol_chain){ i, 1 };
+                t.frames[i] = (struct symbol_table_frame){ i, 0, i + 1 };
+                t.functions[i].name = (uint32_t)at;
+                at += (size_t)snprintf(t.strings + at, 32, "function_%u", i) + 1;
+        }
+        t.range_count = t.chain_count = t.frame_count = t.function_count = RANGES;
+        t.string_bytes = (uint32_t)at;
+        ck_assert_int_eq(symbol_table_check(&t, err), ST_OK);
+        st = symbol_index_load(symbols, &t, &replaced, &generation, err);
+        symbol_table_deinit(&t);
+        return st;
+}
+
+static enum status step(unsigned number, struct error *err)
+{
+        switch (number) {
+        case FLUSHED:
+        case AGAIN:
+                return profile_store_flush(store, err);
+        case LOADED:
+                return load(err);
+        case HEALED:
+                return profile_store_resymbolize(store, NULL, 0, NULL, NULL, NULL, err);
+        default:
+                return append(number, err);
+        }
+}
+
+/* One batch comes after the first flush. */
+static enum status go_on(struct error *err)
+{
+        static const unsigned order[PROMISES] = { 0, 1, 2, FLUSHED, LOADED, HEALED, LAST_BATCH, AGAIN };
+        enum status st = ST_OK;
+
+        for (unsigned i = 0; !st && i < PROMISES; i++) {
+                if (is_promised(order[i]))
+                        continue;
+                st = step(order[i], err);
+                if (!st)
+                        promise(order[i]);
+        }
+        return st;
+}
+
+/* ---- what is there ---- */
+
+static void is_named(const struct scan_location *l, unsigned i)
+{
+        char name[32];
+
+        snprintf(name, sizeof name, "function_%u", i);
+        must(l->frame_count == 1 && strcmp(l->frames[0].function, name) == 0, "batch %u has no names (%s)", i, l->state);
+}
+
+static void each_counts_once(uint32_t promised)
+{
+        const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
+        const struct scan_stacks *stacks;
+        struct store_scan *scan;
+        struct stack_sums sums;
+        struct error err = { 0 };
+        unsigned seen = 0;
+
+        must(store_scan_begin(store, &scan, &err) == ST_OK, "%s", err.text);
+        must(store_scan_sum(scan, &all, &sums, &err) == ST_OK, "%s", err.text);
+        must(store_scan_resolve(scan, &sums, &stacks, &err) == ST_OK, "%s", err.text);
+        for (size_t i = 0; i < sums.count; i++) {
+                const struct scan_location *l = &stacks->locations[stacks->indexes[stacks->first[i]]];
+                unsigned batch = (unsigned)(l->address - 0x1000) / 0x100;
+
+                must(stacks->first[i + 1] - stacks->first[i] == 1 && batch < BATCHES, "a stack nobody sent");
+                must(sums.items[i].value == 1, "batch %u counts %lld times", batch, (long long)sums.items[i].value);
+                if (promised >> HEALED & 1)
+                        is_named(l, batch);
+                seen |= 1u << batch;
+        }
+        must((promised & ((1u << BATCHES) - 1) & ~seen) == 0, "promised %x, there are %x", promised, seen);
+        free(sums.items);
+        store_scan_end(scan);
+}
+
+static void problem(void *context, const char *text)
+{
+        (void)context;
+        must(false, "%s", text);
+}
+
+static void index_is_sound(uint32_t promised)
+{
+        struct index_verify v = { .problem = problem };
+        struct error err = { 0 };
+
+        must(symbol_index_verify(symbols, &v, &err) == ST_OK, "%s", err.text);
+        must(v.objects == 1 || !(promised >> LOADED & 1), "the symbols are lost");
+}
+
+static int make_old(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+        static const struct timespec long_ago[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+
+        (void)st;
+        (void)ftw;
+        return flag == FTW_F ? utimensat(AT_FDCWD, path, long_ago, 0) : 0;
+}
+
+static int is_no_leftover(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+        (void)st;
+        (void)flag;
+        (void)ftw;
+        must(!strstr(path, "/.tmp-"), "'%s' stays", path);
+        return 0;
+}
+
+static void reopen(const char *dir)
+{
+        struct error err = { 0 };
+
+        close_both();
+        must(open_both(dir, &err) == ST_OK, "%s", err.text);
+}
+
+static void check(const char *dir, uint32_t promised)
+{
+        struct error err = { 0 };
+
+        reopen(dir);
+        each_counts_once(promised);
+        index_is_sound(promised);
+        for (unsigned i = 0; i < BATCHES; i++)
+                must(append(i, &err) == ST_OK, "%s", err.text); /* again, by senders that heard nothing */
+        must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
+        each_counts_once(promised | ((1u << BATCHES) - 1));
+        ck_assert_int_eq(nftw(dir, make_old, 16, FTW_PHYS), 0);
+        reopen(dir);
+        each_counts_once(promised | ((1u << BATCHES) - 1));
+        ck_assert_int_eq(nftw(dir, is_no_leftover, 16, FTW_PHYS), 0);
+        close_both();
+}
+
+static const struct scenario scenario = { open_both, go_on, close_both, check, (UINT32_C(1) << PROMISES) - 1 };
+
+START_TEST(killed_at_any_step_it_counts_each_batch_once)
+{
+        fault_loop_kills(&scenario);
+}
+END_TEST
+
+START_TEST(a_call_that_fails_once_loses_and_doubles_nothing)
+{
+        fault_loop_errors(&scenario);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_said_and_left_behind)
+{
+        fault_loop_full_disk(&scenario);
+}
+END_TEST
+
+START_TEST(an_interrupted_write_is_not_noticed)
+{
+        fault_loop_interrupts(&scenario);
+}
+END_TEST
+
+START_TEST(a_power_cut_at_any_moment_loses_and_doubles_nothing)
+{
+        fault_loop_power_cuts(&scenario);
+}
+END_TEST
+
+START_TEST(a_power_cut_after_a_kill_or_a_failure_loses_and_doubles_nothing)
+{
+        fault_loop_late_power_cuts(&scenario);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { killed_at_any_step_it_counts_each_batch_once,
+                                       a_call_that_fails_once_loses_and_doubles_nothing,
+                                       a_full_disk_is_said_and_left_behind,
+                                       an_interrupted_write_is_not_noticed,
+                                       a_power_cut_at_any_moment_loses_and_doubles_nothing,
+                                       a_power_cut_after_a_kill_or_a_failure_loses_and_doubles_nothing };
+
+        setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
+        return suite_run("faults profiles", tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clients that are slow, idle or too many, and the others beside them. */
+#include <arpa/inet.h>
+#include <check.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+#include "common/cleanup.h"
+#include "common/limits.h"
+#include "common/metrics.h"
+#include "http/server.h"
+#include "tests/support/http_raw.h"
+#include "tests/support/suite.h"
+
+#define BEAT_MS 50
+#define PATIENCE_BEATS 300
+#define REQUEST "GET /short HTTP/1.1\r\nHost: x\r\n\r\n"
+#define LAST_REQUEST "GET /short HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+static atomic_bool let_go;
+static atomic_uint arrived;
+
+static void give_short(struct http_request *req, void *context)
+{
+        (void)context;
+        http_respond(req, 200, "text/plain", "short", 5);
+}
+
+static ssize_t read_zeros(void *state, void *to, size_t n, uint64_t offset)
+{
+        (void)state;
+        (void)offset;
+        memset(to, 0, n);
+        return (ssize_t)n;
+}
+
+static void give_long(struct http_request *req, void *context)
+{
+        (void)context;
+        http_respond_stream(req, "application/octet-stream", GiB(1), NULL, read_zeros, NULL, NULL);
+}
+
+static void wait_long(struct http_request *req, void *context)
+{
+        const struct timespec beat = { .tv_nsec = 10000000 };
+
+        atomic_fetch_add(&arrived, 1);
+        while (!atomic_load(&let_go))
+                nanosleep(&beat, NULL);
+        give_short(req, context);
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/short", .handle = give_short },
+        { .method = "GET", .path = "/long", .handle = give_long },
+        { .method = "GET", .path = "/wait", .handle = wait_long },
+        { .method = "POST", .path = "/body", .max_body = MiB(1), .handle = give_short },
+};
+
+static struct http_server *start(unsigned all, unsigned per_address)
+{
+        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .max_connections = all,
+                                        .max_per_address = per_address, .headers_s = 1, .slow_s = 1 };
+        struct http_server *s;
+
+        signal(SIGPIPE, SIG_IGN);
+        ck_assert_int_eq(http_server_start(&o, routes, sizeof routes / sizeof *routes, NULL, &s, NULL), ST_OK);
+        return s;
+}
+
+/* The value of a counter in what the server would show, 0 before its first event. */
+static uint64_t counted(const char *name)
+{
+        _cleanup_buf_ struct buf text;
+        const char *at;
+
+        buf_init(&text, MiB(1));
+        metrics_write(&text);
+        at = strstr(buf_cstr(&text), name);
+        return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+#define ENDED(reason) counted("\ncairn_http_connections_ended_total{reason=\"" reason "\"} ")
+#define REFUSED(reason) counted("\ncairn_http_connections_refused_total{reason=\"" reason "\"} ")
+#define OPEN_NOW counted("\ncairn_http_connections ")
+
+static int connect_from(const char *address, uint16_t port)
+{
+        struct sockaddr_in from = { .sin_family = AF_INET }, to = { .sin_family = AF_INET, .sin_port = htons(port) };
+        const struct timeval patience = { .tv_sec = 20 };
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        ck_assert_int_ge(fd, 0);
+        from.sin_addr.s_addr = inet_addr(address);
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ck_assert_int_eq(bind(fd, (const struct sockaddr *)&from, sizeof from), 0);
+        ck_assert_int_eq(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        return fd;
+}
+
+/* Ask, and leave the connection open. */
+static void ask(int fd)
+{
+        char answer[1024];
+        ssize_t n;
+
+        raw_send(fd, REQUEST, strlen(REQUEST));
+        n = recv(fd, answer, sizeof answer - 1, 0);
+        ck_assert_int_gt(n, 12);
+        ck_assert_int_eq(memcmp(answer, "HTTP/1.1 200", 12), 0);
+}
+
+static bool has_ended(int fd, int wait_ms)
+{
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        char byte;
+
+        return poll(&p, 1, wait_ms) > 0 && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+/* Send text over and over, one byte a beat, until the server ends it. */
+static void trickle_to_the_end(int fd, const char *text)
+{
+        for (unsigned beat = 0; beat < PATIENCE_BEATS; beat++) {
+                (void)!send(fd, text + beat % strlen(text), 1, MSG_NOSIGNAL);
+                if (has_ended(fd, BEAT_MS))
+                        return;
+        }
+        ck_abort_msg("the connection was not ended");
+}
+
+static void expect_answer(struct http_server *s)
+{
+        _cleanup_free_ char *answer = raw_request(http_server_port(s), LAST_REQUEST);
+
+        ck_assert_int_eq(raw_status(answer), 200);
+}
+
+START_TEST(headers_that_trickle_are_ended)
+{
+        struct http_server *s = start(8, 8);
+        _cleanup_close_ int fd = raw_connect(http_server_port(s));
+
+        raw_send(fd, "GET /short HTTP/1.1\r\n", 21);
+        trickle_to_the_end(fd, "X: y\r\n");
+        ck_assert_uint_eq(ENDED("slow_headers"), 1);
+        expect_answer(s);
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(a_connection_that_says_nothing_may_stay_for_longer)
+{
+        struct http_server *s = start(8, 8);
+        _cleanup_close_ int slow = raw_connect(http_server_port(s)), idle = raw_connect(http_server_port(s));
+
+        ask(idle);
+        trickle_to_the_end(slow, "X");
+        ask(idle);
+        ck_assert_uint_eq(ENDED("slow_headers"), 1);
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(a_body_that_trickles_is_ended)
+{
+        static const char head[] = "POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
+        struct http_server *s = start(8, 8);
+        _cleanup_close_ int fd = raw_connect(http_server_port(s));
+
+        raw_send(fd, head, strlen(head));
+        trickle_to_the_end(fd, "x");
+        ck_assert_uint_eq(ENDED("slow_body"), 1);
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(an_answer_that_nobody_reads_is_ended)
+{
+        static const char request[] = "GET /long HTTP/1.1\r\nHost: x\r\n\r\n";
+        struct http_server *s = start(8, 8);
+        _cleanup_close_ int fd = raw_connect(http_server_port(s));
+        unsigned beat;
+
+        raw_send(fd, request, strlen(request));
+        for (beat = 0; beat < PATIENCE_BEATS && !ENDED("slow_reader"); beat++)
+                poll(NULL, 0, BEAT_MS);
+        ck_assert_uint_eq(ENDED("slow_reader"), 1);
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(a_handler_may_take_its_time)
+{
+        static const char request[] = "GET /wait HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        struct http_server *s = start(8, 8);
+        _cleanup_close_ int waiting = raw_connect(http_server_port(s)), slow = raw_connect(http_server_port(s));
+        _cleanup_free_ char *answer = NULL;
+
+        atomic_store(&let_go, false);
+        raw_send(waiting, request, strlen(request));
+        trickle_to_the_end(slow, "X");
+        ck_assert(!has_ended(waiting, 2 * 1000));
+        atomic_store(&let_go, true);
+        answer = raw_read_all(waiting, NULL, NULL);
+        ck_assert_int_eq(raw_status(answer), 200);
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(at_the_limit_of_an_address_the_newcomer_replaces_who_waited_longest)
+{
+        struct http_server *s = start(64, 4);
+        int fds[5];
+
+        for (size_t i = 0; i < 4; i++) {
+                ask(fds[i] = raw_connect(http_server_port(s)));
+                poll(NULL, 0, 2 * BEAT_MS); /* the server's end of a request comes after ours */
+        }
+        ask(fds[0]); /* so that the second has waited longest */
+        ask(fds[4] = raw_connect(http_server_port(s)));
+        ck_assert(has_ended(fds[1], 20 * 1000));
+        ck_assert_uint_eq(ENDED("room"), 1);
+        ask(fds[0]);
+        ask(fds[2]);
+        for (size_t i = 0; i < 5; i++)
+                close(fds[i]);
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(requests_in_progress_are_not_replaced_and_the_newcomer_is_refused)
+{
+        static const char request[] = "GET /wait HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        struct http_server *s = start(64, 2);
+        _cleanup_close_ int newcomer = -1;
+        int fds[2];
+
+        for (size_t i = 0; i < 2; i++) {
+                fds[i] = raw_connect(http_server_port(s));
+                raw_send(fds[i], request, strlen(request));
+        }
+        for (unsigned beat = 0; beat < PATIENCE_BEATS && atomic_load(&arrived) < 2; beat++)
+                poll(NULL, 0, BEAT_MS);
+        newcomer = raw_connect(http_server_port(s));
+        ck_assert(has_ended(newcomer, 20 * 1000));
+        ck_assert_uint_eq(REFUSED("address"), 1);
+        atomic_store(&let_go, true);
+        for (size_t i = 0; i < 2; i++) {
+                _cleanup_free_ char *answer = raw_read_all(fds[i], NULL, NULL);
+
+                ck_assert_int_eq(raw_status(answer), 200);
+                close(fds[i]);
+        }
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(where_nobody_waits_the_newcomer_replaces_who_is_slow)
+{
+        static const char head[] = "POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
+        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .max_connections = 64,
+                                        .max_per_address = 1, .slow_s = 600 };
+        struct http_server *s;
+        _cleanup_close_ int fd = -1;
+        int status = 0;
+
+        signal(SIGPIPE, SIG_IGN);
+        ck_assert_int_eq(http_server_start(&o, routes, sizeof routes / sizeof *routes, NULL, &s, NULL), ST_OK);
+        fd = raw_connect(http_server_port(s));
+        raw_send(fd, head, strlen(head));
+        for (unsigned beat = 0; beat < PATIENCE_BEATS && status != 200; beat++) {
+                _cleanup_free_ char *answer = NULL;
+
+                poll(NULL, 0, BEAT_MS);
+                if (has_ended(fd, 0)) { /* it was taken for one that waits */
+                        close(fd);
+                        fd = raw_connect(http_server_port(s));
+                        raw_send(fd, head, strlen(head));
+                        continue;
+                }
+                answer = raw_request(http_server_port(s), LAST_REQUEST);
+                status = raw_status(answer);
+        }
+        ck_assert_int_eq(status, 200);
+        ck_assert_uint_ge(REFUSED("address"), 1);
+        ck_assert(has_ended(fd, 20 * 1000));
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(an_address_that_fills_all_the_room_makes_some_for_another)
+{
+        struct http_server *s = start(8, 8);
+        unsigned ended = 0;
+        int fds[8];
+
+        for (size_t i = 0; i < 8; i++)
+                ask(fds[i] = raw_connect(http_server_port(s)));
+        _cleanup_close_ int other = connect_from("127.0.0.2", http_server_port(s));
+        ask(other);
+        ask(other);
+        ck_assert_uint_eq(ENDED("room"), 1);
+        for (size_t i = 0; i < 8; i++) {
+                ended += has_ended(fds[i], 0);
+                close(fds[i]);
+        }
+        ck_assert_uint_eq(ended, 1);
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(clients_that_leave_with_their_last_bytes_do_not_stay)
+{
+        struct http_server *s = start(512, 512);
+        unsigned beat;
+
+        for (size_t i = 0; i < 400; i++) {
+                int fd = raw_connect(http_server_port(s));
+
+                raw_send(fd, "GET /short HTTP/1.1\r\n", 21);
+                close(fd);
+        }
+        expect_answer(s);
+        for (beat = 0; beat < PATIENCE_BEATS && OPEN_NOW; beat++)
+                poll(NULL, 0, BEAT_MS);
+        ck_assert_uint_eq(OPEN_NOW, 0);
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(a_thousand_idle_connections_are_bounded_and_keep_nobody_out)
+{
+        enum { MANY = 1000, MOST = 100 };
+        struct http_server *s = start(MOST, MOST);
+        int fds[MANY];
+
+        for (size_t i = 0; i < MANY; i++)
+                fds[i] = raw_connect(http_server_port(s));
+        expect_answer(s);
+        ck_assert_uint_le(OPEN_NOW, MOST + MOST / 8 + 64);
+        ck_assert_uint_ge(ENDED("room"), MANY - MOST - MOST / 8 - 64 - 511); /* the last ones may wait to be accepted */
+        for (size_t i = 0; i < MANY; i++)
+                close(fds[i]);
+        http_server_stop(s);
+}
+END_TEST
+
+TEST_SUITE("http_connections", headers_that_trickle_are_ended, a_connection_that_says_nothing_may_stay_for_longer,
+           a_body_that_trickles_is_ended, an_answer_that_nobody_reads_is_ended, a_handler_may_take_its_time,
+           at_the_limit_of_an_address_the_newcomer_replaces_who_waited_longest,
+           requests_in_progress_are_not_replaced_and_the_newcomer_is_refused,
+           where_nobody_waits_the_newcomer_replaces_who_is_slow,
+           an_address_that_fills_all_the_room_makes_some_for_another,
+           clients_that_leave_with_their_last_bytes_do_not_stay,
+           a_thousand_idle_connections_are_bounded_and_keep_nobody_out)

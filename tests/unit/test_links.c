@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "debuginfo-store/store_internal.h"
+#include "debuginfo-store/verify_answer.h"
+#include "tests/support/suite.h"
+
+static char dir[] = "/tmp/cairn-links-XXXXXX";
+static struct debuginfo_store *store;
+
+static void setup(void)
+{
+        struct error err;
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
+}
+
+static void teardown(void)
+{
+        debuginfo_store_close(store);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static struct build_id id_of(uint8_t number)
+{
+        struct build_id id;
+
+        ck_assert(build_id_from_bytes(&id, (const uint8_t[20]){ number, 1, 2 }, 20));
+        return id;
+}
+
+static struct build_id alias_of(uint8_t number)
+{
+        struct build_id id;
+
+        ck_assert(build_id_from_bytes(&id, (const uint8_t[16]){ number, 7 }, 16));
+        return id;
+}
+
+static void put_kind(uint8_t number, enum object_kind kind, const struct object_links *links)
+{
+        const struct stored_object o = { .build_id = id_of(number), .kind = kind, .quality = QUALITY_DWARF };
+        struct error err = { 0 };
+
+        ck_assert_msg(meta_put(store->meta, &o, links, &err) == ST_OK, "%s", err.text);
+}
+
+static void put(uint8_t number, uint8_t alias, bool claimed)
+{
+        const struct object_links links = { .aliases = { { alias_of(alias), claimed } }, .alias_count = 1 };
+
+        put_kind(number, OBJECT_DEBUGINFO, &links);
+}
+
+static void drop(uint8_t number)
+{
+        const struct build_id id = id_of(number);
+
+        ck_assert_int_eq(meta_remove(store->meta, &id, OBJECT_DEBUGINFO, NULL), ST_OK);
+}
+
+/* The number of the object that an alias leads to, 0 for none. */
+static uint8_t leads_to(uint8_t alias)
+{
+        const struct build_id id = alias_of(alias);
+        struct build_id found = { 0 };
+        enum status st = debuginfo_store_resolve(store, &id, &found, NULL);
+
+        ck_assert(st == ST_OK || st == ST_NOT_FOUND);
+        return st ? 0 : found.bytes[0];
+}
+
+START_TEST(an_alias_leads_to_its_object_until_that_goes)
+{
+        struct build_id id = id_of(1), found;
+
+        ck_assert_uint_eq(leads_to(9), 0);
+        put(1, 9, false);
+        ck_assert_uint_eq(leads_to(9), 1);
+        ck_assert_int_eq(debuginfo_store_resolve(store, &id, &found, NULL), ST_OK);
+        ck_assert(build_id_equal(&id, &found));
+        drop(1);
+        ck_assert_uint_eq(leads_to(9), 0);
+}
+END_TEST
+
+START_TEST(the_first_of_two_with_one_alias_keeps_it_and_hands_it_on)
+{
+        struct build_id aliases[4], second = id_of(2);
+        size_t count;
+
+        put(1, 9, false);
+        put(2, 9, false);
+        ck_assert_uint_eq(leads_to(9), 1);
+        ck_assert_int_eq(debuginfo_store_aliases(store, &second, aliases, 4, &count, NULL), ST_OK);
+        ck_assert_uint_eq(count, 0); /* one that leads elsewhere is not its own */
+        put(1, 9, false);            /* replaced by a better one: it has had the alias since then */
+        ck_assert_uint_eq(leads_to(9), 1);
+        drop(1);
+        ck_assert_uint_eq(leads_to(9), 2);
+        ck_assert_int_eq(debuginfo_store_aliases(store, &second, aliases, 4, &count, NULL), ST_OK);
+        ck_assert_uint_eq(count, 1);
+}
+END_TEST
+
+START_TEST(an_alias_found_in_a_file_goes_before_a_claimed_one)
+{
+        put(1, 9, true);
+        ck_assert_uint_eq(leads_to(9), 1);
+        put(2, 9, false);
+        ck_assert_uint_eq(leads_to(9), 2);
+        put(3, 9, true);
+        ck_assert_uint_eq(leads_to(9), 2);
+}
+END_TEST
+
+START_TEST(an_alias_that_a_replacement_lacks_is_gone)
+{
+        put(1, 9, false);
+        put(1, 8, false);
+        ck_assert_uint_eq(leads_to(9), 0);
+        ck_assert_uint_eq(leads_to(8), 1);
+}
+END_TEST
+
+START_TEST(an_id_that_is_stored_is_no_alias)
+{
+        struct build_id own = id_of(1), found;
+        const struct object_links links = { .aliases = { { own, false } }, .alias_count = 1 };
+
+        put_kind(2, OBJECT_DEBUGINFO, &links);
+        ck_assert_int_eq(debuginfo_store_resolve(store, &own, &found, NULL), ST_OK);
+        ck_assert_uint_eq(found.bytes[0], 2);
+        put_kind(1, OBJECT_EXECUTABLE, NULL);
+        ck_assert_int_eq(debuginfo_store_resolve(store, &own, &found, NULL), ST_OK);
+        ck_assert_uint_eq(found.bytes[0], 1);
+}
+END_TEST
+
+START_TEST(two_kinds_of_one_object_have_an_alias_together)
+{
+        const struct object_links links = { .aliases = { { alias_of(9), false } }, .alias_count = 1 };
+        const struct build_id id = id_of(1);
+        struct build_id aliases[4];
+        size_t count;
+
+        put(1, 9, true);
+        put_kind(1, OBJECT_EXECUTABLE, &links);
+        ck_assert_int_eq(debuginfo_store_aliases(store, &id, aliases, 4, &count, NULL), ST_OK);
+        ck_assert_uint_eq(count, 1);
+        drop(1);
+        ck_assert_uint_eq(leads_to(9), 1);
+}
+END_TEST
+
+START_TEST(needs_of_all_objects_are_told_sorted_and_survive_reopening)
+{
+        const struct object_name first[] = { { id_of(20), OBJECT_DWO }, { id_of(10), OBJECT_SUPPLEMENTARY } };
+        const struct object_name second[] = { { id_of(15), OBJECT_DWO } };
+        struct object_name *needs;
+        struct error err;
+        size_t count;
+
+        put_kind(1, OBJECT_DEBUGINFO, &(struct object_links){ .needs = first, .need_count = 2 });
+        put_kind(2, OBJECT_DEBUGINFO, &(struct object_links){ .needs = second, .need_count = 1 });
+        debuginfo_store_close(store);
+        ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_needs(store, &needs, &count, &err), ST_OK);
+        ck_assert_uint_eq(count, 3);
+        ck_assert_uint_eq(needs[0].build_id.bytes[0], 10);
+        ck_assert_uint_eq(needs[1].build_id.bytes[0], 15);
+        ck_assert_uint_eq(needs[2].build_id.bytes[0], 20);
+        free(needs);
+        drop(1);
+        ck_assert_int_eq(debuginfo_store_needs(store, &needs, &count, &err), ST_OK);
+        ck_assert_uint_eq(count, 1);
+        free(needs);
+}
+END_TEST
+
+START_TEST(a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data)
+{
+        struct object_name needs[] = { { id_of(20), OBJECT_DWO }, { id_of(10), OBJECT_SUPPLEMENTARY } };
+        const struct verified v = { .form = VERIFIED_ELF, .build_id = id_of(1), .go_id = id_of(2), .quality = QUALITY_DWARF,
+                                    .has_code = true, .package_units = 3, .asked_units = 2, .needs = needs, .need_count = 2 };
+        struct verified got = { 0 };
+        _cleanup_buf_ struct buf b;
+        struct error err;
+
+        buf_init(&b, KiB(4));
+        verify_answer_encode(&b, &v);
+        ck_assert_int_eq(verify_answer_decode(b.data, b.size, &got, &err), ST_OK);
+        ck_assert(build_id_equal(&got.build_id, &v.build_id) && build_id_equal(&got.go_id, &v.go_id));
+        ck_assert_uint_eq(got.need_count, 2);
+        ck_assert_int_eq(object_name_compare(&got.needs[1], &needs[1]), 0);
+        verified_deinit(&got);
+        for (size_t n = 0; n < b.size; n++)
+                ck_assert_int_eq(verify_answer_decode(b.data, n, &got, &err), ST_BAD_DATA);
+        for (size_t i = 0; i < b.size; i++) { /* no byte of it makes more of it than it is */
+                uint8_t kept = b.data[i];
+
+                b.data[i] = 0xff;
+                if (verify_answer_decode(b.data, b.size, &got, &err) == ST_OK)
+                        verified_deinit(&got);
+                b.data[i] = kept;
+        }
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = {
+                an_alias_leads_to_its_object_until_that_goes,
+                the_first_of_two_with_one_alias_keeps_it_and_hands_it_on,
+                an_alias_found_in_a_file_goes_before_a_claimed_one,
+                an_alias_that_a_replacement_lacks_is_gone,
+                an_id_that_is_stored_is_no_alias,
+                two_kinds_of_one_object_have_an_alias_together,
+                needs_of_all_objects_are_told_sorted_and_survive_reopening,
+                a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data,
+        };
+
+        return suite_run_with("links", setup, teardown, tests, sizeof tests / sizeof *tests);
+}
