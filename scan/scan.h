@@ -65,12 +65,20 @@ struct scan_opened {
 enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const atomic_bool *cancel,
                       struct scan_opened *ret, struct error *err) MUST_CHECK;
 
+/** Debuginfo of a build-id that is in no tree. */
+struct scan_debuginfo {
+        const char *identity;         /* the same for the same bytes: of 32 letters and digits at least, of which 32 count */
+        enum status (*open)(void *context, int *fd_ret, struct error *err); /* called when it must be read */
+        void *context;
+};
+
 /**
- * A source file that the debuginfo of the build-id names, out of an archive or a tree.
+ * A source file out of an archive or a tree that debuginfo of the build-id names, of a tree or the other one.
  * @param path absolute; "." and ".." are taken out first.
+ * @param other NULL none.
  */
-enum status scan_open_source(struct scan *s, const struct build_id *id, const char *path, const atomic_bool *cancel,
-                             struct scan_opened *ret, struct error *err) MUST_CHECK;
+enum status scan_open_source(struct scan *s, const struct build_id *id, const char *path, const struct scan_debuginfo *other,
+                             const atomic_bool *cancel, struct scan_opened *ret, struct error *err) MUST_CHECK;
 
 /** Every object, in the order of build-ids, or those of one id. */
 enum status scan_list(struct scan *s, const struct build_id *id, scan_index_each *each, void *context, struct error *err) MUST_CHECK;

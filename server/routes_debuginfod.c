@@ -8,12 +8,11 @@
  * moment is a reset of the connection, after which clients ask again.
  * Source: elfutils, debuginfod(8) and debuginfod-client.c.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "common/metrics.h"
-#include "common/options.h"
 #include "server/artifact.h"
+#include "server/max_size.h"
 #include "server/server_internal.h"
 
 #define COMING_BYTES KiB(64)
@@ -35,23 +34,6 @@ static void answer_transient(struct http_request *req, const struct error *err)
         metric_add(&transient, 1);
         log_warn("debuginfod", "%s: %s", http_path_part(req, "id"), err->text);
         http_reset(req);
-}
-
-/* False, with the answer made, when the client wants nothing this large. */
-static bool size_allowed(struct http_request *req, uint64_t size)
-{
-        const char *header = http_header(req, "X-DEBUGINFOD-MAXSIZE");
-        uint64_t max;
-        char text[24];
-
-        if (size == 0) /* not known yet */
-                return true;
-        snprintf(text, sizeof text, "%" PRIu64, size);
-        http_set_header(req, "X-DEBUGINFOD-SIZE", text);
-        if (!header || !parse_uint(header, &max) || max == 0 || size <= max)
-                return true;
-        http_fail_code(req, 406, "too_big", "it has %" PRIu64 " bytes, the request allows %" PRIu64, size, max);
-        return false;
 }
 
 /* ---- what comes just now ---- */
@@ -97,7 +79,7 @@ static void send_coming(struct http_request *req, struct download *download)
         struct fetch_answer answer;
 
         download_get(download, &answer);
-        if (!c || !size_allowed(req, answer.size_bytes)) {
+        if (!c || !max_size_allows(req, answer.size_bytes)) {
                 download_unref(download);
                 free(c);
                 if (!http_answered(req))
@@ -137,7 +119,7 @@ static void object(struct http_request *req, struct server *s, enum object_kind 
                 send_coming(req, a.coming);
                 return;
         }
-        if (!size_allowed(req, a.size_bytes)) {
+        if (!max_size_allows(req, a.size_bytes)) {
                 artifact_close(&a);
                 return;
         }
@@ -228,7 +210,7 @@ static void section(struct http_request *req, void *context)
                 answer_transient(req, &err);
                 return;
         }
-        if (!size_allowed(req, size)) {
+        if (!max_size_allows(req, size)) {
                 artifact_close(&a);
                 return;
         }
