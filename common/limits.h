@@ -23,6 +23,7 @@
 #define LIMIT_HTTP_SLOW_S 30                   /* a body or an answer may be slower than the next for so long */
 #define LIMIT_HTTP_LEAST_BYTES_PER_S KiB(1)    /* on average, of whoever sends or reads */
 #define LIMIT_HTTP_IDLE_S 30                   /* a connection that moves no byte */
+#define LIMIT_HTTP_WAITING 256                 /* requests that wait for an upstream, each in a thread; others are told to come again */
 #define LIMIT_HTTP_STREAM_S 900                /* an answer that is made while it is sent, from start to end */
 #define LIMIT_PEM_BYTES MiB(1)                 /* a file of certificates or a key */
 #define LIMIT_RESPONSE_BYTES MiB(256)          /* a response that is built in memory */

@@ -104,6 +104,13 @@ uint16_t http_server_port(const struct http_server *s);
 void http_server_stop(struct http_server *s);
 /** Becomes true when the server stops; for handlers that wait. */
 const atomic_bool *http_server_stopping(const struct http_request *req);
+/**
+ * For a handler, or what makes the pieces of an answer, before it waits for somebody else, an upstream say: others are
+ * handled meanwhile. ST_BUSY when LIMIT_HTTP_WAITING wait already: do not wait then. After ST_OK http_wait_end() must
+ * follow, on the same thread.
+ */
+enum status http_wait_begin(struct error *err) MUST_CHECK;
+void http_wait_end(void);
 
 /* ---- the request ---- */
 /** NULL until one was found. */

@@ -104,8 +104,11 @@ struct handler_pool {
         pthread_mutex_t lock;
         pthread_cond_t work;
         struct task_queue queue;
+        const char *name;        /* of the threads; borrowed */
         pthread_t *threads;
         unsigned thread_count;
+        unsigned at_once;        /* that may work */
+        unsigned working, waiting;
         bool stop;
 };
 

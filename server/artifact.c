@@ -39,6 +39,19 @@ static enum status open_scanned(struct server *s, struct http_request *req, cons
         return ST_OK;
 }
 
+static enum status fetch(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
+                         struct download **coming_ret, struct error *err)
+{
+        const struct federation_client client = { http_header(req, "X-Forwarded-For"), http_server_stopping(req) };
+        enum status st = http_wait_begin(err);
+
+        if (st)
+                return st;
+        st = federation_fetch(s->federation, id, kind, &client, coming_ret, err);
+        http_wait_end();
+        return st;
+}
+
 enum status artifact_open(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
                           enum artifact_upstream upstream, struct artifact *ret, struct error *err)
 {
@@ -49,9 +62,7 @@ enum status artifact_open(struct server *s, struct http_request *req, const stru
                 st = open_scanned(s, req, id, kind, &a, err);
         if (st == ST_NOT_FOUND && upstream != ARTIFACT_HERE && s->federation &&
             (kind == OBJECT_DEBUGINFO || kind == OBJECT_EXECUTABLE)) {
-                const struct federation_client client = { http_header(req, "X-Forwarded-For"), http_server_stopping(req) };
-
-                st = federation_fetch(s->federation, id, kind, &client, upstream == ARTIFACT_COMING ? &a.coming : NULL, err);
+                st = fetch(s, req, id, kind, upstream == ARTIFACT_COMING ? &a.coming : NULL, err);
                 if (!st && !a.coming)
                         st = open_stored(s, id, kind, &a, err);
         }

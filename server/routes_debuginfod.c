@@ -48,8 +48,13 @@ static enum status make_coming(void *state, struct buf *to, bool *end, struct er
 {
         struct coming *c = state;
         char bytes[COMING_BYTES];
-        ssize_t n = download_read(c->download, bytes, sizeof bytes, c->sent, c->stopping, err);
+        enum status st = http_wait_begin(err);
+        ssize_t n;
 
+        if (st)
+                return st;
+        n = download_read(c->download, bytes, sizeof bytes, c->sent, c->stopping, err);
+        http_wait_end();
         if (n < 0)
                 return ST_BUSY;
         buf_append(to, bytes, (size_t)n);
