@@ -48,6 +48,9 @@ void scan_again(struct scan *s);
 /** Which kinds there are: FOUND_DEBUGINFO, FOUND_EXECUTABLE, both or 0. */
 uint8_t scan_kinds(struct scan *s, const struct build_id *id);
 
+/** The build-ids that begin with these n bytes, one at least, as scan_index_find_prefix(). */
+size_t scan_find_prefix(struct scan *s, const void *prefix, size_t n, struct build_id *ret, size_t max);
+
 /** Something to serve. */
 struct scan_opened {
         int fd;                       /* owned; from its start */

@@ -4,6 +4,8 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 
+#define ALIKE_MAX 16 /* objects whose build-ids begin alike */
+
 /* What the index has of it; false when that cannot be said. */
 static bool look_up(struct server *s, const struct build_id *id, struct symbol_object *ret)
 {
@@ -40,6 +42,21 @@ void scanned_ask(struct server *s, const struct build_id *id)
 
         if (s->scan)
                 scanned_want(s, id, 1, &rest, &count);
+}
+
+void scanned_ask_alike(struct server *s, const uint8_t *start, size_t n)
+{
+        struct build_id ids[ALIKE_MAX];
+        size_t count = s->scan ? scan_find_prefix(s->scan, start, n, ids, ALIKE_MAX) : 0;
+
+        for (size_t i = 0; i < count; i++)
+                scanned_ask(s, &ids[i]);
+        while (s->scan && n > 1 && start[n - 1] == 0) {
+                struct build_id id;
+
+                if (build_id_from_bytes(&id, start, --n))
+                        scanned_ask(s, &id);
+        }
 }
 
 enum status scanned_open(void *context, const struct build_id *id, enum object_kind kind, int *fd_ret, struct error *err)

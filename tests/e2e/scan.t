@@ -218,6 +218,27 @@ like "$(symbolized)" pending "who asks for an address of a tree's object is told
 wait_for "its name" has_name
 pass "  and then its name"
 
+# Mozilla's API has but the first sixteen bytes, swapped; a shorter build-id ends in zeros.
+gcc -g -O1 -Wl,--build-id=0x00a1b2c3d4e5f600 -o "$tree/plain/short" "$tmp/src/program.c"
+walk_again
+indexed=$(metric cairn_objects_indexed_total)
+symbolicated() { # DEBUG-ID FILE
+        curl -sS "$url/symbolicate/v5" -d "{\"memoryMap\":[[\"x\",\"$1\"],[\"unused\",\"000000000000000000000000000000000\"]],
+                \"stacks\":[[[0,$(printf '%d' "0x$(nm "$2" | awk '$3 == "outer_part" { print $1 }')")]]]}"
+}
+has_names() { symbolicated "$1" "$2" | grep -q '"function":"outer_part"'; }
+unlike "$(symbolicated C3B2A100E5D400F600000000000000000 "$tree/plain/short")" outer_part "who asks for an address as the Firefox Profiler does gets none at first"
+wait_for "the name of a short build-id" has_names C3B2A100E5D400F600000000000000000 "$tree/plain/short"
+pass "  and then its name, of a short build-id"
+is "$(metric cairn_objects_indexed_total)" $((indexed + 1)) "  and no module that no frame names was indexed"
+gcc -g -O1 -Wl,--build-id=0x0102030405060708090a0b0c0d0e0f1011121314 -o "$tree/plain/profiled" "$tmp/src/program.c"
+walk_again
+wait_for "the name of a long build-id" has_names 0403020106050807090A0B0C0D0E0F100 "$tree/plain/profiled"
+pass "  and of a long one"
+is "$(metric cairn_objects_indexed_total)" $((indexed + 2)) "  and nothing else was indexed"
+answers 200 . "so it is for who asks why" "$url/api/v1/why?build_id=$(id 14)&address=0x1000"
+wait_metric cairn_objects_indexed_total $((indexed + 3))
+
 # ---- restart ----
 
 stop_server
