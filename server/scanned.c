@@ -70,6 +70,13 @@ enum status scanned_open(void *context, const struct build_id *id, enum object_k
         return st;
 }
 
+bool scanned_has_debuginfo(void *context, const struct build_id *id)
+{
+        struct server *s = context;
+
+        return s->scan && (scan_kinds(s->scan, id) & FOUND_DEBUGINFO);
+}
+
 static enum status improve(void *context, const struct found_object *o, const struct scan_file *file)
 {
         struct server *s = context;
@@ -81,7 +88,7 @@ static enum status improve(void *context, const struct found_object *o, const st
         return atomic_load(&s->stopping) ? ST_BUSY : ST_OK;
 }
 
-/* A walk found something: it may be better than what is indexed, or what samples lack. */
+/* A walk found something: it may be better than what is indexed, what that was indexed without, or what samples lack. */
 static void found(void *context)
 {
         struct server *s = context;
@@ -89,6 +96,7 @@ static void found(void *context)
 
         if (scan_list(s->scan, NULL, improve, s, &err) && !atomic_load(&s->stopping))
                 log_warn("scan", "cannot compare what was found with the index: %s", err.text);
+        indexer_look_again(s->indexer);
         wishes_wake(s->wishes);
 }
 

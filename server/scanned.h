@@ -25,4 +25,7 @@ void scanned_ask_alike(struct server *s, const uint8_t *start, size_t n);
 /** For the indexer: an object of a tree, owned. ST_NOT_FOUND. */
 enum status scanned_open(void *server, const struct build_id *id, enum object_kind kind, int *fd_ret, struct error *err) MUST_CHECK;
 
+/** For the indexer: may there be debuginfo of it in a tree? */
+bool scanned_has_debuginfo(void *server, const struct build_id *id);
+
 #endif
