@@ -20,7 +20,8 @@
  * Clients that are slow or idle cannot keep others out: http/connections.h.
  *
  * Threads: a few threads move bytes; they also call a stream's begin, chunk
- * and abandon, and read a stream's answer, so these must not wait. `handle`
+ * and abandon, a route's at_once, and read a stream's answer, so these must not
+ * wait. `handle`
  * runs on a pool of other threads, several at a time. A request belongs to one
  * thread at any moment. Routes that wait for somebody else (an upstream, a
  * worker process) say `slow` and have a pool of their own, so that they never
@@ -58,6 +59,7 @@ struct http_route {
         enum http_scope scope;
         size_t max_body;              /* whole bodies: bytes after unpacking; 0: no body */
         http_handler *handle;         /* the whole body is there (or the stream has ended) */
+        http_handler *at_once;        /* before handle, without waiting: may answer; if it does not, handle does. May be NULL */
         http_handler *begin;          /* streams only: headers are there, no byte yet; may already answer */
         http_body_chunk *chunk;       /* streams only */
         http_handler *abandon;        /* streams only: handle will not be called; free what begin made */

@@ -3,6 +3,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "elf-image/section_list.h"
 #include "scan/index_internal.h"
 
 void scan_places_free(struct scan_place *places, size_t count)
@@ -122,6 +123,28 @@ enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, st
 
         scan_put_be64(key, path_hash);
         return find_all(ix, ix->sources, key, sizeof key, 12, ret, count_ret, err);
+}
+
+enum status scan_index_section(struct scan_index *ix, uint32_t number, uint32_t ordinal, const char *name,
+                               uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
+{
+        uint8_t bytes[8];
+        MDB_val key = { sizeof bytes, bytes }, value;
+        MDB_txn *txn;
+        enum status st;
+        int rc = mdb_txn_begin(ix->env, NULL, MDB_RDONLY, &txn);
+
+        if (rc)
+                return scan_lmdb_error(err, rc, "cannot read the scan index");
+        scan_sections_key(bytes, number, ordinal);
+        rc = mdb_get(txn, ix->sections, &key, &value);
+        if (rc == MDB_NOTFOUND)
+                st = error_set(err, ST_UNSUPPORTED, "its sections are not known");
+        else
+                st = rc ? scan_lmdb_error(err, rc, "cannot read the scan index")
+                        : section_list_find(value.mv_data, value.mv_size, name, offset_ret, size_ret, err);
+        mdb_txn_abort(txn);
+        return st;
 }
 
 uint8_t scan_index_kinds(struct scan_index *ix, const struct build_id *id)

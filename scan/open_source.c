@@ -29,7 +29,7 @@ struct debuginfo {
 static enum status open_scanned(const struct debuginfo *d, const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
         struct scan_opened o;
-        enum status st = scan_open_place(d->scan, d->place, cancel, &o, err);
+        enum status st = scan_open_place(d->scan, d->place, &(struct scan_wait){ .cancel = cancel }, &o, err);
 
         if (!st)
                 *fd_ret = o.fd;
@@ -122,7 +122,7 @@ static enum status open_member(struct scan *s, const struct debuginfo *d, uint64
                         best_shared = n;
                 }
         }
-        st = scan_open_place(s, &places[best], cancel, ret, err);
+        st = scan_open_place(s, &places[best], &(struct scan_wait){ .cancel = cancel }, ret, err);
         if (!st)
                 snprintf(ret->name, sizeof ret->name, "%s", path);
         scan_places_free(places, count);

@@ -51,6 +51,12 @@ uint8_t scan_kinds(struct scan *s, const struct build_id *id);
 /** The build-ids that begin with these n bytes, one at least, as scan_index_find_prefix(). */
 size_t scan_find_prefix(struct scan *s, const void *prefix, size_t n, struct build_id *ret, size_t max);
 
+/** Whether to wait for a worker that takes a member out of its archive: ST_BUSY where one is needed and it must not be waited for. */
+struct scan_wait {
+        bool never;
+        const atomic_bool *cancel; /* polled meanwhile; may be NULL */
+};
+
 /** Something to serve. */
 struct scan_opened {
         int fd;                       /* owned; from its start */
@@ -61,12 +67,17 @@ struct scan_opened {
         char archive[512];            /* path of the archive; "" none */
 };
 
-/**
- * The best file of that build-id. ST_NOT_FOUND when there is none, or none any more.
- * @param cancel polled while a member is taken out of its archive; may be NULL.
- */
-enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const atomic_bool *cancel,
+/** The best file of that build-id. ST_NOT_FOUND when there is none, or none any more. */
+enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const struct scan_wait *wait,
                       struct scan_opened *ret, struct error *err) MUST_CHECK;
+
+/**
+ * The best of them that has a section of that name, and where it lies there. What has none is not opened.
+ * @return ST_NOT_FOUND; ST_UNSUPPORTED when it is not known where the sections of one lie.
+ */
+enum status scan_open_section(struct scan *s, const struct build_id *id, enum object_kind kind, const char *name,
+                              const struct scan_wait *wait, struct scan_opened *ret, uint64_t *offset_ret, uint64_t *size_ret,
+                              struct error *err) MUST_CHECK;
 
 /** Debuginfo of a build-id that is in no tree. */
 struct scan_debuginfo {

@@ -63,7 +63,7 @@ enum status scanned_open(void *context, const struct build_id *id, enum object_k
 {
         struct server *s = context;
         struct scan_opened o;
-        enum status st = s->scan ? scan_open(s->scan, id, kind, &s->stopping, &o, err) : ST_NOT_FOUND;
+        enum status st = s->scan ? scan_open(s->scan, id, kind, &(struct scan_wait){ .cancel = &s->stopping }, &o, err) : ST_NOT_FOUND;
 
         if (!st)
                 *fd_ret = o.fd;

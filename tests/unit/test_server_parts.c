@@ -10,6 +10,7 @@
 #include "server/later.h"
 #include "server/multipart.h"
 #include "server/needs.h"
+#include "server/section_table.h"
 #include "tests/support/suite.h"
 
 static enum status find(const char *type, const char *body, const char *name, const uint8_t **ret, size_t *n, struct error *err)
@@ -196,6 +197,47 @@ START_TEST(the_last_companion_is_known_when_it_comes)
 }
 END_TEST
 
+static void remember(unsigned n, size_t bytes)
+{
+        static const char first[] = ".text\0\x10\x20";
+        char identity[40], *table = calloc(1, bytes);
+
+        ck_assert_ptr_nonnull(table);
+        memcpy(table, first, sizeof first - 1);
+        snprintf(identity, sizeof identity, "file-%u", n);
+        section_table_put(identity, table, bytes);
+}
+
+static unsigned remembered(unsigned count)
+{
+        uint64_t offset, size;
+        char identity[40];
+        unsigned ret = 0;
+
+        for (unsigned n = 0; n < count; n++) {
+                snprintf(identity, sizeof identity, "file-%u", n);
+                ret += section_table_find(identity, ".text", &offset, &size) == SECTION_FOUND && offset == 0x10 && size == 0x20;
+        }
+        return ret;
+}
+
+START_TEST(sections_of_many_files_are_remembered_and_no_more_than_the_limit)
+{
+        uint64_t offset, size;
+
+        ck_assert_int_eq(section_table_find("file-0", ".text", &offset, &size), SECTION_UNKNOWN);
+        for (unsigned n = 0; n < 300; n++)
+                remember(n, 8);
+        ck_assert_uint_eq(remembered(300), 300);
+        ck_assert_int_eq(section_table_find("file-0", ".data", &offset, &size), SECTION_ABSENT);
+        for (unsigned n = 0; n < 64; n++)
+                remember(n, MiB(1));
+        ck_assert_uint_le(remembered(64), LIMIT_SECTION_TABLES_BYTES / MiB(1));
+        ck_assert_uint_ge(remembered(64), 1);
+}
+END_TEST
+
 TEST_SUITE("server_parts", a_part_is_found_by_its_name, a_cut_off_multipart_body_is_bad_data, an_application_name_becomes_labels,
            json_is_strict_and_not_deep, a_set_keeps_the_order_of_arrival,
-           what_comes_in_parts_is_due_when_no_more_come, the_last_companion_is_known_when_it_comes)
+           what_comes_in_parts_is_due_when_no_more_come, the_last_companion_is_known_when_it_comes,
+           sections_of_many_files_are_remembered_and_no_more_than_the_limit)
