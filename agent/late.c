@@ -55,7 +55,7 @@ bool late_walk(const struct unwinder *u, const struct process *p, const struct s
         }
 }
 
-/* ---- until their half is drained --------------------------------------------------- */
+/* ---- until they are drained --------------------------------------------------------- */
 
 static void sample_deinit(struct late_sample *s)
 {
@@ -122,10 +122,11 @@ static struct sample_late *copy_of(const struct sample_late *late, bool with_sta
         return copy;
 }
 
-void late_samples_add(struct late_samples *l, struct process_table *processes, const struct sample_late *late)
+void late_samples_add(struct late_samples *l, struct process_table *processes, const struct sample_key *key,
+                      const struct sample_late *late)
 {
-        struct process *p = process_table_get(processes, &late->key.process, late->key.comm);
-        struct late_sample s = { .key = late->key, .half = late->half };
+        struct process *p = process_table_get(processes, &key->process, key->comm);
+        struct late_sample s = { .key = *key };
 
         if (l->count == l->capacity) {
                 size_t wanted = l->capacity ? 2 * l->capacity : 64;
@@ -189,31 +190,22 @@ static void put(struct sample_batch *b, const struct late_sample *s)
         b->frame_count += s->frame_count;
 }
 
-enum status late_samples_take(struct late_samples *l, struct process_table *processes, struct sample_batch *b,
+enum status late_samples_take(struct late_samples *l, size_t samples, struct process_table *processes, struct sample_batch *b,
                               struct error *err)
 {
-        size_t samples = 0, frames = 0, kept = 0;
+        size_t frames = 0;
         bool room;
 
-        for (size_t i = 0; i < l->count; i++) {
-                struct late_sample *s = &l->items[i];
-
-                if (s->half != b->half)
-                        continue;
-                retry(l, processes, s, true);
-                samples++;
-                frames += s->frame_count;
+        for (size_t i = 0; i < samples; i++) {
+                retry(l, processes, &l->items[i], true);
+                frames += l->items[i].frame_count;
         }
         if (!samples)
                 return ST_OK;
         room = grow(b, samples, frames ? frames : 1);
-        for (size_t i = 0; i < l->count; i++) {
+        for (size_t i = 0; i < samples; i++) {
                 struct late_sample *s = &l->items[i];
 
-                if (s->half != b->half) {
-                        l->items[kept++] = *s;
-                        continue;
-                }
                 if (room && s->frames) {
                         put(b, s);
                         l->ends[s->end]++;
@@ -223,7 +215,8 @@ enum status late_samples_take(struct late_samples *l, struct process_table *proc
                 drop_copy(l, s);
                 sample_deinit(s);
         }
-        l->count = kept;
+        l->count -= samples;
+        memmove(l->items, l->items + samples, l->count * sizeof *l->items);
         sample_batch_sort(b);
         return room ? ST_OK : error_no_memory(err);
 }

@@ -16,7 +16,7 @@
 /** One that was walked, or still has its copy. */
 struct late_sample {
         struct sample_key key;
-        uint32_t half, frame_count, end;
+        uint32_t frame_count, end;
         uint64_t *frames;         /* owned; NULL not walked yet */
         struct sample_late *copy; /* owned; NULL once it was walked */
 };
@@ -33,16 +33,18 @@ struct late_samples {
 void late_samples_deinit(struct late_samples *l);
 
 /** Walk it if its process and the tables of its frames are known, else keep a copy; past LIMIT_AGENT_LATE_BYTES, only its leaf. */
-void late_samples_add(struct late_samples *l, struct process_table *processes, const struct sample_late *late);
+void late_samples_add(struct late_samples *l, struct process_table *processes, const struct sample_key *key,
+                      const struct sample_late *late);
 
 /** Walk those that can be walked now. */
 void late_samples_retry(struct late_samples *l, struct process_table *processes);
 
 /**
- * Put those of the batch's half into its counts and stacks, walked by what is known.
+ * Put the first ones into the batch's counts and stacks, walked by what is known.
+ * @param samples  how many belong to the batch; those that came after its drain do not.
  * @return ST_NO_MEMORY: they are lost.
  */
-enum status late_samples_take(struct late_samples *l, struct process_table *processes, struct sample_batch *b,
+enum status late_samples_take(struct late_samples *l, size_t samples, struct process_table *processes, struct sample_batch *b,
                               struct error *err) MUST_CHECK;
 
 /** Walk one copy. @param p its process. @return false when a frame of it lies in a mapping without a table. */

@@ -21,11 +21,11 @@ static void on_excluded(void *ctx, const struct sample_process *id)
         sampler_exclude(((struct recorder *)ctx)->sampler, id);
 }
 
-static void on_late(void *ctx, const struct sample_late *late)
+static void on_late(void *ctx, const struct sample_key *key, const struct sample_late *late)
 {
         struct recorder *r = ctx;
 
-        late_samples_add(&r->late, &r->processes, late);
+        late_samples_add(&r->late, &r->processes, key, late);
 }
 
 enum status recorder_start(struct recorder *r, const struct recorder_options *o, struct error *err)
@@ -137,15 +137,17 @@ enum status recorder_take(struct recorder *r, struct profile *ret, struct error 
                 .time_unix_ns = r->from_unix_ns,
                 .duration_ns = now_ns - r->from_ns,
         };
+        size_t late_count;
         enum status st;
 
         sampler_poll(r->sampler);
         st = sampler_drain(r->sampler, &batch, err);
         if (st)
                 return st;
+        late_count = r->late.count;
         if (r->processes.unwinder)
                 settle(r);
-        st = late_samples_take(&r->late, &r->processes, &batch, err);
+        st = late_samples_take(&r->late, late_count, &r->processes, &batch, err);
         if (st)
                 return st;
         r->from_ns = now_ns;
@@ -166,6 +168,6 @@ enum status recorder_stats(struct recorder *r, uint64_t ret[static SAMPLER_STAT_
                 return st;
         for (size_t i = 0; i < SAMPLE_END_COUNT; i++)
                 ret[STAT_ENDS + i] += r->late.ends[i];
-        ret[SAMPLER_STAT_LOST_RING] += r->late.lost;
+        ret[STAT_LOST_RING_FULL] += r->late.lost;
         return ST_OK;
 }

@@ -19,8 +19,8 @@ static struct metric sampler[SAMPLER_STAT_COUNT] = {
                 METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"counts_full\""),
         [STAT_LOST_STACKS_FULL] =
                 METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"stacks_full\""),
-        [STAT_LOST_NO_BUFFER] =
-                METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"no_buffer\""),
+        [STAT_LOST_RING_FULL] =
+                METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"ring_full\""),
         [STAT_NO_USER_STACK] = METRIC_COUNTER("cairn_agent_user_stacks_missing_total",
                                               "Samples of user threads without a user stack.", ""),
         [STAT_TRUNCATED] = METRIC_COUNTER("cairn_agent_stacks_truncated_total", "Stacks cut at their depth limit.", ""),
@@ -31,8 +31,6 @@ static struct metric sampler[SAMPLER_STAT_COUNT] = {
         [STAT_NOTICES_LOST] = METRIC_COUNTER("cairn_agent_process_notices_lost_total",
                                              "New processes that were not told of in time.", ""),
         SAMPLE_ENDS(USER_STACK_END)
-        [SAMPLER_STAT_LOST_RING] =
-                METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"ring_full\""),
         [SAMPLER_STAT_REFUSED] = METRIC_COUNTER("cairn_agent_processes_refused_total",
                                                 "Processes that the kernel did not let be sampled.", ""),
 };
@@ -203,7 +201,7 @@ enum status report_write(const char *path, struct error *err)
 void report_log(bool with_sender)
 {
         int64_t lost = metric_get(&sampler[STAT_LOST_COUNTS_FULL]) + metric_get(&sampler[STAT_LOST_STACKS_FULL]) +
-                       metric_get(&sampler[STAT_LOST_NO_BUFFER]) + metric_get(&sampler[SAMPLER_STAT_LOST_RING]);
+                       metric_get(&sampler[STAT_LOST_RING_FULL]);
         int64_t lost_batches = 0;
 
         log_info("agent", "%" PRId64 " samples, %" PRId64 " lost; %" PRId64 " user stacks, %" PRId64 " cut early",

@@ -39,6 +39,8 @@ static bool add_stack(struct sample_counts *c, const struct sample_walk *s, uint
         if (!stacks)
                 return false;
         c->batch.stacks = stacks;
+        if (frames > LIMIT_AGENT_FRAMES)
+                return false;
         if (frames > c->frame_capacity) {
                 size_t wanted = frames + frames / 2 + SAMPLE_STACK_MAX;
                 uint64_t *grown = reallocarray(c->batch.frames, wanted, sizeof *grown);

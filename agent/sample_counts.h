@@ -4,9 +4,8 @@
 
 /**
  * @file
- * The counts and stacks of one interval, gathered here rather than in the
- * kernel, with the same limits. A stack's number in sample_key is its place
- * here plus one.
+ * The counts and stacks of one interval. A stack's number in sample_key is its
+ * place here plus one.
  *
  * Threads: one thread at a time.
  */

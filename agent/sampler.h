@@ -6,10 +6,10 @@
  * @file
  * Counting the stacks that run, and taking the counts out once an interval.
  *
- * There are two ways. With BPF the kernel counts: every CPU, all processes, both
- * halves of each stack. Without the rights for that, perf events of the
- * processes of this user write each stack into buffers, and it is counted here
- * (agent/perf_tasks.h tells how processes are found). What comes out is the same.
+ * There are two ways. With BPF the kernel takes stacks: on every CPU, of all
+ * processes, both halves. Without the rights for that, perf events of the
+ * processes of this user write each stack into buffers (agent/perf_tasks.h tells
+ * how processes are found). Both are counted here, and what comes out is the same.
  *
  * Threads: one sampler belongs to one thread.
  */
@@ -28,15 +28,14 @@ enum sampler_kind { SAMPLER_AUTO, SAMPLER_BPF, SAMPLER_PERF };
 
 /** Totals since the start: those of the BPF program, and what only perf events have. */
 enum sampler_stat {
-        SAMPLER_STAT_LOST_RING = STAT_COUNT, /* records lost: a buffer was full or unreadable */
-        SAMPLER_STAT_REFUSED,                /* processes that could not be opened */
+        SAMPLER_STAT_REFUSED = STAT_COUNT, /* processes that could not be opened */
         SAMPLER_STAT_COUNT,
 };
 
 struct sampler_options {
         enum sampler_kind kind;
         uint64_t frequency_hz;       /* ticks a second on each CPU */
-        uint64_t interval_s;         /* longest time between two drains; sizes the maps */
+        uint64_t interval_s;         /* longest time between two drains; sizes the buffers */
         const uint32_t *tgids;       /* only these processes; borrowed during the call */
         size_t tgid_count;           /* 0: the whole system */
         bool copy_stacks;            /* where the kernel cannot walk by tables: hand user stacks over as late samples */
@@ -45,7 +44,7 @@ struct sampler_options {
         /** Called from sampler_poll() once for each new life of a process. */
         void (*on_process)(void *ctx, const struct sample_notice *notice);
         /** Called from sampler_poll() and sampler_drain() for each sample whose user stack was not walked; borrowed. */
-        void (*on_late)(void *ctx, const struct sample_late *late);
+        void (*on_late)(void *ctx, const struct sample_key *key, const struct sample_late *late);
         void *ctx;
 };
 
@@ -76,7 +75,6 @@ struct sample_batch {
         size_t stack_count;
         uint64_t *frames;            /* owned */
         size_t frame_count;
-        uint32_t half;               /* of the double buffer, that it was in */
 };
 
 void sample_batch_deinit(struct sample_batch *b);

@@ -5,11 +5,10 @@
 #include <bpf/libbpf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "agent/bpf_drain.h"
 #include "agent/cpu_clocks.h"
+#include "agent/sample_counts.h"
 #include "agent/unwind_maps.h"
 #include "bpf/sample.skel.h"
 #include "common/limits.h"
@@ -20,11 +19,14 @@ struct bpf_sampler {
         struct cpu_clocks clocks;
         struct bpf_link *forks;  /* NULL unless children are followed */
         int cpu_count;           /* possible ones */
-        int counts_fd[2], chunks_fd[2];
-        struct ring_buffer *notices;
+        int fence_fd;            /* what is put into the fence */
+        struct ring_buffer *rings;
         struct unwind_map_fds unwind;
+        struct sample_counts counts;
+        struct sample_walk kernel_stack, user_stack; /* scratch */
+        uint64_t stats[STAT_COUNT]; /* those that are counted here */
         void (*on_process)(void *ctx, const struct sample_notice *notice);
-        void (*on_late)(void *ctx, const struct sample_late *late);
+        void (*on_late)(void *ctx, const struct sample_key *key, const struct sample_late *late);
         void *ctx;
 };
 
@@ -45,43 +47,71 @@ static int on_notice(void *ctx, void *data, size_t size)
         return 0;
 }
 
-static int on_late(void *ctx, void *data, size_t size)
+static void copy_stack(struct sample_walk *walk, const __u64 *frames, uint32_t count, uint32_t end)
+{
+        walk->frame_count = count;
+        walk->end = end;
+        memcpy(walk->frames, frames, count * sizeof *frames);
+}
+
+static int on_sample(void *ctx, void *data, size_t size)
 {
         struct bpf_sampler *s = ctx;
-        const struct sample_late *late = data;
+        const struct sample_record *r = data;
+        struct sample_key key;
+        enum sample_stat result;
 
-        if (size >= offsetof(struct sample_late, stack) && late->stack_bytes <= size - offsetof(struct sample_late, stack) &&
-            s->on_late)
-                s->on_late(s->ctx, late);
+        if (size < offsetof(struct sample_record, frames) || r->kernel_count > SAMPLE_KERNEL_STACK_MAX ||
+            r->user_count > SAMPLE_STACK_MAX ||
+            size - offsetof(struct sample_record, frames) < (r->kernel_count + r->user_count) * sizeof *r->frames)
+                return 0;
+        key = r->key;
+        copy_stack(&s->kernel_stack, r->frames, r->kernel_count, SAMPLE_END_UNKNOWN);
+        copy_stack(&s->user_stack, r->frames + r->kernel_count, r->user_count, r->user_end);
+        result = sample_counts_add(&s->counts, &key, &s->kernel_stack, &s->user_stack);
+        s->stats[result]++;
+        if (result != STAT_SAMPLES)
+                return 0;
+        s->stats[STAT_TRUNCATED] += r->kernel_count == SAMPLE_KERNEL_STACK_MAX || r->user_count == SAMPLE_STACK_MAX;
+        if (r->user_count && r->user_end < SAMPLE_END_COUNT)
+                s->stats[STAT_ENDS + r->user_end]++;
         return 0;
 }
 
-#define CHUNKS_PER_SAMPLE 4 /* of two stacks; most are shared by many samples */
-
-/* Every sample needs at most one key and few chunks, so these maps are full only past the limits. */
-static uint32_t entries_for(const struct sampler_options *o, int cpus, uint64_t each, uint64_t limit)
+static int on_late(void *ctx, void *data, size_t size)
 {
-        uint64_t n = (o->frequency_hz + 1) * (o->interval_s + 1) * (uint64_t)cpus * each;
+        struct bpf_sampler *s = ctx;
+        const struct sample_late_record *r = data;
+        struct sample_key key;
 
-        return (uint32_t)(n < 1024 ? 1024 : n > limit ? limit : n);
+        if (size < offsetof(struct sample_late_record, late.stack) || r->kernel_count > SAMPLE_KERNEL_STACK_MAX ||
+            r->late.stack_bytes > size - offsetof(struct sample_late_record, late.stack) || !s->on_late)
+                return 0;
+        key = r->key;
+        copy_stack(&s->kernel_stack, r->kernel, r->kernel_count, SAMPLE_END_UNKNOWN);
+        if (!sample_counts_stack(&s->counts, &s->kernel_stack, &key.kernel_stack)) {
+                s->stats[STAT_LOST_STACKS_FULL]++;
+                return 0;
+        }
+        s->stats[STAT_TRUNCATED] += r->kernel_count == SAMPLE_KERNEL_STACK_MAX;
+        s->stats[STAT_LATE]++;
+        s->stats[STAT_SAMPLES]++;
+        s->on_late(s->ctx, &key, &r->late);
+        return 0;
 }
 
-static enum status make_half(struct bpf_sampler *s, uint32_t half, uint32_t keys, uint32_t chunks, struct error *err)
-{
-        int fd;
+#define SAMPLE_BYTES 512 /* of most */
+#define SAMPLES_BYTES_MIN (512 * 1024)
 
-        fd = bpf_map_create(BPF_MAP_TYPE_HASH, "counts", sizeof(struct sample_key), sizeof(uint64_t), keys, NULL);
-        if (fd < 0)
-                return error_os(err, -fd, "cannot create the BPF map of %u keys", keys);
-        s->counts_fd[half] = fd;
-        fd = bpf_map_create(BPF_MAP_TYPE_HASH, "chunks", sizeof(uint64_t), sizeof(struct sample_chunk), chunks, NULL);
-        if (fd < 0)
-                return error_os(err, -fd, "cannot create the BPF map of %u chunks", chunks);
-        s->chunks_fd[half] = fd;
-        if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.counts), &half, &s->counts_fd[half], BPF_ANY) < 0 ||
-            bpf_map_update_elem(bpf_map__fd(s->bpf->maps.chunks), &half, &s->chunks_fd[half], BPF_ANY) < 0)
-                return error_os(err, errno, "cannot put half %u into the BPF double buffer", half);
-        return ST_OK;
+/* Room for the samples of an interval: then nobody is woken but once for each. */
+static uint32_t ring_bytes(const struct sampler_options *o, int cpus)
+{
+        uint64_t wanted = (o->frequency_hz + 1) * (o->interval_s + 1) * (uint64_t)cpus * SAMPLE_BYTES,
+                 bytes = SAMPLES_BYTES_MIN;
+
+        while (bytes < wanted && bytes < LIMIT_AGENT_SAMPLES_BYTES)
+                bytes *= 2;
+        return (uint32_t)bytes;
 }
 
 /* Nothing takes ended processes out, so those that were not met for the longest time make room. */
@@ -100,31 +130,30 @@ static enum status size_wanted(struct bpf_sampler *s, const struct sampler_optio
 
 static enum status load(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
 {
-        uint32_t keys = entries_for(o, s->cpu_count, 1, LIMIT_AGENT_KEYS);
-        uint32_t chunks = entries_for(o, s->cpu_count, CHUNKS_PER_SAMPLE, LIMIT_AGENT_CHUNKS);
-        uint64_t seed = 1;
+        uint32_t bytes = ring_bytes(o, s->cpu_count);
         enum status st;
         int e;
 
         s->bpf = sample_bpf__open();
         if (!s->bpf)
                 return error_os(err, errno, "cannot open the BPF program");
-        if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
-                return error_os(err, errno, "cannot get random bytes");
-        s->bpf->rodata->hash_seed = seed;
+        s->bpf->rodata->wake_bytes = bytes / 2;
         s->bpf->rodata->filter_tgids = o->tgid_count > 0;
         s->bpf->rodata->filter_excluded = o->excludes;
         st = size_wanted(s, o, err);
         if (st)
                 return st;
         e = bpf_map__set_max_entries(s->bpf->maps.recent, (uint32_t)s->cpu_count * UNWIND_RECENT_MAX);
+        if (!e)
+                e = bpf_map__set_max_entries(s->bpf->maps.samples, bytes);
         if (e)
-                return error_os(err, -e, "cannot size the map of recent frames");
+                return error_os(err, -e, "cannot size the maps of the BPF program");
         e = sample_bpf__load(s->bpf);
         if (e)
                 return error_os(err, -e, "the kernel refuses the BPF program (cairn-agent --doctor says what is missing)");
-        for (uint32_t half = 0; half < 2 && !st; half++)
-                st = make_half(s, half, keys, chunks, err);
+        s->fence_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "fence", sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
+        if (s->fence_fd < 0)
+                st = error_os(err, -s->fence_fd, "cannot create a BPF map");
         for (size_t i = 0; i < o->tgid_count && !st; i++) {
                 uint32_t one = 1;
 
@@ -150,11 +179,10 @@ static enum status start(struct bpf_sampler *s, const struct sampler_options *o,
         st = load(s, o, err);
         if (st)
                 return st;
-        s->notices = ring_buffer__new(bpf_map__fd(s->bpf->maps.notices), on_notice, s, NULL);
-        if (!s->notices)
-                return error_os(err, errno, "cannot open the BPF ring buffer");
-        if (ring_buffer__add(s->notices, bpf_map__fd(s->bpf->maps.lates), on_late, s) < 0)
-                return error_os(err, errno, "cannot open the BPF ring buffer of late samples");
+        s->rings = ring_buffer__new(bpf_map__fd(s->bpf->maps.notices), on_notice, s, NULL);
+        if (!s->rings || ring_buffer__add(s->rings, bpf_map__fd(s->bpf->maps.lates), on_late, s) < 0 ||
+            ring_buffer__add(s->rings, bpf_map__fd(s->bpf->maps.samples), on_sample, s) < 0)
+                return error_os(err, errno, "cannot open the BPF ring buffers");
         if (o->tgid_count && o->children)
                 st = attach_forks(s, err);
         if (!st)
@@ -177,25 +205,22 @@ static void destroy(struct sampler *base)
         struct bpf_sampler *s = (struct bpf_sampler *)base;
 
         stop(base);
-        ring_buffer__free(s->notices);
-        for (int i = 0; i < 2; i++) {
-                if (s->counts_fd[i] >= 0)
-                        close(s->counts_fd[i]);
-                if (s->chunks_fd[i] >= 0)
-                        close(s->chunks_fd[i]);
-        }
+        ring_buffer__free(s->rings);
+        sample_counts_deinit(&s->counts);
+        if (s->fence_fd >= 0)
+                close(s->fence_fd);
         sample_bpf__destroy(s->bpf);
         free(s);
 }
 
 static int readable_fd(const struct sampler *base)
 {
-        return ring_buffer__epoll_fd(((const struct bpf_sampler *)base)->notices);
+        return ring_buffer__epoll_fd(((const struct bpf_sampler *)base)->rings);
 }
 
 static void consume(struct sampler *base)
 {
-        ring_buffer__consume(((struct bpf_sampler *)base)->notices);
+        ring_buffer__consume(((struct bpf_sampler *)base)->rings);
 }
 
 /* Without room the process goes on being sampled, and is left out when the profile is built. */
@@ -211,26 +236,16 @@ static void exclude(struct sampler *base, const struct sample_process *id)
 static enum status drain(struct sampler *base, struct sample_batch *ret, struct error *err)
 {
         struct bpf_sampler *s = (struct bpf_sampler *)base;
-        _cleanup_sample_batch_ struct sample_batch b = { 0 };
-        uint32_t full = s->bpf->bss->active & 1;
-        enum status st;
+        uint32_t zero = 0;
 
-        __atomic_store_n(&s->bpf->bss->active, full ^ 1, __ATOMIC_SEQ_CST);
-        /* Returns after every program that may still use the full half. */
-        if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.counts), &full, &s->counts_fd[full], BPF_ANY) < 0)
-                return error_os(err, errno, "cannot turn the BPF double buffer over");
-        st = bpf_drain_counts(s->counts_fd[full], &b, err);
-        if (!st)
-                st = bpf_drain_chunks(s->chunks_fd[full], &b, err);
-        if (st)
-                return st;
-        ring_buffer__consume(s->notices); /* late samples of this half */
+        /* Returns after every program that runs now: what the unwinder gave back may be used again. */
+        if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.fence), &zero, &s->fence_fd, BPF_ANY) < 0)
+                return error_os(err, errno, "cannot wait for the BPF programs that run");
+        ring_buffer__consume(s->rings);
+        sample_counts_take(&s->counts, ret);
         cpu_clocks_follow(&s->clocks);
         if (s->clocks.items)
                 s->base.cpu_count = s->clocks.running;
-        b.half = full;
-        *ret = b;
-        b = (struct sample_batch){ 0 };
         return ST_OK;
 }
 
@@ -245,6 +260,7 @@ static enum status stats(struct sampler *base, uint64_t ret[static SAMPLER_STAT_
         for (uint32_t stat = 0; stat < STAT_COUNT; stat++) {
                 if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.sample_stats), &stat, each) < 0)
                         return error_os(err, errno, "cannot read the BPF counters");
+                sums[stat] = s->stats[stat];
                 for (int cpu = 0; cpu < s->cpu_count; cpu++)
                         sums[stat] += each[cpu];
         }
@@ -272,8 +288,7 @@ enum status sampler_create_bpf(const struct sampler_options *o, struct sampler *
         if (!s)
                 return error_no_memory(err);
         s->base = (struct sampler){ .ops = &OPS, .has_kernel = true };
-        for (int i = 0; i < 2; i++)
-                s->counts_fd[i] = s->chunks_fd[i] = -1;
+        s->fence_fd = -1;
         s->on_process = o->on_process;
         s->on_late = o->on_late;
         s->ctx = o->ctx;

@@ -32,13 +32,12 @@ struct perf_sampler {
         uint32_t *tgids;           /* owned */
         bool children;             /* of those are sampled too */
         uint64_t stats[SAMPLER_STAT_COUNT];
-        uint64_t lost_at_list;     /* SAMPLER_STAT_LOST_RING then */
+        uint64_t lost_at_list;     /* STAT_LOST_RING_FULL then */
         int epoll, timer;
         void (*on_process)(void *ctx, const struct sample_notice *notice);
-        void (*on_late)(void *ctx, const struct sample_late *late);
+        void (*on_late)(void *ctx, const struct sample_key *key, const struct sample_late *late);
         void *ctx;
         struct sample_late *late;  /* owned; scratch; NULL unless stacks are copied */
-        uint32_t half;             /* counts drains, as the BPF program's double buffer */
 };
 
 /* ---- records -------------------------------------------------------------------------- */
@@ -59,8 +58,6 @@ static enum sample_stat hand_over(struct perf_sampler *s, struct sample_key *key
 
         if (!sample_counts_stack(&s->counts, &s->kernel_stack, &key->kernel_stack))
                 return STAT_LOST_STACKS_FULL;
-        late->key = *key;
-        late->half = s->half;
         late->regs = r->registers;
         arch_unwind_regs(&r->registers, &regs);
         late->stack_start = regs.sp;
@@ -68,7 +65,7 @@ static enum sample_stat hand_over(struct perf_sampler *s, struct sample_key *key
         if (late->stack_bytes)
                 memcpy(late->stack, r->stack, late->stack_bytes);
         s->stats[STAT_LATE]++;
-        s->on_late(s->ctx, late);
+        s->on_late(s->ctx, key, late);
         return STAT_SAMPLES;
 }
 
@@ -102,7 +99,7 @@ static void learn(struct perf_sampler *s, const struct perf_record *r)
         struct perf_task *task = perf_tasks_record(&s->tasks, r);
 
         perf_threads_record(&s->threads, r);
-        s->stats[SAMPLER_STAT_LOST_RING] += r->lost;
+        s->stats[STAT_LOST_RING_FULL] += r->lost;
         if (!task || !is_wanted(s, r->tgid))
                 return;
         if (r->kind == PERF_RECORD_OF_SAMPLE)
@@ -130,7 +127,7 @@ static void advance(struct perf_sampler *s, size_t i)
                         return;
                 if (!perf_record_parse(bytes, n, record_user(s), &s->next[i], NULL))
                         return;
-                s->stats[SAMPLER_STAT_LOST_RING]++;
+                s->stats[STAT_LOST_RING_FULL]++;
         } while (true);
 }
 
@@ -157,7 +154,7 @@ static void read_buffers(struct perf_sampler *s)
                 struct perf_ring *ring = &s->events.cpus[i].ring;
 
                 perf_ring_end(ring);
-                s->stats[SAMPLER_STAT_LOST_RING] += ring->broken;
+                s->stats[STAT_LOST_RING_FULL] += ring->broken;
                 ring->broken = 0;
         }
 }
@@ -185,8 +182,8 @@ static enum status look_for_processes(struct perf_sampler *s, struct error *err)
         bool lost;
 
         read_buffers(s);
-        lost = s->stats[SAMPLER_STAT_LOST_RING] != s->lost_at_list;
-        s->lost_at_list = s->stats[SAMPLER_STAT_LOST_RING];
+        lost = s->stats[STAT_LOST_RING_FULL] != s->lost_at_list;
+        s->lost_at_list = s->stats[STAT_LOST_RING_FULL];
         if (!st)
                 st = perf_tasks_follow(&s->tasks, lost, err);
         s->stats[SAMPLER_STAT_REFUSED] = s->tasks.refused;
@@ -315,7 +312,6 @@ static enum status drain(struct sampler *base, struct sample_batch *ret, struct 
 
         (void)err;
         sample_counts_take(&s->counts, ret);
-        ret->half = s->half++;
         return ST_OK;
 }
 

@@ -26,15 +26,20 @@ struct {
  * wanted bytes from start on may be of use. False without room. The agent is
  * woken only if it has something to do at once; it looks here before each drain anyway.
  */
-static __always_inline int postpone_in(const struct sample_key *key, __u32 half, const struct unwind_walk *w, __u64 start,
-                                       __u64 wanted, __u32 room, int wake)
+static __always_inline int postpone_in(const struct unwind_walk *w, __u64 start, __u64 wanted, __u32 room, int wake)
 {
-        struct sample_late *late = bpf_ringbuf_reserve(&lates, sizeof *late - SAMPLE_LATE_STACK_BYTES + room, 0);
+        struct sample_late_record *record = bpf_ringbuf_reserve(&lates, sizeof *record - SAMPLE_LATE_STACK_BYTES + room, 0);
+        __u32 kernel_count = w->record.kernel_count;
+        struct sample_late *late;
 
-        if (!late)
+        if (!record)
                 return 0;
-        late->key = *key;
-        late->half = half;
+        record->key = w->record.key;
+        record->kernel_count = 0;
+        if (kernel_count <= SAMPLE_KERNEL_STACK_MAX &&
+            !bpf_probe_read_kernel(record->kernel, kernel_count * sizeof *record->kernel, w->record.frames))
+                record->kernel_count = kernel_count;
+        late = &record->late;
         late->regs = w->saved;
         late->stack_bytes = 0;
         late->stack_start = start;
@@ -51,7 +56,7 @@ static __always_inline int postpone_in(const struct sample_key *key, __u32 half,
         if (bpf_ringbuf_query(&lates, BPF_RB_AVAIL_DATA) > LATES_WAIT_BYTES)
                 wake = 1;
         /* Forced: by itself the kernel wakes nobody who has not yet taken what came before. */
-        bpf_ringbuf_submit(late, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+        bpf_ringbuf_submit(record, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
         return 1;
 }
 
@@ -63,8 +68,7 @@ static __always_inline int is_readable(__u64 addr)
 }
 
 /* start_stack: nothing that was called from anywhere lies behind it, on the stack of the first thread. */
-static __always_inline int postpone(const struct sample_key *key, __u32 half, const struct unwind_walk *w, __u64 start_stack,
-                                    int wake)
+static __always_inline int postpone(const struct unwind_walk *w, __u64 start_stack, int wake)
 {
         __u64 start = w->regs.sp - SAMPLE_LATE_BELOW_BYTES, wanted;
 
@@ -72,10 +76,10 @@ static __always_inline int postpone(const struct sample_key *key, __u32 half, co
                 start = w->regs.sp;
         wanted = start_stack - start;
         if (wanted < SAMPLE_LATE_SHORT_BYTES || !is_readable(start + SAMPLE_LATE_SHORT_BYTES))
-                return postpone_in(key, half, w, start, wanted, SAMPLE_LATE_SHORT_BYTES, wake);
+                return postpone_in(w, start, wanted, SAMPLE_LATE_SHORT_BYTES, wake);
         if (wanted < SAMPLE_LATE_MIDDLE_BYTES || !is_readable(start + SAMPLE_LATE_MIDDLE_BYTES))
-                return postpone_in(key, half, w, start, wanted, SAMPLE_LATE_MIDDLE_BYTES, wake);
-        return postpone_in(key, half, w, start, wanted, SAMPLE_LATE_STACK_BYTES, wake);
+                return postpone_in(w, start, wanted, SAMPLE_LATE_MIDDLE_BYTES, wake);
+        return postpone_in(w, start, wanted, SAMPLE_LATE_STACK_BYTES, wake);
 }
 
 #endif

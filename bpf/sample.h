@@ -6,20 +6,16 @@
  * @file
  * What the sampling program and the agent tell each other.
  *
- * A sample is counted under a key. Each of its two stacks is a chain of chunks,
- * stored once under a 64-bit hash of it and of all behind it, seeded by the
- * agent so that nobody can prepare a collision. Key and chunks of one sample
- * always land in the same half of the double buffer. All structs have no
- * padding: the kernel compares keys byte by byte.
+ * Each sample is a record of a ring buffer; the agent counts them, under keys.
+ * All structs have no padding: keys are compared byte by byte.
  */
 #include <linux/types.h>
 
 #include "bpf/arch.h"
 
-#define SAMPLE_CHUNK_FRAMES 32
-#define SAMPLE_CHUNKS_MAX 16
-#define SAMPLE_STACK_MAX (SAMPLE_CHUNK_FRAMES * SAMPLE_CHUNKS_MAX) /* frames of the user half */
+#define SAMPLE_STACK_MAX 512 /* frames of the user half */
 #define SAMPLE_KERNEL_STACK_MAX 127 /* kernel.perf_event_max_stack allows as many */
+#define SAMPLE_FRAMES_MAX (SAMPLE_STACK_MAX + SAMPLE_KERNEL_STACK_MAX)
 #define SAMPLE_COMM_SIZE 16
 
 /** One life of a process: a pid may come again, and exec replaces the mappings. */
@@ -36,7 +32,7 @@ enum sample_flags {
 
 struct sample_key {
         struct sample_process process;
-        __u64 kernel_stack; /* hash of its first chunk, 0: none */
+        __u64 kernel_stack; /* its number, which the agent gives; 0: none */
         __u64 user_stack;   /* the same */
         char comm[SAMPLE_COMM_SIZE]; /* of the thread */
         __u32 flags;
@@ -83,11 +79,14 @@ static inline __attribute__((always_inline)) enum sample_end sample_end_of(enum 
 /** Set in a frame's address: it was interrupted there, or a signal's handler returns there, so no call lies before it. */
 #define SAMPLE_FRAME_EXACT (1ull << 63)
 
-struct sample_chunk {
-        __u32 frame_count; /* 1 to SAMPLE_CHUNK_FRAMES; only the last chunk of a stack is not full */
-        __u32 end;         /* enum sample_end, in the first chunk of a stack */
-        __u64 next;        /* hash of the chunk that goes on, 0: none */
-        __u64 frames[SAMPLE_CHUNK_FRAMES]; /* leaf first; [0] the interrupted pc, the others return addresses */
+/** A sample with both halves of its stack. A record of the ring buffer ends behind the last frame. */
+struct sample_record {
+        struct sample_key key; /* without its stacks */
+        __u32 kernel_count;
+        __u32 user_count;
+        __u32 user_end; /* enum sample_end */
+        __u32 reserved;
+        __u64 frames[SAMPLE_FRAMES_MAX]; /* the kernel's, then the user's; leaf first: the interrupted pc, then return addresses */
 };
 
 #define SAMPLE_LATE_STACK_BYTES 65536
@@ -96,18 +95,25 @@ struct sample_chunk {
 #define SAMPLE_LATE_BELOW_BYTES 128   /* the red zone of x86-64: OpenSSL's CFA is read from there */
 #define SAMPLE_LATE_PIECE_BYTES 2048 /* divides a page and all of these */
 
-/**
- * A sample of a process whose mappings are not known, or not any more: the agent
- * walks this copy of its stack later, by the same rules. It is counted in no map.
- * A record of the ring buffer may end within `stack`, behind what is copied.
- */
+/** What a user stack can be walked by later, by the same rules. */
 struct sample_late {
-        struct sample_key key; /* without its user stack; the kernel stack is in the chunks of the half */
-        __u32 half;
+        __u64 stack_start; /* address of stack[0]: a little below the stack pointer, where rules may read too */
         __u32 stack_bytes;
-        __u64 stack_start;     /* address of stack[0]: a little below the stack pointer, where rules may read too */
+        __u32 reserved;
         struct arch_regs regs;
         __u8 stack[SAMPLE_LATE_STACK_BYTES];
+};
+
+/**
+ * A sample of a process whose mappings are not known, or not any more.
+ * A record of the ring buffer may end within `late.stack`, behind what is copied.
+ */
+struct sample_late_record {
+        struct sample_key key; /* without its stacks */
+        __u32 kernel_count;
+        __u32 reserved;
+        __u64 kernel[SAMPLE_KERNEL_STACK_MAX];
+        struct sample_late late;
 };
 
 /**
@@ -120,19 +126,19 @@ struct sample_notice {
         char leader_comm[SAMPLE_COMM_SIZE];
 };
 
-/* Rows of the per-CPU array `sample_stats`, ever increasing. */
+/* Rows of the per-CPU array `sample_stats`, ever increasing. The agent counts those of what it got. */
 enum sample_stat {
-        STAT_SAMPLES,          /* counted */
-        STAT_LOST_COUNTS_FULL, /* dropped: no room for another key */
-        STAT_LOST_STACKS_FULL, /* dropped: no room for another stack */
-        STAT_LOST_NO_BUFFER,   /* dropped: a map of this half is missing */
+        STAT_SAMPLES,          /* counted; by the agent */
+        STAT_LOST_COUNTS_FULL, /* dropped: no room for another key; by the agent */
+        STAT_LOST_STACKS_FULL, /* dropped: no room for another stack; by the agent */
+        STAT_LOST_RING_FULL,   /* dropped: no room in the ring buffer */
         STAT_NO_USER_STACK,    /* counted, but the user half could not be read */
-        STAT_TRUNCATED,        /* counted, but a half is as deep as it can be */
+        STAT_TRUNCATED,        /* counted, but a half is as deep as it can be; by the agent */
         STAT_NOTICES_LOST,     /* the agent was not told of a new process in time */
-        STAT_LATE,             /* counted; the agent walks the user half */
+        STAT_LATE,             /* counted; the agent walks the user half; by the agent */
         STAT_LATE_FULL,        /* counted, walked by what is known: no room for a copy of the stack */
         STAT_EXCLUDED,         /* ticks of processes that the agent left out */
-        STAT_ENDS,             /* user stacks by their end: SAMPLE_END_COUNT rows */
+        STAT_ENDS,             /* user stacks by their end: SAMPLE_END_COUNT rows; by the agent */
         STAT_COUNT = STAT_ENDS + SAMPLE_END_COUNT,
 };
 

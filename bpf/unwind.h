@@ -49,6 +49,8 @@ struct unwind_page_rows {
  */
 #define UNWIND_RECENT_BITS 12
 #define UNWIND_RECENT_MAX (1u << UNWIND_RECENT_BITS)
+#define UNWIND_RECENT_PAGE_BITS 8 /* of them in 4 KiB of memory: those of a page of code */
+#define UNWIND_HASH_FACTOR 0x9e3779b97f4a7c15ull
 
 struct unwind_recent {
         __u64 address; /* link-time */

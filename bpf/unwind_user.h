@@ -71,8 +71,8 @@ struct {
         __type(value, struct unwind_recent);
 } recent SEC(".maps");
 
-#define SAMPLE_KERNEL_CHUNKS ((SAMPLE_KERNEL_STACK_MAX + SAMPLE_CHUNK_FRAMES - 1) / SAMPLE_CHUNK_FRAMES)
-#define SAMPLE_KERNEL_FRAMES (SAMPLE_KERNEL_CHUNKS * SAMPLE_CHUNK_FRAMES)
+#define UNWIND_WINDOW_BYTES 256
+#define UNWIND_WINDOW_BELOW 56 /* registers that were pushed after what is read first, the return address */
 
 /* Of one sample, in per-CPU memory. */
 struct unwind_walk {
@@ -80,10 +80,11 @@ struct unwind_walk {
         struct arch_regs saved;
         struct unwind_process process;  /* generation 0: not known */
         struct unwind_mapping mapping;  /* the last one used */
-        __u32 frame_count;
-        __u32 end;
-        __u64 kernel[SAMPLE_KERNEL_FRAMES]; /* as the kernel hands its frames over */
-        struct sample_chunk chunks[SAMPLE_CHUNKS_MAX];
+        __u64 window_start;
+        __u32 window_bytes;             /* where 8 bytes may begin; 0 nothing is copied */
+        __u32 reserved;
+        __u8 window[UNWIND_WINDOW_BYTES]; /* a copy of the stack around the last place that was read */
+        struct sample_record record;
 };
 
 #define UNWIND_NOT_FOUND (~0u)
@@ -143,16 +144,46 @@ __noinline __u32 unwind_find_rule(__u32 first, __u32 count, __u32 offset)
         return rule;
 }
 
+/*
+ * Places of a stack that are not in the caches are waited for one after the other when each is read by itself; lines that
+ * follow each other are fetched together.
+ */
 static __always_inline int unwind_read_user(void *ctx, __u64 addr, __u64 *ret)
 {
-        (void)ctx;
-        return bpf_probe_read_user(ret, sizeof *ret, (const void *)addr) != 0;
+        struct unwind_walk *w = ctx;
+        __u64 offset = addr - w->window_start;
+
+        if (offset >= w->window_bytes) {
+                w->window_start = (addr - UNWIND_WINDOW_BELOW) & ~63ull;
+                w->window_bytes = sizeof w->window - sizeof *ret + 1;
+                offset = addr - w->window_start;
+                if (bpf_probe_read_user(w->window, sizeof w->window, (const void *)w->window_start)) {
+                        w->window_bytes = 0;
+                        return bpf_probe_read_user(ret, sizeof *ret, (const void *)addr) != 0;
+                }
+        }
+        if (offset > sizeof w->window - sizeof *ret)
+                return 1;
+        *ret = *(__u64 *)(w->window + offset);
+        return 0;
+}
+
+/*
+ * Where a CPU keeps an address of a table. Addresses of one page of code lie together, in a page of memory: the frames
+ * of a stack are in few pages of code, and each page of memory is a place that the processor must look up.
+ */
+static __always_inline __u32 unwind_recent_slot(__u32 table, __u64 address)
+{
+        __u64 page = (((__u64)table << 32) + (address >> UNWIND_PAGE_BITS)) * UNWIND_HASH_FACTOR, in_page = address * UNWIND_HASH_FACTOR;
+
+        return (__u32)(page >> (64 - UNWIND_RECENT_BITS + UNWIND_RECENT_PAGE_BITS)) << UNWIND_RECENT_PAGE_BITS |
+               (__u32)(in_page >> (64 - UNWIND_RECENT_PAGE_BITS));
 }
 
 /* The rule for an address of a table, kept for the next time. */
 static __always_inline __u32 unwind_table_rule(__u32 table, __u64 address)
 {
-        __u32 slot = (__u32)(((address ^ ((__u64)table << 32)) * 0x9e3779b97f4a7c15ull) >> (64 - UNWIND_RECENT_BITS));
+        __u32 slot = unwind_recent_slot(table, address);
         struct unwind_page_key key = { .table = table, .page = (__u32)(address >> UNWIND_PAGE_BITS) };
         struct unwind_page_rows *rows;
         struct unwind_recent *r;
@@ -192,31 +223,30 @@ static __always_inline __u32 unwind_rule_at(struct unwind_walk *w, __u64 pc, __u
         return unwind_table_rule(w->mapping.table, pc - w->mapping.bias);
 }
 
-/* Note the frame that the registers are of, and go on to its caller's. 0: there is one; 1: the walk is over, w->end. */
+/* Note the frame that the registers are of, and go on to its caller's. 0: there is one; 1: the walk is over, w->record.user_end. */
 __noinline int unwind_frame(struct unwind_walk *w)
 {
-        struct sample_chunk *chunk;
         struct unwind_rule *rule;
         enum unwind_status st;
         __u32 number, end, n;
-        __u64 pc;
+        __u64 pc, at;
 
         if (!w)
                 return 1;
-        n = w->frame_count;
+        n = w->record.user_count;
+        at = (__u64)w->record.kernel_count + n;
         pc = w->regs.pc;
         number = unwind_rule_at(w, unwind_lookup_pc(&w->regs), &end);
         if (number == UNWIND_RULE_GAP && end == SAMPLE_END_NO_MAPPING && n) {
-                w->end = end;
+                w->record.user_end = end;
                 return 1;
         }
-        if (n >= SAMPLE_STACK_MAX) {
-                w->end = SAMPLE_END_TOO_DEEP;
+        if (n >= SAMPLE_STACK_MAX || at >= SAMPLE_FRAMES_MAX) {
+                w->record.user_end = SAMPLE_END_TOO_DEEP;
                 return 1;
         }
-        chunk = &w->chunks[(n / SAMPLE_CHUNK_FRAMES) & (SAMPLE_CHUNKS_MAX - 1)];
-        chunk->frames[n % SAMPLE_CHUNK_FRAMES] = pc | (n && !w->regs.pc_is_return ? SAMPLE_FRAME_EXACT : 0);
-        w->frame_count = n + 1;
+        w->record.frames[at] = pc | (n && !w->regs.pc_is_return ? SAMPLE_FRAME_EXACT : 0);
+        w->record.user_count = n + 1;
         rule = bpf_map_lookup_elem(&rules, &number);
         if (number == UNWIND_RULE_GAP && end == SAMPLE_END_NO_RULE && w->regs.pc_is_return) {
                 number = unwind_rule_at(w, pc, &end);
@@ -232,15 +262,15 @@ __noinline int unwind_frame(struct unwind_walk *w)
                 rule = bpf_map_lookup_elem(&rules, &number);
         }
         if (!rule || number == UNWIND_RULE_GAP) {
-                w->end = end;
+                w->record.user_end = end;
                 return 1;
         }
         if (n && (rule->flags & UNWIND_FLAG_SIGNAL)) /* a trampoline: nobody called from before it */
-                chunk->frames[n % SAMPLE_CHUNK_FRAMES] = pc | SAMPLE_FRAME_EXACT;
-        st = unwind_step(&w->regs, rule, unwind_read_user, 0);
+                w->record.frames[at] = pc | SAMPLE_FRAME_EXACT;
+        st = unwind_step(&w->regs, rule, unwind_read_user, w);
         if (st == UNWIND_STEPPED)
                 return 0;
-        w->end = st != UNWIND_DONE && unwind_is_by_frame_pointer(rule) ? end : sample_end_of(st);
+        w->record.user_end = st != UNWIND_DONE && unwind_is_by_frame_pointer(rule) ? end : sample_end_of(st);
         return 1;
 }
 

@@ -22,8 +22,7 @@ static uint64_t lost(const struct record_counts *c)
 {
         const uint64_t *s = c->sampler;
 
-        return s[STAT_LOST_COUNTS_FULL] + s[STAT_LOST_STACKS_FULL] + s[STAT_LOST_NO_BUFFER] +
-               s[SAMPLER_STAT_LOST_RING] + c->dropped;
+        return s[STAT_LOST_COUNTS_FULL] + s[STAT_LOST_STACKS_FULL] + s[STAT_LOST_RING_FULL] + c->dropped;
 }
 
 static void tell_lost(const struct record_counts *c)
@@ -33,8 +32,7 @@ static void tell_lost(const struct record_counts *c)
                 const char *reason;
         } reasons[] = {
                 { c->sampler[STAT_LOST_COUNTS_FULL], "counts_full" }, { c->sampler[STAT_LOST_STACKS_FULL], "stacks_full" },
-                { c->sampler[STAT_LOST_NO_BUFFER], "no_buffer" },     { c->sampler[SAMPLER_STAT_LOST_RING], "ring_full" },
-                { c->dropped, "memory_full" },
+                { c->sampler[STAT_LOST_RING_FULL], "ring_full" },     { c->dropped, "memory_full" },
         };
         const char *separator = " (";
 

@@ -36,7 +36,8 @@ int main(int argc, char **argv)
 C
 cc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -o "$tmp/below" "$tmp/below.c" || bail_out "cannot build"
 
-"$agent" --sampler bpf --log-level warn --frequency 499 --duration 60 --stack-end-label --output "$tmp/late.otlp" \
+# Others that start programs meanwhile would use up the room for copies.
+"$agent" --sampler bpf --log-level warn --frequency 499 --duration 60 --only-process below --stack-end-label --output "$tmp/late.otlp" \
         --metrics-file "$tmp/metrics" 2>"$tmp/agent.log" &
 agent_pid=$!
 background_pids=$agent_pid
