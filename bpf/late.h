@@ -14,6 +14,7 @@
 #include "bpf/unwind_user.h"
 
 #define LATES_BYTES (8 * 1024 * 1024)
+#define LATES_PAGE_BYTES 4096 /* the smallest there are */
 #define LATES_WAIT_BYTES (LATES_BYTES / 8)
 
 struct {
@@ -72,8 +73,11 @@ static __always_inline int postpone(const struct unwind_walk *w, __u64 start_sta
 {
         __u64 start = w->regs.sp - SAMPLE_LATE_BELOW_BYTES, wanted;
 
-        if (!is_readable(start)) /* the page below was never touched */
-                start = w->regs.sp;
+        if (!is_readable(start)) { /* the page below was never touched, or this one neither: it is being touched now */
+                start = w->regs.sp & ~(__u64)(LATES_PAGE_BYTES - 1);
+                if (!is_readable(start))
+                        start += LATES_PAGE_BYTES;
+        }
         wanted = start_stack - start;
         if (wanted < SAMPLE_LATE_SHORT_BYTES || !is_readable(start + SAMPLE_LATE_SHORT_BYTES))
                 return postpone_in(w, start, wanted, SAMPLE_LATE_SHORT_BYTES, wake);
