@@ -3,7 +3,7 @@
 #include "debuginfo-store/fetch.h"
 #include "sandbox/worker.h"
 
-/* worker fetch BUILD-ID PART SECONDS MAX-BYTES FORWARDED-FOR */
+/* worker fetch PATH SECONDS TOTAL-SECONDS MAX-BYTES FORWARDED-FOR */
 int worker_fetch(int argc, char **argv)
 {
         struct error err;

@@ -23,6 +23,7 @@
 #define LIMIT_HTTP_SLOW_S 30                   /* a body or an answer may be slower than the next for so long */
 #define LIMIT_HTTP_LEAST_BYTES_PER_S KiB(1)    /* on average, of whoever sends or reads */
 #define LIMIT_HTTP_IDLE_S 30                   /* a connection that moves no byte */
+#define LIMIT_HTTP_WAITING 256                 /* requests that wait for an upstream, each in a thread; others are told to come again */
 #define LIMIT_HTTP_STREAM_S 900                /* an answer that is made while it is sent, from start to end */
 #define LIMIT_PEM_BYTES MiB(1)                 /* a file of certificates or a key */
 #define LIMIT_RESPONSE_BYTES MiB(256)          /* a response that is built in memory */
@@ -49,6 +50,7 @@
 #define LIMIT_ARCHIVE_MEMBERS 4000000          /* regular files of one archive */
 #define LIMIT_SCAN_MEMBER_BYTES MiB(32)        /* of a member that a scan looks at in memory; a longer one takes a file */
 #define LIMIT_SCAN_FOUND_BYTES MiB(128)        /* what one scanned file is found to hold */
+#define LIMIT_SCAN_SECTIONS_BYTES KiB(16)      /* where the sections of one scanned file lie; of more a worker is asked */
 #define LIMIT_SCAN_DATA_BYTES MiB(768)         /* memory of a worker's own that reads archives */
 #define LIMIT_SCAN_CPU_S 300                   /* its time, for the files of half a minute and one more */
 #define LIMIT_SCAN_PLACES 64                   /* files with one build-id, and archives with one source, that are looked at */

@@ -277,8 +277,3 @@ void federation_stop(struct federation *f)
         pthread_mutex_destroy(&f->lock);
         free(f);
 }
-
-enum status federation_way(const struct federation *f, const char *forwarded_for, struct forwarded *ret, struct error *err)
-{
-        return forwarded_parse(forwarded_for, f->name, ret, err);
-}

@@ -83,8 +83,25 @@ void federation_get(struct federation *f, struct federation_status *ret);
 /** @param i below upstream_count, in the order of asking. */
 void federation_get_upstream(struct federation *f, size_t i, struct upstream_status *ret);
 
-/** What another question to upstreams has to say of where it came along; ST_TOO_BIG: it is not to be asked any further. */
-enum status federation_way(const struct federation *f, const char *forwarded_for, struct forwarded *ret,
-                           struct error *err) MUST_CHECK;
+/** A question that is of no single object, and whose answers are joined. */
+struct federation_question {
+        const char *path;         /* what follows the URL of an upstream, escaped: "metadata?key=file&value=/x" */
+        uint64_t total_s;         /* for each answer */
+        uint64_t max_bytes;       /* of each answer */
+        /* An answer: a file, borrowed. Anything but ST_OK: it is not what was asked for. */
+        enum status (*answered)(void *context, int fd, struct error *err);
+        /* Why there is none from an upstream that was asked. */
+        void (*failed)(void *context, const char *url_text, const struct error *why);
+        void *context;
+};
+
+/**
+ * Ask all upstreams, at the same time, but those whose breaker is open. Both functions are called on the caller's thread
+ * when all is over, in the order of the upstreams. Nothing is remembered.
+ * @return ST_OK: each upstream has answered, or the question has come far enough and is not asked any further.
+ *         ST_BUSY: some did not answer, or not what was asked for.
+ */
+enum status federation_ask_all(struct federation *f, const struct federation_question *question,
+                               const struct federation_client *client, struct error *err) MUST_CHECK;
 
 #endif

@@ -53,18 +53,18 @@ static void listen_to(void *context, int fd)
 static enum status judge(const struct fetch_question *q, const struct fetch_message *m, struct error *err)
 {
         char hex[BUILD_ID_HEX_MAX], url[FETCH_URL_TEXT];
+        const char *what = q->id ? build_id_hex(q->id, hex) : q->part;
 
-        build_id_hex(q->id, hex);
         fetch_url_text(q->url, url);
         switch (m->word) {
         case FETCH_FOUND:
                 return ST_OK;
         case FETCH_MISSING:
-                return error_set(err, ST_NOT_FOUND, "%s has no %.60s for build-id %s", url, q->part, hex);
+                return error_set(err, ST_NOT_FOUND, "%s has no %.60s%s%s", url, q->part, q->id ? " for build-id " : "", q->id ? hex : "");
         case FETCH_TOO_BIG:
-                return error_set(err, ST_TOO_BIG, "cannot fetch %s from %s: %s", hex, url, m->text);
+                return error_set(err, ST_TOO_BIG, "cannot fetch %.130s from %s: %s", what, url, m->text);
         default:
-                return error_set(err, ST_BUSY, "cannot fetch %s from %s: %s", hex, url, m->text[0] ? m->text : "no answer");
+                return error_set(err, ST_BUSY, "cannot fetch %.130s from %s: %s", what, url, m->text[0] ? m->text : "no answer");
         }
 }
 
@@ -82,14 +82,16 @@ static enum status hand_over(const char *url, int *ret, struct error *err)
 enum status fetch_object(const struct fetch_question *q, int out, const atomic_bool *cancel, struct fetch_answer *ret,
                          struct error *err)
 {
-        char hex[BUILD_ID_HEX_MAX], seconds[24], bytes[24], url[FETCH_URL_TEXT];
+        char hex[BUILD_ID_HEX_MAX], seconds[24], total[24], bytes[24], url[FETCH_URL_TEXT];
+        const uint64_t total_s = q->total_s ? q->total_s : LIMIT_UPSTREAM_S;
+        _cleanup_free_ char *path = NULL;
         _cleanup_close_ int heard = -1, said = -1, upstream = -1, ca = -1;
         struct listener listener = { .question = q, .last.word = FETCH_FAILED };
-        const char *args[] = { "fetch", build_id_hex(q->id, hex), q->part, seconds, bytes, q->forwarded_for, NULL };
+        const char *args[] = { "fetch", NULL, seconds, total, bytes, q->forwarded_for, NULL };
         struct worker_job job = {
                 .args = args,
                 .fd_count = 4,
-                .wall_s = LIMIT_UPSTREAM_S + 10,
+                .wall_s = total_s + 10,
                 .cancel = cancel,
                 .serve = listen_to,
                 .serve_context = &listener,
@@ -98,6 +100,11 @@ enum status fetch_object(const struct fetch_question *q, int out, const atomic_b
         enum status st;
 
         memset(ret, 0, sizeof *ret);
+        if (asprintf(&path, "%s%s%s%s", q->id ? "buildid/" : "", q->id ? build_id_hex(q->id, hex) : "", q->id ? "/" : "", q->part) < 0) {
+                path = NULL;
+                return error_no_memory(err);
+        }
+        args[1] = path;
         if (authorities) {
                 ca = open(authorities, O_RDONLY | O_CLOEXEC);
                 if (ca < 0) {
@@ -116,12 +123,13 @@ enum status fetch_object(const struct fetch_question *q, int out, const atomic_b
         job.fds = (const int[]){ out, said, upstream, ca };
         job.serve_fd = heard;
         snprintf(seconds, sizeof seconds, "%" PRIu64, q->timeout_s);
+        snprintf(total, sizeof total, "%" PRIu64, total_s);
         snprintf(bytes, sizeof bytes, "%" PRIu64, q->max_bytes ? q->max_bytes : (uint64_t)LIMIT_OBJECT_BYTES);
         st = worker_run(&job, err);
         listen_to(&listener, heard);
         *ret = listener.last.answer;
         if (st) {
-                error_prefix(err, ST_BUSY, "cannot ask %s for %s", fetch_url_text(q->url, url), hex);
+                error_prefix(err, ST_BUSY, "cannot ask %s for %.130s", fetch_url_text(q->url, url), path);
                 return ST_BUSY;
         }
         return judge(q, &listener.last, err);

@@ -29,10 +29,12 @@ struct fetch_answer {
 
 struct fetch_question {
         const char *url;             /* of the upstream */
-        const struct build_id *id;
-        const char *part;            /* what follows the build-id in the URL, escaped: "debuginfo", "section/.text" */
+        const struct build_id *id;   /* NULL: of no object, */
+        const char *part;            /* what follows the build-id in the URL, escaped: "debuginfo", "section/.text";
+                                        and then what follows the upstream's URL: "metadata?key=file&value=/x" */
         const char *forwarded_for;   /* X-Forwarded-For to send, "" none */
         uint64_t timeout_s;          /* for which the upstream may send nothing */
+        uint64_t total_s;            /* for all of it; 0: LIMIT_UPSTREAM_S */
         uint64_t max_bytes;          /* 0: LIMIT_OBJECT_BYTES */
         /* Told in the calling thread as the file grows, at least with its first bytes. May be NULL. */
         void (*progress)(void *context, const struct fetch_answer *answer);
@@ -66,7 +68,7 @@ enum {
         FETCH_WORKER_AUTHORITIES = 6, /* closed: the system's */
 };
 
-/** The worker's side. @param args BUILD-ID PART SECONDS MAX-BYTES FORWARDED-FOR */
+/** The worker's side. @param args PATH SECONDS TOTAL-SECONDS MAX-BYTES FORWARDED-FOR */
 #define FETCH_WORKER_ARGS 5
 enum status fetch_worker(char *const args[static FETCH_WORKER_ARGS], struct error *err) MUST_CHECK;
 

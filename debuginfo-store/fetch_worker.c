@@ -162,7 +162,7 @@ static bool is_loopback(const char *url)
         return is;
 }
 
-static void configure(struct download *d, uint64_t timeout_s, struct curl_slist *headers)
+static void configure(struct download *d, uint64_t timeout_s, uint64_t total_s, struct curl_slist *headers)
 {
         CURL *curl = d->curl;
 
@@ -175,7 +175,7 @@ static void configure(struct download *d, uint64_t timeout_s, struct curl_slist 
         curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)(timeout_s < CONNECT_S ? timeout_s : CONNECT_S));
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)SLOW_BYTES_PER_S);
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)timeout_s);
-        curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)LIMIT_UPSTREAM_S);
+        curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)total_s);
         curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
         curl_easy_setopt(curl, CURLOPT_HEADERDATA, d);
         curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
@@ -269,7 +269,7 @@ static bool add_header(struct curl_slist **list, const char *name, const char *v
 }
 
 /* The address of the file that is wanted; owned. */
-static enum status address(const char *id, const char *part, char **ret, struct error *err)
+static enum status address(const char *path, char **ret, struct error *err)
 {
         _cleanup_file_map_ struct file_map base = { 0 };
         enum status st = file_map_fd(FETCH_WORKER_URL, LIMIT_UPSTREAM_URL_BYTES, "the upstream's URL", &base, err);
@@ -279,31 +279,28 @@ static enum status address(const char *id, const char *part, char **ret, struct 
                 return st;
         while (size && ((const char *)base.data)[size - 1] == '/')
                 size--;
-        return asprintf(ret, "%.*s/buildid/%s/%s", (int)size, (const char *)base.data, id, part) < 0 ? error_no_memory(err)
-                                                                                                     : ST_OK;
+        return asprintf(ret, "%.*s/%s", (int)size, (const char *)base.data, path) < 0 ? error_no_memory(err) : ST_OK;
 }
 
 enum status fetch_worker(char *const args[static FETCH_WORKER_ARGS], struct error *err)
 {
-        const char *id_text = args[0], *part = args[1], *max_text = args[3], *forwarded_for = args[4];
+        const char *path = args[0], *max_text = args[3], *forwarded_for = args[4];
         struct download d = { .out = FETCH_WORKER_OUT, .answer = FETCH_WORKER_ANSWER };
         bool has_authorities = fcntl(FETCH_WORKER_AUTHORITIES, F_GETFD) >= 0;
         struct curl_slist *headers = NULL;
         _cleanup_file_map_ struct file_map authorities = { 0 };
         _cleanup_free_ char *url = NULL;
         char curl_error[CURL_ERROR_SIZE] = "";
-        uint64_t timeout_s;
-        struct build_id id;
+        uint64_t timeout_s, total_s;
         bool refused;
         CURLcode rc;
         enum status st;
 
-        if (!build_id_from_hex(&id, id_text, strlen(id_text)) || !parse_uint(args[2], &timeout_s) ||
-            !parse_uint(max_text, &d.max_bytes))
-                return error_set(err, ST_USAGE, "no such question: '%s' '%s' '%s'", id_text, args[2], max_text);
+        if (!parse_uint(args[1], &timeout_s) || !parse_uint(args[2], &total_s) || !parse_uint(max_text, &d.max_bytes))
+                return error_set(err, ST_USAGE, "no such question: '%s' '%s' '%s'", args[1], args[2], max_text);
         st = has_authorities ? file_map_fd(FETCH_WORKER_AUTHORITIES, LIMIT_PEM_BYTES, "certificates", &authorities, err) : ST_OK;
         if (!st)
-                st = address(id_text, part, &url, err);
+                st = address(path, &url, err);
         if (st)
                 return st;
         d.curl = !curl_global_init(CURL_GLOBAL_DEFAULT) ? curl_easy_init() : NULL;
@@ -311,7 +308,7 @@ enum status fetch_worker(char *const args[static FETCH_WORKER_ARGS], struct erro
             (forwarded_for[0] && !add_header(&headers, "X-Forwarded-For", forwarded_for))) {
                 st = error_no_memory(err);
         } else {
-                configure(&d, timeout_s, headers);
+                configure(&d, timeout_s, total_s, headers);
                 if (has_authorities)
                         trust_only(d.curl, &authorities);
                 curl_easy_setopt(d.curl, CURLOPT_ERRORBUFFER, curl_error);

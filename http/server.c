@@ -182,6 +182,10 @@ static enum MHD_Result on_body(struct http_request *req, const char *data, size_
                 *n = 0;
                 return req->answered ? start_discard(req) : MHD_YES;
         }
+        if (req->route->at_once)
+                req->route->at_once(req, req->server->context);
+        if (req->answered)
+                return answer_queue(req, false);
         req->phase = PHASE_HANDLE;
         connection_enter(req->watched, CONNECTION_WORKING);
         MHD_suspend_connection(req->connection);

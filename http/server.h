@@ -20,7 +20,8 @@
  * Clients that are slow or idle cannot keep others out: http/connections.h.
  *
  * Threads: a few threads move bytes; they also call a stream's begin, chunk
- * and abandon, and read a stream's answer, so these must not wait. `handle`
+ * and abandon, a route's at_once, and read a stream's answer, so these must not
+ * wait. `handle`
  * runs on a pool of other threads, several at a time. A request belongs to one
  * thread at any moment. Routes that wait for somebody else (an upstream, a
  * worker process) say `slow` and have a pool of their own, so that they never
@@ -58,6 +59,7 @@ struct http_route {
         enum http_scope scope;
         size_t max_body;              /* whole bodies: bytes after unpacking; 0: no body */
         http_handler *handle;         /* the whole body is there (or the stream has ended) */
+        http_handler *at_once;        /* before handle, without waiting: may answer; if it does not, handle does. May be NULL */
         http_handler *begin;          /* streams only: headers are there, no byte yet; may already answer */
         http_body_chunk *chunk;       /* streams only */
         http_handler *abandon;        /* streams only: handle will not be called; free what begin made */
@@ -104,6 +106,13 @@ uint16_t http_server_port(const struct http_server *s);
 void http_server_stop(struct http_server *s);
 /** Becomes true when the server stops; for handlers that wait. */
 const atomic_bool *http_server_stopping(const struct http_request *req);
+/**
+ * For a handler, or what makes the pieces of an answer, before it waits for somebody else, an upstream say: others are
+ * handled meanwhile. ST_BUSY when LIMIT_HTTP_WAITING wait already: do not wait then. After ST_OK http_wait_end() must
+ * follow, on the same thread.
+ */
+enum status http_wait_begin(struct error *err) MUST_CHECK;
+void http_wait_end(void);
 
 /* ---- the request ---- */
 /** NULL until one was found. */

@@ -6,7 +6,7 @@
  * The life of a request, and which thread has it:
  *
  *   NEW      byte thread   headers are there: find the route, ask for the token, test the length, call begin
- *   BODY     byte thread   collect the body, or hand it to chunk
+ *   BODY     byte thread   collect the body, or hand it to chunk; at its end call at_once
  *   DISCARD  byte thread   an answer is ready, the client still sends: throw it away, then ANSWER
  *   HANDLE   pool thread   the connection is suspended while handle runs; resuming it gives the request back
  *   ANSWER   byte thread   libmicrohttpd sends; nothing of ours is called but a stream's read. The pieces of an
@@ -104,8 +104,11 @@ struct handler_pool {
         pthread_mutex_t lock;
         pthread_cond_t work;
         struct task_queue queue;
+        const char *name;        /* of the threads; borrowed */
         pthread_t *threads;
         unsigned thread_count;
+        unsigned at_once;        /* that may work */
+        unsigned working, waiting;
         bool stop;
 };
 

@@ -1,16 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Only `at_once` threads work at a time. One that begins to wait makes room for
+ * another, which is started when none is free. A service that waits for another,
+ * which waits for this one, could not be answered else.
+ */
 #include "http/server_internal.h"
+
+static _Thread_local struct handler_pool *pool_of_thread;
+
+static bool may_work(const struct handler_pool *p)
+{
+        return p->stop || (!STAILQ_EMPTY(&p->queue) && p->working < p->at_once);
+}
 
 static struct pool_task *pop(struct handler_pool *p)
 {
         struct pool_task *task;
 
         pthread_mutex_lock(&p->lock);
-        while (STAILQ_EMPTY(&p->queue) && !p->stop)
+        while (!may_work(p))
                 pthread_cond_wait(&p->work, &p->lock);
         task = STAILQ_FIRST(&p->queue);
-        if (task)
+        if (task) {
                 STAILQ_REMOVE_HEAD(&p->queue, next);
+                p->working++;
+        }
         pthread_mutex_unlock(&p->lock);
         return task;
 }
@@ -20,29 +34,45 @@ static void *serve(void *arg)
         struct handler_pool *p = arg;
         struct pool_task *task;
 
-        while ((task = pop(p)))
+        pool_of_thread = p;
+        while ((task = pop(p))) {
                 task->run(task);
+                pthread_mutex_lock(&p->lock);
+                p->working--;
+                pthread_mutex_unlock(&p->lock);
+        }
         return NULL;
+}
+
+/* Under the lock, or before there is another thread. Returns an errno value. */
+static int add_thread(struct handler_pool *p)
+{
+        int failed = pthread_create(&p->threads[p->thread_count], NULL, serve, p);
+
+        if (!failed)
+                pthread_setname_np(p->threads[p->thread_count++], p->name);
+        return failed;
 }
 
 enum status handler_pool_start(struct handler_pool *p, unsigned threads, const char *name, struct error *err)
 {
+        int failed = 0;
+
         STAILQ_INIT(&p->queue);
         pthread_mutex_init(&p->lock, NULL);
         pthread_cond_init(&p->work, NULL);
         p->stop = false;
-        p->thread_count = 0;
-        p->threads = calloc(threads, sizeof *p->threads);
+        p->thread_count = p->working = p->waiting = 0;
+        p->at_once = threads;
+        p->name = name;
+        p->threads = calloc(threads + LIMIT_HTTP_WAITING, sizeof *p->threads);
         if (!p->threads)
                 return error_no_memory(err);
-        for (; p->thread_count < threads; p->thread_count++) {
-                int failed = pthread_create(&p->threads[p->thread_count], NULL, serve, p);
-
-                if (failed)
-                        return error_os(err, failed, "cannot start a thread");
-                pthread_setname_np(p->threads[p->thread_count], name);
-        }
-        return ST_OK;
+        pthread_mutex_lock(&p->lock);
+        while (!failed && p->thread_count < threads)
+                failed = add_thread(p);
+        pthread_mutex_unlock(&p->lock);
+        return failed ? error_os(err, failed, "cannot start a thread") : ST_OK;
 }
 
 bool handler_pool_push(struct handler_pool *p, struct pool_task *task)
@@ -57,6 +87,35 @@ bool handler_pool_push(struct handler_pool *p, struct pool_task *task)
         }
         pthread_mutex_unlock(&p->lock);
         return open;
+}
+
+enum status http_wait_begin(struct error *err)
+{
+        struct handler_pool *p = pool_of_thread;
+        enum status st = ST_OK;
+
+        assert(p);
+        pthread_mutex_lock(&p->lock);
+        if (p->waiting == LIMIT_HTTP_WAITING ||
+            (!p->stop && p->thread_count - p->waiting - 1 < p->at_once && add_thread(p))) {
+                st = error_set(err, ST_BUSY, "%u requests wait for others already", p->waiting);
+        } else {
+                p->waiting++;
+                p->working--;
+                pthread_cond_signal(&p->work);
+        }
+        pthread_mutex_unlock(&p->lock);
+        return st;
+}
+
+void http_wait_end(void)
+{
+        struct handler_pool *p = pool_of_thread;
+
+        pthread_mutex_lock(&p->lock);
+        p->waiting--;
+        p->working++;
+        pthread_mutex_unlock(&p->lock);
 }
 
 void handler_pool_stop(struct handler_pool *p)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/limits.h"
 #include "common/reader.h"
 
 /* Each record begins with what it is. */
@@ -19,6 +20,8 @@ void found_put_object(struct buf *to, const struct found_object *o)
         buf_append_u64(to, o->size_bytes);
         buf_append_u32(to, o->ordinal);
         buf_append(to, o->path, strlen(o->path) + 1);
+        buf_append_u32(to, o->sections_bytes);
+        buf_append(to, o->sections, o->sections_bytes);
 }
 
 void found_put_source(struct buf *to, uint64_t path_hash, uint32_t ordinal)
@@ -39,12 +42,16 @@ static bool read_object(struct reader *r, struct found_object *o)
 {
         const uint8_t *id;
         uint8_t size, quality;
+        const uint8_t *sections;
 
         if (!reader_u8(r, &size) || !reader_bytes(r, size, &id) || !reader_u8(r, &o->kinds) || !reader_u8(r, &quality) ||
             !reader_u64(r, &o->size_bytes) || !reader_u32(r, &o->ordinal) || !reader_cstr(r, &o->path) ||
+            !reader_u32(r, &o->sections_bytes) || o->sections_bytes > LIMIT_SCAN_SECTIONS_BYTES ||
+            !reader_bytes(r, o->sections_bytes, &sections) ||
             quality > QUALITY_DWARF || !o->kinds || o->kinds > (FOUND_DEBUGINFO | FOUND_EXECUTABLE))
                 return false;
         o->quality = quality;
+        o->sections = sections;
         return build_id_from_bytes(&o->build_id, id, size);
 }
 

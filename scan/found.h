@@ -26,6 +26,8 @@ struct found_object {
         uint64_t size_bytes;
         uint32_t ordinal;            /* of the member of an archive */
         const char *path;            /* of the member, "/usr/bin/x"; "" for a file itself. Borrowed from the bytes */
+        const void *sections;        /* where its sections lie (elf-image/section_list.h), borrowed from the bytes; */
+        uint32_t sections_bytes;     /* 0: not known */
 };
 
 struct found_source {

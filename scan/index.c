@@ -10,7 +10,7 @@
 #include "scan/index_internal.h"
 
 #define MAP_BYTES GiB(64)
-#define VERSION "1"
+#define VERSION "2"
 
 enum status scan_lmdb_error(struct error *err, int rc, const char *what)
 {
@@ -42,7 +42,7 @@ static int open_databases(struct scan_index *ix, MDB_txn *txn)
                 const char *name;
                 MDB_dbi *dbi;
         } all[] = { { "paths", &ix->paths }, { "files", &ix->files }, { "contents", &ix->contents },
-                    { "objects", &ix->objects }, { "sources", &ix->sources } };
+                    { "objects", &ix->objects }, { "sources", &ix->sources }, { "sections", &ix->sections } };
         MDB_val key = { 7, (void *)(uintptr_t) "version" }, ours = { sizeof VERSION, (void *)(uintptr_t)VERSION }, value;
         MDB_cursor *cursor;
         MDB_dbi meta;

@@ -70,8 +70,18 @@ enum status scan_index_find(struct scan_index *ix, const struct build_id *id, st
 enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, struct scan_place **ret, size_t *count_ret,
                                    struct error *err) MUST_CHECK;
 
+/**
+ * Where a section of that member (ordinal 0: of a file itself) of a file lies.
+ * @return ST_NOT_FOUND when the object has none of that name; ST_UNSUPPORTED when its sections are not known.
+ */
+enum status scan_index_section(struct scan_index *ix, uint32_t number, uint32_t ordinal, const char *name,
+                               uint64_t *offset_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;
+
 /** Which kinds there are of a build-id: FOUND_DEBUGINFO, FOUND_EXECUTABLE, both or 0. */
 uint8_t scan_index_kinds(struct scan_index *ix, const struct build_id *id);
+
+/** The build-ids of n (one at least) bytes and more that begin with those of prefix: max at most, shorter ones first. @return how many. */
+size_t scan_index_find_prefix(struct scan_index *ix, const void *prefix, size_t n, struct build_id *ret, size_t max);
 
 /** Every object, in the order of build-ids, or those of one (id is NULL or not); a status other than ST_OK ends it. Everything told is borrowed for the call. */
 typedef enum status scan_index_each(void *context, const struct found_object *object, const struct scan_file *file);

@@ -3,6 +3,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "elf-image/section_list.h"
 #include "scan/index_internal.h"
 
 void scan_places_free(struct scan_place *places, size_t count)
@@ -124,6 +125,28 @@ enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, st
         return find_all(ix, ix->sources, key, sizeof key, 12, ret, count_ret, err);
 }
 
+enum status scan_index_section(struct scan_index *ix, uint32_t number, uint32_t ordinal, const char *name,
+                               uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
+{
+        uint8_t bytes[8];
+        MDB_val key = { sizeof bytes, bytes }, value;
+        MDB_txn *txn;
+        enum status st;
+        int rc = mdb_txn_begin(ix->env, NULL, MDB_RDONLY, &txn);
+
+        if (rc)
+                return scan_lmdb_error(err, rc, "cannot read the scan index");
+        scan_sections_key(bytes, number, ordinal);
+        rc = mdb_get(txn, ix->sections, &key, &value);
+        if (rc == MDB_NOTFOUND)
+                st = error_set(err, ST_UNSUPPORTED, "its sections are not known");
+        else
+                st = rc ? scan_lmdb_error(err, rc, "cannot read the scan index")
+                        : section_list_find(value.mv_data, value.mv_size, name, offset_ret, size_ret, err);
+        mdb_txn_abort(txn);
+        return st;
+}
+
 uint8_t scan_index_kinds(struct scan_index *ix, const struct build_id *id)
 {
         uint8_t bytes[SCAN_KEY_MAX], kinds = 0;
@@ -144,6 +167,43 @@ uint8_t scan_index_kinds(struct scan_index *ix, const struct build_id *id)
         }
         search_end(&s);
         return kinds;
+}
+
+/* Of one size, in the order of build-ids; each has a record for each of its places. @return the next size that there is. */
+static size_t find_sized(struct search *s, size_t size, const void *prefix, size_t n, struct build_id *ret, size_t max, size_t *count)
+{
+        uint8_t bytes[1 + BUILD_ID_MAX] = { (uint8_t)size };
+        MDB_val key = { 1 + n, bytes }, value;
+        int rc;
+
+        memcpy(bytes + 1, prefix, n);
+        for (rc = mdb_cursor_get(s->cursor, &key, &value, MDB_SET_RANGE);
+             !rc && key.mv_size > 1 + n && memcmp(key.mv_data, bytes, 1 + n) == 0 && *count < max;
+             rc = mdb_cursor_get(s->cursor, &key, &value, MDB_NEXT)) {
+                struct found_object o;
+                uint32_t number;
+
+                if (scan_object_decode(&key, &value, &o, &number, NULL) ||
+                    (*count && build_id_equal(&ret[*count - 1], &o.build_id)))
+                        continue;
+                ret[(*count)++] = o.build_id;
+        }
+        if (rc)
+                return BUILD_ID_MAX + 1;
+        return *(const uint8_t *)key.mv_data > size ? *(const uint8_t *)key.mv_data : size + 1;
+}
+
+size_t scan_index_find_prefix(struct scan_index *ix, const void *prefix, size_t n, struct build_id *ret, size_t max)
+{
+        size_t count = 0;
+        struct search s;
+
+        if (search_begin(ix, ix->objects, &s, NULL))
+                return 0;
+        for (size_t size = n; size <= BUILD_ID_MAX && count < max;)
+                size = find_sized(&s, size, prefix, n, ret, max, &count);
+        search_end(&s);
+        return count;
 }
 
 enum status scan_index_list(struct scan_index *ix, const struct build_id *id, scan_index_each *each, void *context,

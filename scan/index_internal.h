@@ -9,7 +9,7 @@
 
 struct scan_index {
         MDB_env *env;
-        MDB_dbi paths, files, contents, objects, sources;
+        MDB_dbi paths, files, contents, objects, sources, sections;
         atomic_uint next_number; /* no number is given twice while the service runs */
 };
 
@@ -25,6 +25,9 @@ uint32_t scan_get_be32(const uint8_t *from);
 
 /** Key of an object: size and bytes of the build-id, number, ordinal. */
 size_t scan_object_key(uint8_t out[static SCAN_KEY_MAX], const struct build_id *id, uint32_t number, uint32_t ordinal);
+
+/** Key of where the sections of an object lie: number, ordinal. */
+void scan_sections_key(uint8_t out[static 8], uint32_t number, uint32_t ordinal);
 
 void scan_file_encode(struct buf *to, const struct scan_file *f);
 /** The path is borrowed from the value. */

@@ -30,6 +30,12 @@ size_t scan_object_key(uint8_t out[static SCAN_KEY_MAX], const struct build_id *
         return 9u + id->size;
 }
 
+void scan_sections_key(uint8_t out[static 8], uint32_t number, uint32_t ordinal)
+{
+        scan_put_be32(out, number);
+        scan_put_be32(out + 4, ordinal);
+}
+
 void scan_file_encode(struct buf *to, const struct scan_file *f)
 {
         buf_append_u64(to, (uint64_t)f->mtime_ns);

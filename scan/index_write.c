@@ -42,14 +42,17 @@ static int del_objects(struct scan_index *ix, MDB_txn *txn, struct reader *r, ui
         if (!reader_u32(r, &count))
                 return MDB_CORRUPTED;
         while (!rc && count--) {
-                uint8_t key[SCAN_KEY_MAX], size;
+                uint8_t key[SCAN_KEY_MAX], sections[8], size;
                 struct build_id id;
                 const uint8_t *bytes;
 
                 if (!reader_u8(r, &size) || !reader_bytes(r, size, &bytes) || !build_id_from_bytes(&id, bytes, size) ||
                     !reader_u32(r, &ordinal))
                         return MDB_CORRUPTED;
+                scan_sections_key(sections, number, ordinal);
                 rc = del(txn, ix->objects, key, scan_object_key(key, &id, number, ordinal));
+                if (!rc)
+                        rc = del(txn, ix->sections, sections, sizeof sections);
         }
         return rc;
 }
@@ -114,6 +117,17 @@ static int put(MDB_txn *txn, MDB_dbi dbi, const void *key, size_t key_bytes, con
         return b->failed ? ENOMEM : mdb_put(txn, dbi, &k, &v, 0);
 }
 
+static int put_sections(struct scan_index *ix, MDB_txn *txn, uint32_t number, const struct found_object *o)
+{
+        MDB_val value = { o->sections_bytes, (void *)(uintptr_t)o->sections };
+        uint8_t key[8];
+
+        if (!o->sections_bytes)
+                return 0;
+        scan_sections_key(key, number, o->ordinal);
+        return mdb_put(txn, ix->sections, &(MDB_val){ sizeof key, key }, &value, 0);
+}
+
 static int put_found(struct scan_index *ix, MDB_txn *txn, uint32_t number, const struct found *f, struct buf *b)
 {
         int rc = 0;
@@ -124,6 +138,8 @@ static int put_found(struct scan_index *ix, MDB_txn *txn, uint32_t number, const
                 buf_clear(b);
                 scan_object_encode(b, &f->objects[i]);
                 rc = put(txn, ix->objects, key, scan_object_key(key, &f->objects[i].build_id, number, f->objects[i].ordinal), b);
+                if (!rc)
+                        rc = put_sections(ix, txn, number, &f->objects[i]);
         }
         for (size_t i = 0; !rc && i < f->source_count; i++) {
                 uint8_t key[12], value[4];

@@ -8,17 +8,27 @@
 
 #include "archive/members.h"
 #include "common/limits.h"
-#include "elf-image/elf_image.h"
+#include "elf-image/section_list.h"
 #include "scan/found.h"
 #include "scan/inspector_protocol.h"
 
 /* What one worker needs for all its files. */
 struct inspection {
-        struct buf found;
+        struct buf found, sections;
         uint8_t *memory;    /* LIMIT_SCAN_MEMBER_BYTES, for members up to that size */
         int scratch;
         uint32_t odd_paths, broken;
 };
+
+/* One that has more of them than is kept is none the worse. */
+static void note_sections(struct inspection *in, const struct elf_image *img, struct found_object *o)
+{
+        buf_clear(&in->sections);
+        if (in->found.size > LIMIT_SCAN_FOUND_BYTES / 2 || section_list_write(img, &in->sections, NULL) || in->sections.failed)
+                return;
+        o->sections = in->sections.data;
+        o->sections_bytes = (uint32_t)in->sections.size;
+}
 
 static enum status note_image(struct inspection *in, const struct elf_image *img, uint32_t ordinal, const char *path,
                               struct error *err)
@@ -28,8 +38,10 @@ static enum status note_image(struct inspection *in, const struct elf_image *img
                                   .path = path };
         enum status st = elf_image_check_complete(img, err);
 
-        if (!st && o.build_id.size && o.kinds)
+        if (!st && o.build_id.size && o.kinds) {
+                note_sections(in, img, &o);
                 found_put_object(&in->found, &o);
+        }
         return st;
 }
 
@@ -160,6 +172,7 @@ enum status inspect_worker(int socket, int out, int scratch, struct error *err)
         enum status st = in.memory ? ST_OK : error_no_memory(err);
 
         buf_init(&in.found, LIMIT_SCAN_FOUND_BYTES);
+        buf_init(&in.sections, LIMIT_SCAN_SECTIONS_BYTES);
         while (!st) {
                 struct error why = { 0 };
                 _cleanup_close_ int fd = -1;
@@ -172,6 +185,7 @@ enum status inspect_worker(int socket, int out, int scratch, struct error *err)
                 snprintf(answer.text, sizeof answer.text, "%s", answer.status ? why.text : "");
         }
         buf_deinit(&in.found);
+        buf_deinit(&in.sections);
         free(in.memory);
         return st;
 }

@@ -46,7 +46,7 @@ static void identify(const struct scan_place *p, struct scan_opened *o)
 }
 
 /* A file in its tree is served as it is. One that changed is another file, which the next walk finds. */
-enum status scan_open_place(struct scan *s, const struct scan_place *p, const atomic_bool *cancel, struct scan_opened *ret,
+enum status scan_open_place(struct scan *s, const struct scan_place *p, const struct scan_wait *wait, struct scan_opened *ret,
                             struct error *err)
 {
         struct scan_opened o = { .fd = -1, .quality = p->object.quality };
@@ -63,7 +63,10 @@ enum status scan_open_place(struct scan *s, const struct scan_place *p, const at
         if (!st && is_member) {
                 struct unpacking u = { fd, p->object.ordinal, info.st_mtim };
 
-                st = scan_cache_get(s->cache, key, unpack, &u, cancel, &o.fd, err);
+                if (!wait->never)
+                        st = scan_cache_get(s->cache, key, unpack, &u, wait->cancel, &o.fd, err);
+                else if (scan_cache_look(s->cache, key, &o.fd))
+                        st = error_set(err, ST_BUSY, "'%s' is not unpacked yet", p->object.path);
                 if (!st && fstat(o.fd, &info) < 0) {
                         close(o.fd);
                         st = error_os(err, errno, "cannot look at a file of the scan's cache");
@@ -93,26 +96,68 @@ static int compare_places(const void *a, const void *b)
         return (x->file.mtime_ns < y->file.mtime_ns) - (x->file.mtime_ns > y->file.mtime_ns);
 }
 
-enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const atomic_bool *cancel,
-                      struct scan_opened *ret, struct error *err)
+/* What is looked for among the places of a build-id. */
+struct wish {
+        uint8_t kinds;       /* FOUND_DEBUGINFO or FOUND_EXECUTABLE; 0 none */
+        const char *section; /* NULL: the file */
+        const struct scan_wait *wait;
+};
+
+static uint8_t wanted_kinds(enum object_kind kind)
 {
-        uint8_t wanted = kind == OBJECT_DEBUGINFO || kind == OBJECT_SUPPLEMENTARY ? FOUND_DEBUGINFO
-                         : kind == OBJECT_EXECUTABLE                              ? FOUND_EXECUTABLE
-                                                                                  : 0;
+        if (kind == OBJECT_DEBUGINFO || kind == OBJECT_SUPPLEMENTARY)
+                return FOUND_DEBUGINFO;
+        return kind == OBJECT_EXECUTABLE ? FOUND_EXECUTABLE : 0;
+}
+
+static enum status open_wished(struct scan *s, const struct scan_place *p, const struct wish *w, struct scan_opened *ret,
+                               uint64_t *offset, uint64_t *size, struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (w->section)
+                st = scan_index_section(s->index, p->number, p->object.ordinal, w->section, offset, size, err);
+        return st ? st : scan_open_place(s, p, w->wait, ret, err);
+}
+
+static enum status open_best(struct scan *s, const struct build_id *id, const struct wish *w, struct scan_opened *ret,
+                             uint64_t *offset, uint64_t *size, struct error *err)
+{
         struct scan_place *places;
         size_t count;
-        enum status st = scan_index_find(s->index, id, &places, &count, err), one = ST_NOT_FOUND;
+        enum status st = scan_index_find(s->index, id, &places, &count, err), one;
 
         if (st)
                 return st;
         qsort(places, count, sizeof *places, compare_places);
-        st = error_set(err, ST_NOT_FOUND, "no %s was scanned", object_kind_name(kind));
+        st = error_set(err, ST_NOT_FOUND, "nothing like it was scanned");
         for (size_t i = 0; i < count && st; i++) {
-                if (!(places[i].object.kinds & wanted))
+                if (!(places[i].object.kinds & w->kinds))
                         continue;
-                one = scan_open_place(s, &places[i], cancel, ret, err);
+                one = open_wished(s, &places[i], w, ret, offset, size, err);
+                if (one == ST_BUSY || (w->section && one == ST_UNSUPPORTED)) { /* a worse one is no answer */
+                        st = one;
+                        break;
+                }
                 st = one == ST_NOT_FOUND ? st : one; /* what failed is said when nothing better is found */
         }
         scan_places_free(places, count);
         return st;
+}
+
+enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const struct scan_wait *wait,
+                      struct scan_opened *ret, struct error *err)
+{
+        const struct wish w = { wanted_kinds(kind), NULL, wait };
+
+        return open_best(s, id, &w, ret, NULL, NULL, err);
+}
+
+enum status scan_open_section(struct scan *s, const struct build_id *id, enum object_kind kind, const char *name,
+                              const struct scan_wait *wait, struct scan_opened *ret, uint64_t *offset_ret, uint64_t *size_ret,
+                              struct error *err)
+{
+        const struct wish w = { wanted_kinds(kind), name, wait };
+
+        return open_best(s, id, &w, ret, offset_ret, size_ret, err);
 }

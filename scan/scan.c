@@ -122,6 +122,11 @@ uint8_t scan_kinds(struct scan *s, const struct build_id *id)
         return scan_index_kinds(s->index, id);
 }
 
+size_t scan_find_prefix(struct scan *s, const void *prefix, size_t n, struct build_id *ret, size_t max)
+{
+        return scan_index_find_prefix(s->index, prefix, n, ret, max);
+}
+
 enum status scan_list(struct scan *s, const struct build_id *id, scan_index_each *each, void *context, struct error *err)
 {
         return scan_index_list(s->index, id, each, context, err);

@@ -48,6 +48,15 @@ void scan_again(struct scan *s);
 /** Which kinds there are: FOUND_DEBUGINFO, FOUND_EXECUTABLE, both or 0. */
 uint8_t scan_kinds(struct scan *s, const struct build_id *id);
 
+/** The build-ids that begin with these n bytes, one at least, as scan_index_find_prefix(). */
+size_t scan_find_prefix(struct scan *s, const void *prefix, size_t n, struct build_id *ret, size_t max);
+
+/** Whether to wait for a worker that takes a member out of its archive: ST_BUSY where one is needed and it must not be waited for. */
+struct scan_wait {
+        bool never;
+        const atomic_bool *cancel; /* polled meanwhile; may be NULL */
+};
+
 /** Something to serve. */
 struct scan_opened {
         int fd;                       /* owned; from its start */
@@ -58,19 +67,32 @@ struct scan_opened {
         char archive[512];            /* path of the archive; "" none */
 };
 
-/**
- * The best file of that build-id. ST_NOT_FOUND when there is none, or none any more.
- * @param cancel polled while a member is taken out of its archive; may be NULL.
- */
-enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const atomic_bool *cancel,
+/** The best file of that build-id. ST_NOT_FOUND when there is none, or none any more. */
+enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const struct scan_wait *wait,
                       struct scan_opened *ret, struct error *err) MUST_CHECK;
 
 /**
- * A source file that the debuginfo of the build-id names, out of an archive or a tree.
- * @param path absolute; "." and ".." are taken out first.
+ * The best of them that has a section of that name, and where it lies there. What has none is not opened.
+ * @return ST_NOT_FOUND; ST_UNSUPPORTED when it is not known where the sections of one lie.
  */
-enum status scan_open_source(struct scan *s, const struct build_id *id, const char *path, const atomic_bool *cancel,
-                             struct scan_opened *ret, struct error *err) MUST_CHECK;
+enum status scan_open_section(struct scan *s, const struct build_id *id, enum object_kind kind, const char *name,
+                              const struct scan_wait *wait, struct scan_opened *ret, uint64_t *offset_ret, uint64_t *size_ret,
+                              struct error *err) MUST_CHECK;
+
+/** Debuginfo of a build-id that is in no tree. */
+struct scan_debuginfo {
+        const char *identity;         /* the same for the same bytes: of 32 letters and digits at least, of which 32 count */
+        enum status (*open)(void *context, int *fd_ret, struct error *err); /* called when it must be read */
+        void *context;
+};
+
+/**
+ * A source file out of an archive or a tree that debuginfo of the build-id names, of a tree or the other one.
+ * @param path absolute; "." and ".." are taken out first.
+ * @param other NULL none.
+ */
+enum status scan_open_source(struct scan *s, const struct build_id *id, const char *path, const struct scan_debuginfo *other,
+                             const atomic_bool *cancel, struct scan_opened *ret, struct error *err) MUST_CHECK;
 
 /** Every object, in the order of build-ids, or those of one id. */
 enum status scan_list(struct scan *s, const struct build_id *id, scan_index_each *each, void *context, struct error *err) MUST_CHECK;

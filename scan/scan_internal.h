@@ -28,8 +28,8 @@ void scan_round(struct scan *s, bool *news_ret);
 /** Make the metrics of walks appear. */
 void scan_round_metrics(void);
 
-/** Open a place as scan_open() does. ST_NOT_FOUND when the file is not what it was. */
-enum status scan_open_place(struct scan *s, const struct scan_place *p, const atomic_bool *cancel, struct scan_opened *ret,
+/** Open a place as scan_open() does, with that wait. ST_NOT_FOUND when the file is not what it was. */
+enum status scan_open_place(struct scan *s, const struct scan_place *p, const struct scan_wait *wait, struct scan_opened *ret,
                             struct error *err) MUST_CHECK;
 
 #endif

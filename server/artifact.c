@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/sha256.h"
+#include "elf-image/section_list.h"
 #include "server/elf_job.h"
 #include "server/section_table.h"
 
@@ -23,20 +24,38 @@ static enum status open_stored(struct server *s, const struct build_id *id, enum
         return ST_OK;
 }
 
+static void take_scanned(struct artifact *a, const struct scan_opened *o)
+{
+        a->fd = o->fd;
+        a->size_bytes = o->size_bytes;
+        snprintf(a->identity, sizeof a->identity, "%s", o->identity);
+        snprintf(a->name, sizeof a->name, "%s", o->name);
+        snprintf(a->archive, sizeof a->archive, "%s", o->archive);
+}
+
 static enum status open_scanned(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
                                 struct artifact *ret, struct error *err)
 {
+        const struct scan_wait wait = { .cancel = http_server_stopping(req) };
         struct scan_opened o;
-        enum status st = s->scan ? scan_open(s->scan, id, kind, http_server_stopping(req), &o, err) : ST_NOT_FOUND;
+        enum status st = s->scan ? scan_open(s->scan, id, kind, &wait, &o, err) : ST_NOT_FOUND;
+
+        if (!st)
+                take_scanned(ret, &o);
+        return st;
+}
+
+static enum status fetch(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
+                         struct download **coming_ret, struct error *err)
+{
+        const struct federation_client client = { http_header(req, "X-Forwarded-For"), http_server_stopping(req) };
+        enum status st = http_wait_begin(err);
 
         if (st)
                 return st;
-        ret->fd = o.fd;
-        ret->size_bytes = o.size_bytes;
-        snprintf(ret->identity, sizeof ret->identity, "%s", o.identity);
-        snprintf(ret->name, sizeof ret->name, "%s", o.name);
-        snprintf(ret->archive, sizeof ret->archive, "%s", o.archive);
-        return ST_OK;
+        st = federation_fetch(s->federation, id, kind, &client, coming_ret, err);
+        http_wait_end();
+        return st;
 }
 
 enum status artifact_open(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
@@ -49,15 +68,33 @@ enum status artifact_open(struct server *s, struct http_request *req, const stru
                 st = open_scanned(s, req, id, kind, &a, err);
         if (st == ST_NOT_FOUND && upstream != ARTIFACT_HERE && s->federation &&
             (kind == OBJECT_DEBUGINFO || kind == OBJECT_EXECUTABLE)) {
-                const struct federation_client client = { http_header(req, "X-Forwarded-For"), http_server_stopping(req) };
-
-                st = federation_fetch(s->federation, id, kind, &client, upstream == ARTIFACT_COMING ? &a.coming : NULL, err);
+                st = fetch(s, req, id, kind, upstream == ARTIFACT_COMING ? &a.coming : NULL, err);
                 if (!st && !a.coming)
                         st = open_stored(s, id, kind, &a, err);
         }
         if (!st)
                 *ret = a;
         return st;
+}
+
+enum status artifact_open_at_once(struct server *s, const struct build_id *id, enum object_kind kind, struct artifact *ret,
+                                  struct error *err)
+{
+        static const struct scan_wait never = { .never = true };
+        struct artifact a = { .fd = -1, .id = *id, .kind = kind };
+        struct stored_object stored;
+        struct scan_opened o;
+        enum status st = s->objects ? debuginfo_store_find(s->objects, id, kind, &stored, err) : ST_NOT_FOUND;
+
+        if (!st)
+                return error_set(err, ST_BUSY, "a stored object has to be unpacked");
+        if (st == ST_NOT_FOUND && s->scan)
+                st = scan_open(s->scan, id, kind, &never, &o, err);
+        if (st)
+                return st;
+        take_scanned(&a, &o);
+        *ret = a;
+        return ST_OK;
 }
 
 void artifact_close(struct artifact *a)
@@ -86,6 +123,13 @@ static enum status list_sections(struct server *s, const struct artifact *a, con
         return st ? st : elf_job_sections(a->reader ? unpacked : a->fd, s->scratch_dir, cancel, ret, err);
 }
 
+static enum status check_inside(const struct artifact *a, const char *name, uint64_t offset, uint64_t size, struct error *err)
+{
+        if (offset > a->size_bytes || size > a->size_bytes - offset)
+                return error_set(err, ST_BAD_DATA, "section '%.100s' ends past the file", name);
+        return ST_OK;
+}
+
 enum status artifact_section(struct server *s, const struct artifact *a, const char *name, const atomic_bool *cancel,
                              uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
 {
@@ -99,7 +143,7 @@ enum status artifact_section(struct server *s, const struct artifact *a, const c
                 buf_init(&table, LIMIT_SECTION_TABLES_BYTES);
                 st = list_sections(s, a, cancel, &table, err);
                 if (!st)
-                        st = section_table_look(table.data, table.size, name, offset_ret, size_ret, err);
+                        st = section_list_find(table.data, table.size, name, offset_ret, size_ret, err);
                 if (st && st != ST_NOT_FOUND)
                         buf_deinit(&table);
                 else
@@ -107,9 +151,32 @@ enum status artifact_section(struct server *s, const struct artifact *a, const c
                 if (st)
                         return st;
         }
-        if (*offset_ret > a->size_bytes || *size_ret > a->size_bytes - *offset_ret)
-                return error_set(err, ST_BAD_DATA, "section '%.100s' ends past the file", name);
-        return ST_OK;
+        return check_inside(a, name, *offset_ret, *size_ret, err);
+}
+
+enum status artifact_open_section(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
+                                  const char *name, bool at_once, struct artifact *ret, uint64_t *offset_ret,
+                                  uint64_t *size_ret, struct error *err)
+{
+        const struct scan_wait wait = { .never = at_once, .cancel = http_server_stopping(req) };
+        struct artifact a = { .fd = -1, .id = *id, .kind = kind };
+        struct stored_object stored;
+        struct scan_opened o;
+        enum status st = s->objects ? debuginfo_store_find(s->objects, id, kind, &stored, err) : ST_NOT_FOUND;
+
+        if (!st)
+                return error_set(err, ST_UNSUPPORTED, "the object is stored");
+        if (st == ST_NOT_FOUND && s->scan)
+                st = scan_open_section(s->scan, id, kind, name, &wait, &o, offset_ret, size_ret, err);
+        if (st)
+                return st;
+        take_scanned(&a, &o);
+        st = check_inside(&a, name, *offset_ret, *size_ret, err);
+        if (st)
+                artifact_close(&a);
+        else
+                *ret = a;
+        return st;
 }
 
 /* ---- answering ---- */

@@ -36,6 +36,10 @@ enum status artifact_open(struct server *s, struct http_request *req, const stru
                           enum artifact_upstream upstream, struct artifact *ret, struct error *err) MUST_CHECK;
 void artifact_close(struct artifact *a);
 
+/** The same without waiting and without upstreams. ST_BUSY when only artifact_open() can tell. */
+enum status artifact_open_at_once(struct server *s, const struct build_id *id, enum object_kind kind, struct artifact *ret,
+                                  struct error *err) MUST_CHECK;
+
 /**
  * A section, or a source file, from an upstream as it is, whole. Nothing of it is verified.
  * @param path without its first slash.
@@ -49,6 +53,15 @@ enum status artifact_fetch_source(struct server *s, struct http_request *req, co
 /** Where a section of it lies. ST_NOT_FOUND when it has none of that name, or only the header of one. */
 enum status artifact_section(struct server *s, const struct artifact *a, const char *name, const atomic_bool *cancel,
                              uint64_t *offset_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;
+
+/**
+ * Open what is scanned and has that section, and tell where it lies, by what the scan noted.
+ * @param at_once without waiting: ST_BUSY when it takes that.
+ * @return ST_NOT_FOUND; ST_UNSUPPORTED when only artifact_open() and artifact_section() can tell.
+ */
+enum status artifact_open_section(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
+                                  const char *name, bool at_once, struct artifact *ret, uint64_t *offset_ret,
+                                  uint64_t *size_ret, struct error *err) MUST_CHECK;
 
 /** Answer with part of it, or with all. Takes it. */
 void artifact_respond(struct http_request *req, struct artifact *a, uint64_t offset, uint64_t size, const char *etag);

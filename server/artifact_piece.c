@@ -26,7 +26,11 @@ static enum status fetch(struct server *s, struct http_request *req, const struc
         buf_append(&part, "", 1);
         if (!s->federation || buf_status(&part, err, "name"))
                 return ST_NOT_FOUND;
+        st = http_wait_begin(err);
+        if (st)
+                return st;
         st = federation_fetch_piece(s->federation, id, (const char *)part.data, &client, &a.fd, err);
+        http_wait_end();
         if (st)
                 return st;
         if (fstat(a.fd, &info) < 0) {

@@ -8,7 +8,7 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "elf-image/elf_image.h"
+#include "elf-image/section_list.h"
 #include "sandbox/worker.h"
 
 #define JOB_CPU_S 60
@@ -98,21 +98,9 @@ static enum status write_sections(const struct elf_image *img, int out, struct e
         enum status st;
 
         buf_init(&b, LIMIT_SECTION_TABLES_BYTES);
-        for (size_t i = 1; i < img->section_count; i++) {
-                const struct elf_section *s = &img->sections[i];
-                const uint8_t *bytes;
-                size_t n;
-
-                if (!s->name[0] || !elf_section_has_content(s))
-                        continue;
-                st = elf_section_raw(img, s, &bytes, &n, err);
-                if (st)
-                        return st;
-                buf_append(&b, s->name, strlen(s->name) + 1);
-                buf_append_u64(&b, s->offset);
-                buf_append_u64(&b, n);
-        }
-        st = buf_status(&b, err, "the list of sections");
+        st = section_list_write(img, &b, err);
+        if (!st)
+                st = buf_status(&b, err, "the list of sections");
         return st ? st : file_write_all(out, b.data, b.size, "answer", err);
 }
 

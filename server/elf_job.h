@@ -26,8 +26,7 @@ enum status elf_job_supplement(int fd, const char *dir, const atomic_bool *cance
                                struct error *err) MUST_CHECK;
 
 /**
- * Where all sections lie that have bytes in the file: for each its name with a NUL, offset and size, 8 bytes in
- * little-endian each (server/section_table.h). Appended to ret.
+ * Where all sections lie that have bytes in the file (elf-image/section_list.h). Appended to ret.
  */
 enum status elf_job_sections(int fd, const char *dir, const atomic_bool *cancel, struct buf *ret, struct error *err) MUST_CHECK;
 

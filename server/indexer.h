@@ -7,7 +7,8 @@
  * From a stored object to symbols in the index: unpack what is stored of its
  * build-id, have a confined worker make the symbol table, check and load it,
  * tell the healer. An object waits for its companions (dwz supplementary file,
- * .dwo files) only in so far as it is indexed again when they arrive.
+ * .dwo files) only in so far as it is indexed again when they arrive: when the
+ * last one has, or no further one has for a while (later.h).
  *
  * Threads: any, except start and stop.
  */
@@ -26,6 +27,8 @@ struct indexer_options {
         void (*wanted)(void *context, const struct build_id *id);
         /* Objects that are not in the store: a descriptor, owned. May be NULL. */
         enum status (*open_other)(void *context, const struct build_id *id, enum object_kind kind, int *fd_ret, struct error *err);
+        /* Has open_other() a supplementary file of this id? May be NULL. */
+        bool (*has_other)(void *context, const struct build_id *id);
         /* One object less waits. May be NULL. */
         void (*done)(void *context);
         void *context;
@@ -41,5 +44,8 @@ bool indexer_holds(struct indexer *ix, const struct build_id *id);
 
 /** Something is stored under this id: index it, and whatever waited for it. */
 void indexer_add(struct indexer *ix, const struct build_id *id, enum object_kind kind);
+
+/** open_other() may find more than before: objects that wait for such a companion are indexed again. */
+void indexer_look_again(struct indexer *ix);
 
 #endif

@@ -52,7 +52,7 @@ enum status needs_load(struct needs *n, const char *path, struct error *err)
                 const char *line = (const char *)text.data + at;
                 const char *end = memchr(line, '\n', text.size - at);
                 size_t size = end ? (size_t)(end - line) : text.size - at;
-                struct need need;
+                struct need need = { .has_come = false };
 
                 if (parse_line(line, size, &need))
                         st = put(n, &need, err);
@@ -100,17 +100,31 @@ enum status needs_set(struct needs *n, const struct build_id *object, const stru
         enum status st = ST_OK;
 
         for (size_t i = 0; i < count && !st; i++)
-                st = put(n, &(struct need){ *object, companions[i] }, err);
+                st = put(n, &(struct need){ *object, companions[i], false }, err);
         return st || same ? st : save(n, err);
 }
 
-bool needs_next(const struct needs *n, const struct build_id *companion, size_t *at, struct build_id *object_ret)
+static bool all_came(const struct needs *n, const struct build_id *object)
+{
+        size_t i = 0;
+
+        while (i < n->count && (n->items[i].has_come || !build_id_equal(&n->items[i].object, object)))
+                i++;
+        return i == n->count;
+}
+
+bool needs_came(struct needs *n, const struct build_id *companion, size_t *at, struct build_id *object_ret, bool *all_ret)
 {
         for (; *at < n->count; (*at)++) {
-                if (build_id_equal(&n->items[*at].companion, companion)) {
-                        *object_ret = n->items[(*at)++].object;
-                        return true;
-                }
+                struct need *need = &n->items[*at];
+
+                if (!build_id_equal(&need->companion, companion))
+                        continue;
+                need->has_come = true;
+                *object_ret = need->object;
+                *all_ret = all_came(n, &need->object);
+                (*at)++;
+                return true;
         }
         return false;
 }

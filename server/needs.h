@@ -15,6 +15,7 @@
 
 struct need {
         struct build_id object, companion;
+        bool has_come;       /* meanwhile; not in the file */
 };
 
 struct needs {
@@ -31,7 +32,10 @@ void needs_deinit(struct needs *n);
 enum status needs_set(struct needs *n, const struct build_id *object, const struct build_id *companions, size_t count,
                       struct error *err) MUST_CHECK;
 
-/** From *at on, the next object that needs this companion; false when no more does. Start with *at = 0. */
-bool needs_next(const struct needs *n, const struct build_id *companion, size_t *at, struct build_id *object_ret);
+/**
+ * This companion came: from *at on, the next object that needs it; false when no more does. Start with *at = 0.
+ * @param all_ret whether all others that it needs came too.
+ */
+bool needs_came(struct needs *n, const struct build_id *companion, size_t *at, struct build_id *object_ret, bool *all_ret);
 
 #endif

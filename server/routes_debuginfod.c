@@ -8,12 +8,11 @@
  * moment is a reset of the connection, after which clients ask again.
  * Source: elfutils, debuginfod(8) and debuginfod-client.c.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "common/metrics.h"
-#include "common/options.h"
 #include "server/artifact.h"
+#include "server/max_size.h"
 #include "server/server_internal.h"
 
 #define COMING_BYTES KiB(64)
@@ -37,23 +36,6 @@ static void answer_transient(struct http_request *req, const struct error *err)
         http_reset(req);
 }
 
-/* False, with the answer made, when the client wants nothing this large. */
-static bool size_allowed(struct http_request *req, uint64_t size)
-{
-        const char *header = http_header(req, "X-DEBUGINFOD-MAXSIZE");
-        uint64_t max;
-        char text[24];
-
-        if (size == 0) /* not known yet */
-                return true;
-        snprintf(text, sizeof text, "%" PRIu64, size);
-        http_set_header(req, "X-DEBUGINFOD-SIZE", text);
-        if (!header || !parse_uint(header, &max) || max == 0 || size <= max)
-                return true;
-        http_fail_code(req, 406, "too_big", "it has %" PRIu64 " bytes, the request allows %" PRIu64, size, max);
-        return false;
-}
-
 /* ---- what comes just now ---- */
 
 struct coming {
@@ -66,8 +48,13 @@ static enum status make_coming(void *state, struct buf *to, bool *end, struct er
 {
         struct coming *c = state;
         char bytes[COMING_BYTES];
-        ssize_t n = download_read(c->download, bytes, sizeof bytes, c->sent, c->stopping, err);
+        enum status st = http_wait_begin(err);
+        ssize_t n;
 
+        if (st)
+                return st;
+        n = download_read(c->download, bytes, sizeof bytes, c->sent, c->stopping, err);
+        http_wait_end();
         if (n < 0)
                 return ST_BUSY;
         buf_append(to, bytes, (size_t)n);
@@ -97,7 +84,7 @@ static void send_coming(struct http_request *req, struct download *download)
         struct fetch_answer answer;
 
         download_get(download, &answer);
-        if (!c || !size_allowed(req, answer.size_bytes)) {
+        if (!c || !max_size_allows(req, answer.size_bytes)) {
                 download_unref(download);
                 free(c);
                 if (!http_answered(req))
@@ -114,6 +101,17 @@ static void send_coming(struct http_request *req, struct download *download)
 }
 
 /* ---- routes ---- */
+
+/* Takes it. */
+static void answer_object(struct http_request *req, struct artifact *a)
+{
+        if (!max_size_allows(req, a->size_bytes)) {
+                artifact_close(a);
+                return;
+        }
+        metric_add(&found, 1);
+        artifact_respond(req, a, 0, a->size_bytes, a->identity);
+}
 
 static void object(struct http_request *req, struct server *s, enum object_kind kind)
 {
@@ -137,12 +135,23 @@ static void object(struct http_request *req, struct server *s, enum object_kind 
                 send_coming(req, a.coming);
                 return;
         }
-        if (!size_allowed(req, a.size_bytes)) {
-                artifact_close(&a);
+        answer_object(req, &a);
+}
+
+static void object_at_once(struct http_request *req, struct server *s, enum object_kind kind)
+{
+        struct artifact a;
+        struct build_id id;
+        struct error err;
+        enum status st;
+
+        if (!route_build_id(req, &id))
                 return;
-        }
-        metric_add(&found, 1);
-        artifact_respond(req, &a, 0, a.size_bytes, a.identity);
+        st = artifact_open_at_once(s, &id, kind, &a, &err);
+        if (st == ST_NOT_FOUND && !s->federation)
+                answer_missing(req, object_kind_name(kind));
+        if (!st)
+                answer_object(req, &a);
 }
 
 static void debuginfo(struct http_request *req, void *context)
@@ -150,9 +159,19 @@ static void debuginfo(struct http_request *req, void *context)
         object(req, context, OBJECT_DEBUGINFO);
 }
 
+static void debuginfo_at_once(struct http_request *req, void *context)
+{
+        object_at_once(req, context, OBJECT_DEBUGINFO);
+}
+
 static void executable(struct http_request *req, void *context)
 {
         object(req, context, OBJECT_EXECUTABLE);
+}
+
+static void executable_at_once(struct http_request *req, void *context)
+{
+        object_at_once(req, context, OBJECT_EXECUTABLE);
 }
 
 /* Nobody's upstream has these two: no client of debuginfod asks for them yet. */
@@ -171,15 +190,21 @@ static void supplementary(struct http_request *req, void *context)
         object(req, context, OBJECT_SUPPLEMENTARY);
 }
 
+static const enum object_kind section_kinds[] = { OBJECT_DEBUGINFO, OBJECT_EXECUTABLE };
+
 static enum status find_in_file(struct server *s, struct http_request *req, const struct build_id *id, const char *name,
                                 enum artifact_upstream upstream, struct artifact *ret, uint64_t *offset, uint64_t *size,
                                 struct error *err)
 {
-        static const enum object_kind kinds[] = { OBJECT_DEBUGINFO, OBJECT_EXECUTABLE };
         enum status st = ST_NOT_FOUND;
 
         for (size_t i = 0; i < 2 && st == ST_NOT_FOUND; i++) {
-                st = artifact_open(s, req, id, kinds[i], upstream, ret, err);
+                st = artifact_open_section(s, req, id, section_kinds[i], name, false, ret, offset, size, err);
+                if (st == ST_NOT_FOUND && upstream == ARTIFACT_HERE)
+                        continue;
+                if (st != ST_NOT_FOUND && st != ST_UNSUPPORTED)
+                        break;
+                st = artifact_open(s, req, id, section_kinds[i], upstream, ret, err);
                 if (st)
                         continue;
                 st = artifact_section(s, ret, name, http_server_stopping(req), offset, size, err);
@@ -205,6 +230,17 @@ static enum status find_section(struct server *s, struct http_request *req, cons
         return st == ST_BUSY ? find_in_file(s, req, id, name, ARTIFACT_WHOLE, ret, offset, size, err) : st;
 }
 
+/* Takes it. */
+static void answer_section(struct http_request *req, struct artifact *a, uint64_t offset, uint64_t size)
+{
+        if (!max_size_allows(req, size)) {
+                artifact_close(a);
+                return;
+        }
+        metric_add(&found, 1);
+        artifact_respond(req, a, offset, size, NULL);
+}
+
 static void section(struct http_request *req, void *context)
 {
         uint64_t offset, size;
@@ -228,20 +264,39 @@ static void section(struct http_request *req, void *context)
                 answer_transient(req, &err);
                 return;
         }
-        if (!size_allowed(req, size)) {
-                artifact_close(&a);
+        answer_section(req, &a, offset, size);
+}
+
+/* What was scanned, from where it lies. */
+static void section_at_once(struct http_request *req, void *context)
+{
+        const char *name = http_path_part(req, "name");
+        enum status st = ST_NOT_FOUND;
+        struct server *s = context;
+        uint64_t offset, size;
+        struct artifact a;
+        struct build_id id;
+        struct error err;
+
+        if (!route_build_id(req, &id))
                 return;
-        }
-        metric_add(&found, 1);
-        artifact_respond(req, &a, offset, size, NULL);
+        for (size_t i = 0; i < 2 && st == ST_NOT_FOUND; i++)
+                st = artifact_open_section(s, req, &id, section_kinds[i], name, true, &a, &offset, &size, &err);
+        if (st == ST_NOT_FOUND && !s->federation)
+                answer_missing(req, "section");
+        if (!st)
+                answer_section(req, &a, offset, size);
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/buildid/{id}/debuginfo", .scope = SCOPE_READ, .handle = debuginfo, .slow = true },
-        { .method = "GET", .path = "/buildid/{id}/executable", .scope = SCOPE_READ, .handle = executable, .slow = true },
+        { .method = "GET", .path = "/buildid/{id}/debuginfo", .scope = SCOPE_READ, .handle = debuginfo,
+          .at_once = debuginfo_at_once, .slow = true },
+        { .method = "GET", .path = "/buildid/{id}/executable", .scope = SCOPE_READ, .handle = executable,
+          .at_once = executable_at_once, .slow = true },
         { .method = "GET", .path = "/buildid/{id}/supplementary", .scope = SCOPE_READ, .handle = supplementary, .slow = true },
         { .method = "GET", .path = "/buildid/{id}/dwp", .scope = SCOPE_READ, .handle = dwp, .slow = true },
         { .method = "GET", .path = "/buildid/{id}/dwo", .scope = SCOPE_READ, .handle = dwo, .slow = true },
-        { .method = "GET", .path = "/buildid/{id}/section/{name}", .scope = SCOPE_READ, .handle = section, .slow = true },
+        { .method = "GET", .path = "/buildid/{id}/section/{name}", .scope = SCOPE_READ, .handle = section,
+          .at_once = section_at_once, .slow = true },
 };
 const struct route_table debuginfod_routes = ROUTE_TABLE(routes);

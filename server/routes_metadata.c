@@ -9,15 +9,14 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/file.h"
 #include "common/json_out.h"
-#include "debuginfo-store/fetch.h"
-#include "debuginfo-store/forwarded.h"
-#include "http/client.h"
 #include "server/json_in.h"
 #include "server/server_internal.h"
+#include "server/url_part.h"
 
 #define SEARCH_NS 5000000000ll
-#define UPSTREAMS_NS 10000000000ll
+#define UPSTREAMS_S 10
 
 enum key { KEY_FILE, KEY_GLOB, KEY_BUILD_ID };
 
@@ -27,10 +26,9 @@ struct search {
         struct build_id id; /* of KEY_BUILD_ID */
         int64_t deadline_ns;
         const atomic_bool *cancel;
-        const char *ca_file; /* who signs upstreams; NULL: the system's */
         struct buf *body;
         struct json_out json;
-        bool is_complete;
+        bool is_complete, is_over; /* over: no more is taken, for want of time or room */
         unsigned steps;
 };
 
@@ -38,10 +36,12 @@ struct search {
 static bool is_over(struct search *q)
 {
         if ((++q->steps & 0xff) == 0 && (monotonic_ns() > q->deadline_ns || atomic_load(q->cancel)))
-                q->is_complete = false;
+                q->is_over = true;
         if (q->body->size > LIMIT_METADATA_BYTES)
+                q->is_over = true;
+        if (q->is_over)
                 q->is_complete = false;
-        return !q->is_complete;
+        return q->is_over;
 }
 
 static bool matches(const struct search *q, const struct build_id *id, const char *file)
@@ -116,11 +116,11 @@ static enum status search_here(struct server *s, struct search *q, struct error 
 /* ---- upstreams ---- */
 
 /* What is not of the form is left out. */
-static enum status merge(struct search *q, const struct buf *body, struct error *err)
+static enum status merge(struct search *q, const void *data, size_t n, struct error *err)
 {
         struct json_object *answer, *results, *one;
         bool complete = false;
-        enum status st = json_in_parse(body->data, body->size, &answer, err);
+        enum status st = json_in_parse(data, n, &answer, err);
 
         if (st)
                 return st;
@@ -141,51 +141,39 @@ static enum status merge(struct search *q, const struct buf *body, struct error 
         return ST_OK;
 }
 
-static enum status ask_upstream(struct search *q, const char *url, const char *path, const char *header, struct error *err)
+static enum status answered(void *context, int fd, struct error *err)
 {
-        const char *const headers[] = { header, NULL };
-        int64_t left_ms = (q->deadline_ns - monotonic_ns()) / 1000000;
-        const struct http_client_options o = { .size = sizeof o, .base_url = url, .attempts = 1, .stop = q->cancel,
-                                               .ca_file = q->ca_file,
-                                               .request_timeout_ms = left_ms > 0 ? (uint64_t)left_ms : 1 };
-        const struct http_client_request r = { .method = "GET", .path = path, .headers = headers,
-                                               .max_response = LIMIT_METADATA_BYTES };
-        _cleanup_http_client_response_ struct http_client_response response = { 0 };
-        _cleanup_http_client_ struct http_client *client = NULL;
-        enum status st = left_ms > 0 ? http_client_create(&o, &client, err) : error_set(err, ST_BUSY, "no time is left");
+        _cleanup_file_map_ struct file_map map = { 0 };
+        enum status st = file_map_fd(fd, LIMIT_METADATA_BYTES, "the metadata of an upstream", &map, err);
 
-        if (!st)
-                st = http_client_send(client, &r, &response, err);
-        return st ? st : merge(q, &response.body, err);
+        return st ? st : merge(context, map.data, map.size, err);
+}
+
+static void failed(void *context, const char *url, const struct error *why)
+{
+        (void)context;
+        log_warn("debuginfod", "no metadata from %s: %s", url, why->text);
 }
 
 static void search_upstreams(struct server *s, struct http_request *req, struct search *q)
 {
+        const struct federation_client client = { http_header(req, "X-Forwarded-For"), q->cancel };
+        struct federation_question question = { .total_s = UPSTREAMS_S, .max_bytes = LIMIT_METADATA_BYTES, .answered = answered,
+                                                .failed = failed, .context = q };
         _cleanup_buf_ struct buf path;
-        char header[FORWARDED_SIZE + 32], text[FETCH_URL_TEXT];
-        struct forwarded way;
         struct error err;
 
-        if (!s->federation || federation_way(s->federation, http_header(req, "X-Forwarded-For"), &way, &err))
-                return; /* a question that has come far enough is not asked any further */
+        if (!s->federation)
+                return;
         buf_init(&path, KiB(64));
-        buf_append_str(&path, "/metadata?key=");
+        buf_append_str(&path, "metadata?key=");
         buf_append_str(&path, http_query(req, "key"));
         buf_append_str(&path, "&value=");
-        (void)http_client_escape(&path, q->value);
-        snprintf(header, sizeof header, "X-Forwarded-For: %s", way.header);
-        q->deadline_ns = monotonic_ns() + UPSTREAMS_NS;
-        for (size_t i = 0; i < s->options->upstream_count && buf_cstr(&path); i++) {
-                const char *url = s->options->upstreams[i];
-                enum status st = ask_upstream(q, url, buf_cstr(&path), header, &err);
-
-                if (!st)
-                        continue;
-                /* The text may have the URL with its password. */
-                log_warn("debuginfod", "no metadata from %s: %s", fetch_url_text(url, text),
-                         strchr(url, '@') ? status_name(st) : err.text);
+        url_part_append(&path, q->value, "");
+        question.path = buf_cstr(&path);
+        q->deadline_ns = monotonic_ns() + 2 * UPSTREAMS_S * 1000000000ll; /* of writing down what they say, too */
+        if (!question.path || federation_ask_all(s->federation, &question, &client, &err))
                 q->is_complete = false;
-        }
 }
 
 /* ---- the request ---- */
@@ -215,11 +203,9 @@ static void metadata(struct http_request *req, void *context)
 {
         struct buf body;
         struct search q = { .deadline_ns = monotonic_ns() + SEARCH_NS, .cancel = http_server_stopping(req), .body = &body,
-                            .ca_file = ((const struct server *)context)->options->upstream_ca,
                             .is_complete = true };
         struct error err;
         enum status st;
-        bool is_complete;
 
         if (!read_request(req, &q))
                 return;
@@ -228,12 +214,11 @@ static void metadata(struct http_request *req, void *context)
         json_out_object(&q.json, NULL);
         json_out_array(&q.json, "results");
         st = search_here(context, &q, &err);
-        is_complete = q.is_complete;
-        q.is_complete = true; /* each part has its own time */
+        q.is_over = false; /* each part has its own time */
         if (!st)
                 search_upstreams(context, req, &q);
         json_out_array_end(&q.json);
-        json_out_bool(&q.json, "complete", is_complete && q.is_complete);
+        json_out_bool(&q.json, "complete", q.is_complete);
         json_out_object_end(&q.json);
         if (!st)
                 st = buf_status(&body, &err, "the answer");

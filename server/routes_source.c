@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Source files of the debuginfod web API, out of the bundle of their build-id, of
- * scanned packages and trees, or of upstreams.
+ * scanned packages and trees, or of upstreams. What a scanned file may be taken for
+ * is said by debuginfo, which may be scanned too, or stored.
  * A path is no path of this machine: it is looked up among the names of the
  * bundle, as it was sent, and then without "." and "..".
  * Source: elfutils, debuginfod(8); RFC 3986, 5.2.4.
@@ -10,7 +11,9 @@
 #include <string.h>
 
 #include "common/metrics.h"
+#include "common/sha256.h"
 #include "server/artifact.h"
+#include "server/max_size.h"
 #include "source-bundle/bundle.h"
 
 static struct metric found = METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"found\"");
@@ -81,12 +84,43 @@ static enum status open_source(struct server *s, const struct build_id *id, char
         return st;
 }
 
+/* Takes it. */
+static void respond(struct http_request *req, struct artifact *a)
+{
+        if (!max_size_allows(req, a->size_bytes)) {
+                artifact_close(a);
+                return;
+        }
+        metric_add(&found, 1);
+        artifact_respond(req, a, 0, a->size_bytes, NULL);
+}
+
+/* ---- of trees ---- */
+
+struct stored_debuginfo {
+        struct server *s;
+        const struct build_id *id;
+};
+
+static enum status unpack_debuginfo(void *context, int *fd_ret, struct error *err)
+{
+        const struct stored_debuginfo *d = context;
+
+        note_use(d->s, d->id, OBJECT_DEBUGINFO);
+        return debuginfo_store_unpack(d->s->objects, d->id, OBJECT_DEBUGINFO, fd_ret, err);
+}
+
 /* Out of a scanned package or tree. */
 static enum status respond_scanned(struct server *s, struct http_request *req, const struct build_id *id, struct error *err)
 {
+        struct stored_debuginfo context = { s, id };
+        char identity[SHA256_HEX_MAX];
+        const struct scan_debuginfo other = { .identity = identity, .open = unpack_debuginfo, .context = &context };
         _cleanup_free_ char *path = NULL;
         struct artifact a = { .reader = NULL };
+        struct stored_object stored;
         struct scan_opened o;
+        bool is_stored;
         enum status st;
 
         if (!s->scan)
@@ -95,14 +129,17 @@ static enum status respond_scanned(struct server *s, struct http_request *req, c
                 path = NULL;
                 return error_no_memory(err);
         }
-        st = scan_open_source(s->scan, id, path, http_server_stopping(req), &o, err);
+        is_stored = s->objects && !debuginfo_store_find(s->objects, id, OBJECT_DEBUGINFO, &stored, NULL);
+        if (is_stored)
+                sha256_hex(stored.sha256, identity);
+        st = scan_open_source(s->scan, id, path, is_stored ? &other : NULL, http_server_stopping(req), &o, err);
         if (st)
                 return st;
         a.fd = o.fd;
         a.size_bytes = o.size_bytes;
+        snprintf(a.name, sizeof a.name, "%s", o.name);
         snprintf(a.archive, sizeof a.archive, "%s", o.archive);
-        metric_add(&found, 1);
-        artifact_respond(req, &a, 0, a.size_bytes, NULL);
+        respond(req, &a);
         return ST_OK;
 }
 
@@ -113,8 +150,7 @@ static enum status respond_fetched(struct server *s, struct http_request *req, c
 
         if (st)
                 return st;
-        metric_add(&found, 1);
-        artifact_respond(req, &a, 0, a.size_bytes, NULL);
+        respond(req, &a);
         return ST_OK;
 }
 
@@ -133,6 +169,10 @@ static void source(struct http_request *req, void *context)
         if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0)
                 path = NULL;
         st = source && path ? open_source(context, &id, path, source, &err) : error_no_memory(&err);
+        if (!st && !max_size_allows(req, source->size)) {
+                close_source(source);
+                return;
+        }
         if (!st) {
                 metric_add(&found, 1);
                 http_set_header(req, "Cache-Control", "public");

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /symbolicate/v5: docs/formats/symbolicate.md */
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/metrics.h"
+#include "server/scanned.h"
 #include "server/server_internal.h"
 #include "server/symbolicate_answer.h"
 
@@ -41,6 +44,22 @@ static void preflight(struct http_request *req, void *context)
         http_respond(req, 204, NULL, "", 0);
 }
 
+/* An object that is but in a scanned tree is indexed when somebody asks for addresses of it. */
+static enum status ask_for_modules(struct server *s, const struct symbolicate_request *r, struct error *err)
+{
+        _cleanup_free_ bool *is_used = calloc(r->module_count + 1, sizeof *is_used);
+
+        if (!is_used)
+                return error_no_memory(err);
+        for (size_t i = 0; i < r->frame_count; i++)
+                if (r->frames[i].module != UINT32_MAX)
+                        is_used[r->frames[i].module] = true;
+        for (size_t i = 0; i < r->module_count; i++)
+                if (is_used[i] && r->modules[i].is_valid)
+                        scanned_ask_alike(s, r->modules[i].guid, DEBUG_ID_GUID_BYTES);
+        return ST_OK;
+}
+
 static void symbolicate(struct http_request *req, void *context)
 {
         struct server *s = context;
@@ -56,6 +75,8 @@ static void symbolicate(struct http_request *req, void *context)
         http_body_done(req);
         if (!st && !s->symbols)
                 st = error_set(&err, ST_NOT_FOUND, "this read-only service has no symbol index; ask one that has");
+        if (!st && s->scan)
+                st = ask_for_modules(s, &request, &err);
         if (st) {
                 symbolicate_request_deinit(&request);
                 http_fail(req, st, &err);

@@ -4,7 +4,7 @@
 
 #include "common/metrics.h"
 #include "common/options.h"
-#include "server/server_internal.h"
+#include "server/scanned.h"
 #include "server/why.h"
 #include "symbolizer/explain.h"
 
@@ -54,6 +54,7 @@ static enum status answer(struct http_request *req, struct server *s, struct buf
                 return error_set(err, ST_NOT_FOUND, "this read-only service has no symbol index; ask one that has");
         if (!hex || !build_id_from_hex(&id, hex, strlen(hex)))
                 return error_set(err, ST_USAGE, "'%.130s' is no build-id", hex ? hex : "(none)");
+        scanned_ask(s, &id);
         st = read_addresses(http_query(req, "address"), addresses, &q.count, err);
         if (st)
                 return st;

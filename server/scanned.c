@@ -4,6 +4,8 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 
+#define ALIKE_MAX 16 /* objects whose build-ids begin alike */
+
 /* What the index has of it; false when that cannot be said. */
 static bool look_up(struct server *s, const struct build_id *id, struct symbol_object *ret)
 {
@@ -42,15 +44,37 @@ void scanned_ask(struct server *s, const struct build_id *id)
                 scanned_want(s, id, 1, &rest, &count);
 }
 
+void scanned_ask_alike(struct server *s, const uint8_t *start, size_t n)
+{
+        struct build_id ids[ALIKE_MAX];
+        size_t count = s->scan ? scan_find_prefix(s->scan, start, n, ids, ALIKE_MAX) : 0;
+
+        for (size_t i = 0; i < count; i++)
+                scanned_ask(s, &ids[i]);
+        while (s->scan && n > 1 && start[n - 1] == 0) {
+                struct build_id id;
+
+                if (build_id_from_bytes(&id, start, --n))
+                        scanned_ask(s, &id);
+        }
+}
+
 enum status scanned_open(void *context, const struct build_id *id, enum object_kind kind, int *fd_ret, struct error *err)
 {
         struct server *s = context;
         struct scan_opened o;
-        enum status st = s->scan ? scan_open(s->scan, id, kind, &s->stopping, &o, err) : ST_NOT_FOUND;
+        enum status st = s->scan ? scan_open(s->scan, id, kind, &(struct scan_wait){ .cancel = &s->stopping }, &o, err) : ST_NOT_FOUND;
 
         if (!st)
                 *fd_ret = o.fd;
         return st;
+}
+
+bool scanned_has_debuginfo(void *context, const struct build_id *id)
+{
+        struct server *s = context;
+
+        return s->scan && (scan_kinds(s->scan, id) & FOUND_DEBUGINFO);
 }
 
 static enum status improve(void *context, const struct found_object *o, const struct scan_file *file)
@@ -64,7 +88,7 @@ static enum status improve(void *context, const struct found_object *o, const st
         return atomic_load(&s->stopping) ? ST_BUSY : ST_OK;
 }
 
-/* A walk found something: it may be better than what is indexed, or what samples lack. */
+/* A walk found something: it may be better than what is indexed, what that was indexed without, or what samples lack. */
 static void found(void *context)
 {
         struct server *s = context;
@@ -72,6 +96,7 @@ static void found(void *context)
 
         if (scan_list(s->scan, NULL, improve, s, &err) && !atomic_load(&s->stopping))
                 log_warn("scan", "cannot compare what was found with the index: %s", err.text);
+        indexer_look_again(s->indexer);
         wishes_wake(s->wishes);
 }
 

@@ -19,7 +19,13 @@ void scanned_want(struct server *s, const struct build_id *ids, size_t count, st
 /** Somebody asks for addresses of it: the next one to ask gets names. */
 void scanned_ask(struct server *s, const struct build_id *id);
 
+/** The same of those whose build-ids begin with these n bytes; or are shorter, when the last ones are zeros that they were filled up with. */
+void scanned_ask_alike(struct server *s, const uint8_t *start, size_t n);
+
 /** For the indexer: an object of a tree, owned. ST_NOT_FOUND. */
 enum status scanned_open(void *server, const struct build_id *id, enum object_kind kind, int *fd_ret, struct error *err) MUST_CHECK;
+
+/** For the indexer: may there be debuginfo of it in a tree? */
+bool scanned_has_debuginfo(void *server, const struct build_id *id);
 
 #endif

@@ -5,46 +5,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/limits.h"
-#include "common/reader.h"
+#include "elf-image/section_list.h"
 
-#define SLOTS 1024 /* a file has one place, by its identity's hash */
+#define SETS 2048
+#define WAYS 4 /* a file has one of these places, in the set that its identity's hash names */
 #define IDENTITY_SIZE 72
 
 struct slot {
         char identity[IDENTITY_SIZE];
         void *table; /* owned; NULL: empty */
         size_t size;
+        uint64_t used; /* when, in uses */
 };
 
 static struct {
         pthread_mutex_t lock;
-        struct slot slots[SLOTS];
+        struct slot slots[SETS][WAYS];
         size_t bytes;
+        uint64_t uses;
+        size_t hand; /* the set that is emptied next when all together are too large */
 } known = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* An identity is a hash in hexadecimal, so its end is as good as a hash of it. */
-static struct slot *slot_of(const char *identity)
+static struct slot *set_of(const char *identity)
 {
-        size_t n = strlen(identity);
-
-        return &known.slots[strtoul(identity + (n > 7 ? n - 7 : 0), NULL, 16) % SLOTS];
+        return known.slots[hash64(identity, strlen(identity)) % SETS];
 }
 
-enum status section_table_look(const void *table, size_t n, const char *name, uint64_t *offset_ret, uint64_t *size_ret,
-                               struct error *err)
+static struct slot *find(const char *identity)
 {
-        struct reader r;
-        const char *one;
+        struct slot *set = set_of(identity);
 
-        reader_init(&r, table, n);
-        while (reader_left(&r)) {
-                if (!reader_cstr(&r, &one) || !reader_u64(&r, offset_ret) || !reader_u64(&r, size_ret))
-                        return error_set(err, ST_BAD_DATA, "the worker's answer is damaged");
-                if (strcmp(one, name) == 0)
-                        return ST_OK;
-        }
-        return error_set(err, ST_NOT_FOUND, "the file has no section '%.100s'", name);
+        for (size_t i = 0; i < WAYS; i++)
+                if (set[i].table && strcmp(set[i].identity, identity) == 0)
+                        return &set[i];
+        return NULL;
+}
+
+static struct slot *oldest(const char *identity)
+{
+        struct slot *set = set_of(identity), *ret = set;
+
+        for (size_t i = 1; i < WAYS; i++)
+                if (set[i].used < ret->used)
+                        ret = &set[i];
+        return ret;
 }
 
 static void empty(struct slot *s)
@@ -63,13 +69,18 @@ void section_table_put(const char *identity, void *table, size_t n)
                 return;
         }
         pthread_mutex_lock(&known.lock);
-        s = slot_of(identity);
+        while (known.bytes && known.bytes + n > LIMIT_SECTION_TABLES_BYTES) {
+                for (size_t i = 0; i < WAYS; i++)
+                        empty(&known.slots[known.hand][i]);
+                known.hand = (known.hand + 1) % SETS;
+        }
+        s = find(identity);
+        s = s ? s : oldest(identity);
         empty(s);
-        for (size_t i = 0; i < SLOTS && known.bytes + n > LIMIT_SECTION_TABLES_BYTES; i++)
-                empty(&known.slots[i]);
         memcpy(s->identity, identity, strlen(identity) + 1);
         s->table = table;
         s->size = n;
+        s->used = ++known.uses;
         known.bytes += n;
         pthread_mutex_unlock(&known.lock);
 }
@@ -80,9 +91,11 @@ enum section_found section_table_find(const char *identity, const char *name, ui
         struct slot *s;
 
         pthread_mutex_lock(&known.lock);
-        s = slot_of(identity);
-        if (s->table && strcmp(s->identity, identity) == 0)
-                ret = section_table_look(s->table, s->size, name, offset_ret, size_ret, NULL) ? SECTION_ABSENT : SECTION_FOUND;
+        s = find(identity);
+        if (s) {
+                s->used = ++known.uses;
+                ret = section_list_find(s->table, s->size, name, offset_ret, size_ret, NULL) ? SECTION_ABSENT : SECTION_FOUND;
+        }
         pthread_mutex_unlock(&known.lock);
         return ret;
 }

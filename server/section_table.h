@@ -15,14 +15,10 @@
 
 #include "common/error.h"
 
-/** Bytes of a table, as elf_job_sections() makes them, of the file of that identity; taken. What was used last stays. */
+/** Bytes of a table, as elf_job_sections() makes them (elf-image/section_list.h), of the file of that identity; taken. What was used last stays. */
 void section_table_put(const char *identity, void *table, size_t n);
 
 enum section_found { SECTION_UNKNOWN /* the file is not remembered */, SECTION_ABSENT, SECTION_FOUND };
 enum section_found section_table_find(const char *identity, const char *name, uint64_t *offset_ret, uint64_t *size_ret);
-
-/** The same in a table of one's own. ST_NOT_FOUND; ST_BAD_DATA when it is damaged. */
-enum status section_table_look(const void *table, size_t n, const char *name, uint64_t *offset_ret, uint64_t *size_ret,
-                               struct error *err) MUST_CHECK;
 
 #endif

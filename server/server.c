@@ -171,7 +171,7 @@ static enum status start_pipeline(struct server *s, struct error *err)
         _cleanup_free_ char *needs = path_join(s->options->dir, "supplement-needs");
         struct indexer_options o = { .objects = s->objects, .symbols = s->symbols, .scratch_dir = s->scratch_dir,
                                      .needs_path = needs, .wanted = indexing_wants, .done = object_indexed,
-                                     .open_other = scanned_open, .context = s };
+                                     .open_other = scanned_open, .has_other = scanned_has_debuginfo, .context = s };
         struct collector *collector;
         struct collector_options c = { .objects = s->objects, .symbols = s->symbols,
                                              .rules = s->options->retention, .rule_count = s->options->retention_count };

@@ -103,6 +103,37 @@ up "$tmp/killed/prog"
 wait_for "the inlined calls" has_inner "$(id 06)" "$tmp/killed/prog"
 pass "  and used when it comes"
 
+# ---- many .dwo files ----
+
+many=12
+mkdir "$tmp/many"
+n=0; calls=; objects=
+while [ $n -lt $many ]; do
+        printf '#include "../src/inner.h"\n__attribute__((noinline)) int part%d(int x) { volatile int v = inner(x) + %d; return v; }\n' $n $n >"$tmp/many/part$n.cc"
+        calls="$calls + part$n(argc)"; objects="$objects part$n.o"
+        n=$((n + 1))
+done
+{ n=0; while [ $n -lt $many ]; do echo "int part$n(int);"; n=$((n + 1)); done
+  echo "int main(int argc, char **) { return 0$calls; }"; } >"$tmp/many/main.cc"
+# shellcheck disable=SC2086
+(cd "$tmp/many" && g++ -O2 -g -gsplit-dwarf -c ./*.cc && g++ -Wl,--build-id=0x000000000000000000000000000000000000000c -o prog main.o $objects) || bail_out "g++"
+put_object debuginfo "$tmp/many/prog"
+wait_for "it to be indexed" quiet
+is "$(wc -l <"$data/supplement-needs")" $((many + 1)) "a program waits for many .dwo files"
+indexed=$(metric cairn_objects_indexed_total)
+mv "$tmp/many/part0.dwo" "$tmp/part0.dwo"
+up "$tmp/many/prog"
+like "$out" "$many sent" "all but one of them come"
+parts_have_inner() { "$cairn" symbolize --server "$url" --build-id "$(id 0c)" --format=llvm "$(nm "$tmp/many/prog" | awk '$3 == "_Z5part1i" { print $1 }')" | grep -q '^inner'; }
+wait_for "the inlined calls" parts_have_inner
+wait_for "the index to be quiet" quiet
+is "$(metric cairn_objects_indexed_total)" $((indexed + 1)) "  and once when no more come"
+mv "$tmp/part0.dwo" "$tmp/many/part0.dwo"
+up "$tmp/many/prog"
+ok "  with the last one that was missing nothing more is waited for" metric_equals cairn_index_incomplete 0
+wait_for "the index to be quiet" quiet
+is "$(metric cairn_objects_indexed_total) $(wc -c <"$data/supplement-needs")" "$((indexed + 2)) 0" "  and it is read with it"
+
 # ---- packages ----
 
 build packed 07 -gdwarf-4 -gsplit-dwarf -DPACKED
@@ -160,6 +191,48 @@ for kind in debuginfo supplementary; do
 done
 put_object debuginfo "$tmp/dwz/common.debug"
 is "$code $body" '200 {"state":"same"}' "who sends it as debuginfo learns that it is there"
+
+# The supplementary file may also come into a scanned tree, in a later walk, after the file that needs it was uploaded.
+mkdir "$tmp/tree" "$tmp/dwz2"
+build three 1a -Dinner=inner_two # common parts of their own
+build four 1b -Dinner=inner_two
+for b in three four; do objcopy --only-keep-debug "$tmp/$b/prog" "$tmp/dwz2/$b.debug"; done
+(cd "$tmp/dwz2" && dwz -m common.debug three.debug four.debug 2>/dev/null)
+stop_server
+start_server --scan "$tmp/tree" --scan-interval 0
+wait_metric cairn_scan_rounds_total 1
+put_object debuginfo "$tmp/dwz2/three.debug"
+is "$code" 201 "debuginfo comes without its supplementary file"
+wait_for "it to be indexed" quiet
+unlike "$(answers "$(id 1a)" "$tmp/three/prog")" '^inner' "  and has no inlined calls"
+walk() { rounds=$(metric cairn_scan_rounds_total); kill -USR1 "$server_pid"; wait_metric cairn_scan_rounds_total $((rounds + 1)); }
+cp "$tmp/dwz2/common.debug" "$tmp/tree"
+walk
+wait_for "the inlined calls" has_inner "$(id 1a)" "$tmp/three/prog"
+pass "  until a walk finds the file in a tree"
+wait_for "the index to be quiet" quiet
+ok "  and waits for nothing" test ! -s "$data/supplement-needs"
+# The same of an object that is but in the tree itself; and what is found while the service is down.
+build five 1c -Dinner=inner_three
+build six 1d -Dinner=inner_three
+mkdir "$tmp/dwz3"
+for b in five six; do objcopy --only-keep-debug "$tmp/$b/prog" "$tmp/dwz3/$b.debug"; done
+(cd "$tmp/dwz3" && dwz -m common3.debug five.debug six.debug 2>/dev/null)
+cp "$tmp/dwz3/five.debug" "$tmp/tree"
+put_object debuginfo "$tmp/dwz3/six.debug"
+walk
+answers "$(id 1c)" "$tmp/five/prog" >/dev/null
+wait_for "the names" sh -c "'$cairn' symbolize --server '$url' --build-id '$(id 1c)' --format=llvm $(addresses "$tmp/five/prog" | tr '\n' ' ') | grep -q other"
+wait_for "it to be indexed" quiet
+unlike "$(answers "$(id 1c)" "$tmp/five/prog")" '^inner' "a scanned file without its supplementary file has no inlined calls"
+kill_server
+cp "$tmp/dwz3/common3.debug" "$tmp/tree"
+start_server --scan "$tmp/tree" --scan-interval 0
+for b in "1c five" "1d six"; do wait_for "the inlined calls" has_inner "$(id "${b% *}")" "$tmp/${b#* }/prog"; done
+pass "  until it comes, as an uploaded one"
+wait_for "the index to be quiet" quiet
+stop_server
+start_server
 
 # ---- retention ----
 

@@ -55,7 +55,7 @@ find_it debuginfo 00112233445566778899aabbccddeeff00112233
 end=$(date +%s%N)
 is $find_status 1 "an unknown build-id fails"
 like "$(cat "$tmp/find.err")" 'No such file or directory' "  as not found"
-ok "  within two seconds" test $((end - begin)) -lt 2000000000
+ok "  long before it gives up" test $((end - begin)) -lt 20000000000
 ok "  and the client remembers it" test -f "$tmp/cache.$find_id/00112233445566778899aabbccddeeff00112233/debuginfo"
 find_it source "$id" "$tmp/program.c"
 is $find_status 1 "a source is not found"

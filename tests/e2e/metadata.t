@@ -49,7 +49,7 @@ class H(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         open(sys.argv[2], 'a').write('%s %s\n' % (self.path, self.headers.get('X-Forwarded-For')))
         body = open(sys.argv[1], 'rb').read()
-        self.send_response(200 if body else 404)
+        self.send_response(int(body[7:]) if body.startswith(b'status ') else 200)
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -61,7 +61,8 @@ s.serve_forever()
 END
 printf '{"results":[{"type":"debuginfo","buildid":"aabb","file":"/x"},{"type":"debuginfo","buildid":"zz"},7],"complete":true}' >"$tmp/answer"
 python3 "$tmp/server.py" "$tmp/answer" "$tmp/asked" "$tmp/made.port" &
-background_pids="$background_pids $!"
+made_pid=$!
+background_pids="$background_pids $made_pid"
 wait_for "the made-up upstream" test -s "$tmp/made.port"
 
 start_server --upstream "$upstream" --upstream "http://127.0.0.1:$(cat "$tmp/made.port")"
@@ -75,8 +76,32 @@ is "$(curl -sS -H 'X-Forwarded-For: a, b, c, d, e, f, g, h' "$url/metadata?key=b
         "a question that has come far enough is not asked any further"
 printf '{"results":[],"complete":false}' >"$tmp/answer"
 is "$(ask buildid "$(id 11)" .complete)" false "an upstream that is not complete makes the answer incomplete"
-: >"$tmp/answer"
+printf 'status 404' >"$tmp/answer"
 is "$(ask buildid "$(id 11)" '[.complete, (.results | length)]')" '[false,1]' "as does one that does not answer, and the others count"
 printf '{"results":[' >"$tmp/answer"
 is "$(ask buildid "$(id 11)" .complete)" false "and one that answers with half of it"
+python3 -c 'print("{\"results\":[],\"complete\":true}" + " " * (16 << 20))' >"$tmp/answer"
+is "$(ask buildid "$(id 11)" .complete)" false "and one whose answer is larger than 16 MiB"
+made=http://127.0.0.1:$(cat "$tmp/made.port")
+outcome() { metric "cairn_upstream_requests_total{upstream=\"$made\",outcome=\"$1\"}"; }
+is "$(outcome found) $(outcome missing) $(outcome refused)" "3 1 2" "the questions are in the figures of the upstream"
+stop_server
+
+start_server --upstream "$made" --upstream "$upstream"
+printf '{"results":[{"type":"debuginfo","buildid":"aabb","file":"/x"}],"complete":false}' >"$tmp/answer"
+is "$(ask buildid "$(id 11)" '[.complete, [.results[].buildid]]')" "[false,[\"aabb\",\"$(id 11)\"]]" \
+        "what comes after an answer that is not complete counts too"
+
+# ---- breakers ----
+
+breaker() { curl -sS "$url/api/v1/debuginfo/upstreams" | jq -r ".upstreams[] | select(.url == \"$made\") | .breaker"; }
+printf 'status 500' >"$tmp/answer"
+for i in 1 2 3 4 5 6; do request "$url/metadata?key=file&value=/$i"; done
+is "$(breaker)" closed "a server that knows no metadata is not taken for one that fails"
+kill "$made_pid"
+for i in 1 2 3 4 5; do request "$url/metadata?key=file&value=/$i"; done
+is "$(breaker)" open "one that cannot be reached is"
+asked=$(outcome skipped)
+is "$(ask buildid "$(id 11)" '[.complete, [.results[].buildid]]')" "[false,[\"$(id 11)\"]]" "while its breaker is open the answer is incomplete"
+is "$(outcome skipped) $(outcome failed)" "$((asked + 1)) 5" "  without asking it"
 done_testing

@@ -101,8 +101,34 @@ head -c 64M /dev/zero | zstd -q >"$tmp/zeros.zst"
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22; do cat "$tmp/zeros.zst"; done >>"$tree/bomb.tar.zst"
 printf '!<arch>\nno archive, but as long as the header of a member has to be, and then some more\n' >"$tree/broken.deb"
 
+# A file with more sections than are noted, and one that another takes the place of.
+build 16 "$tmp/e16"
+printf 'the last one\n' >"$tmp/last"
+many=$(i=0; while [ $i -lt 900 ]; do printf -- "--add-section .a_section_of_a_long_name.%d=$tmp/last " $i; i=$((i + 1)); done)
+# shellcheck disable=SC2086  # many options
+objcopy $many "$tmp/e16" "$tree/plain/many-sections"
+
+build 17 "$tree/plain/replaced"
+
 start_server --scan "$tree" --scan-interval 0
 wait_metric cairn_scan_rounds_total 1
+
+# ---- sections, before anything was taken out of a package ----
+
+answers 404 . "a section that a package's debuginfo has not" "$url/buildid/$(id 11)/section/.gdb_index"
+answers 404 . "a section whose name is longer" "$url/buildid/$(id 11)/section/.debug_line2"
+is "$(metric cairn_scan_unpacked_total)" 0 "  is known without taking the debuginfo out of its package"
+objcopy -O binary --only-section=.text "$tmp/whole" "$tmp/text"
+find_it section "$(id 11)" .text
+ok "a section of the executable" cmp "$found" "$tmp/text"
+is "$(metric cairn_scan_unpacked_total)" 1 "  takes that one out, and not the debuginfo"
+objcopy -O binary --only-section=.debug_info --set-section-flags .debug_info=alloc "$tree/plain/program" "$tmp/info"
+find_it section "$(id 12)" .debug_info
+ok "a section of a plain file" cmp "$found" "$tmp/info"
+find_it section "$(id 16)" .a_section_of_a_long_name.899
+ok "the last of 900 sections with long names" cmp "$found" "$tmp/last"
+find_it section "$(id 16)" .a_section_of_a_long_name.7
+ok "  and another one of them" cmp "$found" "$tmp/last"
 
 # ---- served ----
 
@@ -115,9 +141,6 @@ ok "  is it, byte for byte" cmp "$found" "$tmp/dbg/usr/lib/debug/thing.debug"
 objcopy -O binary --only-section=.debug_line --set-section-flags .debug_line=alloc "$tmp/whole" "$tmp/line"
 find_it section "$(id 11)" .debug_line
 ok "a section out of it" cmp "$found" "$tmp/line"
-objcopy -O binary --only-section=.text "$tmp/whole" "$tmp/text"
-find_it section "$(id 11)" .text
-ok "a section of the executable" cmp "$found" "$tmp/text"
 find_it source "$(id 11)" /usr/src/thing-1/sub/../program.c
 is $find_status 0 "a source out of an archive, under the name that the debuginfo has"
 ok "  is it" cmp "$found" "$tmp/src/program.c"
@@ -188,6 +211,10 @@ answers 202 asked "a walk is asked for over HTTP" -X POST "$url/api/v1/debuginfo
 wait_metric cairn_scan_rounds_total 4
 echo >>"$tree/new/program"
 answers 404 . "a file that is not what it was when it was scanned is not served" "$url/buildid/$(id 14)/debuginfo"
+answers 404 . "nor is a section of it" "$url/buildid/$(id 14)/section/.debug_info"
+answers 200 . "a section" "$url/buildid/$(id 17)/section/.debug_info"
+cp -p "$tree/plain/replaced" "$tmp/replaced" && mv "$tmp/replaced" "$tree/plain/replaced"
+answers 404 . "is not served of another file in its place, of the same size and time" "$url/buildid/$(id 17)/section/.debug_info"
 
 # ---- symbols of stored stacks ----
 
@@ -217,6 +244,27 @@ has_name() { symbolized | grep -q outer_part; }
 like "$(symbolized)" pending "who asks for an address of a tree's object is told that it is being indexed"
 wait_for "its name" has_name
 pass "  and then its name"
+
+# Mozilla's API has but the first sixteen bytes, swapped; a shorter build-id ends in zeros.
+gcc -g -O1 -Wl,--build-id=0x00a1b2c3d4e5f600 -o "$tree/plain/short" "$tmp/src/program.c"
+walk_again
+indexed=$(metric cairn_objects_indexed_total)
+symbolicated() { # DEBUG-ID FILE
+        curl -sS "$url/symbolicate/v5" -d "{\"memoryMap\":[[\"x\",\"$1\"],[\"unused\",\"000000000000000000000000000000000\"]],
+                \"stacks\":[[[0,$(printf '%d' "0x$(nm "$2" | awk '$3 == "outer_part" { print $1 }')")]]]}"
+}
+has_names() { symbolicated "$1" "$2" | grep -q '"function":"outer_part"'; }
+unlike "$(symbolicated C3B2A100E5D400F600000000000000000 "$tree/plain/short")" outer_part "who asks for an address as the Firefox Profiler does gets none at first"
+wait_for "the name of a short build-id" has_names C3B2A100E5D400F600000000000000000 "$tree/plain/short"
+pass "  and then its name, of a short build-id"
+is "$(metric cairn_objects_indexed_total)" $((indexed + 1)) "  and no module that no frame names was indexed"
+gcc -g -O1 -Wl,--build-id=0x0102030405060708090a0b0c0d0e0f1011121314 -o "$tree/plain/profiled" "$tmp/src/program.c"
+walk_again
+wait_for "the name of a long build-id" has_names 0403020106050807090A0B0C0D0E0F100 "$tree/plain/profiled"
+pass "  and of a long one"
+is "$(metric cairn_objects_indexed_total)" $((indexed + 2)) "  and nothing else was indexed"
+answers 200 . "so it is for who asks why" "$url/api/v1/why?build_id=$(id 14)&address=0x1000"
+wait_metric cairn_objects_indexed_total $((indexed + 3))
 
 # ---- restart ----
 

@@ -51,9 +51,12 @@ start_server --max-connections 100
 hold 0 0 60 0
 ok 'others are served beside an address that took all that it may have' \
         curl -sS -f --max-time 20 -o /dev/null "$url/healthz"
-refused=$(metric 'cairn_http_connections_refused_total{reason="address"}')
-replaced=$(metric 'cairn_http_connections_ended_total{reason="room"}')
-is $((refused + replaced)) 10 'its ten further ones were refused or replaced others of its own, and counted'
+turned_away() {
+        echo $(($(metric 'cairn_http_connections_refused_total{reason="address"}') + $(metric 'cairn_http_connections_ended_total{reason="room"}')))
+}
+ten_were() { [ "$(turned_away)" -ge 10 ]; }
+wait_for 'the last ten to be met' ten_were
+is "$(turned_away)" 10 'its ten further ones were refused or replaced others of its own, and counted'
 let_go
 stop_server
 done_testing

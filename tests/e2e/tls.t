@@ -106,6 +106,8 @@ id=$(build_id_of "$tmp/prog")
         ok 'cairn import' "$cairn" import --server "$url" $ca $auth --format folded "$tmp/folded"
         agent=$CAIRN_BUILD/cairn-agent
         if "$agent" --doctor >"$tmp/doctor"; then
+                yes >/dev/null & # so that there is something to sample
+                background_pids="${background_pids:-} $!"
                 ok 'cairn-agent' "$agent" --server "$url" $ca $auth --no-upload --duration 2 --interval 1
                 "$agent" --server "$url" $auth --no-upload --duration 2 --interval 1 >"$tmp/out" 2>&1
                 like "$(cat "$tmp/out")" 'certificate.*--ca FILE' 'which sends nothing to whom it cannot verify'

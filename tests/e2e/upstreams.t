@@ -63,7 +63,7 @@ pass "a client has the first half before the upstream has sent the second"
 like "$(tr -d '\r' <"$tmp/early.headers")" "^X-DEBUGINFOD-SIZE: $(stat -c %s "$(file_of 2)")\$" "  and knows how much comes"
 like "$(tr -d '\r' <"$tmp/early.headers")" '^X-DEBUGINFOD-FILE: /usr/lib/from upstream.debug$' "  and of which file"
 is "$(stored "$(id_of 2)")" 0 "nothing of it is stored yet"
-fetchers() { for line in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$line" 2>/dev/null; echo; done | grep "worker fetch $(id_of 2)"; }
+fetchers() { for line in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$line" 2>/dev/null; echo; done | grep "worker fetch buildid/$(id_of 2)/"; }
 like "$(fetchers)" 'debuginfo' "a process fetches it"
 unlike "$(fetchers)" "$first" "  which does not show the upstream's URL, that may have a password, to the whole host"
 curl -sS -N -o "$tmp/early.other" "$url/buildid/$(id_of 2)/debuginfo" &
@@ -172,7 +172,7 @@ begin=$(date +%s%N)
 request "$url/buildid/$(id_of 30)/debuginfo"
 is "$code" 000 "a question that it might have answered is a reset, not 404"
 is "$(asked first)" "$before" "  which it was not asked"
-ok "  at once" test $(($(date +%s%N) - begin)) -lt 2000000000
+ok "  long before a time limit" test $(($(date +%s%N) - begin)) -lt 20000000000
 like "$(upstream first .skipped)" '^[1-9]' "  and is counted"
 is "$(metric "cairn_upstream_open{upstream=\"$first\"}")" 1 "the metrics show it"
 like "$(cat "$server_log")" "upstream $first failed [0-9]+ times in a row and is not asked for [0-9]+ s; the last: .*status 500.*curl -I" "the log names it, and the next step"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf-image/section_list.h"
 #include "scan/found.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -10,6 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         void *copy = malloc(size ? size : 1);
+        uint64_t offset, bytes;
         struct found f;
         size_t sum = 0;
 
@@ -23,6 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 if (!f.objects[i].build_id.size || !f.objects[i].kinds || f.objects[i].kinds > 3)
                         abort();
                 sum += strlen(f.objects[i].path);
+                if (!section_list_find(f.objects[i].sections, f.objects[i].sections_bytes, ".text", &offset, &bytes, NULL))
+                        sum += offset + bytes;
         }
         for (size_t i = 0; i < f.source_count; i++)
                 sum += f.sources[i].ordinal;

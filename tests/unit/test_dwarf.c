@@ -3,127 +3,15 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "dwarf/code.h"
-#include "tests/support/dwarf_maker.h"
+#include "tests/support/dwarf_usual.h"
 #include "tests/support/suite.h"
-
-#define CODE 0x401000
-static const struct dwarf_region regions[] = { { 0x401000, 0x402000 } };
-
-/* ---- what was made, opened and read ---- */
-
-struct read {
-        struct dwarf_object object;
-        struct dwarf_reader *reader;
-        struct dwarf_code code;
-};
-
-static void open_read(struct read *r, const struct dwarf_maker *m, const struct dwarf_maker *alt)
-{
-        struct error err;
-
-        ck_assert_msg(open_made(m, alt, &r->object, &err) == ST_OK, "%s", err.text);
-        ck_assert_int_eq(dwarf_reader_create(&r->object, (struct dwarf_regions){ regions, 1 }, &r->reader, &err), ST_OK);
-        dwarf_code_init(&r->code);
-}
-
-static const struct dwarf_code *read_unit(struct read *r, size_t i)
-{
-        ck_assert_int_eq(dwarf_reader_unit(r->reader, i, &r->code), ST_OK);
-        return &r->code;
-}
-
-static void close_read(struct read *r)
-{
-        dwarf_code_deinit(&r->code);
-        dwarf_reader_destroy(r->reader);
-        dwarf_object_close(&r->object);
-}
-
-static const char *plain(const struct dwarf_code *c, size_t scope)
-{
-        const char *s = c->names[c->scopes[scope].name].plain;
-
-        return s ? s : "";
-}
-
-/* ---- a file that most tests vary ---- */
-
-enum { CU = 1, FUNCTION, ABSTRACT, INLINED, RANGED, OTHER };
-
-static void put_usual_abbrevs(struct dwarf_maker *m)
-{
-        unsigned list = m->version >= 4 ? DW_FORM_sec_offset : DW_FORM_data4;
-
-        put_abbrev(m, CU, DW_TAG_compile_unit, true, DW_AT_language, DW_FORM_data1, DW_AT_low_pc, DW_FORM_addr, 0, 0);
-        put_abbrev(m, FUNCTION, DW_TAG_subprogram, true, DW_AT_name, DW_FORM_string, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc,
-                   m->version >= 4 ? DW_FORM_data4 : DW_FORM_addr, 0, 0);
-        put_abbrev(m, ABSTRACT, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, 0, 0);
-        put_abbrev(m, INLINED, DW_TAG_inlined_subroutine, false, DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_low_pc,
-                   DW_FORM_addr, DW_AT_high_pc, m->version >= 4 ? DW_FORM_data4 : DW_FORM_addr, DW_AT_call_file,
-                   DW_FORM_data1, DW_AT_call_line, DW_FORM_udata, 0, 0);
-        put_abbrev(m, RANGED, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, DW_AT_ranges, list, 0, 0);
-}
-
-static void begin_usual(struct dwarf_maker *m, uint8_t version)
-{
-        dwarf_maker_init(m, version);
-        put_usual_abbrevs(m);
-}
-
-static void begin_cu(struct dwarf_maker *m, uint64_t low_pc)
-{
-        put_unit(m, DW_UT_compile, 0);
-        put_uleb(m, DWARF_INFO, CU);
-        put_uint(m, DWARF_INFO, DW_LANG_C_plus_plus, 1);
-        put_address(m, DWARF_INFO, low_pc);
-}
-
-static void put_addresses(struct dwarf_maker *m, uint64_t start, uint64_t size)
-{
-        put_address(m, DWARF_INFO, start);
-        if (m->version >= 4)
-                put_uint(m, DWARF_INFO, size, 4);
-        else
-                put_address(m, DWARF_INFO, start + size);
-}
-
-static void put_function(struct dwarf_maker *m, const char *name, uint64_t start, uint64_t size)
-{
-        put_uleb(m, DWARF_INFO, FUNCTION);
-        put_text(m, DWARF_INFO, name);
-        put_addresses(m, start, size);
-}
-
-static uint64_t put_abstract(struct dwarf_maker *m, const char *name)
-{
-        uint64_t at = put_at(m, DWARF_INFO);
-
-        put_uleb(m, DWARF_INFO, ABSTRACT);
-        put_text(m, DWARF_INFO, name);
-        return at;
-}
-
-static void put_inlined(struct dwarf_maker *m, uint64_t origin, uint64_t start, uint64_t size, uint64_t line)
-{
-        put_uleb(m, DWARF_INFO, INLINED);
-        put_uint(m, DWARF_INFO, origin - m->unit, 4);
-        put_addresses(m, start, size);
-        put_uint(m, DWARF_INFO, 1, 1);
-        put_uleb(m, DWARF_INFO, line);
-}
-
-static void put_end(struct dwarf_maker *m, unsigned levels)
-{
-        put_uint(m, DWARF_INFO, 0, levels);
-}
 
 /* ---- versions and formats ---- */
 
 START_TEST(each_version_width_and_byte_order_says_the_same)
 {
         struct dwarf_maker m;
-        struct read r;
+        struct dwarf_read r;
 
         for (unsigned i = 0; i < 32; i++) {
                 const struct dwarf_code *c;
@@ -179,7 +67,7 @@ START_TEST(every_form_can_be_stepped_over)
         static const unsigned block_bytes[] = { 1, 1, 1, 2, 4 };
         const unsigned unknown_attribute = 0x3fff;
         struct dwarf_maker m;
-        struct read r;
+        struct dwarf_read r;
 
         begin_usual(&m, 5);
         put_uleb(&m, DWARF_ABBREV, OTHER);
@@ -227,7 +115,7 @@ END_TEST
 START_TEST(an_indirect_form_that_is_indirect_again_damages_the_unit)
 {
         struct dwarf_maker m;
-        struct read r;
+        struct dwarf_read r;
 
         begin_usual(&m, 5);
         put_abbrev(&m, OTHER, 0x34, false, DW_AT_name, DW_FORM_indirect, 0, 0);
@@ -251,7 +139,7 @@ START_TEST(type_partial_and_skeleton_units_hold_no_functions)
 {
         static const enum dwarf_unit_type types[] = { DW_UT_type, DW_UT_partial, DW_UT_skeleton };
         struct dwarf_maker m;
-        struct read r;
+        struct dwarf_read r;
 
         for (int i = 0; i < 3; i++) {
                 begin_usual(&m, 5);
@@ -300,7 +188,7 @@ END_TEST
 START_TEST(a_die_that_is_cut_off_by_its_unit_keeps_what_came_before)
 {
         struct dwarf_maker m;
-        struct read r;
+        struct dwarf_read r;
 
         begin_usual(&m, 4);
         begin_cu(&m, 0);
@@ -326,7 +214,7 @@ END_TEST
 START_TEST(a_sibling_that_leads_back_is_not_followed)
 {
         struct dwarf_maker m;
-        struct read r;
+        struct dwarf_read r;
 
         begin_usual(&m, 4);
         put_abbrev(&m, OTHER, 0x13, true, DW_AT_sibling, DW_FORM_ref4, 0, 0);
@@ -351,7 +239,7 @@ END_TEST
 START_TEST(blocks_a_hundred_thousand_deep_end_in_time)
 {
         struct dwarf_maker m;
-        struct read r;
+        struct dwarf_read r;
 
         begin_usual(&m, 4);
         put_abbrev(&m, OTHER, DW_TAG_lexical_block, true, 0, 0);
@@ -379,7 +267,7 @@ END_TEST
 START_TEST(codes_in_any_order_are_found_and_the_first_of_two_counts)
 {
         struct dwarf_maker m;
-        struct read r;
+        struct dwarf_read r;
 
         dwarf_maker_init(&m, 4);
         put_abbrev(&m, 900000000000, DW_TAG_compile_unit, true, 0, 0);
@@ -406,7 +294,7 @@ END_TEST
 START_TEST(tables_that_lie_in_one_another_are_read_so_often_only)
 {
         struct dwarf_maker m;
-        struct read r;
+        struct dwarf_read r;
         size_t damaged = 0, tables = 2000;
 
         dwarf_maker_init(&m, 4);
@@ -427,473 +315,9 @@ START_TEST(tables_that_lie_in_one_another_are_read_so_often_only)
 }
 END_TEST
 
-/* ---- names ---- */
-
-START_TEST(a_circle_of_origins_ends_with_the_names_on_it)
-{
-        struct dwarf_maker m;
-        struct read r;
-        uint64_t first;
-
-        begin_usual(&m, 4);
-        put_abbrev(&m, OTHER, DW_TAG_subprogram, false, DW_AT_abstract_origin, DW_FORM_ref4, 0, 0);
-        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, DW_AT_specification, DW_FORM_ref4, 0, 0);
-        begin_cu(&m, 0);
-        first = put_at(&m, DWARF_INFO);
-        put_uleb(&m, DWARF_INFO, OTHER); /* to the next one */
-        put_uint(&m, DWARF_INFO, first + 5, 4);
-        put_uleb(&m, DWARF_INFO, OTHER + 1); /* and back */
-        put_text(&m, DWARF_INFO, "circle");
-        put_uint(&m, DWARF_INFO, first, 4);
-        put_function(&m, "f", CODE, 0x10);
-        put_inlined(&m, first, CODE, 4, 1);
-        put_inlined(&m, put_at(&m, DWARF_INFO), CODE + 4, 4, 1); /* its own origin */
-        put_end(&m, 2);
-        end_unit(&m);
-        open_read(&r, &m, NULL);
-        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
-        ck_assert_str_eq(plain(&r.code, 1), "circle");
-        ck_assert_str_eq(plain(&r.code, 2), "");
-        close_read(&r);
-        dwarf_maker_deinit(&m);
-}
-END_TEST
-
-START_TEST(names_of_another_unit_have_its_scopes_in_front)
-{
-        struct dwarf_maker m;
-        struct read r;
-        uint64_t origin;
-
-        begin_usual(&m, 4);
-        put_abbrev(&m, OTHER, DW_TAG_namespace, true, DW_AT_name, DW_FORM_string, 0, 0);
-        put_abbrev(&m, OTHER + 1, DW_TAG_class_type, true, 0, 0);
-        put_abbrev(&m, OTHER + 2, DW_TAG_inlined_subroutine, false, DW_AT_abstract_origin, DW_FORM_ref_addr, DW_AT_low_pc,
-                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
-        begin_cu(&m, 0);
-        put_function(&m, "f", CODE, 0x10);
-        put_uleb(&m, DWARF_INFO, OTHER + 2);
-        put_offset(&m, DWARF_INFO, 0);
-        put_address(&m, DWARF_INFO, CODE);
-        put_uint(&m, DWARF_INFO, 4, 1);
-        put_end(&m, 2);
-        end_unit(&m);
-        begin_cu(&m, 0);
-        put_uleb(&m, DWARF_INFO, OTHER);
-        put_text(&m, DWARF_INFO, "ns");
-        put_uleb(&m, DWARF_INFO, OTHER + 1);
-        origin = put_abstract(&m, "method");
-        put_end(&m, 3);
-        end_unit(&m);
-        m.sections[DWARF_INFO].data[m.unit - 15] = (uint8_t)origin;
-        open_read(&r, &m, NULL);
-        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
-        ck_assert_str_eq(plain(&r.code, 0), "f");
-        ck_assert_str_eq(plain(&r.code, 1), "ns::(anonymous class)::method");
-        close_read(&r);
-        dwarf_maker_deinit(&m);
-}
-END_TEST
-
-enum { SCOPE = OTHER, SIGNED, NAMED, POINTING };
-
-/* A type unit of version 5 whose type says where else its name is, or has it. */
-static void put_type(struct dwarf_maker *m, uint64_t signature, const char *name, uint64_t other)
-{
-        put_unit(m, DW_UT_type, 0);
-        m->sections[DWARF_INFO].data[m->unit + 12] = (uint8_t)signature;
-        put_uleb(m, DWARF_INFO, CU);
-        put_uint(m, DWARF_INFO, DW_LANG_C_plus_plus, 1);
-        put_address(m, DWARF_INFO, 0);
-        m->sections[DWARF_INFO].data[m->unit + 20] = (uint8_t)(put_at(m, DWARF_INFO) - m->unit);
-        put_uleb(m, DWARF_INFO, name ? NAMED : SIGNED);
-        if (name)
-                put_text(m, DWARF_INFO, name);
-        else
-                put_uint(m, DWARF_INFO, other, 8);
-        put_end(m, 2);
-        end_unit(m);
-}
-
-static void put_signed_function(struct dwarf_maker *m, uint64_t signature, const char *name, uint64_t start)
-{
-        put_uleb(m, DWARF_INFO, SIGNED);
-        put_uint(m, DWARF_INFO, signature, 8);
-        put_function(m, name, start, 4);
-        put_end(m, 2);
-}
-
-START_TEST(a_class_that_is_a_signature_has_the_name_of_its_type_unit)
-{
-        struct dwarf_maker m;
-        struct read r;
-
-        begin_usual(&m, 5);
-        put_abbrev(&m, SCOPE, DW_TAG_namespace, true, DW_AT_name, DW_FORM_string, 0, 0);
-        put_abbrev(&m, SIGNED, DW_TAG_class_type, true, DW_AT_signature, DW_FORM_ref_sig8, 0, 0);
-        put_abbrev(&m, NAMED, DW_TAG_class_type, true, DW_AT_name, DW_FORM_string, 0, 0);
-        begin_cu(&m, 0);
-        put_uleb(&m, DWARF_INFO, SCOPE);
-        put_text(&m, DWARF_INFO, "ns");
-        put_signed_function(&m, 11, "direct", CODE);
-        put_signed_function(&m, 12, "over_another", CODE + 0x10);
-        put_signed_function(&m, 13, "in_a_circle", CODE + 0x20);
-        put_signed_function(&m, 99, "nowhere", CODE + 0x30);
-        put_signed_function(&m, 11, "again", CODE + 0x40);
-        put_end(&m, 2);
-        end_unit(&m);
-        put_type(&m, 11, "Class", 0);
-        put_type(&m, 12, NULL, 11);
-        put_type(&m, 13, NULL, 14);
-        put_type(&m, 14, NULL, 13);
-        put_type(&m, 11, "Later", 0);
-        open_read(&r, &m, NULL);
-        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
-        ck_assert_uint_eq(r.code.scope_count, 5);
-        ck_assert_str_eq(plain(&r.code, 0), "ns::Class::direct");
-        ck_assert_str_eq(plain(&r.code, 1), "ns::Class::over_another");
-        ck_assert_str_eq(plain(&r.code, 2), "ns::(anonymous class)::in_a_circle");
-        ck_assert_str_eq(plain(&r.code, 3), "ns::(anonymous class)::nowhere");
-        ck_assert_str_eq(plain(&r.code, 4), "ns::Class::again");
-        close_read(&r);
-        dwarf_maker_deinit(&m);
-}
-END_TEST
-
-START_TEST(a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none)
-{
-        for (int outside = 0; outside < 2; outside++) {
-                struct dwarf_maker m;
-                struct read r;
-
-                begin_usual(&m, 5);
-                put_abbrev(&m, SIGNED, DW_TAG_class_type, true, DW_AT_signature, DW_FORM_ref_sig8, 0, 0);
-                put_abbrev(&m, POINTING, DW_TAG_class_type, true, DW_AT_specification, DW_FORM_ref4, 0, 0);
-                begin_cu(&m, 0);
-                put_signed_function(&m, 11, "f", CODE);
-                put_end(&m, 1);
-                end_unit(&m);
-                put_unit(&m, DW_UT_type, 0);
-                m.sections[DWARF_INFO].data[m.unit + 12] = 11;
-                put_uleb(&m, DWARF_INFO, CU);
-                put_uint(&m, DWARF_INFO, DW_LANG_C_plus_plus, 1);
-                put_address(&m, DWARF_INFO, 0);
-                m.sections[DWARF_INFO].data[m.unit + 20] = outside ? 0xff : (uint8_t)(put_at(&m, DWARF_INFO) - m.unit);
-                put_uleb(&m, DWARF_INFO, POINTING);
-                put_uint(&m, DWARF_INFO, put_at(&m, DWARF_INFO) - 1 - m.unit, 4);
-                put_end(&m, 2);
-                end_unit(&m);
-                open_read(&r, &m, NULL);
-                read_unit(&r, 0);
-                ck_assert_str_eq(plain(&r.code, 0), "(anonymous class)::f");
-                close_read(&r);
-                dwarf_maker_deinit(&m);
-        }
-}
-END_TEST
-
-/* A class in the function at hand, with a function inside. */
-static void put_local_class(struct dwarf_maker *m, const char *name, uint64_t start)
-{
-        put_uleb(m, DWARF_INFO, OTHER);
-        put_function(m, name, start, 4);
-        put_end(m, 2);
-}
-
-START_TEST(a_function_in_a_class_in_a_function_has_both_in_front)
-{
-        struct dwarf_maker m;
-        struct read r;
-
-        begin_usual(&m, 4);
-        put_abbrev(&m, OTHER, DW_TAG_class_type, true, 0, 0);
-        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, true, DW_AT_linkage_name, DW_FORM_string, 0, 0);
-        begin_cu(&m, 0);
-        put_function(&m, "around", CODE, 0x20);
-        put_local_class(&m, "inside", CODE + 0x10);
-        put_end(&m, 1);
-        put_uleb(&m, DWARF_INFO, OTHER + 1);
-        put_text(&m, DWARF_INFO, "_Z6linkedv");
-        put_local_class(&m, "linked_inside", CODE + 0x30);
-        put_end(&m, 2);
-        end_unit(&m);
-        open_read(&r, &m, NULL);
-        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
-        ck_assert_str_eq(plain(&r.code, 1), "around::(anonymous class)::inside");
-        ck_assert_ptr_null(r.code.names[r.code.scopes[1].name].around);
-        ck_assert_str_eq(plain(&r.code, 2), "(anonymous class)::linked_inside");
-        ck_assert_str_eq(r.code.names[r.code.scopes[2].name].around, "_Z6linkedv");
-        close_read(&r);
-        dwarf_maker_deinit(&m);
-}
-END_TEST
-
-START_TEST(a_function_that_is_declared_inside_of_itself_has_a_name)
-{
-        struct dwarf_maker m;
-        struct read r;
-        size_t spec;
-
-        begin_usual(&m, 4);
-        put_abbrev(&m, OTHER, DW_TAG_class_type, true, 0, 0);
-        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, true, DW_AT_specification, DW_FORM_ref4, DW_AT_low_pc, DW_FORM_addr,
-                   DW_AT_high_pc, DW_FORM_data4, 0, 0);
-        begin_cu(&m, 0);
-        put_uleb(&m, DWARF_INFO, OTHER + 1);
-        spec = put_at(&m, DWARF_INFO);
-        put_uint(&m, DWARF_INFO, 0, 4);
-        put_address(&m, DWARF_INFO, CODE);
-        put_uint(&m, DWARF_INFO, 0x10, 4);
-        put_uleb(&m, DWARF_INFO, OTHER);
-        m.sections[DWARF_INFO].data[spec] = (uint8_t)(put_abstract(&m, "f") - m.unit);
-        put_end(&m, 3);
-        end_unit(&m);
-        open_read(&r, &m, NULL);
-        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
-        ck_assert_ptr_nonnull(strstr(plain(&r.code, 0), "f::(anonymous class)::f"));
-        close_read(&r);
-        dwarf_maker_deinit(&m);
-}
-END_TEST
-
-START_TEST(a_dwz_file_lends_functions_and_names)
-{
-        struct dwarf_maker m, alt;
-        struct read r;
-        uint64_t origin;
-
-        begin_usual(&alt, 4);
-        put_abbrev(&alt, OTHER, DW_TAG_partial_unit, true, 0, 0);
-        put_unit(&alt, DW_UT_partial, 0);
-        put_uleb(&alt, DWARF_INFO, OTHER);
-        origin = put_abstract(&alt, "shared");
-        put_end(&alt, 1);
-        end_unit(&alt);
-        put_text(&alt, DWARF_STR, "a name");
-        begin_usual(&m, 4);
-        put_abbrev(&m, OTHER, DW_TAG_inlined_subroutine, false, DW_AT_abstract_origin, DW_FORM_GNU_ref_alt, DW_AT_low_pc,
-                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
-        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, true, DW_AT_linkage_name, DW_FORM_GNU_strp_alt, DW_AT_low_pc,
-                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
-        begin_cu(&m, 0);
-        put_uleb(&m, DWARF_INFO, OTHER + 1);
-        put_offset(&m, DWARF_INFO, 2);
-        put_address(&m, DWARF_INFO, CODE);
-        put_uint(&m, DWARF_INFO, 8, 1);
-        put_uleb(&m, DWARF_INFO, OTHER);
-        put_offset(&m, DWARF_INFO, origin);
-        put_address(&m, DWARF_INFO, CODE);
-        put_uint(&m, DWARF_INFO, 4, 1);
-        put_end(&m, 2);
-        end_unit(&m);
-        open_read(&r, &m, &alt);
-        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
-        ck_assert_str_eq(r.code.names[r.code.scopes[0].name].linkage, "name");
-        ck_assert_str_eq(plain(&r.code, 1), "shared");
-        close_read(&r);
-        open_read(&r, &m, NULL); /* without it the frames stay, nameless */
-        ck_assert_uint_eq(read_unit(&r, 0)->scope_count, 2);
-        ck_assert_str_eq(plain(&r.code, 1), "");
-        close_read(&r);
-        dwarf_maker_deinit(&m);
-        dwarf_maker_deinit(&alt);
-}
-END_TEST
-
-/* ---- ranges ---- */
-
-static void put_ranged(struct dwarf_maker *m, const char *name, uint64_t offset)
-{
-        put_uleb(m, DWARF_INFO, RANGED);
-        put_text(m, DWARF_INFO, name);
-        put_offset(m, DWARF_INFO, offset);
-}
-
-static void check_intervals(const struct dwarf_code *c, const uint64_t (*expected)[2], size_t count)
-{
-        ck_assert_uint_eq(c->interval_count, count);
-        for (size_t i = 0; i < count; i++) {
-                ck_assert_uint_eq(c->intervals[i].start, expected[i][0]);
-                ck_assert_uint_eq(c->intervals[i].end, expected[i][1]);
-        }
-}
-
-START_TEST(old_range_lists_change_their_base_and_drop_what_the_linker_dropped)
-{
-        static const uint64_t pairs[][2] = {
-                { 0x10, 0x20 },                 /* relative to the unit */
-                { UINT64_MAX, CODE + 0x100 },   { 0, 8 },
-                { UINT64_MAX, UINT64_MAX - 1 }, { CODE + 0x202, CODE + 0x204 }, /* wraps into code */
-                { UINT64_MAX, 0 },              { UINT64_MAX - 1, UINT64_MAX - 1 },
-                { CODE + 0x300, CODE + 0x300 }, { CODE + 0x308, CODE + 0x304 }, { 0x10, 0x20 },
-                { 0x401ff0, 0x999999 },         { 0, 0 },
-                { 0x401000, 0x401100 },         /* behind the end */
-        };
-        static const uint64_t expected[][2] = { { CODE + 0x10, CODE + 0x20 }, { CODE + 0x100, CODE + 0x108 },
-                                                { 0x401ff0, 0x402000 } };
-        struct dwarf_maker m;
-        struct read r;
-
-        begin_usual(&m, 4);
-        for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-                put_address(&m, DWARF_RANGES, pairs[i][0]);
-                put_address(&m, DWARF_RANGES, pairs[i][1]);
-        }
-        begin_cu(&m, CODE);
-        put_ranged(&m, "f", 0);
-        put_ranged(&m, "past the section", 100000);
-        put_end(&m, 1);
-        end_unit(&m);
-        open_read(&r, &m, NULL);
-        check_intervals(read_unit(&r, 0), expected, 3);
-        close_read(&r);
-        dwarf_maker_deinit(&m);
-}
-END_TEST
-
-START_TEST(each_entry_of_new_range_lists_is_understood)
-{
-        static const uint64_t expected[][2] = {
-                { CODE + 0x10, CODE + 0x12 }, { CODE + 0x20, CODE + 0x28 }, { CODE + 0x104, CODE + 0x108 },
-                { CODE + 0x200, CODE + 0x208 }, { CODE + 0x300, CODE + 0x304 }, { CODE + 0x400, CODE + 0x480 },
-                { CODE + 0x500, CODE + 0x501 },
-        };
-        struct dwarf_maker m;
-        struct read r;
-
-        begin_usual(&m, 5);
-        put_abbrev(&m, OTHER, DW_TAG_compile_unit, true, DW_AT_addr_base, DW_FORM_sec_offset, DW_AT_rnglists_base,
-                   DW_FORM_sec_offset, DW_AT_low_pc, DW_FORM_addrx, 0, 0);
-        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, false, DW_AT_ranges, DW_FORM_rnglistx, 0, 0);
-        put_address(&m, DWARF_ADDR, CODE + 0x10);
-        put_address(&m, DWARF_ADDR, CODE + 0x12);
-        put_address(&m, DWARF_ADDR, CODE + 0x100);
-        put_address(&m, DWARF_ADDR, UINT64_MAX);
-        put_offset(&m, DWARF_RNGLISTS, 4); /* the table of lists: one, behind it */
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_startx_endx, 1), put_uleb(&m, DWARF_RNGLISTS, 0), put_uleb(&m, DWARF_RNGLISTS, 1);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, 0x10), put_uleb(&m, DWARF_RNGLISTS, 0x18);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_base_addressx, 1), put_uleb(&m, DWARF_RNGLISTS, 2);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, 4), put_uleb(&m, DWARF_RNGLISTS, 8);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_base_address, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x200);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, 0), put_uleb(&m, DWARF_RNGLISTS, 8);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_base_addressx, 1), put_uleb(&m, DWARF_RNGLISTS, 3); /* dropped */
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, CODE + 1), put_uleb(&m, DWARF_RNGLISTS, CODE + 9);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_start_end, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x300), put_address(&m, DWARF_RNGLISTS, CODE + 0x304);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_start_length, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x400), put_uleb(&m, DWARF_RNGLISTS, 0x80);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_startx_length, 1), put_uleb(&m, DWARF_RNGLISTS, 3), put_uleb(&m, DWARF_RNGLISTS, 0x80);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_start_length, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x500), put_uleb(&m, DWARF_RNGLISTS, 1);
-        /* no end of the list */
-        put_unit(&m, DW_UT_compile, 0);
-        put_uleb(&m, DWARF_INFO, OTHER);
-        put_offset(&m, DWARF_INFO, 0);
-        put_offset(&m, DWARF_INFO, 0);
-        put_uleb(&m, DWARF_INFO, 0); /* the unit's base is CODE + 0x10 */
-        put_uleb(&m, DWARF_INFO, OTHER + 1);
-        put_uleb(&m, DWARF_INFO, 0);
-        put_uleb(&m, DWARF_INFO, OTHER + 1);
-        put_uleb(&m, DWARF_INFO, UINT64_MAX);
-        put_end(&m, 1);
-        end_unit(&m);
-        open_read(&r, &m, NULL);
-        check_intervals(read_unit(&r, 0), expected, 7);
-        close_read(&r);
-        dwarf_maker_deinit(&m);
-}
-END_TEST
-
-START_TEST(functions_that_the_linker_dropped_are_left_out)
-{
-        struct dwarf_maker m;
-        struct read r;
-
-        begin_usual(&m, 4);
-        begin_cu(&m, 0);
-        put_function(&m, "at zero", 0, 0x10), put_end(&m, 1);
-        put_function(&m, "at -1", UINT64_MAX, 0x10), put_end(&m, 1);
-        put_function(&m, "at -2", UINT64_MAX - 1, 0x10), put_end(&m, 1);
-        put_function(&m, "live", CODE, 0x10), put_end(&m, 1);
-        put_function(&m, "longer than the code", CODE + 0x10, 0xffffffff), put_end(&m, 1);
-        put_end(&m, 1);
-        end_unit(&m);
-        open_read(&r, &m, NULL);
-        ck_assert_uint_eq(read_unit(&r, 0)->scope_count, 2);
-        ck_assert_str_eq(plain(&r.code, 0), "live");
-        ck_assert_uint_eq(r.code.intervals[1].end, 0x402000);
-        close_read(&r);
-        dwarf_maker_deinit(&m);
-}
-END_TEST
-
-START_TEST(code_inside_of_an_abstract_function_is_found)
-{
-        struct dwarf_maker m;
-        struct read r;
-
-        begin_usual(&m, 4);
-        put_abbrev(&m, OTHER, DW_TAG_subprogram, true, DW_AT_linkage_name, DW_FORM_string, 0, 0);
-        put_abbrev(&m, OTHER + 1, DW_TAG_structure_type, true, 0, 0);
-        begin_cu(&m, 0);
-        put_uleb(&m, DWARF_INFO, OTHER); /* as GCC has it: the code of a lambda, in its type, in the function around */
-        put_text(&m, DWARF_INFO, "around");
-        put_uleb(&m, DWARF_INFO, OTHER + 1);
-        put_function(&m, "operator()", CODE, 8);
-        put_end(&m, 4);
-        end_unit(&m);
-        open_read(&r, &m, NULL);
-        ck_assert_uint_eq(read_unit(&r, 0)->function_count, 1);
-        ck_assert_str_eq(plain(&r.code, 0), "(anonymous struct)::operator()");
-        close_read(&r);
-        dwarf_maker_deinit(&m);
-}
-END_TEST
-
-/* ---- strings by index ---- */
-
-START_TEST(strings_by_index_are_found_and_those_past_the_end_are_not)
-{
-        struct dwarf_maker m;
-        struct read r;
-
-        dwarf_maker_init(&m, 5);
-        put_abbrev(&m, 1, DW_TAG_compile_unit, true, DW_AT_str_offsets_base, DW_FORM_sec_offset, 0, 0);
-        put_abbrev(&m, 2, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_strx3, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc,
-                   DW_FORM_data1, 0, 0);
-        put_text(&m, DWARF_STR, "zero");
-        put_text(&m, DWARF_STR, "five");
-        put_uint(&m, DWARF_STR, 'x', 1); /* without its NUL */
-        put_uint(&m, DWARF_STR_OFFSETS, 0, 8);
-        put_offset(&m, DWARF_STR_OFFSETS, 5);
-        put_offset(&m, DWARF_STR_OFFSETS, 10);
-        put_unit(&m, DW_UT_compile, 0);
-        put_uleb(&m, DWARF_INFO, 1);
-        put_offset(&m, DWARF_INFO, 8);
-        for (unsigned i = 0; i < 3; i++) {
-                put_uleb(&m, DWARF_INFO, 2);
-                put_uint(&m, DWARF_INFO, i, 3);
-                put_address(&m, DWARF_INFO, CODE + i);
-                put_uint(&m, DWARF_INFO, 1, 1);
-        }
-        put_end(&m, 1);
-        end_unit(&m);
-        open_read(&r, &m, NULL);
-        ck_assert_uint_eq(read_unit(&r, 0)->scope_count, 3);
-        ck_assert_str_eq(plain(&r.code, 0), "five");
-        ck_assert_str_eq(plain(&r.code, 1), ""); /* ends past the section */
-        ck_assert_str_eq(plain(&r.code, 2), "");
-        close_read(&r);
-        dwarf_maker_deinit(&m);
-}
-END_TEST
-
 TEST_SUITE("dwarf", each_version_width_and_byte_order_says_the_same, every_form_can_be_stepped_over,
            an_indirect_form_that_is_indirect_again_damages_the_unit, type_partial_and_skeleton_units_hold_no_functions,
            a_unit_that_ends_past_its_section_is_left_out, a_die_that_is_cut_off_by_its_unit_keeps_what_came_before,
            a_sibling_that_leads_back_is_not_followed, blocks_a_hundred_thousand_deep_end_in_time,
-           codes_in_any_order_are_found_and_the_first_of_two_counts, tables_that_lie_in_one_another_are_read_so_often_only,
-           a_circle_of_origins_ends_with_the_names_on_it, names_of_another_unit_have_its_scopes_in_front,
-           a_class_that_is_a_signature_has_the_name_of_its_type_unit,
-           a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none,
-           a_function_in_a_class_in_a_function_has_both_in_front, a_function_that_is_declared_inside_of_itself_has_a_name,
-           a_dwz_file_lends_functions_and_names, old_range_lists_change_their_base_and_drop_what_the_linker_dropped,
-           each_entry_of_new_range_lists_is_understood, functions_that_the_linker_dropped_are_left_out,
-           code_inside_of_an_abstract_function_is_found, strings_by_index_are_found_and_those_past_the_end_are_not)
+           codes_in_any_order_are_found_and_the_first_of_two_counts,
+           tables_that_lie_in_one_another_are_read_so_often_only)

@@ -165,6 +165,20 @@ static void stream_end(struct http_request *req, void *context)
         http_respond(req, 200, "text/plain", text, strlen(text));
 }
 
+/* What waits for nothing is answered on the byte thread. */
+static void if_now(struct http_request *req, void *context)
+{
+        (void)context;
+        if (strcmp(http_path_part(req, "when"), "now") == 0)
+                http_respond(req, 200, "text/plain", "at once", 7);
+}
+
+static void later(struct http_request *req, void *context)
+{
+        (void)context;
+        http_respond(req, 200, "text/plain", "handled", 7);
+}
+
 static const struct http_route routes[] = {
         { .method = "POST", .path = "/echo", .scope = SCOPE_INGEST, .max_body = 1000, .handle = echo },
         { .method = "POST", .path = "/large", .max_body = MiB(8), .handle = echo },
@@ -176,6 +190,7 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/failing", .handle = failing },
         { .method = "GET", .path = "/pieces", .handle = pieces },
         { .method = "GET", .path = "/reset", .handle = reset },
+        { .method = "GET", .path = "/when/{when}", .handle = later, .at_once = if_now, .slow = true },
         { .method = "GET", .path = "/busy", .handle = busy },
         { .method = "PUT", .path = "/stream", .begin = stream_begin, .chunk = stream_chunk, .handle = stream_end,
           .abandon = stream_free },
@@ -625,6 +640,21 @@ START_TEST(a_connection_serves_many_requests)
 }
 END_TEST
 
+START_TEST(what_is_not_answered_at_once_is_handled)
+{
+        struct http_server *s = start(false);
+        _cleanup_free_ char *answer =
+                raw_request(http_server_port(s), "GET /when/now HTTP/1.1\r\nHost: x\r\n\r\n"
+                                                 "GET /when/later HTTP/1.1\r\nHost: x\r\n\r\n"
+                                                 "GET /when/now" END);
+
+        ck_assert_ptr_nonnull(strstr(answer, "at onceHTTP/1.1 200"));
+        ck_assert_ptr_nonnull(strstr(answer, "handledHTTP/1.1 200"));
+        ck_assert_str_eq(answer + strlen(answer) - 7, "at once");
+        http_server_stop(s);
+}
+END_TEST
+
 START_TEST(a_port_in_use_is_named)
 {
         struct http_server *s = start(false), *second = NULL;
@@ -644,4 +674,4 @@ TEST_SUITE("http_server", paths_are_taken_apart_and_decoded, another_method_is_4
            an_endless_body_is_answered_and_cut, packed_bodies_are_unpacked_under_the_limit,
            streams_end_are_refused_and_abandoned, transient_failures_reset_the_connection,
            an_answer_of_pieces_is_sent_as_they_are_made, pieces_are_packed_for_who_accepts_it, a_piece_that_fails_is_no_end,
-           a_slow_reader_costs_two_pieces_and_no_thread, a_connection_serves_many_requests, a_port_in_use_is_named)
+           a_slow_reader_costs_two_pieces_and_no_thread, a_connection_serves_many_requests, what_is_not_answered_at_once_is_handled, a_port_in_use_is_named)

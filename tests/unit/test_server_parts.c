@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "common/limits.h"
 #include "server/app_name.h"
 #include "server/id_set.h"
 #include "server/json_in.h"
+#include "server/later.h"
 #include "server/multipart.h"
+#include "server/needs.h"
+#include "server/section_table.h"
 #include "tests/support/suite.h"
 
 static enum status find(const char *type, const char *body, const char *name, const uint8_t **ret, size_t *n, struct error *err)
@@ -127,5 +132,112 @@ START_TEST(a_set_keeps_the_order_of_arrival)
 }
 END_TEST
 
+static struct build_id id_of(uint8_t n)
+{
+        struct build_id id;
+
+        ck_assert(build_id_from_bytes(&id, &n, 1));
+        return id;
+}
+
+START_TEST(what_comes_in_parts_is_due_when_no_more_come)
+{
+        struct build_id a = id_of(1), b = id_of(2), out;
+        const int64_t start = 1000;
+        struct later l = { 0 };
+
+        ck_assert_int_eq(later_due_ns(&l), 0);
+        ck_assert_int_eq(later_add(&l, &a, start), ST_OK);
+        ck_assert_int_eq(later_add(&l, &b, start + 1), ST_OK);
+        ck_assert_int_eq(later_due_ns(&l), start + LATER_QUIET_NS);
+        ck_assert_int_eq(later_add(&l, &a, start + 2), ST_OK); /* one more part of a: b is the first now */
+        ck_assert_uint_eq(l.count, 2);
+        ck_assert_int_eq(later_due_ns(&l), start + 1 + LATER_QUIET_NS);
+        ck_assert(!later_take(&l, start + LATER_QUIET_NS, &out));
+        ck_assert(later_take(&l, start + 1 + LATER_QUIET_NS, &out));
+        ck_assert(build_id_equal(&out, &b));
+        ck_assert(later_has(&l, &a) && !later_has(&l, &b));
+        for (int64_t t = start; t < start + LATER_MOST_NS; t += LATER_QUIET_NS / 2) {
+                ck_assert(!later_take(&l, t, &out));
+                ck_assert_int_eq(later_add(&l, &a, t), ST_OK);
+        }
+        ck_assert(later_take(&l, start + LATER_MOST_NS, &out)); /* though parts never ceased to come */
+        ck_assert_uint_eq(l.count, 0);
+        ck_assert_int_eq(later_add(&l, &a, start), ST_OK);
+        later_remove(&l, &a);
+        ck_assert(!later_take(&l, INT64_MAX, &out));
+        later_deinit(&l);
+}
+END_TEST
+
+START_TEST(the_last_companion_is_known_when_it_comes)
+{
+        struct build_id x = id_of(1), y = id_of(2), out;
+        const struct build_id of_x[] = { id_of(10), id_of(11) }, of_y[] = { id_of(11) };
+        char path[] = "/tmp/cairn-needs-XXXXXX";
+        struct needs n;
+        struct error err;
+        size_t at = 0;
+        bool all;
+
+        close(mkstemp(path));
+        ck_assert_int_eq(needs_load(&n, path, &err), ST_OK);
+        ck_assert_int_eq(needs_set(&n, &x, of_x, 2, &err), ST_OK);
+        ck_assert_int_eq(needs_set(&n, &y, of_y, 1, &err), ST_OK);
+        ck_assert(needs_came(&n, &of_x[1], &at, &out, &all));
+        ck_assert(build_id_equal(&out, &x) && !all);
+        ck_assert(needs_came(&n, &of_x[1], &at, &out, &all));
+        ck_assert(build_id_equal(&out, &y) && all);
+        ck_assert(!needs_came(&n, &of_x[1], &at, &out, &all));
+        at = 0;
+        ck_assert(needs_came(&n, &of_x[0], &at, &out, &all));
+        ck_assert(build_id_equal(&out, &x) && all);
+        needs_deinit(&n);
+        unlink(path);
+}
+END_TEST
+
+static void remember(unsigned n, size_t bytes)
+{
+        static const char first[] = ".text\0\x10\x20";
+        char identity[40], *table = calloc(1, bytes);
+
+        ck_assert_ptr_nonnull(table);
+        memcpy(table, first, sizeof first - 1);
+        snprintf(identity, sizeof identity, "file-%u", n);
+        section_table_put(identity, table, bytes);
+}
+
+static unsigned remembered(unsigned count)
+{
+        uint64_t offset, size;
+        char identity[40];
+        unsigned ret = 0;
+
+        for (unsigned n = 0; n < count; n++) {
+                snprintf(identity, sizeof identity, "file-%u", n);
+                ret += section_table_find(identity, ".text", &offset, &size) == SECTION_FOUND && offset == 0x10 && size == 0x20;
+        }
+        return ret;
+}
+
+START_TEST(sections_of_many_files_are_remembered_and_no_more_than_the_limit)
+{
+        uint64_t offset, size;
+
+        ck_assert_int_eq(section_table_find("file-0", ".text", &offset, &size), SECTION_UNKNOWN);
+        for (unsigned n = 0; n < 300; n++)
+                remember(n, 8);
+        ck_assert_uint_eq(remembered(300), 300);
+        ck_assert_int_eq(section_table_find("file-0", ".data", &offset, &size), SECTION_ABSENT);
+        for (unsigned n = 0; n < 64; n++)
+                remember(n, MiB(1));
+        ck_assert_uint_le(remembered(64), LIMIT_SECTION_TABLES_BYTES / MiB(1));
+        ck_assert_uint_ge(remembered(64), 1);
+}
+END_TEST
+
 TEST_SUITE("server_parts", a_part_is_found_by_its_name, a_cut_off_multipart_body_is_bad_data, an_application_name_becomes_labels,
-           json_is_strict_and_not_deep, a_set_keeps_the_order_of_arrival)
+           json_is_strict_and_not_deep, a_set_keeps_the_order_of_arrival,
+           what_comes_in_parts_is_due_when_no_more_come, the_last_companion_is_known_when_it_comes,
+           sections_of_many_files_are_remembered_and_no_more_than_the_limit)

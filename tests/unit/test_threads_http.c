@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "common/cleanup.h"
+#include "common/limits.h"
 #include "http/server.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
@@ -12,7 +13,10 @@
 #define CLIENTS 8
 #define REQUESTS 25
 
-static atomic_int served, waiting;
+#define TURNS 40
+
+static atomic_int served, waiting, turns;
+static atomic_bool go_on;
 
 static void echo(struct http_request *req, void *context)
 {
@@ -34,9 +38,44 @@ static void wait_for_end(struct http_request *req, void *context)
         http_reset(req);
 }
 
+/* Waits for the next number of the query, as a service does that asks one which asks it. */
+static void wait_for_turn(struct http_request *req, void *context)
+{
+        int turn = (int)strtol(http_query(req, "turn"), NULL, 10);
+        struct error err;
+
+        (void)context;
+        atomic_fetch_add(&waiting, 1);
+        ck_assert_int_eq(http_wait_begin(&err), ST_OK);
+        while (atomic_load(&turns) > turn)
+                usleep(1000);
+        http_wait_end();
+        atomic_store(&turns, turn - 1);
+        http_respond(req, 200, "text/plain", "done", 4);
+}
+
+/* As many as were told to wait for the most; the next is refused. */
+static void wait_with_many(struct http_request *req, void *context)
+{
+        struct error err;
+
+        (void)context;
+        if (http_wait_begin(&err)) {
+                http_fail(req, ST_BUSY, &err);
+                return;
+        }
+        atomic_fetch_add(&waiting, 1);
+        while (!atomic_load(&go_on))
+                usleep(1000);
+        http_wait_end();
+        http_respond(req, 200, "text/plain", "done", 4);
+}
+
 static const struct http_route routes[] = {
         { .method = "POST", .path = "/echo", .max_body = 1000, .handle = echo },
         { .method = "GET", .path = "/wait", .slow = true, .handle = wait_for_end },
+        { .method = "GET", .path = "/turn", .slow = true, .handle = wait_for_turn },
+        { .method = "GET", .path = "/many", .slow = true, .handle = wait_with_many },
 };
 
 static struct http_server *start(void)
@@ -46,7 +85,7 @@ static struct http_server *start(void)
         struct error err = { 0 };
 
         signal(SIGPIPE, SIG_IGN);
-        ck_assert_msg(http_server_start(&o, routes, 2, NULL, &s, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, NULL, &s, &err) == ST_OK, "%s", err.text);
         return s;
 }
 
@@ -110,5 +149,85 @@ START_TEST(slow_requests_do_not_stand_in_the_way_and_end_with_the_server)
 }
 END_TEST
 
-TEST_SUITE("threads_http", many_clients_get_their_own_answers,
+static char *ask(uint16_t port, const char *path)
+{
+        char request[100];
+
+        snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+        return raw_request(port, request);
+}
+
+struct asker {
+        pthread_t thread;
+        uint16_t port;
+        char path[32];
+        int code;
+};
+
+static void *run_asker(void *arg)
+{
+        struct asker *a = arg;
+        _cleanup_free_ char *answer = ask(a->port, a->path);
+
+        a->code = raw_status(answer);
+        return NULL;
+}
+
+static void start_asker(struct asker *a, uint16_t port, const char *path)
+{
+        a->port = port;
+        snprintf(a->path, sizeof a->path, "%s", path);
+        ck_assert_int_eq(pthread_create(&a->thread, NULL, run_asker, a), 0);
+}
+
+/* Four threads work at once. The one that all the others wait for comes last. */
+START_TEST(who_waits_leaves_room_for_what_he_waits_for)
+{
+        struct http_server *s = start();
+        struct asker askers[TURNS];
+
+        atomic_store(&turns, TURNS - 1);
+        atomic_store(&waiting, 0);
+        for (int i = 0; i < TURNS; i++) {
+                char path[32];
+
+                snprintf(path, sizeof path, "/turn?turn=%d", i);
+                start_asker(&askers[i], http_server_port(s), path);
+                while (atomic_load(&waiting) == i)
+                        usleep(1000);
+        }
+        for (int i = 0; i < TURNS; i++) {
+                pthread_join(askers[i].thread, NULL);
+                ck_assert_int_eq(askers[i].code, 200);
+        }
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(how_many_wait_is_bounded)
+{
+        static struct asker askers[LIMIT_HTTP_WAITING];
+        struct http_server *s = start();
+        _cleanup_free_ char *refused = NULL, *after = NULL;
+
+        atomic_store(&waiting, 0);
+        for (int i = 0; i < LIMIT_HTTP_WAITING; i++)
+                start_asker(&askers[i], http_server_port(s), "/many");
+        while (atomic_load(&waiting) < LIMIT_HTTP_WAITING)
+                usleep(1000);
+        refused = ask(http_server_port(s), "/many");
+        ck_assert_int_eq(raw_status(refused), 429);
+        atomic_store(&go_on, true);
+        for (int i = 0; i < LIMIT_HTTP_WAITING; i++) {
+                pthread_join(askers[i].thread, NULL);
+                ck_assert_int_eq(askers[i].code, 200);
+        }
+        after = ask(http_server_port(s), "/many");
+        ck_assert_int_eq(raw_status(after), 200);
+        http_server_stop(s);
+}
+END_TEST
+
+TEST_SUITE("threads_http", who_waits_leaves_room_for_what_he_waits_for, how_many_wait_is_bounded,
+           many_clients_get_their_own_answers,
            slow_requests_do_not_stand_in_the_way_and_end_with_the_server)

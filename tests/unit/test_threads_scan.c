@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "elf-image/section_list.h"
 #include "scan/cache.h"
 #include "scan/index.h"
 #include "scan/tree.h"
@@ -184,8 +185,10 @@ static struct build_id id_of(uint8_t last)
 /* A file at path with one object and one source. */
 static void put(struct scan_index *ix, const char *path, int64_t mtime_ns, uint8_t last)
 {
+        static const char sections[] = ".text\0\x10\x80\x01.comment\0\x00\x02"; /* 0x80 bytes at 0x10; 2 at 0 */
         struct found_object o = { .build_id = id_of(last), .kinds = FOUND_DEBUGINFO, .quality = QUALITY_DWARF, .size_bytes = 5,
-                                  .ordinal = 7, .path = "/usr/lib/debug/x" };
+                                  .ordinal = 7, .path = "/usr/lib/debug/x", .sections = sections,
+                                  .sections_bytes = last == 1 ? sizeof sections - 1 : 0 };
         struct found_source s = { found_path_hash("/usr/src/x.c"), 9 };
         struct scan_result r = { .file = { mtime_ns, 10, 20, FOUND_ARCHIVE, true, path },
                                  .found = { .objects = &o, .object_count = 1, .sources = &s, .source_count = 1 } };
@@ -224,6 +227,47 @@ START_TEST(what_changed_takes_the_place_of_what_was_there)
         ck_assert_int_eq(scan_index_count(ix, &counts, NULL), ST_OK);
         ck_assert_uint_eq(counts.files + counts.objects + counts.sources, 0);
         scan_index_close(ix);
+}
+END_TEST
+
+START_TEST(sections_are_those_of_one_member_of_the_file_as_it_was)
+{
+        struct scan_index *ix = open_index();
+        uint64_t offset = 77, size = 77;
+        struct build_id one = id_of(1);
+        struct scan_place *places;
+        uint32_t number;
+        size_t count;
+
+        put(ix, "/p/s.deb", 100, 1);
+        ck_assert_int_eq(scan_index_find(ix, &one, &places, &count, NULL), ST_OK);
+        number = places[0].number;
+        scan_places_free(places, count);
+        ck_assert_int_eq(scan_index_section(ix, number, 7, ".tex", &offset, &size, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(scan_index_section(ix, number, 6, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
+        ck_assert_uint_eq(offset + size, 154);
+        ck_assert_int_eq(scan_index_section(ix, number, 7, ".text", &offset, &size, NULL), ST_OK);
+        ck_assert_uint_eq(offset, 0x10);
+        ck_assert_uint_eq(size, 0x80);
+        ck_assert_int_eq(scan_index_section(ix, number, 7, ".comment", &offset, &size, NULL), ST_OK);
+        ck_assert_uint_eq(size, 2);
+        put(ix, "/p/s.deb", 200, 2);
+        ck_assert_int_eq(scan_index_section(ix, number, 7, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
+        ck_assert_int_eq(scan_index_section(ix, number + 1, 7, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
+        scan_index_close(ix);
+}
+END_TEST
+
+START_TEST(a_damaged_list_of_sections_names_nothing_outside_of_it)
+{
+        static const char list[] = ".a\0\x01\x02.b\0\x01\x80"; /* the last size does not end */
+        uint64_t offset = 0, size = 0;
+
+        ck_assert_int_eq(section_list_find(list, sizeof list - 1, ".a", &offset, &size, NULL), ST_OK);
+        ck_assert_int_eq(section_list_find(list, sizeof list - 1, ".b", &offset, &size, NULL), ST_BAD_DATA);
+        ck_assert_int_eq(section_list_find(list, 2, ".a", &offset, &size, NULL), ST_BAD_DATA);
+        ck_assert_int_eq(section_list_find(list, 0, ".a", &offset, &size, NULL), ST_NOT_FOUND);
+        ck_assert_uint_eq(offset * 16 + size, 0x12);
 }
 END_TEST
 
@@ -293,6 +337,8 @@ int main(void)
                                        what_was_used_last_stays,
                                        a_file_larger_than_the_cache_is_handed_out_and_costs_the_others_nothing,
                                        what_changed_takes_the_place_of_what_was_there,
+                                       sections_are_those_of_one_member_of_the_file_as_it_was,
+                                       a_damaged_list_of_sections_names_nothing_outside_of_it,
                                        an_id_that_begins_like_another_is_another,
                                        a_path_is_normalised,
                                        nothing_outside_of_a_tree_is_opened };

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Clients whose host vanishes without a word: their connections end within a minute, whatever they were at, and others are served meanwhile.
+#
+# All of it runs in a network of its own, with one more behind a cable (veth) for the host that vanishes: the cable is pulled.
+if [ -z "${CAIRN_OWN_NETWORK:-}" ] && unshare -rn sh -c 'ip link set lo up && ip link add s0 type veth peer name c0' 2>/dev/null; then
+        CAIRN_OWN_NETWORK=1 exec unshare -rn sh "$0"
+fi
+. tests/e2e/lib.sh
+[ -n "${CAIRN_OWN_NETWORK:-}" ] || skip_all "no rights to make a network of one's own (unshare -rn, ip link add type veth)"
+for tool in python3 nsenter zstd objcopy gcc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+
+count=20
+syns=3000
+{ echo 'the-writer upload,read,ingest'; echo 'the-reader read,ingest'; } >"$tmp/tokens"
+printf 'header = "Authorization: Bearer the-writer"\n' >"$tmp/.curlrc"
+export CURL_HOME="$tmp"
+descriptors() { find "/proc/$server_pid/fd" -mindepth 1 | wc -l; }
+kernel_has() { ss -Hnt state established "( sport = :$port )" dst 10.77.0.2 | wc -l; }
+
+ip link set lo up
+mkfifo "$tmp/go"
+unshare -n python3 -c 'import os, sys; open(sys.argv[1]).read(); a = open(sys.argv[2]).read().split(); os.execvp(a[0], a)' \
+        "$tmp/go" "$tmp/command" >"$tmp/clients" 2>"$tmp/clients.err" &
+clients=$!
+background_pids=$clients
+other_network() { [ "$(readlink "/proc/$clients/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
+wait_for "the other network" other_network
+ip link add s0 type veth peer name c0 netns "$clients"
+ip addr add 10.77.0.1/24 dev s0
+ip link set s0 up
+there() { nsenter -t "$clients" -n "$@"; }
+there ip addr add 10.77.0.2/24 dev c0
+there ip link set c0 up
+
+start_server --listen 0.0.0.0:0 --token-file "$tmp/tokens"
+# Something that takes long to read: noise, so that it is as long on the way.
+printf 'int main(void) { return 0; }\n' >"$tmp/a.c"
+head -c 100M /dev/urandom >"$tmp/noise"
+gcc -g -Wl,--build-id=0x000000000000000000000000000000000000000a -o "$tmp/a" "$tmp/a.c"
+objcopy --add-section .noise="$tmp/noise" "$tmp/a"
+rm "$tmp/noise"
+put_object debuginfo "$tmp/a"
+is "$code" 201 "something long is stored"
+rm "$tmp/a" "$tmp/put.zst"
+before=$(descriptors)
+
+echo "python3 tests/e2e/half-open.py 10.77.0.1 $port /buildid/$(printf '%039da' 0)/debuginfo $count $syns" >"$tmp/command"
+: >"$tmp/go"
+wait_for "the clients to be at it" grep -q ready "$tmp/clients"
+is "$(metric cairn_http_connections)" $((4 * count + 1)) "no connection is counted of those that never got beyond their first packet"
+ok "others are served beside $syns of these" healthy
+
+ip link set s0 down # the cable
+there ip link set c0 down
+is "$(kernel_has)" $((4 * count)) "the host vanishes, and the kernel knows nothing of it"
+ok "others are served" healthy
+few_left() { [ "$(metric cairn_http_connections)" -le $((count + 1)) ]; }
+wait_for "idle ones, half headers and half bodies to end" few_left
+pass "who sent half a request, or none, is gone soon"
+wait_for "the readers to end" metric_equals cairn_http_connections 1
+pass "and who had a long answer on its way, though much of it had come"
+ok "no descriptor is left of them" test "$(descriptors)" -le $((before + 1))
+ok "others are served" healthy
+done_testing

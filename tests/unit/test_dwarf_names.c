@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "tests/support/dwarf_usual.h"
+#include "tests/support/suite.h"
+
+START_TEST(a_circle_of_origins_ends_with_the_names_on_it)
+{
+        struct dwarf_maker m;
+        struct dwarf_read r;
+        uint64_t first;
+
+        begin_usual(&m, 4);
+        put_abbrev(&m, OTHER, DW_TAG_subprogram, false, DW_AT_abstract_origin, DW_FORM_ref4, 0, 0);
+        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, DW_AT_specification, DW_FORM_ref4, 0, 0);
+        begin_cu(&m, 0);
+        first = put_at(&m, DWARF_INFO);
+        put_uleb(&m, DWARF_INFO, OTHER); /* to the next one */
+        put_uint(&m, DWARF_INFO, first + 5, 4);
+        put_uleb(&m, DWARF_INFO, OTHER + 1); /* and back */
+        put_text(&m, DWARF_INFO, "circle");
+        put_uint(&m, DWARF_INFO, first, 4);
+        put_function(&m, "f", CODE, 0x10);
+        put_inlined(&m, first, CODE, 4, 1);
+        put_inlined(&m, put_at(&m, DWARF_INFO), CODE + 4, 4, 1); /* its own origin */
+        put_end(&m, 2);
+        end_unit(&m);
+        open_read(&r, &m, NULL);
+        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
+        ck_assert_str_eq(plain(&r.code, 1), "circle");
+        ck_assert_str_eq(plain(&r.code, 2), "");
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+START_TEST(names_of_another_unit_have_its_scopes_in_front)
+{
+        struct dwarf_maker m;
+        struct dwarf_read r;
+        uint64_t origin;
+
+        begin_usual(&m, 4);
+        put_abbrev(&m, OTHER, DW_TAG_namespace, true, DW_AT_name, DW_FORM_string, 0, 0);
+        put_abbrev(&m, OTHER + 1, DW_TAG_class_type, true, 0, 0);
+        put_abbrev(&m, OTHER + 2, DW_TAG_inlined_subroutine, false, DW_AT_abstract_origin, DW_FORM_ref_addr, DW_AT_low_pc,
+                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
+        begin_cu(&m, 0);
+        put_function(&m, "f", CODE, 0x10);
+        put_uleb(&m, DWARF_INFO, OTHER + 2);
+        put_offset(&m, DWARF_INFO, 0);
+        put_address(&m, DWARF_INFO, CODE);
+        put_uint(&m, DWARF_INFO, 4, 1);
+        put_end(&m, 2);
+        end_unit(&m);
+        begin_cu(&m, 0);
+        put_uleb(&m, DWARF_INFO, OTHER);
+        put_text(&m, DWARF_INFO, "ns");
+        put_uleb(&m, DWARF_INFO, OTHER + 1);
+        origin = put_abstract(&m, "method");
+        put_end(&m, 3);
+        end_unit(&m);
+        m.sections[DWARF_INFO].data[m.unit - 15] = (uint8_t)origin;
+        open_read(&r, &m, NULL);
+        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
+        ck_assert_str_eq(plain(&r.code, 0), "f");
+        ck_assert_str_eq(plain(&r.code, 1), "ns::(anonymous class)::method");
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+enum { SCOPE = OTHER, SIGNED, NAMED, POINTING };
+
+/* A type unit of version 5 whose type says where else its name is, or has it. */
+static void put_type(struct dwarf_maker *m, uint64_t signature, const char *name, uint64_t other)
+{
+        put_unit(m, DW_UT_type, 0);
+        m->sections[DWARF_INFO].data[m->unit + 12] = (uint8_t)signature;
+        put_uleb(m, DWARF_INFO, CU);
+        put_uint(m, DWARF_INFO, DW_LANG_C_plus_plus, 1);
+        put_address(m, DWARF_INFO, 0);
+        m->sections[DWARF_INFO].data[m->unit + 20] = (uint8_t)(put_at(m, DWARF_INFO) - m->unit);
+        put_uleb(m, DWARF_INFO, name ? NAMED : SIGNED);
+        if (name)
+                put_text(m, DWARF_INFO, name);
+        else
+                put_uint(m, DWARF_INFO, other, 8);
+        put_end(m, 2);
+        end_unit(m);
+}
+
+static void put_signed_function(struct dwarf_maker *m, uint64_t signature, const char *name, uint64_t start)
+{
+        put_uleb(m, DWARF_INFO, SIGNED);
+        put_uint(m, DWARF_INFO, signature, 8);
+        put_function(m, name, start, 4);
+        put_end(m, 2);
+}
+
+START_TEST(a_class_that_is_a_signature_has_the_name_of_its_type_unit)
+{
+        struct dwarf_maker m;
+        struct dwarf_read r;
+
+        begin_usual(&m, 5);
+        put_abbrev(&m, SCOPE, DW_TAG_namespace, true, DW_AT_name, DW_FORM_string, 0, 0);
+        put_abbrev(&m, SIGNED, DW_TAG_class_type, true, DW_AT_signature, DW_FORM_ref_sig8, 0, 0);
+        put_abbrev(&m, NAMED, DW_TAG_class_type, true, DW_AT_name, DW_FORM_string, 0, 0);
+        begin_cu(&m, 0);
+        put_uleb(&m, DWARF_INFO, SCOPE);
+        put_text(&m, DWARF_INFO, "ns");
+        put_signed_function(&m, 11, "direct", CODE);
+        put_signed_function(&m, 12, "over_another", CODE + 0x10);
+        put_signed_function(&m, 13, "in_a_circle", CODE + 0x20);
+        put_signed_function(&m, 99, "nowhere", CODE + 0x30);
+        put_signed_function(&m, 11, "again", CODE + 0x40);
+        put_end(&m, 2);
+        end_unit(&m);
+        put_type(&m, 11, "Class", 0);
+        put_type(&m, 12, NULL, 11);
+        put_type(&m, 13, NULL, 14);
+        put_type(&m, 14, NULL, 13);
+        put_type(&m, 11, "Later", 0);
+        open_read(&r, &m, NULL);
+        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
+        ck_assert_uint_eq(r.code.scope_count, 5);
+        ck_assert_str_eq(plain(&r.code, 0), "ns::Class::direct");
+        ck_assert_str_eq(plain(&r.code, 1), "ns::Class::over_another");
+        ck_assert_str_eq(plain(&r.code, 2), "ns::(anonymous class)::in_a_circle");
+        ck_assert_str_eq(plain(&r.code, 3), "ns::(anonymous class)::nowhere");
+        ck_assert_str_eq(plain(&r.code, 4), "ns::Class::again");
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+START_TEST(a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none)
+{
+        for (int outside = 0; outside < 2; outside++) {
+                struct dwarf_maker m;
+                struct dwarf_read r;
+
+                begin_usual(&m, 5);
+                put_abbrev(&m, SIGNED, DW_TAG_class_type, true, DW_AT_signature, DW_FORM_ref_sig8, 0, 0);
+                put_abbrev(&m, POINTING, DW_TAG_class_type, true, DW_AT_specification, DW_FORM_ref4, 0, 0);
+                begin_cu(&m, 0);
+                put_signed_function(&m, 11, "f", CODE);
+                put_end(&m, 1);
+                end_unit(&m);
+                put_unit(&m, DW_UT_type, 0);
+                m.sections[DWARF_INFO].data[m.unit + 12] = 11;
+                put_uleb(&m, DWARF_INFO, CU);
+                put_uint(&m, DWARF_INFO, DW_LANG_C_plus_plus, 1);
+                put_address(&m, DWARF_INFO, 0);
+                m.sections[DWARF_INFO].data[m.unit + 20] = outside ? 0xff : (uint8_t)(put_at(&m, DWARF_INFO) - m.unit);
+                put_uleb(&m, DWARF_INFO, POINTING);
+                put_uint(&m, DWARF_INFO, put_at(&m, DWARF_INFO) - 1 - m.unit, 4);
+                put_end(&m, 2);
+                end_unit(&m);
+                open_read(&r, &m, NULL);
+                read_unit(&r, 0);
+                ck_assert_str_eq(plain(&r.code, 0), "(anonymous class)::f");
+                close_read(&r);
+                dwarf_maker_deinit(&m);
+        }
+}
+END_TEST
+
+/* A class in the function at hand, with a function inside. */
+static void put_local_class(struct dwarf_maker *m, const char *name, uint64_t start)
+{
+        put_uleb(m, DWARF_INFO, OTHER);
+        put_function(m, name, start, 4);
+        put_end(m, 2);
+}
+
+START_TEST(a_function_in_a_class_in_a_function_has_both_in_front)
+{
+        struct dwarf_maker m;
+        struct dwarf_read r;
+
+        begin_usual(&m, 4);
+        put_abbrev(&m, OTHER, DW_TAG_class_type, true, 0, 0);
+        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, true, DW_AT_linkage_name, DW_FORM_string, 0, 0);
+        begin_cu(&m, 0);
+        put_function(&m, "around", CODE, 0x20);
+        put_local_class(&m, "inside", CODE + 0x10);
+        put_end(&m, 1);
+        put_uleb(&m, DWARF_INFO, OTHER + 1);
+        put_text(&m, DWARF_INFO, "_Z6linkedv");
+        put_local_class(&m, "linked_inside", CODE + 0x30);
+        put_end(&m, 2);
+        end_unit(&m);
+        open_read(&r, &m, NULL);
+        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
+        ck_assert_str_eq(plain(&r.code, 1), "around::(anonymous class)::inside");
+        ck_assert_ptr_null(r.code.names[r.code.scopes[1].name].around);
+        ck_assert_str_eq(plain(&r.code, 2), "(anonymous class)::linked_inside");
+        ck_assert_str_eq(r.code.names[r.code.scopes[2].name].around, "_Z6linkedv");
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+START_TEST(a_function_that_is_declared_inside_of_itself_has_a_name)
+{
+        struct dwarf_maker m;
+        struct dwarf_read r;
+        size_t spec;
+
+        begin_usual(&m, 4);
+        put_abbrev(&m, OTHER, DW_TAG_class_type, true, 0, 0);
+        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, true, DW_AT_specification, DW_FORM_ref4, DW_AT_low_pc, DW_FORM_addr,
+                   DW_AT_high_pc, DW_FORM_data4, 0, 0);
+        begin_cu(&m, 0);
+        put_uleb(&m, DWARF_INFO, OTHER + 1);
+        spec = put_at(&m, DWARF_INFO);
+        put_uint(&m, DWARF_INFO, 0, 4);
+        put_address(&m, DWARF_INFO, CODE);
+        put_uint(&m, DWARF_INFO, 0x10, 4);
+        put_uleb(&m, DWARF_INFO, OTHER);
+        m.sections[DWARF_INFO].data[spec] = (uint8_t)(put_abstract(&m, "f") - m.unit);
+        put_end(&m, 3);
+        end_unit(&m);
+        open_read(&r, &m, NULL);
+        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
+        ck_assert_ptr_nonnull(strstr(plain(&r.code, 0), "f::(anonymous class)::f"));
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+START_TEST(a_dwz_file_lends_functions_and_names)
+{
+        struct dwarf_maker m, alt;
+        struct dwarf_read r;
+        uint64_t origin;
+
+        begin_usual(&alt, 4);
+        put_abbrev(&alt, OTHER, DW_TAG_partial_unit, true, 0, 0);
+        put_unit(&alt, DW_UT_partial, 0);
+        put_uleb(&alt, DWARF_INFO, OTHER);
+        origin = put_abstract(&alt, "shared");
+        put_end(&alt, 1);
+        end_unit(&alt);
+        put_text(&alt, DWARF_STR, "a name");
+        begin_usual(&m, 4);
+        put_abbrev(&m, OTHER, DW_TAG_inlined_subroutine, false, DW_AT_abstract_origin, DW_FORM_GNU_ref_alt, DW_AT_low_pc,
+                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
+        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, true, DW_AT_linkage_name, DW_FORM_GNU_strp_alt, DW_AT_low_pc,
+                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
+        begin_cu(&m, 0);
+        put_uleb(&m, DWARF_INFO, OTHER + 1);
+        put_offset(&m, DWARF_INFO, 2);
+        put_address(&m, DWARF_INFO, CODE);
+        put_uint(&m, DWARF_INFO, 8, 1);
+        put_uleb(&m, DWARF_INFO, OTHER);
+        put_offset(&m, DWARF_INFO, origin);
+        put_address(&m, DWARF_INFO, CODE);
+        put_uint(&m, DWARF_INFO, 4, 1);
+        put_end(&m, 2);
+        end_unit(&m);
+        open_read(&r, &m, &alt);
+        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
+        ck_assert_str_eq(r.code.names[r.code.scopes[0].name].linkage, "name");
+        ck_assert_str_eq(plain(&r.code, 1), "shared");
+        close_read(&r);
+        open_read(&r, &m, NULL); /* without it the frames stay, nameless */
+        ck_assert_uint_eq(read_unit(&r, 0)->scope_count, 2);
+        ck_assert_str_eq(plain(&r.code, 1), "");
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+        dwarf_maker_deinit(&alt);
+}
+END_TEST
+
+TEST_SUITE("dwarf_names", a_circle_of_origins_ends_with_the_names_on_it,
+           names_of_another_unit_have_its_scopes_in_front, a_class_that_is_a_signature_has_the_name_of_its_type_unit,
+           a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none,
+           a_function_in_a_class_in_a_function_has_both_in_front,
+           a_function_that_is_declared_inside_of_itself_has_a_name, a_dwz_file_lends_functions_and_names)
