@@ -64,7 +64,7 @@ void begin_cu(struct dwarf_maker *m, uint64_t low_pc)
         put_address(m, DWARF_INFO, low_pc);
 }
 
-void put_addresses(struct dwarf_maker *m, uint64_t start, uint64_t size)
+static void put_addresses(struct dwarf_maker *m, uint64_t start, uint64_t size)
 {
         put_address(m, DWARF_INFO, start);
         if (m->version >= 4)

@@ -16,7 +16,6 @@ enum { CU = 1, FUNCTION, ABSTRACT, INLINED, RANGED, OTHER };
 void put_usual_abbrevs(struct dwarf_maker *m);
 void begin_usual(struct dwarf_maker *m, uint8_t version);
 void begin_cu(struct dwarf_maker *m, uint64_t low_pc);
-void put_addresses(struct dwarf_maker *m, uint64_t start, uint64_t size);
 void put_function(struct dwarf_maker *m, const char *name, uint64_t start, uint64_t size);
 uint64_t put_abstract(struct dwarf_maker *m, const char *name);
 void put_inlined(struct dwarf_maker *m, uint64_t origin, uint64_t start, uint64_t size, uint64_t line);
