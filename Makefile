@@ -169,12 +169,15 @@ $(BENCHES): $(O)/tests/bench/%: $(O)/tests/bench/%.o $(TEST_SUPPORT) $(ALL_LIBS)
 
 # ---- tests --------------------------------------------------------------------
 
+# What a sanitizer needs, confinement forbids: the test of confinement runs without one too.
+PLAIN_TESTS := tests/unit/test_confined
+
 JOBS ?= $(shell nproc)
 TESTS ?=
 
 check: ## build with sanitizers and with clang, and run every test (TESTS="tests/e2e/x.t" for some)
 	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) tests-built
-	$(Q)$(MAKE) --no-print-directory O=build -j$(JOBS) programs
+	$(Q)$(MAKE) --no-print-directory O=build -j$(JOBS) programs $(PLAIN_TESTS:%=build/%)
 	$(Q)$(MAKE) --no-print-directory O=build/tsan SAN=thread -j$(JOBS) tsan-built
 	$(Q)$(MAKE) --no-print-directory O=build/clang CC=clang -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(CURDIR)/build CAIRN_SAN=$(CURDIR)/build/san CAIRN_TSAN=$(CURDIR)/build/tsan \
@@ -182,6 +185,7 @@ check: ## build with sanitizers and with clang, and run every test (TESTS="tests
 
 check-unit: ## only the unit tests and the fuzz corpora, under the sanitizers
 	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) $(patsubst $(O)/%,build/san/%,$(UNIT_TESTS) $(FUZZ_REPLAYS))
+	$(Q)$(MAKE) --no-print-directory O=build -j$(JOBS) $(PLAIN_TESTS:%=build/%)
 	$(Q)CAIRN_BUILD=$(CURDIR)/build CAIRN_SAN=$(CURDIR)/build/san CAIRN_TSAN=$(CURDIR)/build/tsan tests/run --unit $(TESTS)
 
 # The tests of whatever has threads, once more under the thread sanitizer.
