@@ -31,6 +31,11 @@ const char *fetch_url_text(const char *url, char ret[static FETCH_URL_TEXT])
         return ret;
 }
 
+static uint64_t max_bytes(const struct fetch_question *q)
+{
+        return q->max_bytes ? q->max_bytes : LIMIT_OBJECT_BYTES;
+}
+
 /* What the worker has said so far. */
 struct listener {
         const struct fetch_question *question;
@@ -43,7 +48,7 @@ static void listen_to(void *context, int fd)
         struct fetch_message m;
 
         while (read(fd, &m, sizeof m) == (ssize_t)sizeof m) {
-                m.answer.name[sizeof m.answer.name - 1] = m.text[sizeof m.text - 1] = '\0';
+                fetch_message_check(&m, max_bytes(l->question));
                 l->last = m;
                 if (m.word == FETCH_GROWS && l->question->progress)
                         l->question->progress(l->question->context, &m.answer);
@@ -124,7 +129,7 @@ enum status fetch_object(const struct fetch_question *q, int out, const atomic_b
         job.serve_fd = heard;
         snprintf(seconds, sizeof seconds, "%" PRIu64, q->timeout_s);
         snprintf(total, sizeof total, "%" PRIu64, total_s);
-        snprintf(bytes, sizeof bytes, "%" PRIu64, q->max_bytes ? q->max_bytes : (uint64_t)LIMIT_OBJECT_BYTES);
+        snprintf(bytes, sizeof bytes, "%" PRIu64, max_bytes(q));
         st = worker_run(&job, err);
         listen_to(&listener, heard);
         *ret = listener.last.answer;

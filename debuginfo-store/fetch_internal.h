@@ -16,4 +16,11 @@ struct fetch_message {
         char text[200]; /* of FETCH_FAILED and FETCH_TOO_BIG */
 };
 
+/**
+ * A message as it came: whoever answers an upstream's question may have taken the worker over. Texts are ended and without
+ * control characters after it, numbers within their limits; a word that there is none of is FETCH_FAILED.
+ * @param max_bytes of the file.
+ */
+void fetch_message_check(struct fetch_message *m, uint64_t max_bytes);
+
 #endif
