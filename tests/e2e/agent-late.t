@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Samples that come before the agent knows their process: the agent walks a copy of the stack.
+# Samples that come before the agent knows their process, or the code it runs: the agent walks a copy of the stack.
 . tests/e2e/lib.sh
 
 for tool in python3 cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -55,4 +55,102 @@ unlike "$(cat "$tmp/below.dump")" 'cairn.stack.end=not_copied' "copies hold all 
 ok "deep stacks are whole" awk -F '\t' '
         $2 ~ /stack.end=complete/ && split($3, frame, ";") >= 100 { deep++ }
         END { exit !deep }' "$tmp/below.dump"
+
+# A process that is known and then runs code of its own making, in pages that can be written: no notice tells of them, only a
+# late sample does, behind others that have waited in the ring buffer since the process was new. The agent must be woken by it,
+# though it has not taken what came before.
+cat >"$tmp/maker.c" <<'C'
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+static const unsigned char code[] = { 0xff, 0xcf, 0x75, 0xfc, 0xc3 }; /* again: dec edi; jnz again; ret */
+
+static double cpu_seconds(void)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+        return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+int main(void)
+{
+        void *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        double start;
+
+        getchar();
+        start = cpu_seconds();
+        while (cpu_seconds() < start + 1)
+                for (volatile int i = 0; i < 1000000; i++)
+                        ;
+        memcpy(page, code, sizeof code);
+        mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+        while (cpu_seconds() < start + 3)
+                ((void (*)(int))page)(10000000);
+        return 0;
+}
+C
+cc -O2 -o "$tmp/maker" "$tmp/maker.c" || bail_out "cannot build"
+mkfifo "$tmp/go"
+"$tmp/maker" <"$tmp/go" & maker_pid=$!
+exec 9>"$tmp/go"
+"$agent" --sampler bpf --frequency 997 --interval 60 --duration 60 --pid $maker_pid --output "$tmp/maker.otlp" \
+        --metrics-file "$tmp/maker.metrics" 2>"$tmp/maker.log" &
+agent_pid=$!
+background_pids="$maker_pid $agent_pid"
+wait_for "the agent" grep -q sampling "$tmp/maker.log"
+echo >&9
+wait "$maker_pid"
+kill -TERM "$agent_pid"
+wait "$agent_pid"
+exec 9>&-
+all=$(awk '$1 == "cairn_agent_samples_total" { print $2 }' "$tmp/maker.metrics")
+late=$(awk '$1 == "cairn_agent_samples_late_total" { print $2 }' "$tmp/maker.metrics")
+ok "three seconds were sampled ($all)" test "$all" -ge 2000
+ok "and few of them late ($late): the agent was woken" test "$late" -ge 2 -a "$late" -le 300
+
+# The copy is of one stack, so a handler on a stack of its own is all that a late sample of it has: that is said, and counted.
+# Each process is new, does nothing but run its handler for 100 ms, and has code that no agent has seen.
+cat >"$tmp/other.c" <<'C'
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+static __attribute__((noinline)) void handler(int signal)
+{
+        (void)signal;
+        while (clock() < CLOCKS_PER_SEC / 10)
+                ;
+        _Exit(0);
+}
+
+int main(void)
+{
+        static char room[65536];
+        stack_t other = { .ss_sp = room, .ss_size = sizeof room };
+        struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
+
+        sigaltstack(&other, NULL);
+        sigaction(SIGUSR1, &action, NULL);
+        raise(SIGUSR1);
+        return 1;
+}
+C
+"$agent" --sampler bpf --log-level warn --frequency 997 --duration 60 --only-process 'other*' --stack-end-label \
+        --output "$tmp/other.otlp" --metrics-file "$tmp/other.metrics" 2>"$tmp/other.log" &
+agent_pid=$!
+background_pids=$agent_pid
+for round in 1 2 3 4 5 6; do
+        cc -O2 -DROUND=$round -Wl,--build-id=0x$(printf '%040d' "$round$$") -o "$tmp/other$round" "$tmp/other.c" && "$tmp/other$round"
+done
+kill -TERM "$agent_pid"
+wait "$agent_pid"
+python3 tests/support/otlp_dump.py "$tmp/other.otlp" | grep 'cairn.stack.end=not_copied' >"$tmp/other.dump"
+ended=$(awk '$1 == "cairn_agent_user_stacks_ended_total{end=\"not_copied\"}" { print $2 }' "$tmp/other.metrics")
+ok "late samples in a handler with a stack of its own are counted as not_copied ($ended)" test "${ended:-0}" -gt 0
+ok "and have the label" test -s "$tmp/other.dump"
+is "$(awk -F '\t' '{ sub(/;$/, "", $3); n = split($3, frame, ";"); if (frame[n] ~ /libc.so.6:/) trampoline++; else others++ }
+        END { print (trampoline > 0), others + 0 }' "$tmp/other.dump")" "1 0" "and end at the trampoline"
 done_testing
