@@ -157,7 +157,7 @@ static enum status open_cpu(struct perf_events *e, int cpu, struct error *err)
         attr.inherit = attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 0;
         *c = (struct perf_cpu){ .cpu = cpu, .fd = open_event(&attr, 0, cpu) };
         if (c->fd < 0)
-                return errno == ENODEV || errno == ENXIO || errno == EINVAL ? ST_OK : refusal(errno, err); /* offline */
+                return errno == ENODEV || errno == ENXIO || errno == EINVAL ? ST_OK : refusal(errno, err); /* there is none */
         e->cpu_count++;
         return map_ring(c, err);
 }

@@ -10,7 +10,9 @@
  * A thread gets one event for each CPU, because only those may be inherited
  * and written to a shared buffer; all children and threads that it starts
  * later have them too. The buffers belong to events of the agent itself that
- * count nothing, so they outlive every process.
+ * count nothing, so they outlive every process. Events of threads outlive a CPU
+ * that goes away, and may be opened for one that is away: they count when it
+ * is there.
  *
  * Threads: one thread at a time.
  * Source: perf_event_open(2); kernel/events/core.c.
@@ -35,7 +37,7 @@ struct perf_events {
         uint64_t frequency_hz;
         bool stacks;          /* samples have a copy of the user stack and of the registers, and no user call chain */
         bool kernel;          /* time in the kernel is sampled too, with its stacks */
-        struct perf_cpu *cpus; /* owned; those that are online */
+        struct perf_cpu *cpus; /* owned; also those that are offline now */
         size_t cpu_count;
         size_t open_max;      /* events that may be open at one time */
         size_t open_count;

@@ -306,11 +306,19 @@ static void stop(struct sampler *base)
         s->timer = -1;
 }
 
+static unsigned online_cpus(const struct perf_sampler *s)
+{
+        long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+        return n > 0 ? (unsigned)n : (unsigned)s->events.cpu_count;
+}
+
 static enum status drain(struct sampler *base, struct sample_batch *ret, struct error *err)
 {
         struct perf_sampler *s = (struct perf_sampler *)base;
 
         (void)err;
+        base->cpu_count = online_cpus(s);
         sample_counts_take(&s->counts, ret);
         return ST_OK;
 }
@@ -350,7 +358,7 @@ enum status sampler_create_perf(const struct sampler_options *o, struct sampler 
                 destroy(&s->base);
                 return st;
         }
-        s->base.cpu_count = (unsigned)s->events.cpu_count;
+        s->base.cpu_count = online_cpus(s);
         s->base.has_kernel = s->events.kernel;
         describe(s);
         *ret = &s->base;

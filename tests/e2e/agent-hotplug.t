@@ -17,27 +17,41 @@ cat >"$tmp/burn.c" <<'EOC'
 volatile unsigned long sink;
 int main(void) { alarm(60); for (;;) sink++; }
 EOC
-cc -O1 -o "$tmp/new-cpu" "$tmp/burn.c"
-cp "$tmp/new-cpu" "$tmp/back-cpu"
+cc -O1 -o "$tmp/burn" "$tmp/burn.c"
 start_server
-"$agent" --sampler bpf --server "$url" --frequency 99 --interval 1 2>"$tmp/log" & agent_pid=$!
-background_pids=$agent_pid
-wait_for "the agent" grep -q 'sampling' "$tmp/log"
-is "$(sed -n 's/.*sampling \([0-9]*\) CPUs.*/\1/p' "$tmp/log")" "$(($(nproc --all) - 1))" "at the start one CPU is away"
 seen() { [ "$("$cairn" top --server "$url" --json "{process.executable.name=\"$1\"}" | jq 'map(.flat) | add // 0')" -gt 200000000 ]; }
 
-echo 1 >$cpu
-taskset -c 1 "$tmp/new-cpu" & pid=$!
-background_pids="$background_pids $pid"
-wait_for "samples of a CPU that came after the start" seen new-cpu
-pass "a CPU that comes after the start is sampled"
-kill $pid
+for sampler in bpf perf; do
+        echo 0 >$cpu
+        cp "$tmp/burn" "$tmp/new-$sampler"
+        cp "$tmp/burn" "$tmp/back-$sampler"
+        cp "$tmp/burn" "$tmp/old-$sampler"
+        "$tmp/old-$sampler" & old_pid=$! # met before the CPU comes, and runs on it alone
+        kill -STOP $old_pid
+        background_pids=$old_pid
+        "$agent" --sampler $sampler --server "$url" --frequency 99 --interval 1 2>"$tmp/log" & agent_pid=$!
+        background_pids="$background_pids $agent_pid"
+        wait_for "the agent" grep -q 'sampling' "$tmp/log"
+        is "$(sed -n 's/.*sampling \([0-9]*\) CPUs.*/\1/p' "$tmp/log")" "$(($(nproc --all) - 1))" "$sampler: at the start one CPU is away"
 
-echo 0 >$cpu
-echo 1 >$cpu
-taskset -c 1 "$tmp/back-cpu" & pid=$!
-background_pids="$background_pids $pid"
-wait_for "samples of a CPU that came back" seen back-cpu
-pass "a CPU that went and came back is sampled"
-kill $pid $agent_pid
+        echo 1 >$cpu
+        taskset -c 1 "$tmp/new-$sampler" & pid=$!
+        background_pids="$background_pids $pid"
+        wait_for "samples of a CPU that came after the start" seen new-$sampler
+        pass "$sampler: a CPU that comes after the start is sampled"
+        kill $pid
+        taskset -p -c 1 $old_pid >/dev/null
+        kill -CONT $old_pid
+        wait_for "samples of a process that was there before the CPU" seen old-$sampler
+        pass "$sampler: and processes that were there before it are too"
+
+        echo 0 >$cpu
+        echo 1 >$cpu
+        taskset -c 1 "$tmp/back-$sampler" & pid=$!
+        background_pids="$background_pids $pid"
+        wait_for "samples of a CPU that came back" seen back-$sampler
+        pass "$sampler: a CPU that went and came back is sampled"
+        kill $pid $old_pid $agent_pid
+        wait $agent_pid
+done
 done_testing
