@@ -66,6 +66,7 @@
 #define LIMIT_DEMANGLED_BYTES KiB(16)
 #define LIMIT_MINIDEBUGINFO_BYTES MiB(256)     /* .gnu_debugdata, unpacked */
 #define LIMIT_SYMBOL_TABLE_BYTES GiB(3)        /* a symbol table file, or a symbol book */
+#define LIMIT_SYMBOL_FILE_BYTES MiB(512)       /* one as it is uploaded, unpacked */
 #define LIMIT_SYMBOL_CACHE_BYTES GiB(2)        /* all symbol books in a user's cache */
 #define LIMIT_DEBUG_CACHE_BYTES GiB(8)         /* all fetched debug files in a user's cache */
 

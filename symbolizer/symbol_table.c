@@ -17,6 +17,17 @@ void symbol_table_deinit(struct symbol_table *t)
         *t = (struct symbol_table){ 0 };
 }
 
+enum status symbol_table_allocate(struct symbol_table *t, struct error *err)
+{
+        t->segments = calloc(t->segment_count + 1ul, sizeof *t->segments);
+        t->ranges = calloc(t->range_count + 1ul, sizeof *t->ranges);
+        t->chains = calloc(t->chain_count + 1ul, sizeof *t->chains);
+        t->frames = calloc(t->frame_count + 1ul, sizeof *t->frames);
+        t->functions = calloc(t->function_count + 1ul, sizeof *t->functions);
+        t->strings = malloc(t->string_bytes + 1ul);
+        return t->segments && t->ranges && t->chains && t->frames && t->functions && t->strings ? ST_OK : error_no_memory(err);
+}
+
 static enum status check_ranges(const struct symbol_table *t, struct error *err)
 {
         uint64_t end = 0;

@@ -76,6 +76,8 @@ struct symbol_table {
         uint32_t string_bytes;
 };
 
+/** Make the arrays, as long as the counts say, for a reader to fill. @return ST_NO_MEMORY: what could be had is in t. */
+enum status symbol_table_allocate(struct symbol_table *t, struct error *err) MUST_CHECK;
 /** Frees the arrays. */
 void symbol_table_deinit(struct symbol_table *t);
 

@@ -186,17 +186,6 @@ static bool read_header(struct reader *r, struct symbol_table *t, uint64_t *body
         return true;
 }
 
-static bool allocate(struct symbol_table *t)
-{
-        t->segments = calloc(t->segment_count + 1ul, sizeof *t->segments);
-        t->ranges = calloc(t->range_count + 1ul, sizeof *t->ranges);
-        t->chains = calloc(t->chain_count + 1ul, sizeof *t->chains);
-        t->frames = calloc(t->frame_count + 1ul, sizeof *t->frames);
-        t->functions = calloc(t->function_count + 1ul, sizeof *t->functions);
-        t->strings = malloc(t->string_bytes + 1ul);
-        return t->segments && t->ranges && t->chains && t->frames && t->functions && t->strings;
-}
-
 static bool read_body(struct reader *r, struct symbol_table *t)
 {
         const uint8_t *strings;
@@ -227,6 +216,7 @@ static enum status parse(const uint8_t *data, size_t size, struct symbol_table *
         const uint8_t *magic;
         uint32_t version;
         uint64_t body_hash, header_hash;
+        enum status st;
 
         reader_init(&r, data, size);
         if (!reader_bytes(&r, 8, &magic) || memcmp(magic, MAGIC, 8) != 0)
@@ -244,8 +234,9 @@ static enum status parse(const uint8_t *data, size_t size, struct symbol_table *
                                 reader_left(&r), (unsigned long long)body_bytes(t));
         if (body_hash != hash64(data + r.pos, reader_left(&r)))
                 return error_at(err, ST_BAD_DATA, r.pos, "symbol table has a wrong checksum");
-        if (!allocate(t))
-                return error_no_memory(err);
+        st = symbol_table_allocate(t, err);
+        if (st)
+                return st;
         if (!read_body(&r, t))
                 return reader_error(&r, err, "symbol table");
         return symbol_table_check(t, err);
