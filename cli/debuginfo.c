@@ -152,7 +152,7 @@ int command_debuginfo(int argc, char **argv)
         const struct option_spec specs[] = {
                 ASK_OPTIONS(&o.ask),
                 OPTION_STRING("limit", 'n', "N", &o.limit, "of missing: objects at most (tables show 30)"),
-                OPTION_STRING("kind", 0, "KIND", &kind, "of get, rm, pin, unpin: debuginfo (default),\nexecutable, source, supplementary, dwp or dwo"),
+                OPTION_STRING("kind", 0, "KIND", &kind, "of get, rm, pin, unpin: debuginfo (default),\nexecutable, source, supplementary, dwp, dwo or symbols"),
                 OPTION_STRING("output", 'o', "FILE", &o.output, "of get: where to (default: BUILD-ID.KIND; - is stdout)"),
                 OPTION_LIST("retain", 0, "RULE", &o.retain, "of gc: use these rules, cairn-serve(8), instead of the service's"),
                 OPTION_FLAG("dry-run", 0, &o.dry_run, "of gc: say what would go, remove nothing"),

@@ -125,6 +125,8 @@ static void put_files(struct json_object *report)
 
                 put_line(text(f, "role"), "%s%s%s%s, %s, build-id %s", or_unknown(text(f, "name")), found ? " (" : "",
                          text(f, "found"), found ? ")" : "", text(f, "quality"), or_unknown(text(f, "build_id")));
+                if (strcmp(text(f, "role"), "symbols") == 0)
+                        put_line("", "sent in place of debuginfo: there are no DIEs, rows and symbols to show");
         }
 }
 

@@ -41,7 +41,7 @@ static enum status find_identity(struct judged *j, const struct object_claim *cl
         j->build_id = j->found.build_id.size ? j->found.build_id : htlhash;
         add_alias(j, &j->found.go_id, false);
         add_alias(j, &htlhash, false);
-        if (claim->kind == OBJECT_DEBUGINFO && !htlhash.size)
+        if ((claim->kind == OBJECT_DEBUGINFO || claim->kind == OBJECT_SYMBOLS) && !htlhash.size)
                 add_alias(j, &claim->htlhash, true);
         return ST_OK;
 }
@@ -72,6 +72,8 @@ static enum object_kind kind_of(enum verified_form form, enum object_kind claime
                 return OBJECT_DWP;
         case VERIFIED_DWO:
                 return OBJECT_DWO;
+        case VERIFIED_SYMBOLS:
+                return OBJECT_SYMBOLS;
         default:
                 return claimed == OBJECT_EXECUTABLE ? OBJECT_EXECUTABLE : OBJECT_DEBUGINFO;
         }
@@ -87,9 +89,27 @@ static enum status check_kind(struct judged *j, const struct object_claim *claim
                 *why = REFUSED_NOT_SOURCE;
                 return error_set(err, ST_BAD_DATA, "the file is no source bundle: cairn-upload --sources makes one");
         }
+        if (claim->kind == OBJECT_SYMBOLS) {
+                *why = REFUSED_NOT_SYMBOLS;
+                return error_set(err, ST_BAD_DATA, "the file is no symbol file: cairn-upload --symbols-only makes one");
+        }
         *why = j->kind == OBJECT_SOURCE ? REFUSED_NOT_ELF : REFUSED_KIND;
         return error_set(err, ST_BAD_DATA, "the file is no %s: send it as %s", object_kind_name(claim->kind),
                          object_kind_name(j->kind));
+}
+
+/* An uploader claims the quality when it asks whether they are wanted, so it must be the one that counts from then on. */
+static enum status check_symbols(struct judged *j, const struct object_claim *claim, enum refusal *why, struct error *err)
+{
+        if (!j->found.quality) {
+                *why = REFUSED_NO_SYMBOLS;
+                return error_set(err, ST_BAD_DATA, "the file holds no symbols");
+        }
+        if (!claim->has_quality || claim->quality == j->found.quality)
+                return ST_OK;
+        *why = REFUSED_QUALITY;
+        return error_set(err, ST_BAD_DATA, "the file holds symbols of quality %s, not of the claimed %s",
+                         symbol_quality_name(j->found.quality), symbol_quality_name(claim->quality));
 }
 
 static enum status check_content(struct judged *j, const struct object_claim *claim, enum refusal *why, struct error *err)
@@ -103,7 +123,7 @@ static enum status check_content(struct judged *j, const struct object_claim *cl
                 *why = REFUSED_NO_SYMBOLS;
                 return error_set(err, ST_BAD_DATA, "the file holds no symbols; send the one from before strip, or its .debug file");
         }
-        return ST_OK;
+        return j->kind == OBJECT_SYMBOLS ? check_symbols(j, claim, why, err) : ST_OK;
 }
 
 /* The file with the skeletons, of which its executable has them too; -1 when it is not stored. */
@@ -138,7 +158,8 @@ static enum status judge(struct debuginfo_store *store, const struct object_clai
                 return st;
         st = verify_object(fd, owner, &j->found, err);
         if (st) {
-                *why = st == ST_BAD_DATA ? REFUSED_NOT_ELF : REFUSED_NOT;
+                if (st == ST_BAD_DATA)
+                        *why = claim->kind == OBJECT_SYMBOLS ? REFUSED_NOT_SYMBOLS : REFUSED_NOT_ELF;
                 return st;
         }
         j->quality = j->found.quality;

@@ -5,7 +5,7 @@
 #include "debuginfo-store/store.h"
 
 static const char *const kinds[OBJECT_KIND_COUNT] = { "debuginfo", "executable", "source",
-                                                     "supplementary", "dwp", "dwo" };
+                                                     "supplementary", "dwp", "dwo", "symbols" };
 
 static const char *const refusals[] = {
         [REFUSED_NOT] = "accepted",
@@ -19,6 +19,8 @@ static const char *const refusals[] = {
         [REFUSED_NO_SYMBOLS] = "no_symbols",
         [REFUSED_NOT_BETTER] = "not_better",
         [REFUSED_NOT_SOURCE] = "not_source",
+        [REFUSED_NOT_SYMBOLS] = "not_symbols",
+        [REFUSED_QUALITY] = "quality_mismatch",
         [REFUSED_KIND] = "wrong_kind",
         [REFUSED_OFFSET] = "offset",
         [REFUSED_INCOMPLETE] = "incomplete",

@@ -115,15 +115,44 @@ enum status debuginfo_store_find(struct debuginfo_store *store, const struct bui
         return st;
 }
 
+enum status object_rival(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                         struct stored_object *ret, struct error *err)
+{
+        const enum object_kind kinds[] = { kind, OBJECT_DEBUGINFO, OBJECT_EXECUTABLE };
+        struct stored_object best, one;
+        bool found = false;
+
+        for (size_t i = 0; i < (kind == OBJECT_SYMBOLS ? 3 : 1); i++) {
+                enum status st = meta_get(store->meta, id, kinds[i], &one, err);
+
+                if (st && st != ST_NOT_FOUND)
+                        return st;
+                if (!st && (!found || one.quality > best.quality)) {
+                        best = one;
+                        found = true;
+                }
+        }
+        if (!found)
+                return ST_NOT_FOUND;
+        *ret = best;
+        return ST_OK;
+}
+
+static enum status find_rival(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                              struct stored_object *ret, struct error *err)
+{
+        return kind == OBJECT_SYMBOLS ? object_rival(store, id, kind, ret, err) : debuginfo_store_find(store, id, kind, ret, err);
+}
+
 enum status debuginfo_store_wants(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                   enum symbol_quality quality, bool *ret, const char **reason_ret, struct error *err)
 {
         struct stored_object have;
         struct build_id owner;
-        enum status st = debuginfo_store_find(store, id, kind, &have, err);
+        enum status st = find_rival(store, id, kind, &have, err);
 
         if (st == ST_NOT_FOUND && debuginfo_store_resolve(store, id, &owner, NULL) == ST_OK)
-                st = debuginfo_store_find(store, &owner, kind, &have, err);
+                st = find_rival(store, &owner, kind, &have, err);
         if (st && st != ST_NOT_FOUND)
                 return st;
         if (st == ST_NOT_FOUND) {

@@ -35,10 +35,11 @@ enum object_kind {
         OBJECT_SUPPLEMENTARY, /* what dwz takes out of several debuginfo files, under its own id */
         OBJECT_DWP,           /* a package of split DWARF, under the build-id of the file it belongs to */
         OBJECT_DWO,           /* split DWARF of one unit, under object_dwo_id() */
+        OBJECT_SYMBOLS,       /* a symbol file (symbolizer/symbol_file.h), for the index only */
         OBJECT_KIND_COUNT
 };
 /** "debuginfo, executable, source, ...", for messages. */
-#define OBJECT_KIND_NAMES "debuginfo, executable, source, supplementary, dwp or dwo"
+#define OBJECT_KIND_NAMES "debuginfo, executable, source, supplementary, dwp, dwo or symbols"
 const char *object_kind_name(enum object_kind k);
 bool object_kind_parse(const char *name, enum object_kind *ret);
 /** What a unit of split DWARF is stored under: its 8-byte id, the highest byte first, as readelf prints it. */
@@ -85,7 +86,10 @@ enum status debuginfo_store_find(struct debuginfo_store *store, const struct bui
 enum status debuginfo_store_stat(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                  struct stored_object *ret, struct error *err) MUST_CHECK;
 
-/** Would an object of this quality be an improvement? reason_ret is a static text for the uploader. */
+/**
+ * Would an object of this quality be an improvement? Symbols are none where debuginfo or an executable is as good.
+ * @param reason_ret a static text for the uploader.
+ */
 enum status debuginfo_store_wants(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                   enum symbol_quality quality, bool *ret, const char **reason_ret, struct error *err) MUST_CHECK;
 
@@ -102,6 +106,8 @@ struct object_claim {
         const char *name;            /* may be NULL, as are label and token; copied */
         const char *label, *token;
         struct build_id htlhash;     /* of the file that a debuginfo was split from, as the uploader says; size 0 not claimed */
+        bool has_quality;            /* quality is claimed, which counts for symbols only */
+        enum symbol_quality quality;
         bool is_zstd;                /* what is appended is compressed */
         bool force;                  /* replace an object that is as good or better */
         bool is_resumable;           /* what arrived stays for a day when the rest does not; needs size and sha256 */
@@ -112,6 +118,8 @@ struct object_claim {
 enum refusal { REFUSED_NOT, REFUSED_NOT_ELF, REFUSED_TRUNCATED, REFUSED_BUILD_ID, REFUSED_HASH, REFUSED_SIZE,
                REFUSED_TOO_BIG, REFUSED_ENCODING, REFUSED_NO_SYMBOLS, REFUSED_NOT_BETTER,
                REFUSED_NOT_SOURCE,
+               REFUSED_NOT_SYMBOLS,
+               REFUSED_QUALITY,    /* the symbols are of another quality than claimed */
                REFUSED_KIND,       /* a companion of another kind, or none */
                REFUSED_OFFSET,     /* another number of bytes is here */
                REFUSED_INCOMPLETE  /* no error: it was kept, the rest is awaited */ };

@@ -28,4 +28,11 @@ enum status debuginfo_store_remove_exactly(struct debuginfo_store *store, const 
 /** Append the whole of a file, from its start. */
 enum status object_upload_append_file(struct object_upload *u, int fd, enum refusal *why, struct error *err) MUST_CHECK;
 
+/**
+ * The best of what is stored that an object of this kind has to be better than: of its kind, and for symbols debuginfo and
+ * an executable too, which answer as much and more. @return ST_NOT_FOUND.
+ */
+enum status object_rival(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                         struct stored_object *ret, struct error *err) MUST_CHECK;
+
 #endif

@@ -140,23 +140,24 @@ static enum status publish(struct object_upload *u, const struct stored_object *
         return st;
 }
 
-/* What to do with a verified object, given what is stored: ST_OK store it, ST_BUSY the same is there, else refuse. */
+/* What to do with a verified object, given what is stored: ST_OK store it, ST_BUSY the same (have) is there, else refuse. */
 static enum status compare(struct object_upload *u, const struct stored_object *object, struct stored_object *have,
                            enum refusal *why, struct error *err)
 {
+        struct stored_object rival;
         enum status st = meta_get(u->store->meta, &object->build_id, object->kind, have, err);
 
-        if (st == ST_NOT_FOUND)
-                return ST_OK;
-        if (st)
-                return st;
-        if (memcmp(have->sha256, object->sha256, sizeof have->sha256) == 0)
+        if (!st && memcmp(have->sha256, object->sha256, sizeof have->sha256) == 0)
                 return ST_BUSY;
-        if (have->quality < object->quality || u->claim.force)
+        if (!st || st == ST_NOT_FOUND)
+                st = object_rival(u->store, &object->build_id, object->kind, &rival, err);
+        if (st)
+                return st == ST_NOT_FOUND ? ST_OK : st;
+        if (rival.quality < object->quality || u->claim.force)
                 return ST_OK;
         *why = REFUSED_NOT_BETTER;
-        return error_set(err, ST_USAGE, "what is stored is as good or better (%s, this is %s)",
-                         symbol_quality_name(have->quality), symbol_quality_name(object->quality));
+        return error_set(err, ST_USAGE, "what is stored is as good or better (%s of quality %s, this is %s)",
+                         object_kind_name(rival.kind), symbol_quality_name(rival.quality), symbol_quality_name(object->quality));
 }
 
 enum status object_upload_finish(struct object_upload *upload, struct stored_object *ret, bool *same_ret,

@@ -15,6 +15,7 @@
 #include "elf-image/elf_identity.h"
 #include "sandbox/worker.h"
 #include "source-bundle/bundle.h"
+#include "symbolizer/symbol_file.h"
 
 /* ---- in the worker ---- */
 
@@ -130,14 +131,37 @@ static enum status look_at_source(int in, struct verified *v, struct error *err)
         return ST_OK;
 }
 
+static enum status look_at_symbols(int in, struct verified *v, struct error *err)
+{
+        struct symbol_table table;
+        enum status st = symbol_file_read(in, "symbol file", &table, &v->go_id, err);
+
+        if (st)
+                return st == ST_UNSUPPORTED || st == ST_TOO_BIG ? error_prefix(err, ST_BAD_DATA, "not taken") : st;
+        v->form = VERIFIED_SYMBOLS;
+        v->build_id = table.build_id;
+        v->quality = table.range_count ? table.quality : QUALITY_NONE;
+        symbol_table_deinit(&table);
+        return ST_OK;
+}
+
+static enum status look_at(int in, int other, struct verified *v, struct error *err)
+{
+        char head[16];
+        ssize_t n = pread(in, head, sizeof head, 0);
+
+        if (n > 0 && source_bundle_magic(head, (size_t)n))
+                return look_at_source(in, v, err);
+        if (n > 0 && symbol_file_magic(head, (size_t)n))
+                return look_at_symbols(in, v, err);
+        return look_at_elf(in, other, v, err);
+}
+
 enum status verify_worker(int in, int out, int other, struct error *err)
 {
         _cleanup_verified_ struct verified v = { 0 };
         _cleanup_buf_ struct buf answer;
-        char head[16];
-        ssize_t n = pread(in, head, sizeof head, 0);
-        enum status st = n > 0 && source_bundle_magic(head, (size_t)n) ? look_at_source(in, &v, err)
-                                                                       : look_at_elf(in, other, &v, err);
+        enum status st = look_at(in, other, &v, err);
 
         buf_init(&answer, VERIFY_ANSWER_MAX);
         if (st)

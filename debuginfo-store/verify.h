@@ -19,13 +19,14 @@ enum verified_form {
         VERIFIED_SUPPLEMENTARY, /* what dwz makes of several files: elf_image_is_supplement() */
         VERIFIED_DWP,
         VERIFIED_DWO,
+        VERIFIED_SYMBOLS,       /* a symbol file */
         VERIFIED_FORM_COUNT
 };
 
 struct verified {
         enum verified_form form;
         struct build_id build_id;    /* or what stands for it: a supplementary file's checksum, a .dwo's id; size 0: none */
-        struct build_id go_id;       /* where build_id is a GNU one; size 0: none */
+        struct build_id go_id;       /* where build_id is another one; size 0: none */
         enum symbol_quality quality;
         bool has_code;               /* holds the content of executable sections */
         uint32_t package_units;      /* of a package: how many it has, */

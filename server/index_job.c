@@ -11,9 +11,9 @@
 #include "common/metrics.h"
 #include "server/elf_job.h"
 #include "server/index_load_named.h"
+#include "server/index_table.h"
 #include "server/indexer_internal.h"
 #include "server/stored_dwo.h"
-#include "symbolizer/extract_worker.h"
 #include "symbolizer/index_load.h"
 
 #define MISSING_MAX 10000 /* of one object; when any of them comes, it is indexed again */
@@ -35,7 +35,7 @@ void index_job_metrics(void)
 struct job {
         struct build_id id;
         char name[BUILD_ID_HEX_MAX];
-        int debuginfo, executable, altlink, package;
+        int debuginfo, executable, altlink, package, symbols;
         struct id_set missing;              /* companions that it needs and that are not stored */
         bool is_supplement;
         uint64_t looks;                     /* of the indexer, when it began */
@@ -44,7 +44,7 @@ struct job {
 
 static void job_close(struct job *j)
 {
-        const int fds[] = { j->debuginfo, j->executable, j->altlink, j->package };
+        const int fds[] = { j->debuginfo, j->executable, j->altlink, j->package, j->symbols };
 
         id_set_deinit(&j->missing);
         for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
@@ -91,7 +91,7 @@ static enum status make_table(struct indexer *ix, struct job *j, struct symbol_t
                                            .dwo = { stored_dwo_open, &dwo } };
 
         if (!j->is_supplement)
-                return symbol_table_extract_confined(&in, &ix->stop, ret, err);
+                return index_table_make(&in, j->symbols, &ix->stop, ret, err);
         *ret = (struct symbol_table){ .strings = calloc(1, 1), .string_bytes = 1 };
         return ret->strings ? ST_OK : error_no_memory(err);
 }
@@ -119,7 +119,9 @@ static enum status index_object(struct indexer *ix, struct job *j, bool *replace
 
         if (!st)
                 st = unpack(ix, &j->id, OBJECT_EXECUTABLE, &j->executable, err);
-        if (!st && j->debuginfo < 0 && j->executable < 0)
+        if (!st)
+                st = unpack(ix, &j->id, OBJECT_SYMBOLS, &j->symbols, err);
+        if (!st && j->debuginfo < 0 && j->executable < 0 && j->symbols < 0)
                 return error_set(err, ST_NOT_FOUND, "nothing is stored of it");
         if (!st)
                 st = unpack(ix, &j->id, OBJECT_DWP, &j->package, err);
@@ -130,7 +132,7 @@ static enum status index_object(struct indexer *ix, struct job *j, bool *replace
 
 void index_job_run(struct indexer *ix, const struct build_id *id)
 {
-        struct job j = { .id = *id, .debuginfo = -1, .executable = -1, .altlink = -1, .package = -1 };
+        struct job j = { .id = *id, .debuginfo = -1, .executable = -1, .altlink = -1, .package = -1, .symbols = -1 };
         int64_t start = monotonic_ns();
         bool replaced = false;
         struct error err;

@@ -185,6 +185,12 @@ static void dwo(struct http_request *req, void *context)
         object(req, context, OBJECT_DWO);
 }
 
+/* Not a part of debuginfod, and never debuginfo: for who wants back what was sent. */
+static void symbols(struct http_request *req, void *context)
+{
+        object(req, context, OBJECT_SYMBOLS);
+}
+
 static void supplementary(struct http_request *req, void *context)
 {
         object(req, context, OBJECT_SUPPLEMENTARY);
@@ -296,6 +302,7 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/buildid/{id}/supplementary", .scope = SCOPE_READ, .handle = supplementary, .slow = true },
         { .method = "GET", .path = "/buildid/{id}/dwp", .scope = SCOPE_READ, .handle = dwp, .slow = true },
         { .method = "GET", .path = "/buildid/{id}/dwo", .scope = SCOPE_READ, .handle = dwo, .slow = true },
+        { .method = "GET", .path = "/buildid/{id}/symbols", .scope = SCOPE_READ, .handle = symbols, .slow = true },
         { .method = "GET", .path = "/buildid/{id}/section/{name}", .scope = SCOPE_READ, .handle = section,
           .at_once = section_at_once, .slow = true },
 };

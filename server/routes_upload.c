@@ -112,7 +112,7 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
         const char *size = http_header(req, "X-Cairn-Size"), *sha = http_header(req, "X-Cairn-SHA256");
         const char *encoding = http_header(req, "Content-Encoding"), *force = http_query(req, "force");
         const char *offset = http_header(req, "X-Cairn-Offset");
-        const char *kind = http_path_part(req, "kind"), *htlhash = http_query(req, "htlhash");
+        const char *kind = http_path_part(req, "kind"), *htlhash = http_query(req, "htlhash"), *quality = http_query(req, "quality");
 
         *claim = (struct object_claim){ .source = SOURCE_UPLOAD, .name = http_query(req, "name"),
                                         .label = http_query(req, "label"), .token = http_token_name(req) };
@@ -127,6 +127,7 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
                                OBJECT_LABEL_SIZE - 1);
                 return false;
         }
+        claim->has_quality = quality && symbol_quality_parse(quality, &claim->quality);
         if (htlhash && (strlen(htlhash) != 32 || !build_id_from_hex(&claim->htlhash, htlhash, 32))) {
                 http_fail_code(req, 400, "usage", "htlhash is 32 hexadecimal digits");
                 return false;

@@ -19,6 +19,7 @@ static void parts_init(struct why_parts *p)
         buf_init(&p->second_opinion, EXPLAIN_REPORT_BYTES_MAX);
         buf_init(&p->index, EXPLAIN_REPORT_BYTES_MAX);
         buf_init(&p->origins, MiB(1));
+        buf_init(&p->symbols, MiB(1));
 }
 
 static void parts_deinit(struct why_parts *p)
@@ -27,6 +28,7 @@ static void parts_deinit(struct why_parts *p)
         buf_deinit(&p->second_opinion);
         buf_deinit(&p->index);
         buf_deinit(&p->origins);
+        buf_deinit(&p->symbols);
 }
 
 static enum status put_origins(struct why_parts *p, const struct why_origin *origins, size_t count, struct error *err)
@@ -239,11 +241,41 @@ static enum status take_altlink(struct stored_files *f, struct debuginfo_store *
         return take(f, objects, &found.needed, OBJECT_SUPPLEMENTARY, "dwz", &f->in.altlink_fd, err);
 }
 
+/* Symbols that were sent without debuginfo answer where nothing else that is stored is as good. */
+static bool symbols_answer(struct stored_files *f, struct debuginfo_store *objects, const struct build_id *id,
+                           struct stored_object *ret)
+{
+        if (debuginfo_store_stat(objects, id, OBJECT_SYMBOLS, ret, NULL))
+                return false;
+        for (size_t i = 0; i < f->count; i++)
+                if (f->objects[i].quality >= ret->quality)
+                        return false;
+        return true;
+}
+
+static enum status put_symbols(struct why_parts *p, const struct stored_object *o, struct error *err)
+{
+        char hex[BUILD_ID_HEX_MAX];
+        struct json_out j;
+
+        json_out_init(&j, &p->symbols);
+        json_out_object(&j, NULL);
+        json_out_str(&j, "role", object_kind_name(o->kind));
+        json_out_str(&j, "name", o->name);
+        json_out_str(&j, "found", object_source_name(o->source));
+        json_out_str(&j, "build_id", build_id_hex(&o->build_id, hex));
+        json_out_str(&j, "quality", symbol_quality_name(o->quality));
+        json_out_uint(&j, "bytes", o->size_bytes);
+        json_out_object_end(&j);
+        return buf_status(&p->symbols, err, "the report");
+}
+
 static enum status ask_stored(struct why_parts *p, struct debuginfo_store *objects, const struct build_id *id,
                               const struct why_question *q, struct error *err)
 {
         _cleanup_(stored_files_close) struct stored_files f = { .in = { .debuginfo_fd = -1, .executable_fd = -1,
                                                                         .altlink_fd = -1, .dwp_fd = -1 } };
+        struct stored_object symbols;
         enum status st = take(&f, objects, id, OBJECT_DEBUGINFO, "debuginfo", &f.in.debuginfo_fd, err);
 
         f.in.name = build_id_hex(id, f.name);
@@ -251,6 +283,8 @@ static enum status ask_stored(struct why_parts *p, struct debuginfo_store *objec
         f.in.dwo = (struct dwarf_dwo_source){ stored_dwo_open, &f.dwo };
         if (!st)
                 st = take(&f, objects, id, OBJECT_EXECUTABLE, "executable", &f.in.executable_fd, err);
+        if (!st && symbols_answer(&f, objects, id, &symbols))
+                return put_symbols(p, &symbols, err);
         if (!st)
                 st = take(&f, objects, id, OBJECT_DWP, "dwp", &f.in.dwp_fd, err);
         if (!st && f.count)

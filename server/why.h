@@ -25,7 +25,7 @@ struct why_question {
 
 /** Where a file of the report came from; texts are shown as they are, "" unknown. */
 struct why_origin {
-        const char *role;           /* "debuginfo", "executable", "dwz" */
+        const char *role;           /* "debuginfo", "executable", "dwz", ... */
         const char *name;           /* path or name */
         const char *found;          /* how */
 };
@@ -45,6 +45,7 @@ enum status why_stored(struct symbol_index *symbols, struct debuginfo_store *obj
 /** The parts of a report as JSON texts, empty where there is none, put together. */
 struct why_parts {
         struct buf object, second_opinion, index, origins;
+        struct buf symbols; /* the symbol file that answers: it has nothing to explain the answer by */
         char second_opinion_error[256], object_error[256]; /* "" none */
 };
 enum status why_merge(struct why_parts *p, struct buf *ret, struct error *err) MUST_CHECK;

@@ -109,6 +109,18 @@ static void add_origins(struct json_object *object, struct json_object *origins)
         }
 }
 
+/* The answers are the index's, which has them of the symbol file. */
+static void add_symbols(struct json_object *report, struct json_object *symbols)
+{
+        struct json_object *files = json_object_new_array(), *result;
+
+        json_object_array_add(files, json_object_get(symbols));
+        json_object_object_add(report, "files", files);
+        for (size_t i = 0; (result = item(report, "results", i)); i++)
+                if (strcmp(text(result, "state"), "resolved") == 0)
+                        json_object_object_add(result, "source", json_object_new_string("symbols"));
+}
+
 static void add_to_results(struct json_object *report, struct json_object *index, struct json_object *second)
 {
         struct json_object *result;
@@ -135,6 +147,7 @@ enum status why_merge(struct why_parts *p, struct buf *ret, struct error *err)
 {
         struct json_object *object = parse(&p->object), *second = parse(&p->second_opinion);
         struct json_object *index = parse(&p->index), *origins = parse(&p->origins), *report;
+        struct json_object *symbols = parse(&p->symbols);
 
         if (p->object.size && !object)
                 snprintf(p->object_error, sizeof p->object_error, "the worker's report is malformed");
@@ -144,6 +157,8 @@ enum status why_merge(struct why_parts *p, struct buf *ret, struct error *err)
                 take(report, "build_id", member(index, "build_id", json_type_string));
                 take(report, "results", member(index, "results", json_type_array));
         }
+        if (symbols && !object)
+                add_symbols(report, symbols);
         add_to_results(report, index, second);
         if (index) {
                 json_object_object_del(index, "results");
@@ -157,5 +172,6 @@ enum status why_merge(struct why_parts *p, struct buf *ret, struct error *err)
         json_object_put(second);
         json_object_put(index);
         json_object_put(origins);
+        json_object_put(symbols);
         return buf_status(ret, err, "the report");
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/index_table.h"
+
+#include "symbolizer/extract_worker.h"
+
+static bool is_better(const struct symbol_table *a, const struct symbol_table *b)
+{
+        return a->quality != b->quality ? a->quality > b->quality : !a->partial && b->partial;
+}
+
+/* A symbol file may come of better files than those that are here, and of companions that are not here. */
+enum status index_table_make(const struct extract_inputs *elf, int symbols_fd, const atomic_bool *cancel,
+                             struct symbol_table *ret, struct error *err)
+{
+        const struct extract_inputs file = { .debuginfo_fd = symbols_fd, .executable_fd = -1, .altlink_fd = -1, .name = elf->name };
+        struct symbol_table of_elf, of_file;
+        enum status st;
+
+        if (elf->debuginfo_fd < 0 && elf->executable_fd < 0)
+                return symbol_table_extract_confined(&file, cancel, ret, err);
+        st = symbol_table_extract_confined(elf, cancel, &of_elf, err);
+        if (symbols_fd >= 0 && symbol_table_extract_confined(&file, cancel, &of_file, NULL) == ST_OK) {
+                if (st || is_better(&of_file, &of_elf)) {
+                        if (!st)
+                                symbol_table_deinit(&of_elf);
+                        *ret = of_file;
+                        return ST_OK;
+                }
+                symbol_table_deinit(&of_file);
+        }
+        if (!st)
+                *ret = of_elf;
+        return st;
+}
