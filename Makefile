@@ -69,8 +69,8 @@ SYSTEM_cairn := -ldw -lelf -larchive -llmdb -lmicrohttpd -lgnutls -lcurl -lzstd 
 	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
 LIBS_cairn-agent := common sandbox http elf-image symbolizer profile-formats unwind-tables uploader agent
 SYSTEM_cairn-agent := -lseccomp -lbpf -lelf -lmicrohttpd -lgnutls -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
-LIBS_cairn-upload := common http archive elf-image dwarf symbolizer source-bundle uploader
-SYSTEM_cairn-upload := -lelf -llzma -larchive -lcurl -lzstd -lz -lxxhash -ljson-c -lcrypto -lm
+LIBS_cairn-upload := common sandbox http archive elf-image dwarf symbolizer source-bundle uploader
+SYSTEM_cairn-upload := -lseccomp -liberty -lelf -llzma -larchive -lcurl -lzstd -lz -lxxhash -ljson-c -lcrypto -lm
 MAIN_cairn := cli/main.c
 MAIN_cairn-agent := agent/main.c
 MAIN_cairn-upload := uploader/main.c

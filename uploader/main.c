@@ -9,6 +9,8 @@
 #include "common/limits.h"
 #include "common/options.h"
 #include "http/client.h"
+#include "sandbox/worker.h"
+#include "symbolizer/extract_job.h"
 #include "uploader/find_files.h"
 #include "uploader/report.h"
 #include "uploader/send_all.h"
@@ -37,6 +39,8 @@ static const struct usage usage = {
                     "      what packages and archives hold\n"
                     "  cairn-upload --strip build/\n"
                     "      the same, and leave stripped programs behind\n"
+                    "  cairn-upload --symbols-only build/\n"
+                    "      what profiles need of it, and nothing more\n"
                     "  cairn-upload --dry-run --json build/ | jq -r '.files[] | select(.state == \"would_send\") | "
                     ".path'\n",
 };
@@ -45,7 +49,7 @@ struct command_options {
         const char *server, *token_file, *ca_file;
         struct send_options how;
         struct option_list sources, source_maps;
-        bool json, dry_run, executables, strip;
+        bool json, dry_run, executables, strip, symbols_only;
         uint64_t jobs;
 };
 
@@ -176,6 +180,7 @@ static enum status run(const struct command_options *o, struct finding *f, char 
         f->unpacked.stop = &stop;
         f->list.executables = o->executables;
         f->list.strip = o->strip;
+        f->list.symbols_only = o->symbols_only;
         f->list.sources = o->sources.count > 0;
         st = find_all(f, paths, count, err);
         if (!st && !o->how.force && f->list.count)
@@ -204,6 +209,8 @@ static enum status parse(struct command_options *o, int *argc, char ***argv, str
                 OPTION_STRING("ca", 0, "FILE", &o->ca_file, "certificates that may sign the service's, as PEM (the system's)"),
                 OPTION_FLAG("executables", 0, &o->executables,
                             "send whole executables too, for gdb and debuginfod clients"),
+                OPTION_FLAG("symbols-only", 0, &o->symbols_only,
+                            "send names, files, lines and inlined calls, and no debuginfo"),
                 OPTION_LIST("sources", 0, "DIR", &o->sources, "send the source files below DIR that the debuginfo names; repeatable"),
                 OPTION_LIST("source-map", 0, "OLD=NEW", &o->source_maps,
                             "sources that the debuginfo has below OLD are below NEW here; repeatable"),
@@ -226,11 +233,32 @@ static enum status parse(struct command_options *o, int *argc, char ***argv, str
         st = source_options_check(&o->how.sources, err);
         if (st)
                 return st;
+        if (o->symbols_only && (o->sources.count || o->executables || o->strip))
+                return error_set(err, ST_USAGE, "--symbols-only sends no %s: leave %s out, or upload without --symbols-only",
+                                 o->sources.count ? "sources" : o->executables ? "executables" : "debuginfo that --strip could leave at the service",
+                                 o->sources.count ? "--sources" : o->executables ? "--executables" : "--strip");
         if (o->strip && o->dry_run)
                 return error_set(err, ST_USAGE, "--strip and --dry-run exclude each other");
         if (o->jobs == 0 || o->jobs > SEND_JOBS_MAX)
                 return error_set(err, ST_USAGE, "--jobs is 1 to %d", SEND_JOBS_MAX);
         return ST_OK;
+}
+
+/* How worker_run() starts it; what a person types has the program's name in front. */
+static bool is_worker(int argc, char **argv)
+{
+        return argc > 2 && strcmp(argv[0], "cairn") == 0 && strcmp(argv[1], "worker") == 0 && strcmp(argv[2], "symbols") == 0;
+}
+
+static int run_worker(int argc, char **argv)
+{
+        struct error err;
+        enum status st = extract_job(argc, argv, &err);
+
+        if (!st)
+                return EXIT_DONE;
+        fprintf(stderr, "%s\n", err.text);
+        return worker_exit_code(st);
 }
 
 int main(int argc, char **argv)
@@ -241,6 +269,8 @@ int main(int argc, char **argv)
         struct error err = { 0 };
         enum status st;
 
+        if (is_worker(argc, argv))
+                return run_worker(argc - 2, argv + 2);
         if (argc == 2 && strcmp(argv[1], "--version") == 0) {
                 printf("cairn-upload %s\n", CAIRN_VERSION);
                 return EXIT_DONE;

@@ -86,6 +86,10 @@ void report_item(struct report *r, const struct upload_item *item)
                 wipe_progress(r);
                 print_item(item);
         }
+        if (item->state == UPLOAD_SENT && item->partial[0]) {
+                wipe_progress(r);
+                fprintf(stderr, "cairn-upload: '%s': its symbols are partial: %s\n", item->shown, item->partial);
+        }
         pthread_mutex_unlock(&r->lock);
 }
 
@@ -141,7 +145,7 @@ static void print_skips(const struct upload_skips *s, const struct totals *t)
                 { s->no_symbols, "without symbols" },
                 { s->duplicate, "duplicate" },
                 { s->core_dump, "core dump" },
-                { s->half, ".dwo or .dwp by itself" },
+                { s->half, ".dwo, .dwp or dwz file by itself" },
                 { s->broken, "not readable as ELF" },
                 { t->refused, t->refused_why },
         };
@@ -218,6 +222,8 @@ static void write_item(struct json_out *j, const struct upload_item *item, bool 
         json_out_str(j, "quality", symbol_quality_name(item->quality));
         json_out_str(j, "state", state_name(item->state, dry_run));
         json_out_str(j, "reason", item->reason);
+        if (item->partial[0])
+                json_out_str(j, "partial", item->partial);
         if (item->state == UPLOAD_SENT) {
                 json_out_uint(j, "size_bytes", item->size_bytes);
                 json_out_uint(j, "sent_bytes", item->sent_bytes);

@@ -5,6 +5,7 @@
 #include "elf-image/elf_image.h"
 #include "uploader/send.h"
 #include "uploader/split.h"
+#include "uploader/symbols.h"
 
 /* The bytes to send, as an open file: the split, or the file itself. The build-id must still be the one asked
  * about. */
@@ -41,12 +42,25 @@ static enum status open_content(const struct upload_item *item, const struct sou
         return st;
 }
 
+static enum status open_symbols(struct upload_item *item, int *fd_ret, uint64_t *size_ret, const atomic_bool *stop, struct error *err)
+{
+        _cleanup_close_ int tmp = -1;
+        enum status st = split_temporary(&tmp, err);
+
+        if (!st)
+                st = symbols_write(item, tmp, size_ret, stop, err);
+        if (!st)
+                *fd_ret = steal_fd(&tmp);
+        return st;
+}
+
 enum status send_item(struct http_client *client, struct upload_item *item, const struct send_options *o, _Atomic uint64_t *moved,
                       const atomic_bool *stop, struct error *err)
 {
         _cleanup_close_ int fd = -1;
         uint64_t size;
-        enum status st = open_content(item, &o->sources, &fd, &size, err);
+        enum status st = item->kind == UPLOAD_SYMBOLS ? open_symbols(item, &fd, &size, stop, err)
+                                                      : open_content(item, &o->sources, &fd, &size, err);
 
         if (st == ST_NOT_FOUND && item->kind == UPLOAD_SOURCE) { /* no failure: what a library was made of is seldom here */
                 item->state = UPLOAD_REFUSED;

@@ -8,6 +8,7 @@
 #include "elf-image/elf_identity.h"
 #include "uploader/companions.h"
 #include "uploader/split.h"
+#include "uploader/symbols.h"
 
 static const char *shown(const struct upload_list *list, const char *path)
 {
@@ -80,14 +81,14 @@ static char *path_by_build_id(const struct build_id *id)
         return asprintf(&ret, SYSTEM_DEBUG_DIR "/.build-id/%.2s/%s.debug", hex, hex + 2) < 0 ? NULL : ret;
 }
 
-static enum status path_htlhash(const char *path, uint64_t size, struct build_id *ret, struct error *err)
+enum status upload_path_htlhash(const char *path, uint64_t size, struct build_id *ret, struct error *err)
 {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 
         return fd < 0 ? error_os(err, errno, "cannot open '%s'", path) : elf_htlhash(fd, size, ret, err);
 }
 
-/* Profilers that know the file by its hash know the one that runs: the debuginfo gets that as another name. */
+/* Profilers that know the file by its hash know the one that runs: debuginfo and symbols get that as another name. */
 static enum status name_by_hash(struct upload_list *list, size_t from, const struct elf_image *img, const char *path,
                                 struct error *err)
 {
@@ -96,9 +97,9 @@ static enum status name_by_hash(struct upload_list *list, size_t from, const str
 
         if (!(elf_image_kind(img) & ELF_KIND_EXECUTABLE) || from == list->count)
                 return ST_OK;
-        st = path_htlhash(path, img->size, &htlhash, err);
+        st = upload_path_htlhash(path, img->size, &htlhash, err);
         for (size_t i = from; !st && i < list->count; i++)
-                if (list->items[i].kind == UPLOAD_DEBUGINFO)
+                if (list->items[i].kind == UPLOAD_DEBUGINFO || list->items[i].kind == UPLOAD_SYMBOLS)
                         list->items[i].htlhash = htlhash;
         return st;
 }
@@ -134,7 +135,7 @@ static enum status add_without_build_id(struct upload_list *list, const struct e
                 list->skips.no_build_id++;
                 return ST_OK;
         }
-        st = path_htlhash(path, img->size, &id, err);
+        st = upload_path_htlhash(path, img->size, &id, err);
         if (!st)
                 st = upload_list_append(list, img, path, UPLOAD_DEBUGINFO, &id, err);
         if (!st)
@@ -158,6 +159,20 @@ static enum status note_program(struct upload_list *list, const struct elf_image
         return more[list->program_count].path ? list->program_count++, ST_OK : error_no_memory(err);
 }
 
+/* What goes with others, these have taken up. */
+static enum status add_symbols(struct upload_list *list, const struct elf_image *img, const char *path, struct error *err)
+{
+        size_t before = list->count;
+        enum status st;
+
+        if (elf_image_is_supplement(img)) {
+                list->skips.half++;
+                return ST_OK;
+        }
+        st = symbols_add(list, img, path, err);
+        return st || !img->build_id.size ? st : name_by_hash(list, before, img, path, err);
+}
+
 enum status upload_list_add(struct upload_list *list, const char *path, upload_note *note, void *context,
                             struct error *err)
 {
@@ -179,6 +194,8 @@ enum status upload_list_add(struct upload_list *list, const char *path, upload_n
                 list->skips.half++;
                 return ST_OK;
         }
+        if (list->symbols_only)
+                return add_symbols(list, &img, path, err);
         if (elf_image_is_supplement(&img) && elf_image_supplement_id(&img, &id))
                 return upload_list_append(list, &img, path, UPLOAD_SUPPLEMENTARY, &id, err);
         if (!img.build_id.size)

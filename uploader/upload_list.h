@@ -11,8 +11,10 @@
 #include "common/build_id.h"
 #include "common/error.h"
 #include "elf-image/quality.h"
+#include "symbolizer/lookup.h"
 
-enum upload_kind { UPLOAD_DEBUGINFO, UPLOAD_EXECUTABLE, UPLOAD_SOURCE, UPLOAD_SUPPLEMENTARY, UPLOAD_DWP, UPLOAD_DWO };
+enum upload_kind { UPLOAD_DEBUGINFO, UPLOAD_EXECUTABLE, UPLOAD_SOURCE, UPLOAD_SUPPLEMENTARY, UPLOAD_DWP, UPLOAD_DWO,
+                   UPLOAD_SYMBOLS };
 const char *upload_kind_name(enum upload_kind kind); /* "debuginfo", "executable", ...: docs/formats/upload.md */
 
 enum upload_state {
@@ -28,7 +30,7 @@ struct upload_item {
         char *path;
         const char *shown;   /* the path for people, borrowed from path: that of a file out of an archive begins with its name */
         struct build_id build_id;
-        struct build_id htlhash; /* of the executable that debuginfo is of; size 0 unknown */
+        struct build_id htlhash; /* of the executable that debuginfo or symbols are of; size 0 unknown */
         enum upload_kind kind;
         enum symbol_quality quality;
         bool split;          /* code is left out before it is sent */
@@ -37,13 +39,14 @@ struct upload_item {
         enum upload_state state;
         enum status failure; /* of UPLOAD_FAILED */
         char reason[240];
+        char partial[SYMBOL_PARTIAL_BYTES]; /* of symbols: what could not be read; "" nothing */
         size_t order;
 };
 
 /** Files that are no candidates, counted by why. */
 struct upload_skips {
         uint64_t no_build_id, no_symbols, core_dump, duplicate, broken;
-        uint64_t half; /* .dwo files and packages: they go with the file that asks for them */
+        uint64_t half; /* .dwo files and packages, and for symbols dwz files: they go with the file that asks for them */
 };
 
 /** A program that may be stripped once its debuginfo is at the service. */
@@ -62,6 +65,7 @@ struct upload_list {
         bool sources;     /* the source files of what has lines are wanted too */
         bool executables; /* whole executables are wanted too */
         bool strip;       /* remember which programs may be stripped */
+        bool symbols_only; /* nothing else is wanted */
 };
 
 void upload_list_deinit(struct upload_list *list);
@@ -77,6 +81,9 @@ typedef void upload_note(void *context, const char *path, const char *text);
  */
 enum status upload_list_add(struct upload_list *list, const char *path, upload_note *note, void *context,
                             struct error *err) MUST_CHECK;
+
+/** What a file without a build-id is stored under: OTLP's htlhash. */
+enum status upload_path_htlhash(const char *path, uint64_t size, struct build_id *ret, struct error *err) MUST_CHECK;
 
 /** Keep the best of each build-id and kind (the first of equals), in the order they were found. */
 void upload_list_settle(struct upload_list *list);

@@ -10,6 +10,12 @@
 
 #define NAME_MAX_BYTES 127 /* what the service keeps of a name */
 
+/* Then its size is not known yet. */
+static bool is_made_later(const struct upload_item *item)
+{
+        return item->split || item->kind == UPLOAD_SOURCE || item->kind == UPLOAD_SYMBOLS;
+}
+
 static enum status write_question(const struct upload_item *items, size_t count, struct buf *to, struct error *err)
 {
         struct json_out j;
@@ -25,7 +31,7 @@ static enum status write_question(const struct upload_item *items, size_t count,
                 json_out_str(&j, "build_id", build_id_hex(&items[i].build_id, hex));
                 json_out_str(&j, "kind", upload_kind_name(items[i].kind));
                 json_out_str(&j, "quality", symbol_quality_name(items[i].quality));
-                json_out_uint(&j, "size", items[i].split || items[i].kind == UPLOAD_SOURCE ? 0 : items[i].size_bytes);
+                json_out_uint(&j, "size", is_made_later(&items[i]) ? 0 : items[i].size_bytes);
                 json_out_strn(&j, "name", name, strnlen(name, NAME_MAX_BYTES));
                 json_out_object_end(&j);
         }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_UPLOADER_SYMBOLS_H
+#define CAIRN_UPLOADER_SYMBOLS_H
+
+/**
+ * @file
+ * Symbols in place of debuginfo: what `--symbols-only` sends of a file. They
+ * are extracted as `cairn symbolize` does it, in a confined worker, with all
+ * that belongs to the file on this machine (symbolizer/extract_find.h).
+ */
+#include <stdatomic.h>
+
+#include "elf-image/elf_image.h"
+#include "uploader/upload_list.h"
+
+/** Add the file's symbols to the list, or count why there are none. The quality is that of the best file to extract from. */
+enum status symbols_add(struct upload_list *list, const struct elf_image *img, const char *path, struct error *err) MUST_CHECK;
+
+/**
+ * Extract, and write the symbol file into fd, an empty file. The item gets the quality that was found, and what could not
+ * be read. One at a time extracts: it uses all processors, and memory of the file's size.
+ * @param stop as in struct worker_job.
+ * @return ST_NOT_FOUND when the file is no more the one that the server was asked about; ST_BAD_DATA; ST_BUSY when stopped.
+ * Threads: any, on different items.
+ */
+enum status symbols_write(struct upload_item *item, int fd, uint64_t *size_ret, const atomic_bool *stop, struct error *err) MUST_CHECK;
+
+#endif
