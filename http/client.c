@@ -3,6 +3,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
@@ -58,7 +59,7 @@ enum status http_client_create(const struct http_client_options *o, struct http_
         if (!o->base_url || !is_http_url(o->base_url))
                 return error_set(err, ST_USAGE, "'%s' is no address: give http://HOST:PORT or https://HOST",
                                  o->base_url ? o->base_url : "");
-        if (o->ca_file && access(o->ca_file, R_OK))
+        if (o->ca_file && faccessat(AT_FDCWD, o->ca_file, R_OK, AT_EACCESS)) /* capabilities count, as when it is opened */
                 return error_os(err, errno, "cannot read the certificates in '%s'", o->ca_file);
         pthread_once(&curl_once, curl_start);
         c = calloc(1, sizeof *c);
