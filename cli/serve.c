@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "server/server.h"
+#include "server/upstream_list.h"
 
 static const struct usage usage = {
         .synopsis = "cairn serve [--data DIR] [--listen HOST:PORT] [OPTION]...",
@@ -27,42 +28,26 @@ static enum status check_trees(const struct server_options *o, size_t count, uin
         return ST_OK;
 }
 
-/* --upstream first, then the words of DEBUGINFOD_URLS, without repetition. */
-static enum status add_urls(struct option_list *list, char *words, struct error *err)
+/* --upstream first, then --upstreams, then the words of DEBUGINFOD_URLS. */
+static enum status collect_upstreams(struct upstream_list *l, const struct option_list *urls, const char *path, char *words,
+                                     struct error *err)
 {
-        char *save = NULL;
+        enum status st = words ? ST_OK : error_no_memory(err);
 
-        for (char *url = strtok_r(words, " \t\n", &save); url; url = strtok_r(NULL, " \t\n", &save)) {
-                const char **items;
-                size_t i = 0;
-
-                while (i < list->count && strcmp(list->items[i], url) != 0)
-                        i++;
-                if (i < list->count || strncmp(url, "ima:", 4) == 0) /* a policy word of newer clients, no URL */
-                        continue;
-                items = reallocarray(list->items, list->count + 1, sizeof *items);
-                if (!items)
-                        return error_no_memory(err);
-                list->items = items;
-                items[list->count++] = url;
-        }
-        return ST_OK;
-}
-
-static enum status check_urls(const struct option_list *list, struct error *err)
-{
-        for (size_t i = 0; i < list->count; i++)
-                if (strncmp(list->items[i], "http://", 7) != 0 && strncmp(list->items[i], "https://", 8) != 0)
-                        return error_set(err, ST_USAGE, "upstream '%.150s' is no http:// or https:// URL", list->items[i]);
-        return ST_OK;
+        for (size_t i = 0; i < urls->count && !st; i++)
+                st = upstream_list_add(l, urls->items[i], err);
+        if (!st && path)
+                st = upstream_list_read(l, path, err);
+        return st ? st : upstream_list_add_words(l, words, err);
 }
 
 int command_serve(int argc, char **argv)
 {
         struct server_options o = { .dir = "cairn-data", .listen = "127.0.0.1:7700", .scan_interval_s = 300 };
-        const char *level_name = "info", *env = getenv("DEBUGINFOD_URLS");
+        const char *level_name = "info", *upstreams_path = NULL, *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
-        struct option_list upstreams = { 0 }, origins = { 0 }, rules = { 0 }, trees = { 0 };
+        struct upstream_list upstreams = { 0 };
+        struct option_list urls = { 0 }, origins = { 0 }, rules = { 0 }, trees = { 0 };
         struct retention_rule retention[RETENTION_RULES_MAX];
         uint64_t flush_interval_s = 0, scan_cache_mib = 8192;
         enum log_level level = LOG_INFO;
@@ -71,8 +56,9 @@ int command_serve(int argc, char **argv)
         const struct option_spec specs[] = {
                 OPTION_STRING("data", 0, "DIR", &o.dir, "directory of everything that is kept (cairn-data)"),
                 OPTION_STRING("listen", 0, "HOST:PORT", &o.listen, "where to listen (127.0.0.1:7700); port 0 takes a free one"),
-                OPTION_LIST("upstream", 0, "URL", &upstreams, "debuginfod server to ask for what nobody uploaded; repeatable,\n"
+                OPTION_LIST("upstream", 0, "URL", &urls, "debuginfod server to ask for what nobody uploaded; repeatable,\n"
                                                               "DEBUGINFOD_URLS names more"),
+                OPTION_STRING("upstreams", 0, "FILE", &upstreams_path, "lines of URL [token=TOKEN | header=NAME:VALUE]: more of them, and what opens them"),
                 OPTION_STRING("upstream-ca", 0, "FILE", &o.upstream_ca, "certificates that may sign those of upstreams, as PEM (the system's)"),
                 OPTION_LIST("scan", 0, "DIR", &trees, "serve the packages and ELF files of a directory tree too; repeatable"),
                 OPTION_UINT("scan-interval", 0, "SECONDS", &o.scan_interval_s, "look for changes in the trees this often (300); 0: on SIGUSR1"),
@@ -105,16 +91,15 @@ int command_serve(int argc, char **argv)
         if (!st && (flush_interval_s > 86400))
                 st = error_set(&err, ST_USAGE, "the flush interval is at most a day");
         if (!st)
-                st = words ? add_urls(&upstreams, words, &err) : error_no_memory(&err);
-        if (!st)
-                st = check_urls(&upstreams, &err);
+                st = collect_upstreams(&upstreams, &urls, upstreams_path, words, &err);
         if (!st)
                 st = check_trees(&o, trees.count, scan_cache_mib, &err);
         if (!st)
                 st = retention_rules_parse(rules.items, rules.count, retention, &err);
         if (!st) {
                 log_set_level(level);
-                o.upstreams = upstreams.items;
+                o.upstreams = (const char *const *)upstreams.urls;
+                o.upstream_headers = (const char *const *)upstreams.headers;
                 o.upstream_count = upstreams.count;
                 o.cors_origins = origins.items;
                 o.cors_origin_count = origins.count;
@@ -126,7 +111,8 @@ int command_serve(int argc, char **argv)
                 o.flush_interval_ms = flush_interval_s * 1000;
                 st = server_run(&o, &err);
         }
-        options_list_deinit(&upstreams);
+        upstream_list_deinit(&upstreams);
+        options_list_deinit(&urls);
         options_list_deinit(&origins);
         options_list_deinit(&rules);
         options_list_deinit(&trees);

@@ -61,6 +61,8 @@
 #define LIMIT_WANT_FILES 10000                 /* files in one "do you want these" */
 #define LIMIT_PATH_BYTES 4096
 #define LIMIT_UPSTREAM_URL_BYTES 4096
+#define LIMIT_UPSTREAM_HEADER_BYTES 4096       /* that opens an upstream */
+#define LIMIT_UPSTREAM_FILE_BYTES MiB(1)       /* of upstreams and what opens them */
 #define LIMIT_NAME_BYTES KiB(64)               /* one linkage name or file path in an index */
 #define LIMIT_MANGLED_BYTES KiB(4)             /* a longer linkage name is shown as it is */
 #define LIMIT_DEMANGLED_BYTES KiB(16)

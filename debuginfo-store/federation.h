@@ -25,6 +25,7 @@ struct federation;
 struct federation_options {
         size_t size;
         const char *const *urls;          /* copied; the order is the order of asking */
+        const char *const *headers;       /* to send to each, NULL none, as in struct fetch_question; copied. NULL: to nobody */
         size_t url_count;
         uint64_t timeout_s;               /* for which an upstream may send nothing; 0: 90 */
         uint64_t miss_s;                  /* 0: 600; how long "not found" is remembered */

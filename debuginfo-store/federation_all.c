@@ -33,7 +33,7 @@ struct poll {
 static void *ask(void *context)
 {
         struct poll *p = context;
-        const struct fetch_question question = { .url = upstream_url(p->upstream), .part = p->question->path,
+        const struct fetch_question question = { .url = upstream_url(p->upstream), .header = upstream_header(p->upstream), .part = p->question->path,
                                                  .forwarded_for = p->way->header, .timeout_s = p->question->total_s,
                                                  .total_s = p->question->total_s, .max_bytes = p->question->max_bytes };
         int64_t began_ns = monotonic_ns();

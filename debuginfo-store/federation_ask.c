@@ -20,7 +20,8 @@ enum status federation_asker_init(struct federation_asker *a, struct debuginfo_s
         if (!a->upstreams)
                 return error_no_memory(err);
         while (a->upstream_count < o->url_count) {
-                const struct upstream_options u = { .url = o->urls[a->upstream_count], .failures_max = o->breaker_failures,
+                const struct upstream_options u = { .url = o->urls[a->upstream_count],
+                                                    .header = o->headers ? o->headers[a->upstream_count] : NULL, .failures_max = o->breaker_failures,
                                                     .pause_s = o->breaker_pause_s };
                 enum status st = upstream_create(&u, &a->upstreams[a->upstream_count], err);
 
@@ -84,7 +85,7 @@ static enum status fetch(struct federation_asker *a, const struct upstream *u, c
                          const atomic_bool *cancel, struct arrival *arrival, struct fetch_answer *answer,
                          struct error *err)
 {
-        const struct fetch_question question = { .url = upstream_url(u), .id = &w->id, .part = w->part,
+        const struct fetch_question question = { .url = upstream_url(u), .header = upstream_header(u), .id = &w->id, .part = w->part,
                                                  .forwarded_for = w->forwarded_for, .timeout_s = a->timeout_s,
                                                  .max_bytes = wanted_is_piece(w->part) ? LIMIT_PIECE_BYTES : 0,
                                                  .progress = grew, .context = arrival };

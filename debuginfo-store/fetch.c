@@ -73,12 +73,12 @@ static enum status judge(const struct fetch_question *q, const struct fetch_mess
         }
 }
 
-/* As a file, since arguments are for everybody on the host to see, and a URL may have a password. */
-static enum status hand_over(const char *url, int *ret, struct error *err)
+/* As a file, since arguments are for everybody on the host to see, and a URL may have a password: the header is its second line. */
+static enum status hand_over(const char *url, const char *header, int *ret, struct error *err)
 {
         _cleanup_close_ int fd = memfd_create("upstream", MFD_CLOEXEC);
 
-        if (fd < 0 || write(fd, url, strlen(url)) != (ssize_t)strlen(url))
+        if (fd < 0 || dprintf(fd, "%s%s%s", url, header ? "\n" : "", header ? header : "") < 0)
                 return error_os(err, errno, "cannot hand an upstream's URL to its worker");
         *ret = steal_fd(&fd);
         return ST_OK;
@@ -117,7 +117,7 @@ enum status fetch_object(const struct fetch_question *q, int out, const atomic_b
                         return ST_BUSY;
                 }
         }
-        st = hand_over(q->url, &upstream, err);
+        st = hand_over(q->url, q->header, &upstream, err);
         if (st)
                 return st;
         if (pipe2(fds, O_CLOEXEC))

@@ -29,6 +29,7 @@ struct fetch_answer {
 
 struct fetch_question {
         const char *url;             /* of the upstream */
+        const char *header;          /* to send there and nowhere else: "Authorization: Bearer x"; NULL none */
         const struct build_id *id;   /* NULL: of no object, */
         const char *part;            /* what follows the build-id in the URL, escaped: "debuginfo", "section/.text";
                                         and then what follows the upstream's URL: "metadata?key=file&value=/x" */

@@ -29,6 +29,7 @@
 
 struct download {
         CURL *curl;
+        struct curl_slist *headers, *with_secret; /* the second one to the upstream alone, and ending in the first */
         int out, answer;
         uint64_t max_bytes, told_bytes, ignored_bytes;
         bool is_too_big;
@@ -133,6 +134,17 @@ static bool same_part(CURLU *a, CURLU *b, CURLUPart what)
         return same;
 }
 
+static bool same_origin(const char *from, const char *to)
+{
+        CURLU *a = curl_url(), *b = curl_url();
+        bool same = a && b && !curl_url_set(a, CURLUPART_URL, from, 0) && !curl_url_set(b, CURLUPART_URL, to, 0) &&
+                    same_part(a, b, CURLUPART_SCHEME) && same_part(a, b, CURLUPART_HOST) && same_part(a, b, CURLUPART_PORT);
+
+        curl_url_cleanup(a);
+        curl_url_cleanup(b);
+        return same;
+}
+
 static bool may_follow(const char *from, const char *to)
 {
         CURLU *a = curl_url(), *b = curl_url();
@@ -162,14 +174,13 @@ static bool is_loopback(const char *url)
         return is;
 }
 
-static void configure(struct download *d, uint64_t timeout_s, uint64_t total_s, struct curl_slist *headers)
+static void configure(struct download *d, uint64_t timeout_s, uint64_t total_s)
 {
         CURL *curl = d->curl;
 
         curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
         curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
         curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
-        curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
         curl_easy_setopt(curl, CURLOPT_USERAGENT, "cairn/" CAIRN_VERSION);
         curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)(timeout_s < CONNECT_S ? timeout_s : CONNECT_S));
@@ -207,6 +218,7 @@ static CURLcode ask(struct download *d, const char *first, bool *refused)
                 if (is_loopback(url))
                         curl_easy_setopt(d->curl, CURLOPT_PROXY, "");
                 curl_easy_setopt(d->curl, CURLOPT_URL, url);
+                curl_easy_setopt(d->curl, CURLOPT_HTTPHEADER, same_origin(first, url) ? d->with_secret : d->headers);
                 rc = curl_easy_perform(d->curl);
                 if (rc || status_of(d) / 100 != 3)
                         break;
@@ -258,25 +270,54 @@ static enum status conclude(struct download *d, CURLcode rc, bool refused, const
         return say(d, FETCH_FAILED);
 }
 
-static bool add_header(struct curl_slist **list, const char *name, const char *value)
+static bool add_header(struct download *d, const char *name, const char *value)
 {
         _cleanup_free_ char *line = NULL;
-        struct curl_slist *longer = asprintf(&line, "%s: %s", name, value) < 0 ? NULL : curl_slist_append(*list, line);
+        struct curl_slist *longer = asprintf(&line, "%s: %s", name, value) < 0 ? NULL : curl_slist_append(d->headers, line);
 
         if (longer)
-                *list = longer;
+                d->headers = longer;
         return longer != NULL;
 }
 
-/* The address of the file that is wanted; owned. */
-static enum status address(const char *path, char **ret, struct error *err)
+static bool add_secret(struct download *d, const char *line)
+{
+        d->with_secret = d->headers;
+        if (line) {
+                d->with_secret = curl_slist_append(NULL, line);
+                if (d->with_secret)
+                        d->with_secret->next = d->headers;
+        }
+        return d->with_secret != NULL;
+}
+
+static void free_headers(struct download *d)
+{
+        if (d->with_secret && d->with_secret != d->headers) {
+                d->with_secret->next = NULL;
+                curl_slist_free_all(d->with_secret);
+        }
+        curl_slist_free_all(d->headers);
+}
+
+/* The address of the file that is wanted, and the header for it or NULL; owned. */
+static enum status address(const char *path, char **ret, char **header_ret, struct error *err)
 {
         _cleanup_file_map_ struct file_map base = { 0 };
-        enum status st = file_map_fd(FETCH_WORKER_URL, LIMIT_UPSTREAM_URL_BYTES, "the upstream's URL", &base, err);
+        enum status st = file_map_fd(FETCH_WORKER_URL, LIMIT_UPSTREAM_URL_BYTES + 1 + LIMIT_UPSTREAM_HEADER_BYTES,
+                                     "the upstream's URL", &base, err);
         size_t size = base.size;
+        const char *line_end;
 
         if (st)
                 return st;
+        line_end = memchr(base.data, '\n', size);
+        if (line_end) {
+                size = (size_t)(line_end - (const char *)base.data);
+                *header_ret = strndup(line_end + 1, base.size - size - 1);
+                if (!*header_ret)
+                        return error_no_memory(err);
+        }
         while (size && ((const char *)base.data)[size - 1] == '/')
                 size--;
         return asprintf(ret, "%.*s/%s", (int)size, (const char *)base.data, path) < 0 ? error_no_memory(err) : ST_OK;
@@ -287,9 +328,8 @@ enum status fetch_worker(char *const args[static FETCH_WORKER_ARGS], struct erro
         const char *path = args[0], *max_text = args[3], *forwarded_for = args[4];
         struct download d = { .out = FETCH_WORKER_OUT, .answer = FETCH_WORKER_ANSWER };
         bool has_authorities = fcntl(FETCH_WORKER_AUTHORITIES, F_GETFD) >= 0;
-        struct curl_slist *headers = NULL;
         _cleanup_file_map_ struct file_map authorities = { 0 };
-        _cleanup_free_ char *url = NULL;
+        _cleanup_free_ char *url = NULL, *secret = NULL;
         char curl_error[CURL_ERROR_SIZE] = "";
         uint64_t timeout_s, total_s;
         bool refused;
@@ -300,22 +340,22 @@ enum status fetch_worker(char *const args[static FETCH_WORKER_ARGS], struct erro
                 return error_set(err, ST_USAGE, "no such question: '%s' '%s' '%s'", args[1], args[2], max_text);
         st = has_authorities ? file_map_fd(FETCH_WORKER_AUTHORITIES, LIMIT_PEM_BYTES, "certificates", &authorities, err) : ST_OK;
         if (!st)
-                st = address(path, &url, err);
+                st = address(path, &url, &secret, err);
         if (st)
                 return st;
         d.curl = !curl_global_init(CURL_GLOBAL_DEFAULT) ? curl_easy_init() : NULL;
-        if (!d.curl || !add_header(&headers, "X-DEBUGINFOD-MAXSIZE", max_text) ||
-            (forwarded_for[0] && !add_header(&headers, "X-Forwarded-For", forwarded_for))) {
+        if (!d.curl || !add_header(&d, "X-DEBUGINFOD-MAXSIZE", max_text) ||
+            (forwarded_for[0] && !add_header(&d, "X-Forwarded-For", forwarded_for)) || !add_secret(&d, secret)) {
                 st = error_no_memory(err);
         } else {
-                configure(&d, timeout_s, total_s, headers);
+                configure(&d, timeout_s, total_s);
                 if (has_authorities)
                         trust_only(d.curl, &authorities);
                 curl_easy_setopt(d.curl, CURLOPT_ERRORBUFFER, curl_error);
                 rc = ask(&d, url, &refused);
                 st = conclude(&d, rc, refused, curl_error[0] ? curl_error : curl_easy_strerror(rc));
         }
-        curl_slist_free_all(headers);
         curl_easy_cleanup(d.curl);
+        free_headers(&d);
         return st;
 }

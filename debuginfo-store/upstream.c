@@ -19,7 +19,7 @@
 enum { SKIPPED = UPSTREAM_OUTCOME_COUNT, MILLISECONDS, BYTES, IN_FLIGHT, OPEN, METRIC_COUNT };
 
 struct upstream {
-        char *url;
+        char *url, *header;
         unsigned failures_max;
         uint64_t first_pause_s;
         pthread_mutex_t lock;
@@ -43,6 +43,11 @@ const char *upstream_state_name(enum upstream_state s)
 const char *upstream_url(const struct upstream *u)
 {
         return u->url;
+}
+
+const char *upstream_header(const struct upstream *u)
+{
+        return u->header;
 }
 
 static enum status make_metrics(struct upstream *u, struct error *err)
@@ -97,7 +102,8 @@ enum status upstream_create(const struct upstream_options *o, struct upstream **
         u->first_pause_s = u->pause_s = o->pause_s ? o->pause_s : PAUSE_S;
         fetch_url_text(o->url, u->status.url);
         u->url = strdup(o->url);
-        st = u->url ? make_metrics(u, err) : error_no_memory(err);
+        u->header = o->header ? strdup(o->header) : NULL;
+        st = u->url && (u->header || !o->header) ? make_metrics(u, err) : error_no_memory(err);
         if (st)
                 upstream_destroy(u);
         else
@@ -115,6 +121,7 @@ void upstream_destroy(struct upstream *u)
         }
         pthread_mutex_destroy(&u->lock);
         free(u->url);
+        free(u->header);
         free(u);
 }
 

@@ -48,6 +48,7 @@ struct upstream_status {
 
 struct upstream_options {
         const char *url;         /* copied */
+        const char *header;      /* as in struct fetch_question; copied; NULL none */
         unsigned failures_max;   /* in a row, that open the breaker; 0: 5 */
         uint64_t pause_s;        /* for which it is open the first time; 0: 30 */
 };
@@ -55,6 +56,7 @@ struct upstream_options {
 enum status upstream_create(const struct upstream_options *options, struct upstream **ret, struct error *err) MUST_CHECK;
 void upstream_destroy(struct upstream *u);
 const char *upstream_url(const struct upstream *u); /* borrowed; may hold a password */
+const char *upstream_header(const struct upstream *u); /* borrowed; NULL none */
 
 /** May it be asked? ST_BUSY when its breaker is open. After ST_OK upstream_end() must follow. */
 enum status upstream_begin(struct upstream *u, struct error *err) MUST_CHECK;

@@ -191,7 +191,7 @@ static enum status start_pipeline(struct server *s, struct error *err)
 static enum status start_federation(struct server *s, struct error *err)
 {
         const struct federation_options o = { .size = sizeof o, .urls = s->options->upstreams,
-                                              .url_count = s->options->upstream_count, .arrived = object_arrived,
+                                              .headers = s->options->upstream_headers, .url_count = s->options->upstream_count, .arrived = object_arrived,
                                               .failed = object_failed, .upstream_changed = upstream_changed, .context = s };
 
         if (!o.url_count || s->options->read_only)
@@ -203,6 +203,8 @@ static enum status start_federation(struct server *s, struct error *err)
                 char url[FETCH_URL_TEXT];
 
                 log_info("federation", "upstream %s", fetch_url_text(o.urls[i], url));
+                if (o.headers && o.headers[i] && strncmp(o.urls[i], "http://", 7) == 0)
+                        log_warn("federation", "upstream %s gets its secret header unencrypted", url);
         }
         return federation_start(s->objects, &o, &s->federation, err);
 }

@@ -25,6 +25,7 @@ struct server_options {
         const char *tls_key;
         const char *port_file;         /* NULL: none; gets "PORT\n" when the service answers */
         const char *const *upstreams;  /* URLs of debuginfod servers */
+        const char *const *upstream_headers; /* to send to each, or NULL */
         size_t upstream_count;
         const char *upstream_ca;       /* PEM; NULL: the system's */
         const char *const *cors_origins; /* whose pages may read answers of /symbolicate/v5; "*" all */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short texts that say what may happen. The first byte says what the others
- * are: a token file, a retention rule, or a JSON body with its members.
+ * are: a token file and then a file of upstreams, a retention rule, or a JSON
+ * body with its members.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "debuginfo-store/retention.h"
 #include "server/json_in.h"
 #include "server/tokens.h"
+#include "server/upstream_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,6 +22,19 @@ static void must(bool ok)
 {
         if (!ok)
                 abort();
+}
+
+/* No line of the file becomes two headers. */
+static void upstream_file(const char *path)
+{
+        struct upstream_list l = { 0 };
+
+        (void)!upstream_list_read(&l, path, NULL);
+        for (size_t i = 0; i < l.count; i++) {
+                must(strncmp(l.urls[i], "http", 4) == 0 && !strpbrk(l.urls[i], " \t\n"));
+                must(!l.headers[i] || !strpbrk(l.headers[i], "\r\n"));
+        }
+        upstream_list_deinit(&l);
 }
 
 /* Whatever the file says, nobody comes in without a token, and its whole text is none. */
@@ -32,6 +47,7 @@ static void token_file(const uint8_t *data, size_t size)
 
         must(fd >= 0 && file_write_all(fd, data, size, "tokens", NULL) == ST_OK);
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        upstream_file(path);
         if (tokens_load(path, &t, &err))
                 return;
         for (int scope = SCOPE_READ; scope <= SCOPE_ADMIN; scope++) {

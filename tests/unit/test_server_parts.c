@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
+#include "common/file.h"
 #include "common/limits.h"
 #include "server/app_name.h"
 #include "server/id_set.h"
@@ -10,6 +12,7 @@
 #include "server/later.h"
 #include "server/multipart.h"
 #include "server/needs.h"
+#include "server/upstream_list.h"
 #include "server/section_table.h"
 #include "tests/support/suite.h"
 
@@ -237,7 +240,61 @@ START_TEST(sections_of_many_files_are_remembered_and_no_more_than_the_limit)
 }
 END_TEST
 
+static enum status read_upstreams(const char *text, struct upstream_list *ret, struct error *err)
+{
+        char path[] = "/tmp/cairn-upstreams-XXXXXX";
+        int fd = mkstemp(path);
+        enum status st;
+
+        ck_assert_int_eq(file_write_all(fd, text, strlen(text), path, NULL), ST_OK);
+        close(fd);
+        *ret = (struct upstream_list){ 0 };
+        st = upstream_list_read(ret, path, err);
+        unlink(path);
+        return st;
+}
+
+START_TEST(a_file_of_upstreams_says_what_opens_them)
+{
+        char words[] = "ima:enforcing http://plain.example http://last.example";
+        struct upstream_list l;
+        struct error err;
+
+        ck_assert_int_eq(read_upstreams("# ours\nhttps://a.example  token=se#cret # a comment\n\n  http://plain.example\t\r\n"
+                                        "https://b.example header=X-Key: two words", &l, &err), ST_OK);
+        ck_assert_int_eq(upstream_list_add_words(&l, words, &err), ST_OK);
+        ck_assert_uint_eq(l.count, 4);
+        ck_assert_str_eq(l.urls[0], "https://a.example");
+        ck_assert_str_eq(l.headers[0], "Authorization: Bearer se#cret");
+        ck_assert_str_eq(l.urls[1], "http://plain.example");
+        ck_assert_ptr_null(l.headers[1]);
+        ck_assert_str_eq(l.headers[2], "X-Key: two words");
+        ck_assert_str_eq(l.urls[3], "http://last.example");
+        upstream_list_deinit(&l);
+}
+END_TEST
+
+START_TEST(a_malformed_file_of_upstreams_is_told_without_its_secrets)
+{
+        static const char *const bad[] = { "ftp://u:hunter2@a.example", "https://a.example hunter2", "https://a.example tokn=hunter2",
+                                           "https://a.example token=", "https://a.example header=hunter2", "hunter2",
+                                           "https://a.example token=hunter2 header=X:y", "https://a.example token=hunter2\x01" };
+        struct upstream_list l;
+        struct error err;
+
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+                _cleanup_free_ char *text = NULL;
+
+                ck_assert(asprintf(&text, "# two\n%s\n", bad[i]) > 0);
+                ck_assert_msg(read_upstreams(text, &l, &err) == ST_BAD_DATA, "%s", bad[i]);
+                ck_assert_msg(strstr(err.text, "line 2") && !strstr(err.text, "hunter2"), "%s", err.text);
+                upstream_list_deinit(&l);
+        }
+}
+END_TEST
+
 TEST_SUITE("server_parts", a_part_is_found_by_its_name, a_cut_off_multipart_body_is_bad_data, an_application_name_becomes_labels,
            json_is_strict_and_not_deep, a_set_keeps_the_order_of_arrival,
            what_comes_in_parts_is_due_when_no_more_come, the_last_companion_is_known_when_it_comes,
+           a_file_of_upstreams_says_what_opens_them, a_malformed_file_of_upstreams_is_told_without_its_secrets,
            sections_of_many_files_are_remembered_and_no_more_than_the_limit)

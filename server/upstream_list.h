@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_UPSTREAM_LIST_H
+#define CAIRN_SERVER_UPSTREAM_LIST_H
+
+/**
+ * @file
+ * Upstreams and what opens them, from options, the environment and a file of
+ * lines "URL [token=TOKEN] [header=NAME:VALUE]". What a line has after its URL
+ * is secret: no error text shows it.
+ */
+#include <stddef.h>
+
+#include "common/error.h"
+
+struct upstream_list {
+        char **urls, **headers; /* owned; a header as it is sent, "Authorization: Bearer x"; NULL none */
+        size_t count, capacity;
+};
+
+void upstream_list_deinit(struct upstream_list *l);
+
+/** A URL that is in the list already is left out. ST_USAGE when it is no http:// or https:// URL. */
+enum status upstream_list_add(struct upstream_list *l, const char *url, struct error *err) MUST_CHECK;
+/** The words of DEBUGINFOD_URLS; policy words of newer clients are left out. @param words written to. */
+enum status upstream_list_add_words(struct upstream_list *l, char *words, struct error *err) MUST_CHECK;
+/** "#" at the beginning of a line or after a space begins a comment. ST_BAD_DATA with the line; ST_NOT_FOUND, ST_OS. */
+enum status upstream_list_read(struct upstream_list *l, const char *path, struct error *err) MUST_CHECK;
+
+#endif
