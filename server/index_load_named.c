@@ -4,7 +4,7 @@
 #include "symbolizer/index_alias.h"
 #include "symbolizer/index_load.h"
 
-#define NAMES_MAX (1 + 2 * OBJECT_ALIASES_MAX) /* debuginfo and executable may differ in what is known of them */
+#define NAMES_MAX (1 + 3 * OBJECT_ALIASES_MAX) /* debuginfo, executable and symbols may differ in what is known of them */
 
 /* The index changes between expect and changed, so a crash at any point heals later. */
 enum status index_load_named(const struct index_load_into *to, const struct symbol_table *table, bool *replaced_ret,

@@ -11,6 +11,7 @@ quiet() { metric_equals cairn_index_queue 0; }
 is_indexed() { curl -sS "$url/api/v1/debuginfo" | jq -e --arg id "$1" '[.objects[] | select(.build_id == $id) | .index.state] | index("indexed")'; }
 # The frames of the addresses in a file.
 answers() { "$CAIRN_BUILD/cairn" symbolize --server "$url" --build-id "$1" --format=llvm <"$2"; }
+aliases() { "$cairn" debuginfo show "$1" --server "$url" --json | jq -c '.aliases | sort'; }
 listed() { curl -sS "$url/api/v1/debuginfo" | jq -c "[.objects[] | select(.build_id == \"$1\") | [.kind, .quality]] | sort"; }
 why() { "$cairn" why --server "$url" --json "$1" "$2" | jq -c "$3"; }
 put() { # KIND FILE BUILD-ID [QUERY]
@@ -45,7 +46,7 @@ input symtab "$tmp/bin/symtab" 2
 export GOCACHE="$tmp/gocache"
 if command -v go >/dev/null && go build -o "$tmp/bin/go" tests/oracle/sample.go 2>/dev/null; then
         input go "$tmp/bin/go" 3
-        go build -ldflags=-s -o "$tmp/bin/go-stripped" tests/oracle/sample.go && input go-stripped "$tmp/bin/go-stripped" 1
+        go build -ldflags="-s -B 0x0000000000000000000000000000000000000005" -o "$tmp/bin/go-stripped" tests/oracle/sample.go && input go-stripped "$tmp/bin/go-stripped" 1
 fi
 if command -v rustc >/dev/null && rustc -O -g -C link-arg=-Wl,--build-id -o "$tmp/bin/rust" tests/oracle/sample.rs 2>/dev/null; then
         input rust "$tmp/bin/rust" 3
@@ -67,6 +68,7 @@ while read -r name file least; do
         wait_for "$name to be indexed" is_indexed "$id"
         wait_for "the index to be quiet" quiet
         answers "$id" "$tmp/list/$name" >"$tmp/want/$name"
+        aliases "$id" >"$tmp/want/$name.aliases"
 done <"$tmp/inputs"
 stop_server
 
@@ -82,6 +84,7 @@ while read -r name file least; do
         count=$(wc -l <"$tmp/list/$name") unknown=$(grep -c '^??$' "$tmp/want/$name")
         ok "$name: the same frames at $count addresses" cmp "$tmp/want/$name" "$tmp/got"
         ok "  most of which have names" test "$unknown" -lt $((count / 2))
+        is "$(aliases "$id")" "$(cat "$tmp/want/$name.aliases")" "  and under the same other names"
         whole=$(cat "$tmp/want/$name.bytes")
         ok "  in $bytes bytes of $whole, 1 to $((whole / bytes))" test "$whole" -ge $((bytes * least))
 done <"$tmp/inputs"
@@ -195,4 +198,11 @@ is "$code $(sent '[.files[].state]')" '0 ["sent"]' "what there is without the .d
 like "$(cat "$tmp/up.err")" 'its symbols are partial: ' "  and what is missing is told"
 like "$(sent '.files[0].partial')" dwo "  as JSON too"
 
+# ---- looking after them ----
+
+wait_for "the index to be quiet" quiet
+is "$("$cairn" debuginfo gc --server "$url" --retain kind=symbols,size=1 --dry-run --json | jq -c '[.removed[].kind] | unique')" '["symbols"]' \
+        "retention rules select them"
+stop_server
+like "$("$cairn" debuginfo verify --data "$data")" ' 0 damaged$' "cairn debuginfo verify reads them"
 done_testing

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Symbol files as objects: what is taken of them, and what they have to be better than. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "debuginfo-store/store.h"
+#include "elf-image/elf_image.h"
+#include "sandbox/worker.h"
+#include "symbolizer/symbol_file.h"
+#include "tests/support/random_table.h"
+#include "tests/support/suite.h"
+
+static struct file_map self; /* debuginfo of DWARF quality */
+static struct build_id id, go_id;
+static char dir[] = "/tmp/cairn-symbols-XXXXXX";
+static struct debuginfo_store *store;
+
+static void setup(void)
+{
+        const char *build = getenv("CAIRN_SAN");
+        struct elf_image img;
+
+        worker_set_program(path_join(build ? build : "build/san", "cairn")); /* kept for the process's life */
+        ck_assert_int_eq(file_map_open("/proc/self/exe", LIMIT_OBJECT_BYTES, &self, NULL), ST_OK);
+        ck_assert_int_eq(elf_image_from_memory(self.data, self.size, "self", &img, NULL), ST_OK);
+        id = img.build_id;
+        elf_image_close(&img);
+        ck_assert(build_id_from_bytes(&go_id, "a Go build-id, hashed", 20));
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_int_eq(debuginfo_store_open(dir, false, &store, NULL), ST_OK);
+}
+
+static void teardown(void)
+{
+        debuginfo_store_close(store);
+        file_map_close(&self);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static enum refusal send(const struct object_claim *claim, const void *data, size_t n)
+{
+        struct stored_object object;
+        struct object_upload *u;
+        enum refusal why = REFUSED_NOT;
+        struct error err;
+        bool same;
+
+        ck_assert_int_eq(object_upload_begin(store, claim, &u, &why, &err), ST_OK);
+        ck_assert_int_eq(object_upload_append(u, data, n, &why, &err), ST_OK);
+        ck_assert_int_eq(object_upload_finish(u, &object, &same, &why, &err) == ST_OK, why == REFUSED_NOT);
+        return why;
+}
+
+static enum refusal send_debuginfo(void)
+{
+        return send(&(struct object_claim){ .build_id = id, .kind = OBJECT_DEBUGINFO }, self.data, self.size);
+}
+
+/* @param change of the claim, may be NULL */
+static enum refusal send_symbols(enum symbol_quality quality, uint32_t ranges, void (*change)(struct object_claim *c))
+{
+        const struct random_table_spec spec = { .seed = 5, .range_count = ranges, .function_count = 5, .file_count = 2,
+                                                .quality = quality };
+        struct object_claim claim = { .build_id = id, .kind = OBJECT_SYMBOLS };
+        _cleanup_file_map_ struct file_map map = { 0 };
+        _cleanup_close_ int fd = open(dir, O_TMPFILE | O_RDWR, 0600);
+        struct symbol_table t = random_table(&spec);
+
+        t.build_id = id;
+        ck_assert_int_eq(symbol_file_write(&t, &go_id, fd, NULL), ST_OK);
+        symbol_table_deinit(&t);
+        ck_assert_int_eq(file_map_fd(fd, MiB(1), "symbols", &map, NULL), ST_OK);
+        if (change)
+                change(&claim);
+        return send(&claim, map.data, map.size);
+}
+
+static enum symbol_quality stored_quality(enum object_kind kind)
+{
+        struct stored_object o;
+
+        return debuginfo_store_stat(store, &id, kind, &o, NULL) == ST_OK ? o.quality : QUALITY_NONE;
+}
+
+static bool wanted(enum symbol_quality quality)
+{
+        const char *reason;
+        bool ret;
+
+        ck_assert_int_eq(debuginfo_store_wants(store, &id, OBJECT_SYMBOLS, quality, &ret, &reason, NULL), ST_OK);
+        return ret;
+}
+
+START_TEST(better_symbols_replace_worse_ones_and_never_the_reverse)
+{
+        ck_assert(wanted(QUALITY_DYNSYM));
+        ck_assert_int_eq(send_symbols(QUALITY_SYMTAB, 20, NULL), REFUSED_NOT);
+        ck_assert(!wanted(QUALITY_SYMTAB));
+        ck_assert(wanted(QUALITY_LINES));
+        ck_assert_int_eq(send_symbols(QUALITY_LINES, 20, NULL), REFUSED_NOT);
+        ck_assert_int_eq(send_symbols(QUALITY_SYMTAB, 20, NULL), REFUSED_NOT_BETTER);
+        ck_assert_int_eq(stored_quality(OBJECT_SYMBOLS), QUALITY_LINES);
+}
+END_TEST
+
+static void force(struct object_claim *c)
+{
+        c->force = true;
+}
+
+START_TEST(symbols_give_way_to_debuginfo_and_debuginfo_not_to_them)
+{
+        ck_assert_int_eq(send_symbols(QUALITY_DWARF, 20, NULL), REFUSED_NOT);
+        ck_assert_int_eq(send_debuginfo(), REFUSED_NOT);
+        ck_assert_int_eq(stored_quality(OBJECT_DEBUGINFO), QUALITY_DWARF);
+        ck_assert(!wanted(QUALITY_DWARF));
+        ck_assert_int_eq(send_symbols(QUALITY_DWARF, 21, NULL), REFUSED_NOT_BETTER);
+        ck_assert_int_eq(send_symbols(QUALITY_DWARF, 21, force), REFUSED_NOT);
+}
+END_TEST
+
+static void claim_lines(struct object_claim *c)
+{
+        c->has_quality = true;
+        c->quality = QUALITY_LINES;
+}
+
+static void claim_another_object(struct object_claim *c)
+{
+        c->build_id = random_build_id(99);
+}
+
+static void claim_debuginfo(struct object_claim *c)
+{
+        c->kind = OBJECT_DEBUGINFO;
+}
+
+START_TEST(what_is_not_as_claimed_is_refused)
+{
+        ck_assert_int_eq(send_symbols(QUALITY_DWARF, 20, claim_lines), REFUSED_QUALITY);
+        ck_assert_int_eq(send_symbols(QUALITY_DWARF, 20, claim_another_object), REFUSED_BUILD_ID);
+        ck_assert_int_eq(send_symbols(QUALITY_DWARF, 20, claim_debuginfo), REFUSED_KIND);
+        ck_assert_int_eq(send_symbols(QUALITY_DWARF, 0, NULL), REFUSED_NO_SYMBOLS);
+        ck_assert_int_eq(send(&(struct object_claim){ .build_id = id, .kind = OBJECT_SYMBOLS }, self.data, self.size),
+                         REFUSED_NOT_SYMBOLS);
+        ck_assert_int_eq(stored_quality(OBJECT_SYMBOLS), QUALITY_NONE);
+        ck_assert_int_eq(send_symbols(QUALITY_LINES, 20, claim_lines), REFUSED_NOT);
+}
+END_TEST
+
+static void claim_hash(struct object_claim *c)
+{
+        c->htlhash = random_build_id(7);
+}
+
+START_TEST(the_other_names_of_the_object_lead_to_its_symbols)
+{
+        const struct build_id hash = random_build_id(7);
+        struct build_id owner;
+
+        ck_assert_int_eq(send_symbols(QUALITY_DWARF, 20, claim_hash), REFUSED_NOT);
+        ck_assert_int_eq(debuginfo_store_resolve(store, &go_id, &owner, NULL), ST_OK);
+        ck_assert(build_id_equal(&owner, &id));
+        ck_assert_int_eq(debuginfo_store_resolve(store, &hash, &owner, NULL), ST_OK);
+        ck_assert(build_id_equal(&owner, &id));
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { better_symbols_replace_worse_ones_and_never_the_reverse,
+                                       symbols_give_way_to_debuginfo_and_debuginfo_not_to_them, what_is_not_as_claimed_is_refused,
+                                       the_other_names_of_the_object_lead_to_its_symbols };
+
+        return suite_run_with("symbol_objects", setup, teardown, tests, sizeof tests / sizeof *tests);
+}
