@@ -32,6 +32,7 @@ int command_record(int argc, char **argv);
  * one file cli/worker_NAME.c each. They log nothing; worker_fail() leaves the
  * reason on stderr, where the parent reads it.
  */
+int command_worker(int argc, char **argv); /* all of them, in cli/main.c */
 int worker_symbols(int argc, char **argv);
 int worker_verify(int argc, char **argv);
 int worker_scan(int argc, char **argv);

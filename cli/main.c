@@ -62,7 +62,7 @@ static void print_help(FILE *out)
         fprintf(out, "\n'cairn COMMAND --help' describes one command; 'cairn --version' prints the version.\n");
 }
 
-static int run_worker(int argc, char **argv)
+int command_worker(int argc, char **argv)
 {
         const struct command *worker = argc > 1 ? find(workers, argv[1]) : NULL;
 
@@ -90,13 +90,13 @@ int main(int argc, char **argv)
                 return EXIT_DONE;
         }
         if (strcmp(argv[1], "worker") == 0)
-                return run_worker(argc - 1, argv + 1);
+                return command_worker(argc - 1, argv + 1);
         command = find(commands, argv[1]);
         if (!command) {
                 fprintf(stderr, "cairn: unknown command '%s' (try 'cairn --help')\n", argv[1]);
                 return EXIT_USAGE;
         }
         if (strcmp(command->name, "symbolize") == 0)
-                worker_set_entry(run_worker); /* it has nothing to hide, and its job is often short */
+                worker_set_entry(command_worker); /* it has nothing to hide, and its job is often short */
         return command->run(argc - 1, argv + 1);
 }

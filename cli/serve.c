@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "sandbox/nursery.h"
 #include "server/server.h"
 #include "server/upstream_list.h"
 
@@ -109,7 +110,11 @@ int command_serve(int argc, char **argv)
                 o.retention = retention;
                 o.retention_count = rules.count;
                 o.flush_interval_ms = flush_interval_s * 1000;
-                st = server_run(&o, &err);
+                if (trees.count)
+                        st = nursery_create(NULL, command_worker, &o.nursery, &err);
+                if (!st)
+                        st = server_run(&o, &err);
+                nursery_destroy(o.nursery);
         }
         upstream_list_deinit(&upstreams);
         options_list_deinit(&urls);

@@ -63,6 +63,7 @@ enum status scan_open_trees(const struct scan_options *options, struct scan **re
         s->options = *options;
         pthread_mutex_init(&s->lock, NULL);
         pthread_cond_init(&s->wake, NULL);
+        pthread_mutex_init(&s->nursery_lock, NULL);
         s->scratch_dir = strdup(options->scratch_dir);
         st = s->scratch_dir && index && unpacked ? ST_OK : error_no_memory(err);
         if (!st)
@@ -104,6 +105,7 @@ void scan_destroy(struct scan *s)
         scan_trees_deinit(&s->trees);
         pthread_cond_destroy(&s->wake);
         pthread_mutex_destroy(&s->lock);
+        pthread_mutex_destroy(&s->nursery_lock);
         free(s->scratch_dir);
         free(s->own_dir);
         free(s);

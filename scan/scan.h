@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 #include "debuginfo-store/store.h"
+#include "sandbox/nursery.h"
 #include "scan/index.h"
 
 struct scan;
@@ -28,6 +29,7 @@ struct scan_options {
         const char *scratch_dir;      /* for temporary files */
         uint64_t interval_s;          /* between two walks; 0: only when asked */
         uint64_t cache_bytes;         /* of unpacked/ */
+        struct nursery *nursery;      /* for workers that take a member out of an archive; NULL: they are programs. Borrowed */
         /* A walk found something new. On the scan's thread. May be NULL. */
         void (*found)(void *context);
         void *context;

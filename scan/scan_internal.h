@@ -15,6 +15,7 @@ struct scan {
         struct scan_trees trees;
         struct scan_index *index;
         struct scan_cache *cache;
+        pthread_mutex_t nursery_lock; /* held by who uses options.nursery */
         pthread_mutex_t lock;
         pthread_cond_t wake;
         bool is_asked_for, has_thread;

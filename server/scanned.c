@@ -105,7 +105,7 @@ enum status scanned_open_trees(struct server *s, struct error *err)
         _cleanup_free_ char *dir = path_join(s->options->dir, "scan");
         const struct scan_options o = { .dirs = s->options->scan_dirs, .dir_count = s->options->scan_dir_count, .dir = dir,
                                         .scratch_dir = s->scratch_dir, .interval_s = s->options->scan_interval_s,
-                                        .cache_bytes = s->options->scan_cache_bytes, .found = found, .context = s };
+                                        .cache_bytes = s->options->scan_cache_bytes, .nursery = s->options->nursery, .found = found, .context = s };
 
         if (!o.dir_count)
                 return ST_OK;

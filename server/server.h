@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "debuginfo-store/retention.h"
+#include "sandbox/nursery.h"
 
 struct server_options {
         const char *dir;
@@ -36,6 +37,7 @@ struct server_options {
         size_t scan_dir_count;
         uint64_t scan_interval_s;      /* 0: they are walked at the start and when asked for */
         uint64_t scan_cache_bytes;     /* of what is taken out of archives */
+        struct nursery *nursery;       /* that forks the workers which do it; NULL: they are programs. Borrowed */
         uint64_t flush_interval_ms;    /* 0: default */
         uint64_t max_connections;      /* 0: default, as is the next; http_options */
         uint64_t max_per_address;
