@@ -78,7 +78,7 @@ PROGRAMS := $(foreach p,cairn cairn-agent cairn-upload,$(if $(wildcard $(MAIN_$(
 
 UNIT_TESTS := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_*.c))
 FUZZ_REPLAYS := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/fuzz_*.c))
-BENCHES := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c))
+BENCHES := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c tests/bench/load_*.c))
 
 all: programs fuzz-replays ## build the programs, and the fuzz targets' replayers so that they cannot rot
 programs: $(PROGRAMS:%=$(O)/%)

@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-A tree of Debian packages served by `cairn serve --scan` and by elfutils' debuginfod, one after the other in each round:
-seconds of the first scan, CPU seconds of it, seconds of a walk in which nothing changed, warm debuginfo (MB/s), warm sections
-(requests/s), memory. The best of the rounds counts.
+A tree of Debian packages and one of plain debug files, served by `cairn serve --scan` and by elfutils' debuginfod.
 
-PACKAGES=DIR takes a tree of your own; without it 200 packages are made of programs and debug files of this machine and kept
-in build/bench-packages.
+Alone and one after the other: seconds of the first scan, CPU seconds of it, seconds of a walk in which nothing changed. Then
+both run, and one is asked right after the other, PAIRS times in each of ROUNDS rounds, first one and then the other going
+first: whole files, sections of plain files, of package members that were asked for before (few enough for elfutils to keep,
+and more), and of packages that were not. Of rates and ratios the median counts, so what else the machine does takes from both; the servers' CPU time
+for a request depends less on it.
+The client is tests/bench/load_http.c for both: it keeps its connections and drops bodies in the kernel, since clients that
+copy them take longer than the servers.
+
+Last, sections of objects that were uploaded, which elfutils has none of.
+
+PACKAGES=DIR takes packages of your own; without it 200 are made of programs and debug files of this machine. These and the
+plain files are kept in build/bench-debuginfod.
 """
 import hashlib
 import os
@@ -14,6 +22,7 @@ import re
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,6 +32,7 @@ import urllib.request
 BUILD = os.environ.get('CAIRN_BUILD', 'build')
 COUNT = int(os.environ.get('COUNT', '200'))
 ROUNDS = int(os.environ.get('ROUNDS', '3'))
+PAIRS = int(os.environ.get('PAIRS', '5'))
 
 
 def is_elf(path):
@@ -37,11 +47,23 @@ def files_below(top):
     return sorted(os.path.join(d, f) for d, _, fs in os.walk(top) for f in fs if is_elf(os.path.join(d, f)))
 
 
+def debug_files():
+    return [p for p in files_below('/usr/lib/debug') if os.path.getsize(p) < 8 << 20]
+
+
+def make_files(to):
+    """Every third debug file, as it is installed; the packages have the others."""
+    os.makedirs(to + '.tmp', exist_ok=True)
+    for path in debug_files()[::3]:
+        shutil.copyfile(path, '%s.tmp/%s' % (to, path.replace('/', '_')))
+    os.rename(to + '.tmp', to)
+
+
 def make_packages(to):
     """Packages of a few programs with their documents, and of a few debug files each, as a mirror has them by halves."""
-    programs, debug = files_below('/usr/bin') + files_below('/usr/sbin'), files_below('/usr/lib/debug')
+    programs, debug = files_below('/usr/bin') + files_below('/usr/sbin'), debug_files()
+    debug = [p for n, p in enumerate(debug) if n % 3]
     programs = [p for p in programs if os.path.getsize(p) < 4 << 20]
-    debug = [p for p in debug if os.path.getsize(p) < 8 << 20]
     texts = [os.path.join(d, f) for d, _, fs in os.walk('/usr/share/doc') for f in fs][:4000]
     if not programs or not debug:
         sys.exit('no programs or no debug files here to make packages of (libc6-dbg has some)')
@@ -63,7 +85,7 @@ def make_packages(to):
 
 
 class Server:
-    def __init__(self, name, tree):
+    def __init__(self, name, trees):
         self.name, self.dir = name, tempfile.mkdtemp(prefix='bench-debuginfod-')
         with socket.socket() as s:
             s.bind(('127.0.0.1', 0))
@@ -73,9 +95,9 @@ class Server:
         env['HOME'] = self.dir
         if name == 'cairn':
             command = [BUILD + '/cairn', 'serve', '--data', self.dir + '/data', '--listen', '127.0.0.1:%d' % self.port,
-                       '--scan', tree, '--scan-interval', '0']
+                       '--scan-interval', '0'] + [word for tree in trees for word in ('--scan', tree)]
         else:
-            command = ['debuginfod', '-p', str(self.port), '-d', self.dir + '/db', '-U', '-t', '0', '-g', '0', tree]
+            command = ['debuginfod', '-p', str(self.port), '-d', self.dir + '/db', '-F', '-U', '-t', '0', '-g', '0'] + trees
         self.log = open(self.dir + '/log', 'wb')
         self.start = time.monotonic()
         self.process = subprocess.Popen(command, env=env, stdout=self.log, stderr=self.log)
@@ -107,17 +129,11 @@ class Server:
         self.process.send_signal(signal.SIGUSR1)
         return self.wait_scanned(2, start)
 
-    def fetch(self, path, times):
-        """Bytes and seconds of so many requests over one connection."""
-        urls = [self.url + path] * times
-        config = ''.join('url = "%s"\noutput = "/dev/null"\n' % u for u in urls)
-        start = time.monotonic()
-        out = subprocess.run(['curl', '-sS', '-K', '-', '-w', '%{http_code} %{size_download}\n'], input=config, text=True,
-                             check=True, stdout=subprocess.PIPE).stdout.split('\n')
-        seconds = time.monotonic() - start
-        if any(line and not line.startswith('200 ') for line in out):
-            sys.exit('%s: %s is not answered with 200' % (self.name, path))
-        return sum(int(line.split()[1]) for line in out if line), seconds
+    def ask(self, paths, requests, connections):
+        """Seconds and bytes of so many requests, and how many found something."""
+        out = subprocess.run([BUILD + '/tests/bench/load_http', str(self.port), str(connections), str(requests)],
+                             input='\n'.join(paths), text=True, check=True, stdout=subprocess.PIPE).stdout.split()
+        return float(out[0]), int(out[2]), int(out[3])
 
     def cpu_seconds(self):
         """Of the server and of all its processes that have ended."""
@@ -146,74 +162,164 @@ def build_id(path):
     return found and found.group(1)
 
 
-def pick(tree):
-    """The largest debug file of the tree's packages that has what is asked for."""
-    best = (0, None)
+def listed(tree):
+    """Of each package its debug files: (size, build-id by its path or None, path, package)."""
+    packages = []
     for name in sorted(os.listdir(tree)):
         if not name.endswith('.deb'):
             continue
-        listed = subprocess.run(['dpkg-deb', '-c', tree + '/' + name], stdout=subprocess.PIPE, text=True).stdout
-        for line in listed.split('\n'):
+        found = []
+        for line in subprocess.run(['dpkg-deb', '-c', tree + '/' + name], stdout=subprocess.PIPE, text=True).stdout.split('\n'):
             part = line.split()
-            if len(part) > 5 and part[5].endswith('.debug') and int(part[2]) > best[0]:
-                best = (int(part[2]), (tree + '/' + name, part[5]))
-    if not best[1]:
+            if len(part) > 5 and part[5].endswith('.debug'):
+                at = re.search(r'/\.build-id/([0-9a-f]{2})/([0-9a-f]+)\.debug$', part[5])
+                found.append((int(part[2]), at and at.group(1) + at.group(2), part[5], tree + '/' + name))
+        if found:
+            packages.append(found)
+    if not packages:
         sys.exit('no .debug file in the packages of ' + tree)
+    return packages
+
+
+def id_of_member(member):
+    _, known, path, package = member
+    if known:
+        return known
     with tempfile.NamedTemporaryFile() as f:
-        data = subprocess.run(['dpkg-deb', '--fsys-tarfile', best[1][0]], stdout=subprocess.PIPE).stdout
-        f.write(subprocess.run(['tar', '-xO', best[1][1]], input=data, stdout=subprocess.PIPE).stdout)
+        data = subprocess.run(['dpkg-deb', '--fsys-tarfile', package], stdout=subprocess.PIPE).stdout
+        f.write(subprocess.run(['tar', '-xO', path], input=data, stdout=subprocess.PIPE).stdout)
         f.flush()
-        return build_id(f.name), best[0]
+        return build_id(f.name)
 
 
-def measure(name, tree, wanted):
-    server, result = Server(name, tree), {}
-    path = '/buildid/%s/' % wanted
+def section_paths(ids):
+    """What debuggers ask for, and .gdb_index first, which few files have."""
+    names = ['.gdb_index', '.debug_line', '.debug_abbrev', '.debug_aranges', '.note.gnu.build-id']
+    return ['/buildid/%s/section/%s' % (i, name) for i in ids for name in names]
+
+
+class Case:
+    """Paths that both are asked for; its rates are per second, of requests or, of whole files, of MB."""
+    def __init__(self, title, paths, requests, connections=1, once=False, whole=False):
+        self.title, self.paths, self.requests, self.connections = title, paths, requests, connections
+        self.once, self.whole = once, whole
+        self.rates, self.ratios, self.cpu, self.size = {}, [], {}, 0
+
+    def run(self, servers):
+        got = {}
+        for server in servers:
+            cpu = server.cpu_seconds()
+            seconds, size, found = server.ask(self.paths, self.requests, self.connections)
+            self.cpu.setdefault(server.name, []).append((server.cpu_seconds() - cpu) / self.requests * 1e6)
+            got[server.name] = (size / 1e6 if self.whole else self.requests) / seconds
+            self.rates.setdefault(server.name, []).append(got[server.name])
+            if self.size not in (0, (size, found)):
+                sys.exit('%s: %s answers other than before' % (self.title, server.name))
+            self.size = (size, found)
+        if len(got) == 2:
+            self.ratios.append(got['cairn'] / got['debuginfod'])
+
+    def __str__(self):
+        unit = 'MB/s' if self.whole else '1/s'
+        line = '%-60s' % ('%s, %s' % (self.title, unit))
+        line += ''.join('  %s %.4g' % (name, statistics.median(rates)) for name, rates in sorted(self.rates.items()))
+        line += '  %.2f times as good' % statistics.median(self.ratios) if self.ratios else ''
+        cpu = {name: statistics.mean(each) for name, each in self.cpu.items()}
+        line += '; CPU a request, us:' + ''.join('  %s %.3g' % one for one in sorted(cpu.items()))
+        return line + ('  %.2f' % (cpu['debuginfod'] / cpu['cairn']) if len(cpu) == 2 and cpu['cairn'] else '')
+
+
+def start(name, trees, result):
+    server = Server(name, trees)
     try:
-        result['scan_s'] = server.wait_scanned(1, server.start)
-        result['scan_cpu_s'] = server.cpu_seconds()
-        result['again_s'] = server.again()
-        start = time.monotonic()
-        result['digest'] = server.digest(path + 'debuginfo'), server.digest(path + 'section/.debug_line')
-        result['first_s'] = time.monotonic() - start
-        size, seconds = server.fetch(path + 'debuginfo', 50)
-        result['debuginfo_mb_s'] = size / seconds / 1e6
-        server.fetch(path + 'section/.debug_abbrev', 10)
-        _, seconds = server.fetch(path + 'section/.debug_abbrev', 500)
-        result['sections_s'] = 500 / seconds
-        result['memory_mb'] = server.memory_mb()
+        r = {'scan_s': server.wait_scanned(1, server.start), 'scan_cpu_s': server.cpu_seconds(), 'again_s': server.again()}
+    except BaseException:
+        server.stop()
+        raise
+    result.setdefault(name, []).append(r)
+    return server
+
+
+def measure(names, trees, cases, check, result):
+    servers = []
+    try:
+        for name in names:
+            servers.append(start(name, trees, result))
+        for n in range(PAIRS):
+            for case in cases:
+                if n == 0 or not case.once:
+                    if n == 0 and not case.once:
+                        for server in servers: # once unmeasured: what is kept is there
+                            server.ask(case.paths, max(len(case.paths), case.connections), case.connections)
+                    case.run(servers[::-1] if n % 2 else servers)
+        if len({server.digest(path) for path in check for server in servers}) != len(check):
+            sys.exit('the two serve different bytes')
+        for server in servers:
+            result[server.name][-1]['memory_mb'] = server.memory_mb()
+    finally:
+        for server in servers:
+            server.stop()
+
+
+def measure_stored(files, case):
+    server = Server('cairn', [])
+    try:
+        while not server.metrics():
+            time.sleep(0.01)
+        subprocess.run([BUILD + '/cairn-upload', '--server', server.url] + files, check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        server.ask(case.paths, len(case.paths), 1)
+        for _ in range(PAIRS):
+            case.run([server])
     finally:
         server.stop()
-    return result
 
 
 def main():
-    tree = os.environ.get('PACKAGES') or os.path.abspath(BUILD + '/bench-packages')
+    kept = os.path.abspath(BUILD + '/bench-debuginfod')
+    tree, plain = os.environ.get('PACKAGES') or kept + '/packages', kept + '/files'
+    if not os.path.isdir(plain):
+        make_files(plain)
     if not os.path.isdir(tree):
         make_packages(tree)
+    packages = listed(tree)
+    files = sorted(os.path.join(plain, f) for f in os.listdir(plain))
+    plain_ids = [build_id(f) for f in files]
+    largest = max(member for members in packages for member in members)
+    big = '/buildid/%s/' % id_of_member(largest)
+    few = [id_of_member(members[0]) for members in packages[:3]]
+    many = [id_of_member(members[0]) for members in packages[3:33]]
+    fresh = [id_of_member(members[0]) for members in packages[33:53]]
+    cases = [Case('whole debuginfo of %.1f MB' % (largest[0] / 1e6), [big + 'debuginfo'], 40, whole=True),
+             Case('  4 connections', [big + 'debuginfo'], 40, 4, whole=True),
+             Case('sections of %d plain files' % len(files), section_paths(plain_ids), 400),
+             Case('  8 connections', section_paths(plain_ids), 400, 8),
+             Case('sections of 3 members that were asked for before', section_paths(few), 300),
+             Case('  .debug_abbrev of the large one', [big + 'section/.debug_abbrev'], 200),
+             Case('  .debug_info of the large one', [big + 'section/.debug_info'], 40),
+             Case('  one of each of 30 packages', ['/buildid/%s/section/.debug_line' % i for i in many], 30, once=True),
+             Case('  the same again', ['/buildid/%s/section/.debug_line' % i for i in many], 30, once=True),
+             Case('.gdb_index, which is not there, of 20 other packages', ['/buildid/%s/section/.gdb_index' % i for i in fresh], 20, once=True)]
+    check = [big + 'debuginfo', big + 'section/.debug_line', '/buildid/%s/section/.debug_abbrev' % plain_ids[0]]
     count = len([f for f in os.listdir(tree) if f.endswith('.deb')])
     size = sum(os.path.getsize(tree + '/' + f) for f in os.listdir(tree))
-    wanted, wanted_size = pick(tree)
-    print('# %d packages of %.0f MB; debuginfo of %.1f MB; best of %d rounds' % (count, size / 1e6, wanted_size / 1e6, ROUNDS))
+    print('# %d packages of %.0f MB, %d plain files of %.0f MB; %d rounds, %d pairs in each; load %.1f' %
+          (count, size / 1e6, len(files), sum(map(os.path.getsize, files)) / 1e6, ROUNDS, PAIRS, os.getloadavg()[0]))
     names = ['cairn'] + (['debuginfod'] if shutil.which('debuginfod') else [])
     if len(names) == 1:
         print("# elfutils' debuginfod is not installed")
-    runs = {name: [] for name in names}
-    for _ in range(ROUNDS):
-        for name in names:
-            runs[name].append(measure(name, tree, wanted))
-    if len({r['digest'] for name in names for r in runs[name]}) != 1:
-        sys.exit('the two serve different bytes')
-    rows = [('first scan, s', 'scan_s', min), ('  CPU time of it, s', 'scan_cpu_s', min), ('walk without changes, s', 'again_s', min),
-            ('first debuginfo and section, s', 'first_s', min), ('warm debuginfo, MB/s', 'debuginfo_mb_s', max),
-            ('warm section requests, 1/s', 'sections_s', max), ('peak resident memory of the server, MB', 'memory_mb', max)]
-    for title, key, best in rows:
-        got = {name: best(r[key] for r in runs[name]) for name in names}
-        line = '%-42s' % title + ''.join('  %s %.3g' % (name, got[name]) for name in names)
-        if len(names) == 2 and got['cairn'] and got['debuginfod']:
-            ratio = got['debuginfod'] / got['cairn'] if best is min or key == 'memory_mb' else got['cairn'] / got['debuginfod']
-            line += '  %.2f times as good' % ratio
-        print(line)
+    result = {}
+    for n in range(ROUNDS):
+        measure(names[::-1] if n % 2 else names, [tree, plain], cases, check, result)
+    stored = Case('sections of 30 uploaded objects', section_paths(plain_ids[:30]), 300)
+    measure_stored(files[:30], stored)
+    for title, key in [('first scan, s', 'scan_s'), ('  CPU time of it, s', 'scan_cpu_s'), ('walk without changes, s', 'again_s'),
+                       ('peak resident memory of the server, MB', 'memory_mb')]:
+        got = {name: statistics.median(r[key] for r in result[name]) for name in names}
+        line = '%-60s' % title + ''.join('  %s %.3g' % (name, got[name]) for name in names)
+        print(line + ('  %.2f times as good' % (got['debuginfod'] / got['cairn']) if len(names) == 2 else ''))
+    for case in cases + [stored]:
+        print(case)
 
 
 main()
