@@ -158,6 +158,8 @@ static enum status run(struct command_line *c, struct error *err)
 
         if (!st) /* before the token is read */
                 st = nursery_create(privileges_drop_all, run_worker, &c->run.nursery, err);
+        if (!st && c->run.upload && !c->run.output)
+                st = nursery_create(upload_workers_prepare, run_worker, &c->run.upload_nursery, err);
         if (!st && c->token_file)
                 st = http_client_read_token(c->token_file, &token, err);
         c->run.token = token;
@@ -165,6 +167,7 @@ static enum status run(struct command_line *c, struct error *err)
                 log_warn("agent", "the token goes to %s unencrypted; use https", c->run.server);
         if (!st)
                 st = agent_run(&c->run, err);
+        nursery_destroy(c->run.upload_nursery);
         nursery_destroy(c->run.nursery);
         return st;
 }

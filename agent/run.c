@@ -51,7 +51,7 @@ static enum status open_uploads(struct run *r, struct error *err)
 {
         const struct uploads_options o = { .server = r->o->server, .token = r->o->token, .ca_file = r->o->ca_file,
                                            .bytes_per_s = r->o->upload_rate, .max_bytes = r->o->upload_max_bytes,
-                                           .temporary = r->o->spool,
+                                           .temporary = r->o->spool, .nursery = r->o->upload_nursery,
                                            .first_wait_ms = FIRST_UPLOAD_INTERVALS * 1000 * r->o->interval_s };
 
         return r->o->output || !r->o->upload ? ST_OK : uploads_create(&o, &r->uploads, err);

@@ -37,6 +37,7 @@ struct run_options {
         struct label_choice labels; /* checked */
         struct selection selection;
         struct nursery *nursery;    /* borrowed; NULL none */
+        struct nursery *upload_nursery; /* of upload_workers; borrowed; NULL none */
 };
 
 /** ST_OK after a clean end; ST_BUSY when batches are lost since they could not be delivered. */

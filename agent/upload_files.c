@@ -50,7 +50,7 @@ int upload_open_regular(int root_fd, const char *path)
 }
 
 /* Take the file of that path when it is of that build-id and better than that; its links come along. */
-static bool take(int root_fd, const char *path, const struct build_id *id, int better_than, const atomic_bool *stop,
+static bool take(int root_fd, const char *path, const struct build_id *id, int better_than, const struct upload_workers *w,
                  struct upload_file *best, struct inspected *best_inspected)
 {
         _cleanup_close_ int fd = upload_open_regular(root_fd, path);
@@ -59,7 +59,7 @@ static bool take(int root_fd, const char *path, const struct build_id *id, int b
 
         if (fd < 0)
                 return false;
-        inspect_files(&fd, 1, stop, &i);
+        inspect_files(w, &fd, 1, &i);
         if (!build_id_equal(&i.id, id) || (int)i.quality <= better_than)
                 return false;
         copy = strdup(path);
@@ -92,28 +92,28 @@ static void by_build_id(char *to, size_t size, const struct build_id *id)
 }
 
 /* Where debug packages put it, then where .gnu_debuglink points. Source: GDB manual, "Separate Debug Files". */
-static void find_debug_file(const struct upload_offer *o, const struct inspected *mapped, const atomic_bool *stop,
+static void find_debug_file(const struct upload_offer *o, const struct inspected *mapped, const struct upload_workers *w,
                             struct upload_file *best, struct inspected *best_inspected)
 {
         static const char *const places[][2] = { { "", "" }, { "", ".debug/" }, { DEBUG_DIR, "" } };
         char path[LIMIT_PATH_BYTES];
 
         by_build_id(path, sizeof path, &o->id);
-        if (take(o->root_fd, path, &o->id, best->quality, stop, best, best_inspected))
+        if (take(o->root_fd, path, &o->id, best->quality, w, best, best_inspected))
                 return;
         for (unsigned i = 0; upload_kernel_path(o, i, path, sizeof path); i++)
-                if (take(o->root_fd, path, &o->id, best->quality, stop, best, best_inspected))
+                if (take(o->root_fd, path, &o->id, best->quality, w, best, best_inspected))
                         return;
         if (!mapped->debuglink[0] || o->path[0] != '/')
                 return;
         for (size_t i = 0; i < sizeof places / sizeof *places; i++)
                 if (beside(path, sizeof path, places[i][0], o->path, places[i][1], mapped->debuglink) &&
-                    strcmp(path, o->path) != 0 && take(o->root_fd, path, &o->id, best->quality, stop, best, best_inspected))
+                    strcmp(path, o->path) != 0 && take(o->root_fd, path, &o->id, best->quality, w, best, best_inspected))
                         return;
 }
 
 static bool find_supplement(const struct upload_offer *o, const struct upload_file *of, const struct inspected *inspected,
-                            const atomic_bool *stop, struct upload_file *ret)
+                            const struct upload_workers *w, struct upload_file *ret)
 {
         const struct build_id *id = &inspected->alt_id;
         struct inspected ignored;
@@ -126,13 +126,13 @@ static bool find_supplement(const struct upload_offer *o, const struct upload_fi
                 snprintf(path, sizeof path, "%s", inspected->alt_path);
         else if (!beside(path, sizeof path, "", of->path, "", inspected->alt_path))
                 return false;
-        if (take(o->root_fd, path, id, -1, stop, ret, &ignored))
+        if (take(o->root_fd, path, id, -1, w, ret, &ignored))
                 return true;
         by_build_id(path, sizeof path, id);
-        return take(o->root_fd, path, id, -1, stop, ret, &ignored);
+        return take(o->root_fd, path, id, -1, w, ret, &ignored);
 }
 
-size_t upload_files_find(struct upload_offer *o, const struct inspected *mapped, const atomic_bool *stop,
+size_t upload_files_find(struct upload_offer *o, const struct inspected *mapped, const struct upload_workers *w,
                          struct upload_file ret[static UPLOAD_FILES_MAX])
 {
         struct upload_file best = { .id = o->id, .fd = -1 };
@@ -146,11 +146,11 @@ size_t upload_files_find(struct upload_offer *o, const struct inspected *mapped,
                 best.fd = steal_fd(&o->fd);
         }
         if (best.quality < QUALITY_LINES && o->root_fd >= 0)
-                find_debug_file(o, mapped, stop, &best, &inspected);
+                find_debug_file(o, mapped, w, &best, &inspected);
         if (best.quality < LEAST_QUALITY || !best.path || best.fd < 0) {
                 upload_file_deinit(&best);
                 return 0;
         }
         ret[0] = best;
-        return find_supplement(o, &best, &inspected, stop, &ret[1]) ? 2 : 1;
+        return find_supplement(o, &best, &inspected, w, &ret[1]) ? 2 : 1;
 }

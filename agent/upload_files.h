@@ -42,7 +42,7 @@ int upload_open_regular(int root_fd, const char *path);
  * @param mapped  what inspect_files() said of the offer's file.
  * @return how many, 0 when the host has nothing of use. The offer's descriptor may move to ret.
  */
-size_t upload_files_find(struct upload_offer *o, const struct inspected *mapped, const atomic_bool *stop,
+size_t upload_files_find(struct upload_offer *o, const struct inspected *mapped, const struct upload_workers *w,
                          struct upload_file ret[static UPLOAD_FILES_MAX]);
 
 #endif

@@ -69,7 +69,7 @@ static enum status open_content(struct uploads *u, const struct upload_item *ite
         *temporary_ret = open_temporary(u, err);
         if (*temporary_ret < 0)
                 return err->code;
-        st = split_file(fd, *temporary_ret, u->options.max_bytes, &u->stop, err);
+        st = split_file(&u->workers, fd, *temporary_ret, u->options.max_bytes, err);
         return st;
 }
 

@@ -2,12 +2,9 @@
 #include "agent/uploads.h"
 
 #include <inttypes.h>
-#include <linux/ioprio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/uploads_internal.h"
@@ -79,10 +76,10 @@ static void inspect_offers(struct uploads *u, struct upload_offer *offers, size_
 
                 for (size_t i = 0; i < n; i++)
                         fds[i] = offers[from + i].fd;
-                inspect_files(fds, n, &u->stop, inspected);
+                inspect_files(&u->workers, fds, n, inspected);
                 for (size_t i = 0; i < n; i++) {
                         struct upload_file files[UPLOAD_FILES_MAX];
-                        size_t found = upload_files_find(&offers[from + i], &inspected[i], &u->stop, files);
+                        size_t found = upload_files_find(&offers[from + i], &inspected[i], &u->workers, files);
 
                         if (!found)
                                 uploads_end(u, &offers[from + i].id, UPLOAD_END_SETTLED, &u->stats.no_symbols);
@@ -107,20 +104,13 @@ static void work_on(struct uploads *u, struct upload_offer *offers, size_t count
         upload_list_deinit(&r.list);
 }
 
-/* It competes with nobody, and neither do the workers that it starts. */
-static void be_the_nicest(void)
-{
-        setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
-        (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
-}
-
 static void *run(void *arg)
 {
         struct uploads *u = arg;
         struct upload_offer offers[LIMIT_AGENT_UPLOAD_OFFERS];
         uint64_t dice = 0;
 
-        be_the_nicest();
+        upload_be_the_nicest();
         if (u->options.first_wait_ms && getrandom(&dice, sizeof dice, 0) == sizeof dice)
                 (void)uploads_wait(u, dice % u->options.first_wait_ms);
         pthread_mutex_lock(&u->lock);
@@ -163,6 +153,7 @@ enum status uploads_create(const struct uploads_options *o, struct uploads **ret
         if (!u)
                 return error_no_memory(err);
         u->options = *o;
+        u->workers = (struct upload_workers){ .nursery = o->nursery, .stop = &u->stop };
         http.stop = &u->stop;
         st = http_client_create(&http, &u->client, err);
         if (st) {

@@ -17,6 +17,7 @@
  */
 #include "agent/process.h"
 #include "profile-formats/profile.h"
+#include "sandbox/nursery.h"
 
 struct uploads;
 
@@ -27,6 +28,7 @@ struct uploads_options {
         uint64_t bytes_per_s;     /* packed, on average; 0: no limit */
         uint64_t max_bytes;       /* of one file, unpacked */
         const char *temporary;    /* directory for the file that is being made; NULL: $TMPDIR, /var/tmp or /tmp */
+        struct nursery *nursery;  /* of upload_workers; borrowed until uploads_destroy(), for it alone */
         uint64_t first_wait_ms;   /* before the first question at most: hosts that start together do not ask together */
 };
 

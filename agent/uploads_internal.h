@@ -16,6 +16,7 @@ struct uploads {
         struct uploads_options options; /* its texts are the caller's until uploads_destroy() */
         struct http_client *client;     /* used by the thread alone */
         pthread_t thread;
+        struct upload_workers workers;  /* the same */
         atomic_bool stop;
         pthread_mutex_t lock;           /* what follows */
         pthread_cond_t changed;

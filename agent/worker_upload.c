@@ -2,9 +2,14 @@
 #include "agent/worker_upload.h"
 
 #include <fcntl.h>
+#include <linux/ioprio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "agent/privileges.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -89,6 +94,18 @@ int worker_split(void)
 
 /* ---- in the agent ---- */
 
+void upload_be_the_nicest(void)
+{
+        setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
+        (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+}
+
+enum status upload_workers_prepare(struct error *err)
+{
+        upload_be_the_nicest();
+        return privileges_drop_all(err);
+}
+
 static bool is_text(const char text[static INSPECTED_LINK_MAX])
 {
         return memchr(text, 0, INSPECTED_LINK_MAX) != NULL;
@@ -108,20 +125,20 @@ static bool read_answer(int fd, struct inspected *ret)
         return true;
 }
 
-static enum status run_worker(const char *name, const int *fds, size_t count, uint64_t file_bytes, const atomic_bool *stop,
-                              struct error *err)
+static enum status run_worker(const struct upload_workers *w, const char *name, const int *fds, size_t count,
+                              uint64_t file_bytes, struct error *err)
 {
         const char *const args[] = { name, NULL };
         const struct worker_job job = { .args = args, .fds = fds, .fd_count = count, .file_bytes = file_bytes,
                                         .memory_bytes = LIMIT_AGENT_UNWIND_WORKER_BYTES,
                                         .cpu_s = LIMIT_AGENT_UPLOAD_WORKER_CPU_S,
                                         .wall_s = 10 * LIMIT_AGENT_UPLOAD_WORKER_CPU_S, /* it is the nicest */
-                                        .cancel = stop };
+                                        .cancel = w->stop };
 
-        return worker_run(&job, err);
+        return nursery_run(w->nursery, &job, err);
 }
 
-static enum status inspect_together(const int *files, size_t count, const atomic_bool *stop, struct inspected *ret)
+static enum status inspect_together(const struct upload_workers *w, const int *files, size_t count, struct inspected *ret)
 {
         int fds[2 * WORKER_INSPECT_FILES];
         enum status st;
@@ -131,7 +148,7 @@ static enum status inspect_together(const int *files, size_t count, const atomic
                 fds[2 * i + 1] = files[i] < 0 ? -1 : memfd_create("inspected", MFD_CLOEXEC);
                 fds[2 * i] = fds[2 * i + 1] < 0 ? -1 : files[i];
         }
-        st = run_worker("inspect", fds, 2 * count, sizeof *ret, stop, NULL);
+        st = run_worker(w, "inspect", fds, 2 * count, sizeof *ret, NULL);
         for (size_t i = 0; i < count; i++) {
                 if (fds[2 * i + 1] < 0)
                         continue;
@@ -142,17 +159,17 @@ static enum status inspect_together(const int *files, size_t count, const atomic
         return st;
 }
 
-void inspect_files(const int *fds, size_t count, const atomic_bool *stop, struct inspected *ret)
+void inspect_files(const struct upload_workers *w, const int *fds, size_t count, struct inspected *ret)
 {
         /* One that brings the worker down costs the others nothing. */
-        if (inspect_together(fds, count, stop, ret) && count > 1)
-                for (size_t i = 0; i < count && !atomic_load(stop); i++)
-                        (void)!inspect_together(&fds[i], 1, stop, &ret[i]);
+        if (inspect_together(w, fds, count, ret) && count > 1)
+                for (size_t i = 0; i < count && !atomic_load(w->stop); i++)
+                        (void)!inspect_together(w, &fds[i], 1, &ret[i]);
 }
 
-enum status split_file(int in, int out, uint64_t max_bytes, const atomic_bool *stop, struct error *err)
+enum status split_file(const struct upload_workers *w, int in, int out, uint64_t max_bytes, struct error *err)
 {
         const int fds[] = { in, out };
 
-        return run_worker("split", fds, 2, max_bytes + SPLIT_HEADERS_MAX, stop, err);
+        return run_worker(w, "split", fds, 2, max_bytes + SPLIT_HEADERS_MAX, err);
 }

@@ -9,7 +9,7 @@
  * `cairn-agent worker split` leaves its code out. The agent itself only moves
  * bytes.
  *
- * Threads: any; the calls wait for the worker.
+ * Threads: any, one for each nursery; the calls wait for the worker.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,6 +17,7 @@
 #include "common/build_id.h"
 #include "common/error.h"
 #include "elf-image/quality.h"
+#include "sandbox/nursery.h"
 
 #define WORKER_INSPECT_FILES 6 /* of one run */
 #define INSPECTED_LINK_MAX 256
@@ -31,11 +32,23 @@ struct inspected {
         char debuglink[INSPECTED_LINK_MAX]; /* name of the file with its DWARF, without slashes; "" none */
 };
 
+/** Who runs the workers, and when they are ended. Borrowed. */
+struct upload_workers {
+        struct nursery *nursery; /* prepared by upload_workers_prepare(); NULL: each worker is a program that is started */
+        const atomic_bool *stop;
+};
+
+/** For nursery_create(): no rights, and the lowest priorities. */
+enum status upload_workers_prepare(struct error *err) MUST_CHECK;
+
+/** Have this thread, and what it starts, compete with nobody for CPUs and disks. */
+void upload_be_the_nicest(void);
+
 /** Look at up to WORKER_INSPECT_FILES files; a negative descriptor, and what cannot be read, has id.size 0. */
-void inspect_files(const int *fds, size_t count, const atomic_bool *stop, struct inspected *ret);
+void inspect_files(const struct upload_workers *w, const int *fds, size_t count, struct inspected *ret);
 
 /** Write the file without its code into out, an empty file. It fails past max_bytes. */
-enum status split_file(int in, int out, uint64_t max_bytes, const atomic_bool *stop, struct error *err) MUST_CHECK;
+enum status split_file(const struct upload_workers *w, int in, int out, uint64_t max_bytes, struct error *err) MUST_CHECK;
 
 /* In the child. */
 int worker_inspect(void);

@@ -106,6 +106,10 @@ static _Noreturn void nursery_main(int socket, pid_t parent, enum status (*prepa
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
                 signal(ignored[i], SIG_IGN);
+        /* Another nursery's socket, held here, would keep that one from seeing its end. */
+        if ((socket > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, (unsigned)socket - 1, 0) < 0) ||
+            close_range((unsigned)socket + 1, ~0u, 0) < 0)
+                _exit(EXIT_FAILED);
         if (getppid() != parent || (prepare && prepare(NULL)))
                 _exit(EXIT_FAILED);
         while (take_job(socket, &r, fds)) {

@@ -21,6 +21,7 @@
 
 static char agent[PATH_MAX];
 static const atomic_bool go_on;
+static const struct upload_workers workers = { .stop = &go_on };
 
 START_TEST(a_build_id_is_in_work_once_and_asked_about_once_a_day)
 {
@@ -109,7 +110,7 @@ START_TEST(files_that_cannot_be_read_cost_the_others_nothing)
         fds[3] = -1;
         fds[4] = open(agent, O_RDONLY | O_CLOEXEC);
         fds[5] = fds[4];
-        inspect_files(fds, WORKER_INSPECT_FILES, &go_on, found);
+        inspect_files(&workers, fds, WORKER_INSPECT_FILES, found);
         for (int i = 0; i < 4; i++)
                 ck_assert_uint_eq(found[i].id.size, 0);
         ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
@@ -135,8 +136,8 @@ START_TEST(a_split_is_as_large_as_was_said)
         struct error err;
 
         worker_set_program(agent);
-        inspect_files(&in, 1, &go_on, &found);
-        ck_assert_msg(split_file(in, out, found.sent_bytes, &go_on, &err) == ST_OK, "%s", err.text);
+        inspect_files(&workers, &in, 1, &found);
+        ck_assert_msg(split_file(&workers, in, out, found.sent_bytes, &err) == ST_OK, "%s", err.text);
         ck_assert_int_eq(fstat(out, &info), 0);
         ck_assert_uint_ge((uint64_t)info.st_size, found.sent_bytes);
         ck_assert_uint_lt((uint64_t)info.st_size, found.sent_bytes + MiB(1));
@@ -185,7 +186,7 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         elf_image_close(&own);
         o.path = strdup(offered_path);
         o.root_fd = open(dir, O_PATH | O_DIRECTORY);
-        found = upload_files_find(&o, &nothing, &go_on, files);
+        found = upload_files_find(&o, &nothing, &workers, files);
         for (size_t i = 0; i < found; i++) {
                 ck_assert_int_eq(files[i].quality, QUALITY_DWARF);
                 upload_file_deinit(&files[i]);
