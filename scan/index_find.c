@@ -75,25 +75,37 @@ static enum status fill_place(const struct search *s, const MDB_val *key, const 
         return p.file.path && p.object.path ? ST_OK : error_no_memory(err);
 }
 
+/* Room for one behind count. */
+static enum status one_more_place(struct scan_place **places, size_t count, struct error *err)
+{
+        struct scan_place *more = *places;
+
+        if (!(count & (count - 1))) /* 0, 1, 2, 4, ...: all are in use */
+                more = reallocarray(*places, count ? 2 * count : 1, sizeof *more);
+        if (!more)
+                return error_no_memory(err);
+        more[count] = (struct scan_place){ .number = 0 };
+        *places = more;
+        return ST_OK;
+}
+
 /* All whose key begins with the prefix and has size bytes. */
 static enum status find_all(struct scan_index *ix, MDB_dbi dbi, const void *prefix, size_t prefix_bytes, size_t size,
                             struct scan_place **ret, size_t *count_ret, struct error *err)
 {
         MDB_val key = { prefix_bytes, (void *)(uintptr_t)prefix }, value;
-        struct scan_place *places = calloc(LIMIT_SCAN_PLACES, sizeof *places);
+        struct scan_place *places = NULL;
         struct search s;
-        enum status st = places ? search_begin(ix, dbi, &s, err) : error_no_memory(err);
+        enum status st = search_begin(ix, dbi, &s, err);
         size_t count = 0;
 
-        if (st) {
-                free(places);
+        if (st)
                 return st;
-        }
         for (int rc = mdb_cursor_get(s.cursor, &key, &value, MDB_SET_RANGE);
              !st && !rc && count < LIMIT_SCAN_PLACES && key.mv_size >= prefix_bytes &&
              memcmp(key.mv_data, prefix, prefix_bytes) == 0;
              rc = mdb_cursor_get(s.cursor, &key, &value, MDB_NEXT))
-                if (key.mv_size == size)
+                if (key.mv_size == size && !(st = one_more_place(&places, count, err)))
                         st = fill_place(&s, &key, &value, dbi == ix->sources, &places[count++], err);
         search_end(&s);
         if (!st && !count)

@@ -70,7 +70,8 @@ enum status scan_open_place(struct scan *s, const struct scan_place *p, const st
         enum status st;
 
         snprintf(key, sizeof key, "%08" PRIx32 "-%08" PRIx32, p->number, p->object.ordinal);
-        st = scan_trees_open(&s->trees, p->file.path, SCAN_LINKS_NONE, &fd, &info, err);
+        st = scan_trees_open(&s->trees, p->file.path, wait->never ? SCAN_LINKS_NONE_AT_ONCE : SCAN_LINKS_NONE, &fd, &info,
+                             err);
         if (!st && !scan_file_is(&p->file, &info))
                 st = error_set(err, ST_NOT_FOUND, "'%s' changed since it was scanned", p->file.path);
         if (!st && is_member) {

@@ -60,11 +60,14 @@ bool scan_trees_hold(const struct scan_trees *t, const char *path)
 
 static int open_beneath(const char *root, const char *path, enum scan_links links)
 {
+        uint64_t cached = links == SCAN_LINKS_NONE_AT_ONCE ? RESOLVE_CACHED : 0;
         struct open_how how = {
                 .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-                .resolve = RESOLVE_BENEATH | (links == SCAN_LINKS_NONE ? RESOLVE_NO_SYMLINKS : RESOLVE_NO_MAGICLINKS),
+                .resolve = cached | RESOLVE_BENEATH |
+                           (links == SCAN_LINKS_INSIDE ? RESOLVE_NO_MAGICLINKS : RESOLVE_NO_SYMLINKS),
         };
-        _cleanup_close_ int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct open_how how_dir = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = cached };
+        _cleanup_close_ int dir = (int)syscall(SYS_openat2, AT_FDCWD, root, &how_dir, sizeof how_dir);
 
         return dir < 0 ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
 }
@@ -77,6 +80,8 @@ enum status scan_trees_open(const struct scan_trees *t, const char *path, enum s
                 _cleanup_close_ int fd = rest ? open_beneath(t->roots[i], rest, links) : -1;
                 struct stat info;
 
+                if (fd < 0 && rest && links == SCAN_LINKS_NONE_AT_ONCE && (errno == EAGAIN || errno == EINVAL))
+                        return error_set(err, ST_BUSY, "a folder of '%s' has to be read", path);
                 if (fd < 0 && rest && errno != ENOENT && errno != ENOTDIR && errno != EXDEV && errno != ELOOP)
                         return error_os(err, errno, "cannot open '%s'", path);
                 if (fd < 0 || fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))

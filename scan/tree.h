@@ -28,9 +28,16 @@ void scan_trees_deinit(struct scan_trees *t);
 /** Is the path below one of the trees, as it is written? */
 bool scan_trees_hold(const struct scan_trees *t, const char *path);
 
-enum scan_links { SCAN_LINKS_NONE, SCAN_LINKS_INSIDE /* symbolic links that stay inside of the tree are followed */ };
+enum scan_links {
+        SCAN_LINKS_NONE,
+        SCAN_LINKS_NONE_AT_ONCE, /* and nothing that has to wait for a disk or a network file system */
+        SCAN_LINKS_INSIDE,       /* symbolic links that stay inside of the tree are followed */
+};
 
-/** Open a regular file by its absolute path. ST_NOT_FOUND when it is not below a tree, or none. */
+/**
+ * Open a regular file by its absolute path. ST_NOT_FOUND when it is not below a tree, or none; ST_BUSY when it takes
+ * waiting for folders, and always where the kernel cannot tell (before 5.12).
+ */
 enum status scan_trees_open(const struct scan_trees *t, const char *path, enum scan_links links, int *fd_ret,
                             struct stat *info_ret, struct error *err) MUST_CHECK;
 

@@ -326,6 +326,16 @@ START_TEST(nothing_outside_of_a_tree_is_opened)
         close(fd);
         ck_assert_int_eq(scan_trees_open(&t, inside, SCAN_LINKS_NONE, &fd, &info, NULL), ST_OK);
         close(fd);
+        for (size_t i = 0; i < 4; i++) {
+                const char *const paths[] = { outside, link, climb, good };
+                enum status st = scan_trees_open(&t, paths[i], SCAN_LINKS_NONE_AT_ONCE, &fd, &info, NULL);
+
+                ck_assert_msg(st == ST_NOT_FOUND || st == ST_BUSY, "%s: %d", paths[i], st);
+        }
+        fd = -1;
+        if (scan_trees_open(&t, inside, SCAN_LINKS_NONE_AT_ONCE, &fd, &info, NULL) != ST_BUSY)
+                ck_assert_int_ge(fd, 0);
+        close(fd);
         scan_trees_deinit(&t);
 }
 END_TEST
