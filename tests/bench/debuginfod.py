@@ -136,10 +136,17 @@ class Server:
         return float(out[0]), int(out[2]), int(out[3])
 
     def cpu_seconds(self):
-        """Of the server and of all its processes that have ended."""
-        with open('/proc/%d/stat' % self.process.pid) as f:
-            ticks = f.read().rsplit(')', 1)[1].split()[11:15]
-        return sum(map(int, ticks)) / os.sysconf('SC_CLK_TCK')
+        """Of the server, of all its processes that have ended, and of those that run and theirs."""
+        pid, ticks = self.process.pid, 0
+        with open('/proc/%d/task/%d/children' % (pid, pid)) as f:
+            pids = [pid] + [int(child) for child in f.read().split()]
+        for one in pids:
+            try:
+                with open('/proc/%d/stat' % one) as f:
+                    ticks += sum(map(int, f.read().rsplit(')', 1)[1].split()[11:15]))
+            except OSError: # it ended just now
+                pass
+        return ticks / os.sysconf('SC_CLK_TCK')
 
     def memory_mb(self):
         with open('/proc/%d/status' % self.process.pid) as f:
@@ -208,6 +215,8 @@ class Case:
     def run(self, servers):
         got = {}
         for server in servers:
+            if not self.once: # what is kept is there
+                server.ask(self.paths, len(self.paths), 1)
             cpu = server.cpu_seconds()
             seconds, size, found = server.ask(self.paths, self.requests, self.connections)
             self.cpu.setdefault(server.name, []).append((server.cpu_seconds() - cpu) / self.requests * 1e6)
@@ -248,9 +257,6 @@ def measure(names, trees, cases, check, result):
         for n in range(PAIRS):
             for case in cases:
                 if n == 0 or not case.once:
-                    if n == 0 and not case.once:
-                        for server in servers: # once unmeasured: what is kept is there
-                            server.ask(case.paths, max(len(case.paths), case.connections), case.connections)
                     case.run(servers[::-1] if n % 2 else servers)
         if len({server.digest(path) for path in check for server in servers}) != len(check):
             sys.exit('the two serve different bytes')
@@ -268,7 +274,6 @@ def measure_stored(files, case):
             time.sleep(0.01)
         subprocess.run([BUILD + '/cairn-upload', '--server', server.url] + files, check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
-        server.ask(case.paths, len(case.paths), 1)
         for _ in range(PAIRS):
             case.run([server])
     finally:
