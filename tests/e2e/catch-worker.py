@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stops the next worker of one kind that a service starts, and prints its pid.
+"""Stops the next worker of one kind that a service starts. Prints "ready", then its pid.
 
 usage: catch-worker.py SERVICE-PID KIND
 """
@@ -22,6 +22,7 @@ def children():
             pass  # the thread has ended
 
 
+print("ready", flush=True)
 while time.monotonic() < end:
     for pid in children():
         try:
