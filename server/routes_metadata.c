@@ -172,8 +172,13 @@ static void search_upstreams(struct server *s, struct http_request *req, struct 
         url_part_append(&path, q->value, "");
         question.path = buf_cstr(&path);
         q->deadline_ns = monotonic_ns() + 2 * UPSTREAMS_S * 1000000000ll; /* of writing down what they say, too */
-        if (!question.path || federation_ask_all(s->federation, &question, &client, &err))
+        if (!question.path || http_wait_begin(&err)) {
                 q->is_complete = false;
+                return;
+        }
+        if (federation_ask_all(s->federation, &question, &client, &err))
+                q->is_complete = false;
+        http_wait_end();
 }
 
 /* ---- the request ---- */
