@@ -24,6 +24,10 @@ enum status file_read(const char *path, struct buf *ret, struct error *err) MUST
 /** Write all n bytes, through short writes and EINTR. */
 enum status file_write_all(int fd, const void *data, size_t n, const char *path, struct error *err) MUST_CHECK;
 
+/** Hand all of a file to each, in pieces of at most a megabyte, whatever its offset is. @param name for messages. */
+enum status file_read_pieces(int fd, const char *name, enum status (*each)(void *context, const void *data, size_t n, struct error *err),
+                             void *context, uint64_t *size_ret, struct error *err) MUST_CHECK;
+
 /** Replace path durably. */
 enum status file_write_durable(const char *path, const void *data, size_t n, struct error *err) MUST_CHECK;
 

@@ -54,30 +54,9 @@ enum status piece_open(struct debuginfo_store *store, const struct build_id *id,
         return ST_OK;
 }
 
-static enum status copy(int from, int to, uint64_t *size_ret, struct error *err)
+static enum status write_piece(void *context, const void *data, size_t n, struct error *err)
 {
-        _cleanup_free_ char *bytes = malloc(MiB(1));
-        uint64_t at = 0;
-
-        if (!bytes)
-                return error_no_memory(err);
-        for (;;) {
-                ssize_t n = pread(from, bytes, MiB(1), (off_t)at);
-                enum status st;
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return error_os(err, errno, "cannot read the fetched file");
-                if (n == 0)
-                        break;
-                st = file_write_all(to, bytes, (size_t)n, "piece", err);
-                if (st)
-                        return st;
-                at += (uint64_t)n;
-        }
-        *size_ret = at;
-        return ST_OK;
+        return file_write_all(*(const int *)context, data, n, "piece", err);
 }
 
 /* At the first piece of a run too, for what was left by the one before. */
@@ -107,7 +86,7 @@ enum status piece_put(struct debuginfo_store *store, const struct build_id *id, 
                 st = file_create_temporary(path, &tmp, &out, err);
         if (st)
                 return st;
-        st = copy(fd, out, &size, err);
+        st = file_read_pieces(fd, "the fetched file", write_piece, &out, &size, err);
         if (st) {
                 close(out);
                 unlink(tmp);

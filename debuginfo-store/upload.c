@@ -170,29 +170,25 @@ enum status object_upload_append(struct object_upload *u, const void *data, size
         return st;
 }
 
+struct appended {
+        struct object_upload *upload;
+        enum refusal *why;
+};
+
+static enum status append_piece(void *context, const void *data, size_t n, struct error *err)
+{
+        struct appended *a = context;
+
+        return object_upload_append(a->upload, data, n, a->why, err);
+}
+
 enum status object_upload_append_file(struct object_upload *u, int fd, enum refusal *why, struct error *err)
 {
-        _cleanup_free_ char *bytes = malloc(MiB(1));
-        uint64_t at = 0;
+        struct appended a = { u, why };
+        uint64_t size;
 
         *why = REFUSED_NOT;
-        if (!bytes)
-                return error_no_memory(err);
-        for (;;) {
-                ssize_t n = pread(fd, bytes, MiB(1), (off_t)at);
-                enum status st;
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return error_os(err, errno, "cannot read the fetched file");
-                if (n == 0)
-                        return ST_OK;
-                st = object_upload_append(u, bytes, (size_t)n, why, err);
-                if (st)
-                        return st;
-                at += (uint64_t)n;
-        }
+        return file_read_pieces(fd, "the fetched file", append_piece, &a, &size, err);
 }
 
 enum status upload_drain(struct object_upload *u, enum refusal *why, struct error *err)

@@ -10,27 +10,26 @@
 #include "debuginfo-store/seekable.h"
 #include "debuginfo-store/upload_internal.h"
 
+static enum status hash_piece(void *context, const void *data, size_t n, struct error *err)
+{
+        (void)err;
+        sha256_update(context, data, n);
+        return ST_OK;
+}
+
 /* Some of it came by another connection. */
 static enum status hash_again(struct object_upload *u, struct error *err)
 {
-        _cleanup_free_ uint8_t *bytes = malloc(MiB(1));
+        uint64_t size;
+        enum status st;
 
-        if (!bytes)
-                return error_no_memory(err);
         sha256_deinit(&u->sha);
         if (sha256_init(&u->sha, err))
                 return ST_NO_MEMORY;
-        for (uint64_t at = 0; at < u->size;) {
-                ssize_t n = pread(u->fd, bytes, MiB(1), (off_t)at);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return error_os(err, n ? errno : EIO, "cannot read an upload again");
-                sha256_update(&u->sha, bytes, (size_t)n);
-                at += (uint64_t)n;
-        }
-        return ST_OK;
+        st = file_read_pieces(u->fd, "an upload again", hash_piece, &u->sha, &size, err);
+        if (!st && size != u->size)
+                st = error_os(err, EIO, "cannot read an upload again");
+        return st;
 }
 
 static enum status check_claim(struct object_upload *u, struct stored_object *object, struct judged *judged,
