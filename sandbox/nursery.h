@@ -35,7 +35,8 @@ void nursery_destroy(struct nursery *n);
 
 /**
  * As worker_run(); the job may not serve. Once the nursery is gone, or the job
- * was cancelled, and with NULL, programs are started.
+ * was cancelled, and with NULL, programs are started. A nursery that goes in the
+ * middle of a job has it run a second time.
  */
 enum status nursery_run(struct nursery *n, const struct worker_job *job, struct error *err) MUST_CHECK;
 

@@ -82,7 +82,7 @@ static bool read_ranges(struct reader *r, struct symbol_table *t)
         uint32_t expected = 0;
 
         for (uint32_t i = 0; i < t->range_count; i++)
-                if (!reader_uleb128(r, &t->ranges[i].start)) /* the gap before it, for now */
+                if (!reader_uleb128(r, &t->ranges[i].start)) /* the gap before it, until its length is read */
                         return false;
         for (uint32_t i = 0; i < t->range_count; i++) {
                 gap = t->ranges[i].start;
