@@ -75,7 +75,7 @@ static void *serve(void *arg)
         struct batch_service *s = arg;
 
         for (;;) {
-                int fd = accept(s->fd, NULL, NULL);
+                int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC);
                 struct batch_post post = { 0 };
 
                 if (fd < 0)
