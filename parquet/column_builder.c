@@ -88,7 +88,7 @@ static void put_slots(struct column_builder *c, uint8_t def, size_t count)
 
 void column_put_int(struct column_builder *c, int64_t value)
 {
-        column_put_ints(c, &value, NULL, 1);
+        column_put_ints(c, &value, 1);
 }
 
 static bool fits(const struct column_builder *c, int64_t value)
@@ -103,29 +103,18 @@ static bool fits(const struct column_builder *c, int64_t value)
         }
 }
 
-void column_put_ints(struct column_builder *c, const int64_t *values, const uint8_t *valid, size_t count)
+void column_put_ints(struct column_builder *c, const int64_t *values, size_t count)
 {
         if (column_is_bytes(c)) {
                 fail(c, ST_USAGE);
                 return;
         }
-        for (size_t i = 0; i < count;) {
-                bool is_null = valid && !valid[i];
-                size_t end = i;
-
-                for (; end < count && (valid && !valid[end]) == is_null; end++) {
-                        if (!is_null && !fits(c, values[end]))
-                                fail(c, ST_USAGE);
-                }
-                if (is_null) {
-                        for (; i < end; i++)
-                                column_put_null(c, c->node);
-                        continue;
-                }
-                put_slots(c, c->node->max_def, end - i);
-                fail(c, buf_append(&c->ints, values + i, (end - i) * sizeof *values));
-                i = end;
+        for (size_t i = 0; i < count; i++) {
+                if (!fits(c, values[i]))
+                        fail(c, ST_USAGE);
         }
+        put_slots(c, c->node->max_def, count);
+        fail(c, buf_append(&c->ints, values, count * sizeof *values));
 }
 
 static enum status repair(const char *s, size_t n, struct buf *ret)

@@ -47,7 +47,7 @@ size_t column_value_count(const struct column_builder *c);
 uint64_t column_builder_bytes(const struct column_builder *c);
 
 void column_put_int(struct column_builder *c, int64_t value);
-void column_put_ints(struct column_builder *c, const int64_t *values, const uint8_t *valid, size_t count);
+void column_put_ints(struct column_builder *c, const int64_t *values, size_t count);
 void column_put_bytes(struct column_builder *c, const void *data, size_t n);
 
 /** A slot without a value, in a node of the schema that this column is below. */

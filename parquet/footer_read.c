@@ -200,37 +200,6 @@ static enum status read_groups(struct parse *p, uint8_t type)
         return ST_OK;
 }
 
-static enum status read_metadata(struct parse *p, uint8_t type)
-{
-        struct read_footer *f = p->footer;
-        size_t count = 0;
-
-        thrift_read_struct_list(&p->r, type, &count);
-        if (p->r.failed)
-                return reader_error(&p->r, p->err, "the key-value metadata");
-        f->metadata = arena_alloc_array(p->arena, count, sizeof *f->metadata);
-        for (size_t i = 0; f->metadata && i < count && !p->r.failed; i++) {
-                const uint8_t *key = NULL, *value = NULL;
-                size_t key_size = 0, value_size = 0;
-                struct thrift_fields s = { 0 };
-
-                while (thrift_field(&p->r, &s)) {
-                        if (s.id == 1)
-                                thrift_read_binary(&p->r, s.type, &key, &key_size);
-                        else if (s.id == 2)
-                                thrift_read_binary(&p->r, s.type, &value, &value_size);
-                        else
-                                thrift_skip(&p->r, s.type);
-                }
-                f->metadata[i].key = arena_strndup(p->arena, (const char *)key, key_size);
-                f->metadata[i].value = arena_strndup(p->arena, (const char *)value, value_size);
-                if (!f->metadata[i].key || !f->metadata[i].value)
-                        return error_no_memory(p->err);
-        }
-        f->metadata_count = f->metadata ? count : 0;
-        return f->metadata ? ST_OK : error_no_memory(p->err);
-}
-
 static enum status check_rows(const struct parse *p)
 {
         const struct read_footer *f = p->footer;
@@ -262,9 +231,6 @@ static enum status read_file_metadata(struct parse *p)
                         break;
                 case 4:
                         st = read_groups(p, s.type);
-                        break;
-                case 5:
-                        st = read_metadata(p, s.type);
                         break;
                 default:
                         thrift_skip(&p->r, s.type);

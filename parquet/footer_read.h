@@ -36,18 +36,11 @@ struct read_group {
         struct read_chunk *chunks; /* one a column */
 };
 
-struct footer_metadata {
-        const char *key;
-        const char *value;
-};
-
 struct read_footer {
         struct parquet_schema schema;
         uint64_t rows;
         struct read_group *groups;
         size_t group_count;
-        struct footer_metadata *metadata;
-        size_t metadata_count;
 };
 
 /**

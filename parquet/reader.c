@@ -53,11 +53,6 @@ const struct parquet_schema *parquet_file_schema(const struct parquet_file *f)
         return &f->footer.schema;
 }
 
-uint64_t parquet_file_rows(const struct parquet_file *f)
-{
-        return f->footer.rows;
-}
-
 uint32_t parquet_file_row_groups(const struct parquet_file *f)
 {
         return (uint32_t)f->footer.group_count;
@@ -67,15 +62,6 @@ uint64_t parquet_file_group_rows(const struct parquet_file *f, uint32_t group)
 {
         assert(group < f->footer.group_count);
         return f->footer.groups[group].rows;
-}
-
-const char *parquet_file_metadata(const struct parquet_file *f, const char *key)
-{
-        for (size_t i = 0; i < f->footer.metadata_count; i++) {
-                if (!strcmp(f->footer.metadata[i].key, key))
-                        return f->footer.metadata[i].value;
-        }
-        return NULL;
 }
 
 /* The number of a bound; false when its size is not its type's. */

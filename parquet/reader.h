@@ -47,12 +47,8 @@ void parquet_file_close(struct parquet_file *f);
 
 /** Borrowed until close, as all below. */
 const struct parquet_schema *parquet_file_schema(const struct parquet_file *f);
-uint64_t parquet_file_rows(const struct parquet_file *f);
 uint32_t parquet_file_row_groups(const struct parquet_file *f);
 uint64_t parquet_file_group_rows(const struct parquet_file *f, uint32_t group);
-
-/** The value of a key of the file's metadata, NULL when it has none. */
-const char *parquet_file_metadata(const struct parquet_file *f, const char *key);
 
 /**
  * What the file claims of a column chunk. Bounds hold for every value that is

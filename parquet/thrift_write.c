@@ -45,12 +45,6 @@ void thrift_struct_end(struct thrift_writer *w)
         buf_append_u8(w->buf, THRIFT_STOP);
 }
 
-void thrift_i8(struct thrift_writer *w, int16_t id, int8_t v)
-{
-        field(w, id, THRIFT_I8);
-        buf_append_u8(w->buf, (uint8_t)v);
-}
-
 void thrift_i16(struct thrift_writer *w, int16_t id, int16_t v)
 {
         field(w, id, THRIFT_I16);

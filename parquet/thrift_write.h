@@ -46,7 +46,6 @@ void thrift_writer_init(struct thrift_writer *w, struct buf *buf);
 void thrift_struct(struct thrift_writer *w, int16_t id);
 void thrift_struct_end(struct thrift_writer *w);
 
-void thrift_i8(struct thrift_writer *w, int16_t id, int8_t v);
 void thrift_i16(struct thrift_writer *w, int16_t id, int16_t v);
 void thrift_i32(struct thrift_writer *w, int16_t id, int32_t v);
 void thrift_i64(struct thrift_writer *w, int16_t id, int64_t v);

@@ -179,12 +179,6 @@ void parquet_put_str(struct parquet_writer *w, uint32_t node, const char *s)
         column_put_bytes(leaf(w, node), s, strlen(s));
 }
 
-void parquet_put_ints(struct parquet_writer *w, uint32_t node, const int64_t *values, const uint8_t *valid,
-                      size_t count)
-{
-        column_put_ints(leaf(w, node), values, valid, count);
-}
-
 void parquet_put_null(struct parquet_writer *w, uint32_t node)
 {
         const struct parquet_node *n = &w->schema.nodes[node];
@@ -207,7 +201,7 @@ void parquet_put_int_list(struct parquet_writer *w, uint32_t node, const int64_t
         const struct parquet_node *n = &w->schema.nodes[node];
 
         parquet_put_list(w, node, count);
-        column_put_ints(&w->columns[n->column_start], values, NULL, count);
+        column_put_ints(&w->columns[n->column_start], values, count);
 }
 
 static enum status check_rows(const struct parquet_writer *w, struct error *err)

@@ -102,10 +102,6 @@ void parquet_put_double(struct parquet_writer *w, uint32_t node, double value);
 void parquet_put_bytes(struct parquet_writer *w, uint32_t node, const void *data, size_t n);
 void parquet_put_str(struct parquet_writer *w, uint32_t node, const char *s);
 
-/** count values; those with valid[i] == 0 are null (valid NULL: none is). */
-void parquet_put_ints(struct parquet_writer *w, uint32_t node, const int64_t *values, const uint8_t *valid,
-                      size_t count);
-
 /** A null of an optional leaf, list, map or struct, in all columns below it. */
 void parquet_put_null(struct parquet_writer *w, uint32_t node);
 
