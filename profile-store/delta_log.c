@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/delta_log.h"
 
-#include <fcntl.h>
-#include <json-c/json.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/cleanup.h"
-#include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "profile-store/delta_checkpoint.h"
@@ -201,23 +197,6 @@ enum status delta_snapshot_take(struct delta_table *t, struct delta_snapshot **r
         return st;
 }
 
-bool delta_table_has_column(struct delta_table *t, const char *name)
-{
-        struct json_object *schema, *fields;
-        const char *text;
-        bool found = false;
-
-        pthread_mutex_lock(&t->lock);
-        text = delta_json_text(t->state.metadata, "schemaString");
-        schema = delta_json_parse(text, strlen(text));
-        fields = json_object_object_get(schema, "fields");
-        for (size_t i = 0; fields && !found && i < json_object_array_length(fields); i++)
-                found = !strcmp(delta_json_text(json_object_array_get_idx(fields, i), "name"), name);
-        json_object_put(schema);
-        pthread_mutex_unlock(&t->lock);
-        return found;
-}
-
 int64_t delta_table_txn(struct delta_table *t, const char *app_id)
 {
         int64_t version = -1;
@@ -323,34 +302,4 @@ enum status delta_checkpoint(struct delta_table *t, struct error *err)
         st = delta_checkpoint_write(t->log_dir, &t->state, err);
         pthread_mutex_unlock(&t->lock);
         return st;
-}
-
-enum status delta_clean_log(struct delta_table *t, int64_t keep_ms, struct error *err)
-{
-        struct listing l = { .bound = INT64_MAX };
-        int64_t cutoff_ms = wall_clock_ns() / 1000000 - keep_ms;
-        _cleanup_closedir_ DIR *dir = NULL;
-        struct dirent *entry;
-        enum status st = list_log(t->log_dir, &l, err);
-
-        if (st)
-                return st;
-        dir = opendir(t->log_dir);
-        if (!dir)
-                return error_os(err, errno, "cannot list '%s'", t->log_dir);
-        while ((entry = readdir(dir))) {
-                int64_t commit = version_of(entry->d_name, ".json");
-                int64_t checkpoint = version_of(entry->d_name, ".checkpoint.parquet");
-                int64_t version = commit > checkpoint ? commit : checkpoint;
-                bool leftover = strncmp(entry->d_name, ".tmp-", 5) == 0; /* of a writer that died */
-                struct stat info;
-
-                if ((!leftover && (version < 0 || version >= l.checkpoint)) ||
-                    fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
-                    (int64_t)info.st_mtim.tv_sec * 1000 > cutoff_ms)
-                        continue;
-                if (unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno != ENOENT)
-                        return error_os(err, errno, "cannot remove '%s/%s'", t->log_dir, entry->d_name);
-        }
-        return ST_OK;
 }

@@ -86,9 +86,6 @@ enum status delta_table_refresh(struct delta_table *t, struct error *err) MUST_C
 enum status delta_snapshot_take(struct delta_table *t, struct delta_snapshot **ret, struct error *err) MUST_CHECK;
 void delta_snapshot_release(struct delta_snapshot *s);
 
-/** Whether the table has a column of this name now. */
-bool delta_table_has_column(struct delta_table *t, const char *name);
-
 /** The version that the last commit with this application name carried; -1 for none. */
 int64_t delta_table_txn(struct delta_table *t, const char *app_id);
 
@@ -128,9 +125,6 @@ enum status delta_commit(struct delta_table *t, const struct delta_commit *c, st
 /** Write a checkpoint of the current state now; delta_commit() does it by itself every so often. */
 enum status delta_checkpoint(struct delta_table *t, struct error *err) MUST_CHECK;
 
-/** Unlink commits and checkpoints that the last checkpoint replaces, and leftovers of writers that died, older than keep_ms. */
-enum status delta_clean_log(struct delta_table *t, int64_t keep_ms, struct error *err) MUST_CHECK;
-
 /**
  * Append the statistics of a finished file, as an add's JSON: row count, and
  * for its flat columns the count of nulls and, but for binary and boolean
@@ -145,9 +139,6 @@ enum status delta_stats_append(const struct parquet_writer *w, struct buf *out) 
  * @return false when the log does not tell: the file must be read.
  */
 bool delta_file_int_range(const struct delta_file *f, const char *column, int64_t *min_ret, int64_t *max_ret);
-
-/** The same of a STRING column; owned, freed with free(). */
-bool delta_file_text_range(const struct delta_file *f, const char *column, char **min_ret, char **max_ret);
 
 /** Rows of a file, false when the log does not tell. */
 bool delta_file_rows(const struct delta_file *f, uint64_t *ret);

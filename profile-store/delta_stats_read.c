@@ -2,7 +2,6 @@
 #include <json-c/json.h>
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "profile-store/delta_actions.h"
 
 static struct json_object *parse_stats(const struct delta_file *f)
@@ -65,22 +64,6 @@ bool delta_file_int_range(const struct delta_file *f, const char *column, int64_
                 *max_ret = max;
         }
         return ok;
-}
-
-bool delta_file_text_range(const struct delta_file *f, const char *column, char **min_ret, char **max_ret)
-{
-        struct json_object *stats = parse_stats(f);
-        const char *min = delta_json_text(json_object_object_get(stats, "minValues"), column);
-        const char *max = delta_json_text(json_object_object_get(stats, "maxValues"), column);
-        _cleanup_free_ char *min_copy = min ? strdup(min) : NULL;
-        _cleanup_free_ char *max_copy = max ? strdup(max) : NULL;
-
-        json_object_put(stats);
-        if (!min_copy || !max_copy)
-                return false;
-        *min_ret = steal_ptr(min_copy);
-        *max_ret = steal_ptr(max_copy);
-        return true;
 }
 
 bool delta_file_rows(const struct delta_file *f, uint64_t *ret)

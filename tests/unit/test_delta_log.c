@@ -252,7 +252,7 @@ START_TEST(checkpoint_stands_for_the_commits_before_it)
         ck_assert_str_eq(s->files[0]->path, "f1.parquet");
         ck_assert_str_eq(s->files[0]->stats, "{\"numRecords\":3}");
         ck_assert_uint_eq(s->files[0]->size, 10);
-        ck_assert(delta_table_has_column(t, "n"));
+        ck_assert_ptr_nonnull(strstr(s->schema_json, "\"name\":\"n\""));
         delta_snapshot_release(s);
         delta_table_close(t);
         drop_dir(dir);
@@ -328,31 +328,6 @@ START_TEST(hostile_commits_are_refused)
 }
 END_TEST
 
-START_TEST(log_before_a_checkpoint_is_cleaned)
-{
-        char *dir = new_dir("clean");
-        struct delta_table *t = new_table(dir);
-        _cleanup_free_ char *first = NULL;
-
-        OK(add_file(t, "a.parquet", &err));
-        OK(add_file(t, "b.parquet", &err));
-        OK(delta_clean_log(t, -1000, &err)); /* no checkpoint: nothing may go */
-        ck_assert_int_gt(asprintf(&first, "%s/_delta_log/%020u.json", dir, 0), 0);
-        ck_assert_int_eq(access(first, F_OK), 0);
-        OK(delta_checkpoint(t, &err));
-        OK(delta_clean_log(t, 3600 * 1000, &err)); /* too young */
-        ck_assert_int_eq(access(first, F_OK), 0);
-        OK(delta_clean_log(t, -2000, &err));
-        ck_assert_int_ne(access(first, F_OK), 0);
-        delta_table_close(t);
-        OK(delta_table_open(dir, &t, &err));
-        ck_assert_uint_eq(file_count(t), 2);
-        OK(add_file(t, "c.parquet", &err));
-        delta_table_close(t);
-        drop_dir(dir);
-}
-END_TEST
-
 START_TEST(statistics_of_a_file_are_bounds)
 {
         static const struct parquet_field fields[] = {
@@ -367,7 +342,6 @@ START_TEST(statistics_of_a_file_are_bounds)
         struct delta_file f = { 0 };
         int64_t min = 0, max = 0;
         uint64_t rows = 0;
-        char *low = NULL, *high = NULL;
 
         OK(parquet_writer_create(fd, template, fields, 3, NULL, &w, &err));
         for (int i = 0; i < 3; i++) {
@@ -394,12 +368,7 @@ START_TEST(statistics_of_a_file_are_bounds)
         ck_assert(delta_file_int_range(&f, "value", &min, &max) && min == 1 && max == 2);
         ck_assert(!delta_file_int_range(&f, "text", &min, &max));
         ck_assert(!delta_file_int_range(&f, "absent", &min, &max));
-        ck_assert(delta_file_text_range(&f, "text", &low, &high));
-        ck_assert_str_eq(low, "a");
-        ck_assert_str_eq(high, "b");
         ck_assert(delta_file_rows(&f, &rows) && rows == 3);
-        free(low);
-        free(high);
         parquet_writer_destroy(w);
         close(fd);
         unlink(template);
@@ -462,6 +431,19 @@ static void write_part(struct delta_table *t, const char *dir, const char *date,
         OK(delta_commit(t, &c, &err));
 }
 
+static bool has_column(struct delta_table *t, const char *name)
+{
+        struct delta_snapshot *s = NULL;
+        char want[64];
+        bool found;
+
+        snprintf(want, sizeof want, "\"name\":\"%s\"", name);
+        OK(delta_snapshot_take(t, &s, &err));
+        found = strstr(s->schema_json, want) != NULL;
+        delta_snapshot_release(s);
+        return found;
+}
+
 /* Parts 0..3 with the first columns, part 1 removed, then a schema change with part 4, and a checkpoint in between. */
 START_TEST(table_with_partitions_removal_and_a_new_column)
 {
@@ -479,10 +461,10 @@ START_TEST(table_with_partitions_removal_and_a_new_column)
         write_part(t, dir, "2025-11-21", 2, 6, &plain);
         OK(delta_commit(t, &removal, &err));
         OK(delta_checkpoint(t, &err));
-        ck_assert(!delta_table_has_column(t, "label_pod"));
+        ck_assert(!has_column(t, "label_pod"));
         write_part(t, dir, "2025-11-21", 3, 6, &plain);
         write_part(t, dir, "2025-11-22", 4, 8, &grown);
-        ck_assert(delta_table_has_column(t, "label_pod"));
+        ck_assert(has_column(t, "label_pod"));
         ck_assert_uint_eq(file_count(t), 4);
         delta_table_close(t);
         drop_dir(dir);
@@ -521,5 +503,5 @@ TEST_SUITE("delta_log", commits_of_another_writer_are_read, created_table_is_emp
            of_two_writers_the_second_is_busy_and_sees_the_first_after_a_refresh, snapshot_outlives_removal_and_table,
            senseless_commits_change_nothing, progress_of_an_application_is_kept,
            checkpoint_stands_for_the_commits_before_it, broken_checkpoint_is_passed_over, log_with_a_gap_is_bad_data,
-           hostile_commits_are_refused, log_before_a_checkpoint_is_cleaned, statistics_of_a_file_are_bounds,
+           hostile_commits_are_refused, statistics_of_a_file_are_bounds,
            table_with_partitions_removal_and_a_new_column)
