@@ -27,7 +27,6 @@ struct id_table {
 };
 
 void id_table_deinit(struct id_table *t);
-#define _cleanup_id_table_ _cleanup_(id_table_deinit)
 
 /** False when the key has no number. */
 bool id_table_find(const struct id_table *t, const void *key, size_t n, uint32_t *ret);

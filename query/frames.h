@@ -64,6 +64,5 @@ struct location_frames {
 enum status location_frames_make(struct frame_table *t, const struct scan_stacks *stacks,
                                  struct location_frames *ret, struct error *err) MUST_CHECK;
 void location_frames_deinit(struct location_frames *l);
-#define _cleanup_location_frames_ _cleanup_(location_frames_deinit)
 
 #endif

@@ -47,7 +47,6 @@ struct scan_filter selection_filter(const struct selection *s, const char *type)
 enum status request_read(const struct param_source *params, int64_t now_unix_ns, struct request *ret,
                          struct error *err) MUST_CHECK;
 void request_deinit(struct request *r);
-#define _cleanup_request_ _cleanup_(request_deinit)
 
 /** One parameter, NULL when absent or empty. */
 const char *param_get(const struct param_source *params, const char *prefix, const char *name);

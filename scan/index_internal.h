@@ -14,7 +14,6 @@ struct scan_index {
 };
 
 #define SCAN_KEY_MAX (1 + BUILD_ID_MAX + 8)
-#define SCAN_FILE_MAX (KiB(8))
 
 enum status scan_lmdb_error(struct error *err, int rc, const char *what);
 

@@ -41,25 +41,12 @@ enum status id_set_add(struct id_set *s, const struct build_id *id)
         return ST_OK;
 }
 
-static void remove_at(struct id_set *s, size_t i)
-{
-        memmove(&s->items[i], &s->items[i + 1], (s->count - i - 1) * sizeof *s->items);
-        s->count--;
-}
-
 void id_set_remove(struct id_set *s, const struct build_id *id)
 {
         size_t i = find(s, id);
 
-        if (i < s->count)
-                remove_at(s, i);
-}
-
-bool id_set_pop(struct id_set *s, struct build_id *ret)
-{
-        if (!s->count)
-                return false;
-        *ret = s->items[0];
-        remove_at(s, 0);
-        return true;
+        if (i == s->count)
+                return;
+        memmove(&s->items[i], &s->items[i + 1], (s->count - i - 1) * sizeof *s->items);
+        s->count--;
 }

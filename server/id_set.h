@@ -20,7 +20,5 @@ bool id_set_has(const struct id_set *s, const struct build_id *id);
 /** ST_OK also when it is in already. */
 enum status id_set_add(struct id_set *s, const struct build_id *id) MUST_CHECK;
 void id_set_remove(struct id_set *s, const struct build_id *id);
-/** The first, taken out; false when empty. */
-bool id_set_pop(struct id_set *s, struct build_id *ret);
 
 #endif

@@ -31,8 +31,8 @@ static enum status grow(void **array, size_t *capacity, size_t size, size_t max,
         return ST_OK;
 }
 
-enum status symbolize_request_add_object(struct symbolize_request *r, const struct build_id *id, bool file_offsets,
-                                         struct error *err)
+/* Append an object without addresses. */
+static enum status add_object(struct symbolize_request *r, const struct build_id *id, bool file_offsets, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -59,15 +59,6 @@ static inline enum status push(struct symbolize_request *r, uint64_t address, st
         }
         r->addresses[r->address_count++] = address;
         return ST_OK;
-}
-
-enum status symbolize_request_add_address(struct symbolize_request *r, uint64_t address, struct error *err)
-{
-        enum status st = push(r, address, err);
-
-        if (!st)
-                r->objects[r->object_count - 1].end = r->address_count;
-        return st;
 }
 
 /* ---- JSON */
@@ -175,7 +166,7 @@ static enum status read_object(struct json_scan *s, struct symbolize_request *r,
                 json_scan_fail(s, begin, "an object with build_id as text and addresses as an array");
         if (st || s->failed)
                 return st;
-        return symbolize_request_add_object(r, &id, file_offsets, err);
+        return add_object(r, &id, file_offsets, err);
 }
 
 enum status symbolize_request_read_json(const void *data, size_t n, struct symbolize_request *ret, struct error *err)
@@ -236,7 +227,7 @@ static enum status read_proto_object(struct wire_field *object, struct symbolize
                 return reader_error(&object->bytes, err, "protobuf: an object");
         if (!id.size)
                 return error_set(err, ST_BAD_DATA, "the object at byte %zu has no build_id", (size_t)object->bytes.base);
-        return symbolize_request_add_object(r, &id, file_offsets, err);
+        return add_object(r, &id, file_offsets, err);
 }
 
 enum status symbolize_request_read_proto(const void *data, size_t n, struct symbolize_request *ret, struct error *err)

@@ -40,9 +40,4 @@ enum status symbolize_request_read_proto(const void *data, size_t n, struct symb
                                          struct error *err) MUST_CHECK;
 void symbolize_request_deinit(struct symbolize_request *r);
 
-/** Append an object without addresses, and an address to the last object. */
-enum status symbolize_request_add_object(struct symbolize_request *r, const struct build_id *id, bool file_offsets,
-                                         struct error *err) MUST_CHECK;
-enum status symbolize_request_add_address(struct symbolize_request *r, uint64_t address, struct error *err) MUST_CHECK;
-
 #endif

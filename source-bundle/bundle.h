@@ -52,11 +52,10 @@ struct source_file {
 
 /**
  * Write the bundle of these files into fd, an empty file.
- * @param files sorted by source_file_compare(), no name twice.
+ * @param files sorted by name (strcmp), no name twice.
  * @return ST_NOT_FOUND when a file is gone or has another size by now; ST_TOO_BIG; ST_OS.
  */
 enum status source_bundle_write(int fd, const struct build_id *id, const struct source_file *files, size_t count,
                                 uint64_t *size_ret, struct error *err) MUST_CHECK;
-int source_file_compare(const void *a, const void *b);
 
 #endif

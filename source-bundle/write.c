@@ -14,13 +14,6 @@
 
 #define SLICE_BYTES KiB(256)
 
-int source_file_compare(const void *a, const void *b)
-{
-        const struct source_file *x = a, *y = b;
-
-        return strcmp(x->name, y->name);
-}
-
 static enum status write_table(const struct build_id *id, const struct source_file *files, size_t count, struct buf *to,
                                struct error *err)
 {

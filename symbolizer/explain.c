@@ -35,7 +35,7 @@ void explain_put_hex(struct json_out *j, const char *key, uint64_t v)
         json_out_str(j, key, text);
 }
 
-void explain_put_frames(struct json_out *j, const char *key, const struct explain_chain *c, struct buf *scratch)
+static void put_frames(struct json_out *j, const char *key, const struct explain_chain *c, struct buf *scratch)
 {
         const struct symbol_table *t = c->table;
 
@@ -142,7 +142,7 @@ static void put_sources(struct explaining *e, const struct answer *a)
 
                 json_out_object(e->j, NULL);
                 json_out_str(e->j, "source", symbol_quality_name(named ? QUALITY_DWARF : QUALITY_LINES));
-                explain_put_frames(e->j, "frames", &a->dwarf, &e->scratch);
+                put_frames(e->j, "frames", &a->dwarf, &e->scratch);
                 json_out_object_end(e->j);
         }
         for (enum explain_source i = 0; i < EXPLAIN_SOURCE_COUNT; i++) {
@@ -150,7 +150,7 @@ static void put_sources(struct explaining *e, const struct answer *a)
                         continue;
                 json_out_object(e->j, NULL);
                 json_out_str(e->j, "source", explain_source_name(i));
-                explain_put_frames(e->j, "frames", &a->sources[i], &e->scratch);
+                put_frames(e->j, "frames", &a->sources[i], &e->scratch);
                 json_out_object_end(e->j);
         }
         json_out_array_end(e->j);
@@ -175,7 +175,7 @@ static enum status put_address(struct explaining *e, size_t i, const struct extr
                 json_out_str(e->j, "source", a.source);
         if (a.name_source)
                 json_out_str(e->j, "name_source", a.name_source);
-        explain_put_frames(e->j, "frames", &a.final, &e->scratch);
+        put_frames(e->j, "frames", &a.final, &e->scratch);
         if (a.final.count) {
                 json_out_object(e->j, "range");
                 explain_put_hex(e->j, "start", a.final.start);

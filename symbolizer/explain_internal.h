@@ -35,7 +35,6 @@ bool explain_chain_equal(const struct explain_chain *a, const struct explain_cha
 bool explain_same_function(const struct explain_chain *a, const struct explain_chain *b);
 
 void explain_put_hex(struct json_out *j, const char *key, uint64_t v);
-void explain_put_frames(struct json_out *j, const char *key, const struct explain_chain *c, struct buf *scratch);
 
 /** One ELF symbol, its table and its other names ("symbol"); nothing when none is found. */
 void explain_put_symbol(struct json_out *j, const struct extract_view *v, enum explain_source source, const char *name,

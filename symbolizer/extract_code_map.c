@@ -65,7 +65,8 @@ void code_map_deinit(struct code_map *m)
         *m = (struct code_map){ 0 };
 }
 
-size_t code_map_next(const struct code_map *m, uint64_t address)
+/* The index of the first region that ends after address; count when none does. */
+static size_t next_region(const struct code_map *m, uint64_t address)
 {
         size_t low = 0, high = m->count;
 
@@ -82,7 +83,7 @@ size_t code_map_next(const struct code_map *m, uint64_t address)
 
 const struct code_region *code_map_find(const struct code_map *m, uint64_t address)
 {
-        size_t i = code_map_next(m, address);
+        size_t i = next_region(m, address);
 
         return i < m->count && m->regions[i].start <= address ? &m->regions[i] : NULL;
 }

@@ -26,9 +26,6 @@ struct code_map {
 enum status code_map_from_image(const struct elf_image *img, struct code_map *ret, struct error *err) MUST_CHECK;
 void code_map_deinit(struct code_map *m);
 
-/** The index of the first region that ends after address; count when none does. */
-size_t code_map_next(const struct code_map *m, uint64_t address);
-
 /** The region that holds address, or NULL. */
 const struct code_region *code_map_find(const struct code_map *m, uint64_t address);
 

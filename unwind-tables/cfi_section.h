@@ -49,7 +49,6 @@ struct cfi_fde {
 void cfi_section_init(struct cfi_section *s, const struct cfi_arch *arch, const void *data, size_t size,
                       uint64_t address, bool is_eh);
 void cfi_section_deinit(struct cfi_section *s);
-#define _cleanup_cfi_section_ _cleanup_(cfi_section_deinit)
 
 /**
  * Read the record at *pos and move *pos behind it.
