@@ -4,12 +4,10 @@
 
 /*
  * A scan walks chunks: each batch of the head and each row group of a samples
- * part, both with the rows that a filter chose. What can be told by a part's
- * day, the log's bounds, a row group's bounds or a dictionary is not tested
- * row by row.
+ * part, both with the rows that a filter chose.
  */
-#include "profile-store/part_read.h"
 #include "profile-store/scan.h"
+#include "profile-store/scan_filter.h"
 #include "profile-store/store_internal.h"
 
 struct store_scan {
@@ -19,34 +17,6 @@ struct store_scan {
         size_t head_count;
         struct tables *tables;
 };
-
-/* A filter with its bounds in the tables' unit: time_us in [from_us, to_us). */
-struct row_filter {
-        const struct scan_filter *filter;
-        int64_t from_us, to_us;
-        char **columns; /* one a matcher: its label's column spelling */
-};
-enum status row_filter_init(struct row_filter *r, const struct scan_filter *filter, struct error *err) MUST_CHECK;
-void row_filter_deinit(struct row_filter *r);
-#define _cleanup_row_filter_ _cleanup_(row_filter_deinit)
-
-/* Whether a label's text, "" for a missing one, fits. */
-bool matcher_fits(const struct label_matcher *m, const char *text, size_t n);
-
-/* The rows of a row group, or the samples of a batch, that fit: mask is one byte a row. */
-struct chosen {
-        uint8_t *mask; /* owned */
-        uint64_t row_count, chosen_count;
-        int64_t *times_us; /* of a row group's rows; owned. NULL for a batch */
-};
-void chosen_deinit(struct chosen *c);
-#define _cleanup_chosen_ _cleanup_(chosen_deinit)
-
-enum status choose_in_batch(const struct row_filter *r, const struct batch *b, struct chosen *ret,
-                            struct error *err) MUST_CHECK;
-bool part_may_fit(const struct row_filter *r, const struct table_part *part);
-enum status choose_in_group(const struct row_filter *r, const struct part_file *f, uint32_t group,
-                            struct chosen *ret, struct error *err) MUST_CHECK;
 
 /* Visit every chunk that has chosen rows; exactly one of batch and file is given. */
 struct chunk {
