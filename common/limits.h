@@ -33,6 +33,8 @@
 #define LIMIT_SECTION_UNPACKED_BYTES GiB(4)    /* one compressed section, unpacked; the debug sections of a file together */
 #define LIMIT_METADATA_BYTES MiB(16)           /* an answer of /metadata, ours or an upstream's */
 #define LIMIT_SECTION_TABLES_BYTES MiB(16)     /* where sections lie, remembered of files that were asked for one */
+#define LIMIT_SECTION_LIST_BYTES KiB(16)       /* where the sections of one file lie, noted by a scan or beside an object; of more a worker is asked */
+#define LIMIT_FRAMES_BYTES MiB(32)             /* unpacked parts of stored objects, kept for who asks for the next section */
 #define LIMIT_SECTION_UNPACKED_RATIO 256       /* times its packed size; what compilers write reaches 3 */
 #define LIMIT_SECTION_UNPACKED_FREE_BYTES MiB(32) /* which may have any ratio */
 #define LIMIT_ELF_SECTIONS 65536
@@ -50,7 +52,6 @@
 #define LIMIT_ARCHIVE_MEMBERS 4000000          /* regular files of one archive */
 #define LIMIT_SCAN_MEMBER_BYTES MiB(32)        /* of a member that a scan looks at in memory; a longer one takes a file */
 #define LIMIT_SCAN_FOUND_BYTES MiB(128)        /* what one scanned file is found to hold */
-#define LIMIT_SCAN_SECTIONS_BYTES KiB(16)      /* where the sections of one scanned file lie; of more a worker is asked */
 #define LIMIT_SCAN_DATA_BYTES MiB(768)         /* memory of a worker's own that reads archives */
 #define LIMIT_SCAN_CPU_S 300                   /* its time, for the files of half a minute and one more */
 #define LIMIT_SCAN_PLACES 64                   /* files with one build-id, and archives with one source, that are looked at */

@@ -10,6 +10,7 @@
 #include "common/limits.h"
 #include "common/lmdb_new.h"
 #include "debuginfo-store/record.h"
+#include "elf-image/section_list.h"
 
 #define MAP_BYTES GiB(16)
 
@@ -18,6 +19,7 @@ struct meta {
         MDB_env *env;
         MDB_dbi objects;
         struct link_databases links;
+        struct section_notes sections;
 };
 
 enum status meta_error(struct error *err, int rc, const char *what)
@@ -63,6 +65,8 @@ static enum status open_database(struct meta *m, bool read_only, struct error *e
         rc = mdb_dbi_open(txn, "objects", read_only ? 0 : MDB_CREATE, &m->objects);
         if (!rc)
                 rc = links_open(txn, read_only, &m->links);
+        if (!rc)
+                rc = sections_open(txn, read_only, &m->sections);
         if (rc) {
                 mdb_txn_abort(txn);
                 return failed_there(m, err, rc, "cannot open the debuginfo records");
@@ -116,19 +120,26 @@ static enum status read_record(const MDB_val *key, const MDB_val *value, struct 
         return record_decode(key->mv_data, key->mv_size, value->mv_data, value->mv_size, ret, err);
 }
 
-enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind kind, struct stored_object *ret,
-                     struct error *err)
+static enum status get(struct meta *m, MDB_txn *txn, const struct build_id *id, enum object_kind kind,
+                       struct stored_object *ret, struct error *err)
 {
         uint8_t bytes[RECORD_KEY_MAX];
         MDB_val key = key_of(bytes, id, kind), value;
+        int rc = mdb_get(txn, m->objects, &key, &value);
+
+        return rc ? meta_error(err, rc, "debuginfo record") : read_record(&key, &value, ret, err);
+}
+
+enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind kind, struct stored_object *ret,
+                     struct error *err)
+{
         MDB_txn *txn;
         enum status st;
         int rc = mdb_txn_begin(m->env, NULL, MDB_RDONLY, &txn);
 
         if (rc)
                 return failed_there(m, err, rc, "cannot read the debuginfo records");
-        rc = mdb_get(txn, m->objects, &key, &value);
-        st = rc ? meta_error(err, rc, "debuginfo record") : read_record(&key, &value, ret, err);
+        st = get(m, txn, id, kind, ret, err);
         mdb_txn_abort(txn);
         return st;
 }
@@ -171,7 +182,8 @@ static enum status put(struct meta *m, MDB_txn *txn, const struct stored_object 
         return rc ? meta_error(err, rc, "cannot write a debuginfo record") : ST_OK;
 }
 
-enum status meta_put(struct meta *m, const struct stored_object *object, const struct object_links *links, struct error *err)
+enum status meta_put(struct meta *m, const struct stored_object *object, const struct object_links *links,
+                     const struct section_note *note, struct error *err)
 {
         const struct object_name name = { object->build_id, object->kind };
         MDB_txn *txn;
@@ -182,6 +194,8 @@ enum status meta_put(struct meta *m, const struct stored_object *object, const s
                 return st;
         st = put(m, txn, object, err);
         rc = st || !links ? 0 : links_put(&m->links, txn, &name, links);
+        if (!st && !rc && note)
+                rc = sections_put(&m->sections, txn, object, note);
         return end(m, txn, rc ? meta_error(err, rc, "cannot write the links of an object") : st, err);
 }
 
@@ -235,7 +249,49 @@ enum status meta_remove(struct meta *m, const struct build_id *id, enum object_k
         rc = mdb_del(txn, m->objects, &key, NULL);
         if (!rc)
                 rc = links_remove(&m->links, txn, &(struct object_name){ *id, kind });
+        if (!rc)
+                rc = sections_remove(&m->sections, txn, &(struct object_name){ *id, kind });
         return end(m, txn, rc ? meta_error(err, rc, "cannot remove a debuginfo record") : ST_OK, err);
+}
+
+enum status meta_section(struct meta *m, const struct stored_object *object, const char *name, uint64_t *offset_ret,
+                         uint64_t *size_ret, struct error *err)
+{
+        struct section_note note;
+        MDB_txn *txn;
+        enum status st;
+        int rc = mdb_txn_begin(m->env, NULL, MDB_RDONLY, &txn);
+
+        if (rc)
+                return failed_there(m, err, rc, "cannot read the debuginfo records");
+        rc = sections_get(&m->sections, txn, object, &note);
+        if (rc == MDB_NOTFOUND)
+                st = error_set(err, ST_UNSUPPORTED, "where its sections lie is not noted");
+        else if (rc)
+                st = meta_error(err, rc, "sections of an object");
+        else
+                st = section_list_find(note.list, note.size, name, offset_ret, size_ret, err);
+        mdb_txn_abort(txn);
+        return st;
+}
+
+enum status meta_note_sections(struct meta *m, const struct stored_object *object, const struct section_note *note,
+                               struct error *err)
+{
+        struct stored_object now;
+        MDB_txn *txn;
+        enum status st = begin(m, &txn, err);
+        int rc;
+
+        if (st)
+                return st;
+        st = get(m, txn, &object->build_id, object->kind, &now, err);
+        if (st || memcmp(now.sha256, object->sha256, sizeof now.sha256) != 0) {
+                mdb_txn_abort(txn);
+                return st == ST_NOT_FOUND ? ST_OK : st;
+        }
+        rc = sections_put(&m->sections, txn, object, note);
+        return end(m, txn, rc ? meta_error(err, rc, "cannot note the sections of an object") : ST_OK, err);
 }
 
 enum status meta_next(struct meta *m, const struct stored_object *after, struct stored_object *ret, size_t n,

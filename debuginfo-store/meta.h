@@ -10,6 +10,7 @@
  * Threads: any; LMDB serializes writers.
  */
 #include "debuginfo-store/links.h"
+#include "debuginfo-store/sections.h"
 
 struct meta;
 
@@ -21,9 +22,16 @@ void meta_close(struct meta *m);
 
 enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind kind, struct stored_object *ret,
                      struct error *err) MUST_CHECK;
-/** Durable when it returns. @param links NULL: they stay as they are. */
+/** Durable when it returns. @param links @param note NULL: they stay as they are. */
 enum status meta_put(struct meta *m, const struct stored_object *object, const struct object_links *links,
-                     struct error *err) MUST_CHECK;
+                     const struct section_note *note, struct error *err) MUST_CHECK;
+
+/** Where a section of this very content lies. ST_NOT_FOUND when it has none of that name; ST_UNSUPPORTED when nothing is noted. */
+enum status meta_section(struct meta *m, const struct stored_object *object, const char *name, uint64_t *offset_ret,
+                         uint64_t *size_ret, struct error *err) MUST_CHECK;
+/** Note it of an object that is stored already; nothing is done when another content took its place. */
+enum status meta_note_sections(struct meta *m, const struct stored_object *object, const struct section_note *note,
+                               struct error *err) MUST_CHECK;
 
 /** Edits a record in place; false: it stays as it is. */
 typedef bool meta_change(void *context, struct stored_object *object);

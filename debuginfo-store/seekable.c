@@ -9,6 +9,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/reader.h"
+#include "debuginfo-store/frames.h"
 
 #define SKIPPABLE_MAGIC 0x184D2A5Eu
 #define SEEKABLE_MAGIC 0x8F92EAB1u
@@ -104,9 +105,11 @@ struct seekable_reader {
         uint32_t frame_count;
         uint64_t *packed_at;   /* frame_count + 1 entries */
         uint64_t *unpacked_at; /* frame_count + 1 entries */
-        ZSTD_DCtx *ctx;
-        uint8_t *packed, *unpacked;
+        ZSTD_DCtx *ctx;        /* made when the first frame is unpacked */
+        uint8_t *unpacked;
         uint32_t cached; /* frame in unpacked, UINT32_MAX none */
+        struct frames *frames; /* NULL: those of this reader are nobody else's */
+        const uint8_t *sha256;
 };
 
 void seekable_close(struct seekable_reader *r)
@@ -118,7 +121,6 @@ void seekable_close(struct seekable_reader *r)
         free(r->name);
         free(r->packed_at);
         free(r->unpacked_at);
-        free(r->packed);
         free(r->unpacked);
         ZSTD_freeDCtx(r->ctx);
         free(r);
@@ -169,12 +171,14 @@ static enum status read_table(struct seekable_reader *r, uint64_t file_size, str
 
                 if (!reader_u32(&in, &packed) || !reader_u32(&in, &unpacked))
                         return reader_error(&in, err, "seek table");
-                if (packed == 0 || packed > ZSTD_compressBound(SEEKABLE_FRAME_BYTES) || unpacked == 0 ||
-                    unpacked > SEEKABLE_FRAME_BYTES)
+                if (packed == 0 || packed > ZSTD_compressBound(SEEKABLE_FRAME_MAX_BYTES) || unpacked == 0 ||
+                    unpacked > SEEKABLE_FRAME_MAX_BYTES)
                         return error_set(err, ST_BAD_DATA, "'%s' has a damaged seek table entry %u", r->name, i);
                 r->packed_at[i + 1] = r->packed_at[i] + packed;
                 r->unpacked_at[i + 1] = r->unpacked_at[i] + unpacked;
         }
+        if (r->unpacked_at[frames] > LIMIT_OBJECT_BYTES)
+                return error_set(err, ST_TOO_BIG, "'%s' unpacks to more than %zu bytes", r->name, LIMIT_OBJECT_BYTES);
         if (r->packed_at[frames] != table_at)
                 return error_set(err, ST_BAD_DATA, "'%s' has frames up to 0x%llx, its seek table is at 0x%llx",
                                  r->name, (unsigned long long)r->packed_at[frames], (unsigned long long)table_at);
@@ -195,10 +199,7 @@ enum status seekable_open(int fd, const char *name, struct seekable_reader **ret
         r->fd = fd;
         r->cached = UINT32_MAX;
         r->name = strdup(name);
-        r->ctx = ZSTD_createDCtx();
-        r->packed = malloc(ZSTD_compressBound(SEEKABLE_FRAME_BYTES));
-        r->unpacked = malloc(SEEKABLE_FRAME_BYTES);
-        if (!r->name || !r->ctx || !r->packed || !r->unpacked)
+        if (!r->name)
                 return error_no_memory(err);
         if (fstat(fd, &file) < 0)
                 return error_os(err, errno, "cannot stat '%s'", name);
@@ -229,23 +230,66 @@ static uint32_t frame_of(const struct seekable_reader *r, uint64_t offset)
         return lo;
 }
 
-static enum status load_frame(struct seekable_reader *r, uint32_t frame, struct error *err)
+static enum status unpack(struct seekable_reader *r, uint32_t frame, void *to, struct error *err)
 {
-        size_t packed = r->packed_at[frame + 1] - r->packed_at[frame];
-        size_t unpacked = r->unpacked_at[frame + 1] - r->unpacked_at[frame];
+        size_t packed_size = r->packed_at[frame + 1] - r->packed_at[frame];
+        size_t unpacked_size = r->unpacked_at[frame + 1] - r->unpacked_at[frame];
+        _cleanup_free_ void *packed = malloc(packed_size);
         size_t got;
 
-        if (r->cached == frame)
-                return ST_OK;
-        r->cached = UINT32_MAX;
-        if (pread_full(r->fd, r->packed, packed, r->packed_at[frame]) != (ssize_t)packed)
+        r->ctx = r->ctx ? r->ctx : ZSTD_createDCtx();
+        if (!r->ctx || !packed)
+                return error_no_memory(err);
+        if (pread_full(r->fd, packed, packed_size, r->packed_at[frame]) != (ssize_t)packed_size)
                 return error_os(err, errno, "cannot read frame %u of '%s'", frame, r->name);
-        got = ZSTD_decompressDCtx(r->ctx, r->unpacked, SEEKABLE_FRAME_BYTES, r->packed, packed);
-        if (ZSTD_isError(got) || got != unpacked)
+        got = ZSTD_decompressDCtx(r->ctx, to, unpacked_size, packed, packed_size);
+        if (ZSTD_isError(got) || got != unpacked_size)
                 return error_set(err, ST_BAD_DATA, "frame %u of '%s' is damaged: %s", frame, r->name,
                                  ZSTD_isError(got) ? ZSTD_getErrorName(got) : "wrong size");
-        r->cached = frame;
         return ST_OK;
+}
+
+/* Bytes [offset, offset + n), which lie in the frame. */
+static enum status copy_own(struct seekable_reader *r, uint32_t frame, void *to, size_t n, uint64_t offset, struct error *err)
+{
+        enum status st = ST_OK;
+
+        r->unpacked = r->unpacked ? r->unpacked : malloc(SEEKABLE_FRAME_MAX_BYTES);
+        if (!r->unpacked)
+                return error_no_memory(err);
+        if (r->cached != frame) {
+                r->cached = UINT32_MAX;
+                st = unpack(r, frame, r->unpacked, err);
+        }
+        if (st)
+                return st;
+        r->cached = frame;
+        memcpy(to, r->unpacked + (offset - r->unpacked_at[frame]), n);
+        return ST_OK;
+}
+
+static enum status copy_shared(struct seekable_reader *r, uint32_t frame, void *to, size_t n, uint64_t offset, struct error *err)
+{
+        uint64_t at = r->unpacked_at[frame];
+        size_t size = r->unpacked_at[frame + 1] - at;
+        _cleanup_free_ uint8_t *bytes = NULL;
+        enum status st;
+
+        if (frames_copy(r->frames, r->sha256, to, n, offset) == n)
+                return ST_OK;
+        bytes = malloc(size);
+        st = bytes ? unpack(r, frame, bytes, err) : error_no_memory(err);
+        if (st)
+                return st;
+        memcpy(to, bytes + (offset - at), n);
+        frames_put(r->frames, r->sha256, at, steal_ptr(bytes), size);
+        return ST_OK;
+}
+
+void seekable_share(struct seekable_reader *r, struct frames *frames, const uint8_t sha256[static 32])
+{
+        r->frames = frames;
+        r->sha256 = sha256;
 }
 
 ssize_t seekable_pread(struct seekable_reader *r, void *to, size_t n, uint64_t offset, struct error *err)
@@ -256,13 +300,12 @@ ssize_t seekable_pread(struct seekable_reader *r, void *to, size_t n, uint64_t o
                 n = SSIZE_MAX;
         while (done < n && offset < seekable_size(r)) {
                 uint32_t frame = frame_of(r, offset);
-                size_t skip = offset - r->unpacked_at[frame];
                 size_t have = r->unpacked_at[frame + 1] - offset;
                 size_t take = have < n - done ? have : n - done;
+                char *here = (char *)to + done;
 
-                if (load_frame(r, frame, err))
+                if (r->frames ? copy_shared(r, frame, here, take, offset, err) : copy_own(r, frame, here, take, offset, err))
                         return -1;
-                memcpy((char *)to + done, r->unpacked + skip, take);
                 done += take;
                 offset += take;
         }

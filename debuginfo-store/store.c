@@ -6,7 +6,6 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "debuginfo-store/seekable.h"
 #include "debuginfo-store/store_internal.h"
 
 #define LIST_SLICE 64
@@ -57,6 +56,9 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
                 return error_no_memory(err);
         pthread_mutex_init(&s->publish, NULL);
         live_uploads_init(&s->live);
+        st = frames_create(LIMIT_FRAMES_BYTES, &s->frames, err);
+        if (st)
+                return st;
         s->dir = strdup(dir);
         if (!s->dir || !meta_dir || !incoming || !objects || !partial)
                 return error_no_memory(err);
@@ -87,6 +89,7 @@ void debuginfo_store_close(struct debuginfo_store *store)
         meta_close(store->meta);
         pthread_mutex_destroy(&store->publish);
         live_uploads_deinit(&store->live);
+        frames_destroy(store->frames);
         free(store->dir);
         free(store);
 }
@@ -165,99 +168,6 @@ enum status debuginfo_store_wants(struct debuginfo_store *store, const struct bu
                 *ret = false;
                 *reason_ret = "same_or_better";
         }
-        return ST_OK;
-}
-
-/* ---- reading ---- */
-
-struct object_reader {
-        struct seekable_reader *seekable;
-};
-
-enum status object_reader_open(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
-                               struct object_reader **ret, struct stored_object *object_ret, struct error *err)
-{
-        _cleanup_free_ struct object_reader *r = calloc(1, sizeof *r);
-        struct stored_object object;
-        enum status st;
-
-        if (!r)
-                return error_no_memory(err);
-        /* A better upload may replace the object between the two steps; then its record names the new file. */
-        for (unsigned tries = 0;; tries++) {
-                _cleanup_free_ char *path = NULL;
-                int fd;
-
-                st = debuginfo_store_find(store, id, kind, &object, err);
-                if (st)
-                        return st;
-                path = object_path(store, &object);
-                if (!path)
-                        return error_no_memory(err);
-                fd = open(path, O_RDONLY | O_CLOEXEC);
-                if (fd < 0 && errno == ENOENT && tries < 3)
-                        continue;
-                if (fd < 0)
-                        return error_os(err, errno, "cannot open stored object '%s'", path);
-                st = seekable_open(fd, path, &r->seekable, err);
-                if (st)
-                        return st;
-                break;
-        }
-        if (seekable_size(r->seekable) != object.size_bytes) {
-                seekable_close(r->seekable);
-                return error_set(err, ST_BAD_DATA, "stored object '%s' has another size than its record", object.name);
-        }
-        if (object_ret)
-                *object_ret = object;
-        *ret = steal_ptr(r);
-        return ST_OK;
-}
-
-ssize_t object_reader_pread(struct object_reader *r, void *to, size_t n, uint64_t offset, struct error *err)
-{
-        return seekable_pread(r->seekable, to, n, offset, err);
-}
-
-void object_reader_close(struct object_reader *r)
-{
-        if (!r)
-                return;
-        seekable_close(r->seekable);
-        free(r);
-}
-
-static void cleanup_object_reader(struct object_reader **r)
-{
-        object_reader_close(*r);
-}
-
-enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
-                                   int *fd_ret, struct error *err)
-{
-        _cleanup_(cleanup_object_reader) struct object_reader *r = NULL;
-        _cleanup_close_ int fd = -1;
-        _cleanup_free_ void *bytes = malloc(SEEKABLE_FRAME_BYTES);
-        enum status st = object_reader_open(store, id, kind, &r, NULL, err);
-
-        if (st)
-                return st;
-        fd = object_scratch(store, err);
-        if (fd < 0)
-                return ST_OS;
-        if (!bytes)
-                return error_no_memory(err);
-        for (uint64_t at = 0; at < seekable_size(r->seekable);) {
-                ssize_t n = object_reader_pread(r, bytes, SEEKABLE_FRAME_BYTES, at, err);
-
-                if (n <= 0)
-                        return n < 0 ? ST_BAD_DATA : error_set(err, ST_BAD_DATA, "a stored object is cut off");
-                st = file_write_all(fd, bytes, (size_t)n, store->dir, err);
-                if (st)
-                        return st;
-                at += (uint64_t)n;
-        }
-        *fd_ret = steal_fd(&fd);
         return ST_OK;
 }
 

@@ -24,6 +24,7 @@
 
 #include "common/build_id.h"
 #include "common/error.h"
+#include "common/limits.h"
 #include "symbolizer/lookup.h"
 
 struct debuginfo_store;
@@ -155,6 +156,28 @@ enum status object_reader_open(struct debuginfo_store *store, const struct build
 /** Unpacked bytes [offset, offset + n), fewer only at the end. */
 ssize_t object_reader_pread(struct object_reader *r, void *to, size_t n, uint64_t offset, struct error *err) MUST_CHECK;
 void object_reader_close(struct object_reader *r);
+/**
+ * For who reads a small part: what is unpacked around it stays for the next one, LIMIT_FRAMES_BYTES of all objects
+ * together.
+ */
+void object_reader_share(struct object_reader *r);
+
+/** Where a section lies. ST_NOT_FOUND when it has none of that name; ST_UNSUPPORTED when nothing was noted of it. */
+enum status object_reader_section(const struct object_reader *r, const char *name, uint64_t *offset_ret, uint64_t *size_ret,
+                                  struct error *err) MUST_CHECK;
+/** Note where all of them lie (elf-image/section_list.h) of an object that an older version stored. Durable. */
+enum status object_reader_note_sections(const struct object_reader *r, const void *list, size_t n, struct error *err) MUST_CHECK;
+
+#define OBJECT_AT_HAND_BYTES KiB(128) /* of a longer section nothing is at hand */
+
+/**
+ * A section whose bytes are unpacked already, without waiting for a disk.
+ * @param object as it was found.
+ * @param ret    owned, free(); untouched on failure.
+ * @return ST_NOT_FOUND when the object has none of that name; ST_BUSY when only a reader can tell.
+ */
+enum status debuginfo_store_section_at_hand(struct debuginfo_store *store, const struct stored_object *object,
+                                            const char *name, void **ret, size_t *size_ret, struct error *err) MUST_CHECK;
 
 /** The whole unpacked object in an unlinked temporary file, ready to be mapped or handed to a worker. */
 enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
@@ -186,6 +209,9 @@ enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_
 
 /** A use is written when the one before is this old, so that serving an object does not write each time. */
 #define OBJECT_USE_STEP_S 3600
+
+/** Was it used so long ago that the next use is written? */
+bool object_use_is_due(const struct stored_object *object);
 
 /** These objects are in use now; those that are not stored are left out. Durable, one commit for all. */
 enum status debuginfo_store_used(struct debuginfo_store *store, const struct object_name *names, size_t count,

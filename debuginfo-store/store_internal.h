@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "debuginfo-store/frames.h"
 #include "debuginfo-store/live.h"
 #include "debuginfo-store/meta.h"
 #include "debuginfo-store/store.h"
@@ -13,6 +14,7 @@ struct debuginfo_store {
         struct meta *meta;
         pthread_mutex_t publish; /* one object at a time takes its place */
         struct live_uploads live;
+        struct frames *frames; /* for who asks for parts of objects */
 };
 
 /** Where an object with this content lies: DIR/objects/ab/cdef/debuginfo-0123456789abcdef.zst. Owned; NULL without memory. */

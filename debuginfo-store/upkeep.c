@@ -55,6 +55,11 @@ enum status debuginfo_store_remove_exactly(struct debuginfo_store *store, const 
 
 /* ---- use and pins ---- */
 
+bool object_use_is_due(const struct stored_object *object)
+{
+        return wall_clock_ns() / 1000000000 - object->used_unix_s >= OBJECT_USE_STEP_S;
+}
+
 static bool note_use(void *context, struct stored_object *object)
 {
         const int64_t *now = context;

@@ -119,9 +119,10 @@ static enum status stage(struct object_upload *u, struct stored_object *object, 
 }
 
 /* Takes fd. */
-static enum status publish(struct object_upload *u, const struct stored_object *object, const struct object_links *links,
+static enum status publish(struct object_upload *u, const struct stored_object *object, const struct judged *judged,
                            const char *tmp, int fd, struct error *err)
 {
+        const struct section_note sections = { judged->found.sections, judged->found.sections_bytes };
         _cleanup_free_ char *path = object_path(u->store, object);
         _cleanup_free_ char *dir = path ? strndup(path, (size_t)(path_base(path) - path - 1)) : NULL;
         enum status st = dir ? file_make_dirs(dir, err) : error_no_memory(err);
@@ -133,7 +134,7 @@ static enum status publish(struct object_upload *u, const struct stored_object *
         }
         st = file_publish(fd, tmp, path, err);
         if (!st)
-                st = meta_put(u->store->meta, object, links, err);
+                st = meta_put(u->store->meta, object, &judged->links, &sections, err);
         if (!st)
                 sweep(path);
         return st;
@@ -185,7 +186,7 @@ enum status object_upload_finish(struct object_upload *upload, struct stored_obj
                 st = compare(u, &object, &have, why, err);
                 if (!st) {
                         object.is_pinned = have.is_pinned;
-                        st = publish(u, &object, &judged.links, tmp, fd, err);
+                        st = publish(u, &object, &judged, tmp, fd, err);
                 } else {
                         close(fd);
                         unlink(tmp);

@@ -13,6 +13,7 @@
 #include "debuginfo-store/verify_answer.h"
 #include "dwarf/split_units.h"
 #include "elf-image/elf_identity.h"
+#include "elf-image/section_list.h"
 #include "sandbox/worker.h"
 #include "source-bundle/bundle.h"
 #include "symbolizer/symbol_file.h"
@@ -55,6 +56,20 @@ static enum status find_needs(const struct elf_image *img, struct verified *v, s
                                                                            : ST_OK;
 }
 
+/* A list that is too long, or of no memory, is not told. */
+static void find_sections(const struct elf_image *img, struct verified *v)
+{
+        struct buf list;
+
+        buf_init(&list, LIMIT_SECTION_LIST_BYTES);
+        if (section_list_write(img, &list, NULL) || buf_status(&list, NULL, "sections")) {
+                buf_deinit(&list);
+                return;
+        }
+        v->sections = list.data;
+        v->sections_bytes = (uint32_t)list.size;
+}
+
 static enum status look_at_package(const struct elf_image *img, int other, struct verified *v, struct error *err)
 {
         _cleanup_elf_image_ struct elf_image owner = { 0 };
@@ -90,6 +105,7 @@ static enum status look_at_elf(int in, int other, struct verified *v, struct err
                 st = elf_image_check_complete(&img, err);
         if (st)
                 return st;
+        find_sections(&img, v);
         if (elf_image_section(&img, ".debug_cu_index"))
                 return look_at_package(&img, other, v, err);
         if (elf_image_section(&img, ".debug_info.dwo"))

@@ -33,6 +33,8 @@ struct verified {
         uint32_t asked_units;        /* and how many of them the other file asks for */
         struct object_name *needs;   /* supplementary and .dwo files that it needs; owned */
         uint32_t need_count;
+        uint8_t *sections;           /* where they lie, as elf-image/section_list.h has it; owned; NULL: not told */
+        uint32_t sections_bytes;
 };
 
 void verified_deinit(struct verified *v);

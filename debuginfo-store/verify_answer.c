@@ -2,6 +2,7 @@
 #include "debuginfo-store/verify_answer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/limits.h"
 #include "common/reader.h"
@@ -9,6 +10,7 @@
 void verified_deinit(struct verified *v)
 {
         free(v->needs);
+        free(v->sections);
         *v = (struct verified){ 0 };
 }
 
@@ -32,6 +34,8 @@ void verify_answer_encode(struct buf *to, const struct verified *v)
                 buf_append_u8(to, (uint8_t)v->needs[i].kind);
                 put_id(to, &v->needs[i].build_id);
         }
+        buf_append_u32(to, v->sections_bytes);
+        buf_append(to, v->sections, v->sections_bytes);
 }
 
 static bool read_id(struct reader *r, struct build_id *ret)
@@ -69,6 +73,22 @@ static bool read_head(struct reader *r, struct verified *v)
         return form < VERIFIED_FORM_COUNT && quality <= QUALITY_DWARF && v->need_count <= LIMIT_COMPANIONS + 1;
 }
 
+/* What the list says is checked where it is used. */
+static bool read_sections(struct reader *r, struct verified *v)
+{
+        const uint8_t *bytes;
+
+        if (!reader_u32(r, &v->sections_bytes) || v->sections_bytes > LIMIT_SECTION_LIST_BYTES ||
+            !reader_bytes(r, v->sections_bytes, &bytes))
+                return false;
+        v->sections = v->sections_bytes ? malloc(v->sections_bytes) : NULL;
+        if (v->sections)
+                memcpy(v->sections, bytes, v->sections_bytes);
+        else
+                v->sections_bytes = 0;
+        return true;
+}
+
 enum status verify_answer_decode(const void *bytes, size_t n, struct verified *ret, struct error *err)
 {
         struct verified v = { 0 };
@@ -84,7 +104,7 @@ enum status verify_answer_decode(const void *bytes, size_t n, struct verified *r
         }
         for (uint32_t i = 0; ok && i < v.need_count; i++)
                 ok = read_need(&r, &v.needs[i]);
-        if (!ok) {
+        if (!ok || !read_sections(&r, &v)) {
                 verified_deinit(&v);
                 return error_set(err, ST_BAD_DATA, "the verifier's answer is damaged");
         }

@@ -7,12 +7,13 @@
  * The answer of a verifying worker, in bytes: form, quality and code (u8
  * each), units of a package and how many are asked for (u32 each), build-id
  * and Go build-id (u8 size, bytes), count of needs (u32), of each its kind
- * (u8) and its id (u8 size, bytes). Little-endian.
+ * (u8) and its id (u8 size, bytes), bytes of the list of sections (u32) and the
+ * list. Little-endian.
  */
 #include "common/buf.h"
 #include "debuginfo-store/verify.h"
 
-#define VERIFY_ANSWER_MAX (64 + 2 * BUILD_ID_MAX + (LIMIT_COMPANIONS + 1) * (2 + BUILD_ID_MAX))
+#define VERIFY_ANSWER_MAX (64 + 2 * BUILD_ID_MAX + (LIMIT_COMPANIONS + 1) * (2 + BUILD_ID_MAX) + LIMIT_SECTION_LIST_BYTES)
 
 void verify_answer_encode(struct buf *to, const struct verified *v);
 

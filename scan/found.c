@@ -46,7 +46,7 @@ static bool read_object(struct reader *r, struct found_object *o)
 
         if (!reader_u8(r, &size) || !reader_bytes(r, size, &id) || !reader_u8(r, &o->kinds) || !reader_u8(r, &quality) ||
             !reader_u64(r, &o->size_bytes) || !reader_u32(r, &o->ordinal) || !reader_cstr(r, &o->path) ||
-            !reader_u32(r, &o->sections_bytes) || o->sections_bytes > LIMIT_SCAN_SECTIONS_BYTES ||
+            !reader_u32(r, &o->sections_bytes) || o->sections_bytes > LIMIT_SECTION_LIST_BYTES ||
             !reader_bytes(r, o->sections_bytes, &sections) ||
             quality > QUALITY_DWARF || !o->kinds || o->kinds > (FOUND_DEBUGINFO | FOUND_EXECUTABLE))
                 return false;

@@ -172,7 +172,7 @@ enum status inspect_worker(int socket, int out, int scratch, struct error *err)
         enum status st = in.memory ? ST_OK : error_no_memory(err);
 
         buf_init(&in.found, LIMIT_SCAN_FOUND_BYTES);
-        buf_init(&in.sections, LIMIT_SCAN_SECTIONS_BYTES);
+        buf_init(&in.sections, LIMIT_SECTION_LIST_BYTES);
         while (!st) {
                 struct error why = { 0 };
                 _cleanup_close_ int fd = -1;

@@ -76,6 +76,7 @@ static enum status open_source(struct server *s, const struct build_id *id, char
 
         if (st)
                 return st;
+        object_reader_share(ret->reader);
         st = find(ret->reader, stored.size_bytes, path, ret, err);
         if (st)
                 object_reader_close(ret->reader);

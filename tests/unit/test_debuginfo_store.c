@@ -118,6 +118,111 @@ START_TEST(stored_object_reads_back_byte_for_byte_after_reopening)
 }
 END_TEST
 
+static struct stored_object self_object(void)
+{
+        struct stored_object ret;
+
+        ck_assert_int_eq(debuginfo_store_find(store, &self_id, OBJECT_DEBUGINFO, &ret, NULL), ST_OK);
+        return ret;
+}
+
+/* Asks for .comment as a client of debuginfod does; it lies where the program itself says. */
+static enum status comment_at_hand(const struct stored_object *object)
+{
+        const struct elf_section *section;
+        struct elf_image img;
+        void *bytes = NULL;
+        size_t size;
+        enum status st = debuginfo_store_section_at_hand(store, object, ".comment", &bytes, &size, NULL);
+
+        ck_assert_int_eq(elf_image_from_memory(self.data, self.size, "self", &img, NULL), ST_OK);
+        section = elf_image_section(&img, ".comment");
+        if (!st) {
+                ck_assert_uint_eq(size, section->size);
+                ck_assert_mem_eq(bytes, (const char *)self.data + section->offset, size);
+        }
+        elf_image_close(&img);
+        free(bytes);
+        return st;
+}
+
+static void read_comment(void)
+{
+        struct object_reader *r;
+        uint64_t offset, size;
+        struct error err;
+        char got[512];
+
+        ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, NULL, &err), ST_OK);
+        object_reader_share(r);
+        ck_assert_int_eq(object_reader_section(r, ".comment", &offset, &size, &err), ST_OK);
+        ck_assert_uint_le(size, sizeof got);
+        ck_assert_int_eq(object_reader_pread(r, got, size, offset, &err), (ssize_t)size);
+        ck_assert_mem_eq(got, (const char *)self.data + offset, size);
+        object_reader_close(r);
+}
+
+START_TEST(where_sections_lie_is_known_after_reopening_and_what_was_read_is_at_hand)
+{
+        struct stored_object object;
+        struct error err;
+        size_t size;
+        void *bytes;
+
+        store_self();
+        debuginfo_store_close(store);
+        ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
+        object = self_object();
+        ck_assert_int_eq(debuginfo_store_section_at_hand(store, &object, ".nothing", &bytes, &size, &err), ST_NOT_FOUND);
+        ck_assert_int_eq(comment_at_hand(&object), ST_BUSY);
+        read_comment();
+        ck_assert_int_eq(comment_at_hand(&object), ST_OK);
+}
+END_TEST
+
+START_TEST(sections_of_another_content_are_not_its_own)
+{
+        static const char list[] = ".comment\0\0\1"; /* one byte at 0 */
+        struct object_reader *r;
+        struct stored_object object;
+        uint64_t offset, size;
+        struct error err;
+
+        store_self();
+        read_comment();
+        object = self_object();
+        object.sha256[31] ^= 1;
+        ck_assert_int_eq(comment_at_hand(&object), ST_BUSY);
+        ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, NULL, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_remove(store, &self_id, OBJECT_DEBUGINFO, &err), ST_OK);
+        ck_assert_int_eq(object_reader_section(r, ".comment", &offset, &size, &err), ST_UNSUPPORTED);
+        ck_assert_int_eq(object_reader_note_sections(r, list, sizeof list - 1, &err), ST_OK);
+        ck_assert_int_eq(object_reader_section(r, ".comment", &offset, &size, &err), ST_UNSUPPORTED); /* it is gone */
+        object_reader_close(r);
+}
+END_TEST
+
+START_TEST(sections_that_are_noted_later_stay)
+{
+        static const char list[] = ".late\0\5\7";
+        struct object_reader *r;
+        uint64_t offset, size;
+        struct error err;
+
+        store_self();
+        ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, NULL, &err), ST_OK);
+        ck_assert_int_eq(object_reader_note_sections(r, list, sizeof list - 1, &err), ST_OK);
+        object_reader_close(r);
+        debuginfo_store_close(store);
+        ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
+        ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, NULL, &err), ST_OK);
+        ck_assert_int_eq(object_reader_section(r, ".late", &offset, &size, &err), ST_OK);
+        ck_assert_uint_eq(offset, 5);
+        ck_assert_uint_eq(size, 7);
+        object_reader_close(r);
+}
+END_TEST
+
 START_TEST(zstd_upload_equals_a_plain_one)
 {
         struct object_claim claim = claim_self();
@@ -409,7 +514,9 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = {
-                stored_object_reads_back_byte_for_byte_after_reopening, zstd_upload_equals_a_plain_one,
+                stored_object_reads_back_byte_for_byte_after_reopening,
+                where_sections_lie_is_known_after_reopening_and_what_was_read_is_at_hand,
+                sections_of_another_content_are_not_its_own, sections_that_are_noted_later_stay, zstd_upload_equals_a_plain_one,
                 cut_zstd_stream_is_refused_and_leaves_nothing, other_build_id_is_refused, other_hash_is_refused,
                 what_is_not_elf_is_refused, bytes_past_the_announced_size_are_refused_at_once,
                 same_quality_is_not_wanted_again_and_better_is, removed_object_is_gone_from_disk,

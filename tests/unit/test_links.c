@@ -45,7 +45,7 @@ static void put_kind(uint8_t number, enum object_kind kind, const struct object_
         const struct stored_object o = { .build_id = id_of(number), .kind = kind, .quality = QUALITY_DWARF };
         struct error err = { 0 };
 
-        ck_assert_msg(meta_put(store->meta, &o, links, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(meta_put(store->meta, &o, links, NULL, &err) == ST_OK, "%s", err.text);
 }
 
 static void put(uint8_t number, uint8_t alias, bool claimed)
@@ -185,7 +185,8 @@ START_TEST(a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data)
 {
         struct object_name needs[] = { { id_of(20), OBJECT_DWO }, { id_of(10), OBJECT_SUPPLEMENTARY } };
         const struct verified v = { .form = VERIFIED_ELF, .build_id = id_of(1), .go_id = id_of(2), .quality = QUALITY_DWARF,
-                                    .has_code = true, .package_units = 3, .asked_units = 2, .needs = needs, .need_count = 2 };
+                                    .has_code = true, .package_units = 3, .asked_units = 2, .needs = needs, .need_count = 2, .sections = (uint8_t[]){ ".x\0\1\2" },
+                                    .sections_bytes = 5 };
         struct verified got = { 0 };
         _cleanup_buf_ struct buf b;
         struct error err;
@@ -196,6 +197,8 @@ START_TEST(a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data)
         ck_assert(build_id_equal(&got.build_id, &v.build_id) && build_id_equal(&got.go_id, &v.go_id));
         ck_assert_uint_eq(got.need_count, 2);
         ck_assert_int_eq(object_name_compare(&got.needs[1], &needs[1]), 0);
+        ck_assert_uint_eq(got.sections_bytes, 5);
+        ck_assert_mem_eq(got.sections, ".x\0\1\2", 5);
         verified_deinit(&got);
         for (size_t n = 0; n < b.size; n++)
                 ck_assert_int_eq(verify_answer_decode(b.data, n, &got, &err), ST_BAD_DATA);

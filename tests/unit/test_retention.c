@@ -44,7 +44,7 @@ static struct stored_object put(uint8_t number, unsigned days_old, unsigned days
         parent = strndup(path, (size_t)(path_base(path) - path));
         ck_assert_int_eq(file_make_dirs(parent, &err), ST_OK);
         ck_assert_int_eq(file_write_durable(path, "x", 1, &err), ST_OK);
-        ck_assert_int_eq(meta_put(store->meta, &o, NULL, &err), ST_OK);
+        ck_assert_int_eq(meta_put(store->meta, &o, NULL, NULL, &err), ST_OK);
         return o;
 }
 
@@ -110,7 +110,7 @@ START_TEST(size_takes_what_upstreams_have_first_then_what_was_used_longest_ago)
         struct error err;
 
         upstream.source = SOURCE_UPSTREAM;
-        ck_assert_int_eq(meta_put(store->meta, &upstream, NULL, &err), ST_OK);
+        ck_assert_int_eq(meta_put(store->meta, &upstream, NULL, NULL, &err), ST_OK);
         r = collect("label=keep-me,keep", "size=600");
         ck_assert(!is_there(&upstream));
         ck_assert(!is_there(&a));
@@ -230,7 +230,7 @@ START_TEST(use_is_noted_once_an_hour_for_what_is_stored)
         ck_assert_int_gt(first, NOW);
         ck_assert_int_eq(found.stored_unix_s, o.stored_unix_s);
         found.used_unix_s -= OBJECT_USE_STEP_S - 60;
-        ck_assert_int_eq(meta_put(store->meta, &found, NULL, &err), ST_OK);
+        ck_assert_int_eq(meta_put(store->meta, &found, NULL, NULL, &err), ST_OK);
         ck_assert_int_eq(debuginfo_store_used(store, names, 2, &err), ST_OK);
         ck_assert_int_eq(debuginfo_store_stat(store, &o.build_id, o.kind, &found, &err), ST_OK);
         ck_assert_int_eq(found.used_unix_s, first - OBJECT_USE_STEP_S + 60);

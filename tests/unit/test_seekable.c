@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include <sys/mman.h>
+#include <zstd.h>
 
+#include "common/buf.h"
 #include "common/file.h"
+#include "common/limits.h"
+#include "debuginfo-store/frames.h"
 #include "debuginfo-store/seekable.h"
 #include "tests/support/suite.h"
 
-#define SIZE (3 * SEEKABLE_FRAME_BYTES + 12345)
+#define SIZE (13 * SEEKABLE_FRAME_BYTES + 12345)
 
 static uint8_t content[SIZE];
 
@@ -83,5 +87,58 @@ START_TEST(every_cut_and_every_flipped_table_byte_is_an_error_or_the_same_bytes)
 }
 END_TEST
 
-TEST_SUITE("seekable", ranges_across_frames_equal_the_original,
+/* As the first versions wrote it: frames of 1 MiB. */
+static int old_file(void)
+{
+        size_t bound = ZSTD_compressBound(SEEKABLE_FRAME_MAX_BYTES);
+        int fd = memfd_create("old", 0);
+        uint8_t *packed = malloc(bound);
+        _cleanup_buf_ struct buf table;
+        uint32_t frames = 0;
+
+        buf_init(&table, KiB(64));
+        for (size_t at = 0; at < SIZE; at += SEEKABLE_FRAME_MAX_BYTES, frames++) {
+                size_t n = SIZE - at < SEEKABLE_FRAME_MAX_BYTES ? SIZE - at : SEEKABLE_FRAME_MAX_BYTES;
+                size_t size = ZSTD_compress(packed, bound, content + at, n, 3);
+
+                ck_assert_int_eq(write(fd, packed, size), (ssize_t)size);
+                buf_append_u32(&table, (uint32_t)size);
+                buf_append_u32(&table, (uint32_t)n);
+        }
+        ck_assert_int_eq(write(fd, (const uint32_t[]){ 0x184D2A5E, 8 * frames + 9 }, 8), 8);
+        buf_append_u32(&table, frames);
+        buf_append_u8(&table, 0);
+        buf_append_u32(&table, 0x8F92EAB1);
+        ck_assert_int_eq(write(fd, table.data, table.size), (ssize_t)table.size);
+        free(packed);
+        return fd;
+}
+
+START_TEST(frames_of_an_older_version_and_kept_ones_give_the_same_bytes)
+{
+        static const uint8_t sha256[32] = { 7 };
+        struct frames *frames;
+        struct seekable_reader *r;
+        uint8_t got[3000];
+        struct error err;
+        uint64_t stored;
+
+        close(packed_file(&stored)); /* fills content */
+        ck_assert_int_eq(frames_create(MiB(4), &frames, &err), ST_OK);
+        ck_assert_int_eq(seekable_open(old_file(), "old", &r, &err), ST_OK);
+        seekable_share(r, frames, sha256);
+        for (uint64_t at = 0; at + sizeof got <= SIZE; at += 100001) {
+                for (unsigned again = 0; again < 2; again++) {
+                        memset(got, 0, sizeof got);
+                        ck_assert_int_eq(seekable_pread(r, got, sizeof got, at, &err), (ssize_t)sizeof got);
+                        ck_assert(memcmp(got, content + at, sizeof got) == 0);
+                }
+                ck_assert_uint_eq(frames_copy(frames, sha256, got, sizeof got, at), sizeof got);
+        }
+        seekable_close(r);
+        frames_destroy(frames);
+}
+END_TEST
+
+TEST_SUITE("seekable", ranges_across_frames_equal_the_original, frames_of_an_older_version_and_kept_ones_give_the_same_bytes,
            every_cut_and_every_flipped_table_byte_is_an_error_or_the_same_bytes)

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of stored objects, and where their sections lie. */
+#include <fcntl.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "debuginfo-store/seekable.h"
+#include "debuginfo-store/store_internal.h"
+
+struct object_reader {
+        struct debuginfo_store *store;
+        struct seekable_reader *seekable;
+        struct stored_object object;
+};
+
+enum status object_reader_open(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                               struct object_reader **ret, struct stored_object *object_ret, struct error *err)
+{
+        _cleanup_free_ struct object_reader *r = calloc(1, sizeof *r);
+        enum status st;
+
+        if (!r)
+                return error_no_memory(err);
+        /* A better upload may replace the object between the two steps; then its record names the new file. */
+        for (unsigned tries = 0;; tries++) {
+                _cleanup_free_ char *path = NULL;
+                int fd;
+
+                st = debuginfo_store_find(store, id, kind, &r->object, err);
+                if (st)
+                        return st;
+                path = object_path(store, &r->object);
+                if (!path)
+                        return error_no_memory(err);
+                fd = open(path, O_RDONLY | O_CLOEXEC);
+                if (fd < 0 && errno == ENOENT && tries < 3)
+                        continue;
+                if (fd < 0)
+                        return error_os(err, errno, "cannot open stored object '%s'", path);
+                st = seekable_open(fd, path, &r->seekable, err);
+                if (st)
+                        return st;
+                break;
+        }
+        if (seekable_size(r->seekable) != r->object.size_bytes) {
+                seekable_close(r->seekable);
+                return error_set(err, ST_BAD_DATA, "stored object '%s' has another size than its record", r->object.name);
+        }
+        r->store = store;
+        if (object_ret)
+                *object_ret = r->object;
+        *ret = steal_ptr(r);
+        return ST_OK;
+}
+
+ssize_t object_reader_pread(struct object_reader *r, void *to, size_t n, uint64_t offset, struct error *err)
+{
+        return seekable_pread(r->seekable, to, n, offset, err);
+}
+
+void object_reader_share(struct object_reader *r)
+{
+        seekable_share(r->seekable, r->store->frames, r->object.sha256);
+}
+
+void object_reader_close(struct object_reader *r)
+{
+        if (!r)
+                return;
+        seekable_close(r->seekable);
+        free(r);
+}
+
+static void cleanup_object_reader(struct object_reader **r)
+{
+        object_reader_close(*r);
+}
+
+enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                   int *fd_ret, struct error *err)
+{
+        _cleanup_(cleanup_object_reader) struct object_reader *r = NULL;
+        _cleanup_close_ int fd = -1;
+        _cleanup_free_ void *bytes = malloc(SEEKABLE_FRAME_BYTES);
+        enum status st = object_reader_open(store, id, kind, &r, NULL, err);
+
+        if (st)
+                return st;
+        fd = object_scratch(store, err);
+        if (fd < 0)
+                return ST_OS;
+        if (!bytes)
+                return error_no_memory(err);
+        for (uint64_t at = 0; at < seekable_size(r->seekable);) {
+                ssize_t n = object_reader_pread(r, bytes, SEEKABLE_FRAME_BYTES, at, err);
+
+                if (n <= 0)
+                        return n < 0 ? ST_BAD_DATA : error_set(err, ST_BAD_DATA, "a stored object is cut off");
+                st = file_write_all(fd, bytes, (size_t)n, store->dir, err);
+                if (st)
+                        return st;
+                at += (uint64_t)n;
+        }
+        *fd_ret = steal_fd(&fd);
+        return ST_OK;
+}
+
+/* ---- sections ---- */
+
+enum status object_reader_section(const struct object_reader *r, const char *name, uint64_t *offset_ret, uint64_t *size_ret,
+                                  struct error *err)
+{
+        return meta_section(r->store->meta, &r->object, name, offset_ret, size_ret, err);
+}
+
+enum status object_reader_note_sections(const struct object_reader *r, const void *list, size_t n, struct error *err)
+{
+        const struct section_note note = { list, n };
+
+        return meta_note_sections(r->store->meta, &r->object, &note, err);
+}
+
+/* A section that ends past the file is for somebody else to tell of. */
+static enum status copy_section(struct debuginfo_store *store, const struct stored_object *object, uint64_t offset,
+                                uint64_t size, void **ret, struct error *err)
+{
+        _cleanup_free_ void *bytes = size <= OBJECT_AT_HAND_BYTES ? malloc(size ? size : 1) : NULL;
+
+        if (!bytes || frames_copy(store->frames, object->sha256, bytes, size, offset) != size)
+                return error_set(err, ST_BUSY, "the section has to be unpacked");
+        *ret = steal_ptr(bytes);
+        return ST_OK;
+}
+
+enum status debuginfo_store_section_at_hand(struct debuginfo_store *store, const struct stored_object *object,
+                                            const char *name, void **ret, size_t *size_ret, struct error *err)
+{
+        uint64_t offset, size;
+        enum status st = meta_section(store->meta, object, name, &offset, &size, err);
+
+        if (st == ST_UNSUPPORTED)
+                return error_set(err, ST_BUSY, "where its sections lie has to be found out");
+        if (!st)
+                st = copy_section(store, object, offset, size, ret, err);
+        if (!st)
+                *size_ret = (size_t)size;
+        return st;
+}

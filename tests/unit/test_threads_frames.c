@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unpacked frames of stored objects that are kept. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "debuginfo-store/frames.h"
+#include "debuginfo-store/seekable.h"
+#include "tests/support/suite.h"
+
+#define FRAME SEEKABLE_FRAME_BYTES
+
+static const uint8_t content[32] = { 1, 2, 3 }, other[32] = { 1, 2, 4 };
+
+/* The byte at an offset tells where it is. */
+static uint8_t byte_at(uint64_t offset)
+{
+        return (uint8_t)(offset * 31 + offset / FRAME);
+}
+
+static void put(struct frames *f, const uint8_t *sha256, uint64_t at, size_t n)
+{
+        uint8_t *bytes = malloc(n);
+
+        ck_assert_ptr_nonnull(bytes);
+        for (size_t i = 0; i < n; i++)
+                bytes[i] = byte_at(at + i);
+        frames_put(f, sha256, at, bytes, n);
+}
+
+/* How many of n bytes from offset on are kept; those that are must be right. */
+static size_t copied(struct frames *f, const uint8_t *sha256, uint64_t offset, size_t n)
+{
+        uint8_t *to = malloc(n);
+        size_t done = frames_copy(f, sha256, to, n, offset);
+
+        ck_assert_uint_le(done, n);
+        for (size_t i = 0; i < done; i++)
+                ck_assert_uint_eq(to[i], byte_at(offset + i));
+        free(to);
+        return done;
+}
+
+static struct frames *make(size_t max_bytes)
+{
+        struct frames *f;
+
+        ck_assert_int_eq(frames_create(max_bytes, &f, NULL), ST_OK);
+        return f;
+}
+
+START_TEST(bytes_are_copied_until_the_first_that_is_not_kept)
+{
+        struct frames *f = make(MiB(8));
+
+        put(f, content, 0, FRAME);
+        put(f, content, FRAME, FRAME);
+        put(f, content, 3 * FRAME, 100); /* the last one of its file */
+        ck_assert_uint_eq(copied(f, content, 0, 2 * FRAME), 2 * FRAME);
+        ck_assert_uint_eq(copied(f, content, FRAME - 10, 20), 20);
+        ck_assert_uint_eq(copied(f, content, 2 * FRAME - 10, 20), 10);
+        ck_assert_uint_eq(copied(f, content, 2 * FRAME, 20), 0);
+        ck_assert_uint_eq(copied(f, content, 3 * FRAME + 90, 20), 10);
+        ck_assert_uint_eq(copied(f, content, 3 * FRAME + 100, 20), 0);
+        ck_assert_uint_eq(copied(f, other, 0, 20), 0);
+        ck_assert_uint_eq(copied(f, content, UINT64_MAX - 5, 20), 0);
+        frames_destroy(f);
+}
+END_TEST
+
+START_TEST(a_frame_of_an_older_version_is_found_from_all_its_bytes)
+{
+        struct frames *f = make(MiB(8));
+
+        put(f, content, SEEKABLE_FRAME_MAX_BYTES, SEEKABLE_FRAME_MAX_BYTES);
+        ck_assert_uint_eq(copied(f, content, SEEKABLE_FRAME_MAX_BYTES + 3 * FRAME + 7, 1000), 1000);
+        ck_assert_uint_eq(copied(f, content, SEEKABLE_FRAME_MAX_BYTES, SEEKABLE_FRAME_MAX_BYTES), SEEKABLE_FRAME_MAX_BYTES);
+        ck_assert_uint_eq(copied(f, content, SEEKABLE_FRAME_MAX_BYTES - 1, 1), 0);
+        frames_destroy(f);
+}
+END_TEST
+
+START_TEST(what_was_used_longest_ago_goes_first_and_no_more_stay_than_fit)
+{
+        struct frames *f = make(8 * FRAME);
+
+        for (unsigned i = 0; i < 7; i++)
+                put(f, content, (uint64_t)i * FRAME, FRAME);
+        ck_assert_uint_eq(copied(f, content, 0, 1), 1); /* now the one used last */
+        put(f, content, 7 * FRAME, FRAME);
+        ck_assert_uint_eq(copied(f, content, 0, 1), 1);
+        ck_assert_uint_eq(copied(f, content, FRAME, 1), 0);
+        ck_assert_uint_eq(copied(f, content, 7 * FRAME, 1), 1);
+        for (unsigned i = 0; i < 1000; i++)
+                put(f, other, (uint64_t)i * FRAME, FRAME);
+        ck_assert_uint_eq(copied(f, content, 0, 1), 0);
+        ck_assert_uint_le(copied(f, other, 993 * FRAME, 7 * FRAME), 7 * FRAME);
+        put(f, content, 0, 9 * FRAME); /* larger than all */
+        ck_assert_uint_eq(copied(f, content, 0, 1), 0);
+        frames_destroy(f);
+}
+END_TEST
+
+/* ---- many at a time ---- */
+
+#define ROUNDS 2000
+#define FRAMES 12
+
+static void *use(void *context)
+{
+        struct frames *f = context;
+        unsigned seed = (unsigned)(uintptr_t)pthread_self();
+
+        for (unsigned i = 0; i < ROUNDS; i++) {
+                uint64_t at = (uint64_t)(rand_r(&seed) % FRAMES) * FRAME;
+
+                if (!copied(f, content, at + 10, 100))
+                        put(f, content, at, 200);
+        }
+        return NULL;
+}
+
+START_TEST(bytes_stay_right_while_others_push_them_out)
+{
+        struct frames *f = make(6 * 300);
+        pthread_t threads[4];
+
+        for (size_t i = 0; i < 4; i++)
+                ck_assert_int_eq(pthread_create(&threads[i], NULL, use, f), 0);
+        for (size_t i = 0; i < 4; i++)
+                pthread_join(threads[i], NULL);
+        frames_destroy(f);
+}
+END_TEST
+
+TEST_SUITE("threads frames", bytes_are_copied_until_the_first_that_is_not_kept,
+           a_frame_of_an_older_version_is_found_from_all_its_bytes,
+           what_was_used_longest_ago_goes_first_and_no_more_stay_than_fit, bytes_stay_right_while_others_push_them_out)
