@@ -165,6 +165,8 @@ void http_set_header(struct http_request *req, const char *name, const char *val
 void http_respond_file(struct http_request *req, const char *content_type, int fd, const char *etag);
 /** Part of one, which lies inside of it, without Last-Modified and ETag. */
 void http_respond_file_part(struct http_request *req, const char *content_type, int fd, uint64_t offset, uint64_t size);
+/** Bytes in memory (from malloc(), taken, also of no length), with Range, and ETag when etag is not NULL. */
+void http_respond_bytes(struct http_request *req, const char *content_type, void *bytes, size_t n, const char *etag);
 /**
  * A body made by a callback (pread-like: bytes at offset, 0 at the end, -1 on failure), of known size, with Range and
  * ETag. A failure in the middle resets the connection, so that nobody takes half a body for a whole one.

@@ -105,6 +105,8 @@ void artifact_close(struct artifact *a)
                 close(a->fd);
         if (a->coming)
                 download_unref(a->coming);
+        free(a->bytes);
+        a->bytes = NULL;
         a->coming = NULL;
         a->reader = NULL;
         a->fd = -1;
@@ -130,13 +132,25 @@ static enum status check_inside(const struct artifact *a, const char *name, uint
         return ST_OK;
 }
 
+/* What an older version stored is noted now, for good. */
+static void note_sections(const struct server *s, const struct artifact *a, const struct buf *table)
+{
+        struct error err;
+
+        if (a->reader && !s->options->read_only && object_reader_note_sections(a->reader, table->data, table->size, &err))
+                log_warn("debuginfod", "cannot note where sections lie: %s, ignoring", err.text);
+}
+
 enum status artifact_section(struct server *s, const struct artifact *a, const char *name, const atomic_bool *cancel,
                              uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
 {
-        enum section_found known = section_table_find(a->identity, name, offset_ret, size_ret);
+        enum status st = a->reader ? object_reader_section(a->reader, name, offset_ret, size_ret, err) : ST_UNSUPPORTED;
+        enum section_found known;
         struct buf table;
-        enum status st;
 
+        if (st != ST_UNSUPPORTED)
+                return st ? st : check_inside(a, name, *offset_ret, *size_ret, err);
+        known = section_table_find(a->identity, name, offset_ret, size_ret);
         if (known == SECTION_ABSENT)
                 return error_set(err, ST_NOT_FOUND, "the file has no section '%.100s'", name);
         if (known == SECTION_UNKNOWN) {
@@ -144,14 +158,35 @@ enum status artifact_section(struct server *s, const struct artifact *a, const c
                 st = list_sections(s, a, cancel, &table, err);
                 if (!st)
                         st = section_list_find(table.data, table.size, name, offset_ret, size_ret, err);
-                if (st && st != ST_NOT_FOUND)
+                if (st && st != ST_NOT_FOUND) {
                         buf_deinit(&table);
-                else
-                        section_table_put(a->identity, table.data, table.size);
+                        return st;
+                }
+                note_sections(s, a, &table);
+                section_table_put(a->identity, table.data, table.size);
                 if (st)
                         return st;
         }
         return check_inside(a, name, *offset_ret, *size_ret, err);
+}
+
+/* A use is noted by writing, for which others may have to be waited for. */
+static enum status open_at_hand(struct server *s, struct http_request *req, const struct stored_object *stored,
+                                const char *name, struct artifact *a, struct error *err)
+{
+        size_t size;
+        enum status st;
+
+        if (!s->options->read_only && object_use_is_due(stored))
+                return error_set(err, ST_BUSY, "a use has to be noted");
+        st = debuginfo_store_section_at_hand(s->objects, stored, name, &a->bytes, &size, err);
+        if (!st && (st = http_hold(req, size, err)))
+                artifact_close(a);
+        if (st)
+                return st;
+        a->size_bytes = size;
+        snprintf(a->name, sizeof a->name, "%s", stored->name);
+        return ST_OK;
 }
 
 enum status artifact_open_section(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
@@ -164,8 +199,17 @@ enum status artifact_open_section(struct server *s, struct http_request *req, co
         struct scan_opened o;
         enum status st = s->objects ? debuginfo_store_find(s->objects, id, kind, &stored, err) : ST_NOT_FOUND;
 
-        if (!st)
+        if (!st && !at_once)
                 return error_set(err, ST_UNSUPPORTED, "the object is stored");
+        if (!st) {
+                st = open_at_hand(s, req, &stored, name, &a, err);
+                if (st)
+                        return st;
+                *offset_ret = 0;
+                *size_ret = a.size_bytes;
+                *ret = a;
+                return ST_OK;
+        }
         if (st == ST_NOT_FOUND && s->scan)
                 st = scan_open_section(s->scan, id, kind, name, &wait, &o, offset_ret, size_ret, err);
         if (st)
@@ -220,6 +264,10 @@ void artifact_respond(struct http_request *req, struct artifact *a, uint64_t off
         if (a->archive[0])
                 http_set_header(req, "X-DEBUGINFOD-ARCHIVE", a->archive);
         http_set_header(req, "Cache-Control", "public");
+        if (a->bytes) {
+                http_respond_bytes(req, "application/octet-stream", a->bytes, a->size_bytes, etag);
+                return;
+        }
         if (a->fd >= 0 && offset == 0 && size == a->size_bytes) { /* no copy through here */
                 http_respond_file(req, "application/octet-stream", a->fd, etag);
                 return;
@@ -228,6 +276,8 @@ void artifact_respond(struct http_request *req, struct artifact *a, uint64_t off
                 http_respond_file_part(req, "application/octet-stream", a->fd, offset, size);
                 return;
         }
+        if (a->reader && !etag && size <= LIMIT_FRAMES_BYTES / 8) /* a long section would push all others out */
+                object_reader_share(a->reader);
         p = malloc(sizeof *p);
         if (!p) {
                 artifact_close(a);

@@ -14,6 +14,7 @@
 struct artifact {
         struct object_reader *reader; /* of a stored object, or NULL, */
         int fd;                       /* and of a scanned file, or -1; owned */
+        void *bytes;                  /* and of a section that was at hand, size_bytes of them; owned, or NULL */
         struct download *coming;      /* what comes from an upstream just now, owned: nothing else is known of it; or NULL */
         struct build_id id;
         enum object_kind kind;
@@ -55,7 +56,7 @@ enum status artifact_section(struct server *s, const struct artifact *a, const c
                              uint64_t *offset_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;
 
 /**
- * Open what is scanned and has that section, and tell where it lies, by what the scan noted.
+ * Open what has that section and tell where it lies: what is scanned, by what the scan noted, or at once what is stored.
  * @param at_once without waiting: ST_BUSY when it takes that.
  * @return ST_NOT_FOUND; ST_UNSUPPORTED when only artifact_open() and artifact_section() can tell.
  */

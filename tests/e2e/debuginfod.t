@@ -50,6 +50,26 @@ ok "and of the executable" cmp "$found" "$tmp/text"
 find_it section "$id" .no_such_section
 unlike "$find_status" '^0$' "a section that is nowhere is not found"
 
+# What a section is read from is kept unpacked for the next, and where sections lie is kept for good.
+from_disk() { metric 'cairn_debuginfo_frames_total{from="disk"}'; }
+unpacked=$(from_disk)
+request "$url/buildid/$id/section/.debug_info"
+ok "the same section again" cmp "$tmp/body" "$tmp/debug_info"
+is "$(from_disk)" "$unpacked" "  unpacks nothing"
+tail -c +11 "$tmp/debug_info" | head -c 20 >"$tmp/part"
+request -r 10-29 "$url/buildid/$id/section/.debug_info"
+is "$code" 206 "a range of it"
+ok "  is its bytes" cmp "$tmp/body" "$tmp/part"
+request -H 'X-DEBUGINFOD-MAXSIZE: 10' "$url/buildid/$id/section/.debug_info"
+is "$code" 406 "and it is too large for who wants less"
+stop_server
+start_server
+answers 404 '' "after a restart, a section that is nowhere" "$url/buildid/$id/section/.no_such_section"
+is "$(from_disk)" 0 "  is known not to be there"
+answers 200 '' "and one that is there" "$url/buildid/$id/section/.debug_info"
+ok "  is its bytes" cmp "$tmp/body" "$tmp/debug_info"
+is "$(from_disk)" 1 "  from one piece of the object"
+
 begin=$(date +%s%N)
 find_it debuginfo 00112233445566778899aabbccddeeff00112233
 end=$(date +%s%N)

@@ -48,6 +48,12 @@ static void ranged(struct http_request *req, void *context)
         http_respond_stream(req, "text/plain", sizeof text_body - 1, "tag1", read_text, NULL, NULL);
 }
 
+static void bytes(struct http_request *req, void *context)
+{
+        (void)context;
+        http_respond_bytes(req, "text/plain", strdup(text_body), sizeof text_body - 1, "tag3");
+}
+
 static void file(struct http_request *req, void *context)
 {
         char name[] = "/tmp/cairn-http-XXXXXX";
@@ -186,6 +192,7 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/tree/{rest...}", .handle = show },
         { .method = "GET", .path = "/ranged", .scope = SCOPE_READ, .handle = ranged },
         { .method = "POST", .path = "/ranged", .handle = echo },
+        { .method = "GET", .path = "/bytes", .scope = SCOPE_READ, .handle = bytes },
         { .method = "GET", .path = "/file", .handle = file },
         { .method = "GET", .path = "/failing", .handle = failing },
         { .method = "GET", .path = "/pieces", .handle = pieces },
@@ -291,7 +298,7 @@ END_TEST
 
 START_TEST(ranges_are_cut_out)
 {
-        static const char *const paths[] = { "/ranged", "/file" };
+        static const char *const paths[] = { "/ranged", "/file", "/bytes" };
         static const struct {
                 const char *range;
                 int code;
@@ -311,7 +318,7 @@ START_TEST(ranges_are_cut_out)
         };
         struct http_server *s = start(false);
 
-        for (size_t p = 0; p < 2; p++) {
+        for (size_t p = 0; p < 3; p++) {
                 for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                         char request[256];
                         _cleanup_free_ char *answer = NULL;
