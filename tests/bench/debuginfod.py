@@ -11,7 +11,7 @@ for a request depends less on it.
 The client is tests/bench/load_http.c for both: it keeps its connections and drops bodies in the kernel, since clients that
 copy them take longer than the servers.
 
-Last, sections of objects that were uploaded, which elfutils has none of.
+Last, the same sections of objects that were uploaded, and of plain files in elfutils' debuginfod, which has no uploads.
 
 PACKAGES=DIR takes packages of your own; without it 200 are made of programs and debug files of this machine. These and the
 plain files are kept in build/bench-debuginfod.
@@ -267,17 +267,28 @@ def measure(names, trees, cases, check, result):
             server.stop()
 
 
-def measure_stored(files, case):
-    server = Server('cairn', [])
-    try:
-        while not server.metrics():
-            time.sleep(0.01)
-        subprocess.run([BUILD + '/cairn-upload', '--server', server.url] + files, check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
-        for _ in range(PAIRS):
-            case.run([server])
-    finally:
-        server.stop()
+def measure_stored(names, files, cases):
+    servers = []
+    with tempfile.TemporaryDirectory() as tree:
+        try:
+            for path in files:
+                shutil.copy(path, tree)
+            for name in names:
+                servers.append(Server(name, [tree] if name == 'debuginfod' else []))
+            for server in servers:
+                if server.name == 'debuginfod':
+                    server.wait_scanned(1, server.start)
+                    continue
+                while not server.metrics():
+                    time.sleep(0.01)
+                subprocess.run([BUILD + '/cairn-upload', '--server', server.url] + files, check=True,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for n in range(PAIRS):
+                for case in cases:
+                    case.run(servers[::-1] if n % 2 else servers)
+        finally:
+            for server in servers:
+                server.stop()
 
 
 def main():
@@ -316,14 +327,15 @@ def main():
     result = {}
     for n in range(ROUNDS):
         measure(names[::-1] if n % 2 else names, [tree, plain], cases, check, result)
-    stored = Case('sections of 30 uploaded objects', section_paths(plain_ids[:30]), 300)
-    measure_stored(files[:30], stored)
+    stored = [Case('sections of 30 uploaded objects', section_paths(plain_ids[:30]), 1500),
+              Case('  8 connections', section_paths(plain_ids[:30]), 1500, 8)]
+    measure_stored(names, files[:30], stored)
     for title, key in [('first scan, s', 'scan_s'), ('  CPU time of it, s', 'scan_cpu_s'), ('walk without changes, s', 'again_s'),
                        ('peak resident memory of the server, MB', 'memory_mb')]:
         got = {name: statistics.median(r[key] for r in result[name]) for name in names}
         line = '%-60s' % title + ''.join('  %s %.3g' % (name, got[name]) for name in names)
         print(line + ('  %.2f times as good' % (got['debuginfod'] / got['cairn']) if len(names) == 2 else ''))
-    for case in cases + [stored]:
+    for case in cases + stored:
         print(case)
 
 
