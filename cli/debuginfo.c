@@ -24,12 +24,12 @@ static const struct usage usage = {
                  "gc removes what is past its retention: the rules of the service, or those given with --retain.\n"
                  "verify unpacks objects and compares them with their hashes; it needs --data.\n"
                  "All ask the service, or with --data work on its directory; to change it there, stop the service first.",
-        .examples = "cairn debuginfo list\n"
-                    "cairn debuginfo missing --from now-1d --limit 10\n"
-                    "cairn debuginfo missing --server http://cairn:7700 --json | jq -r '.missing[].build_id'\n"
-                    "cairn debuginfo gc --dry-run --retain 'label=release,keep' --retain 'unused=30d,size=200G'\n"
-                    "cairn debuginfo get 57fa1b0d5e2f3c60b1a9 --output program.debug\n"
-                    "cairn debuginfo verify --data /var/lib/cairn",
+        .examples = "  cairn debuginfo list\n"
+                    "  cairn debuginfo missing --from now-1d --limit 10\n"
+                    "  cairn debuginfo missing --server http://cairn:7700 --json | jq -r '.missing[].build_id'\n"
+                    "  cairn debuginfo gc --dry-run --retain 'label=release,keep' --retain 'unused=30d,size=200G'\n"
+                    "  cairn debuginfo get 57fa1b0d5e2f3c60b1a9 --output program.debug\n"
+                    "  cairn debuginfo verify --data /var/lib/cairn",
 };
 
 struct verb {
@@ -152,7 +152,7 @@ int command_debuginfo(int argc, char **argv)
         const struct option_spec specs[] = {
                 ASK_OPTIONS(&o.ask),
                 OPTION_STRING("limit", 'n', "N", &o.limit, "of missing: objects at most (tables show 30)"),
-                OPTION_STRING("kind", 0, "KIND", &kind, "of get, rm, pin, unpin: debuginfo (default),\nexecutable, source, supplementary, dwp, dwo or symbols"),
+                OPTION_STRING("kind", 0, "KIND", &kind, "of get, rm, pin, unpin: debuginfo (default), executable, source, supplementary, dwp, dwo or symbols"),
                 OPTION_STRING("output", 'o', "FILE", &o.output, "of get: where to (default: BUILD-ID.KIND; - is stdout)"),
                 OPTION_LIST("retain", 0, "RULE", &o.retain, "of gc: use these rules, cairn-serve(8), instead of the service's"),
                 OPTION_FLAG("dry-run", 0, &o.dry_run, "of gc: say what would go, remove nothing"),

@@ -13,11 +13,11 @@ static const struct usage usage = {
         .synopsis = "cairn serve [--data DIR] [--listen HOST:PORT] [OPTION]...",
         .about = "Runs the service: takes profiles and debuginfo, keeps them in one directory, and answers queries.\n"
                  "SIGINT and SIGTERM stop it; nothing that was acknowledged is lost.",
-        .examples = "cairn serve --data /var/lib/cairn\n"
-                    "cairn serve --data /var/lib/cairn --listen 0.0.0.0:7700 --token-file /etc/cairn/tokens \\\n"
-                    "    --tls-cert /etc/cairn/cert.pem --tls-key /etc/cairn/key.pem\n"
-                    "cairn serve --upstream https://debuginfod.debian.net\n"
-                    "cairn serve --scan /srv/packages --scan /usr/lib/debug",
+        .examples = "  cairn serve --data /var/lib/cairn\n"
+                    "  cairn serve --data /var/lib/cairn --listen 0.0.0.0:7700 --token-file /etc/cairn/tokens \\\n"
+                    "      --tls-cert /etc/cairn/cert.pem --tls-key /etc/cairn/key.pem\n"
+                    "  cairn serve --upstream https://debuginfod.debian.net\n"
+                    "  cairn serve --scan /srv/packages --scan /usr/lib/debug",
 };
 
 static enum status check_trees(const struct server_options *o, size_t count, uint64_t cache_mib, struct error *err)
@@ -57,8 +57,7 @@ int command_serve(int argc, char **argv)
         const struct option_spec specs[] = {
                 OPTION_STRING("data", 0, "DIR", &o.dir, "directory of everything that is kept (cairn-data)"),
                 OPTION_STRING("listen", 0, "HOST:PORT", &o.listen, "where to listen (127.0.0.1:7700); port 0 takes a free one"),
-                OPTION_LIST("upstream", 0, "URL", &urls, "debuginfod server to ask for what nobody uploaded; repeatable,\n"
-                                                              "DEBUGINFOD_URLS names more"),
+                OPTION_LIST("upstream", 0, "URL", &urls, "debuginfod server to ask for what nobody uploaded; DEBUGINFOD_URLS names more"),
                 OPTION_STRING("upstreams", 0, "FILE", &upstreams_path, "lines of URL [token=TOKEN | header=NAME:VALUE]: more of them, and what opens them"),
                 OPTION_STRING("upstream-ca", 0, "FILE", &o.upstream_ca, "certificates that may sign those of upstreams, as PEM (the system's)"),
                 OPTION_LIST("scan", 0, "DIR", &trees, "serve the packages and ELF files of a directory tree too; repeatable"),
@@ -71,8 +70,7 @@ int command_serve(int argc, char **argv)
                 OPTION_UINT("max-connections", 0, "N", &o.max_connections, "open at a time (4096)"),
                 OPTION_UINT("max-per-address", 0, "N", &o.max_per_address, "of them from one address (half); more where a proxy is in front"),
                 OPTION_UINT("rate", 0, "N", &o.address_rate, "requests a second from one address without a known token (no limit)"),
-                OPTION_LIST("retain", 0, "RULE", &rules, "how long debuginfo is kept, as label=nightly,age=30d or size=200G;\n"
-                                                         "repeatable, the first that fits counts"),
+                OPTION_LIST("retain", 0, "RULE", &rules, "how long debuginfo is kept, as label=nightly,age=30d or size=200G; the first that fits counts"),
                 OPTION_FLAG("read-only", 0, &o.read_only, "answer queries over a directory, change nothing"),
                 OPTION_UINT("flush-interval", 0, "SECONDS", &flush_interval_s, "write parts this often (10)"),
                 OPTION_STRING("port-file", 0, "FILE", &o.port_file, "write the port there when the service answers"),

@@ -14,7 +14,7 @@ static const struct usage usage = {
         .about = "Say how many samples, stacks and locations the tables of DIR hold and what still waits in the "
                  "queue. "
                  "Works while the service runs.",
-        .examples = "  cairn store status --data ./cairn-data\n",
+        .examples = "  cairn store status --data ./cairn-data",
 };
 
 static void time_text(int64_t unix_ns, char ret[static 40])
