@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the documentation with the code and the programs' --help. usage: docs.py BUILD-FOLDER
+
+What is compared are names: whether a sentence about one is true, a reader must say.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+BUILD = sys.argv[1]
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def all_of(*patterns):
+    return {path: read(path) for pattern in patterns for path in sorted(glob.glob(pattern, recursive=True))}
+
+
+FOLDERS = [f for f in os.listdir(".") if os.path.isdir(f) and f not in ("build", "tests") and not f.startswith(".")]
+CODE = all_of(*(f"{folder}/*.[ch]" for folder in FOLDERS))
+PAGES = all_of("README.md", "docs/**/*.md")
+MANUALS = all_of("docs/man/*.[158]")
+DOCS = {**PAGES, **MANUALS}
+
+count = 0
+
+
+def test(name, mistakes):
+    global count
+    count += 1
+    print(f"{'not ok' if mistakes else 'ok'} {count} - {name}")
+    for mistake in sorted(mistakes):
+        print("# " + mistake)
+
+
+# ---- options ----
+
+COMMANDS_OF = {  # of a manual page, where it is not the command of its name
+    "cairn": [],
+    "cairn-agent": [["cairn-agent"], ["cairn-agent", "unwind-table"]],
+    "cairn-upload": [["cairn-upload"]],
+}
+OTHERS_OPTIONS = {  # that manual pages speak of
+    "cairn-agent": {"perf-basic-prof", "perf-prof"},
+    "cairn-serve": {"fdcache-mbs"},
+}
+
+
+def options_of(command):
+    said = subprocess.run([f"{BUILD}/{command[0]}", *command[1:], "--help"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return set(re.findall(r"^  (?:-\w,|   ) --([a-z][a-z0-9-]*)", said, re.M))
+
+
+mistakes = set()
+every_option = set()
+for path, text in MANUALS.items():
+    page = os.path.basename(path).rsplit(".", 1)[0]
+    commands = COMMANDS_OF.get(page, [page.split("-", 1)])
+    if not commands:
+        continue
+    there = set().union(*map(options_of, commands)) - {"help", "version"}
+    every_option |= there
+    named = set(re.findall(r"Fl (?:\w , )?-([a-z][a-z0-9-]*)", text)) - {"help", "version"} - OTHERS_OPTIONS.get(page, set())
+    mistakes |= {f"{path} does not have --{o}" for o in there - named}
+    mistakes |= {f"{path} has --{o}, which --help has not" for o in named - there}
+test("each option of --help is in its manual page, and the other way round", mistakes)
+
+mistakes = set()
+for path, text in PAGES.items():
+    for command in re.findall(r"(?:^|[`/ ])(cairn(?:-agent|-upload)? [^`|\n]*)", text, re.M):
+        own = re.split(r" [|;&] |'", command)[0]
+        mistakes |= {f"{path}: {own.strip()}" for o in re.findall(r" --([a-z][a-z-]*)", own)
+                     if o not in every_option | {"help", "version", "doctor"}}
+test("commands in pages have options that are there", mistakes)
+
+# ---- routes ----
+
+mistakes = set()
+routes = set()
+for path, text in CODE.items():
+    names = dict(re.findall(r'^#define (\w+) ("[^"]*")$', text, re.M))
+    for method, parts in re.findall(r'\.method = "(\w+)", \.path = ((?:\w+ )?"[^"]*")', text):
+        if path.startswith(("server/", "agent/")):
+            routes.add((path, method, "".join(names.get(p, p).strip('"') for p in parts.split())))
+everything = re.sub(r"\s+", " ", "\n".join(DOCS.values()))
+for path, method, route in routes:
+    # {kind} may stand in capitals or as an example of it, {path...} as anything.
+    wanted = re.sub(r"\\\{\w+\\\.\\\.\\\.\\\}", r"[^ ]+", re.escape(route))
+    wanted = re.sub(r"\\\{\w+\\\}", r"[A-Za-z0-9_{}$]+", wanted)
+    if not re.search(rf"(?<![\w}}]){wanted}(?![\w/])", everything):
+        mistakes.add(f"{path}: {method} {route} is in no page")
+test("each route is in a page", mistakes if routes else {"no route was found"})
+
+# ---- metrics ----
+
+in_code = {}
+for path, text in CODE.items():
+    for name in re.findall(r'"(cairn_[a-z0-9_]+)"', text):
+        in_code.setdefault(name, path)
+METRICS = "docs/metrics.md"
+listed = {name for row in re.findall(r"^\| (`cairn_[^|]*)\|", read(METRICS), re.M) for name in re.findall(r"`(\w+)`", row)}
+test("each metric is in the list of them", {f"{in_code[n]}: {n}" for n in in_code.keys() - listed})
+test("the list has no other", {n for n in listed - in_code.keys()})
+mistakes = set()
+for path, text in DOCS.items():
+    mistakes |= {f"{path}: {n}" for n in re.findall(r"\bcairn_[a-z0-9_]+", text) if n not in in_code}
+test("no page has another metric", mistakes)
+
+# ---- limits, files, targets ----
+
+limits = set(re.findall(r"^#define (LIMIT_\w+)", read("common/limits.h"), re.M))
+test("limits that pages name are there", {f"{path}: {n}" for path, text in DOCS.items() for n in re.findall(r"(?<!R)LIMIT_\w+", text)
+                                          if n not in limits})
+code = "\n".join(text for path, text in CODE.items() if path != "common/limits.h")
+test("each limit is kept to", {n for n in limits if not re.search(rf"\b{n}\b", code)})
+
+
+def anchors(text):
+    return {re.sub(r"[^\w -]", "", h.lower()).strip().replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.M)}
+
+
+mistakes = set()
+for path, text in PAGES.items():
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", text):
+        if target.startswith(("http:", "https:")):
+            continue
+        to = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
+        if not os.path.exists(to):
+            mistakes.add(f"{path}: {target}")
+        elif anchor and anchor not in anchors(read(to)):
+            mistakes.add(f"{path}: {target}#{anchor}")
+test("links lead somewhere", mistakes)
+
+folders = "|".join(map(re.escape, sorted(FOLDERS + ["tests"])))
+mistakes = set()
+for path, text in DOCS.items():
+    for name in re.findall(rf"(?<![\w/.-])((?:{folders})/[\w./*\[\]-]*\w\.(?:[cht]|py|sh|md|sql|proto|service|yaml|mk|js|html))\b", text):
+        if not glob.glob(name):
+            mistakes.add(f"{path}: {name}")
+test("files that pages name are there", mistakes)
+
+targets = set(re.findall(r"^([a-z0-9-]+):", read("Makefile") + read("scripts/targets.mk") + read("scripts/demo/demo.mk"), re.M))
+test("targets that pages name are there", {f"{path}: make {t}" for path, text in PAGES.items()
+                                           for t in re.findall(r"`make ([a-z0-9-]+)", text) if t not in targets})
+print(f"1..{count}")
