@@ -112,6 +112,20 @@ for path, text in DOCS.items():
     mistakes |= {f"{path}: {n}" for n in re.findall(r"\bcairn_[a-z0-9_]+", text) if n not in in_code}
 test("no page has another metric", mistakes)
 
+# ---- who uses whom ----
+
+mistakes = set()
+rows = re.findall(r"^\| (`[\w-]+/`[^|]*)\|[^|]*\|([^|]*)\|$", read("docs/architecture.md"), re.M)
+may_use = {folder: {folder, *re.findall(r"`([\w-]+)/`", row), *re.findall(r"[a-z-]+", words)}
+           for row, words in rows for folder in re.findall(r"`([\w-]+)/`", row)}
+for path, text in CODE.items():
+    folder = path.split("/")[0]
+    if "all" in may_use.get(folder, ()) or "public" in may_use.get(folder, ()):
+        continue
+    mistakes |= {f"{path} includes {used}/, which docs/architecture.md does not allow"
+                 for used in re.findall(r'^#include "([\w-]+)/', text, re.M) if used not in may_use.get(folder, ())}
+test("folders use those that they may", mistakes)
+
 # ---- limits, files, targets ----
 
 limits = set(re.findall(r"^#define (LIMIT_\w+)", read("common/limits.h"), re.M))
