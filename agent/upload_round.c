@@ -62,14 +62,18 @@ static int open_temporary(const struct uploads *u, struct error *err)
 static enum status open_content(struct uploads *u, const struct upload_item *item, int fd, int *temporary_ret,
                                 struct error *err)
 {
-        enum status st;
+        enum status st = ST_BUSY;
 
         if (!item->split)
                 return ST_OK;
-        *temporary_ret = open_temporary(u, err);
-        if (*temporary_ret < 0)
-                return err->code;
-        st = split_file(&u->workers, fd, *temporary_ret, u->options.max_bytes, err);
+        for (int tries = 0; tries < 2 && st == ST_BUSY && !atomic_load(&u->stop); tries++) { /* sandbox/nursery.h */
+                if (*temporary_ret >= 0)
+                        close(*temporary_ret);
+                *temporary_ret = open_temporary(u, err);
+                if (*temporary_ret < 0)
+                        return err->code;
+                st = split_file(&u->workers, fd, *temporary_ret, u->options.max_bytes, err);
+        }
         return st;
 }
 

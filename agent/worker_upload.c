@@ -161,8 +161,10 @@ static enum status inspect_together(const struct upload_workers *w, const int *f
 
 void inspect_files(const struct upload_workers *w, const int *fds, size_t count, struct inspected *ret)
 {
-        /* One that brings the worker down costs the others nothing. */
-        if (inspect_together(w, fds, count, ret) && count > 1)
+        enum status st = inspect_together(w, fds, count, ret);
+
+        /* One that brings the worker down costs the others nothing; and the nursery may be gone. */
+        if (st == ST_BUSY || (st && count > 1))
                 for (size_t i = 0; i < count && !atomic_load(w->stop); i++)
                         (void)!inspect_together(w, &fds[i], 1, &ret[i]);
 }

@@ -47,7 +47,7 @@ void upload_be_the_nicest(void);
 /** Look at up to WORKER_INSPECT_FILES files; a negative descriptor, and what cannot be read, has id.size 0. */
 void inspect_files(const struct upload_workers *w, const int *fds, size_t count, struct inspected *ret);
 
-/** Write the file without its code into out, an empty file. It fails past max_bytes. */
+/** Write the file without its code into out, an empty file. It fails past max_bytes. ST_BUSY as nursery_run(). */
 enum status split_file(const struct upload_workers *w, int in, int out, uint64_t max_bytes, struct error *err) MUST_CHECK;
 
 /* In the child. */

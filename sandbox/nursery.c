@@ -23,9 +23,10 @@
 struct nursery {
         pid_t pid;
         int socket; /* -1: it is gone */
+        bool is_ready;
 };
 
-/* One packet each way. */
+/* One packet each way, after a first one that says that the nursery is ready. */
 struct request {
         uint64_t memory_bytes, data_bytes, file_bytes, cpu_s, wall_s;
         uint32_t fd_count, arg_count;
@@ -111,6 +112,8 @@ static _Noreturn void nursery_main(int socket, pid_t parent, enum status (*prepa
             close_range((unsigned)socket + 1, ~0u, 0) < 0)
                 _exit(EXIT_FAILED);
         if (getppid() != parent || (prepare && prepare(NULL)))
+                _exit(EXIT_FAILED);
+        if (send(socket, "", 1, MSG_NOSIGNAL) != 1)
                 _exit(EXIT_FAILED);
         while (take_job(socket, &r, fds)) {
                 struct answer a = do_job(socket, &r, fds);
@@ -221,23 +224,37 @@ static bool send_job(const struct nursery *n, const struct worker_job *job)
 }
 
 /* False when there is none to come. */
-static bool take_answer(const struct nursery *n, const atomic_bool *cancel, struct answer *ret)
+static bool take_packet(const struct nursery *n, const atomic_bool *cancel, void *ret, size_t size)
 {
         struct pollfd p = { .fd = n->socket, .events = POLLIN };
 
         while (!(cancel && atomic_load(cancel)))
                 if (poll(&p, 1, POLL_MS) > 0)
-                        return recv(n->socket, ret, sizeof *ret, 0) == sizeof *ret;
+                        return recv(n->socket, ret, size, 0) == (ssize_t)size;
         return false;
+}
+
+/* One that could not prepare itself has not begun any job. */
+static bool is_there(struct nursery *n, const atomic_bool *cancel)
+{
+        char ready;
+
+        if (!n || n->socket < 0)
+                return false;
+        if (!n->is_ready)
+                n->is_ready = take_packet(n, cancel, &ready, sizeof ready);
+        if (!n->is_ready)
+                end(n);
+        return n->is_ready;
 }
 
 enum status nursery_run(struct nursery *n, const struct worker_job *job, struct error *err)
 {
         struct answer a;
 
-        if (!n || n->socket < 0 || !send_job(n, job))
+        if (!is_there(n, job->cancel) || !send_job(n, job))
                 return worker_run(job, err);
-        if (take_answer(n, job->cancel, &a)) {
+        if (take_packet(n, job->cancel, &a, sizeof a)) {
                 if (a.st && err)
                         *err = a.err;
                 return a.st;
@@ -245,5 +262,5 @@ enum status nursery_run(struct nursery *n, const struct worker_job *job, struct 
         end(n);
         if (job->cancel && atomic_load(job->cancel))
                 return error_set(err, ST_BUSY, "worker '%s' was stopped", job->args[0]);
-        return worker_run(job, err);
+        return error_set(err, ST_BUSY, "the process that forks workers ended in the middle of '%s'; start it again", job->args[0]);
 }

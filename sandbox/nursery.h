@@ -35,8 +35,11 @@ void nursery_destroy(struct nursery *n);
 
 /**
  * As worker_run(); the job may not serve. Once the nursery is gone, or the job
- * was cancelled, and with NULL, programs are started. A nursery that goes in the
- * middle of a job has it run a second time.
+ * was cancelled, and with NULL, programs are started.
+ * @return also ST_BUSY, without a cancel, when the nursery went in the middle of
+ *         the job. That may have written half of its output, may write for a
+ *         moment yet, and shares the position in its files: try again with
+ *         descriptors that are opened anew.
  */
 enum status nursery_run(struct nursery *n, const struct worker_job *job, struct error *err) MUST_CHECK;
 

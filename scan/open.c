@@ -58,38 +58,61 @@ static void identify(const struct scan_place *p, struct scan_opened *o)
         snprintf(o->identity, sizeof o->identity, "scan-%016" PRIx64, hash64(&all, sizeof all));
 }
 
-/* A file in its tree is served as it is. One that changed is another file, which the next walk finds. */
+/* A file in its tree. One that changed is another file, which the next walk finds. */
+static enum status open_in_tree(struct scan *s, const struct scan_place *p, const struct scan_wait *wait, int *fd_ret,
+                                struct stat *info_ret, struct error *err)
+{
+        enum status st = scan_trees_open(&s->trees, p->file.path, wait->never ? SCAN_LINKS_NONE_AT_ONCE : SCAN_LINKS_NONE,
+                                         fd_ret, info_ret, err);
+
+        if (!st && !scan_file_is(&p->file, info_ret)) {
+                close(*fd_ret);
+                *fd_ret = -1;
+                st = error_set(err, ST_NOT_FOUND, "'%s' changed since it was scanned", p->file.path);
+        }
+        return st;
+}
+
+static enum status open_member(struct scan *s, const struct scan_place *p, const struct scan_wait *wait, int *fd_ret,
+                               struct stat *info_ret, struct error *err)
+{
+        _cleanup_close_ int archive = -1, fd = -1;
+        char key[SCAN_CACHE_KEY_SIZE];
+        struct unpacking u;
+        enum status st = open_in_tree(s, p, wait, &archive, info_ret, err);
+
+        if (st)
+                return st;
+        snprintf(key, sizeof key, "%08" PRIx32 "-%08" PRIx32, p->number, p->object.ordinal);
+        u = (struct unpacking){ s, archive, p->object.ordinal, info_ret->st_mtim };
+        if (!wait->never)
+                st = scan_cache_get(s->cache, key, unpack, &u, wait->cancel, &fd, err);
+        else if (scan_cache_look(s->cache, key, &fd))
+                st = error_set(err, ST_BUSY, "'%s' is not unpacked yet", p->object.path);
+        if (!st && fstat(fd, info_ret) < 0)
+                st = error_os(err, errno, "cannot look at a file of the scan's cache");
+        if (!st)
+                *fd_ret = steal_fd(&fd);
+        return st;
+}
+
+static bool may_try_again(const struct scan_wait *wait)
+{
+        return !wait->never && !(wait->cancel && atomic_load(wait->cancel));
+}
+
 enum status scan_open_place(struct scan *s, const struct scan_place *p, const struct scan_wait *wait, struct scan_opened *ret,
                             struct error *err)
 {
         struct scan_opened o = { .fd = -1, .quality = p->object.quality };
         bool is_member = p->file.class == FOUND_ARCHIVE;
-        char key[SCAN_CACHE_KEY_SIZE];
-        _cleanup_close_ int fd = -1;
         struct stat info;
-        enum status st;
+        enum status st = is_member ? open_member(s, p, wait, &o.fd, &info, err) : open_in_tree(s, p, wait, &o.fd, &info, err);
 
-        snprintf(key, sizeof key, "%08" PRIx32 "-%08" PRIx32, p->number, p->object.ordinal);
-        st = scan_trees_open(&s->trees, p->file.path, wait->never ? SCAN_LINKS_NONE_AT_ONCE : SCAN_LINKS_NONE, &fd, &info,
-                             err);
-        if (!st && !scan_file_is(&p->file, &info))
-                st = error_set(err, ST_NOT_FOUND, "'%s' changed since it was scanned", p->file.path);
-        if (!st && is_member) {
-                struct unpacking u = { s, fd, p->object.ordinal, info.st_mtim };
-
-                if (!wait->never)
-                        st = scan_cache_get(s->cache, key, unpack, &u, wait->cancel, &o.fd, err);
-                else if (scan_cache_look(s->cache, key, &o.fd))
-                        st = error_set(err, ST_BUSY, "'%s' is not unpacked yet", p->object.path);
-                if (!st && fstat(o.fd, &info) < 0) {
-                        close(o.fd);
-                        st = error_os(err, errno, "cannot look at a file of the scan's cache");
-                }
-        }
+        if (st == ST_BUSY && is_member && may_try_again(wait)) /* sandbox/nursery.h */
+                st = open_member(s, p, wait, &o.fd, &info, err);
         if (st)
                 return st;
-        if (!is_member)
-                o.fd = steal_fd(&fd);
         o.size_bytes = (uint64_t)info.st_size;
         identify(p, &o);
         snprintf(o.name, sizeof o.name, "%s", is_member ? p->object.path : path_base(p->file.path));

@@ -266,6 +266,21 @@ is "$(metric cairn_objects_indexed_total)" $((indexed + 2)) "  and nothing else 
 answers 200 . "so it is for who asks why" "$url/api/v1/why?build_id=$(id 14)&address=0x1000"
 wait_metric cairn_objects_indexed_total $((indexed + 3))
 
+# ---- the process that forks workers is killed in the middle of a job ----
+
+stop_server
+start_server --scan "$tree" --scan-interval 0
+wait_metric cairn_scan_rounds_total 1
+nursery=$(pgrep -P "$server_pid" -x cairn-nursery)
+kill -STOP "$nursery"
+curl -sS -o "$tmp/of.nursery" "$url/buildid/$(id 11)/debuginfo" &
+asking=$!
+begun() { find "$data/scan" -path '*unpacked*' -type f | grep -q .; }
+wait_for "the worker's file" begun
+kill -KILL "$nursery"
+wait $asking
+ok "who asked gets the member all the same" cmp "$tmp/of.nursery" "$tmp/dbg/usr/lib/debug/thing.debug"
+
 # ---- restart ----
 
 stop_server

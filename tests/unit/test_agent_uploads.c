@@ -2,6 +2,7 @@
 /* What the agent may upload: who is asked about and when, which file is taken, and what a stranger's file can do. */
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
+#include "sandbox/nursery.h"
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"
 
@@ -125,6 +127,41 @@ START_TEST(files_that_cannot_be_read_cost_the_others_nothing)
         for (int i = 0; i < 5; i++)
                 if (fds[i] >= 0)
                         close(fds[i]);
+}
+END_TEST
+
+/* A worker that takes its nursery with it. */
+static int kill_nursery(int argc, char **argv)
+{
+        (void)argc;
+        (void)argv;
+        kill(getppid(), SIGKILL);
+        return pause();
+}
+
+START_TEST(a_file_is_looked_at_though_the_nursery_goes_meanwhile)
+{
+        struct upload_workers lost = workers;
+        struct inspected found;
+        struct elf_image own;
+        struct stat info;
+        struct error err;
+        int in = open(agent, O_RDONLY | O_CLOEXEC), out = memfd_create("split", MFD_CLOEXEC);
+
+        worker_set_program(agent);
+        ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
+        ck_assert_int_eq(nursery_create(NULL, kill_nursery, &lost.nursery, NULL), ST_OK);
+        inspect_files(&lost, &in, 1, &found);
+        ck_assert(build_id_equal(&found.id, &own.build_id));
+        elf_image_close(&own);
+        nursery_destroy(lost.nursery);
+        ck_assert_int_eq(nursery_create(NULL, kill_nursery, &lost.nursery, NULL), ST_OK);
+        ck_assert_int_eq(split_file(&lost, in, out, found.sent_bytes, &err), ST_BUSY);
+        ck_assert_int_eq(fstat(out, &info), 0);
+        ck_assert_int_eq(info.st_size, 0);
+        nursery_destroy(lost.nursery);
+        close(in);
+        close(out);
 }
 END_TEST
 
@@ -248,7 +285,8 @@ int main(int argc, char **argv)
         const TTest *const tests[] = {
                 a_build_id_is_in_work_once_and_asked_about_once_a_day, failures_are_tried_again_with_pauses_up_to_a_day,
                 what_is_known_has_a_bound, a_path_of_a_container_does_not_leave_its_root,
-                files_that_cannot_be_read_cost_the_others_nothing, a_split_is_as_large_as_was_said,
+                files_that_cannot_be_read_cost_the_others_nothing,
+                a_file_is_looked_at_though_the_nursery_goes_meanwhile, a_split_is_as_large_as_was_said,
                 the_kernels_debuginfo_is_found_where_debug_packages_put_it,
                 a_modules_debuginfo_is_found_by_the_list_of_modules, a_debug_file_is_found_by_its_build_id,
         };

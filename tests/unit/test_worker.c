@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -298,6 +299,30 @@ START_TEST(without_its_nursery_a_program_starts_its_workers)
 }
 END_TEST
 
+START_TEST(a_job_whose_nursery_is_killed_is_for_the_caller_to_start_again)
+{
+        const char *const half[] = { "half", NULL }, *const copy[] = { "copy", NULL };
+        int in = memfd_create("in", 0), out = memfd_create("out", 0), first = memfd_create("first", 0), fds[] = { in, -1, out };
+        struct nursery *n;
+        struct stat info;
+        struct error err;
+
+        ck_assert_int_eq(nursery_create(NULL, entry, &n, NULL), ST_OK);
+        ck_assert_int_eq(nursery_run(n, &(struct worker_job){ .args = half, .fds = &first, .fd_count = 1 }, &err), ST_BUSY);
+        ck_assert_ptr_nonnull(strstr(err.text, "start it again"));
+        ck_assert_int_eq(fstat(first, &info), 0);
+        ck_assert_int_eq(info.st_size, 4); /* no second worker wrote there */
+        ck_assert_int_eq(write(in, "hello", 5), 5);
+        ck_assert_int_eq(nursery_run(n, &(struct worker_job){ .args = copy, .fds = fds, .fd_count = 3 }, &err), ST_OK);
+        ck_assert_int_eq(fstat(out, &info), 0);
+        ck_assert_int_eq(info.st_size, 5);
+        nursery_destroy(n);
+        close(in);
+        close(out);
+        close(first);
+}
+END_TEST
+
 START_TEST(a_cancelled_worker_of_a_nursery_is_killed)
 {
         const char *const args[] = { "hang", NULL };
@@ -385,7 +410,9 @@ static int work(const char *job)
         if (strcmp(job, "loop") == 0)
                 for (volatile unsigned i = 0;; i++)
                         ;
-        if (strcmp(job, "hang") == 0) {
+        if (strcmp(job, "half") == 0 && (write(3, "half", 4) != 4 || kill(getppid(), SIGKILL)))
+                return give_up(ST_OS, "cannot write");
+        if (strcmp(job, "hang") == 0 || strcmp(job, "half") == 0) {
                 pause();
                 return 0;
         }
@@ -421,6 +448,7 @@ int main(int argc, char **argv)
                 a_nursery_forks_workers_for_a_program_with_threads,
                 descriptors_come_to_a_nursery_s_worker_and_to_nobody_after_it,
                 without_its_nursery_a_program_starts_its_workers,
+                a_job_whose_nursery_is_killed_is_for_the_caller_to_start_again,
                 a_cancelled_worker_of_a_nursery_is_killed,
         };
 
