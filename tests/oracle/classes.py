@@ -100,9 +100,17 @@ def plain_name(c, i, ours, mangled, theirs, their_mangled):
      "at that offset of the program's own file; or its plain name, when only its linkage name stands there. Holds when the "
      "DIE's origin or name leads to that file and the peer has no name or one of these")
 def lost_names(c, i, ours, mangled, theirs, their_mangled):
-    return any(len(chain) > i and chain[i].scope and chain[i].scope.origin in ("alt", "altname") and
+    return any(len(chain) > i and chain[i].scope and "alt" in (chain[i].scope.origin, chain[i].scope.text) and
                (theirs == "??" or theirs == chain[i].scope.wrong_name or chain[i].scope.wrong_linkage in (theirs, their_mangled) or
-                (chain[i].scope.origin == "altname" and theirs == chain[i].scope.name)) for chain in c.chains)
+                (chain[i].scope.text == "alt" and theirs == chain[i].scope.name)) for chain in c.chains)
+
+
+@add(NAME_TESTS, "names of other units lost", "ours",
+     "the name of the symbol around an inlined call whose function is described in another unit (LTO). Holds when the "
+     "call's DIE has its abstract origin there and the peer's name is of a symbol that covers the address")
+def lost_unit_names(c, i, ours, mangled, theirs, their_mangled):
+    return any(len(chain) > i and chain[i].scope and (chain[i].scope.kind, chain[i].scope.origin) == ("inlined", "unit")
+               for chain in c.chains) and bool({theirs, their_mangled} & c.facts.spellings(c.covering))
 
 
 @add(NAME_TESTS, "no name for padding", "both",
@@ -215,15 +223,15 @@ def omission(c, ours, theirs, linkage, their_linkage):
 
 
 @add(CHAIN_TESTS, "inlines of other units lost", "ours",
-     "inlined frames are left out whose function is described in another unit (LTO). Holds when the rest is the same and "
-     "the DIE of a missing frame has its abstract origin in another unit")
+     "inlined frames are left out whose function is described in another unit (LTO). Holds when the rest is the same, "
+     "or of the classes above, and the DIE of a missing frame has its abstract origin in another unit")
 def lost_unit(c, ours, theirs, linkage, their_linkage):
     return lost(c, ours, theirs, linkage, their_linkage, "unit")
 
 
 @add(CHAIN_TESTS, "inlines of the dwz file lost", "ours",
-     "inlined frames are left out whose function is described in the supplementary file. Holds when the rest is the same "
-     "and the DIE of a missing frame has its abstract origin there")
+     "inlined frames are left out whose function is described in the supplementary file. Holds when the rest is the same, "
+     "or of the classes above, and the DIE of a missing frame has its abstract origin there")
 def lost_alt(c, ours, theirs, linkage, their_linkage):
     return lost(c, ours, theirs, linkage, their_linkage, "alt")
 
@@ -273,7 +281,7 @@ def symbol_alone(c, frames, theirs, their_linkage):
 
 
 def lost(c, ours, theirs, linkage, their_linkage, origin=None):
-    if len(theirs) >= len(ours) or theirs[0][2] != ours[0][2] or not same_place(theirs[0][1], ours[0][1]):
+    if len(theirs) >= len(ours) or (theirs[0][1:] != ours[0][1:] and not place_class(c, 0, ours[0][1:], theirs[0][1:])):
         return False
     chain = next((x for x in c.chains if len(x) == len(ours)), None)
     if not chain:
@@ -361,6 +369,10 @@ def name_class(c, i, ours, mangled, theirs, their_mangled):
     return next((key for key, test in NAME_TESTS if test(c, i, ours, mangled, theirs, their_mangled)), None)
 
 
+def place_class(c, i, ours, theirs):
+    return next((key for key, test in PLACE_TESTS if test(c, i, ours, theirs)), None)
+
+
 def classify(c, ours, theirs, linkage, their_linkage):
     """The classes that explain all differences, most serious first; UNEXPLAINED or OURS WRONG when they do not."""
     if not c.is_ours(ours, linkage):
@@ -370,7 +382,7 @@ def classify(c, ours, theirs, linkage, their_linkage):
         found[UNEXPLAINED.key] = 0
     for i, (o, t) in enumerate(zip(ours, theirs) if not found else ()):
         if o[1:] != t[1:]:
-            found[next((key for key, test in PLACE_TESTS if test(c, i, o[1:], t[1:])), UNEXPLAINED.key)] = 0
+            found[place_class(c, i, o[1:], t[1:]) or UNEXPLAINED.key] = 0
         if o[0] != t[0]:
             found[name_class(c, i, o[0], linkage[i], t[0], their_linkage[i]) or UNEXPLAINED.key] = 0
     if UNEXPLAINED.key in found:

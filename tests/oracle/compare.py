@@ -176,8 +176,8 @@ def show(facts, address, ours, theirs):
             out.append("  row     0x%x %s:%d (table 0x%x)" % (r.address, r.path, r.line, s.table))
     for chain in c.scopes[:2]:
         for x in chain[:6]:
-            out.append(cut("  DIE     0x%x %s %s%s origin=%s" % (x.die, x.kind, x.linkage or x.name or "?",
-                       " call %s:%d" % (facts.dies.call_path(x), x.call_line) if x.kind == "inlined" else "", x.origin)))
+            out.append(cut("  DIE     0x%x %s %s%s origin=%s text=%s" % (x.die, x.kind, x.linkage or x.name or "?",
+                       " call %s:%d" % (facts.dies.call_path(x), x.call_line) if x.kind == "inlined" else "", x.origin, x.text)))
     for s in c.covering[:4]:
         out.append(cut("  symbol  0x%x+%d %s %s" % (s.value, s.size, s.kind, s.name)))
     return out

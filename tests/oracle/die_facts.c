@@ -8,10 +8,11 @@
  *
  * The second prints, separated by tabs, each once and before it is referred to:
  *     U UNIT STMT_LIST COMP_DIR NAME
- *     D DIE PARENT UNIT KIND LINKAGE NAME CALL_FILE CALL_LINE ORIGIN WRONG_LINKAGE WRONG_NAME RANGES
- *                                of a scope; KIND function or inlined; ORIGIN same, unit, alt, altname (only the name is
- *                                in the supplementary file) or none; WRONG_* the names at the same offset of this
- *                                file where ORIGIN is alt; RANGES indexed (DW_FORM_rnglistx) or plain
+ *     D DIE PARENT UNIT KIND LINKAGE NAME CALL_FILE CALL_LINE ORIGIN WRONG_LINKAGE WRONG_NAME RANGES TEXT
+ *                                of a scope; KIND function or inlined; ORIGIN same, unit, alt or none; WRONG_* the names
+ *                                at the same offset of this file where ORIGIN is alt; RANGES indexed
+ *                                (DW_FORM_rnglistx) or plain; TEXT alt (a name of it is a string of the supplementary
+ *                                file) or here
  *     A ADDRESS DIE REACHED      the scope covers the address; REACHED is the innermost one to which a walk comes that
  *                                goes from the unit down through DIEs that cover the address, and no others
  * Offsets and addresses are hexadecimal; the parent is the scope around, 0 for none.
@@ -35,6 +36,7 @@ static size_t query_count;
 
 struct names { /* of a scope */
         const char *origin, *linkage, *name, *wrong_linkage, *wrong_name;
+        bool is_text_alt;
 };
 
 struct level {
@@ -139,7 +141,6 @@ static void find_misread(Dwarf_Die *die, struct names *n)
 static struct names find_names(Dwarf_Die *die)
 {
         struct names n = { .origin = "none", .linkage = "", .name = "", .wrong_linkage = "", .wrong_name = "" };
-        bool is_altname = false;
         Dwarf_Die at = *die, next;
 
         for (int i = 0; i < ORIGINS_MAX; i++) {
@@ -151,7 +152,7 @@ static struct names find_names(Dwarf_Die *die)
                         n.linkage = text(&at, DW_AT_MIPS_linkage_name);
                 if (!*n.name)
                         n.name = text(&at, DW_AT_name);
-                is_altname = is_altname || is_alt_text(&at, DW_AT_linkage_name) || is_alt_text(&at, DW_AT_name);
+                n.is_text_alt = n.is_text_alt || is_alt_text(&at, DW_AT_linkage_name) || is_alt_text(&at, DW_AT_name);
                 if (!dwarf_attr(&at, DW_AT_abstract_origin, &attr) && !dwarf_attr(&at, DW_AT_specification, &attr))
                         break;
                 if (!dwarf_formref_die(&attr, &next))
@@ -164,8 +165,6 @@ static struct names find_names(Dwarf_Die *die)
                 }
                 at = next;
         }
-        if (is_altname && strcmp(n.origin, "alt") != 0)
-                n.origin = "altname";
         return n;
 }
 
@@ -184,10 +183,10 @@ static void print_scope(struct unit *u, struct level *levels, int top)
                 path = dwarf_filesrc(u->files, file, NULL, NULL);
         l->printed = true;
         is_indexed = dwarf_attr(&l->die, DW_AT_ranges, &ranges) && dwarf_whatform(&ranges) == DW_FORM_rnglistx;
-        printf("D\t%jx\t%jx\t%jx\t%s\t%s\t%s\t%s\t%ju\t%s\t%s\t%s\t%s\n", (uintmax_t)dwarf_dieoffset(&l->die),
+        printf("D\t%jx\t%jx\t%jx\t%s\t%s\t%s\t%s\t%ju\t%s\t%s\t%s\t%s\t%s\n", (uintmax_t)dwarf_dieoffset(&l->die),
                (uintmax_t)l->parent, (uintmax_t)dwarf_dieoffset(&u->die), kind, n.linkage, n.name, path ? path : "",
                (uintmax_t)number(&l->die, DW_AT_call_line), n.origin, n.wrong_linkage, n.wrong_name,
-               is_indexed ? "indexed" : "plain");
+               is_indexed ? "indexed" : "plain", n.is_text_alt ? "alt" : "here");
 }
 
 static Dwarf_Off reached(struct level *levels, int top, uint64_t address)

@@ -3,7 +3,8 @@
 import collections
 import subprocess
 
-Scope = collections.namedtuple("Scope", "die parent unit kind linkage name call_file call_line origin wrong_linkage wrong_name ranges")
+Scope = collections.namedtuple("Scope", "die parent unit kind linkage name call_file call_line origin wrong_linkage "
+                               "wrong_name ranges text")
 Unit = collections.namedtuple("Unit", "offset lines directory name")
 
 
@@ -26,7 +27,7 @@ class Dies:
                 self.reached[int(p[1], 16), int(p[2], 16)] = int(p[3], 16)
             elif p[0] == "D":
                 self.scopes[int(p[1], 16)] = Scope(int(p[1], 16), int(p[2], 16), int(p[3], 16), p[4], p[5], p[6], p[7],
-                                                   int(p[8]), *p[9:13])
+                                                   int(p[8]), *p[9:14])
             elif p[0] == "U":
                 self.units[int(p[1], 16)] = Unit(int(p[1], 16), int(p[2], 16), p[3], p[4])
 

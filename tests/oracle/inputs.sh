@@ -43,6 +43,11 @@ sample() {
 libc=$(ldconfig -p | awk '$1 == "libc.so.6" && /x86-64|AArch64/ { print $NF; exit }')
 debian libc libc6-dbg "$libc"
 debian python3.11 python3.11-dbg /usr/bin/python3.11
+libs=$(dirname "${libc:-/}")
+debian libdb libdb5.3-dbg "$libs/libdb-5.3.so"
+debian libopcodes libbinutils-dbg "$libs/libopcodes-2.40-system.so" # LTO, and dwz's file for all of binutils
+debian libbfd libbinutils-dbg "$libs/libbfd-2.40-system.so"
+debian librados librados2-dbg "$libs/librados.so.2.0.0"
 
 sample c++-gcc g++
 sample c++-clang clang++
