@@ -17,6 +17,7 @@ cc -O1 -Wl,--build-id -o hot hot.c
 hot=$!
 background_pids=$hot
 
+free_port >port # of all services, one after the other
 # start_service [ANSWER]...: see agent-server.py
 start_service() {
         rm -f ready

@@ -149,7 +149,7 @@ fi
 
 if has "elfutils' debuginfod hands on what ours has" debuginfod; then
         mkdir "$tmp/nothing"
-        down_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+        down_port=$(free_port)
         DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/down-cache debuginfod -F -p "$down_port" -d :memory: -t 0 -g 0 "$tmp/nothing" \
                 >"$tmp/down.log" 2>&1 &
         background_pids="${background_pids:-} $!"

@@ -49,7 +49,7 @@ stop_server
 # ---- elfutils' debuginfod ----
 
 rm -rf "$data"
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 DEBUGINFOD_CACHE_PATH=$tmp/elfutils-cache debuginfod -F -p "$port" -d :memory: -t 0 -g 0 "$tmp/files" "$tmp/src" >"$tmp/elfutils.log" 2>&1 &
 background_pids="$background_pids $!"
 elfutils=http://127.0.0.1:$port

@@ -6,7 +6,6 @@ for tool in debuginfod debuginfod-find gcc python3 jq; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 metric_at() { curl -sS --max-time 20 "$1/metrics" | awk -v name="$2" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'; }
 metric_at_reached() { [ "$(metric_at "$1" "$2")" -ge "$3" ]; }
 

@@ -100,6 +100,25 @@ start_server() {
         url=http://127.0.0.1:$port
 }
 
+# free_port: one to listen on, for whoever has to name it. It lies below those that the kernel gives out, so that nobody
+# gets it by chance before it is used, and between two uses of it.
+free_port() {
+        echo >>"$tmp/ports"
+        python3 - $$ "$(wc -l <"$tmp/ports")" <<'END'
+import socket, sys
+pid, count = map(int, sys.argv[1:])
+for more in range(0, 22000, 1000):
+    port = 10000 + (pid * 8 + count + more) % 22000
+    with socket.socket() as s:
+        try:
+            s.bind(("", port))
+        except OSError:
+            continue
+    print(port)
+    break
+END
+}
+
 # stop_server: SIGTERM, and a test that it ends with 0 and that no sanitizer had something to say.
 stop_server() {
         kill -TERM "$server_pid"

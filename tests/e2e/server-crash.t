@@ -4,8 +4,8 @@
 
 count=3000
 kills=12
-start_server --flush-interval 1
-fixed_port=$port
+fixed_port=$(free_port)
+start_server --flush-interval 1 --listen "127.0.0.1:$fixed_port"
 echo 0 >"$tmp/progress"
 python3 tests/e2e/crash-client.py "$port" $count "$tmp/progress" &
 client=$!

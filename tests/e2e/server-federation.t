@@ -12,7 +12,7 @@ done
 cp "$tmp/program-0a.debug" "$tmp/program-0b.debug" "$tmp/files"
 
 # A free port, for an upstream that cannot choose one itself.
-upstream_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+upstream_port=$(free_port)
 env -u DEBUGINFOD_URLS debuginfod -p "$upstream_port" -d "$tmp/upstream.sqlite" -F "$tmp/files" >"$tmp/upstream.log" 2>&1 &
 background_pids=$!
 upstream=http://127.0.0.1:$upstream_port
