@@ -48,7 +48,8 @@ before=$(descriptors)
 echo "python3 tests/e2e/half-open.py 10.77.0.1 $port /buildid/$(printf '%039da' 0)/debuginfo $count $syns" >"$tmp/command"
 : >"$tmp/go"
 wait_for "the clients to be at it" grep -q ready "$tmp/clients"
-is "$(metric cairn_http_connections)" $((4 * count + 1)) "no connection is counted of those that never got beyond their first packet"
+wait_for "them to be counted" metric_equals cairn_http_connections $((4 * count + 1))
+pass "no connection is counted of those that never got beyond their first packet"
 ok "others are served beside $syns of these" healthy
 
 ip link set s0 down # the cable
