@@ -66,11 +66,12 @@ range() { # FILE FUNCTION: start and end address
 dump() { python3 "$here/support/otlp_dump.py" "$1" > "$1.dump"; }
 ask() { python3 "$here/e2e/agent-check.py" "$@"; }
 metric() { awk -v m="$2" '$1 == m { print $2 }' "$1"; }
-wait_for() { # COMMAND...: within 20 s
+wait_for() { # COMMAND...: within a minute or so
         tries=0
-        until "$@" 2> /dev/null || [ $tries -ge 200 ]; do
+        until "$@" 2> /dev/null; do
                 tries=$((tries + 1))
-                python3 -c 'import select; select.select([], [], [], 0.1)'
+                [ $tries -lt 600 ] || { echo "Bail out! waited in vain for: $*"; exit 1; }
+                sleep 0.1
         done
 }
 id=$(build_id hot)
@@ -99,13 +100,16 @@ mkfifo begin
 chmod 666 begin
 # shellcheck disable=SC2016  # for the inner shell
 $user sh -c 'read -r go < begin; i=0; while [ $i -lt 8 ]; do ./child 0.2; i=$((i + 1)); done; times > used' &
-jobs="$jobs $!"
-$user "$agent" --sampler perf --frequency 499 --duration 9 --output tree.otlp 2> tree.log &
+children=$!
+jobs="$jobs $children"
+$user "$agent" --sampler perf --frequency 499 --duration 120 --output tree.otlp 2> tree.log &
 agent_pid=$!
 jobs="$jobs $agent_pid"
 wait_for grep -q 'by perf' tree.log
 echo go > begin
 $user ./later 3 # of a parent that may not be sampled
+wait $children
+kill -TERM $agent_pid
 wait $agent_pid
 check "the children ended" test -s used
 dump tree.otlp

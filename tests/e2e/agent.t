@@ -76,22 +76,39 @@ start() { # PROGRAM...: its pid in $pid, once the shell has become it
         "$@" > /dev/null 2>&1 &
         pid=$!
         jobs="$jobs $pid"
-        shell=$(readlink /proc/$$/exe)
+        wait_for is_no_shell
+}
+is_no_shell() { [ "$(readlink "/proc/$pid/exe")" != "$(readlink /proc/$$/exe)" ]; }
+wait_for() { # COMMAND...: within a minute or so
         tries=0
-        while [ "$(readlink "/proc/$pid/exe")" = "$shell" ] && [ "$tries" -lt 10000 ]; do
+        until "$@"; do
                 tries=$((tries + 1))
+                [ $tries -lt 600 ] || { echo "Bail out! waited in vain for: $*"; exit 1; }
+                sleep 0.1
         done
 }
 profile() { "$agent" --sampler bpf --log-level error --frequency 199 "$@"; }
+begin() { # OPTION...: an agent that samples by now, until end_it
+        "$agent" --sampler bpf --frequency 199 --duration 120 "$@" 2> begin.log &
+        agent_pid=$!
+        jobs="$jobs $agent_pid"
+        wait_for grep -q sampling begin.log
+}
+end_it() { kill -TERM $agent_pid && wait $agent_pid; }
 
+has_run() { awk -v now="$(cpu_seconds "$pid")" -v from="$1" -v s="$2" 'BEGIN { exit !(now >= from + s) }'; }
 cpu_seconds() { awk -v hz="$(getconf CLK_TCK)" '{ print ($14 + $15) / hz }' "/proc/$1/stat"; }
 
 # ---- user stacks by frame pointers -------------------------------------------------
 for kind in pie exec; do
-        start ./hot-$kind 30
+        start ./hot-$kind 60
+        first=$(cpu_seconds "$pid")
+        begin --pid "$pid" --output $kind.otlp
         before=$(cpu_seconds "$pid")
-        profile --duration 2 --pid "$pid" --output $kind.otlp
+        wait_for has_run "$before" 1.5
         after=$(cpu_seconds "$pid")
+        end_it
+        last=$(cpu_seconds "$pid")
         check "$kind: the run ends well" test -s $kind.otlp
         kill "$pid"
         dump $kind.otlp
@@ -103,10 +120,10 @@ for kind in pie exec; do
         got=$(ask $kind.otlp.dump reach "$id" $(range hot-$kind hot_leaf) $(range hot-$kind middle) $(range hot-$kind main))
         check "$kind: its stacks reach main ($got%)" test "$got" -ge 90
         got=$(ask $kind.otlp.dump seconds "hot-$kind")
-        # The program also ran while the agent set itself up, so the kernel's own count may be larger.
-        check "$kind: values are CPU time ($got s of $before to $after)" \
-                awk -v s="$got" -v used="$before $after" 'BEGIN { split(used, t, " "); u = t[2] - t[1];
-                        exit !(s > 0.1 && s <= u + 0.1 && s >= u - 1.5) }'
+        # Between two looks that both fall into the run, and two outside of it; a busy host's timer is late now and then.
+        check "$kind: values are CPU time ($got s of $before to $after, within $first to $last)" \
+                awk -v s="$got" -v used="$first $before $after $last" 'BEGIN { split(used, t, " ");
+                        exit !(s >= 0.8 * (t[3] - t[2]) && s <= t[4] - t[1] + 0.1) }'
 done
 
 # ---- kernel frames and the leaf under them ------------------------------------------
@@ -136,15 +153,13 @@ check "a leaf in a system call is the call's instruction (0x$leaf)" sh -c "echo 
 
 # ---- processes that come and go ---------------------------------------------------------
 cp hot-pie brief
-profile --duration 4 --output brief.otlp &
-agent_pid=$!
-jobs="$jobs $agent_pid"
+begin --output brief.otlp
 i=0
-while kill -0 $agent_pid 2> /dev/null && [ $i -lt 15 ]; do
+while [ $i -lt 15 ]; do
         ./brief 0.1
         i=$((i + 1))
 done
-wait $agent_pid
+end_it
 dump brief.otlp
 got=$(ask brief.otlp.dump known brief "$(build_id brief)")
 check "processes of a tenth of a second are known ($got%)" test "$got" -ge 90
@@ -183,30 +198,24 @@ void late_work(void) /* the larger part of the program's CPU time on every machi
 END
 cc -O1 -Wl,--build-id -o late late.c -ldl
 cc -O1 -fPIC -shared -Wl,--build-id -o liblate.so liblate.c
-profile --duration 4 --output late.otlp &
-agent_pid=$!
-jobs="$jobs $agent_pid"
-tries=0
-until [ -s late.otlp ] || [ $tries -ge 5 ]; do
-        tries=$((tries + 1))
-        ./late
-done
-wait $agent_pid
+begin --output late.otlp
+./late
+./late
+end_it
 dump late.otlp
 got=$(ask late.otlp.dump known late "$(build_id liblate.so)")
 check "a library that was loaded shortly before the end is known ($got%)" test "$got" -ge 40
 
 # ---- sending ---------------------------------------------------------------------------------
 start python3 "$here/e2e/agent-server.py" "$dir" 2*503
-tries=0
-until [ -e port ] || [ $tries -ge 100 ]; do tries=$((tries + 1)); python3 -c 'import select; select.select([], [], [], 0.1)'; done
+wait_for test -e ready
 start ./hot-pie 60
 hot=$pid
 "$agent" --server "http://127.0.0.1:$(cat port)" --interval 1 --frequency 99 --label env=test 2> agent.log &
 agent_pid=$!
 jobs="$jobs $agent_pid"
-tries=0
-until grep -cs '^200' posts | grep -qv '^[01]$' || [ $tries -ge 200 ]; do tries=$((tries + 1)); python3 -c 'import select; select.select([], [], [], 0.1)'; done
+two_arrived() { grep -cs '^200' posts | grep -qv '^[01]$'; }
+wait_for two_arrived
 kill -TERM $agent_pid
 status=0
 wait $agent_pid || status=$?
