@@ -2,66 +2,85 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs without frame pointers whose stacks are known: the agent must have all of each, down to _start or to where
 # a thread or a context began.
-set -eu
-agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
+. tests/e2e/lib.sh
+agent=$CAIRN_BUILD/cairn-agent
 tests=$PWD/tests
 
-count=0
-check() { # NAME COMMAND...
-        count=$((count + 1))
-        name=$1
-        shift
-        if "$@"; then echo "ok $count - $name"; else echo "not ok $count - $name"; fi
+for tool in python3 readelf nm cc c++; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
+cd "$tmp" || exit 1
+"$tests/known/build" "$tmp" >build.log 2>&1 || bail_out "the programs do not build: $(tail -3 build.log)"
+
+field() { awk -F '\t' -v line="$1" -v number="$2" 'NR == line { print $number }' list; }
+ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+have_run() { # TICKS PID...: each of these since it had its count in start.PID
+        wanted=$1; shift
+        for p; do [ "$(ticks "$p")" -ge $(($(cat "start.$p") + wanted)) ] || return 1; done
 }
 
-for tool in python3 readelf nm cc c++; do
-        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
-done
-if ! missing=$("$agent" --doctor --sampler bpf); then
-        echo "1..0 # SKIP the agent cannot profile here: $(echo "$missing" | grep '^fail' | head -1 | tr -s ' ')"
-        exit 0
-fi
-
-dir=$(mktemp -d)
-pid=
-cleanup() {
-        [ -z "$pid" ] || kill "$pid" 2> /dev/null || true
-        rm -rf "$dir"
-}
-trap cleanup EXIT
-cd "$dir"
-"$tests/known/build" "$dir"
-
-# One tick in a few hundred is much of two seconds, so what falls short is sampled for longer.
-profile() { # NAME PERCENT PATTERN [FILE...]
-        program=$1 wanted=$2 pattern=$3
-        shift 3
-        "./$program" > /dev/null 2>&1 &
-        pid=$!
-        : > "$program.dump"
-        for round in 1 2 3; do
-                "$agent" --sampler bpf --log-level error --frequency 199 --duration $((2 * round)) --pid "$pid" \
-                        --output "$program.otlp"
-                python3 "$tests/support/otlp_dump.py" "$program.otlp" >> "$program.dump"
-                got=$(python3 "$tests/known/judge.py" "$program.dump" "$program" "$pattern" "$program" "$@" \
-                        2> "$program.bad")
-                if awk -v g="$got" -v w="$wanted" 'BEGIN { exit !(g >= w) }'; then break; fi
-        done
-        kill "$pid"
-        wait "$pid" 2> /dev/null || true
-        pid=
-        cat "$program.bad"
-        check "$program: $got% of the time has its whole stack" awk -v g="$got" -v w="$wanted" 'BEGIN { exit !(g >= w) }'
-}
-
-tab=$(printf '\t')
-while IFS=$tab read -r name percent pattern files; do
+# sample SECONDS PID...: until each has had so much CPU time; what was sampled is added to ./dump.
+sample() {
+        seconds=$1; shift
+        pid_options=
+        for p; do pid_options="$pid_options --pid $p"; done
         # shellcheck disable=SC2086  # a list of words on purpose
-        profile "$name" "$percent" "$pattern" $files
-done < list
+        "$agent" --sampler bpf --frequency 199 --duration 120 $pid_options --output otlp --metrics-file metrics 2>log &
+        agent_pid=$!
+        background_pids="$background_pids $agent_pid"
+        wait_for "the agent" grep -q sampling log
+        for p; do ticks "$p" >"start.$p"; done
+        wait_for "CPU time" have_run $((seconds * $(getconf CLK_TCK))) "$@"
+        kill -TERM $agent_pid
+        wait $agent_pid
+        python3 "$tests/support/otlp_dump.py" otlp >>dump
+}
 
-./recursion &
-pid=$!
-"$agent" --sampler bpf --log-level error --duration 2 --pid $pid --output metrics.otlp --metrics-file metrics
-check "tables are counted" grep -qE '^cairn_agent_unwind_tables [1-9]' metrics
-echo "1..$count"
+# judge LINE: whether enough of the time of that line's program has a stack as the list has it; got.LINE says how much
+judge() {
+        # shellcheck disable=SC2046  # a list of words on purpose
+        python3 "$tests/known/judge.py" dump "$(field "$1" 1)" "$(field "$1" 3)" "$(field "$1" 1)" $(field "$1" 4) \
+                >"got.$1" 2>"bad.$1"
+        is_enough "$1"
+}
+is_enough() { awk -v g="$(cat "got.$1")" -v w="$(field "$1" 2)" 'BEGIN { exit !(g >= w) }'; }
+
+# profile LINE...: the programs of those lines of the list beside each other. One tick in a few hundred is much of two
+# seconds, so where one falls short it is sampled for longer.
+profile() {
+        pids=
+        for line; do
+                "./$(field "$line" 1)" >/dev/null 2>&1 &
+                pids="$pids $!"
+                background_pids="${background_pids:-} $!"
+        done
+        : >dump
+        for round in 1 2 3; do
+                # shellcheck disable=SC2086  # a list of words on purpose
+                kill -CONT $pids
+                # shellcheck disable=SC2086
+                sample $((2 * round)) $pids
+                # shellcheck disable=SC2086
+                kill -STOP $pids
+                short=
+                for line; do judge "$line" || short=1; done
+                [ -n "$short" ] || break
+        done
+        # shellcheck disable=SC2086  # a list of words on purpose
+        kill -9 $pids
+        for line; do
+                ok "$(field "$line" 1): $(cat "got.$line")% of the time has its whole stack" is_enough "$line"
+                cat "bad.$line"
+        done
+}
+
+# Two of them have a CPU each.
+line=1
+while [ $line -le "$(wc -l <list)" ]; do
+        next=$line
+        [ $line -ge "$(wc -l <list)" ] || next="$next $((line + 1))"
+        # shellcheck disable=SC2086  # a list of words on purpose
+        profile $next
+        line=$((${next##* } + 1))
+done
+like "$(cat metrics)" '^cairn_agent_unwind_tables [1-9]' "tables are counted"
+done_testing
