@@ -122,12 +122,17 @@ endef
 $(foreach p,$(PROGRAMS),$(eval $(call program_rule,$(p))))
 
 ALL_LIBS := $(foreach m,$(MODULES),$(call lib,$(m)))
-link_test = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ALL_LIBS) -Wl,--end-group \
+link_test = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 	-Wl,--as-needed $(SYSTEM_LIBS)
 
 TEST_SUPPORT := $(patsubst %.c,$(O)/%.o,$(wildcard tests/support/*.c))
 
-$(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT) $(ALL_LIBS)
+# What has threads to test lies below the service and the commands: the thread sanitizer's build is of that only.
+THREAD_TESTS := $(filter $(O)/tests/unit/test_threads_%,$(UNIT_TESTS))
+LOWER_LIBS := $(filter-out $(foreach m,query server cli,$(call lib,$(m))),$(ALL_LIBS))
+$(THREAD_TESTS): $(LOWER_LIBS)
+$(filter-out $(THREAD_TESTS),$(UNIT_TESTS)): $(ALL_LIBS)
+$(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT)
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(link_test) -Wl,--no-as-needed -lcheck -lsubunit -lrt -lm
 
@@ -169,7 +174,8 @@ $(BENCHES): $(O)/tests/bench/%: $(O)/tests/bench/%.o $(TEST_SUPPORT) $(ALL_LIBS)
 
 # ---- tests --------------------------------------------------------------------
 
-# What a sanitizer needs, confinement forbids: the test of confinement runs without one too.
+# What a sanitizer needs, confinement forbids: the test of confinement runs without one too. Of clang the warnings are
+# asked for, which come without optimisation.
 PLAIN_TESTS := tests/unit/test_confined
 
 JOBS ?= $(shell nproc)
@@ -179,7 +185,7 @@ check: ## build with sanitizers and with clang, and run every test (TESTS="tests
 	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) tests-built
 	$(Q)$(MAKE) --no-print-directory O=build -j$(JOBS) programs $(PLAIN_TESTS:%=build/%)
 	$(Q)$(MAKE) --no-print-directory O=build/tsan SAN=thread -j$(JOBS) tsan-built
-	$(Q)$(MAKE) --no-print-directory O=build/clang CC=clang -j$(JOBS) programs
+	$(Q)$(MAKE) --no-print-directory O=build/clang CC=clang DEBUG=1 -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(CURDIR)/build CAIRN_SAN=$(CURDIR)/build/san CAIRN_TSAN=$(CURDIR)/build/tsan \
 		tests/run $(TESTS)
 
@@ -189,8 +195,7 @@ check-unit: ## only the unit tests and the fuzz corpora, under the sanitizers
 	$(Q)CAIRN_BUILD=$(CURDIR)/build CAIRN_SAN=$(CURDIR)/build/san CAIRN_TSAN=$(CURDIR)/build/tsan tests/run --unit $(TESTS)
 
 # The tests of whatever has threads, once more under the thread sanitizer.
-TSAN_TESTS := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_threads_*.c))
-tsan-built: $(TSAN_TESTS)
+tsan-built: $(THREAD_TESTS)
 
 .PHONY: all programs modules fuzz-replays tests-built generated check check-unit tsan-built
 
