@@ -12,8 +12,9 @@
  * whoever waits for another waits with a longer list, and no ring of waiting
  * comes about. The miss of a forwarded question is not the whole truth, since
  * who asked was left out, and is remembered only as long as an error; that of
- * a direct question holds for all. A forwarded question never waits in the
- * queue, so that services whose threads all wait for each other still answer.
+ * a direct question holds for all. A forwarded question that finds no room waits
+ * in the queue for that of its like (federation_internal.h), not for a thread of
+ * the service, so that services whose threads all wait for each other still answer.
  */
 #include "debuginfo-store/federation.h"
 
@@ -155,24 +156,39 @@ void federation_want(struct federation *f, const struct build_id *ids, size_t co
 
 /* ---- errands ---- */
 
+static unsigned services_passed(const struct wanted *w)
+{
+        return (unsigned)(strlen(w->via) / (FORWARDED_NAME_SIZE - 1));
+}
+
 static void *run_errand(void *context)
 {
         struct visible *errand = context;
         struct federation *f = errand->f;
+        unsigned passed;
 
         pthread_setname_np(pthread_self(), "errand");
         pthread_mutex_lock(&f->lock);
+        passed = services_passed(errand->w);
         fetch_entry(f, errand->w);
         f->errands--;
+        f->errands_through[passed]--;
         pthread_cond_broadcast(&f->changed);
         pthread_mutex_unlock(&f->lock); /* f may be gone from here on */
         free(errand);
         return NULL;
 }
 
+bool federation_has_room(const struct federation *f, const struct wanted *w)
+{
+        unsigned passed = services_passed(w);
+
+        return f->errands_through[passed] < (passed < 2 ? FEDERATION_ERRANDS_MAX : FEDERATION_ERRANDS_FAR_MAX);
+}
+
 bool federation_start_errand(struct federation *f, struct wanted *w)
 {
-        struct visible *errand = f->errands < FEDERATION_ERRANDS_MAX ? malloc(sizeof *errand) : NULL;
+        struct visible *errand = federation_has_room(f, w) ? malloc(sizeof *errand) : NULL;
         pthread_attr_t attr;
         pthread_t thread;
         int rc;
@@ -190,6 +206,7 @@ bool federation_start_errand(struct federation *f, struct wanted *w)
         }
         w->state = WANTED_IN_FLIGHT;
         f->errands++;
+        f->errands_through[services_passed(w)]++;
         return true;
 }
 

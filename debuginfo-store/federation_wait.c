@@ -11,13 +11,8 @@ static struct wanted *begin(struct federation *f, const struct build_id *id, con
 {
         struct wanted *w = wanted_add(&f->table, id, part, way);
 
-        if (!w || federation_start_errand(f, w))
-                return w;
-        if (way->via[0]) {
-                wanted_forget(&f->table, w);
-                return NULL;
-        }
-        federation_enqueue(f, w);
+        if (w && !federation_start_errand(f, w))
+                federation_enqueue(f, w);
         return w;
 }
 
@@ -58,7 +53,7 @@ static struct wanted *entry_of(struct federation *f, const struct wait *q, bool 
 
         if (!w)
                 return is_over ? NULL : begin(f, q->id, q->part, &q->way);
-        if (w->state == WANTED_QUEUED && f->errands < FEDERATION_ERRANDS_MAX) {
+        if (w->state == WANTED_QUEUED && federation_has_room(f, w)) {
                 federation_dequeue(f, w);
                 if (!federation_start_errand(f, w))
                         federation_enqueue(f, w);

@@ -50,3 +50,14 @@ enum status forwarded_parse(const char *header, const char *self, struct forward
         snprintf(ret->header, sizeof ret->header, "%s%s%s", size ? header : "", size ? ", " : "", self);
         return ST_OK;
 }
+
+bool forwarded_by_service(const char *header)
+{
+        const char *last = header ? strrchr(header, ',') : NULL;
+
+        last = last ? last + 1 : header;
+        if (!last)
+                return false;
+        last += strspn(last, " \t");
+        return is_name(last, strcspn(last, " \t"));
+}

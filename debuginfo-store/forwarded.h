@@ -35,4 +35,7 @@ enum status forwarded_name(char ret[static FORWARDED_NAME_SIZE], struct error *e
  */
 enum status forwarded_parse(const char *header, const char *self, struct forwarded *ret, struct error *err) MUST_CHECK;
 
+/** Does the question come straight from a service of our kind, as the last item of the list says? NULL is none. */
+bool forwarded_by_service(const char *header);
+
 #endif

@@ -6,6 +6,9 @@
  */
 #include "http/server_internal.h"
 
+#include "common/metrics.h"
+
+static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests that wait for an upstream.", "");
 static _Thread_local struct handler_pool *pool_of_thread;
 
 static bool may_work(const struct handler_pool *p)
@@ -102,6 +105,7 @@ enum status http_wait_begin(struct error *err)
         } else {
                 p->waiting++;
                 p->working--;
+                metric_add(&waits, 1);
                 pthread_cond_signal(&p->work);
         }
         pthread_mutex_unlock(&p->lock);
@@ -115,6 +119,7 @@ void http_wait_end(void)
         pthread_mutex_lock(&p->lock);
         p->waiting--;
         p->working++;
+        metric_add(&waits, -1);
         pthread_mutex_unlock(&p->lock);
 }
 

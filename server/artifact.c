@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/sha256.h"
+#include "debuginfo-store/forwarded.h"
 #include "elf-image/section_list.h"
 #include "server/elf_job.h"
 #include "server/section_table.h"
@@ -45,11 +46,20 @@ static enum status open_scanned(struct server *s, struct http_request *req, cons
         return st;
 }
 
+enum status artifact_wait_begin(struct http_request *req, struct error *err)
+{
+        enum status st = http_wait_begin(err);
+
+        if (st && forwarded_by_service(http_header(req, "X-Forwarded-For")) && !http_answered(req))
+                http_fail_code(req, 503, "busy", "%s; ask again in a moment", err->text);
+        return st;
+}
+
 static enum status fetch(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
                          struct download **coming_ret, struct error *err)
 {
         const struct federation_client client = { http_header(req, "X-Forwarded-For"), http_server_stopping(req) };
-        enum status st = http_wait_begin(err);
+        enum status st = artifact_wait_begin(req, err);
 
         if (st)
                 return st;

@@ -31,11 +31,17 @@ enum artifact_upstream {
 
 /**
  * Open what is here, or have it fetched.
- * @return ST_NOT_FOUND is definite.
+ * @return ST_NOT_FOUND is definite. Others as artifact_wait_begin().
  */
 enum status artifact_open(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
                           enum artifact_upstream upstream, struct artifact *ret, struct error *err) MUST_CHECK;
 void artifact_close(struct artifact *a);
+
+/**
+ * http_wait_begin() for who asks an upstream. When too many wait, a service of our kind is answered with 503, and with
+ * Retry-After; any other client would take that for "not found", so a failure is to be a reset unless http_answered().
+ */
+enum status artifact_wait_begin(struct http_request *req, struct error *err) MUST_CHECK;
 
 /** The same without waiting and without upstreams. ST_BUSY when only artifact_open() can tell. */
 enum status artifact_open_at_once(struct server *s, const struct build_id *id, enum object_kind kind, struct artifact *ret,

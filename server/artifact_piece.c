@@ -26,7 +26,7 @@ static enum status fetch(struct server *s, struct http_request *req, const struc
         buf_append(&part, "", 1);
         if (!s->federation || buf_status(&part, err, "name"))
                 return ST_NOT_FOUND;
-        st = http_wait_begin(err);
+        st = artifact_wait_begin(req, err);
         if (st)
                 return st;
         st = federation_fetch_piece(s->federation, id, (const char *)part.data, &client, &a.fd, err);

@@ -33,7 +33,8 @@ static void answer_transient(struct http_request *req, const struct error *err)
 {
         metric_add(&transient, 1);
         log_warn("debuginfod", "%s: %s", http_path_part(req, "id"), err->text);
-        http_reset(req);
+        if (!http_answered(req))
+                http_reset(req);
 }
 
 /* ---- what comes just now ---- */
@@ -48,13 +49,15 @@ static enum status make_coming(void *state, struct buf *to, bool *end, struct er
 {
         struct coming *c = state;
         char bytes[COMING_BYTES];
-        enum status st = http_wait_begin(err);
+        bool waits = c->sent > 0; /* the first bytes are there */
+        enum status st = waits ? http_wait_begin(err) : ST_OK;
         ssize_t n;
 
         if (st)
                 return st;
         n = download_read(c->download, bytes, sizeof bytes, c->sent, c->stopping, err);
-        http_wait_end();
+        if (waits)
+                http_wait_end();
         if (n < 0)
                 return ST_BUSY;
         buf_append(to, bytes, (size_t)n);
@@ -233,7 +236,7 @@ static enum status find_section(struct server *s, struct http_request *req, cons
                 *offset = 0;
                 *size = ret->size_bytes;
         }
-        return st == ST_BUSY ? find_in_file(s, req, id, name, ARTIFACT_WHOLE, ret, offset, size, err) : st;
+        return st == ST_BUSY && !http_answered(req) ? find_in_file(s, req, id, name, ARTIFACT_WHOLE, ret, offset, size, err) : st;
 }
 
 /* Takes it. */

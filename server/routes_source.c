@@ -194,7 +194,8 @@ static void source(struct http_request *req, void *context)
                 return;
         }
         log_warn("source", "%s: %s", http_path_part(req, "id"), err.text);
-        http_reset(req); /* a client takes an answer for "nobody has it", and remembers that */
+        if (!http_answered(req))
+                http_reset(req); /* a client takes an answer for "nobody has it", and remembers that */
 }
 
 static const struct http_route routes[] = {

@@ -156,6 +156,30 @@ curl -sS -o /dev/null "$url/buildid/$gone/debuginfo" 2>/dev/null &
 waiting=$!
 wait_for "the silent upstream to be asked" test -e "$tmp/silent.asked"
 ok "while a client waits for an upstream, others are served" healthy
+
+# As many as may wait, and some more, all for the same.
+cat >"$tmp/crowd.py" <<'END'
+import signal, socket, sys
+kept = []
+for _ in range(300):
+    kept.append(socket.create_connection(("127.0.0.1", int(sys.argv[1]))))
+    kept[-1].sendall(b"GET " + sys.argv[2].encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+signal.pause()
+END
+python3 "$tmp/crowd.py" "$port" "/buildid/$gone/debuginfo" &
+crowd=$!
+background_pids="$background_pids $crowd"
+wait_metric cairn_http_waiting 256
+request -H 'X-Forwarded-For: 192.0.2.1, _cairn-0123456789abcdef' -D "$tmp/headers" "$url/buildid/$unknown/debuginfo"
+is "$code" 503 "where too many wait, a service that asks is told so"
+like "$(cat "$tmp/headers")" '^Retry-After: [0-9]+' "  and when to come again"
+request -H 'X-Forwarded-For: 192.0.2.1, _cairn-0123456789abcdef' "$url/buildid/$unknown/section/.debug_info"
+is "$code" 503 "  of a section too"
+curl -sS -o /dev/null "$url/buildid/$unknown/debuginfo" 2>/dev/null
+is $? 56 "and any other client is reset, for it would take that for \"not found\""
+kill "$crowd"
+wait "$crowd" 2>/dev/null
+
 begin=$(date +%s)
 stop_server
 ok "stopping does not wait for the upstream" test $(($(date +%s) - begin)) -lt 20
@@ -180,7 +204,7 @@ begin=$(date +%s)
 url=http://127.0.0.1:$one
 answers 404 not_found "two services that ask each other say 404" "$url/buildid/$unknown/debuginfo"
 # More of them than a service handles at once.
-for n in $(seq 10 23); do
+for n in $(seq 10 49); do
         for port in "$one" "$two"; do
                 curl -sS -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/buildid/bbbb$n/debuginfo" >"$tmp/ring.$port.$n" &
                 ring_pids="${ring_pids:-} $!"
@@ -188,7 +212,7 @@ for n in $(seq 10 23); do
 done
 # shellcheck disable=SC2086
 wait $ring_pids
-is "$(cat "$tmp"/ring.* | sort | uniq -c | tr -s ' ')" " 28 404" "also when both are asked for the same at once"
+is "$(cat "$tmp"/ring.* | sort | uniq -c | tr -s ' ')" " 80 404" "also when both are asked for the same at once"
 ok "  long before anything times out" test $(($(date +%s) - begin)) -lt 60
 # shellcheck disable=SC2154
 kill "$first_pid" "$second_pid"

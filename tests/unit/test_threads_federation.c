@@ -9,6 +9,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "debuginfo-store/federation.h"
+#include "debuginfo-store/federation_internal.h"
 #include "debuginfo-store/forwarded.h"
 #include "http/server.h"
 #include "sandbox/worker.h"
@@ -574,6 +575,63 @@ START_TEST(forwarded_questions_need_no_thread_of_the_service)
 }
 END_TEST
 
+#define ROOM (FEDERATION_ERRANDS_MAX + THREADS)
+
+static void wait_until_known(struct federation *f, size_t in_flight, size_t queued)
+{
+        int64_t end = monotonic_ns() + PATIENCE_NS;
+        struct federation_status s = { 0 };
+
+        do {
+                ck_assert_msg(monotonic_ns() < end, "%zu questions are in flight and %zu queued", (size_t)s.in_flight, (size_t)s.queued);
+                sched_yield();
+                federation_get(f, &s);
+        } while (s.in_flight != in_flight || s.queued != queued);
+}
+
+START_TEST(questions_that_find_no_room_wait_for_it_whatever_way_they_came)
+{
+        static const char *const ways[] = { NULL, "_cairn-0123456789abcdef" };
+
+        for (size_t w = 0; w < 2; w++) {
+                struct federation *f = start(1, 0, 0);
+                static struct question q[ROOM + 3];
+
+                atomic_store(&upstreams[0].holds, true);
+                for (uint8_t i = 0; i < ROOM + 3; i++)
+                        ask(&q[i], f, (uint8_t)(20 + i), ways[w]);
+                wait_until_known(f, ROOM, 3);
+                atomic_store(&upstreams[0].holds, false);
+                for (size_t i = 0; i < ROOM + 3; i++)
+                        ck_assert_int_eq(answer_of(&q[i]), ST_NOT_FOUND);
+                federation_stop(f);
+        }
+}
+END_TEST
+
+/* Else a ring in which all are full of direct questions would stand still. */
+START_TEST(questions_that_came_further_have_room_of_their_own)
+{
+        struct federation *f = start(1, 0, 0);
+        static struct question q[ROOM + 3], once, twice;
+
+        atomic_store(&upstreams[0].holds, true);
+        for (uint8_t i = 0; i < ROOM + 3; i++)
+                ask(&q[i], f, (uint8_t)(20 + i), NULL);
+        wait_until_known(f, ROOM, 3);
+        ask(&once, f, 1, "_cairn-0123456789abcdef");
+        wait_until_known(f, ROOM + 1, 3);
+        ask(&twice, f, 2, "_cairn-0123456789abcdef, _cairn-1123456789abcdef");
+        wait_until_known(f, ROOM + 2, 3);
+        atomic_store(&upstreams[0].holds, false);
+        for (size_t i = 0; i < ROOM + 3; i++)
+                ck_assert_int_eq(answer_of(&q[i]), ST_NOT_FOUND);
+        ck_assert_int_eq(answer_of(&once), ST_OK);
+        ck_assert_int_eq(answer_of(&twice), ST_NOT_FOUND);
+        federation_stop(f);
+}
+END_TEST
+
 START_TEST(a_forwarded_question_is_cancelled_like_any)
 {
         struct federation *f = start(1, 0, 0);
@@ -637,6 +695,8 @@ int main(void)
                 a_way_of_any_length_is_no_harm,
                 a_forwarded_question_does_not_wait_for_a_direct_one,
                 forwarded_questions_need_no_thread_of_the_service,
+                questions_that_find_no_room_wait_for_it_whatever_way_they_came,
+                questions_that_came_further_have_room_of_their_own,
                 a_forwarded_question_is_cancelled_like_any,
                 clients_behind_a_proxy_share_one_question,
                 the_miss_of_a_forwarded_question_is_not_that_of_a_direct_one,
