@@ -124,21 +124,6 @@ static __always_inline void walk_kernel(struct bpf_perf_event_data *ctx, struct 
         r->kernel_count = n > 0 ? (__u32)n / sizeof *r->frames : 0;
 }
 
-/*
- * Is the interrupted pc in a mapping that is known? Code that was made at run
- * time in pages that can be written counts in no number of executable pages.
- */
-static __always_inline int covers(struct unwind_walk *w)
-{
-        __u32 n = unwind_find_mapping(w->process.first_mapping, w->process.mapping_count, w->regs.pc);
-        struct unwind_mapping *m = bpf_map_lookup_elem(&mappings, &n);
-
-        if (!m || m->generation != w->process.generation)
-                return 0;
-        w->mapping = *m;
-        return 1;
-}
-
 /* Does the agent's view of the process hold? */
 static __always_inline int knows(struct unwind_walk *w, const struct sample_process *process, __u64 executable_pages)
 {
@@ -170,6 +155,7 @@ static __always_inline void walk_user(struct unwind_walk *w)
         }
         r->user_end = SAMPLE_END_TOO_DEEP;
         w->window_bytes = 0;
+        w->recent = bpf_get_smp_processor_id() << UNWIND_RECENT_BITS;
         for (__u32 i = 0; i <= SAMPLE_STACK_MAX; i++) {
                 if (unwind_frame(w))
                         break;
@@ -281,7 +267,8 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
                         arch_unwind_regs(&w->saved, &w->regs);
                         if (w->record.kernel_count && arch_in_syscall(&w->saved))
                                 key->flags = SAMPLE_IN_SYSCALL;
-                        if (!is_known || !covers(w)) {
+                        /* Code that was made at run time in pages that can be written counts in no number of executable pages. */
+                        if (!is_known || !unwind_enter(w, w->regs.pc)) {
                                 if (arch_is_64_bit(&w->saved) && postpone(w, mm->start_stack, is_known))
                                         return 0;
                                 count(STAT_LATE_FULL);

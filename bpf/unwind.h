@@ -43,20 +43,31 @@ struct unwind_page_rows {
 };
 
 /**
- * What a CPU looked up of late: the rule of an address of a table. Stacks come
- * again and again, and finding a rule anew takes a dozen places in memory that
- * are in no cache any more. Each CPU has UNWIND_RECENT_MAX of them.
+ * What a CPU looked up of late: rules, and where in a block of 256 bytes of
+ * code each holds. Stacks come again and again, the interrupted pc not always
+ * at the same instruction, and finding a rule anew takes a dozen places in
+ * memory that are in no cache any more. What shares a place is the two that
+ * came last, a line of the cache, so a frame that was met before costs one miss.
+ * Each CPU has UNWIND_RECENT_MAX places.
  */
-#define UNWIND_RECENT_BITS 12
+#define UNWIND_RECENT_BITS 11
 #define UNWIND_RECENT_MAX (1u << UNWIND_RECENT_BITS)
-#define UNWIND_RECENT_PAGE_BITS 8 /* of them in 4 KiB of memory: those of a page of code */
+#define UNWIND_RECENT_PAGE_BITS 6  /* of them in 4 KiB of memory: those of a page of code */
+#define UNWIND_RECENT_BLOCK_BITS 8
+#define UNWIND_RECENT_BLOCK_SIZE (1u << UNWIND_RECENT_BLOCK_BITS)
+#define UNWIND_RECENT_NEAR_BITS 5  /* addresses of so many low bits share a place */
 #define UNWIND_HASH_FACTOR 0x9e3779b97f4a7c15ull
 
 struct unwind_recent {
-        __u64 address; /* link-time */
-        __u32 table;   /* 0: free */
-        __u32 rule;
+        __u32 table;     /* 0: free */
+        __u32 block_low; /* link-time address >> UNWIND_RECENT_BLOCK_BITS; the highest 8 of its 40 bits are in rule.why */
+        struct unwind_rule rule; /* reserved: offsets in the block, the first and, 8 bits higher, the last where it holds */
 };
+
+struct unwind_recent_line {
+        struct unwind_recent entries[2]; /* the newer one first */
+};
+_Static_assert(sizeof(struct unwind_recent_line) == 64, "a line of the cache");
 
 #define UNWIND_TABLE_NONE 0 /* frame pointers: code made at run time, or a file whose table could not be had */
 

@@ -63,13 +63,17 @@ struct {
         __type(value, struct unwind_process);
 } processes SEC(".maps");
 
-/* Sized by the agent: UNWIND_RECENT_MAX for each CPU, which alone uses them. */
+/* Sized by the agent: UNWIND_RECENT_MAX places for each CPU, which alone uses them. */
 struct {
         __uint(type, BPF_MAP_TYPE_ARRAY);
         __uint(max_entries, UNWIND_RECENT_MAX);
+        __uint(map_flags, BPF_F_MMAPABLE); /* begins at a page, so none lies in two lines of the cache */
         __type(key, __u32);
-        __type(value, struct unwind_recent);
+        __type(value, struct unwind_recent_line);
 } recent SEC(".maps");
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define UNWIND_WINDOW_BYTES 256
 #define UNWIND_WINDOW_BELOW 56 /* registers that were pushed after what is read first, the return address */
@@ -82,46 +86,59 @@ struct unwind_walk {
         struct unwind_mapping mapping;  /* the last one used */
         __u64 window_start;
         __u32 window_bytes;             /* where 8 bytes may begin; 0 nothing is copied */
+        __u32 end;                      /* enum sample_end, when no rule leads on */
+        __u32 recent;                   /* where this CPU's places begin */
         __u32 reserved;
         __u8 window[UNWIND_WINDOW_BYTES]; /* a copy of the stack around the last place that was read */
         struct sample_record record;
 };
 
-#define UNWIND_NOT_FOUND (~0u)
-
-/* The number of the process's mapping that covers pc. */
-__noinline __u32 unwind_find_mapping(__u32 first, __u32 count, __u64 pc)
+/* Have w->mapping be the process's mapping that covers pc. 0: there is none. */
+__noinline int unwind_enter(struct unwind_walk *w, __u64 pc)
 {
-        __u32 low = first, high = first + count;
+        __u32 low, high;
 
+        if (!w)
+                return 0;
+        low = w->process.first_mapping;
+        high = low + w->process.mapping_count;
         for (int i = 0; i < 14; i++) { /* 2^13 is UNWIND_PROCESS_MAPPINGS_MAX */
                 __u32 middle = low + (high - low) / 2;
                 struct unwind_mapping *m;
 
                 if (low >= high)
-                        break;
+                        return 0;
                 m = bpf_map_lookup_elem(&mappings, &middle);
                 if (!m)
-                        break;
-                if (pc < m->start)
+                        return 0;
+                if (pc < m->start) {
                         high = middle;
-                else if (pc >= m->end)
+                } else if (pc >= m->end) {
                         low = middle + 1;
-                else
-                        return middle;
+                } else {
+                        if (m->generation != w->process.generation)
+                                return 0;
+                        w->mapping = *m;
+                        return 1;
+                }
         }
-        return UNWIND_NOT_FOUND;
+        return 0;
 }
 
-/* The rule of the last of count rows that is not behind offset. */
-__noinline __u32 unwind_find_rule(__u32 first, __u32 count, __u32 offset)
+/* What a search among rows found: a rule and the offsets in the page, [start, end), where it holds. */
+struct unwind_found {
+        __u32 rule, start, end;
+};
+
+/* The last of count rows that is not behind offset. */
+static __always_inline void unwind_find_row(__u32 first, __u32 count, __u32 offset, struct unwind_found *ret)
 {
         __u32 segment = first >> UNWIND_SEGMENT_BITS;
         void *rows = bpf_map_lookup_elem(&row_segments, &segment);
-        __u32 low = first, high = first + count, rule = UNWIND_RULE_GAP;
+        __u32 low = first, high = first + count;
 
         if (!rows)
-                return UNWIND_RULE_GAP;
+                return;
         for (int i = 0; i < UNWIND_PAGE_BITS + 1; i++) {
                 __u32 middle = low + (high - low) / 2;
                 __u32 at = (middle & (UNWIND_SEGMENT_ROWS - 1)) >> UNWIND_CHUNK_BITS;
@@ -135,32 +152,45 @@ __noinline __u32 unwind_find_rule(__u32 first, __u32 count, __u32 offset)
                         break;
                 row = chunk->rows[middle & (UNWIND_CHUNK_ROWS - 1)];
                 if (row.offset <= offset) {
-                        rule = row.rule;
+                        ret->rule = row.rule;
+                        ret->start = row.offset;
                         low = middle + 1;
                 } else {
+                        ret->end = row.offset;
                         high = middle;
                 }
         }
-        return rule;
 }
 
 /*
- * Places of a stack that are not in the caches are waited for one after the other when each is read by itself; lines that
- * follow each other are fetched together.
+ * Copy the stack around addr. Places of it that are not in the caches are waited for one after the other when each is read by
+ * itself; lines that follow each other are fetched together.
  */
+__noinline int unwind_move_window(struct unwind_walk *w, __u64 addr)
+{
+        if (!w)
+                return 1;
+        w->window_start = (addr - UNWIND_WINDOW_BELOW) & ~63ull;
+        w->window_bytes = sizeof w->window - sizeof(__u64) + 1;
+        if (!bpf_probe_read_user(w->window, sizeof w->window, (const void *)w->window_start))
+                return 0;
+        w->window_start = addr; /* the lines around it cannot all be read */
+        w->window_bytes = 1;
+        if (!bpf_probe_read_user(w->window, sizeof(__u64), (const void *)addr))
+                return 0;
+        w->window_bytes = 0;
+        return 1;
+}
+
 static __always_inline int unwind_read_user(void *ctx, __u64 addr, __u64 *ret)
 {
         struct unwind_walk *w = ctx;
         __u64 offset = addr - w->window_start;
 
         if (offset >= w->window_bytes) {
-                w->window_start = (addr - UNWIND_WINDOW_BELOW) & ~63ull;
-                w->window_bytes = sizeof w->window - sizeof *ret + 1;
+                if (unwind_move_window(w, addr))
+                        return 1;
                 offset = addr - w->window_start;
-                if (bpf_probe_read_user(w->window, sizeof w->window, (const void *)w->window_start)) {
-                        w->window_bytes = 0;
-                        return bpf_probe_read_user(ret, sizeof *ret, (const void *)addr) != 0;
-                }
         }
         if (offset > sizeof w->window - sizeof *ret)
                 return 1;
@@ -174,61 +204,109 @@ static __always_inline int unwind_read_user(void *ctx, __u64 addr, __u64 *ret)
  */
 static __always_inline __u32 unwind_recent_slot(__u32 table, __u64 address)
 {
-        __u64 page = (((__u64)table << 32) + (address >> UNWIND_PAGE_BITS)) * UNWIND_HASH_FACTOR, in_page = address * UNWIND_HASH_FACTOR;
+        __u64 page = (((__u64)table << 32) + (address >> UNWIND_PAGE_BITS)) * UNWIND_HASH_FACTOR,
+              in_page = (address >> UNWIND_RECENT_NEAR_BITS) * UNWIND_HASH_FACTOR;
 
         return (__u32)(page >> (64 - UNWIND_RECENT_BITS + UNWIND_RECENT_PAGE_BITS)) << UNWIND_RECENT_PAGE_BITS |
                (__u32)(in_page >> (64 - UNWIND_RECENT_PAGE_BITS));
 }
 
-/* The rule for an address of a table, kept for the next time. */
-static __always_inline __u32 unwind_table_rule(__u32 table, __u64 address)
+/* The number of the rule for an address of a table, kept in the place of this CPU for the next time. */
+__noinline __u32 unwind_table_number(__u32 slot, __u32 table, __u64 address)
 {
-        __u32 slot = unwind_recent_slot(table, address);
         struct unwind_page_key key = { .table = table, .page = (__u32)(address >> UNWIND_PAGE_BITS) };
-        struct unwind_page_rows *rows;
+        struct unwind_page_rows *rows = bpf_map_lookup_elem(&pages, &key);
+        struct unwind_found found = { .rule = UNWIND_RULE_GAP, .start = 0, .end = UNWIND_PAGE_SIZE };
+        __u32 block = (__u32)address & (UNWIND_PAGE_SIZE - 1) & ~(UNWIND_RECENT_BLOCK_SIZE - 1), first, last;
+        struct unwind_recent_line *line;
         struct unwind_recent *r;
-        __u32 rule = UNWIND_RULE_GAP;
+        struct unwind_rule *rule;
 
-        slot |= bpf_get_smp_processor_id() << UNWIND_RECENT_BITS;
-        r = bpf_map_lookup_elem(&recent, &slot);
-        if (r && r->address == address && r->table == table)
-                return r->rule;
-        rows = bpf_map_lookup_elem(&pages, &key);
         if (rows)
-                rule = unwind_find_rule(rows->first, rows->count, (__u32)(address & (UNWIND_PAGE_SIZE - 1)));
-        if (r)
-                *r = (struct unwind_recent){ .address = address, .table = table, .rule = rule };
-        return rule;
+                unwind_find_row(rows->first, rows->count, (__u32)address & (UNWIND_PAGE_SIZE - 1), &found);
+        line = bpf_map_lookup_elem(&recent, &slot);
+        rule = bpf_map_lookup_elem(&rules, &found.rule);
+        if (!line || !rule)
+                return found.rule;
+        line->entries[1] = line->entries[0];
+        r = &line->entries[0];
+        first = found.start > block ? found.start - block : 0;
+        last = found.end < block + UNWIND_RECENT_BLOCK_SIZE ? found.end - block - 1 : UNWIND_RECENT_BLOCK_SIZE - 1;
+        r->table = table;
+        r->block_low = (__u32)(address >> UNWIND_RECENT_BLOCK_BITS);
+        r->rule = *rule;
+        r->rule.why = (__u8)(address >> UNWIND_RECENT_BLOCK_BITS >> 32);
+        r->rule.reserved = (__u16)(first | last << 8);
+        return found.rule;
 }
 
-/* The rule for a pc; *end_ret says what it means when there is none or it leads nowhere. */
-static __always_inline __u32 unwind_rule_at(struct unwind_walk *w, __u64 pc, __u32 *end_ret)
+static __always_inline int unwind_is_recent(const struct unwind_recent *r, __u32 table, __u64 address)
 {
-        *end_ret = SAMPLE_END_NEW_PROCESS;
-        if (!w->process.generation)
-                return UNWIND_RULE_FRAME_POINTER;
-        if (pc < w->mapping.start || pc >= w->mapping.end) {
-                __u32 n = unwind_find_mapping(w->process.first_mapping, w->process.mapping_count, pc);
-                struct unwind_mapping *m = bpf_map_lookup_elem(&mappings, &n);
+        __u64 block = address >> UNWIND_RECENT_BLOCK_BITS;
+        __u32 offset = (__u32)address & (UNWIND_RECENT_BLOCK_SIZE - 1);
 
-                *end_ret = SAMPLE_END_NO_MAPPING;
-                if (!m || m->generation != w->process.generation)
-                        return UNWIND_RULE_GAP;
-                w->mapping = *m;
+        return r->block_low == (__u32)block && r->table == table && r->rule.why == block >> 32 &&
+               offset >= (r->rule.reserved & 0xff) && offset <= r->rule.reserved >> 8;
+}
+
+static __always_inline const struct unwind_rule *unwind_table_rule(const struct unwind_walk *w, __u32 table, __u64 address)
+{
+        __u32 slot = w->recent | unwind_recent_slot(table, address), number;
+        const struct unwind_recent_line *line = bpf_map_lookup_elem(&recent, &slot);
+
+        if (likely(line && unwind_is_recent(&line->entries[0], table, address)))
+                return &line->entries[0].rule;
+        if (line && unwind_is_recent(&line->entries[1], table, address))
+                return &line->entries[1].rule;
+        number = unwind_table_number(slot, table, address);
+        return bpf_map_lookup_elem(&rules, &number);
+}
+
+/* The rule for a pc; w->end says what it means when there is none or it leads nowhere. */
+static __always_inline const struct unwind_rule *unwind_rule_at(struct unwind_walk *w, __u64 pc)
+{
+        __u32 number = UNWIND_RULE_FRAME_POINTER;
+
+        w->end = SAMPLE_END_NO_RULE;
+        if (!w->process.generation) {
+                w->end = SAMPLE_END_NEW_PROCESS;
+        } else if ((pc < w->mapping.start || pc >= w->mapping.end) && !unwind_enter(w, pc)) {
+                w->end = SAMPLE_END_NO_MAPPING;
+                number = UNWIND_RULE_GAP;
+        } else if (w->mapping.table == UNWIND_TABLE_NONE) {
+                w->end = SAMPLE_END_NO_TABLE;
+        } else {
+                return unwind_table_rule(w, w->mapping.table, pc - w->mapping.bias);
         }
-        *end_ret = SAMPLE_END_NO_TABLE;
-        if (w->mapping.table == UNWIND_TABLE_NONE)
-                return UNWIND_RULE_FRAME_POINTER;
-        *end_ret = SAMPLE_END_NO_RULE;
-        return unwind_table_rule(w->mapping.table, pc - w->mapping.bias);
+        return bpf_map_lookup_elem(&rules, &number);
+}
+
+/* The number of the rule to go by where a table has none for the frame; UNWIND_RULE_GAP when w->end is the end. */
+__noinline __u32 unwind_number_in_gap(struct unwind_walk *w)
+{
+        __u32 number = UNWIND_RULE_GAP;
+
+        if (!w || w->end != SAMPLE_END_NO_RULE)
+                return number;
+        if (w->regs.pc_is_return) {
+                const struct unwind_rule *rule = unwind_rule_at(w, w->regs.pc);
+                __u64 address = w->regs.pc - w->mapping.bias;
+
+                if (rule && rule->cfa != UNWIND_CFA_NONE)
+                        number = unwind_rule_at_start(rule, UNWIND_RULES_MAX);
+                if (number == UNWIND_RULES_MAX) /* its own; what was found last is overwritten here */
+                        number = unwind_table_number(w->recent | unwind_recent_slot(w->mapping.table, address), w->mapping.table,
+                                                     address);
+        }
+        return w->end == SAMPLE_END_NO_RULE ? unwind_rule_in_hole(number) : number;
 }
 
 /* Note the frame that the registers are of, and go on to its caller's. 0: there is one; 1: the walk is over, w->record.user_end. */
 __noinline int unwind_frame(struct unwind_walk *w)
 {
-        struct unwind_rule *rule;
+        const struct unwind_rule *rule;
         enum unwind_status st;
-        __u32 number, end, n;
+        __u32 number, n;
         __u64 pc, at;
 
         if (!w)
@@ -236,41 +314,36 @@ __noinline int unwind_frame(struct unwind_walk *w)
         n = w->record.user_count;
         at = (__u64)w->record.kernel_count + n;
         pc = w->regs.pc;
-        number = unwind_rule_at(w, unwind_lookup_pc(&w->regs), &end);
-        if (number == UNWIND_RULE_GAP && end == SAMPLE_END_NO_MAPPING && n) {
-                w->record.user_end = end;
+        rule = unwind_rule_at(w, unwind_lookup_pc(&w->regs));
+        w->record.user_end = w->end;
+        if (unlikely(w->end == SAMPLE_END_NO_MAPPING && n))
                 return 1;
-        }
-        if (n >= SAMPLE_STACK_MAX || at >= SAMPLE_FRAMES_MAX) {
+        if (unlikely(n >= SAMPLE_STACK_MAX || at >= SAMPLE_FRAMES_MAX)) {
                 w->record.user_end = SAMPLE_END_TOO_DEEP;
                 return 1;
         }
         w->record.frames[at] = pc | (n && !w->regs.pc_is_return ? SAMPLE_FRAME_EXACT : 0);
         w->record.user_count = n + 1;
-        rule = bpf_map_lookup_elem(&rules, &number);
-        if (number == UNWIND_RULE_GAP && end == SAMPLE_END_NO_RULE && w->regs.pc_is_return) {
-                number = unwind_rule_at(w, pc, &end);
+        if (unlikely(rule && rule->cfa == UNWIND_CFA_NONE)) {
+                number = unwind_number_in_gap(w);
+                w->record.user_end = w->end;
+                if (number == UNWIND_RULE_GAP)
+                        return 1;
                 rule = bpf_map_lookup_elem(&rules, &number);
-                if (rule)
-                        number = unwind_rule_at_start(rule, number);
         }
-        if (end == SAMPLE_END_NO_RULE)
-                number = unwind_rule_in_hole(number);
-        rule = bpf_map_lookup_elem(&rules, &number);
-        if (rule && unwind_rule_for(&w->regs, rule, number) != number) {
+        if (unlikely(rule && unwind_rule_for(&w->regs, rule, UNWIND_RULE_GAP) != UNWIND_RULE_GAP)) {
                 number = UNWIND_RULE_GO;
                 rule = bpf_map_lookup_elem(&rules, &number);
         }
-        if (!rule || number == UNWIND_RULE_GAP) {
-                w->record.user_end = end;
+        if (!rule)
                 return 1;
-        }
-        if (n && (rule->flags & UNWIND_FLAG_SIGNAL)) /* a trampoline: nobody called from before it */
+        if (unlikely(n && (rule->flags & UNWIND_FLAG_SIGNAL))) /* a trampoline: nobody called from before it */
                 w->record.frames[at] = pc | SAMPLE_FRAME_EXACT;
         st = unwind_step(&w->regs, rule, unwind_read_user, w);
         if (st == UNWIND_STEPPED)
                 return 0;
-        w->record.user_end = st != UNWIND_DONE && unwind_is_by_frame_pointer(rule) ? end : sample_end_of(st);
+        if (st == UNWIND_DONE || !unwind_is_by_frame_pointer(rule))
+                w->record.user_end = sample_end_of(st);
         return 1;
 }
 
