@@ -52,6 +52,10 @@ wait_for "them to be counted" metric_equals cairn_http_connections $((4 * count 
 pass "no connection is counted of those that never got beyond their first packet"
 ok "others are served beside $syns of these" healthy
 
+# Idle ones end before that, but who waits for a slow answer has nothing else that tells.
+timers=$(ss -Hnto state established "( sport = :$port )" dst 10.77.0.2 | grep -Ec 'timer:\(keepalive,[0-9.]+(sec|ms)')
+ok "the kernel looks after those that say nothing within a minute" test "$timers" -ge $((3 * count))
+
 ip link set s0 down # the cable
 there ip link set c0 down
 is "$(kernel_has)" $((4 * count)) "the host vanishes, and the kernel knows nothing of it"
