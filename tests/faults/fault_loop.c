@@ -17,6 +17,13 @@
 
 #define STEPS_MAX 5000
 
+/* What is freed would be kept until the end of thousands of states, and be copied for each child. */
+const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void)
+{
+        return "quarantine_size_mb=8";
+}
+
 static uint32_t *promised; /* shared with the children that are killed */
 static char dir[64];
 static char about[2400], before[1200]; /* what a failed assertion is about; what came before the cut */
@@ -173,15 +180,32 @@ static bool run_failing(const struct scenario *s, int os_errno, unsigned at, boo
         return happened;
 }
 
+/* How many steps it has when nothing fails. Some have no fault: what is too small cannot be written by half. */
+static unsigned count_steps(const struct scenario *s)
+{
+        unsigned ret;
+
+        begin();
+        fault_fs_count();
+        must_end_well(s, "undisturbed");
+        ret = fault_fs_steps();
+        fault_fs_off();
+        end();
+        ck_assert_uint_lt(ret, STEPS_MAX);
+        return ret;
+}
+
 static void each_failure(const struct scenario *s, int os_errno, bool stays)
 {
-        bool happened = true;
+        unsigned steps = count_steps(s);
 
-        for (unsigned at = 1; happened; at++) {
-                ck_assert_uint_lt(at, STEPS_MAX);
+        for (unsigned at = 1; at <= steps; at++) {
+                bool happened;
+
                 begin();
                 happened = run_failing(s, os_errno, at, stays);
-                s->check(dir, s->all);
+                if (happened)
+                        s->check(dir, s->all);
                 end();
         }
 }
@@ -280,22 +304,22 @@ static size_t log_changes(int log)
 
 void fault_loop_late_power_cuts(const struct scenario *s)
 {
-        for (unsigned kill = 0; kill <= 1; kill++) {
-                bool happened = true;
+        unsigned steps = count_steps(s);
 
-                for (unsigned at = 1; happened; at += 7) {
+        for (unsigned kill = 0; kill <= 1; kill++) {
+                for (unsigned at = 1; at <= steps; at += 7) {
                         size_t first = 0;
                         int log;
 
                         begin();
                         log = log_file();
                         if (kill) {
-                                happened = run_killed(s, at);
+                                (void)run_killed(s, at);
                                 tell("kill", at, "");
                                 first = log_changes(log);
                                 must_end_well(s, "killed before");
                         } else {
-                                happened = run_failing(s, EIO, at, false);
+                                (void)run_failing(s, EIO, at, false);
                         }
                         fault_fs_record(-1);
                         snprintf(before, sizeof before, "%.1199s", about);
