@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/array.h"
 #include "common/limits.h"
 
 #define SWEEP_NAMES_MIN KiB(64)
@@ -215,16 +216,9 @@ enum status code_names_add(struct code_names *c, uint64_t start, uint64_t end, u
         st = code_names_charge(c, sizeof *c->pending, err);
         if (st)
                 return st;
-        if (c->pending_count == c->pending_capacity) {
-                size_t wanted = c->pending_capacity ? 2 * c->pending_capacity : 256;
-                struct code_symbol *grown = reallocarray(c->pending, wanted, sizeof *grown);
-
-                if (!grown) {
-                        adjust(c, sizeof *c->pending, 0);
-                        return error_no_memory(err);
-                }
-                c->pending = grown;
-                c->pending_capacity = wanted;
+        if (!array_reserve(&c->pending, &c->pending_capacity, c->pending_count)) {
+                adjust(c, sizeof *c->pending, 0);
+                return error_no_memory(err);
         }
         c->pending[c->pending_count++] = (struct code_symbol){ start, end, name, tag };
         return ST_OK;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/reader.h"
@@ -73,15 +74,8 @@ static enum status add_code(struct jitdump *j, const struct jit_code *c, uint64_
         st = code_names_charge(&j->code, sizeof *c + 2 * sizeof(struct id_table_slot), err);
         if (st)
                 return st;
-        if (j->code_count == j->code_capacity) {
-                size_t wanted = j->code_capacity ? 2 * j->code_capacity : 64;
-                struct jit_code *grown = reallocarray(j->codes, wanted, sizeof *grown);
-
-                if (!grown)
-                        return error_no_memory(err);
-                j->codes = grown;
-                j->code_capacity = wanted;
-        }
+        if (!array_reserve(&j->codes, &j->code_capacity, j->code_count))
+                return error_no_memory(err);
         st = code_names_add(&j->code, c->addr, end, c->name, (uint32_t)j->code_count, err);
         if (!st)
                 j->codes[j->code_count++] = *c;

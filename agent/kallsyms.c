@@ -2,6 +2,7 @@
 #include "agent/kallsyms.h"
 
 #include "agent/text_line.h"
+#include "common/array.h"
 #include "common/limits.h"
 
 #define SYMBOL_SPAN_MAX MiB(1) /* past the last symbol of a region there is no code that has its name */
@@ -94,15 +95,8 @@ static enum status add_line(struct kallsyms *k, size_t *capacity, struct text_li
                 if (!add_text(&k->names, name, &e.name))
                         return error_set(err, ST_TOO_BIG, "the kernel's symbol names take more than %zu bytes", k->names.max);
         }
-        if (k->count == *capacity) {
-                size_t grown = *capacity ? 2 * *capacity : 1 << 16;
-                struct kallsyms_entry *entries = reallocarray(k->entries, grown, sizeof *entries);
-
-                if (!entries)
-                        return error_no_memory(err);
-                k->entries = entries;
-                *capacity = grown;
-        }
+        if (!array_reserve(&k->entries, capacity, k->count))
+                return error_no_memory(err);
         k->entries[k->count++] = e;
         return ST_OK;
 }

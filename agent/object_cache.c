@@ -12,6 +12,7 @@
 
 #include "agent/beneath.h"
 #include "agent/vdso.h"
+#include "common/array.h"
 #include "common/file.h"
 #include "common/limits.h"
 
@@ -204,15 +205,8 @@ static bool number_of_file(struct object_cache *c, int fd, int proc_fd, const st
         key = file_key(&st);
         if (id_table_find(&c->by_file, &key, sizeof key, ret))
                 return true;
-        if (c->count == c->capacity) {
-                size_t grown = c->capacity ? 2 * c->capacity : 64;
-                struct object **objects = reallocarray(c->objects, grown, sizeof *objects);
-
-                if (!objects)
-                        return false;
-                c->objects = objects;
-                c->capacity = grown;
-        }
+        if (!array_reserve(&c->objects, &c->capacity, c->count))
+                return false;
         *ret = (uint32_t)c->count;
         if (!id_table_put(&c->by_file, &key, sizeof key, *ret))
                 return false;

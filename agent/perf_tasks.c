@@ -11,6 +11,7 @@
 
 #include "agent/process_read.h"
 #include "agent/text_line.h"
+#include "common/array.h"
 #include "common/limits.h"
 
 void perf_tasks_init(struct perf_tasks *t, struct perf_events *events, struct perf_threads *threads)
@@ -41,22 +42,6 @@ void perf_tasks_deinit(struct perf_tasks *t)
         *t = (struct perf_tasks){ 0 };
 }
 
-/* Room for one more item of an array. */
-static bool grow(void **items, size_t count, size_t *capacity, size_t size)
-{
-        size_t wanted = *capacity ? 2 * *capacity : 64;
-        void *grown;
-
-        if (count < *capacity)
-                return true;
-        grown = reallocarray(*items, wanted, size);
-        if (!grown)
-                return false;
-        *items = grown;
-        *capacity = wanted;
-        return true;
-}
-
 static struct perf_task *find(const struct perf_tasks *t, uint32_t tgid)
 {
         uint32_t i;
@@ -69,7 +54,7 @@ static struct perf_task *find_or_add(struct perf_tasks *t, uint32_t tgid)
         struct perf_task *task = find(t, tgid);
 
         if (task || t->count == LIMIT_AGENT_PROCESSES ||
-            !grow((void **)&t->items, t->count, &t->capacity, sizeof *t->items) ||
+            !array_reserve(&t->items, &t->capacity, t->count) ||
             !id_table_put(&t->by_tgid, &tgid, sizeof tgid, (uint32_t)t->count))
                 return task;
         task = &t->items[t->count++];
@@ -103,7 +88,7 @@ void perf_tasks_identify(struct perf_task *task)
 static void leave(struct perf_tasks *t, struct perf_task *task)
 {
         for (size_t i = 0; i < task->fd_count; i++) {
-                if (grow((void **)&t->left, t->left_count, &t->left_capacity, sizeof *t->left))
+                if (array_reserve(&t->left, &t->left_capacity, t->left_count))
                         t->left[t->left_count++] = (struct pollfd){ .fd = task->fds[i] };
                 else
                         perf_events_close(t->events, task->fds[i]);
@@ -236,7 +221,7 @@ enum status perf_tasks_list(struct perf_tasks *t, struct error *err)
                 if (task && (task->refused || (task->followed && task->opened + 1 != t->list)))
                         continue;
                 if (t->found_count < LIMIT_AGENT_PROCESSES && is_wanted(t, dirfd(dir), e->d_name, tgid) &&
-                    grow((void **)&t->found, t->found_count, &t->found_capacity, sizeof *t->found))
+                    array_reserve(&t->found, &t->found_capacity, t->found_count))
                         t->found[t->found_count++] = tgid;
         }
         forget(t);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/process_read.h"
+#include "common/array.h"
 #include "common/limits.h"
 
 void perf_threads_deinit(struct perf_threads *t)
@@ -30,15 +31,8 @@ static struct perf_thread *renew(struct perf_threads *t, uint32_t tid, uint32_t 
 
         if (!thread && t->count == LIMIT_AGENT_THREADS)
                 return NULL;
-        if (!thread && t->count == t->capacity) {
-                size_t capacity = t->capacity ? 2 * t->capacity : 64;
-                struct perf_thread *items = reallocarray(t->items, capacity, sizeof *items);
-
-                if (!items)
-                        return NULL;
-                t->items = items;
-                t->capacity = capacity;
-        }
+        if (!thread && !array_reserve(&t->items, &t->capacity, t->count))
+                return NULL;
         if (!thread) {
                 if (!id_table_put(&t->by_tid, &tid, sizeof tid, (uint32_t)t->count))
                         return NULL;

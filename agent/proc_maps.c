@@ -2,6 +2,7 @@
 #include "agent/proc_maps.h"
 
 #include "agent/text_line.h"
+#include "common/array.h"
 #include "common/limits.h"
 
 #define DELETED " (deleted)"
@@ -40,15 +41,8 @@ static enum status keep(struct proc_maps *m, size_t *capacity, const struct proc
 
         if (m->count == LIMIT_AGENT_MAPPINGS)
                 return error_set(err, ST_TOO_BIG, "the process has more than %d executable mappings", LIMIT_AGENT_MAPPINGS);
-        if (m->count == *capacity) {
-                size_t grown = *capacity ? 2 * *capacity : 32;
-                struct proc_mapping *items = reallocarray(m->items, grown, sizeof *items);
-
-                if (!items)
-                        return error_no_memory(err);
-                m->items = items;
-                *capacity = grown;
-        }
+        if (!array_reserve(&m->items, capacity, m->count))
+                return error_no_memory(err);
         to = &m->items[m->count];
         *to = *line;
         to->deleted = line->inode && n > strlen(DELETED) &&

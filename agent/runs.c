@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
+
 bool runs_init(struct runs *r, uint32_t count, uint32_t boundary)
 {
         uint32_t step = boundary ? boundary : count;
@@ -41,24 +43,9 @@ bool runs_take(struct runs *r, uint32_t count, struct run_of_numbers *ret)
         return false;
 }
 
-static bool reserve(struct run_of_numbers **items, size_t count, size_t *capacity)
-{
-        size_t wanted = *capacity ? 2 * *capacity : 16;
-        struct run_of_numbers *grown;
-
-        if (count < *capacity)
-                return true;
-        grown = reallocarray(*items, wanted, sizeof *grown);
-        if (!grown)
-                return false;
-        *items = grown;
-        *capacity = wanted;
-        return true;
-}
-
 void runs_give_back(struct runs *r, struct run_of_numbers run)
 {
-        if (run.count && reserve(&r->given_back, r->given_back_count, &r->given_back_capacity))
+        if (run.count && array_reserve(&r->given_back, &r->given_back_capacity, r->given_back_count))
                 r->given_back[r->given_back_count++] = run;
 }
 
@@ -77,7 +64,7 @@ static void make_free(struct runs *r, struct run_of_numbers run)
         if (at && can_join(r, &r->free[at - 1], &run)) {
                 r->free[--at].count += run.count;
         } else {
-                if (!reserve(&r->free, r->free_count, &r->free_capacity))
+                if (!array_reserve(&r->free, &r->free_capacity, r->free_count))
                         return;
                 memmove(&r->free[at + 1], &r->free[at], (r->free_count++ - at) * sizeof *r->free);
                 r->free[at] = run;

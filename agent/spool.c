@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "common/array.h"
 #include "common/file.h"
 #include "common/limits.h"
 
@@ -147,15 +148,8 @@ static enum status take_file(struct spool *s, const char *name, size_t *capacity
             fstatat(s->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
                 return ST_OK;
         *known_ret = true;
-        if (f->count == *capacity) {
-                size_t wanted = *capacity ? 2 * *capacity : 64;
-                struct spool_entry *grown = reallocarray(f->entries, wanted, sizeof *grown);
-
-                if (!grown)
-                        return error_no_memory(err);
-                f->entries = grown;
-                *capacity = wanted;
-        }
+        if (!array_reserve(&f->entries, capacity, f->count))
+                return error_no_memory(err);
         f->entries[f->count++] = (struct spool_entry){
                 .number = number,
                 .disk_bytes = (uint64_t)(st.st_size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES,

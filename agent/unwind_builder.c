@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/worker_unwind.h"
+#include "common/array.h"
 #include "common/limits.h"
 
 struct job {
@@ -37,15 +38,8 @@ struct unwind_builder {
 
 static bool add(struct job_list *l, struct job j)
 {
-        if (l->count == l->capacity) {
-                size_t wanted = l->capacity ? 2 * l->capacity : 16;
-                struct job *grown = reallocarray(l->items, wanted, sizeof *grown);
-
-                if (!grown)
-                        return false;
-                l->items = grown;
-                l->capacity = wanted;
-        }
+        if (!array_reserve(&l->items, &l->capacity, l->count))
+                return false;
         l->items[l->count++] = j;
         return true;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/limits.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -22,15 +23,8 @@ static bool add(struct upload_known *k, const struct build_id *id)
                 id_table_deinit(&k->ids);
                 k->count = 0;
         }
-        if (k->count == k->capacity) {
-                size_t capacity = k->capacity ? 2 * k->capacity : 64;
-                struct upload_known_entry *grown = reallocarray(k->entries, capacity, sizeof *grown);
-
-                if (!grown)
-                        return false;
-                k->entries = grown;
-                k->capacity = capacity;
-        }
+        if (!array_reserve(&k->entries, &k->capacity, k->count))
+                return false;
         if (!id_table_put(&k->ids, id->bytes, id->size, (uint32_t)k->count))
                 return false;
         k->entries[k->count++] = (struct upload_known_entry){ .not_before_ns = INT64_MAX };

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "cli/object_directory.h"
+#include "common/array.h"
 #include "common/cleanup.h"
 
 void index_inputs_deinit(struct index_inputs *in)
@@ -20,15 +21,8 @@ static enum status add(struct index_inputs *in, const char *path, struct error *
 {
         char *copy;
 
-        if (in->count == in->capacity) {
-                size_t capacity = in->capacity ? 2 * in->capacity : 64;
-                char **bigger = reallocarray(in->paths, capacity, sizeof *bigger);
-
-                if (!bigger)
-                        return error_no_memory(err);
-                in->paths = bigger;
-                in->capacity = capacity;
-        }
+        if (!array_reserve(&in->paths, &in->capacity, in->count))
+                return error_no_memory(err);
         copy = strdup(path);
         if (!copy)
                 return error_no_memory(err);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "elf-image/elf_image.h"
 
@@ -21,15 +22,8 @@ struct asked {
 static enum status add_object(struct object_directory *d, char **path, const struct object_facts *facts,
                               struct error *err)
 {
-        if (d->count == d->capacity) {
-                size_t capacity = d->capacity ? d->capacity * 2 : 64;
-                struct directory_object *bigger = reallocarray(d->objects, capacity, sizeof *bigger);
-
-                if (!bigger)
-                        return error_no_memory(err);
-                d->objects = bigger;
-                d->capacity = capacity;
-        }
+        if (!array_reserve(&d->objects, &d->capacity, d->count))
+                return error_no_memory(err);
         d->objects[d->count++] = (struct directory_object){ .path = steal_ptr(*path), .facts = *facts };
         return ST_OK;
 }

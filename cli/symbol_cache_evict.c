@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 
 #define TEMPORARY_AGE_S 3600
@@ -38,14 +39,8 @@ static bool ends_with(const char *name, const char *suffix)
 
 static void add(struct listing *l, const char *name, const struct stat *s)
 {
-        if (l->count == l->capacity) {
-                struct kept_book *grown = reallocarray(l->books, l->capacity + 256, sizeof *grown);
-
-                if (!grown)
-                        return;
-                l->books = grown;
-                l->capacity += 256;
-        }
+        if (!array_reserve(&l->books, &l->capacity, l->count))
+                return;
         l->books[l->count] = (struct kept_book){ .used = s->st_mtim, .bytes = (uint64_t)s->st_blocks * BLOCK_BYTES };
         memcpy(l->books[l->count].name, name, strlen(name) + 1);
         l->bytes += l->books[l->count++].bytes;

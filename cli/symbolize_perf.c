@@ -8,6 +8,7 @@
 
 #include "cli/profile_symbols.h"
 #include "cli/symbolize_profile.h"
+#include "common/array.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/perf_script.h"
 
@@ -26,15 +27,8 @@ static enum status add_frame(void *context, const char *at, size_t n, uint32_t l
 {
         struct frame_list *l = context;
 
-        if (l->count == l->capacity) {
-                size_t capacity = l->capacity ? l->capacity * 2 : 1024;
-                struct frame_text *bigger = reallocarray(l->items, capacity, sizeof *bigger);
-
-                if (!bigger)
-                        return error_no_memory(err);
-                l->items = bigger;
-                l->capacity = capacity;
-        }
+        if (!array_reserve(&l->items, &l->capacity, l->count))
+                return error_no_memory(err);
         l->items[l->count++] = (struct frame_text){ at, n, location };
         return ST_OK;
 }

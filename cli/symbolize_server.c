@@ -6,6 +6,7 @@
 #include "cli/service.h"
 #include "cli/symbolize.h"
 #include "common/arena.h"
+#include "common/array.h"
 #include "common/build_id.h"
 #include "common/limits.h"
 #include "common/utf8.h"
@@ -31,7 +32,8 @@ struct text {
 
 struct texts { /* numbered from 1 in the order they come */
         struct text *items;
-        uint32_t count, capacity;
+        uint32_t count;
+        size_t capacity;
 };
 
 /* An answer being read. */
@@ -85,15 +87,8 @@ static enum status add_text(struct texts *t, struct arena *arena, const struct r
 {
         struct text *text;
 
-        if (t->count == t->capacity) {
-                uint32_t more = t->capacity ? 2 * t->capacity : 1024;
-                struct text *items = reallocarray(t->items, more, sizeof *items);
-
-                if (!items)
-                        return error_no_memory(err);
-                t->items = items;
-                t->capacity = more;
-        }
+        if (!array_reserve(&t->items, &t->capacity, t->count))
+                return error_no_memory(err);
         text = &t->items[t->count++];
         return copy_text(arena, bytes, &text->name) && copy_text(arena, linkage, &text->linkage_name) ?
                        ST_OK : error_no_memory(err);

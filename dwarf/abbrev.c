@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/limits.h"
-#include "dwarf/array.h"
 
 struct spec {
         int64_t implicit;
@@ -129,7 +129,7 @@ static bool add_plan(struct dwarf_abbrevs *t, const struct spec *specs, size_t c
                         plan.tail += (uint32_t)specs[i].size;
                         continue;
                 }
-                if (!dwarf_array_reserve(&t->steps, &t->step_capacity, t->step_count, sizeof *t->steps))
+                if (!array_reserve(&t->steps, &t->step_capacity, t->step_count))
                         return false;
                 t->steps[t->step_count++] = (struct dwarf_step){ specs[i].implicit, plan.tail, specs[i].form, role };
                 plan.tail = 0;
@@ -189,7 +189,7 @@ static enum status read_one(struct dwarf_abbrevs *t, struct dwarf_cursor *c, uin
         a.full = a.skip;
         if (wants_all(a.tag) && !add_plan(t, specs, count, UINT32_MAX, &a.full))
                 return ST_NO_MEMORY;
-        if (!dwarf_array_reserve(&t->items, &t->capacity, t->count, sizeof a))
+        if (!array_reserve(&t->items, &t->capacity, t->count))
                 return ST_NO_MEMORY;
         t->is_dense &= code == t->count + 1;
         t->items[t->count++] = a;

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/limits.h"
-#include "dwarf/array.h"
 #include "dwarf/line_internal.h"
 
 /* The registers of the line number machine. */
@@ -84,7 +84,7 @@ static inline void add_row(struct dwarf_lines *l, struct machine *m, const struc
         }
         if (l->row_count >= LIMIT_DWARF_LINE_ROWS)
                 m->failed = ST_TOO_BIG;
-        else if (!dwarf_array_reserve(&l->rows, &l->row_capacity, l->row_count, sizeof row))
+        else if (!array_reserve(&l->rows, &l->row_capacity, l->row_count))
                 m->failed = ST_NO_MEMORY;
         else
                 l->rows[l->row_count++] = row;
@@ -103,7 +103,7 @@ static void end_sequence(struct dwarf_lines *l, struct machine *m, const struct 
             !dwarf_regions_fit(code, l->rows[m->first_row].start, l->rows[l->row_count - 1].end))
                 l->row_count = m->first_row;
         if (m->started && l->row_count > m->first_row) {
-                if (!dwarf_array_reserve(&l->sequences, &l->sequence_capacity, l->sequence_count, sizeof *l->sequences))
+                if (!array_reserve(&l->sequences, &l->sequence_capacity, l->sequence_count))
                         failed = ST_NO_MEMORY;
                 else
                         l->sequences[l->sequence_count++] = (struct dwarf_sequence){

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/limits.h"
-#include "dwarf/array.h"
 #include "dwarf/line_internal.h"
 
 static enum status add_file(struct dwarf_lines *l, const char *name, uint64_t directory)
 {
         if (l->file_count >= LIMIT_DWARF_LINE_FILES)
                 return ST_TOO_BIG;
-        if (!dwarf_array_reserve(&l->files, &l->file_capacity, l->file_count, sizeof *l->files))
+        if (!array_reserve(&l->files, &l->file_capacity, l->file_count))
                 return ST_NO_MEMORY;
         l->files[l->file_count++] = (struct dwarf_line_file){ name, directory };
         return ST_OK;
@@ -19,7 +19,7 @@ static enum status add_directory(struct dwarf_lines *l, const char *name)
 {
         if (l->directory_count >= LIMIT_DWARF_LINE_FILES)
                 return ST_TOO_BIG;
-        if (!dwarf_array_reserve(&l->directories, &l->directory_capacity, l->directory_count, sizeof *l->directories))
+        if (!array_reserve(&l->directories, &l->directory_capacity, l->directory_count))
                 return ST_NO_MEMORY;
         l->directories[l->directory_count++] = name;
         return ST_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "dwarf/array.h"
+#include "common/array.h"
 #include "dwarf/reader.h"
 
 void dwarf_origins_clear(struct dwarf_origins *o)
@@ -46,8 +46,8 @@ uint32_t dwarf_origins_add(struct dwarf_reader *r, struct dwarf_code *code, dwar
 {
         size_t n = code->name_count;
 
-        if (n >= UINT32_MAX || !dwarf_array_reserve(&r->refs, &r->ref_capacity, n, sizeof *r->refs) ||
-            !dwarf_array_reserve(&code->names, &code->name_capacity, n, sizeof *code->names))
+        if (n >= UINT32_MAX || !array_reserve(&r->refs, &r->ref_capacity, n) ||
+            !array_reserve(&code->names, &code->name_capacity, n))
                 return UINT32_MAX;
         r->refs[n] = ref;
         code->names[n] = (struct dwarf_name){ 0 };

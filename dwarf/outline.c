@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "dwarf/array.h"
+#include "common/array.h"
 
 void dwarf_outline_deinit(struct dwarf_outline *o)
 {
@@ -14,7 +14,7 @@ void dwarf_outline_deinit(struct dwarf_outline *o)
 
 bool dwarf_outline_add_qualifier(struct dwarf_outline *o, const struct dwarf_qualifier *q)
 {
-        if (!dwarf_array_reserve(&o->qualifiers, &o->qualifier_capacity, o->qualifier_count, sizeof *q))
+        if (!array_reserve(&o->qualifiers, &o->qualifier_capacity, o->qualifier_count))
                 return false;
         o->qualifiers[o->qualifier_count++] = *q;
         return true;
@@ -22,7 +22,7 @@ bool dwarf_outline_add_qualifier(struct dwarf_outline *o, const struct dwarf_qua
 
 bool dwarf_outline_add_declared(struct dwarf_outline *o, uint64_t offset, uint32_t qualifier)
 {
-        if (!dwarf_array_reserve(&o->declared, &o->declared_capacity, o->declared_count, sizeof *o->declared))
+        if (!array_reserve(&o->declared, &o->declared_capacity, o->declared_count))
                 return false;
         o->declared[o->declared_count++] = (struct dwarf_declared){ offset, qualifier };
         return true;

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/limits.h"
-#include "dwarf/array.h"
 
 /* What follows the length. The cursor ends with the unit. */
 static void read_header(struct dwarf_cursor *c, bool holds_types, struct dwarf_unit *u)
@@ -96,7 +96,7 @@ enum status dwarf_units_read(const struct dwarf_sections *s, struct dwarf_units 
                                                  LIMIT_DWARF_UNITS);
                         break;
                 }
-                if (!dwarf_array_reserve(&ret->items, &ret->capacity, ret->count, sizeof u))
+                if (!array_reserve(&ret->items, &ret->capacity, ret->count))
                         return error_no_memory(err);
                 ret->items[ret->count++] = u;
         }

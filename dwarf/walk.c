@@ -8,8 +8,8 @@
  * function only the length is worked out; whole subtrees of them are skipped by
  * their sibling link, or counted through where there is none (clang).
  */
-#include "dwarf/array.h"
 #include "dwarf/ranges.h"
+#include "common/array.h"
 #include "dwarf/reader.h"
 
 struct walk {
@@ -113,7 +113,7 @@ static uint32_t add_scope(struct walk *w, const struct dwarf_scope *s)
         struct dwarf_code *code = w->code;
 
         if (code->scope_count >= DWARF_NO_SCOPE || s->name == UINT32_MAX ||
-            !dwarf_array_reserve(&code->scopes, &code->scope_capacity, code->scope_count, sizeof *s)) {
+            !array_reserve(&code->scopes, &code->scope_capacity, code->scope_count)) {
                 w->failed = ST_NO_MEMORY;
                 return DWARF_NO_SCOPE;
         }
@@ -141,8 +141,7 @@ static bool add_intervals(struct walk *w, const struct dwarf_die *d, uint32_t sc
                         w->failed = ST_TOO_BIG;
                         return found;
                 }
-                if (!dwarf_array_reserve(&code->intervals, &code->interval_capacity, code->interval_count,
-                                         sizeof *code->intervals)) {
+                if (!array_reserve(&code->intervals, &code->interval_capacity, code->interval_count)) {
                         w->failed = ST_NO_MEMORY;
                         return found;
                 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/hash.h"
 #include "common/limits.h"
 #include "profile-formats/folded.h"
@@ -19,7 +20,7 @@ struct encoder {
         struct buf text; /* of all distinct stacks */
         struct number_map seen;
         struct folded_line *lines; /* by number in seen */
-        uint32_t capacity;
+        size_t capacity;
 };
 
 /* ';' and line ends would be read as structure. */
@@ -102,15 +103,8 @@ static enum status add_sample(struct encoder *e, const struct profile_sample *s,
         st = number_map_get(&e->seen, &key, &number, &fresh, err);
         if (st)
                 return st;
-        if (number == e->capacity) {
-                uint32_t capacity = e->capacity ? e->capacity * 2 : 256;
-                struct folded_line *bigger = reallocarray(e->lines, capacity, sizeof *bigger);
-
-                if (!bigger)
-                        return error_no_memory(err);
-                e->lines = bigger;
-                e->capacity = capacity;
-        }
+        if (!array_reserve(&e->lines, &e->capacity, number))
+                return error_no_memory(err);
         if (fresh)
                 e->lines[number] = (struct folded_line){ start, e->text.size - start, 0 };
         else

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/limits.h"
 #include "profile-formats/label_list.h"
 
@@ -60,15 +61,8 @@ enum status perf_maps_add(struct perf_maps *maps, struct perf_text t, struct err
         map.file = m.file;
         if (maps->mmap_count == LIMIT_MMAPS)
                 return error_set(err, ST_TOO_BIG, "more than %d mappings", LIMIT_MMAPS);
-        if (maps->mmap_count == maps->mmap_capacity) {
-                uint32_t capacity = maps->mmap_capacity ? maps->mmap_capacity * 2 : 64;
-                struct perf_mmap *bigger = reallocarray(maps->mmaps, capacity, sizeof *bigger);
-
-                if (!bigger)
-                        return error_no_memory(err);
-                maps->mmaps = bigger;
-                maps->mmap_capacity = capacity;
-        }
+        if (!array_reserve(&maps->mmaps, &maps->mmap_capacity, maps->mmap_count))
+                return error_no_memory(err);
         maps->mmaps[maps->mmap_count++] = map;
         return ST_OK;
 }
@@ -80,15 +74,8 @@ static enum status file_mapping(struct perf_maps *maps, uint32_t file, uint32_t 
         bool fresh;
         enum status st = number_map_get(&maps->files, &(struct number_key){ { file } }, &number, &fresh, err);
 
-        if (!st && fresh && number >= maps->file_capacity) {
-                uint32_t capacity = maps->file_capacity ? maps->file_capacity * 2 : 64;
-                uint32_t *bigger = reallocarray(maps->file_mappings, capacity, sizeof *bigger);
-
-                if (!bigger)
-                        return error_no_memory(err);
-                maps->file_mappings = bigger;
-                maps->file_capacity = capacity;
-        }
+        if (!st && fresh && !array_reserve(&maps->file_mappings, &maps->file_capacity, number))
+                return error_no_memory(err);
         if (!st && fresh)
                 st = profile_add_mapping(maps->p, &m, &maps->file_mappings[number], err);
         if (!st)

@@ -20,10 +20,11 @@ struct perf_mmap {
 struct perf_maps {
         struct profile *p;
         struct perf_mmap *mmaps;     /* owned */
-        uint32_t mmap_count, mmap_capacity;
+        uint32_t mmap_count;
+        size_t mmap_capacity;
         struct number_map files;     /* mappings of files without a known mmap: (string) */
         uint32_t *file_mappings;     /* by number in files; owned */
-        uint32_t file_capacity;
+        size_t file_capacity;
 };
 void perf_maps_deinit(struct perf_maps *maps);
 

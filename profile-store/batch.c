@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/array.h"
 #include "common/limits.h"
 #include "profile-store/key_map.h"
 
@@ -18,7 +19,7 @@ struct reduction {
         uint8_t *stack_used, *location_used; /* by the profile's numbers: whether a sample leads there */
         struct build_id **build_ids;         /* by the profile's mapping number */
         struct batch_label_set *label_sets;
-        uint32_t label_set_capacity;
+        size_t label_set_capacity;
 };
 
 int64_t day_of_us(int64_t time_us)
@@ -221,15 +222,8 @@ static enum status label_set_of(struct reduction *r, struct key_map *seen, const
         *ret = (uint32_t)*number;
         if (!added)
                 return ST_OK;
-        if (r->b->label_set_count == r->label_set_capacity) {
-                uint32_t capacity = r->label_set_capacity ? r->label_set_capacity * 2 : 16;
-                struct batch_label_set *more = reallocarray(r->label_sets, capacity, sizeof *more);
-
-                if (!more)
-                        return error_no_memory(err);
-                r->label_sets = more;
-                r->label_set_capacity = capacity;
-        }
+        if (!array_reserve(&r->label_sets, &r->label_set_capacity, r->b->label_set_count))
+                return error_no_memory(err);
         return reduce_label_set(r, from, &r->label_sets[r->b->label_set_count++], err);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -25,17 +26,7 @@ static uint64_t batch_bytes(const struct batch *b)
 /* Room for one more, so that nothing can fail between the write and the batch's place in the head. */
 static enum status make_room(struct profile_store *s, struct error *err)
 {
-        size_t capacity = s->head_capacity ? s->head_capacity * 2 : 64;
-        struct batch **more;
-
-        if (s->head_count < s->head_capacity)
-                return ST_OK;
-        more = reallocarray(s->head, capacity, sizeof *more);
-        if (!more)
-                return error_no_memory(err);
-        s->head = more;
-        s->head_capacity = capacity;
-        return ST_OK;
+        return array_reserve(&s->head, &s->head_capacity, s->head_count) ? ST_OK : error_no_memory(err);
 }
 
 static void head_push(struct profile_store *s, struct batch *b)

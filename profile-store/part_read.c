@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/array.h"
 #include "common/limits.h"
 #include "symbolizer/symbol_reason.h"
 
@@ -215,17 +216,7 @@ static bool read_row(struct location_columns *c, uint64_t i, struct location_row
 
 static enum status make_room(struct location_rows *rows, struct error *err)
 {
-        size_t capacity = rows->capacity ? rows->capacity * 2 : 1024;
-        struct location_row *more;
-
-        if (rows->count < rows->capacity)
-                return ST_OK;
-        more = reallocarray(rows->items, capacity, sizeof *more);
-        if (!more)
-                return error_no_memory(err);
-        rows->items = more;
-        rows->capacity = capacity;
-        return ST_OK;
+        return array_reserve(&rows->items, &rows->capacity, rows->count) ? ST_OK : error_no_memory(err);
 }
 
 static bool is_wanted(const struct key_map *wanted, int64_t id)

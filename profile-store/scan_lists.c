@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/array.h"
 #include "profile-store/scan_internal.h"
 
 /* A set of texts, in the scan's arena. */
@@ -29,15 +30,8 @@ static enum status add_name(struct names *n, const char *text, size_t size, stru
         st = key_map_put(&n->seen, &key, n->count, &added, NULL, err);
         if (st || !added)
                 return st;
-        if (n->count == n->capacity) {
-                size_t capacity = n->capacity ? n->capacity * 2 : 64;
-                const char **more = reallocarray(n->items, capacity, sizeof *more);
-
-                if (!more)
-                        return error_no_memory(err);
-                n->items = more;
-                n->capacity = capacity;
-        }
+        if (!array_reserve(&n->items, &n->capacity, n->count))
+                return error_no_memory(err);
         n->items[n->count] = arena_strndup(&n->scan->arena, text, size);
         return n->items[n->count++] ? ST_OK : scan_full(err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/array.h"
 #include "profile-store/scan_internal.h"
 
 /* ---- stacks ----------------------------------------------------------------------------------- */
@@ -169,15 +170,8 @@ static void number_rows(struct resolving *r)
 
 static enum status add_row(struct resolving *r, const struct location_row *row, struct error *err)
 {
-        if (r->rows.count == r->rows.capacity) {
-                size_t capacity = r->rows.capacity ? r->rows.capacity * 2 : 1024;
-                struct location_row *more = reallocarray(r->rows.items, capacity, sizeof *more);
-
-                if (!more)
-                        return error_no_memory(err);
-                r->rows.items = more;
-                r->rows.capacity = capacity;
-        }
+        if (!array_reserve(&r->rows.items, &r->rows.capacity, r->rows.count))
+                return error_no_memory(err);
         r->rows.items[r->rows.count++] = *row;
         return ST_OK;
 }

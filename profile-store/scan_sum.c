@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/array.h"
 #include "profile-store/scan_internal.h"
 
 struct summing {
@@ -60,15 +61,8 @@ static enum status sum_one(struct summing *s, const struct hash128 *stack, int64
         if (st)
                 return st;
         if (added) {
-                if (s->sums.count == s->capacity) {
-                        size_t capacity = s->capacity ? s->capacity * 2 : 1024;
-                        struct stack_sum *more = reallocarray(s->sums.items, capacity, sizeof *more);
-
-                        if (!more)
-                                return error_no_memory(err);
-                        s->sums.items = more;
-                        s->capacity = capacity;
-                }
+                if (!array_reserve(&s->sums.items, &s->capacity, s->sums.count))
+                        return error_no_memory(err);
                 s->sums.items[s->sums.count] = (struct stack_sum){ 0 };
                 memcpy(s->sums.items[s->sums.count++].id, stack->bytes, sizeof stack->bytes);
         }

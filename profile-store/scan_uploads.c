@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/array.h"
 #include "profile-store/scan_internal.h"
 #include "symbolizer/symbol_reason.h"
 
@@ -78,15 +79,8 @@ static enum status object_of(struct counting *c, const struct scan_location *l, 
         st = key_map_put(&c->numbers, &key, c->count, &added, &number, err);
         if (st)
                 return st;
-        if (added && c->count == c->capacity) {
-                size_t capacity = c->capacity ? c->capacity * 2 : 64;
-                struct object *more = reallocarray(c->objects, capacity, sizeof *more);
-
-                if (!more)
-                        return error_no_memory(err);
-                c->objects = more;
-                c->capacity = capacity;
-        }
+        if (added && !array_reserve(&c->objects, &c->capacity, c->count))
+                return error_no_memory(err);
         if (added)
                 c->objects[c->count++] = (struct object){ .shown = { .build_id = l->build_id, .mapping = "" },
                                                           .gain = gain };

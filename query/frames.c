@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/file.h"
 #include "common/hash.h"
 #include "common/limits.h"
@@ -79,15 +80,8 @@ static enum status add_frame(struct frame_table *t, const struct query_frame *fr
 
         if (st || !fresh)
                 return st;
-        if (t->count == t->capacity) {
-                uint32_t capacity = t->capacity ? t->capacity * 2 : 256;
-
-                f = reallocarray(t->items, capacity, sizeof *f);
-                if (!f)
-                        return error_no_memory(err);
-                t->items = f;
-                t->capacity = capacity;
-        }
+        if (!array_reserve(&t->items, &t->capacity, t->count))
+                return error_no_memory(err);
         f = &t->items[t->count];
         *f = *frame;
         st = copy_text(t, frame->function, &f->function, err);

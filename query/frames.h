@@ -48,7 +48,8 @@ struct frame_table {
         struct number_map keys, names;
         struct buf scratch;
         struct query_frame *items; /* owned */
-        uint32_t count, capacity, name_count;
+        uint32_t count, name_count;
+        size_t capacity;
 };
 
 void frame_table_init(struct frame_table *t);

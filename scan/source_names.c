@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/array.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "dwarf/source_names.h"
@@ -15,24 +16,12 @@ struct hashes {
 static bool add(void *context, const char *path)
 {
         struct hashes *h = context;
-        char *normal = strdup(path);
+        _cleanup_free_ char *normal = strdup(path);
 
-        if (normal && h->count == h->capacity) {
-                size_t capacity = h->capacity ? 2 * h->capacity : 1024;
-                uint64_t *more = reallocarray(h->items, capacity, sizeof *more);
-
-                if (!more) {
-                        free(normal);
-                        return false;
-                }
-                h->items = more;
-                h->capacity = capacity;
-        }
-        if (!normal)
+        if (!normal || !array_reserve(&h->items, &h->capacity, h->count))
                 return false;
         found_path_normalise(normal);
         h->items[h->count++] = found_path_hash(normal);
-        free(normal);
         return true;
 }
 

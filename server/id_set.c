@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
+
 void id_set_deinit(struct id_set *s)
 {
         free(s->items);
@@ -28,15 +30,8 @@ enum status id_set_add(struct id_set *s, const struct build_id *id)
 {
         if (id_set_has(s, id))
                 return ST_OK;
-        if (s->count == s->capacity) {
-                size_t capacity = s->capacity ? 2 * s->capacity : 16;
-                struct build_id *items = reallocarray(s->items, capacity, sizeof *items);
-
-                if (!items)
-                        return ST_NO_MEMORY;
-                s->items = items;
-                s->capacity = capacity;
-        }
+        if (!array_reserve(&s->items, &s->capacity, s->count))
+                return ST_NO_MEMORY;
         s->items[s->count++] = *id;
         return ST_OK;
 }

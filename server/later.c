@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "common/array.h"
+
 void later_deinit(struct later *l)
 {
         free(l->items);
@@ -30,15 +32,8 @@ enum status later_add(struct later *l, const struct build_id *id, int64_t now_ns
                 item->last_ns = now_ns;
                 return ST_OK;
         }
-        if (l->count == l->capacity) {
-                size_t capacity = l->capacity ? 2 * l->capacity : 16;
-                struct later_item *items = reallocarray(l->items, capacity, sizeof *items);
-
-                if (!items)
-                        return ST_NO_MEMORY;
-                l->items = items;
-                l->capacity = capacity;
-        }
+        if (!array_reserve(&l->items, &l->capacity, l->count))
+                return ST_NO_MEMORY;
         l->items[l->count++] = (struct later_item){ *id, now_ns, now_ns };
         return ST_OK;
 }

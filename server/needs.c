@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/array.h"
 #include "common/file.h"
 #include "common/limits.h"
 
@@ -15,15 +16,8 @@ void needs_deinit(struct needs *n)
 
 static enum status put(struct needs *n, const struct need *need, struct error *err)
 {
-        if (n->count == n->capacity) {
-                size_t capacity = n->capacity ? 2 * n->capacity : 64;
-                struct need *items = reallocarray(n->items, capacity, sizeof *items);
-
-                if (!items)
-                        return error_no_memory(err);
-                n->items = items;
-                n->capacity = capacity;
-        }
+        if (!array_reserve(&n->items, &n->capacity, n->count))
+                return error_no_memory(err);
         n->items[n->count++] = *need;
         return ST_OK;
 }

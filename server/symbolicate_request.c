@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/json_scan.h"
 #include "common/limits.h"
 #include "common/utf8.h"
@@ -21,24 +22,12 @@ void symbolicate_request_deinit(struct symbolicate_request *r)
 }
 
 /* Room for one more. */
-static enum status room(void **array, size_t count, size_t *capacity, size_t size, size_t max, const char *what,
+static enum status room(void *array, size_t count, size_t *capacity, size_t size, size_t max, const char *what,
                         struct error *err)
 {
-        size_t more = *capacity ? 2 * *capacity : 16;
-        void *bigger;
-
-        if (count < *capacity)
-                return ST_OK;
         if (count == max)
                 return error_set(err, ST_TOO_BIG, "more than %zu %s; ask in several requests", max, what);
-        if (more > max)
-                more = max;
-        bigger = reallocarray(*array, more, size);
-        if (!bigger)
-                return error_no_memory(err);
-        *array = bigger;
-        *capacity = more;
-        return ST_OK;
+        return count < *capacity || array_grow(array, capacity, size) ? ST_OK : error_no_memory(err);
 }
 
 static int hex_digit(char c)
@@ -72,7 +61,7 @@ static enum status read_module(struct json_scan *s, struct symbolicate_request *
 {
         struct json_span name, debug_id;
         struct symbolicate_module m = { 0 };
-        enum status st = room((void **)&r->modules, r->module_count, &r->module_capacity, sizeof *r->modules,
+        enum status st = room(&r->modules, r->module_count, &r->module_capacity, sizeof *r->modules,
                               LIMIT_SYMBOLIZE_OBJECTS, "modules", err);
 
         if (st)
@@ -95,7 +84,7 @@ static enum status read_module(struct json_scan *s, struct symbolicate_request *
 static enum status read_frame(struct json_scan *s, struct symbolicate_request *r, size_t first_module, struct error *err)
 {
         int64_t module, offset;
-        enum status st = room((void **)&r->frames, r->frame_count, &r->frame_capacity, sizeof *r->frames,
+        enum status st = room(&r->frames, r->frame_count, &r->frame_capacity, sizeof *r->frames,
                               LIMIT_SYMBOLIZE_KEYS, "frames", err);
 
         if (st)
@@ -121,7 +110,7 @@ static enum status read_stacks(struct json_scan *s, struct symbolicate_request *
                 while (!st && json_scan_item(s))
                         st = read_frame(s, r, first_module, err);
                 if (!st)
-                        st = room((void **)&r->stack_ends, r->stack_count, &r->stack_capacity, sizeof *r->stack_ends,
+                        st = room(&r->stack_ends, r->stack_count, &r->stack_capacity, sizeof *r->stack_ends,
                                   LIMIT_SYMBOLIZE_KEYS, "stacks", err);
                 if (!st)
                         r->stack_ends[r->stack_count++] = r->frame_count;
@@ -148,7 +137,7 @@ static bool read_member(struct json_scan *s, const struct json_span *key, struct
 /* Frames may come before the modules that they name. */
 static enum status end_job(struct json_scan *s, struct symbolicate_request *r, size_t first_frame, struct error *err)
 {
-        enum status st = room((void **)&r->jobs, r->job_count, &r->job_capacity, sizeof *r->jobs, LIMIT_SYMBOLIZE_OBJECTS,
+        enum status st = room(&r->jobs, r->job_count, &r->job_capacity, sizeof *r->jobs, LIMIT_SYMBOLIZE_OBJECTS,
                               "jobs", err);
 
         if (st || s->failed)

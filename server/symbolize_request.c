@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/json_scan.h"
 #include "common/limits.h"
 #include "profile-formats/wire.h"
@@ -16,47 +17,23 @@ void symbolize_request_deinit(struct symbolize_request *r)
         *r = (struct symbolize_request){ 0 };
 }
 
-static enum status grow(void **array, size_t *capacity, size_t size, size_t max, struct error *err)
-{
-        size_t more = *capacity ? *capacity * 2 : 64;
-        void *bigger;
-
-        if (more > max)
-                more = max;
-        bigger = reallocarray(*array, more, size);
-        if (!bigger)
-                return error_no_memory(err);
-        *array = bigger;
-        *capacity = more;
-        return ST_OK;
-}
-
 /* Append an object without addresses. */
 static enum status add_object(struct symbolize_request *r, const struct build_id *id, bool file_offsets, struct error *err)
 {
-        enum status st = ST_OK;
-
         if (r->object_count == LIMIT_SYMBOLIZE_OBJECTS)
                 return error_set(err, ST_TOO_BIG, "more than %d objects; ask in several requests", LIMIT_SYMBOLIZE_OBJECTS);
-        if (r->object_count == r->object_capacity)
-                st = grow((void **)&r->objects, &r->object_capacity, sizeof *r->objects, LIMIT_SYMBOLIZE_OBJECTS, err);
-        if (!st)
-                r->objects[r->object_count++] = (struct symbolize_object){ *id, file_offsets, r->address_count };
-        return st;
+        if (!array_reserve(&r->objects, &r->object_capacity, r->object_count))
+                return error_no_memory(err);
+        r->objects[r->object_count++] = (struct symbolize_object){ *id, file_offsets, r->address_count };
+        return ST_OK;
 }
 
 static inline enum status push(struct symbolize_request *r, uint64_t address, struct error *err)
 {
-        if (r->address_count == r->address_capacity) {
-                enum status st = ST_OK;
-
-                if (r->address_count == LIMIT_SYMBOLIZE_KEYS)
-                        return error_set(err, ST_TOO_BIG, "more than %d addresses; ask in several requests",
-                                         LIMIT_SYMBOLIZE_KEYS);
-                st = grow((void **)&r->addresses, &r->address_capacity, sizeof *r->addresses, LIMIT_SYMBOLIZE_KEYS, err);
-                if (st)
-                        return st;
-        }
+        if (r->address_count == LIMIT_SYMBOLIZE_KEYS)
+                return error_set(err, ST_TOO_BIG, "more than %d addresses; ask in several requests", LIMIT_SYMBOLIZE_KEYS);
+        if (!array_reserve(&r->addresses, &r->address_capacity, r->address_count))
+                return error_no_memory(err);
         r->addresses[r->address_count++] = address;
         return ST_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/array.h"
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "common/number_table.h"
@@ -64,15 +65,8 @@ static const struct rendered *texts_add(struct texts *t, const struct rendered *
         struct rendered *to;
         char *bytes;
 
-        if (t->count == t->capacity) {
-                size_t more = t->capacity ? 2 * t->capacity : 256;
-                const struct rendered **items = reallocarray(t->items, more, sizeof *items);
-
-                if (!items)
-                        return NULL;
-                t->items = items;
-                t->capacity = more;
-        }
+        if (!array_reserve(&t->items, &t->capacity, t->count))
+                return NULL;
         to = arena_alloc(&t->arena, sizeof *to + from->json_size + from->name_size + from->linkage_size);
         if (!to || !number_table_add(&t->places, from->number, (uint32_t)t->count))
                 return NULL;

@@ -6,6 +6,7 @@
 
 #include "common/limits.h"
 #include "symbolizer/demangle.h"
+#include "symbolizer/huge_array.h"
 
 #define NOT_ASKED (UINT32_MAX - 1)
 #define NO_TEXT UINT32_MAX
@@ -91,7 +92,7 @@ static uint32_t add_text(struct dwarf_chains *c, struct dwarf_text_list *l, cons
         t.size = (uint32_t)strnlen(text, LIMIT_NAME_BYTES);
         if (!t.size || (is_made && buf_append(&c->texts, text, t.size)))
                 return NO_TEXT;
-        if (!array_reserve(&l->items, &l->capacity, l->count, sizeof t)) {
+        if (!huge_array_reserve(&l->items, &l->capacity, l->count)) {
                 c->failed = true;
                 return NO_TEXT;
         }
@@ -191,7 +192,7 @@ static bool add_frames(struct dwarf_chains *c, const struct dwarf_code *code, st
 {
         struct symbol_table_frame *to;
 
-        if (!array_reserve_more(&c->frames, &c->frame_capacity, c->frame_count, LIMIT_INLINE_DEPTH + 1, sizeof *to))
+        if (!huge_array_reserve_more(&c->frames, &c->frame_capacity, c->frame_count, LIMIT_INLINE_DEPTH + 1))
                 return false;
         to = c->frames + c->frame_count;
         if (p.scope == DWARF_NO_SCOPE)
@@ -217,8 +218,8 @@ uint32_t dwarf_chains_number(struct dwarf_chains *c, const struct dwarf_code *co
         slot = slot_of(c, place, hash);
         if (*slot)
                 return (uint32_t)*slot - 1;
-        if (!array_reserve(&c->items, &c->capacity, c->count, sizeof *c->items) ||
-            !array_reserve(&c->places, &c->place_capacity, c->count, sizeof *c->places) ||
+        if (!huge_array_reserve(&c->items, &c->capacity, c->count) ||
+            !huge_array_reserve(&c->places, &c->place_capacity, c->count) ||
             !add_frames(c, code, place) || c->failed || c->frame_count > UINT32_MAX || c->count >= UINT32_MAX - 1)
                 return UINT32_MAX;
         c->items[c->count] = (struct symbol_chain){ (uint32_t)first, (uint32_t)(c->frame_count - first) };

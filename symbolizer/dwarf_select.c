@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "dwarf/ranges.h"
+#include "symbolizer/huge_array.h"
 
 void dwarf_selection_deinit(struct dwarf_selection *s)
 {
@@ -39,7 +40,7 @@ static bool add_claims(struct claims *c, size_t unit, const struct dwarf_context
         while (dwarf_ranges_next(&ranges, &start, &end)) {
                 if (start >= end)
                         continue;
-                if (!array_reserve(&c->items, &c->capacity, c->count, sizeof *c->items))
+                if (!huge_array_reserve(&c->items, &c->capacity, c->count))
                         return false;
                 c->items[c->count++] = (struct claim){ start, end, unit };
         }

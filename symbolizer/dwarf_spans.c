@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "symbolizer/huge_array.h"
+
 void dwarf_part_init(struct dwarf_part *p)
 {
         *p = (struct dwarf_part){ 0 };
@@ -36,7 +38,7 @@ static void add(struct flattening *f, uint64_t start, uint64_t end, struct dwarf
                 f->failed = true;
         else if (last && last->end == start && last->chain == chain)
                 last->end = end;
-        else if (!array_reserve(&p->ranges, &p->range_capacity, p->range_count, sizeof *last))
+        else if (!huge_array_reserve(&p->ranges, &p->range_capacity, p->range_count))
                 f->failed = true;
         else
                 p->ranges[p->range_count++] = (struct symbol_range){ start, end, chain };

@@ -13,6 +13,7 @@
 #include "symbolizer/dwarf_spans.h"
 #include "symbolizer/explain.h"
 #include "symbolizer/explain_internal.h"
+#include "symbolizer/huge_array.h"
 
 #define OTHER_UNITS_MAX 16
 
@@ -37,8 +38,7 @@ static enum status find_candidates(struct explain_dwarf *d, size_t count, struct
                 for (size_t i = 0; i < count; i++) {
                         if (!dwarf_unit_claims(d->reader, unit, d->addresses[i]))
                                 continue;
-                        if (!array_reserve(&d->candidates, &d->candidate_capacity, d->candidate_count,
-                                           sizeof *d->candidates))
+                        if (!huge_array_reserve(&d->candidates, &d->candidate_capacity, d->candidate_count))
                                 return error_no_memory(err);
                         d->candidates[d->candidate_count++] = (struct candidate){ (uint32_t)i, (uint32_t)unit };
                 }

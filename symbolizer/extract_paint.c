@@ -12,6 +12,7 @@
 
 #include "common/sort.h"
 #include "symbolizer/extract_internal.h"
+#include "symbolizer/huge_array.h"
 #include "symbolizer/symbol_table_builder.h"
 
 void interval_list_deinit(struct interval_list *l)
@@ -22,7 +23,7 @@ void interval_list_deinit(struct interval_list *l)
 
 bool interval_list_add(struct interval_list *l, struct interval i)
 {
-        if (!array_reserve(&l->items, &l->capacity, l->count, sizeof i))
+        if (!huge_array_reserve(&l->items, &l->capacity, l->count))
                 return false;
         l->items[l->count++] = i;
         return true;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "symbolizer/huge_array.h"
 
 enum { LEVEL_UNSIZED, LEVEL_SIZED };
 
@@ -73,7 +74,7 @@ enum status code_symbols_add(struct code_symbols *s, const struct symbol_source 
                 c.end = end_of(source, &sym, c.start, region->end);
                 if (c.end == c.start)
                         continue;
-                if (!array_reserve(&s->items, &s->capacity, s->count, sizeof c))
+                if (!huge_array_reserve(&s->items, &s->capacity, s->count))
                         return error_no_memory(err);
                 s->items[s->count++] = c;
         }
@@ -131,7 +132,7 @@ struct starts {
 
 static bool starts_add(struct starts *s, uint64_t start)
 {
-        if (!array_reserve(&s->items, &s->capacity, s->count, sizeof *s->items))
+        if (!huge_array_reserve(&s->items, &s->capacity, s->count))
                 return false;
         s->items[s->count++] = start;
         return true;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/limits.h"
 #include "symbolizer/block_bits.h"
 #include "symbolizer/index_map.h"
@@ -108,21 +109,6 @@ static void __attribute__((format(printf, 2, 3))) problem(struct verify *c, cons
                 c->v->problem(c->v->context, text);
 }
 
-static bool append(void **array, size_t *capacity, size_t count, size_t size)
-{
-        size_t wanted = *capacity ? 2 * *capacity : 256;
-        void *bigger;
-
-        if (count < *capacity)
-                return true;
-        bigger = reallocarray(*array, wanted, size);
-        if (!bigger)
-                return false;
-        *array = bigger;
-        *capacity = wanted;
-        return true;
-}
-
 static int compare_numbers(const void *a, const void *b)
 {
         uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -179,7 +165,7 @@ static bool visit_block(struct verify *c, const MDB_val *key, const MDB_val *val
         struct block block;
         struct error err;
 
-        if (!append((void **)&c->blocks, &c->block_capacity, c->block_count, sizeof *c->blocks))
+        if (!array_reserve(&c->blocks, &c->block_capacity, c->block_count))
                 return false;
         c->v->blocks++;
         if (block_open(&block, number, value->mv_data, value->mv_size, &err)) {
@@ -212,7 +198,7 @@ static bool visit_object(struct verify *c, const MDB_val *key, const MDB_val *va
                 problem(c, "%s", err.text);
                 return true;
         }
-        if (!append((void **)&c->objects, &c->object_capacity, c->object_count, sizeof *c->objects))
+        if (!array_reserve(&c->objects, &c->object_capacity, c->object_count))
                 return false;
         c->objects[c->object_count++] = object.number;
         return true;
@@ -221,7 +207,7 @@ static bool visit_object(struct verify *c, const MDB_val *key, const MDB_val *va
 static bool visit_garbage(struct verify *c, const MDB_val *key, const MDB_val *value)
 {
         (void)value;
-        if (!append((void **)&c->objects, &c->object_capacity, c->object_count, sizeof *c->objects))
+        if (!array_reserve(&c->objects, &c->object_capacity, c->object_count))
                 return false;
         c->objects[c->object_count++] = number_of(key);
         return true;

@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "symbolizer/huge_array.h"
 
 #define NO_CHAIN UINT32_MAX
 
@@ -25,7 +26,7 @@ bool source_ranges_add(struct source_ranges *s, uint64_t start, uint64_t end, ui
                 last->end = end;
                 return true;
         }
-        if (!array_reserve(&s->items, &s->capacity, s->count, sizeof *s->items))
+        if (!huge_array_reserve(&s->items, &s->capacity, s->count))
                 return false;
         s->items[s->count++] = (struct symbol_range){ start, end, chain };
         return true;

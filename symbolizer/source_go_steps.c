@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/reader.h"
+#include "symbolizer/huge_array.h"
 #include "symbolizer/source_gopclntab.h"
 #include "symbolizer/symbol_table_builder.h"
 
@@ -45,7 +46,7 @@ bool go_steps_read(const struct go_pclntab *t, const struct go_function *f, uint
                 value += change & 1 ? ~(change >> 1) : change >> 1;
                 if (__builtin_add_overflow(pc, (uint64_t)length * t->quantum, &pc) || pc > f->end)
                         pc = f->end;
-                if (!array_reserve(&s->items, &s->capacity, s->count, sizeof *s->items))
+                if (!huge_array_reserve(&s->items, &s->capacity, s->count))
                         return false;
                 s->items[s->count++] = (struct go_step){ pc, (int32_t)value };
         }

@@ -5,6 +5,7 @@
 
 #include "common/limits.h"
 #include "common/reader.h"
+#include "symbolizer/huge_array.h"
 #include "symbolizer/symbol_table_builder.h"
 
 void dynamic_relocations_deinit(struct dynamic_relocations *r)
@@ -74,7 +75,7 @@ static enum status read_section(const struct elf_image *img, const struct elf_se
                         d.symbol = symbol_name(&symbols, (uint32_t)(info >> 32));
                 if (r->count >= LIMIT_DYNAMIC_RELOCATIONS)
                         return ST_OK;
-                if (!array_reserve(&r->items, &r->capacity, r->count, sizeof d))
+                if (!huge_array_reserve(&r->items, &r->capacity, r->count))
                         return error_no_memory(err);
                 r->items[r->count++] = d;
         }

@@ -16,6 +16,7 @@
 #include "common/hash.h"
 #include "common/limits.h"
 #include "symbolizer/demangle.h"
+#include "symbolizer/huge_array.h"
 #include "symbolizer/symbol_book_internal.h"
 #include "symbolizer/symbol_table_builder.h"
 
@@ -144,7 +145,7 @@ static bool grow_nodes(struct writer *w)
         size_t slot_count = w->node_slot_count ? w->node_slot_count * 2 : 1024;
         uint32_t *slots;
 
-        if (!array_reserve(&w->nodes, &w->node_capacity, w->node_count, sizeof *w->nodes))
+        if (!huge_array_reserve(&w->nodes, &w->node_capacity, w->node_count))
                 return false;
         if (w->node_count * 2 < w->node_slot_count)
                 return true;
@@ -196,10 +197,9 @@ static enum status add_chains(struct writer *w, struct error *err)
         const struct symbol_table *t = w->t;
         const struct book_node nobody = { 0 };
 
-
         w->function_texts = calloc(t->function_count + 1ul, sizeof *w->function_texts);
         w->chain_nodes = calloc(t->chain_count + 1ul, sizeof *w->chain_nodes);
-        if (!w->function_texts || !w->chain_nodes || !array_reserve(&w->nodes, &w->node_capacity, 0, sizeof *w->nodes))
+        if (!w->function_texts || !w->chain_nodes || !huge_array_reserve(&w->nodes, &w->node_capacity, 0))
                 return error_no_memory(err);
         w->nodes[w->node_count++] = nobody;
         add_text(w, "", 0, "", false); /* number 0: unknown */

@@ -8,37 +8,9 @@
 
 #include "common/hash.h"
 #include "common/limits.h"
+#include "symbolizer/huge_array.h"
 
 #define HUGE_PAGE_BYTES MiB(2) /* slots are a power of two, so a multiple of it from there on */
-
-/* A table is written once, from its start to its end: in small pages a tenth of all time goes into their first touch. */
-static void ask_for_huge_pages(void *array, size_t bytes)
-{
-        uintptr_t start = ((uintptr_t)array + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
-        uintptr_t end = ((uintptr_t)array + bytes) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
-
-        if (start < end)
-                madvise((void *)start, end - start, MADV_HUGEPAGE); /* only a wish */
-}
-
-bool array_grow(void *array_pointer, size_t *capacity, size_t wanted, size_t element_size)
-{
-        void **array = array_pointer;
-        size_t bytes = *capacity * element_size, usual = *capacity < 64 ? 64 : *capacity * 2;
-        void *grown;
-
-        if (bytes >= MiB(1))
-                usual = *capacity + (bytes / 4 > 2 * HUGE_PAGE_BYTES ? bytes / 4 : 2 * HUGE_PAGE_BYTES) / element_size;
-        if (wanted < usual)
-                wanted = usual;
-        grown = reallocarray(*array, wanted, element_size);
-        if (!grown)
-                return false;
-        ask_for_huge_pages(grown, wanted * element_size);
-        *array = grown;
-        *capacity = wanted;
-        return true;
-}
 
 /* ---- a set of numbers ---- */
 
@@ -214,7 +186,7 @@ uint32_t symbol_table_builder_function_of(struct symbol_table_builder *b, uint32
         while ((number = intern_next(set, hash, &at)) != UINT32_MAX)
                 if (memcmp(&b->functions[number], &f, sizeof f) == 0)
                         return number;
-        if (!array_reserve(&b->functions, &b->function_capacity, set->count, sizeof f))
+        if (!huge_array_reserve(&b->functions, &b->function_capacity, set->count))
                 return failed(b, ST_NO_MEMORY);
         b->functions[set->count] = f;
         if (!intern_add(set, hash, at, set->count))
@@ -233,8 +205,8 @@ uint32_t symbol_table_builder_add_chains(struct symbol_table_builder *b, const s
                 return 0;
         if (b->frame_count + frame_count >= UINT32_MAX || b->chain_count + count >= UINT32_MAX)
                 return failed(b, ST_TOO_BIG);
-        if (!array_reserve_more(&b->chains, &b->chain_capacity, b->chain_count, count, sizeof *b->chains) ||
-            !array_reserve_more(&b->frames, &b->frame_capacity, b->frame_count, frame_count, sizeof *b->frames))
+        if (!huge_array_reserve_more(&b->chains, &b->chain_capacity, b->chain_count, count) ||
+            !huge_array_reserve_more(&b->frames, &b->frame_capacity, b->frame_count, frame_count))
                 return failed(b, ST_NO_MEMORY);
         for (size_t i = 0; i < count; i++)
                 b->chains[b->chain_count++] = (struct symbol_chain){ chains[i].first_frame + (uint32_t)b->frame_count,
@@ -282,7 +254,7 @@ void symbol_table_builder_range(struct symbol_table_builder *b, uint64_t start, 
         }
         if (b->range_count >= LIMIT_RANGES_PER_OBJECT)
                 failed(b, ST_TOO_BIG);
-        else if (!array_reserve(&b->ranges, &b->range_capacity, b->range_count, sizeof *b->ranges))
+        else if (!huge_array_reserve(&b->ranges, &b->range_capacity, b->range_count))
                 failed(b, ST_NO_MEMORY);
         else
                 b->ranges[b->range_count++] = (struct symbol_range){ start, end, chain };

@@ -99,19 +99,4 @@ void symbol_table_rewrite_end(struct symbol_table_rewrite *w);
 enum status symbol_table_builder_finish(struct symbol_table_builder *b, struct symbol_table *ret,
                                         struct error *err) MUST_CHECK;
 
-/** Make room for so many more elements of a growing array; false without memory. Big arrays grow in smaller steps. */
-bool array_grow(void *array_pointer, size_t *capacity, size_t wanted, size_t element_size);
-
-static inline bool array_reserve_more(void *array_pointer, size_t *capacity, size_t count, size_t more,
-                                      size_t element_size)
-{
-        return count + more <= *capacity || array_grow(array_pointer, capacity, count + more, element_size);
-}
-
-/** For one more. */
-static inline bool array_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_size)
-{
-        return count < *capacity || array_grow(array_pointer, capacity, count + 1, element_size);
-}
-
 #endif

@@ -6,6 +6,7 @@
 #include "common/limits.h"
 #include "common/sort.h"
 #include "symbolizer/extract_internal.h"
+#include "symbolizer/huge_array.h"
 #include "symbolizer/symbol_table_builder.h"
 
 static void failed(struct symbol_table_builder *b, enum status st)
@@ -163,7 +164,7 @@ static void sort_runs(struct symbol_table_builder *b)
         if (count > b->range_count / FEW_IN_A_RUN)
                 return;
         runs = calloc(count, sizeof *runs);
-        if (!runs || !array_reserve_more(&sorted, &capacity, 0, b->range_count, sizeof *sorted))
+        if (!runs || !huge_array_reserve_more(&sorted, &capacity, 0, b->range_count))
                 return;
         count_runs(b->ranges, b->range_count, runs);
         sort_by_start(runs, count, sizeof *runs);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "dwarf/source_names.h"
@@ -33,15 +34,8 @@ static bool add_name(void *context, const char *name)
 {
         struct names *n = context;
 
-        if (n->count == n->capacity) {
-                size_t capacity = n->capacity ? 2 * n->capacity : 256;
-                char **more = reallocarray(n->items, capacity, sizeof *more);
-
-                if (!more)
-                        return false;
-                n->items = more;
-                n->capacity = capacity;
-        }
+        if (!array_reserve(&n->items, &n->capacity, n->count))
+                return false;
         n->items[n->count] = strdup(name);
         return n->items[n->count++] != NULL;
 }

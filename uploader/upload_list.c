@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "elf-image/elf_identity.h"
 #include "uploader/companions.h"
 #include "uploader/split.h"
@@ -29,15 +30,8 @@ enum status upload_list_append(struct upload_list *list, const struct elf_image 
 {
         struct upload_item *item;
 
-        if (list->count == list->capacity) {
-                size_t capacity = list->capacity ? 2 * list->capacity : 64;
-                struct upload_item *grown = reallocarray(list->items, capacity, sizeof *grown);
-
-                if (!grown)
-                        return error_no_memory(err);
-                list->items = grown;
-                list->capacity = capacity;
-        }
+        if (!array_reserve(&list->items, &list->capacity, list->count))
+                return error_no_memory(err);
         item = &list->items[list->count];
         *item = (struct upload_item){
                 .path = strdup(path),

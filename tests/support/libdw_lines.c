@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/reader.h"
 
 struct header {
@@ -102,7 +103,7 @@ static bool add_row(struct libdw_rows *r, struct machine *m, const struct code_m
                 last->end = row.start;
         if (last && last->file == row.file && last->line == row.line)
                 return true; /* the same again: the last one goes on */
-        if (!array_reserve(&r->rows, &r->capacity, r->count, sizeof row))
+        if (!array_reserve(&r->rows, &r->capacity, r->count))
                 return false;
         r->rows[r->count++] = row;
         return true;

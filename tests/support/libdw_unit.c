@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/limits.h"
 
 void libdw_unit_init(struct libdw_unit *u, const struct libdw_file *file, struct symbol_table_builder *builder,
@@ -79,7 +80,7 @@ static uint32_t add_scope(struct libdw_unit *u, Dwarf_Die *die, uint32_t parent)
                 s.call_line = uint_attr(die, DW_AT_call_line);
         }
         if (u->scope_count >= NO_SCOPE ||
-            !array_reserve(&u->scopes, &u->scope_capacity, u->scope_count, sizeof *u->scopes)) {
+            !array_reserve(&u->scopes, &u->scope_capacity, u->scope_count)) {
                 u->builder->failed = ST_NO_MEMORY;
                 return NO_SCOPE;
         }
@@ -282,7 +283,7 @@ static int by_value(const void *a, const void *b)
 
 static void note_table(struct libdw_unit *u, uint64_t offset)
 {
-        if (!array_reserve(&u->tables, &u->table_capacity, u->table_count, sizeof *u->tables))
+        if (!array_reserve(&u->tables, &u->table_capacity, u->table_count))
                 u->builder->failed = ST_NO_MEMORY;
         else
                 u->tables[u->table_count++] = offset;

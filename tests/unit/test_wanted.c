@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "symbolizer/dwarf_extract.h"
 #include "symbolizer/extract.h"
@@ -238,7 +239,7 @@ END_TEST
 
 static void add_symbol(struct code_symbols *s, const char *name, uint64_t start, uint64_t end, bool is_sized)
 {
-        ck_assert(array_reserve(&s->items, &s->capacity, s->count, sizeof *s->items));
+        ck_assert(array_reserve(&s->items, &s->capacity, s->count));
         s->items[s->count++] = (struct code_symbol){ .name = name, .start = start, .end = end, .is_sized = is_sized,
                                                      .is_function = true, .source = QUALITY_SYMTAB };
 }

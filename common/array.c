@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_COUNT 64
+
+bool array_grow(void *array_pointer, size_t *capacity, size_t element_size)
+{
+        size_t wanted = *capacity ? *capacity + *capacity / 2 : FIRST_COUNT;
+        void *array, *grown;
+
+        memcpy(&array, array_pointer, sizeof array); /* whatever it points to */
+        grown = reallocarray(array, wanted, element_size);
+        if (!grown)
+                return false;
+        memcpy(array_pointer, &grown, sizeof grown);
+        *capacity = wanted;
+        return true;
+}
