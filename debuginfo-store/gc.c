@@ -32,7 +32,7 @@ struct collection {
 
 const char *gc_reason_name(enum gc_reason r)
 {
-        static const char *const names[GC_REASON_COUNT] = { "age", "unused", "size" };
+        static const char *const names[GC_REASON_COUNT] = { "age", "unused", "size", "superseded" };
 
         return names[r];
 }

@@ -20,9 +20,9 @@
  */
 #include "debuginfo-store/retention.h"
 
-/** Why an object goes; the names are public (JSON, metrics). */
-enum gc_reason { GC_AGE, GC_UNUSED, GC_SIZE, GC_REASON_COUNT };
-const char *gc_reason_name(enum gc_reason r); /* "age", "unused", "size" */
+/** Why an object goes; the names are public (JSON, metrics). The last one is no rule's: superseded.h. */
+enum gc_reason { GC_AGE, GC_UNUSED, GC_SIZE, GC_SUPERSEDED, GC_REASON_COUNT };
+const char *gc_reason_name(enum gc_reason r); /* "age", "unused", "size", "superseded" */
 
 struct gc_options {
         const struct retention_rule *rules; /* borrowed */

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/metrics.h"
+#include "debuginfo-store/superseded.h"
 #include "server/index_needs.h"
 
 #define INTERVAL_S 3600
@@ -16,9 +17,10 @@
 static struct metric objects = METRIC_GAUGE("cairn_debuginfo_objects", "Stored objects, as last counted.", "");
 static struct metric bytes = METRIC_GAUGE("cairn_debuginfo_stored_bytes", "What they take on disk.", "");
 static struct metric removed[GC_REASON_COUNT] = {
-        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects that a retention rule gave up.", "reason=\"age\""),
-        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects that a retention rule gave up.", "reason=\"unused\""),
-        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects that a retention rule gave up.", "reason=\"size\""),
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects that were removed since nobody wants them any more.", "reason=\"age\""),
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects that were removed since nobody wants them any more.", "reason=\"unused\""),
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects that were removed since nobody wants them any more.", "reason=\"size\""),
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects that were removed since nobody wants them any more.", "reason=\"superseded\""),
 };
 static struct metric removed_bytes = METRIC_COUNTER("cairn_debuginfo_removed_bytes_total", "What they took on disk.", "");
 static struct metric failures = METRIC_COUNTER("cairn_debuginfo_collections_failed_total", "Collections that failed.", "");
@@ -174,6 +176,25 @@ void collector_arrived(struct collector *c, uint64_t stored_bytes)
         if (c->arrived_bytes >= c->enough_bytes)
                 pthread_cond_signal(&c->wake);
         pthread_mutex_unlock(&c->lock);
+}
+
+void collector_superseded(struct collector *c, const struct stored_object *symbols)
+{
+        char hex[BUILD_ID_HEX_MAX];
+        struct error err;
+        enum status st = debuginfo_store_remove_superseded(c->options.objects, symbols, c->options.rules, c->options.rule_count, &err);
+
+        if (st == ST_NOT_FOUND)
+                return;
+        if (st) {
+                log_warn("debuginfo", "%s: its symbol file is not needed any more and cannot be removed: %s, ignoring",
+                         build_id_hex(&symbols->build_id, hex), err.text);
+                return;
+        }
+        metric_add(&removed[GC_SUPERSEDED], 1);
+        metric_add(&removed_bytes, (int64_t)symbols->stored_bytes);
+        log_info("debuginfo", "%s: its debuginfo is indexed, so its symbol file was removed",
+                 build_id_hex(&symbols->build_id, hex));
 }
 
 void collector_indexed(struct collector *c)

@@ -34,6 +34,9 @@ void collector_arrived(struct collector *c, uint64_t stored_bytes);
 /** An object was indexed. */
 void collector_indexed(struct collector *c);
 
+/** The index has as good ones of these symbols from debuginfo: they go, unless something still needs them. */
+void collector_superseded(struct collector *c, const struct stored_object *symbols);
+
 /** Counts in the metrics what a collection that succeeded did. */
 void collector_count(const struct gc_result *r);
 

@@ -37,6 +37,8 @@ struct job {
         char name[BUILD_ID_HEX_MAX];
         int debuginfo, executable, altlink, package, symbols;
         struct id_set missing;              /* companions that it needs and that are not stored */
+        struct stored_object of_symbols;
+        bool symbols_are_superseded;
         bool is_supplement;
         uint64_t looks;                     /* of the indexer, when it began */
         char partial[SYMBOL_PARTIAL_BYTES]; /* what of it could not be read */
@@ -91,7 +93,7 @@ static enum status make_table(struct indexer *ix, struct job *j, struct symbol_t
                                            .dwo = { stored_dwo_open, &dwo } };
 
         if (!j->is_supplement)
-                return index_table_make(&in, j->symbols, &ix->stop, ret, err);
+                return index_table_make(&in, j->symbols, &ix->stop, ret, &j->symbols_are_superseded, err);
         *ret = (struct symbol_table){ .strings = calloc(1, 1), .string_bytes = 1 };
         return ret->strings ? ST_OK : error_no_memory(err);
 }
@@ -119,7 +121,7 @@ static enum status index_object(struct indexer *ix, struct job *j, bool *replace
 
         if (!st)
                 st = unpack(ix, &j->id, OBJECT_EXECUTABLE, &j->executable, err);
-        if (!st)
+        if (!st && debuginfo_store_stat(ix->options.objects, &j->id, OBJECT_SYMBOLS, &j->of_symbols, NULL) == ST_OK)
                 st = unpack(ix, &j->id, OBJECT_SYMBOLS, &j->symbols, err);
         if (!st && j->debuginfo < 0 && j->executable < 0 && j->symbols < 0)
                 return error_set(err, ST_NOT_FOUND, "nothing is stored of it");
@@ -159,6 +161,8 @@ void index_job_run(struct indexer *ix, const struct build_id *id)
                         log_warn("index", "%s: symbols are partial: %s", j.name, j.partial);
                         metric_add(&partial, 1);
                 }
+                if (j.symbols_are_superseded && ix->options.superseded)
+                        ix->options.superseded(ix->options.context, &j.of_symbols);
                 if (!j.is_supplement)
                         metric_add(replaced ? &indexed : &kept, 1);
         }

@@ -11,13 +11,14 @@ static bool is_better(const struct symbol_table *a, const struct symbol_table *b
 
 /* A symbol file may come of better files than those that are here, and of companions that are not here. */
 enum status index_table_make(const struct extract_inputs *elf, int symbols_fd, const atomic_bool *cancel,
-                             struct symbol_table *ret, struct error *err)
+                             struct symbol_table *ret, bool *superseded_ret, struct error *err)
 {
         const struct extract_inputs file = { .debuginfo_fd = symbols_fd, .executable_fd = -1, .altlink_fd = -1, .name = elf->name };
         struct symbol_table of_elf = { 0 }, of_file;
         enum status st, file_st;
         struct error why;
 
+        *superseded_ret = false;
         if (elf->debuginfo_fd < 0 && elf->executable_fd < 0)
                 return symbol_table_extract_confined(&file, cancel, ret, err);
         st = symbol_table_extract_confined(elf, cancel, &of_elf, err);
@@ -30,6 +31,7 @@ enum status index_table_make(const struct extract_inputs *elf, int symbols_fd, c
                 }
                 if (!file_st) {
                         symbol_table_deinit(&of_file);
+                        *superseded_ret = !of_elf.partial;
                 } else if (atomic_load(cancel)) { /* asked again after the next start, with both */
                         symbol_table_deinit(&of_elf);
                         *err = why;

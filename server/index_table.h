@@ -8,6 +8,7 @@
  * symbol file that was sent in place of them.
  */
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "symbolizer/extract.h"
 
@@ -15,9 +16,10 @@
  * Have workers make a table of the ELF files and of the symbol file, and take the better one: the one of the better
  * quality, or as good and whole where the other is partial; else that of the ELF files.
  * @param elf debuginfo_fd and executable_fd may both be -1.  @param symbols_fd -1 none.
+ * @param superseded_ret both could be read, and the table of the ELF files is whole and as good.
  * @return as symbol_table_extract_confined().
  */
 enum status index_table_make(const struct extract_inputs *elf, int symbols_fd, const atomic_bool *cancel,
-                             struct symbol_table *ret, struct error *err) MUST_CHECK;
+                             struct symbol_table *ret, bool *superseded_ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -29,6 +29,8 @@ struct indexer_options {
         enum status (*open_other)(void *context, const struct build_id *id, enum object_kind kind, int *fd_ret, struct error *err);
         /* Has open_other() a supplementary file of this id? May be NULL. */
         bool (*has_other)(void *context, const struct build_id *id);
+        /* The index has symbols from debuginfo or an executable, all of them, that are as good as these. May be NULL. */
+        void (*superseded)(void *context, const struct stored_object *symbols);
         /* One object less waits. May be NULL. */
         void (*done)(void *context);
         void *context;

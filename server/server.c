@@ -110,6 +110,15 @@ static void object_indexed(void *context)
                 collector_indexed(collector);
 }
 
+static void symbols_superseded(void *context, const struct stored_object *symbols)
+{
+        struct server *s = context;
+        struct collector *collector = atomic_load(&s->collector);
+
+        if (collector)
+                collector_superseded(collector, symbols);
+}
+
 /* ---- opening ---- */
 
 static enum status open_profiles(struct server *s, const char *dir, struct error *err)
@@ -170,7 +179,7 @@ static enum status start_pipeline(struct server *s, struct error *err)
         _cleanup_free_ char *queue = path_join(s->options->dir, "heal-queue");
         _cleanup_free_ char *needs = path_join(s->options->dir, "supplement-needs");
         struct indexer_options o = { .objects = s->objects, .symbols = s->symbols, .scratch_dir = s->scratch_dir,
-                                     .needs_path = needs, .wanted = indexing_wants, .done = object_indexed,
+                                     .needs_path = needs, .wanted = indexing_wants, .done = object_indexed, .superseded = symbols_superseded,
                                      .open_other = scanned_open, .has_other = scanned_has_debuginfo, .context = s };
         struct collector *collector;
         struct collector_options c = { .objects = s->objects, .symbols = s->symbols,

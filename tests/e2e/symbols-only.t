@@ -152,7 +152,8 @@ wait_for "the index to be quiet" quiet
 is "$(why "$id" "$main" '.results[0].source')" '"dwarf"' "  and answers from then on"
 answers "$id" "$tmp/list/inlines" >"$tmp/after"
 ok "  the same" cmp "$tmp/before" "$tmp/after"
-ok "the symbols may go" "$cairn" debuginfo rm "$id" --server "$url" --kind symbols
+is "$(listed "$id")" '[["debuginfo","dwarf"]]' "  and nobody needs the symbols any more"
+is "$(metric 'cairn_debuginfo_removed_total{reason="superseded"}')" 1 "  which is counted"
 up --symbols-only "$tmp/bin/inlines"
 is "$code $(sent '[.files[].state]')" '0 ["already_there"]' "  and are not wanted any more"
 put symbols "$tmp/file" "$id"

@@ -6,6 +6,7 @@
 #include "debuginfo-store/gc.h"
 #include "debuginfo-store/record.h"
 #include "debuginfo-store/store_internal.h"
+#include "debuginfo-store/superseded.h"
 #include "tests/support/suite.h"
 
 #define DAY 86400
@@ -29,23 +30,27 @@ static void teardown(void)
 }
 
 /* An object and its file, without the verification that this is not about. */
+static struct stored_object put_object(struct stored_object o, const struct object_links *links)
+{
+        _cleanup_free_ char *path = object_path(store, &o), *parent = strndup(path, (size_t)(path_base(path) - path));
+        struct error err;
+
+        ck_assert_int_eq(file_make_dirs(parent, &err), ST_OK);
+        ck_assert_int_eq(file_write_durable(path, "x", 1, &err), ST_OK);
+        ck_assert_int_eq(meta_put(store->meta, &o, links, NULL, &err), ST_OK);
+        return o;
+}
+
 static struct stored_object put(uint8_t number, unsigned days_old, unsigned days_unused, uint64_t bytes, const char *label)
 {
         struct stored_object o = { .kind = OBJECT_DEBUGINFO, .quality = QUALITY_DWARF, .stored_bytes = bytes,
                                    .stored_unix_s = NOW - (int64_t)days_old * DAY,
                                    .used_unix_s = NOW - (int64_t)days_unused * DAY };
-        _cleanup_free_ char *path = NULL, *parent = NULL;
-        struct error err;
 
         build_id_from_bytes(&o.build_id, (const uint8_t[20]){ number, 1, 2 }, 20);
         o.sha256[0] = number;
         snprintf(o.label, sizeof o.label, "%s", label);
-        path = object_path(store, &o);
-        parent = strndup(path, (size_t)(path_base(path) - path));
-        ck_assert_int_eq(file_make_dirs(parent, &err), ST_OK);
-        ck_assert_int_eq(file_write_durable(path, "x", 1, &err), ST_OK);
-        ck_assert_int_eq(meta_put(store->meta, &o, NULL, NULL, &err), ST_OK);
-        return o;
+        return put_object(o, NULL);
 }
 
 static bool is_there(const struct stored_object *o)
@@ -237,6 +242,59 @@ START_TEST(use_is_noted_once_an_hour_for_what_is_stored)
 }
 END_TEST
 
+static struct stored_object put_kind(uint8_t number, enum object_kind kind, enum symbol_quality quality, uint8_t alias)
+{
+        struct stored_object o = { .kind = kind, .quality = quality, .stored_unix_s = NOW };
+        struct object_links links = { .alias_count = alias != 0 };
+
+        build_id_from_bytes(&o.build_id, (const uint8_t[20]){ number, 1, 2 }, 20);
+        build_id_from_bytes(&links.aliases[0].id, (const uint8_t[20]){ alias, 9 }, 20);
+        return put_object(o, &links);
+}
+
+static enum status remove_superseded(const struct stored_object *symbols, const char *rule)
+{
+        struct retention_rule rules[1];
+        enum status st = rule ? retention_rule_parse(rule, rules, NULL) : ST_OK;
+
+        ck_assert_int_eq(st, ST_OK);
+        return debuginfo_store_remove_superseded(store, symbols, rules, rule != NULL, NULL);
+}
+
+START_TEST(symbols_go_when_something_as_good_is_stored)
+{
+        struct stored_object symbols = put_kind(1, OBJECT_SYMBOLS, QUALITY_LINES, 7), other = symbols;
+
+        ck_assert_int_eq(remove_superseded(&symbols, NULL), ST_NOT_FOUND); /* nothing else is stored */
+        put_kind(1, OBJECT_DEBUGINFO, QUALITY_SYMTAB, 7);
+        ck_assert_int_eq(remove_superseded(&symbols, NULL), ST_NOT_FOUND); /* but worse */
+        put_kind(1, OBJECT_EXECUTABLE, QUALITY_LINES, 0);
+        other.sha256[0]++;
+        ck_assert_int_eq(remove_superseded(&other, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(remove_superseded(&symbols, "kind=symbols,keep"), ST_NOT_FOUND);
+        ck_assert(is_there(&symbols));
+        ck_assert_int_eq(remove_superseded(&symbols, "kind=symbols,age=1d"), ST_OK);
+        ck_assert(!is_there(&symbols));
+        ck_assert_int_eq(remove_superseded(&symbols, NULL), ST_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(symbols_that_are_pinned_or_alone_have_a_name_stay)
+{
+        struct stored_object pinned = put_kind(1, OBJECT_SYMBOLS, QUALITY_DWARF, 0), named = put_kind(2, OBJECT_SYMBOLS, QUALITY_DWARF, 7);
+
+        put_kind(1, OBJECT_DEBUGINFO, QUALITY_DWARF, 0);
+        put_kind(2, OBJECT_DEBUGINFO, QUALITY_DWARF, 8);
+        ck_assert_int_eq(debuginfo_store_pin(store, &pinned.build_id, OBJECT_SYMBOLS, true, NULL), ST_OK);
+        ck_assert_int_eq(remove_superseded(&pinned, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(remove_superseded(&named, NULL), ST_NOT_FOUND);
+        ck_assert(is_there(&pinned) && is_there(&named));
+        put_kind(2, OBJECT_DEBUGINFO, QUALITY_DWARF, 7);
+        ck_assert_int_eq(remove_superseded(&named, NULL), ST_OK);
+        ck_assert(!is_there(&named));
+}
+END_TEST
+
 START_TEST(rules_that_say_nothing_or_nonsense_are_refused)
 {
         static const char *const bad[] = { "", "age=90", "age=d", "age=0d", "age=-1d", "size=", "size=5X", "label=", "label=x",
@@ -280,6 +338,7 @@ int main(void)
                 size_takes_what_upstreams_have_first_then_what_was_used_longest_ago, pinned_and_needed_objects_stay_and_count,
                 dry_run_tells_and_removes_nothing, what_is_pinned_in_the_last_moment_stays,
                 files_without_a_record_go_and_strangers_stay, use_is_noted_once_an_hour_for_what_is_stored,
+                symbols_go_when_something_as_good_is_stored, symbols_that_are_pinned_or_alone_have_a_name_stay,
                 rules_that_say_nothing_or_nonsense_are_refused, records_of_version_1_are_read,
         };
 
