@@ -14,47 +14,48 @@
 #include "tests/support/suite.h"
 
 static char dir[32];
+static struct symbol_index *tested; /* empty before each test */
+static struct symbol_batch batch;
 
-static struct symbol_index *new_index(void)
+static void setup(void)
 {
-        struct symbol_index *index = NULL;
         struct error err = { 0 };
 
         snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(dir));
-        ck_assert_msg(symbol_index_open(dir, false, &index, &err) == ST_OK, "%s", err.text);
-        return index;
+        ck_assert_msg(symbol_index_open(dir, false, &tested, &err) == ST_OK, "%s", err.text);
 }
 
-static void finish(struct symbol_index *index)
+static void teardown(void)
 {
-        symbol_index_close(index);
+        symbol_batch_deinit(&batch);
+        symbol_index_close(tested);
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-static uint64_t load(struct symbol_index *index, const struct symbol_table *t)
+static uint64_t load(const struct symbol_table *t)
 {
         uint64_t generation = 0;
         struct error err = { 0 };
         bool replaced;
 
-        ck_assert_msg(symbol_index_load(index, t, &replaced, &generation, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(symbol_index_load(tested, t, &replaced, &generation, &err) == ST_OK, "%s", err.text);
         return generation;
 }
 
-static struct symbol_view *begin(struct symbol_index *index)
+static struct symbol_view *begin(void)
 {
         struct symbol_view *view;
 
-        ck_assert_int_eq(symbol_view_begin(index, &view, NULL), ST_OK);
+        ck_assert_int_eq(symbol_view_begin(tested, &view, NULL), ST_OK);
         return view;
 }
 
-static void look_up(struct symbol_view *view, const struct symbol_key *keys, size_t count, struct symbol_batch *batch)
+static void look_up(struct symbol_view *view, const struct symbol_key *keys, size_t count)
 {
         struct error err = { 0 };
 
-        if (symbol_view_lookup(view, keys, count, batch, &err) || batch->result_count != count)
+        if (symbol_view_lookup(view, keys, count, &batch, &err) || batch.result_count != count)
                 ck_abort_msg("%s", err.text);
 }
 
@@ -76,7 +77,7 @@ static bool frame_agrees(struct symbol_view *view, const struct symbol_table *t,
 
 /* One result of the batch says about its address what the table says. */
 static bool agrees(struct symbol_view *view, const struct symbol_table *t, uint64_t address,
-                   const struct symbol_batch *batch, const struct symbol_result *r)
+                   const struct symbol_result *r)
 {
         const struct symbol_range *range = symbol_table_find(t, address);
         const struct symbol_chain *chain = range ? &t->chains[range->chain] : NULL;
@@ -87,17 +88,24 @@ static bool agrees(struct symbol_view *view, const struct symbol_table *t, uint6
                 return false;
         for (uint32_t k = 0; k < r->frame_count; k++)
                 if (!frame_agrees(view, t, &t->frames[chain->first_frame + k], k + 1 < r->frame_count,
-                                  &batch->frames[r->first_frame + k]))
+                                  &batch.frames[r->first_frame + k]))
                         return false;
         return true;
 }
 
 /* Asserts only on a difference: libcheck takes note of every assertion, and there are many here. */
-static void check_result(struct symbol_view *view, const struct symbol_table *t, uint64_t address,
-                         const struct symbol_batch *batch, size_t i)
+static void check_result(struct symbol_view *view, const struct symbol_table *t, uint64_t address, size_t i)
 {
-        if (!agrees(view, t, address, batch, &batch->results[i]))
+        if (!agrees(view, t, address, &batch.results[i]))
                 ck_abort_msg("result %zu for 0x%llx differs from the table", i, (unsigned long long)address);
+}
+
+/* Look all up in one batch; each says what the table says. */
+static void check_batch(struct symbol_view *view, const struct symbol_table *t, const struct symbol_key *keys, size_t count)
+{
+        look_up(view, keys, count);
+        for (size_t i = 0; i < count; i++)
+                check_result(view, t, keys[i].address, i);
 }
 
 static struct symbol_table table_of(uint64_t seed, uint32_t ranges, uint64_t base)
@@ -127,63 +135,53 @@ static uint64_t some_address(const struct symbol_table *t, uint64_t *state)
 /* Few keys go to rows one by one, many have blocks unpacked: with each stride another share of the rows. */
 START_TEST(dense_and_sparse_batches_agree_with_the_table)
 {
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(31, 20000, 0x401000);
         struct symbol_key *keys = calloc(t.range_count, sizeof *keys);
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
 
-        load(index, &t);
-        view = begin(index);
+        load(&t);
+        view = begin();
         for (uint32_t stride = 1; stride < 3000; stride = stride * 3 / 2 + 1) {
                 size_t count = 0;
 
                 for (uint32_t i = 0; i < t.range_count; i += stride)
                         keys[count++] = (struct symbol_key){ .build_id = &t.build_id, .address = t.ranges[i].end - 1 };
-                look_up(view, keys, count, &batch);
-                for (size_t i = 0; i < count; i++)
-                        check_result(view, &t, keys[i].address, &batch, i);
+                check_batch(view, &t, keys, count);
         }
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
         free(keys);
-        finish(index);
 }
 END_TEST
 
 START_TEST(several_threads_answer_as_one_does)
 {
         enum { KEYS = 50001 };
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(32, 20000, 0xfffffff0), other = table_of(33, 500, 0x1000);
         struct symbol_key *keys = calloc(KEYS, sizeof *keys);
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
         struct error err = { 0 };
         uint64_t state = 5;
 
-        load(index, &t);
-        load(index, &other);
+        load(&t);
+        load(&other);
         for (size_t i = 0; i < KEYS; i++) {
                 const struct symbol_table *of = i % 5 ? &t : &other;
 
                 keys[i] = (struct symbol_key){ .build_id = &of->build_id, .address = some_address(of, &state) };
         }
-        view = begin(index);
+        view = begin();
         for (unsigned threads = 2; threads < 70; threads *= 3) {
                 ck_assert_msg(symbol_view_lookup_threads(view, keys, KEYS, threads, &batch, &err) == ST_OK, "%s",
                               err.text);
                 ck_assert_uint_eq(batch.result_count, KEYS);
                 for (size_t i = 0; i < KEYS; i++)
-                        check_result(view, i % 5 ? &t : &other, keys[i].address, &batch, i);
+                        check_result(view, i % 5 ? &t : &other, keys[i].address, i);
         }
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
         symbol_table_deinit(&other);
         free(keys);
-        finish(index);
 }
 END_TEST
 
@@ -191,53 +189,43 @@ END_TEST
 START_TEST(threads_keep_to_the_state_of_the_view)
 {
         enum { KEYS = 20000 };
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(34, 3000, 0x1000);
         struct symbol_key *keys = calloc(KEYS, sizeof *keys);
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
-        uint64_t generation = load(index, &t);
+        uint64_t generation = load(&t);
 
         for (size_t i = 0; i < KEYS; i++)
                 keys[i] = (struct symbol_key){ .build_id = &t.build_id, .address = t.ranges[i % t.range_count].start };
-        view = begin(index);
-        ck_assert_uint_gt(load(index, &t), generation);
+        view = begin();
+        ck_assert_uint_gt(load(&t), generation);
         ck_assert_int_eq(symbol_view_lookup_threads(view, keys, KEYS, 4, &batch, NULL), ST_OK);
         for (size_t i = 0; i < KEYS; i++)
                 if (batch.results[i].generation != generation)
                         ck_abort_msg("result %zu is of generation %llu", i,
                                      (unsigned long long)batch.results[i].generation);
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
         free(keys);
-        finish(index);
 }
 END_TEST
 
 START_TEST(random_batch_over_a_big_table_agrees_with_the_table)
 {
         enum { KEYS = 200000 };
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(11, 100000, 0x400000);
         struct symbol_key *keys = calloc(KEYS, sizeof *keys);
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
         uint64_t state = 5;
 
-        load(index, &t);
+        load(&t);
         for (size_t i = 0; i < KEYS; i++)
                 keys[i] = (struct symbol_key){ .build_id = &t.build_id, .address = some_address(&t, &state) };
-        view = begin(index);
-        look_up(view, keys, KEYS, &batch);
-        for (size_t i = 0; i < KEYS; i++)
-                check_result(view, &t, keys[i].address, &batch, i);
+        view = begin();
+        check_batch(view, &t, keys, KEYS);
         ck_assert_uint_eq(batch.damaged_count, 0);
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
         free(keys);
-        finish(index);
 }
 END_TEST
 
@@ -245,39 +233,31 @@ END_TEST
 START_TEST(all_of_a_large_batch_in_one_object_agrees_with_the_table)
 {
         enum { KEYS = 70001 };
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(14, 20000, 0x400000);
         struct symbol_key *keys = calloc(KEYS, sizeof *keys);
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
         uint64_t state = 5;
 
-        load(index, &t);
+        load(&t);
         for (size_t i = 0; i < KEYS; i++)
                 keys[i] = (struct symbol_key){ .build_id = &t.build_id,
                                                .address = t.ranges[random_next(&state) % t.range_count].end - i % 2 };
-        view = begin(index);
-        look_up(view, keys, KEYS, &batch);
-        for (size_t i = 0; i < KEYS; i++)
-                check_result(view, &t, keys[i].address, &batch, i);
+        view = begin();
+        check_batch(view, &t, keys, KEYS);
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
         free(keys);
-        finish(index);
 }
 END_TEST
 
 START_TEST(every_edge_in_order_agrees_with_the_table)
 {
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(12, 20000, UINT64_C(0xffffffff80000000));
         struct symbol_key *keys = calloc(t.range_count * 4, sizeof *keys);
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
         size_t n = 0;
 
-        load(index, &t);
+        load(&t);
         for (uint32_t i = 0; i < t.range_count; i++) {
                 const uint64_t edges[] = { t.ranges[i].start - 1, t.ranges[i].start, t.ranges[i].end - 1,
                                            t.ranges[i].end };
@@ -285,58 +265,48 @@ START_TEST(every_edge_in_order_agrees_with_the_table)
                 for (unsigned k = 0; k < 4; k++)
                         keys[n++] = (struct symbol_key){ .build_id = &t.build_id, .address = edges[k] };
         }
-        view = begin(index);
-        look_up(view, keys, n, &batch);
-        for (size_t i = 0; i < n; i++)
-                check_result(view, &t, keys[i].address, &batch, i);
+        view = begin();
+        check_batch(view, &t, keys, n);
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
         free(keys);
-        finish(index);
 }
 END_TEST
 
 /* Keys one at a time take the search path of a fresh cursor. */
 START_TEST(single_keys_agree_with_the_table)
 {
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(13, 5000, 0);
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
         uint64_t state = 9;
 
-        load(index, &t);
-        view = begin(index);
+        load(&t);
+        view = begin();
         for (unsigned i = 0; i < 20000; i++) {
                 struct symbol_key key = { .build_id = &t.build_id, .address = some_address(&t, &state) };
 
-                look_up(view, &key, 1, &batch);
-                check_result(view, &t, key.address, &batch, 0);
+                look_up(view, &key, 1);
+                check_result(view, &t, key.address, 0);
         }
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
-        finish(index);
 }
 END_TEST
 
 START_TEST(mixed_objects_are_answered_in_the_callers_order)
 {
         enum { OBJECTS = 40, KEYS = 20000 };
-        struct symbol_index *index = new_index();
         struct symbol_table t[OBJECTS];
         struct build_id copies[OBJECTS], unknown = random_build_id(12345), none = { 0 };
         struct symbol_key *keys = calloc(KEYS, sizeof *keys);
         unsigned *of = calloc(KEYS, sizeof *of);
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
         uint64_t state = 6;
 
         for (unsigned i = 0; i < OBJECTS; i++) {
                 t[i] = table_of(100 + i, 50 + 30 * i, (uint64_t)i << 30);
                 copies[i] = t[i].build_id;
-                load(index, &t[i]);
+                load(&t[i]);
         }
         for (size_t i = 0; i < KEYS; i++) {
                 of[i] = (unsigned)(random_next(&state) % (OBJECTS + 2));
@@ -348,11 +318,11 @@ START_TEST(mixed_objects_are_answered_in_the_callers_order)
                         keys[i] = (struct symbol_key){ .build_id = i % 2 ? &copies[of[i]] : &t[of[i]].build_id,
                                                        .address = some_address(&t[of[i]], &state) };
         }
-        view = begin(index);
-        look_up(view, keys, KEYS, &batch);
+        view = begin();
+        look_up(view, keys, KEYS);
         for (size_t i = 0; i < KEYS; i++) {
                 if (of[i] < OBJECTS) {
-                        check_result(view, &t[of[i]], keys[i].address, &batch, i);
+                        check_result(view, &t[of[i]], keys[i].address, i);
                         continue;
                 }
                 ck_assert_int_eq(batch.results[i].state, of[i] == OBJECTS ? SYMBOL_NO_BUILD_ID : SYMBOL_NO_DEBUGINFO);
@@ -360,18 +330,15 @@ START_TEST(mixed_objects_are_answered_in_the_callers_order)
                 ck_assert_uint_eq(batch.results[i].frame_count, 0);
         }
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         for (unsigned i = 0; i < OBJECTS; i++)
                 symbol_table_deinit(&t[i]);
         free(keys);
         free(of);
-        finish(index);
 }
 END_TEST
 
 START_TEST(file_offsets_are_translated_by_the_segments)
 {
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(14, 100, 0x401000);
         struct symbol_key keys[] = {
                 { .build_id = &t.build_id, .address = 0x2000 + 5, .is_file_offset = true },
@@ -379,95 +346,80 @@ START_TEST(file_offsets_are_translated_by_the_segments)
                 { .build_id = &t.build_id, .address = 0x401000 + 5 },
                 { .build_id = &t.build_id, .address = 0x401000 + 5, .is_file_offset = true },
         };
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
 
-        load(index, &t);
-        view = begin(index);
-        look_up(view, keys, 4, &batch);
-        check_result(view, &t, 0x401005, &batch, 0);
-        check_result(view, &t, 0x401005, &batch, 3); /* behind the file: of a program that is not relocated */
-        check_result(view, &t, 0x401005, &batch, 2);
+        load(&t);
+        view = begin();
+        look_up(view, keys, 4);
+        check_result(view, &t, 0x401005, 0);
+        check_result(view, &t, 0x401005, 3); /* behind the file: of a program that is not relocated */
+        check_result(view, &t, 0x401005, 2);
         ck_assert_int_eq(batch.results[1].state, SYMBOL_NOT_IN_OBJECT);
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
-        finish(index);
 }
 END_TEST
 
 START_TEST(empty_batch_is_answered_and_batches_are_reusable)
 {
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(15, 100, 0x1000);
         struct symbol_key key = { .build_id = &t.build_id, .address = 0x1000 };
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
 
-        load(index, &t);
-        view = begin(index);
-        look_up(view, NULL, 0, &batch);
-        look_up(view, &key, 1, &batch);
-        check_result(view, &t, key.address, &batch, 0);
-        look_up(view, NULL, 0, &batch);
+        load(&t);
+        view = begin();
+        look_up(view, NULL, 0);
+        look_up(view, &key, 1);
+        check_result(view, &t, key.address, 0);
+        look_up(view, NULL, 0);
         ck_assert_uint_eq(batch.frame_count, 0);
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
-        finish(index);
 }
 END_TEST
 
 START_TEST(view_keeps_its_generation_while_the_object_is_reloaded)
 {
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(16, 3000, 0x1000);
         struct symbol_key key = { .build_id = &t.build_id, .address = t.ranges[1500].start };
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
-        uint64_t generation = load(index, &t);
+        uint64_t generation = load(&t);
 
-        view = begin(index);
-        ck_assert_uint_gt(load(index, &t), generation);
-        look_up(view, &key, 1, &batch);
+        view = begin();
+        ck_assert_uint_gt(load(&t), generation);
+        look_up(view, &key, 1);
         ck_assert_uint_eq(batch.results[0].generation, generation);
-        check_result(view, &t, key.address, &batch, 0);
+        check_result(view, &t, key.address, 0);
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
-        finish(index);
 }
 END_TEST
 
 START_TEST(table_without_ranges_is_stripped_with_a_generation)
 {
-        struct symbol_index *index = new_index();
         char strings[] = "";
         struct symbol_table t = { .build_id = random_build_id(3), .strings = strings, .string_bytes = 1 };
         struct symbol_key key = { .build_id = &t.build_id, .address = 1 };
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
-        uint64_t generation = load(index, &t);
+        uint64_t generation = load(&t);
 
-        view = begin(index);
-        look_up(view, &key, 1, &batch);
+        view = begin();
+        look_up(view, &key, 1);
         ck_assert_int_eq(batch.results[0].state, SYMBOL_STRIPPED);
         ck_assert_uint_eq(batch.results[0].generation, generation);
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
-        finish(index);
 }
 END_TEST
 
 /* Flip one bit of one value of a database. */
-static void damage(struct symbol_index *index, MDB_dbi dbi, size_t nth, size_t byte)
+static void damage(MDB_dbi dbi, size_t nth, size_t byte)
 {
         MDB_txn *txn;
         MDB_cursor *cursor;
         MDB_val key, value;
         uint8_t *copy, key_copy[64];
 
-        ck_assert_int_eq(mdb_txn_begin(index->env, NULL, 0, &txn), 0);
+        ck_assert_int_eq(mdb_txn_begin(tested->env, NULL, 0, &txn), 0);
         ck_assert_int_eq(mdb_cursor_open(txn, dbi, &cursor), 0);
         for (size_t i = 0; i <= nth; i++)
                 ck_assert_int_eq(mdb_cursor_get(cursor, &key, &value, MDB_NEXT), 0);
@@ -485,76 +437,67 @@ static void damage(struct symbol_index *index, MDB_dbi dbi, size_t nth, size_t b
 
 START_TEST(damaged_block_costs_its_own_keys_alone)
 {
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(17, 5000, 0x1000);
         struct symbol_key *keys = calloc(t.range_count, sizeof *keys);
-        struct symbol_batch batch = { 0 };
         struct symbol_view *view;
         size_t failed = 0;
 
-        load(index, &t);
+        load(&t);
         for (uint32_t i = 0; i < t.range_count; i++)
                 keys[i] = (struct symbol_key){ .build_id = &t.build_id, .address = t.ranges[i].start };
-        damage(index, index->blocks, 2, 100);
-        view = begin(index);
-        look_up(view, keys, t.range_count, &batch);
+        damage(tested->blocks, 2, 100);
+        view = begin();
+        look_up(view, keys, t.range_count);
         for (uint32_t i = 0; i < t.range_count; i++) {
                 if (batch.results[i].state == SYMBOL_FAILED)
                         failed++;
                 else
-                        check_result(view, &t, keys[i].address, &batch, i);
+                        check_result(view, &t, keys[i].address, i);
         }
         ck_assert_uint_gt(failed, 20);
         ck_assert_uint_lt(failed, 1500);
         ck_assert_uint_eq(batch.damaged_count, failed);
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
         free(keys);
-        finish(index);
 }
 END_TEST
 
 START_TEST(damaged_object_record_fails_its_keys_and_a_load_repairs_it)
 {
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(18, 50, 0x1000);
         struct symbol_key key = { .build_id = &t.build_id, .address = 0x1000 };
-        struct symbol_batch batch = { 0 };
         struct symbol_object o;
         struct symbol_view *view;
         struct error err;
 
-        load(index, &t);
-        damage(index, index->objects, 0, 9);
-        view = begin(index);
-        look_up(view, &key, 1, &batch);
+        load(&t);
+        damage(tested->objects, 0, 9);
+        view = begin();
+        look_up(view, &key, 1);
         ck_assert_int_eq(batch.results[0].state, SYMBOL_FAILED);
         ck_assert_uint_eq(batch.damaged_count, 1);
         ck_assert_int_eq(symbol_view_object(view, &t.build_id, &o, &err), ST_BAD_DATA);
         symbol_view_end(view);
-        load(index, &t);
-        view = begin(index);
-        look_up(view, &key, 1, &batch);
-        check_result(view, &t, key.address, &batch, 0);
+        load(&t);
+        view = begin();
+        look_up(view, &key, 1);
+        check_result(view, &t, key.address, 0);
         symbol_view_end(view);
-        symbol_batch_deinit(&batch);
         symbol_table_deinit(&t);
-        finish(index);
 }
 END_TEST
 
 START_TEST(damaged_string_page_is_bad_data)
 {
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(19, 50, 0x1000);
         const char *name = NULL, *linkage = NULL;
         struct symbol_view *view;
         struct error err;
 
-        load(index, &t);
-        damage(index, index->texts.pages, 0, 20);
-        view = begin(index);
+        load(&t);
+        damage(tested->texts.pages, 0, 20);
+        view = begin();
         ck_assert_int_eq(symbol_view_function(view, 1, &name, &linkage, &err), ST_BAD_DATA);
         ck_assert_ptr_null(name);
         ck_assert_int_eq(symbol_view_function(view, 4000000000u, &name, &linkage, &err), ST_BAD_DATA);
@@ -562,22 +505,20 @@ START_TEST(damaged_string_page_is_bad_data)
         ck_assert_str_eq(name, "");
         symbol_view_end(view);
         symbol_table_deinit(&t);
-        finish(index);
 }
 END_TEST
 
 START_TEST(readable_names_are_made_once_and_plain_ones_are_shared)
 {
-        struct symbol_index *index = new_index();
         struct symbol_table t = table_of(20, 200, 0x1000);
         const char *name, *linkage;
         unsigned mangled = 0, plain = 0;
         struct buf cached;
 
         buf_init(&cached, 4096);
-        load(index, &t);
+        load(&t);
         for (unsigned round = 0; round < 2; round++) {
-                struct symbol_view *view = begin(index);
+                struct symbol_view *view = begin();
 
                 for (uint32_t i = 1; i <= t.function_count; i++) {
                         ck_assert_int_eq(symbol_view_function(view, i, &name, &linkage, NULL), ST_OK);
@@ -587,7 +528,7 @@ START_TEST(readable_names_are_made_once_and_plain_ones_are_shared)
                                 continue;
                         }
                         ck_assert_msg(strstr(name, "space::inside<"), "%s", name);
-                        ck_assert(name_cache_get(index->names, i, &cached));
+                        ck_assert(name_cache_get(tested->names, i, &cached));
                         ck_assert_uint_eq(cached.size, strlen(name));
                         mangled++;
                 }
@@ -597,7 +538,6 @@ START_TEST(readable_names_are_made_once_and_plain_ones_are_shared)
         ck_assert_uint_gt(plain, 0);
         buf_deinit(&cached);
         symbol_table_deinit(&t);
-        finish(index);
 }
 END_TEST
 
@@ -629,12 +569,19 @@ START_TEST(sort_orders_by_the_upper_half)
 }
 END_TEST
 
-TEST_SUITE("lookup", dense_and_sparse_batches_agree_with_the_table, several_threads_answer_as_one_does,
-           threads_keep_to_the_state_of_the_view, random_batch_over_a_big_table_agrees_with_the_table,
-           all_of_a_large_batch_in_one_object_agrees_with_the_table, every_edge_in_order_agrees_with_the_table,
-           single_keys_agree_with_the_table, mixed_objects_are_answered_in_the_callers_order,
-           file_offsets_are_translated_by_the_segments, empty_batch_is_answered_and_batches_are_reusable,
-           view_keeps_its_generation_while_the_object_is_reloaded,
-           table_without_ranges_is_stripped_with_a_generation, damaged_block_costs_its_own_keys_alone,
-           damaged_object_record_fails_its_keys_and_a_load_repairs_it, damaged_string_page_is_bad_data,
-           readable_names_are_made_once_and_plain_ones_are_shared, sort_orders_by_the_upper_half)
+int main(void)
+{
+        const TTest *const tests[] = {
+                dense_and_sparse_batches_agree_with_the_table, several_threads_answer_as_one_does,
+                threads_keep_to_the_state_of_the_view, random_batch_over_a_big_table_agrees_with_the_table,
+                all_of_a_large_batch_in_one_object_agrees_with_the_table, every_edge_in_order_agrees_with_the_table,
+                single_keys_agree_with_the_table, mixed_objects_are_answered_in_the_callers_order,
+                file_offsets_are_translated_by_the_segments, empty_batch_is_answered_and_batches_are_reusable,
+                view_keeps_its_generation_while_the_object_is_reloaded,
+                table_without_ranges_is_stripped_with_a_generation, damaged_block_costs_its_own_keys_alone,
+                damaged_object_record_fails_its_keys_and_a_load_repairs_it, damaged_string_page_is_bad_data,
+                readable_names_are_made_once_and_plain_ones_are_shared, sort_orders_by_the_upper_half,
+        };
+
+        return suite_run_with("lookup", setup, teardown, tests, sizeof tests / sizeof *tests);
+}
