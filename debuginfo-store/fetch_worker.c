@@ -20,6 +20,7 @@
 #include "common/limits.h"
 #include "common/options.h"
 #include "debuginfo-store/fetch_internal.h"
+#include "debuginfo-store/fetch_url.h"
 
 #define REDIRECTS_MAX 5
 #define TELL_BYTES KiB(64)        /* that arrive between two messages */
@@ -114,65 +115,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *context)
         return say(d, FETCH_GROWS) ? 0 : n;
 }
 
-/* ---- whom to ask ---- */
-
-/* A part of a URL; NULL when there is none. Owned by libcurl. */
-static char *url_part(CURLU *u, CURLUPart what)
-{
-        char *part = NULL;
-
-        return curl_url_get(u, what, &part, CURLU_DEFAULT_PORT) ? NULL : part;
-}
-
-static bool same_part(CURLU *a, CURLU *b, CURLUPart what)
-{
-        char *x = url_part(a, what), *y = url_part(b, what);
-        bool same = x && y && strcasecmp(x, y) == 0;
-
-        curl_free(x);
-        curl_free(y);
-        return same;
-}
-
-static bool same_origin(const char *from, const char *to)
-{
-        CURLU *a = curl_url(), *b = curl_url();
-        bool same = a && b && !curl_url_set(a, CURLUPART_URL, from, 0) && !curl_url_set(b, CURLUPART_URL, to, 0) &&
-                    same_part(a, b, CURLUPART_SCHEME) && same_part(a, b, CURLUPART_HOST) && same_part(a, b, CURLUPART_PORT);
-
-        curl_url_cleanup(a);
-        curl_url_cleanup(b);
-        return same;
-}
-
-static bool may_follow(const char *from, const char *to)
-{
-        CURLU *a = curl_url(), *b = curl_url();
-        char *scheme = NULL;
-        bool may = a && b && !curl_url_set(a, CURLUPART_URL, from, 0) && !curl_url_set(b, CURLUPART_URL, to, 0) &&
-                   same_part(a, b, CURLUPART_HOST);
-
-        if (may) {
-                scheme = url_part(b, CURLUPART_SCHEME);
-                may = scheme && (strcasecmp(scheme, "https") == 0 ||
-                                 (same_part(a, b, CURLUPART_SCHEME) && same_part(a, b, CURLUPART_PORT)));
-        }
-        curl_free(scheme);
-        curl_url_cleanup(a);
-        curl_url_cleanup(b);
-        return may;
-}
-
-static bool is_loopback(const char *url)
-{
-        CURLU *u = curl_url();
-        char *host = u && !curl_url_set(u, CURLUPART_URL, url, 0) ? url_part(u, CURLUPART_HOST) : NULL;
-        bool is = host && (strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0 || strcasecmp(host, "localhost") == 0);
-
-        curl_free(host);
-        curl_url_cleanup(u);
-        return is;
-}
+/* ---- asking ---- */
 
 static void configure(struct download *d, uint64_t timeout_s, uint64_t total_s)
 {
@@ -215,15 +158,15 @@ static CURLcode ask(struct download *d, const char *first, bool *refused)
                 char *next = NULL;
 
                 d->said.answer = (struct fetch_answer){ 0 };
-                if (is_loopback(url))
+                if (fetch_url_is_loopback(url))
                         curl_easy_setopt(d->curl, CURLOPT_PROXY, "");
                 curl_easy_setopt(d->curl, CURLOPT_URL, url);
-                curl_easy_setopt(d->curl, CURLOPT_HTTPHEADER, same_origin(first, url) ? d->with_secret : d->headers);
+                curl_easy_setopt(d->curl, CURLOPT_HTTPHEADER, fetch_url_same_origin(first, url) ? d->with_secret : d->headers);
                 rc = curl_easy_perform(d->curl);
                 if (rc || status_of(d) / 100 != 3)
                         break;
                 curl_easy_getinfo(d->curl, CURLINFO_REDIRECT_URL, &next);
-                *refused = !next || i == REDIRECTS_MAX || !may_follow(first, next);
+                *refused = !next || i == REDIRECTS_MAX || !fetch_url_may_follow(first, next);
                 if (*refused)
                         break;
                 free(url);
