@@ -125,20 +125,19 @@ __noinline int unwind_enter(struct unwind_walk *w, __u64 pc)
         return 0;
 }
 
-/* What a search among rows found: a rule and the offsets in the page, [start, end), where it holds. */
-struct unwind_found {
-        __u32 rule, start, end;
-};
-
-/* The last of count rows that is not behind offset. */
-static __always_inline void unwind_find_row(__u32 first, __u32 count, __u32 offset, struct unwind_found *ret)
+/*
+ * The rule of the last of count rows that is not behind offset, in 16 bits, and where in the page it holds: from the next 16
+ * bits to before the highest 32. A struct on the stack would keep the verifier from seeing that rounds of the loop are alike.
+ */
+__noinline __u64 unwind_find_row(__u32 first, __u32 count, __u32 offset)
 {
         __u32 segment = first >> UNWIND_SEGMENT_BITS;
         void *rows = bpf_map_lookup_elem(&row_segments, &segment);
         __u32 low = first, high = first + count;
+        __u64 rule = UNWIND_RULE_GAP, start = 0, end = UNWIND_PAGE_SIZE;
 
         if (!rows)
-                return;
+                return rule | end << 32;
         for (int i = 0; i < UNWIND_PAGE_BITS + 1; i++) {
                 __u32 middle = low + (high - low) / 2;
                 __u32 at = (middle & (UNWIND_SEGMENT_ROWS - 1)) >> UNWIND_CHUNK_BITS;
@@ -152,14 +151,15 @@ static __always_inline void unwind_find_row(__u32 first, __u32 count, __u32 offs
                         break;
                 row = chunk->rows[middle & (UNWIND_CHUNK_ROWS - 1)];
                 if (row.offset <= offset) {
-                        ret->rule = row.rule;
-                        ret->start = row.offset;
+                        rule = row.rule;
+                        start = row.offset;
                         low = middle + 1;
                 } else {
-                        ret->end = row.offset;
+                        end = row.offset;
                         high = middle;
                 }
         }
+        return rule | start << 16 | end << 32;
 }
 
 /*
@@ -216,28 +216,28 @@ __noinline __u32 unwind_table_number(__u32 slot, __u32 table, __u64 address)
 {
         struct unwind_page_key key = { .table = table, .page = (__u32)(address >> UNWIND_PAGE_BITS) };
         struct unwind_page_rows *rows = bpf_map_lookup_elem(&pages, &key);
-        struct unwind_found found = { .rule = UNWIND_RULE_GAP, .start = 0, .end = UNWIND_PAGE_SIZE };
+        __u64 found = rows ? unwind_find_row(rows->first, rows->count, (__u32)address & (UNWIND_PAGE_SIZE - 1)) :
+                             (__u64)UNWIND_PAGE_SIZE << 32;
+        __u32 number = found & 0xffff, start = found >> 16 & 0xffff, end = found >> 32;
         __u32 block = (__u32)address & (UNWIND_PAGE_SIZE - 1) & ~(UNWIND_RECENT_BLOCK_SIZE - 1), first, last;
         struct unwind_recent_line *line;
         struct unwind_recent *r;
         struct unwind_rule *rule;
 
-        if (rows)
-                unwind_find_row(rows->first, rows->count, (__u32)address & (UNWIND_PAGE_SIZE - 1), &found);
         line = bpf_map_lookup_elem(&recent, &slot);
-        rule = bpf_map_lookup_elem(&rules, &found.rule);
+        rule = bpf_map_lookup_elem(&rules, &number);
         if (!line || !rule)
-                return found.rule;
+                return number;
         line->entries[1] = line->entries[0];
         r = &line->entries[0];
-        first = found.start > block ? found.start - block : 0;
-        last = found.end < block + UNWIND_RECENT_BLOCK_SIZE ? found.end - block - 1 : UNWIND_RECENT_BLOCK_SIZE - 1;
+        first = start > block ? start - block : 0;
+        last = end < block + UNWIND_RECENT_BLOCK_SIZE ? end - block - 1 : UNWIND_RECENT_BLOCK_SIZE - 1;
         r->table = table;
         r->block_low = (__u32)(address >> UNWIND_RECENT_BLOCK_BITS);
         r->rule = *rule;
         r->rule.why = (__u8)(address >> UNWIND_RECENT_BLOCK_BITS >> 32);
         r->rule.reserved = (__u16)(first | last << 8);
-        return found.rule;
+        return number;
 }
 
 static __always_inline int unwind_is_recent(const struct unwind_recent *r, __u32 table, __u64 address)
