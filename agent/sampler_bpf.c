@@ -303,7 +303,7 @@ enum status sampler_create_bpf(const struct sampler_options *o, struct sampler *
                 .pages = bpf_map__fd(s->bpf->maps.pages),
                 .rules = bpf_map__fd(s->bpf->maps.rules),
                 .mappings = bpf_map__fd(s->bpf->maps.mappings),
-                .processes = bpf_map__fd(s->bpf->maps.processes),
+                .process_runs = bpf_map__fd(s->bpf->maps.process_runs),
                 .known = bpf_map__fd(s->bpf->maps.known),
         };
         s->base.unwind = &s->unwind;

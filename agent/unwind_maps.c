@@ -11,6 +11,7 @@
 #define SEGMENT_BYTES (UNWIND_SEGMENT_ROWS * sizeof(struct unwind_row))
 #define RULES_BYTES (UNWIND_RULES_MAX * sizeof(struct unwind_rule))
 #define MAPPINGS_BYTES (UNWIND_MAPPINGS_MAX * sizeof(struct unwind_mapping))
+#define BUCKETS_BYTES (UNWIND_BUCKETS * sizeof(struct unwind_bucket))
 
 static const struct unwind_map_fds no_program = { -1, -1, -1, -1, -1, -1 };
 
@@ -53,6 +54,8 @@ enum status unwind_maps_init(struct unwind_maps *m, const struct unwind_map_fds 
         st = map_array(m->fds.rules, RULES_BYTES, &m->rule_items, err);
         if (!st)
                 st = map_array(m->fds.mappings, MAPPINGS_BYTES, &m->mapping_items, err);
+        if (!st)
+                st = map_array(m->fds.process_runs, BUCKETS_BYTES, &m->buckets, err);
         if (st)
                 unwind_maps_deinit(m);
         return st;
@@ -70,6 +73,7 @@ void unwind_maps_deinit(struct unwind_maps *m)
                 unmap(m->segments[i], SEGMENT_BYTES);
         unmap(m->rule_items, RULES_BYTES);
         unmap(m->mapping_items, MAPPINGS_BYTES);
+        unmap(m->buckets, BUCKETS_BYTES);
         runs_deinit(&m->rows);
         runs_deinit(&m->mappings);
         *m = (struct unwind_maps){ 0 };
@@ -229,28 +233,56 @@ uint16_t unwind_maps_rule(const struct unwind_maps *m, const struct unwind_place
 
 /* ---- processes -------------------------------------------------------------------- */
 
+/* Where a process's run is noted, or could be; NULL without room. */
+static __u64 *place_of_process(struct unwind_maps *m, uint32_t tgid)
+{
+        __u64 *runs = m->buckets[unwind_bucket_of(tgid)].runs, *free_place = NULL;
+
+        for (size_t i = 0; i < UNWIND_BUCKET_RUNS; i++) {
+                if ((uint32_t)runs[i] == tgid)
+                        return &runs[i];
+                if (!runs[i] && !free_place)
+                        free_place = &runs[i];
+        }
+        return free_place;
+}
+
+/* A head and its mappings; of an even number, so that each head begins a line of the cache. */
+static bool take_process_run(struct unwind_maps *m, uint32_t mapping_count, struct run_of_numbers *ret)
+{
+        return runs_take(&m->mappings, (mapping_count + 2) & ~1u, ret);
+}
+
+static void write_process_run(struct unwind_maps *m, const struct unwind_process *head, const struct unwind_mapping *mappings,
+                              uint32_t first)
+{
+        struct unwind_mapping *at = m->mapping_items + first;
+
+        memcpy(at++, head, sizeof *head);
+        for (uint32_t i = 0; i < head->mapping_count; i++) {
+                at[i] = mappings[i];
+                at[i].generation = head->generation;
+        }
+}
+
 enum status unwind_maps_process(struct unwind_maps *m, const struct sample_process *id, uint64_t executable_pages,
                                 uint32_t generation, const struct unwind_mapping *mappings, uint32_t count, uint64_t count_max,
                                 struct run_of_numbers *run, struct error *err)
 {
-        struct run_of_numbers old = *run, now = { 0 };
-        bool fits = count <= UNWIND_PROCESS_MAPPINGS_MAX && count <= count_max && (!count || runs_take(&m->mappings, count, &now));
-        struct unwind_process p = { .start_boot_ns = id->start_boot_ns, .exec_id = id->exec_id, .generation = generation,
-                                    .executable_pages = executable_pages };
+        struct run_of_numbers old = *run, now;
+        bool fits = count <= UNWIND_PROCESS_MAPPINGS_MAX && count <= count_max && take_process_run(m, count, &now);
+        struct unwind_process head = { .start_boot_ns = id->start_boot_ns, .exec_id = id->exec_id, .generation = generation,
+                                       .executable_pages = executable_pages, .mapping_count = fits ? count : 0 };
+        __u64 *place = place_of_process(m, id->tgid);
 
-        if (!fits)
-                now.count = 0;
-        p.first_mapping = now.first;
-        p.mapping_count = now.count;
-        for (uint32_t i = 0; i < now.count; i++) {
-                m->mapping_items[now.first + i] = mappings[i];
-                m->mapping_items[now.first + i].generation = generation;
-        }
-        if (update(m->fds.processes, &id->tgid, &p) < 0) {
+        if (!fits && !take_process_run(m, 0, &now))
+                return error_set(err, ST_TOO_BIG, "no room for one more process to unwind");
+        if (!place) {
                 runs_give_back(&m->mappings, now);
-                return error_set(err, errno == E2BIG || errno == ENOMEM ? ST_TOO_BIG : ST_OS,
-                                 "no room for one more process to unwind");
+                return error_set(err, ST_TOO_BIG, "no room for one more process to unwind");
         }
+        write_process_run(m, &head, mappings, now.first);
+        __atomic_store_n(place, (uint64_t)now.first << 32 | id->tgid, __ATOMIC_RELEASE);
         runs_give_back(&m->mappings, old);
         *run = now;
         return fits ? ST_OK : error_set(err, ST_TOO_BIG, "process %u has too many executable mappings", id->tgid);
@@ -263,11 +295,10 @@ void unwind_maps_ask(struct unwind_maps *m, uint32_t tgid)
 
 void unwind_maps_forget(struct unwind_maps *m, const struct sample_process *id, struct run_of_numbers *run)
 {
-        struct unwind_process p;
+        __u64 *place = place_of_process(m, id->tgid);
 
-        if (m->fds.processes >= 0 && bpf_map_lookup_elem(m->fds.processes, &id->tgid, &p) == 0 && p.exec_id == id->exec_id &&
-            p.start_boot_ns == id->start_boot_ns) {
-                delete(m->fds.processes, &id->tgid);
+        if (run->count && place && *place == ((uint64_t)run->first << 32 | id->tgid)) { /* else another life of it is there */
+                __atomic_store_n(place, 0, __ATOMIC_RELAXED);
                 unwind_maps_ask(m, id->tgid);
         }
         runs_give_back(&m->mappings, *run);

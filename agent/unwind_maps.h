@@ -22,7 +22,7 @@
 
 /** Of a loaded program; borrowed. */
 struct unwind_map_fds {
-        int row_segments, pages, rules, mappings, processes, known;
+        int row_segments, pages, rules, mappings, process_runs, known;
 };
 
 struct unwind_maps {
@@ -31,6 +31,7 @@ struct unwind_maps {
         void *segments[UNWIND_SEGMENTS_MAX]; /* mapped; NULL not yet made */
         struct unwind_rule *rule_items;      /* mapped */
         struct unwind_mapping *mapping_items; /* mapped */
+        struct unwind_bucket *buckets;       /* mapped */
         size_t rules_written;
         uint32_t segment_limit;
         uint32_t last_table;
@@ -74,7 +75,8 @@ uint16_t unwind_maps_rule(const struct unwind_maps *m, const struct unwind_place
  * The mappings of a process, in place of those it had.
  * @param count_max at most so many.
  * @param run in: where they are, count 0 nowhere; out: where they are now.
- * @return ST_TOO_BIG when there is no room: the process then has none, and its stacks are walked by frame pointers.
+ * @return ST_TOO_BIG when there is no room: the process then has none, and its stacks are walked by frame pointers; without
+ *         room for that either, it keeps those it had.
  */
 enum status unwind_maps_process(struct unwind_maps *m, const struct sample_process *id, uint64_t executable_pages,
                                 uint32_t generation, const struct unwind_mapping *mappings, uint32_t count, uint64_t count_max,

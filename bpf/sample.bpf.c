@@ -124,22 +124,39 @@ static __always_inline void walk_kernel(struct bpf_perf_event_data *ctx, struct 
         r->kernel_count = n > 0 ? (__u32)n / sizeof *r->frames : 0;
 }
 
+/* The head of a process's run. */
+static __always_inline const struct unwind_process *find_process(__u32 tgid, __u32 *first_mapping_ret)
+{
+        __u32 number = unwind_bucket_of(tgid), head;
+        const volatile struct unwind_bucket *bucket = bpf_map_lookup_elem(&process_runs, &number);
+
+        if (!bucket)
+                return NULL;
+        for (int i = 0; i < UNWIND_BUCKET_RUNS; i++) {
+                __u64 run = bucket->runs[i];
+
+                if ((__u32)run == tgid) {
+                        head = run >> 32;
+                        *first_mapping_ret = head + 1;
+                        return bpf_map_lookup_elem(&mappings, &head);
+                }
+        }
+        return NULL;
+}
+
 /* Does the agent's view of the process hold? */
 static __always_inline int knows(struct unwind_walk *w, const struct sample_process *process, __u64 executable_pages)
 {
-        struct unwind_process *p = bpf_map_lookup_elem(&processes, &process->tgid);
+        const struct unwind_process *p = find_process(process->tgid, &w->first_mapping);
 
         w->mapping.start = w->mapping.end = 0;
-        if (p)
-                w->process = *p;
-        else
-                w->process.mapping_count = 0;
-        if (!p || w->process.exec_id != process->exec_id || w->process.start_boot_ns != process->start_boot_ns) {
+        if (!p || p->exec_id != process->exec_id || p->start_boot_ns != process->start_boot_ns) {
                 w->process.mapping_count = 0;
                 w->process.generation = 0;
                 return 0;
         }
-        return w->process.executable_pages == executable_pages;
+        w->process = *p;
+        return p->executable_pages == executable_pages;
 }
 
 static __always_inline void walk_user(struct unwind_walk *w)

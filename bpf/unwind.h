@@ -12,8 +12,11 @@
  * through all of them. `pages` says where the rows of one page of code begin;
  * the rows of a page never cross a segment's end. Rules are in `rules`.
  *
- * A process has its executable mappings, ascending and apart, as a run of
- * `mappings`. What a number named before is given to another only after every
+ * A process has a run of `mappings`: first a head that says which life of it
+ * this is, in the place of a mapping, then its executable mappings, ascending
+ * and apart. A run is written before anybody is told of it and then stays as it
+ * is. `process_runs` says where the run of a process begins, in one number, so
+ * that it is never seen half written. What a number named before is given to another only after every
  * program that may have read the number has ended, so a program never sees
  * half of the old and half of the new.
  */
@@ -27,7 +30,7 @@
 #define UNWIND_PAGES_MAX 65536u /* 4 GiB of code */
 #define UNWIND_MAPPINGS_MAX 131072u
 #define UNWIND_PROCESS_MAPPINGS_MAX 8192u
-#define UNWIND_PROCESSES_MAX 16384u
+#define UNWIND_PROCESSES_MAX 65536u
 
 struct unwind_chunk {
         struct unwind_row rows[UNWIND_CHUNK_ROWS];
@@ -79,15 +82,34 @@ struct unwind_mapping {
 };
 
 /**
- * By tgid. A process of which the program sees another life (exec_id, start) or
- * another number of executable pages has not been told of yet.
+ * The head of a run. A process of which the program sees another life (exec_id,
+ * start) or another number of executable pages has not been told of yet.
  */
 struct unwind_process {
         __u64 start_boot_ns;
         __u64 executable_pages;
         __u32 exec_id;
         __u32 generation;
-        __u32 first_mapping, mapping_count;
+        __u32 mapping_count; /* of those that follow */
+        __u32 reserved;
 };
+_Static_assert(sizeof(struct unwind_process) == sizeof(struct unwind_mapping), "a head takes the place of a mapping");
+
+/**
+ * Processes whose tgids have the same low bits, a line of the cache: the tgid,
+ * and 32 bits higher where its run begins; 0 is free. A hash map of the kernel
+ * takes five lines to find one.
+ */
+#define UNWIND_BUCKET_RUNS 8
+#define UNWIND_BUCKETS (UNWIND_PROCESSES_MAX / UNWIND_BUCKET_RUNS)
+
+struct unwind_bucket {
+        __u64 runs[UNWIND_BUCKET_RUNS];
+};
+
+static inline __attribute__((always_inline)) __u32 unwind_bucket_of(__u32 tgid)
+{
+        return tgid & (UNWIND_BUCKETS - 1);
+}
 
 #endif

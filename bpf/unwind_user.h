@@ -57,11 +57,12 @@ struct {
 } mappings SEC(".maps");
 
 struct {
-        __uint(type, BPF_MAP_TYPE_HASH);
-        __uint(max_entries, UNWIND_PROCESSES_MAX);
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, UNWIND_BUCKETS);
+        __uint(map_flags, BPF_F_MMAPABLE);
         __type(key, __u32);
-        __type(value, struct unwind_process);
-} processes SEC(".maps");
+        __type(value, struct unwind_bucket);
+} process_runs SEC(".maps");
 
 /* Sized by the agent: UNWIND_RECENT_MAX places for each CPU, which alone uses them. */
 struct {
@@ -86,9 +87,9 @@ struct unwind_walk {
         struct unwind_mapping mapping;  /* the last one used */
         __u64 window_start;
         __u32 window_bytes;             /* where 8 bytes may begin; 0 nothing is copied */
+        __u32 first_mapping;
         __u32 end;                      /* enum sample_end, when no rule leads on */
         __u32 recent;                   /* where this CPU's places begin */
-        __u32 reserved;
         __u8 window[UNWIND_WINDOW_BYTES]; /* a copy of the stack around the last place that was read */
         struct sample_record record;
 };
@@ -100,7 +101,7 @@ __noinline int unwind_enter(struct unwind_walk *w, __u64 pc)
 
         if (!w)
                 return 0;
-        low = w->process.first_mapping;
+        low = w->first_mapping;
         high = low + w->process.mapping_count;
         for (int i = 0; i < 14; i++) { /* 2^13 is UNWIND_PROCESS_MAPPINGS_MAX */
                 __u32 middle = low + (high - low) / 2;

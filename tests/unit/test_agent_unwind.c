@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "agent/runs.h"
+#include "agent/unwind_maps.h"
 #include "agent/unwind_quota.h"
 #include "agent/unwind_result.h"
 #include "common/cleanup.h"
@@ -302,8 +303,71 @@ START_TEST(owners_past_the_limit_are_one)
 }
 END_TEST
 
+/* ---- where the runs of processes begin --------------------------------------------------- */
+
+static uint64_t run_of(const struct unwind_maps *m, uint32_t tgid)
+{
+        const struct unwind_bucket *bucket = &m->buckets[unwind_bucket_of(tgid)];
+
+        for (size_t i = 0; i < UNWIND_BUCKET_RUNS; i++)
+                if ((uint32_t)bucket->runs[i] == tgid)
+                        return bucket->runs[i] >> 32;
+        return UINT64_MAX;
+}
+
+START_TEST(a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten)
+{
+        const struct unwind_mapping mapping = { .start = 0x1000, .end = 0x2000, .table = 7 };
+        const struct sample_process id = { .tgid = 4711, .exec_id = 2, .start_boot_ns = 99 }, next = { .tgid = 4711, .exec_id = 3 };
+        struct run_of_numbers run = { 0 }, next_run = { 0 };
+        struct unwind_maps m;
+        const struct unwind_process *head;
+
+        ck_assert_int_eq(unwind_maps_init(&m, NULL, 1 << 22, NULL), ST_OK);
+        ck_assert_int_eq(unwind_maps_process(&m, &id, 5, 1, &mapping, 1, UINT64_MAX, &run, NULL), ST_OK);
+        ck_assert_uint_eq(run_of(&m, 4711), run.first);
+        head = (const void *)&m.mapping_items[run.first];
+        ck_assert_uint_eq(head->exec_id, 2);
+        ck_assert_uint_eq(head->start_boot_ns, 99);
+        ck_assert_uint_eq(head->mapping_count, 1);
+        ck_assert_uint_eq(m.mapping_items[run.first + 1].table, 7);
+        ck_assert_uint_eq(m.mapping_items[run.first + 1].generation, head->generation);
+
+        /* Another life that is known already stays when the one before is forgotten. */
+        ck_assert_int_eq(unwind_maps_process(&m, &next, 5, 2, &mapping, 1, UINT64_MAX, &next_run, NULL), ST_OK);
+        unwind_maps_forget(&m, &id, &run);
+        ck_assert_uint_eq(run_of(&m, 4711), next_run.first);
+        unwind_maps_forget(&m, &next, &next_run);
+        ck_assert_uint_eq(run_of(&m, 4711), UINT64_MAX);
+        unwind_maps_deinit(&m);
+}
+END_TEST
+
+START_TEST(a_process_past_its_bucket_has_room_when_another_is_forgotten)
+{
+        struct run_of_numbers runs[UNWIND_BUCKET_RUNS + 1] = { 0 };
+        struct sample_process ids[UNWIND_BUCKET_RUNS + 1];
+        const size_t last = UNWIND_BUCKET_RUNS;
+        struct unwind_maps m;
+
+        ck_assert_int_eq(unwind_maps_init(&m, NULL, 1 << 22, NULL), ST_OK);
+        for (size_t i = 0; i <= last; i++) {
+                ids[i] = (struct sample_process){ .tgid = 10 + (uint32_t)i * UNWIND_BUCKETS };
+                ck_assert_int_eq(unwind_maps_process(&m, &ids[i], 1, 1 + (uint32_t)i, NULL, 0, UINT64_MAX, &runs[i], NULL),
+                                 i < last ? ST_OK : ST_TOO_BIG);
+        }
+        ck_assert_uint_eq(run_of(&m, ids[last].tgid), UINT64_MAX);
+        unwind_maps_forget(&m, &ids[3], &runs[3]);
+        ck_assert_int_eq(unwind_maps_process(&m, &ids[last], 1, 20, NULL, 0, UINT64_MAX, &runs[last], NULL), ST_OK);
+        ck_assert_uint_eq(run_of(&m, ids[last].tgid), runs[last].first);
+        unwind_maps_deinit(&m);
+}
+END_TEST
+
 TEST_SUITE("agent-unwind", a_run_given_back_is_taken_again_only_after_it_settled, a_run_never_crosses_the_boundary,
            runs_never_overlap, a_table_comes_back_with_the_readers_numbers_of_rules,
            a_table_adds_no_more_rules_than_it_may, tables_that_break_their_format_are_refused, every_cut_of_a_table_is_refused,
            one_owner_has_a_quarter_and_others_are_not_touched_by_it, containers_of_one_user_have_their_own_parts,
-           all_others_together_leave_the_system_a_quarter, owners_past_the_limit_are_one)
+           all_others_together_leave_the_system_a_quarter, owners_past_the_limit_are_one,
+           a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten,
+           a_process_past_its_bucket_has_room_when_another_is_forgotten)
