@@ -10,6 +10,7 @@
 #include "agent/batch_split.h"
 #include "agent/post.h"
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "profile-formats/profile_part.h"
@@ -57,13 +58,12 @@ static void sync_spool(struct sender *s)
 static void pause_sending(struct sender *s, uint64_t ms)
 {
         int64_t until = monotonic_ns() + (int64_t)ms * 1000000;
-        struct timespec t = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
         bool was_flushing = s->flushing;
 
         do
                 sync_spool(s);
         while (!atomic_load(&s->stop) && s->flushing == was_flushing &&
-               pthread_cond_timedwait(&s->changed, &s->lock, &t) == 0);
+               condition_wait_until(&s->changed, &s->lock, until));
 }
 
 /* Between half of it and all of it, so that agents do not come back together. */
@@ -198,7 +198,6 @@ enum status sender_create(const struct sender_options *o, struct sender **ret, s
                 .attempts = 1,
         };
         struct hash128 seed = outbox_random_id();
-        pthread_condattr_t attr;
         enum status st;
         int e;
 
@@ -215,10 +214,7 @@ enum status sender_create(const struct sender_options *o, struct sender **ret, s
                 return st;
         }
         pthread_mutex_init(&s->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&s->changed, &attr);
-        pthread_condattr_destroy(&attr);
+        pthread_cond_init(&s->changed, NULL);
         e = pthread_create(&s->thread, NULL, run, s);
         if (e) {
                 pthread_cond_destroy(&s->changed);
@@ -302,14 +298,13 @@ enum status sender_put_profile(struct sender *s, const struct profile *p, struct
 enum status sender_flush(struct sender *s, uint64_t deadline_ms, struct error *err)
 {
         int64_t until = monotonic_ns() + (int64_t)deadline_ms * 1000000;
-        struct timespec t = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
         enum status st = ST_OK;
 
         pthread_mutex_lock(&s->lock);
         s->flushing = true;
         pthread_cond_broadcast(&s->changed);
         while (s->outbox.first && !st)
-                if (pthread_cond_timedwait(&s->changed, &s->lock, &t) == ETIMEDOUT)
+                if (!condition_wait_until(&s->changed, &s->lock, until))
                         st = error_set(err, ST_BUSY, "%" PRIu64 " batches could not be sent: %.150s", s->outbox.stats.queued,
                                        s->why[0] ? s->why : "the server does not answer in time");
         pthread_mutex_unlock(&s->lock);

@@ -9,6 +9,7 @@
 
 #include "agent/uploads_internal.h"
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 
 #define VERIFY_TIMEOUT_S 900 /* the service answers after it has read the whole object in a worker */
@@ -25,10 +26,9 @@ void uploads_end(struct uploads *u, const struct build_id *id, enum upload_end e
 bool uploads_wait(struct uploads *u, uint64_t ms)
 {
         int64_t until = monotonic_ns() + (int64_t)ms * 1000000;
-        struct timespec t = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
 
         pthread_mutex_lock(&u->lock);
-        while (!atomic_load(&u->stop) && pthread_cond_timedwait(&u->changed, &u->lock, &t) == 0)
+        while (!atomic_load(&u->stop) && condition_wait_until(&u->changed, &u->lock, until))
                 ;
         pthread_mutex_unlock(&u->lock);
         return !atomic_load(&u->stop);
@@ -146,7 +146,6 @@ enum status uploads_create(const struct uploads_options *o, struct uploads **ret
                 .idle_timeout_s = VERIFY_TIMEOUT_S,
                 .send_bytes_per_s = o->bytes_per_s,
         };
-        pthread_condattr_t attr;
         enum status st;
         int e;
 
@@ -161,10 +160,7 @@ enum status uploads_create(const struct uploads_options *o, struct uploads **ret
                 return st;
         }
         pthread_mutex_init(&u->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&u->changed, &attr);
-        pthread_condattr_destroy(&attr);
+        pthread_cond_init(&u->changed, NULL);
         e = pthread_create(&u->thread, NULL, run, u);
         if (e) {
                 pthread_cond_destroy(&u->changed);

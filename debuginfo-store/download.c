@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/condition.h"
 
 #define CANCEL_POLL_NS 100000000
 
@@ -97,10 +98,7 @@ static enum status wait_for_bytes(struct download *d, uint64_t offset, const ato
 
         pthread_mutex_lock(&d->lock);
         while (d->state == RUNS && d->answer.received_bytes <= offset && !atomic_load(cancel)) {
-                int64_t until = wall_clock_ns() + CANCEL_POLL_NS;
-                struct timespec ts = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
-
-                pthread_cond_timedwait(&d->changed, &d->lock, &ts);
+                condition_wait_until(&d->changed, &d->lock, monotonic_ns() + CANCEL_POLL_NS);
         }
         *ret = d->answer.received_bytes > offset ? d->answer.received_bytes - offset : 0;
         if (!*ret && d->state != STORED)

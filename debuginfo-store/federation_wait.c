@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clients that wait for what the federation fetches. */
 #include "common/clock.h"
+#include "common/condition.h"
 #include "debuginfo-store/federation_internal.h"
 #include "debuginfo-store/pieces.h"
 
@@ -19,11 +20,8 @@ static struct wanted *begin(struct federation *f, const struct build_id *id, con
 /* Called with the lock held. Nobody signals a cancelled caller, so one that can be cancelled looks now and then. */
 static void wait_for_change(struct federation *f, const atomic_bool *cancel)
 {
-        int64_t until = wall_clock_ns() + CANCEL_POLL_NS;
-        struct timespec ts = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
-
         if (cancel)
-                pthread_cond_timedwait(&f->changed, &f->lock, &ts);
+                condition_wait_until(&f->changed, &f->lock, monotonic_ns() + CANCEL_POLL_NS);
         else
                 pthread_cond_wait(&f->changed, &f->lock);
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "http/peer_key.h"
@@ -138,12 +139,9 @@ static void *sweep(void *arg)
         pthread_mutex_lock(&c->lock);
         while (!c->stop) {
                 struct connection *connection;
-                struct timespec until;
                 int64_t now;
 
-                clock_gettime(CLOCK_MONOTONIC, &until);
-                until.tv_sec += SWEEP_S;
-                pthread_cond_timedwait(&c->stop_asked, &c->lock, &until);
+                condition_wait_until(&c->stop_asked, &c->lock, monotonic_ns() + SWEEP_S * INT64_C(1000000000));
                 now = monotonic_ns();
                 TAILQ_FOREACH(connection, &c->all, next)
                         if (!connection->cut)
@@ -316,7 +314,6 @@ enum status connections_create(const struct connection_limits *limits, struct co
         struct metric *const metrics[] = { &refused_full, &refused_address, &ended_headers, &ended_body, &ended_reader,
                                            &ended_room };
         struct connections *c = calloc(1, sizeof *c);
-        pthread_condattr_t attr;
         int failed;
 
         if (!c)
@@ -324,10 +321,7 @@ enum status connections_create(const struct connection_limits *limits, struct co
         c->limits = *limits;
         TAILQ_INIT(&c->all);
         pthread_mutex_init(&c->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&c->stop_asked, &attr);
-        pthread_condattr_destroy(&attr);
+        pthread_cond_init(&c->stop_asked, NULL);
         for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
                 metric_register(metrics[i]);
         failed = pthread_create(&c->sweeper, NULL, sweep, c);

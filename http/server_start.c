@@ -8,6 +8,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "common/clock.h"
+#include "common/condition.h"
+
 #define STOP_GRACE_S 5 /* for those that still send or read when the server stops */
 
 static void *on_uri(void *context, const char *uri, struct MHD_Connection *connection)
@@ -216,12 +219,10 @@ uint16_t http_server_port(const struct http_server *s)
 
 static void wait_idle(struct http_server *s)
 {
-        struct timespec until;
+        int64_t until = monotonic_ns() + STOP_GRACE_S * INT64_C(1000000000);
 
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += STOP_GRACE_S;
         pthread_mutex_lock(&s->lock);
-        while (s->active && pthread_cond_timedwait(&s->idle, &s->lock, &until) == 0)
+        while (s->active && condition_wait_until(&s->idle, &s->lock, until))
                 ;
         pthread_mutex_unlock(&s->lock);
 }

@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "profile-store/flush.h"
@@ -20,24 +21,16 @@
 
 /* ---- the flush thread --------------------------------------------------------------------- */
 
-static struct timespec after_ms(uint64_t ms)
-{
-        int64_t at = monotonic_ns() + (int64_t)ms * 1000000;
-
-        return (struct timespec){ .tv_sec = at / 1000000000, .tv_nsec = at % 1000000000 };
-}
-
 /* Waits for the interval's end or for size; true while the store is open. */
 static bool wait_for_work(struct profile_store *s, bool failed)
 {
-        struct timespec end = after_ms(s->options.flush_interval_ms);
-        bool stopping;
-        int timed_out = 0;
+        int64_t end = monotonic_ns() + (int64_t)s->options.flush_interval_ms * 1000000;
+        bool stopping, in_time = true;
 
         pthread_mutex_lock(&s->lock);
         /* After a failure size is no reason to hurry: the disk that failed a moment ago is given its interval. */
-        while (!s->stopping && !timed_out && (failed || s->head_bytes < s->options.flush_bytes))
-                timed_out = pthread_cond_timedwait(&s->wake, &s->lock, &end);
+        while (!s->stopping && in_time && (failed || s->head_bytes < s->options.flush_bytes))
+                in_time = condition_wait_until(&s->wake, &s->lock, end);
         stopping = s->stopping;
         pthread_mutex_unlock(&s->lock);
         return !stopping;
@@ -223,7 +216,6 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
                                struct profile_store **ret, struct error *err)
 {
         struct profile_store *s = calloc(1, sizeof *s);
-        pthread_condattr_t monotonic;
         enum status st;
 
         if (!s)
@@ -233,10 +225,7 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         pthread_mutex_init(&s->healer, NULL);
         pthread_mutex_init(&s->writer, NULL);
         pthread_mutex_init(&s->lock, NULL);
-        pthread_condattr_init(&monotonic);
-        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        pthread_cond_init(&s->wake, &monotonic);
-        pthread_condattr_destroy(&monotonic);
+        pthread_cond_init(&s->wake, NULL);
         s->dir = strdup(dir);
         if (!s->dir)
                 st = error_no_memory(err);

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/metrics.h"
@@ -129,15 +131,11 @@ void scan_cache_close(struct scan_cache *c)
         free(c);
 }
 
+#define CANCEL_POLL_NS 200000000 /* how soon a cancel is noticed */
+
 static void wait_for_change(struct scan_cache *c)
 {
-        struct timespec until;
-
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += 200000000; /* how soon a cancel is noticed */
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&c->changed, &c->lock, &until);
+        condition_wait_until(&c->changed, &c->lock, monotonic_ns() + CANCEL_POLL_NS);
 }
 
 static bool is_cancelled(const atomic_bool *cancel)

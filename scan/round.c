@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "common/metrics.h"
 #include "scan/round_internal.h"
@@ -53,11 +54,7 @@ static void tell_progress(struct round *r)
 /* A look at the queue and at the clock, until there is room or at most for a moment. Called with the lock held. */
 static void wait_a_moment(struct round *r)
 {
-        struct timespec until;
-
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec++;
-        pthread_cond_timedwait(&r->changed, &r->lock, &until);
+        condition_wait_until(&r->changed, &r->lock, monotonic_ns() + 1000000000);
         if (r->result_count && monotonic_ns() - r->committed_ns > ROUND_COMMIT_NS)
                 round_commit(r);
         tell_progress(r);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "scan/scan_internal.h"
@@ -11,14 +13,12 @@
 /* Called with the lock held: until somebody asks, the interval is over, or the end. */
 static void wait_for_work(struct scan *s)
 {
-        struct timespec until;
+        int64_t until = monotonic_ns() + (int64_t)s->options.interval_s * 1000000000;
 
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += (time_t)s->options.interval_s;
         while (!s->is_asked_for && !atomic_load(&s->stop))
                 if (!s->options.interval_s)
                         pthread_cond_wait(&s->wake, &s->lock);
-                else if (pthread_cond_timedwait(&s->wake, &s->lock, &until))
+                else if (!condition_wait_until(&s->wake, &s->lock, until))
                         break;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "common/metrics.h"
 #include "debuginfo-store/superseded.h"
@@ -91,15 +92,13 @@ static bool collect(struct collector *c, bool sweep)
 /* Called with the lock held. False when the service stops. @param idle_ret whether the time ran out. */
 static bool wait_until(struct collector *c, unsigned seconds, bool for_work, bool *idle_ret)
 {
-        struct timespec until;
-        int rc = 0;
+        int64_t until = monotonic_ns() + seconds * INT64_C(1000000000);
+        bool in_time = true;
 
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += seconds;
         while (!c->stop && !(for_work && (c->arrived_bytes >= c->enough_bytes || (c->waits_for_index && c->was_indexed))) &&
-               (rc = pthread_cond_timedwait(&c->wake, &c->lock, &until)) == 0)
+               (in_time = condition_wait_until(&c->wake, &c->lock, until)))
                 ;
-        *idle_ret = rc != 0;
+        *idle_ret = !in_time;
         return !c->stop;
 }
 

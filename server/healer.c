@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -84,10 +85,9 @@ static enum status load(struct healer *h, struct error *err)
 /* Wait for the time with the lock held, whatever is added meanwhile. */
 static void wait_ms(struct healer *h, int64_t ms)
 {
-        int64_t until = clock_ns(CLOCK_REALTIME) + ms * 1000000;
-        struct timespec ts = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
+        int64_t until = monotonic_ns() + ms * 1000000;
 
-        while (!h->stop && pthread_cond_timedwait(&h->changed, &h->lock, &ts) == 0)
+        while (!h->stop && condition_wait_until(&h->changed, &h->lock, until))
                 ;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "common/metrics.h"
 #include "server/index_needs.h"
@@ -132,10 +133,9 @@ static bool take(struct indexer *ix, struct build_id *ret)
 static void wait_for_work(struct indexer *ix)
 {
         int64_t due_ns = later_due_ns(&ix->later);
-        struct timespec until = { .tv_sec = due_ns / 1000000000, .tv_nsec = due_ns % 1000000000 };
 
         if (due_ns)
-                pthread_cond_timedwait(&ix->work, &ix->lock, &until);
+                condition_wait_until(&ix->work, &ix->lock, due_ns);
         else
                 pthread_cond_wait(&ix->work, &ix->lock);
 }
@@ -225,7 +225,6 @@ enum status indexer_start(const struct indexer_options *options, struct indexer 
         long cores = sysconf(_SC_NPROCESSORS_ONLN);
         unsigned want = cores < 1 ? 1 : cores > INDEXER_THREADS_MAX ? INDEXER_THREADS_MAX : (unsigned)cores;
         struct indexer *ix = calloc(1, sizeof *ix);
-        pthread_condattr_t attr;
         enum status st;
 
         if (!ix)
@@ -237,10 +236,7 @@ enum status indexer_start(const struct indexer_options *options, struct indexer 
         ix->scratch_dir = strdup(options->scratch_dir);
         pthread_mutex_init(&ix->lock, NULL);
         pthread_mutex_init(&ix->write, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&ix->work, &attr);
-        pthread_condattr_destroy(&attr);
+        pthread_cond_init(&ix->work, NULL);
         st = ix->scratch_dir ? needs_load(&ix->needs, options->needs_path, err) : error_no_memory(err);
         if (!st)
                 st = debuginfo_store_list(options->objects, queue_needed, ix, err);

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/cleanup.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "profile-store/scan.h"
 
@@ -71,9 +72,8 @@ static void wish(struct wishes *w, bool of_any_age)
 static void *run(void *arg)
 {
         struct wishes *w = arg;
-        struct timespec until;
-
         bool of_any_age;
+        int64_t until;
 
         pthread_mutex_lock(&w->lock);
         while (!w->stop) {
@@ -81,10 +81,9 @@ static void *run(void *arg)
                 w->is_woken = false;
                 pthread_mutex_unlock(&w->lock);
                 wish(w, of_any_age);
-                clock_gettime(CLOCK_REALTIME, &until);
-                until.tv_sec += INTERVAL_S;
+                until = monotonic_ns() + INTERVAL_S * INT64_C(1000000000);
                 pthread_mutex_lock(&w->lock);
-                while (!w->stop && !w->is_woken && pthread_cond_timedwait(&w->changed, &w->lock, &until) == 0)
+                while (!w->stop && !w->is_woken && condition_wait_until(&w->changed, &w->lock, until))
                         ;
         }
         pthread_mutex_unlock(&w->lock);

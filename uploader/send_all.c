@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "uploader/send_all.h"
 
+#include "common/clock.h"
+#include "common/condition.h"
 #include "uploader/send.h"
 
 #define GIVE_UP_AFTER 3 /* failures in a row that blame the service, not the file */
@@ -74,19 +76,13 @@ static void count_work(const struct upload_list *list, struct report *report)
         }
 }
 
+#define PROGRESS_NS 200000000 /* between two looks at how far it is */
+
 static void wait_for_all(struct crew *c)
 {
         pthread_mutex_lock(&c->lock);
         while (atomic_load(&c->running)) {
-                struct timespec until;
-
-                clock_gettime(CLOCK_REALTIME, &until);
-                until.tv_nsec += 200000000;
-                if (until.tv_nsec >= 1000000000) {
-                        until.tv_nsec -= 1000000000;
-                        until.tv_sec++;
-                }
-                pthread_cond_timedwait(&c->ended, &c->lock, &until);
+                condition_wait_until(&c->ended, &c->lock, monotonic_ns() + PROGRESS_NS);
                 report_progress(c->report);
         }
         pthread_mutex_unlock(&c->lock);
