@@ -8,7 +8,7 @@
 
 bool array_grow(void *array_pointer, size_t *capacity, size_t element_size)
 {
-        size_t wanted = *capacity ? *capacity + *capacity / 2 : FIRST_COUNT;
+        size_t wanted = *capacity < FIRST_COUNT ? FIRST_COUNT : *capacity + *capacity / 2; /* half of one would be nothing */
         void *array, *grown;
 
         memcpy(&array, array_pointer, sizeof array); /* whatever it points to */

@@ -32,6 +32,23 @@ START_TEST(a_run_given_back_is_taken_again_only_after_it_settled)
 }
 END_TEST
 
+START_TEST(what_began_in_one_piece_has_room_for_many)
+{
+        struct run_of_numbers held[10];
+        struct runs r;
+
+        ck_assert(runs_init(&r, 100, 0));
+        for (size_t i = 0; i < 10; i++)
+                ck_assert(runs_take(&r, 10, &held[i]));
+        for (size_t i = 0; i < 10; i += 2)
+                runs_give_back(&r, held[i]);
+        runs_settle(&r);
+        ck_assert_uint_eq(r.free_count, 5);
+        ck_assert_uint_ge(r.free_capacity, r.free_count);
+        runs_deinit(&r);
+}
+END_TEST
+
 START_TEST(a_run_never_crosses_the_boundary)
 {
         struct run_of_numbers run;
@@ -365,7 +382,7 @@ START_TEST(a_process_past_its_bucket_has_room_when_another_is_forgotten)
 END_TEST
 
 TEST_SUITE("agent-unwind", a_run_given_back_is_taken_again_only_after_it_settled, a_run_never_crosses_the_boundary,
-           runs_never_overlap, a_table_comes_back_with_the_readers_numbers_of_rules,
+           what_began_in_one_piece_has_room_for_many, runs_never_overlap, a_table_comes_back_with_the_readers_numbers_of_rules,
            a_table_adds_no_more_rules_than_it_may, tables_that_break_their_format_are_refused, every_cut_of_a_table_is_refused,
            one_owner_has_a_quarter_and_others_are_not_touched_by_it, containers_of_one_user_have_their_own_parts,
            all_others_together_leave_the_system_a_quarter, owners_past_the_limit_are_one,
