@@ -107,9 +107,10 @@ id=$(build_id_of "$tmp/prog")
         agent=$CAIRN_BUILD/cairn-agent
         if "$agent" --doctor >"$tmp/doctor"; then
                 yes >/dev/null & # so that there is something to sample
-                background_pids="${background_pids:-} $!"
-                ok 'cairn-agent' "$agent" --server "$url" $ca $auth --no-upload --duration 2 --interval 1
-                "$agent" --server "$url" $auth --no-upload --duration 2 --interval 1 >"$tmp/out" 2>&1
+                yes=$!
+                background_pids="${background_pids:-} $yes"
+                ok 'cairn-agent' "$agent" --server "$url" $ca $auth --no-upload --duration 2 --interval 1 --pid $yes
+                "$agent" --server "$url" $auth --no-upload --duration 2 --interval 1 --pid $yes >"$tmp/out" 2>&1
                 like "$(cat "$tmp/out")" 'certificate.*--ca FILE' 'which sends nothing to whom it cannot verify'
         else
                 diag "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1)"
