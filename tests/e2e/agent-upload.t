@@ -60,6 +60,7 @@ profile --pid "$plain"
 is "$(count 'uploads_total{result="sent"}') $(count 'uploads_total{result="there"}')" "0 1" \
         "a second agent asks and sends nothing"
 is "$(count upload_questions_total)" 1 "with one question about it"
+kill "$plain"
 
 # ---- not asked for ----
 program quiet
