@@ -143,7 +143,7 @@ C
 agent_pid=$!
 background_pids=$agent_pid
 for round in 1 2 3 4 5 6; do
-        cc -O2 -DROUND=$round -Wl,--build-id=0x$(printf '%040d' "$round$$") -o "$tmp/other$round" "$tmp/other.c" && "$tmp/other$round"
+        cc -O2 -DROUND=$round "-Wl,--build-id=0x$(printf %040d "$round$$")" -o "$tmp/other$round" "$tmp/other.c" && "$tmp/other$round"
 done
 kill -TERM "$agent_pid"
 wait "$agent_pid"

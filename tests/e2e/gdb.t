@@ -135,7 +135,7 @@ if [ -n "$python_id" ] && [ -f "$python_debug" ]; then
         debug $python 'break Py_RunMain' 'run -c pass' 'list' 'kill'
         like "$shown" 'Breakpoint 1, Py_RunMain \(\) at .*main\.c:[0-9]+' "gdb stops Debian's Python at a source line"
         line=$(printf '%s\n' "$shown" | sed -n 's/^Breakpoint 1, .*main\.c:\([0-9]*\)$/\1/p')
-        like "$shown" "^$line[[:space:]]+numbered line $line\$" "  and shows the source, which it got from us"
+        like "$shown" "^${line}[[:space:]]+numbered line $line\$" "  and shows the source, which it got from us"
 else
         pass "Debian's Python # SKIP python3.11-dbg is not installed for $python"
 fi
