@@ -97,9 +97,8 @@ static enum status wait_for_bytes(struct download *d, uint64_t offset, const ato
         enum status st = ST_OK;
 
         pthread_mutex_lock(&d->lock);
-        while (d->state == RUNS && d->answer.received_bytes <= offset && !atomic_load(cancel)) {
+        while (d->state == RUNS && d->answer.received_bytes <= offset && !atomic_load(cancel))
                 condition_wait_until(&d->changed, &d->lock, monotonic_ns() + CANCEL_POLL_NS);
-        }
         *ret = d->answer.received_bytes > offset ? d->answer.received_bytes - offset : 0;
         if (!*ret && d->state != STORED)
                 st = error_set(err, ST_BUSY, "the file did not come whole from its upstream");

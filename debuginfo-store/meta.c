@@ -196,7 +196,7 @@ enum status meta_put(struct meta *m, const struct stored_object *object, const s
         rc = st || !links ? 0 : links_put(&m->links, txn, &name, links);
         if (!st && !rc && note)
                 rc = sections_put(&m->sections, txn, object, note);
-        return end(m, txn, rc ? meta_error(err, rc, "cannot write the links of an object") : st, err);
+        return end(m, txn, rc ? meta_error(err, rc, "cannot write the links and sections of an object") : st, err);
 }
 
 enum status meta_links_begin(struct meta *m, MDB_txn **txn_ret, const struct link_databases **ret, struct error *err)

@@ -13,6 +13,7 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 
+#define CANCEL_POLL_NS 200000000 /* how soon a cancel is noticed */
 #define MAKERS_MAX 4     /* files that are made at one time */
 #define ENTRIES_MAX 4096 /* files that are kept, since they are looked for one after the other */
 
@@ -130,8 +131,6 @@ void scan_cache_close(struct scan_cache *c)
         pthread_mutex_destroy(&c->lock);
         free(c);
 }
-
-#define CANCEL_POLL_NS 200000000 /* how soon a cancel is noticed */
 
 static void wait_for_change(struct scan_cache *c)
 {

@@ -1,42 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The agent without any rights: an ordinary user's programs are profiled by perf events alone.
-set -eu
 built=${CAIRN_BUILD:-$PWD/build}/cairn-agent
 here=$PWD/tests
 
-count=0
-ok() { # STATUS NAME
-        count=$((count + 1))
-        if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
-}
-check() { # NAME COMMAND...
-        name=$1
-        shift
-        if "$@"; then ok 0 "$name"; else ok 1 "$name"; fi
-}
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
 
 for tool in python3 readelf nm cc setpriv; do
-        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
+        command -v $tool > /dev/null || skip_all "$tool is not installed"
 done
 user=
 [ "$(id -u)" -ne 0 ] || user="setpriv --reuid 65534 --regid 65534 --clear-groups"
 
-dir=$(mktemp -d)
-jobs=
-cleanup() {
-        for job in $jobs; do kill "$job" 2> /dev/null || true; done
-        rm -rf "$dir"
-}
-trap cleanup EXIT
-cp "$built" "$dir/cairn-agent" # where any user can run it
-chmod 755 "$dir/cairn-agent"
-chmod 777 "$dir"
-cd "$dir"
-agent=$dir/cairn-agent
+cp "$built" "$tmp/cairn-agent" # where any user can run it
+chmod 755 "$tmp/cairn-agent"
+chmod 777 "$tmp"
+cd "$tmp"
+agent=$tmp/cairn-agent
 if ! $user "$agent" --doctor --sampler perf > doctor; then
-        echo "1..0 # SKIP no perf events here: $(grep '^fail.*perf sampler' doctor | tr -s ' ')"
-        exit 0
+        skip_all "no perf events here: $(grep '^fail.*perf sampler' doctor | tr -s ' ')"
 fi
 
 cat > hot.c << 'END'
@@ -66,34 +49,26 @@ range() { # FILE FUNCTION: start and end address
 dump() { python3 "$here/support/otlp_dump.py" "$1" > "$1.dump"; }
 ask() { python3 "$here/e2e/agent-check.py" "$@"; }
 metric() { awk -v m="$2" '$1 == m { print $2 }' "$1"; }
-wait_for() { # COMMAND...: within a minute or so
-        tries=0
-        until "$@" 2> /dev/null; do
-                tries=$((tries + 1))
-                [ $tries -lt 600 ] || { echo "Bail out! waited in vain for: $*"; exit 1; }
-                sleep 0.1
-        done
-}
 id=$(build_id hot)
 
 # ---- a program that runs already ---------------------------------------------------------
 $user ./hot 60 &
 hot=$!
-jobs="$jobs $hot"
+background_pids="${background_pids:-} $hot"
 $user "$agent" --sampler perf --frequency 199 --duration 2 --output run.otlp --metrics-file metrics 2> log
 kill $hot
 dump run.otlp
 # shellcheck disable=SC2046
 got=$(ask run.otlp.dump leaf-share "$id" $(range hot hot_leaf))
-check "the hot function dominates ($got%)" test "$got" -ge 90
+ok "the hot function dominates ($got%)" test "$got" -ge 90
 # shellcheck disable=SC2046
 got=$(ask run.otlp.dump reach "$id" $(range hot hot_leaf) $(range hot middle) $(range hot main))
-check "its stacks reach main ($got%)" test "$got" -ge 90
-check "the log says which sampler runs" grep -q 'info agent: sampling .* by perf' log
-check "and what is not covered" grep -q "warn agent: not covered: .*processes" log
-check "a metric says which sampler runs" test "$(metric metrics 'cairn_agent_sampler{kind="perf"}')" = 1
-check "and not the other" test "$(metric metrics 'cairn_agent_sampler{kind="bpf"}')" = 0
-check "no record is lost" test "$(metric metrics 'cairn_agent_samples_lost_total{reason="ring_full"}')" = 0
+ok "its stacks reach main ($got%)" test "$got" -ge 90
+ok "the log says which sampler runs" grep -q 'info agent: sampling .* by perf' log
+ok "and what is not covered" grep -q "warn agent: not covered: .*processes" log
+ok "a metric says which sampler runs" test "$(metric metrics 'cairn_agent_sampler{kind="perf"}')" = 1
+ok "and not the other" test "$(metric metrics 'cairn_agent_sampler{kind="bpf"}')" = 0
+ok "no record is lost" test "$(metric metrics 'cairn_agent_samples_lost_total{reason="ring_full"}')" = 0
 
 # ---- children, new processes, and each tick once ------------------------------------------
 mkfifo begin
@@ -101,48 +76,48 @@ chmod 666 begin
 # shellcheck disable=SC2016  # for the inner shell
 $user sh -c 'read -r go < begin; i=0; while [ $i -lt 8 ]; do ./child 0.2; i=$((i + 1)); done; times > used' &
 children=$!
-jobs="$jobs $children"
+background_pids="${background_pids:-} $children"
 $user "$agent" --sampler perf --frequency 499 --duration 120 --output tree.otlp 2> tree.log &
 agent_pid=$!
-jobs="$jobs $agent_pid"
-wait_for grep -q 'by perf' tree.log
+background_pids="${background_pids:-} $agent_pid"
+wait_for "the agent samples" grep -q 'by perf' tree.log
 echo go > begin
 $user ./later 3 # of a parent that may not be sampled
 wait $children
 kill -TERM $agent_pid
 wait $agent_pid
-check "the children ended" test -s used
+ok "the children ended" test -s used
 dump tree.otlp
 used=$(awk 'NR == 2 { split($1, t, "[ms]"); print t[1] * 60 + t[2] }' used)
 got=$(ask tree.otlp.dump seconds child)
-check "children of a followed process are sampled from their birth, each tick once ($got s of $used s)" \
+ok "children of a followed process are sampled from their birth, each tick once ($got s of $used s)" \
         awk -v s="$got" -v u="$used" 'BEGIN { exit !(s >= 0.75 * u && s <= 1.05 * u) }'
 got=$(ask tree.otlp.dump known child "$id")
-check "and their mappings are known ($got%)" test "$got" -ge 90
+ok "and their mappings are known ($got%)" test "$got" -ge 90
 if [ -n "$user" ]; then
         got=$(ask tree.otlp.dump seconds later)
-        check "a process of another parent is found within a second or so ($got s of 3 s)" \
+        ok "a process of another parent is found within a second or so ($got s of 3 s)" \
                 awk -v s="$got" 'BEGIN { exit !(s >= 1 && s <= 3.15) }'
 else
-        ok 0 "a process of another parent # SKIP needs root"
+        pass "a process of another parent # SKIP needs root"
 fi
 
 # ---- the choice, and refusals ------------------------------------------------------------------
 status=0
 $user "$agent" --sampler neither --output x.otlp 2> err || status=$?
-check "an unknown sampler is a usage error" test $status -eq 64
+ok "an unknown sampler is a usage error" test $status -eq 64
 if [ -n "$user" ]; then
         $user "$agent" --duration 1 --output auto.otlp 2> auto.log
-        check "auto takes perf events where BPF is not possible" grep -q 'sampling .* by perf' auto.log
-        check "and says why" grep -q 'perf events serve in place of BPF: .*Operation not permitted' auto.log
+        ok "auto takes perf events where BPF is not possible" grep -q 'sampling .* by perf' auto.log
+        ok "and says why" grep -q 'perf events serve in place of BPF: .*Operation not permitted' auto.log
         status=0
         $user "$agent" --sampler bpf --duration 1 --output x.otlp 2> err || status=$?
-        check "BPF without rights fails" test $status -eq 1
+        ok "BPF without rights fails" test $status -eq 1
         status=0
         $user "$agent" --doctor --sampler bpf > doctor || status=$?
-        check "doctor says that BPF is not possible" test $status -eq 1
+        ok "doctor says that BPF is not possible" test $status -eq 1
         $user "$agent" --doctor --json > doctor.json
-        check "and which sampler auto takes" python3 -c "
+        ok "and which sampler auto takes" python3 -c "
 import json
 d = json.load(open('doctor.json'))
 assert d['can_profile'] is True and d['sampler'] == 'perf', d
@@ -150,9 +125,9 @@ states = {i['name']: i['state'] for i in d['items']}
 assert states['perf sampler'] == 'ok' and states['BPF program'] == 'fail', states"
         status=0
         $user "$agent" --sampler perf --pid 1 --duration 1 --output x.otlp 2> err || status=$?
-        check "a process of another user that was asked for is refused" test $status -eq 1
-        check "and named ($(cat err))" grep -q 'cannot sample thread 1' err
+        ok "a process of another user that was asked for is refused" test $status -eq 1
+        ok "and named ($(cat err))" grep -q 'cannot sample thread 1' err
 else
-        for name in auto why bpf doctor json other named; do ok 0 "$name # SKIP needs root"; done
+        for name in auto why bpf doctor json other named; do pass "$name # SKIP needs root"; done
 fi
-echo "1..$count"
+done_testing

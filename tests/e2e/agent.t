@@ -1,37 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The agent on this very kernel: known programs are profiled and the samples compared with what their compiler says.
-set -eu
 agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
 here=$PWD/tests
 
-count=0
-ok() { # STATUS NAME
-        count=$((count + 1))
-        if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
-}
-check() { # NAME COMMAND...
-        name=$1
-        shift
-        if "$@"; then ok 0 "$name"; else ok 1 "$name"; fi
-}
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
 
 for tool in python3 readelf nm objdump cc; do
-        command -v $tool > /dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
+        command -v $tool > /dev/null || skip_all "$tool is not installed"
 done
 if ! missing=$("$agent" --doctor --sampler bpf); then
-        echo "1..0 # SKIP the agent cannot profile here: $(echo "$missing" | grep '^fail' | head -1 | tr -s ' ')"
-        exit 0
+        skip_all "the agent cannot profile here: $(echo "$missing" | grep '^fail' | head -1 | tr -s ' ')"
 fi
 
-dir=$(mktemp -d)
-jobs=
-cleanup() {
-        for job in $jobs; do kill "$job" 2> /dev/null || true; done
-        rm -rf "$dir"
-}
-trap cleanup EXIT
-cd "$dir"
+cd "$tmp"
 
 cat > hot.c << 'END'
 #include <stdlib.h>
@@ -75,24 +58,16 @@ ask() { python3 "$here/e2e/agent-check.py" "$@"; }
 start() { # PROGRAM...: its pid in $pid, once the shell has become it
         "$@" > /dev/null 2>&1 &
         pid=$!
-        jobs="$jobs $pid"
-        wait_for is_no_shell
+        background_pids="${background_pids:-} $pid"
+        wait_for "a program in place of the shell" is_no_shell
 }
 is_no_shell() { [ "$(readlink "/proc/$pid/exe")" != "$(readlink /proc/$$/exe)" ]; }
-wait_for() { # COMMAND...: within a minute or so
-        tries=0
-        until "$@"; do
-                tries=$((tries + 1))
-                [ $tries -lt 600 ] || { echo "Bail out! waited in vain for: $*"; exit 1; }
-                sleep 0.1
-        done
-}
 profile() { "$agent" --sampler bpf --log-level error --frequency 199 "$@"; }
 begin() { # OPTION...: an agent that samples by now, until end_it
         "$agent" --sampler bpf --frequency 199 --duration 120 "$@" 2> begin.log &
         agent_pid=$!
-        jobs="$jobs $agent_pid"
-        wait_for grep -q sampling begin.log
+        background_pids="${background_pids:-} $agent_pid"
+        wait_for "the agent samples" grep -q sampling begin.log
 }
 end_it() { kill -TERM $agent_pid && wait $agent_pid; }
 
@@ -105,23 +80,23 @@ for kind in pie exec; do
         first=$(cpu_seconds "$pid")
         begin --pid "$pid" --output $kind.otlp
         before=$(cpu_seconds "$pid")
-        wait_for has_run "$before" 1.5
+        wait_for "CPU time of the program" has_run "$before" 1.5
         after=$(cpu_seconds "$pid")
         end_it
         last=$(cpu_seconds "$pid")
-        check "$kind: the run ends well" test -s $kind.otlp
+        ok "$kind: the run ends well" test -s $kind.otlp
         kill "$pid"
         dump $kind.otlp
         id=$(build_id hot-$kind)
         # shellcheck disable=SC2046
         got=$(ask $kind.otlp.dump leaf-share "$id" $(range hot-$kind hot_leaf))
-        check "$kind: the hot function has most of the time ($got%)" test "$got" -ge 90
+        ok "$kind: the hot function has most of the time ($got%)" test "$got" -ge 90
         # shellcheck disable=SC2046
         got=$(ask $kind.otlp.dump reach "$id" $(range hot-$kind hot_leaf) $(range hot-$kind middle) $(range hot-$kind main))
-        check "$kind: its stacks reach main ($got%)" test "$got" -ge 90
+        ok "$kind: its stacks reach main ($got%)" test "$got" -ge 90
         got=$(ask $kind.otlp.dump seconds "hot-$kind")
         # Between two looks that both fall into the run, and two outside of it; a busy host's timer is late now and then.
-        check "$kind: values are CPU time ($got s of $before to $after, within $first to $last)" \
+        ok "$kind: values are CPU time ($got s of $before to $after, within $first to $last)" \
                 awk -v s="$got" -v used="$first $before $after $last" 'BEGIN { split(used, t, " ");
                         exit !(s >= 0.8 * (t[3] - t[2]) && s <= t[4] - t[1] + 0.1) }'
 done
@@ -135,11 +110,11 @@ dump calls.otlp
 set -- $(ask calls.otlp.dump kernel)
 frames=$1 named=$2
 if "$agent" --doctor | grep -q '^ok.*kernel symbols'; then
-        check "kernel frames are there ($frames)" test "$frames" -ge 20
-        check "kernel frames have names ($named)" test $((named * 100)) -ge $((frames * 99))
+        ok "kernel frames are there ($frames)" test "$frames" -ge 20
+        ok "kernel frames have names ($named)" test $((named * 100)) -ge $((frames * 99))
 else
-        ok 0 "kernel frames # SKIP the kernel hides its symbols"
-        ok 0 "kernel names # SKIP the kernel hides its symbols"
+        pass "kernel frames # SKIP the kernel hides its symbols"
+        pass "kernel names # SKIP the kernel hides its symbols"
 fi
 ask calls.otlp.dump syscall-leaves "$(build_id calls)" | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }' > leaf
 leaf=$(cat leaf)
@@ -149,7 +124,7 @@ x86_64) instruction=syscall ;;
 esac
 # The address lies inside the system call instruction, so the one that starts at or before it is that.
 found=$(objdump -d --start-address=$((0x$leaf - 16)) --stop-address=$((0x$leaf + 1)) calls | tail -1)
-check "a leaf in a system call is the call's instruction (0x$leaf)" sh -c "echo '$found' | grep -qw $instruction"
+ok "a leaf in a system call is the call's instruction (0x$leaf)" sh -c "echo '$found' | grep -qw $instruction"
 
 # ---- processes that come and go ---------------------------------------------------------
 cp hot-pie brief
@@ -162,7 +137,7 @@ done
 end_it
 dump brief.otlp
 got=$(ask brief.otlp.dump known brief "$(build_id brief)")
-check "processes of a tenth of a second are known ($got%)" test "$got" -ge 90
+ok "processes of a tenth of a second are known ($got%)" test "$got" -ge 90
 
 cp hot-pie gone
 start ./gone 30
@@ -171,7 +146,7 @@ profile --duration 2 --pid "$pid" --output gone.otlp
 kill "$pid"
 dump gone.otlp
 got=$(ask gone.otlp.dump known gone "$(build_id hot-pie)")
-check "a program whose file was removed is known ($got%)" test "$got" -ge 95
+ok "a program whose file was removed is known ($got%)" test "$got" -ge 95
 
 cat > late.c << 'END'
 #include <dlfcn.h>
@@ -204,55 +179,55 @@ begin --output late.otlp
 end_it
 dump late.otlp
 got=$(ask late.otlp.dump known late "$(build_id liblate.so)")
-check "a library that was loaded shortly before the end is known ($got%)" test "$got" -ge 40
+ok "a library that was loaded shortly before the end is known ($got%)" test "$got" -ge 40
 
 # ---- sending ---------------------------------------------------------------------------------
-start python3 "$here/e2e/agent-server.py" "$dir" 2*503
-wait_for test -e ready
+start python3 "$here/e2e/agent-server.py" "$tmp" 2*503
+wait_for "the receiver" test -e ready
 start ./hot-pie 60
 hot=$pid
 "$agent" --server "http://127.0.0.1:$(cat port)" --interval 1 --frequency 99 --label env=test 2> agent.log &
 agent_pid=$!
-jobs="$jobs $agent_pid"
+background_pids="${background_pids:-} $agent_pid"
 two_arrived() { grep -cs '^200' posts | grep -qv '^[01]$'; }
-wait_for two_arrived
+wait_for "two batches" two_arrived
 kill -TERM $agent_pid
 status=0
 wait $agent_pid || status=$?
 kill "$hot"
-check "a signal ends the agent with status 0 ($status)" test $status -eq 0
-check "the first batch is sent until it is taken" test "$(head -3 posts | cut -d' ' -f1 | tr '\n' ' ')" = "503 503 200 "
-check "it keeps its id of 128 bits" \
+ok "a signal ends the agent with status 0 ($status)" test $status -eq 0
+ok "the first batch is sent until it is taken" test "$(head -3 posts | cut -d' ' -f1 | tr '\n' ' ')" = "503 503 200 "
+ok "it keeps its id of 128 bits" \
         sh -c "head -3 posts | cut -d' ' -f2 | uniq | grep -Eqx '[0-9a-f]{32}' && test \$(head -3 posts | cut -d' ' -f2 | uniq | wc -l) -eq 1"
-check "every batch has an id of its own" \
+ok "every batch has an id of its own" \
         test "$(grep -c '^200' posts)" -eq "$(grep '^200' posts | cut -d' ' -f2 | sort -u | wc -l)"
-check "batches are packed and go to the OTLP path" \
+ok "batches are packed and go to the OTLP path" \
         test "$(cut -d' ' -f3,4 posts | sort -u)" = "gzip /v1development/profiles"
 for body in body.*; do dump "$body"; done
-check "samples carry the label that was asked for" grep -q 'env=test;.*process.executable.name=hot-pie' \
+ok "samples carry the label that was asked for" grep -q 'env=test;.*process.executable.name=hot-pie' \
         "body.$(awk '$1 == 200 { print $2; exit }' posts).dump"
 total=$(cat body.*.dump | awk -F'\t' '{ s += $1 } END { printf "%d", s / (1000000000 / 99) + 0.5 }')
 counted=$(sed -n 's/.*agent: \([0-9]*\) samples, 0 lost.*/\1/p' agent.log)
-check "what was counted is what was sent ($counted, $total), the last moments too" test "$total" -eq "$counted"
+ok "what was counted is what was sent ($counted, $total), the last moments too" test "$total" -eq "$counted"
 
 # ---- refusals ------------------------------------------------------------------------------------
 status=0
 "$agent" --frequency 5000 2> err || status=$?
-check "a frequency out of range is a usage error" test $status -eq 64
-check "and is named" grep -q "option '--frequency' takes 1 to 1000, not 5000" err
+ok "a frequency out of range is a usage error" test $status -eq 64
+ok "and is named" grep -q "option '--frequency' takes 1 to 1000, not 5000" err
 if command -v setpriv > /dev/null; then
         status=0
         setpriv --reuid 65534 --regid 65534 --clear-groups "$agent" --sampler bpf --duration 1 2> err || status=$?
-        check "without rights it fails" test $status -eq 1
-        check "and says where to look ($(cat err))" grep -q -- --doctor err
+        ok "without rights it fails" test $status -eq 1
+        ok "and says where to look ($(cat err))" grep -q -- --doctor err
         setpriv --reuid 65534 --regid 65534 --clear-groups "$agent" --doctor --sampler bpf --json > doctor.json || true
-        check "doctor names the missing rights" python3 -c "
+        ok "doctor names the missing rights" python3 -c "
 import json
 d = json.load(open('doctor.json'))
 assert d['can_profile'] is False
 item = next(i for i in d['items'] if i['name'] == 'rights to sample')
 assert item['state'] == 'fail' and 'CAP_BPF' in item['mend'], item"
 else
-        for name in fails says doctor; do ok 0 "$name # SKIP setpriv is not installed"; done
+        for name in fails says doctor; do pass "$name # SKIP setpriv is not installed"; done
 fi
-echo "1..$count"
+done_testing
