@@ -16,7 +16,7 @@ user=
 cp "$built" "$tmp/cairn-agent" # where any user can run it
 chmod 755 "$tmp/cairn-agent"
 chmod 777 "$tmp"
-cd "$tmp"
+cd "$tmp" || exit 1
 agent=$tmp/cairn-agent
 if ! $user "$agent" --doctor --sampler perf > doctor; then
         skip_all "no perf events here: $(grep '^fail.*perf sampler' doctor | tr -s ' ')"

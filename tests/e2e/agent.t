@@ -14,7 +14,7 @@ if ! missing=$("$agent" --doctor --sampler bpf); then
         skip_all "the agent cannot profile here: $(echo "$missing" | grep '^fail' | head -1 | tr -s ' ')"
 fi
 
-cd "$tmp"
+cd "$tmp" || exit 1
 
 cat > hot.c << 'END'
 #include <stdlib.h>
