@@ -9,54 +9,69 @@ HEADERS   connections that send a header's byte each second
 BODIES    connections that send a body's byte each second
 READERS   connections that ask for the longest answer there is and read nothing
 
-Prints "ready" once all were opened and asked, then, each second, how many the
-service has not ended.
+Prints "ready" once all were opened and asked.
 """
-import resource
+import os
 import select
 import socket
 import sys
-import time
 
-soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-port, *counts = map(int, sys.argv[1:])
+PER_PROCESS = 500  # connections; often a process may have no more than 1,024 descriptors
 FIRST = [
     b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
     b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ",
     b"POST /v1development/profiles HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n",
     b"GET /store/ HTTP/1.1\r\nHost: x\r\n\r\n" * 200,
 ]
-trickling, everyone = [], set()
-for kind, count in enumerate(counts):
-    for _ in range(count):
-        s = socket.create_connection(("127.0.0.1", port))
-        if kind == 3:
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
-        s.setblocking(False)
-        try:
-            s.send(FIRST[kind])
-        except OSError:
-            pass
-        everyone.add(s)
-        if kind in (1, 2):
-            trickling.append(s)
+HEADERS, BODIES, READERS = 1, 2, 3
 
-watched = select.poll()
-by_number = {s.fileno(): s for s in everyone}
-for s in everyone:
-    watched.register(s, select.POLLRDHUP)
-print("ready", flush=True)
-end = select.poll()
-end.register(sys.stdin, select.POLLIN)
-while not end.poll(1000):
-    for number, _ in watched.poll(0):
-        watched.unregister(number)
-        everyone.discard(by_number[number])
-    for s in trickling:
-        if s in everyone:
-            try:
-                s.send(b"x")
-            except OSError:
-                pass
-    print(len(everyone), flush=True)
+
+def connect(port, kind):
+    s = socket.create_connection(("127.0.0.1", port))
+    if kind == READERS:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+    s.setblocking(False)
+    send(s, FIRST[kind])
+    return s
+
+
+def send(s, data):
+    """Nothing, where the service has ended the connection or reads too slowly."""
+    try:
+        s.send(data)
+    except OSError:
+        pass
+
+
+def hold(port, kind, count, ready):
+    held = [connect(port, kind) for _ in range(count)]
+    os.write(ready, b"x")
+    os.close(ready)
+    end = select.poll()
+    end.register(sys.stdin, select.POLLIN)
+    while not end.poll(1000):
+        if kind in (HEADERS, BODIES):
+            for s in held:
+                send(s, b"x")
+
+
+def main():
+    port, *counts = map(int, sys.argv[1:])
+    holders = []
+    ready, ready_end = os.pipe()
+    for kind, count in enumerate(counts):
+        for start in range(0, count, PER_PROCESS):
+            pid = os.fork()
+            if not pid:
+                hold(port, kind, min(PER_PROCESS, count - start), ready_end)
+                os._exit(0)
+            holders.append(pid)
+    os.close(ready_end)
+    if sum(len(piece) for piece in iter(lambda: os.read(ready, len(holders)), b"")) < len(holders):
+        sys.exit("slow-clients.py: not all connections could be opened")
+    print("ready", flush=True)
+    for pid in holders:
+        os.waitpid(pid, 0)
+
+
+main()

@@ -19,12 +19,14 @@ descriptors() { find "/proc/$server_pid/fd" -mindepth 1 | wc -l; }
 # hold IDLE HEADERS BODIES READERS: keeps that many connections open until they are let go.
 hold() {
         mkfifo "$tmp/hold"
-        python3 tests/e2e/slow-clients.py "$port" "$@" <"$tmp/hold" >"$tmp/held" 2>"$tmp/hold.err" &
+        python3 tests/e2e/slow-clients.py "$port" "$@" <"$tmp/hold" >"$tmp/held" &
         hold_pid=$!
         background_pids="${background_pids:-} $hold_pid"
         exec 9>"$tmp/hold"
-        wait_for "the clients to come" grep -q ready "$tmp/held"
+        wait_for "the clients to come" came_or_gave_up
+        grep -q ready "$tmp/held" || bail_out "the clients could not come"
 }
+came_or_gave_up() { grep -q ready "$tmp/held" || ! kill -0 "$hold_pid"; }
 let_go() {
         exec 9>&-
         wait "$hold_pid"
