@@ -175,15 +175,15 @@ static struct address *biggest_address(struct connections *c)
         return biggest;
 }
 
-/* The one that has waited longest; else one that is slow. */
-static struct connection *least_worth(const struct address *a)
+/* The one that has waited longest; else one that is slow. Never the newcomer. */
+static struct connection *least_worth(const struct address *a, const struct connection *newcomer)
 {
         struct connection *oldest = NULL, *slow = NULL, *connection;
 
         TAILQ_FOREACH(connection, &a->connections, of_address) {
                 unsigned phase = atomic_load(&connection->phase);
 
-                if (connection->cut)
+                if (connection->cut || connection == newcomer)
                         continue;
                 if ((phase & PHASE_MASK) != CONNECTION_WAITING)
                         slow = connection->slow && phase == connection->seen ? connection : slow;
@@ -193,29 +193,42 @@ static struct connection *least_worth(const struct address *a)
         return oldest ? oldest : slow;
 }
 
-bool connections_admit(struct connections *c, const struct sockaddr *address)
+/*
+ * Whether there is room for so many more of this address, which may have none yet; somebody else may be ended for that.
+ * newcomer: NULL when it is not among the connections yet.
+ */
+static bool make_room(struct connections *c, struct address *own, const struct connection *newcomer, unsigned more)
 {
-        struct peer_key key = peer_key_of(address);
+        struct address *crowd = NULL;
         struct connection *victim;
-        struct address *own, *crowd = NULL;
         struct metric *refused = NULL;
 
-        pthread_mutex_lock(&c->lock);
-        own = find_address(c, &key);
-        if (own && own->count >= c->limits.per_address) {
+        if (own && own->count + more > c->limits.per_address) {
                 crowd = own;
                 refused = &refused_address;
-        } else if (c->count >= c->limits.all) {
+        } else if (c->count + more > c->limits.all) {
                 crowd = biggest_address(c);
                 refused = &refused_full;
         }
-        victim = crowd ? least_worth(crowd) : NULL;
+        if (!crowd)
+                return true;
+        victim = least_worth(crowd, newcomer);
         if (victim)
                 cut(c, victim, &ended_room);
-        else if (crowd)
+        else
                 metric_add(refused, 1);
+        return victim;
+}
+
+bool connections_admit(struct connections *c, const struct sockaddr *address)
+{
+        struct peer_key key = peer_key_of(address);
+        bool admitted;
+
+        pthread_mutex_lock(&c->lock);
+        admitted = make_room(c, find_address(c, &key), NULL, 1);
         pthread_mutex_unlock(&c->lock);
-        return !crowd || victim;
+        return admitted;
 }
 
 /* ---- coming and going ---- */
@@ -262,6 +275,9 @@ struct connection *connection_open(struct connections *c, int fd, const struct s
                 c->count++;
                 TAILQ_INSERT_TAIL(&connection->address->connections, connection, of_address);
                 TAILQ_INSERT_TAIL(&c->all, connection, next);
+                /* Several may have been admitted to one place, at one time. */
+                if (!make_room(c, connection->address, connection, 0))
+                        cut(c, connection, NULL);
         }
         pthread_mutex_unlock(&c->lock);
         if (!connection->address) {

@@ -53,7 +53,10 @@ void connections_destroy(struct connections *c);
 
 /** Whether a new connection of this address may come; somebody else may be ended for it. */
 bool connections_admit(struct connections *c, const struct sockaddr *address);
-/** It came: fd is borrowed until connection_close(). NULL without memory. */
+/**
+ * It came: fd is borrowed until connection_close(). NULL without memory. Where
+ * more were admitted at one time than there is room for, one is ended here.
+ */
 struct connection *connection_open(struct connections *c, int fd, const struct sockaddr *address);
 /** It is about to be closed; its descriptor still is what it was. NULL is allowed. */
 void connection_close(struct connections *c, struct connection *connection);
