@@ -131,25 +131,29 @@ static void *run(void *context)
         return NULL;
 }
 
-void federation_want(struct federation *f, const struct build_id *ids, size_t count, enum object_kind kind)
+/* Called with the lock held, so that what is stored just now still has its entry or is found. */
+static void want_one(struct federation *f, const struct build_id *id, enum object_kind kind, const struct forwarded *way)
 {
         const char *part = object_kind_name(kind);
+        struct stored_object have;
+        struct wanted *w;
+
+        if (wanted_find(&f->table, id, part, way) || debuginfo_store_find(f->asker.store, id, kind, &have, NULL) == ST_OK)
+                return;
+        w = wanted_add(&f->table, id, part, way);
+        if (w)
+                federation_enqueue(f, w);
+}
+
+void federation_want(struct federation *f, const struct build_id *ids, size_t count, enum object_kind kind)
+{
         struct forwarded way;
 
         if (forwarded_parse(NULL, f->name, &way, NULL))
                 return;
         for (size_t i = 0; i < count; i++) {
-                struct stored_object have;
-
-                if (debuginfo_store_find(f->asker.store, &ids[i], kind, &have, NULL) == ST_OK)
-                        continue;
                 pthread_mutex_lock(&f->lock);
-                if (!wanted_find(&f->table, &ids[i], part, &way)) {
-                        struct wanted *w = wanted_add(&f->table, &ids[i], part, &way);
-
-                        if (w)
-                                federation_enqueue(f, w);
-                }
+                want_one(f, &ids[i], kind, &way);
                 pthread_mutex_unlock(&f->lock);
         }
 }

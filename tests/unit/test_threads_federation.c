@@ -254,6 +254,51 @@ START_TEST(wishes_are_fetched_in_the_background_each_once)
 }
 END_TEST
 
+static void store_object(const struct upstream *u)
+{
+        struct object_claim claim = { .build_id = u->has, .kind = OBJECT_DEBUGINFO };
+        struct object_upload *upload;
+        struct stored_object object;
+        enum refusal why;
+        bool same;
+
+        ck_assert_int_eq(object_upload_begin(store, &claim, &upload, &why, NULL), ST_OK);
+        ck_assert_int_eq(object_upload_append(upload, u->file.data, u->file.size, &why, NULL), ST_OK);
+        ck_assert_int_eq(object_upload_finish(upload, &object, &same, &why, NULL), ST_OK);
+}
+
+static atomic_bool wishes;
+
+static void *wish(void *federation)
+{
+        struct build_id id = id_of(1);
+
+        atomic_store(&wishes, true);
+        federation_want(federation, &id, 1, OBJECT_DEBUGINFO);
+        return NULL;
+}
+
+/* What an errand does at its end: it stores the object and drops the question, here while a wish waits for the lock. */
+START_TEST(what_comes_while_it_is_wished_for_is_not_asked_for_again)
+{
+        struct federation *f = start(1, 0, 0);
+        struct federation_status s;
+        pthread_t thread;
+
+        atomic_store(&upstreams[0].holds, true);
+        pthread_mutex_lock(&f->lock);
+        ck_assert_int_eq(pthread_create(&thread, NULL, wish, f), 0);
+        while (!atomic_load(&wishes))
+                sched_yield();
+        store_object(&upstreams[0]); /* by a worker process, which takes its time */
+        pthread_mutex_unlock(&f->lock);
+        pthread_join(thread, NULL);
+        federation_get(f, &s);
+        ck_assert_uint_eq(s.queued + s.in_flight, 0);
+        federation_stop(f);
+}
+END_TEST
+
 START_TEST(equal_questions_in_flight_are_one)
 {
         struct federation *f = start(1, 0, 0);
@@ -677,6 +722,7 @@ int main(void)
         const TTest *const tests[] = {
                 what_an_upstream_has_is_stored_and_told,
                 wishes_are_fetched_in_the_background_each_once,
+                what_comes_while_it_is_wished_for_is_not_asked_for_again,
                 equal_questions_in_flight_are_one,
                 a_miss_is_remembered,
                 a_miss_is_forgotten_in_time,
