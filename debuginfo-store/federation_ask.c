@@ -171,15 +171,15 @@ static enum asked ask_one(struct federation_asker *a, struct upstream *u, const 
         if (upstream_begin(u, err))
                 return ASKED_FAILED;
         outcome = take(a, u, w, cancel, arrival, &answer, &took_ms, ret, err);
-        if (arrival->is_shown)
-                arrival->show(arrival->context, NULL);
-        if (arrival->download)
-                download_end(arrival->download, outcome == UPSTREAM_FOUND);
-        download_unref(arrival->download);
         if (upstream_end(u, outcome, &answer, took_ms, err) != UPSTREAM_UNCHANGED && a->upstream_changed) {
                 upstream_get(u, &status);
                 a->upstream_changed(a->context, &status);
         }
+        if (arrival->is_shown) /* who reads along is answered by this: the figures come first */
+                arrival->show(arrival->context, NULL);
+        if (arrival->download)
+                download_end(arrival->download, outcome == UPSTREAM_FOUND);
+        download_unref(arrival->download);
         return asked_of(outcome);
 }
 

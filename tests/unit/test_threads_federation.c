@@ -316,6 +316,41 @@ START_TEST(equal_questions_in_flight_are_one)
 }
 END_TEST
 
+struct readers {
+        struct federation *federation;
+        uint64_t found;              /* when they were let go */
+        unsigned in_flight;
+        bool were_let_go;
+};
+
+static void look_when_let_go(void *context, struct download *d)
+{
+        struct readers *r = context;
+        struct upstream_status s;
+
+        if (d)
+                return;
+        federation_get_upstream(r->federation, 0, &s);
+        r->found = s.answers[UPSTREAM_FOUND];
+        r->in_flight = s.in_flight;
+        r->were_let_go = true;
+}
+
+START_TEST(who_reads_along_is_let_go_when_the_upstream_is_accounted_for)
+{
+        struct federation *f = start(1, 0, 0);
+        struct readers r = { .federation = f, .in_flight = 1 };
+        struct wanted w = { .id = id_of(1), .part = "debuginfo", .forwarded_for = "" };
+        struct stored_object object;
+
+        ck_assert_int_eq(federation_ask(&f->asker, &w, &f->stop, look_when_let_go, &r, &object, NULL), ASKED_STORED);
+        ck_assert(r.were_let_go);
+        ck_assert_uint_eq(r.found, 1);
+        ck_assert_uint_eq(r.in_flight, 0);
+        federation_stop(f);
+}
+END_TEST
+
 START_TEST(a_miss_is_remembered)
 {
         struct federation *f = start(2, 600, 0);
@@ -724,6 +759,7 @@ int main(void)
                 wishes_are_fetched_in_the_background_each_once,
                 what_comes_while_it_is_wished_for_is_not_asked_for_again,
                 equal_questions_in_flight_are_one,
+                who_reads_along_is_let_go_when_the_upstream_is_accounted_for,
                 a_miss_is_remembered,
                 a_miss_is_forgotten_in_time,
                 an_upstream_that_is_gone_is_no_miss,
