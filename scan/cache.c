@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scan/cache.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
@@ -41,6 +42,8 @@ struct scan_cache {
         size_t count; /* of them */
         unsigned makers;
 };
+
+static _Thread_local bool is_making;
 
 static void unlink_entry(struct scan_cache *c, struct entry *e)
 {
@@ -155,8 +158,11 @@ static enum status make_file(struct scan_cache *c, struct entry *e, scan_cache_m
         struct stat info = { 0 };
         enum status st = out < 0 ? error_os(err, errno, "cannot create a file in the cache of the scan") : ST_OK;
 
-        if (!st)
+        if (!st) {
+                is_making = true;
                 st = make(context, out, cancel, err);
+                is_making = false;
+        }
         if (!st) {
                 in = openat(c->dir_fd, e->key, O_RDONLY | O_NOFOLLOW | O_CLOEXEC); /* what is handed out is for reading */
                 if (in < 0 || fstat(out, &info) < 0)
@@ -258,6 +264,7 @@ enum status scan_cache_get(struct scan_cache *c, const char *key, scan_cache_mak
         enum status st = ST_OK;
         bool again = true;
 
+        assert(!is_making);
         pthread_mutex_lock(&c->lock);
         while (again) {
                 struct entry *e = find(c, key);

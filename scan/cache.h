@@ -24,7 +24,10 @@ enum status scan_cache_open(const char *dir, uint64_t max_bytes, struct scan_cac
 /** Nobody uses it any more. NULL is allowed. */
 void scan_cache_close(struct scan_cache *c);
 
-/** Write a file: out is empty. Runs on the thread that asked first; a failure goes to all who wait. */
+/**
+ * Write a file: out is empty. Runs on the thread that asked first; a failure goes to all who wait. It must not ask the
+ * cache for another file: few are made at one time, and makers that wait for each other's places wait for ever.
+ */
 typedef enum status scan_cache_make(void *context, int out, const atomic_bool *cancel, struct error *err);
 
 /**

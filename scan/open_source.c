@@ -45,12 +45,22 @@ static enum status open_other(const struct debuginfo *d, const atomic_bool *canc
 static enum status list_names(void *context, int out, const atomic_bool *cancel, struct error *err)
 {
         static const char *const args[] = { "source-names", NULL };
-        const struct debuginfo *d = context;
-        _cleanup_close_ int in = -1;
-        enum status st = d->open(d, cancel, &in, err);
+        const int *in = context;
 
-        return st ? st : worker_run(&(struct worker_job){ .args = args, .fds = (const int[]){ in, out }, .fd_count = 2,
-                                                          .cpu_s = NAMES_CPU_S, .cancel = cancel }, err);
+        return worker_run(&(struct worker_job){ .args = args, .fds = (const int[]){ *in, out }, .fd_count = 2,
+                                                .cpu_s = NAMES_CPU_S, .cancel = cancel }, err);
+}
+
+/* The debuginfo is opened first: it may have to be unpacked into the cache, which is not asked while it makes something. */
+static enum status open_names(struct scan *s, const struct debuginfo *d, const atomic_bool *cancel, int *fd_ret, struct error *err)
+{
+        _cleanup_close_ int in = -1;
+        enum status st;
+
+        if (!scan_cache_look(s->cache, d->key, fd_ret))
+                return ST_OK;
+        st = d->open(d, cancel, &in, err);
+        return st ? st : scan_cache_get(s->cache, d->key, list_names, &in, cancel, fd_ret, err);
 }
 
 /* The hashes are sorted; that of a name that is not there is met by chance once in 2^64. */
@@ -76,10 +86,10 @@ static bool has_hash(int fd, uint64_t hash)
 }
 
 /* Does the debuginfo name the source? */
-static enum status is_named(struct scan *s, struct debuginfo *d, uint64_t hash, const atomic_bool *cancel, struct error *err)
+static enum status is_named(struct scan *s, const struct debuginfo *d, uint64_t hash, const atomic_bool *cancel, struct error *err)
 {
         _cleanup_close_ int names = -1;
-        enum status st = scan_cache_get(s->cache, d->key, list_names, d, cancel, &names, err);
+        enum status st = open_names(s, d, cancel, &names, err);
 
         if (st)
                 return st;
@@ -144,7 +154,7 @@ static enum status open_in_tree(struct scan *s, const char *path, struct scan_op
 }
 
 /* @param path normalised. */
-static enum status open_named(struct scan *s, struct debuginfo *d, const char *path, const atomic_bool *cancel,
+static enum status open_named(struct scan *s, const struct debuginfo *d, const char *path, const atomic_bool *cancel,
                               struct scan_opened *ret, struct error *err)
 {
         uint64_t hash = found_path_hash(path);

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/file.h"
 #include "elf-image/section_list.h"
 #include "scan/cache.h"
 #include "scan/index.h"
-#include "scan/tree.h"
+#include "scan/scan_internal.h"
 #include "tests/support/suite.h"
 
 static char dir[] = "/tmp/cairn-scan-XXXXXX";
@@ -301,6 +303,72 @@ START_TEST(a_path_is_normalised)
 }
 END_TEST
 
+/* ---- sources ---- */
+
+#define QUESTIONS 16 /* more than the cache makes files at one time */
+
+static struct {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        unsigned count;
+        int64_t end_ns;
+} openers = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+/* Debuginfo that comes once all who ask are here, and then is none. */
+static enum status open_once_all_ask(void *context, int *fd_ret, struct error *err)
+{
+        bool in_time = true;
+
+        (void)context;
+        (void)fd_ret;
+        pthread_mutex_lock(&openers.lock);
+        openers.count++;
+        pthread_cond_broadcast(&openers.changed);
+        while (openers.count < QUESTIONS && in_time)
+                in_time = condition_wait_until(&openers.changed, &openers.lock, openers.end_ns);
+        pthread_mutex_unlock(&openers.lock);
+        return in_time ? error_set(err, ST_UNSUPPORTED, "it has none") : error_set(err, ST_BUSY, "the others do not come");
+}
+
+struct question {
+        struct scan *scan;
+        char identity[33];
+        enum status st;
+};
+
+static void *ask_for_source(void *arg)
+{
+        struct question *q = arg;
+        const struct scan_debuginfo other = { .identity = q->identity, .open = open_once_all_ask };
+        struct build_id one = id_of(1);
+        struct scan_opened o;
+        struct error err;
+
+        q->st = scan_open_source(q->scan, &one, "/usr/src/x.c", &other, NULL, &o, &err);
+        return NULL;
+}
+
+START_TEST(who_opens_debuginfo_for_its_names_keeps_nobody_from_unpacking)
+{
+        struct scan s = { .cache = open_cache(1000), .index = open_index() };
+        struct question questions[QUESTIONS];
+        pthread_t threads[QUESTIONS];
+
+        openers.end_ns = monotonic_ns() + INT64_C(60000000000);
+        for (size_t i = 0; i < QUESTIONS; i++) {
+                questions[i] = (struct question){ .scan = &s };
+                snprintf(questions[i].identity, sizeof questions[i].identity, "%032zu", i);
+                ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_source, &questions[i]), 0);
+        }
+        for (size_t i = 0; i < QUESTIONS; i++)
+                pthread_join(threads[i], NULL);
+        for (size_t i = 0; i < QUESTIONS; i++)
+                ck_assert_int_eq(questions[i].st, ST_UNSUPPORTED);
+        scan_index_close(s.index);
+        scan_cache_close(s.cache);
+}
+END_TEST
+
 /* ---- trees ---- */
 
 START_TEST(nothing_outside_of_a_tree_is_opened)
@@ -351,6 +419,7 @@ int main(void)
                                        a_damaged_list_of_sections_names_nothing_outside_of_it,
                                        an_id_that_begins_like_another_is_another,
                                        a_path_is_normalised,
+                                       who_opens_debuginfo_for_its_names_keeps_nobody_from_unpacking,
                                        nothing_outside_of_a_tree_is_opened };
 
         return suite_run_with("scan", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
