@@ -236,22 +236,41 @@ enum status meta_edit(struct meta *m, const struct object_name *names, size_t co
         return ST_OK;
 }
 
-enum status meta_remove(struct meta *m, const struct build_id *id, enum object_kind kind, struct error *err)
+static enum status remove_record(struct meta *m, MDB_txn *txn, const struct object_name *name, struct error *err)
 {
         uint8_t bytes[RECORD_KEY_MAX];
-        MDB_val key = key_of(bytes, id, kind);
+        MDB_val key = key_of(bytes, &name->build_id, name->kind);
+        int rc = mdb_del(txn, m->objects, &key, NULL);
+
+        if (!rc)
+                rc = links_remove(&m->links, txn, name);
+        if (!rc)
+                rc = sections_remove(&m->sections, txn, name);
+        return rc ? meta_error(err, rc, "cannot remove a debuginfo record") : ST_OK;
+}
+
+enum status meta_remove(struct meta *m, const struct build_id *id, enum object_kind kind, struct error *err)
+{
         MDB_txn *txn;
         enum status st = begin(m, &txn, err);
-        int rc;
+
+        return st ? st : end(m, txn, remove_record(m, txn, &(struct object_name){ *id, kind }, err), err);
+}
+
+/* Compared in the transaction that removes it, since others note uses in theirs at any time. */
+enum status meta_remove_exactly(struct meta *m, const struct stored_object *object, struct error *err)
+{
+        const struct object_name name = { object->build_id, object->kind };
+        struct stored_object now;
+        MDB_txn *txn;
+        enum status st = begin(m, &txn, err);
 
         if (st)
                 return st;
-        rc = mdb_del(txn, m->objects, &key, NULL);
-        if (!rc)
-                rc = links_remove(&m->links, txn, &(struct object_name){ *id, kind });
-        if (!rc)
-                rc = sections_remove(&m->sections, txn, &(struct object_name){ *id, kind });
-        return end(m, txn, rc ? meta_error(err, rc, "cannot remove a debuginfo record") : ST_OK, err);
+        st = get(m, txn, &name.build_id, name.kind, &now, err);
+        if (!st && (memcmp(now.sha256, object->sha256, sizeof now.sha256) != 0 || now.is_pinned || now.used_unix_s != object->used_unix_s))
+                st = error_set(err, ST_NOT_FOUND, "the object is another one by now");
+        return end(m, txn, st ? st : remove_record(m, txn, &name, err), err);
 }
 
 enum status meta_section(struct meta *m, const struct stored_object *object, const char *name, uint64_t *offset_ret,

@@ -40,6 +40,8 @@ typedef bool meta_change(void *context, struct stored_object *object);
 enum status meta_edit(struct meta *m, const struct object_name *names, size_t count, meta_change *change, void *context,
                       struct error *err) MUST_CHECK;
 enum status meta_remove(struct meta *m, const struct build_id *id, enum object_kind kind, struct error *err) MUST_CHECK;
+/** Only when the record still has this content, no pin, and this last use; ST_NOT_FOUND when not. */
+enum status meta_remove_exactly(struct meta *m, const struct stored_object *object, struct error *err) MUST_CHECK;
 
 /** A transaction to look into the links with, and what goes with it; end it with mdb_txn_abort(). */
 enum status meta_links_begin(struct meta *m, MDB_txn **txn_ret, const struct link_databases **ret, struct error *err) MUST_CHECK;

@@ -2,30 +2,21 @@
 /* What happens to an object after it was stored: its use is noted, it is pinned, it is removed. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "debuginfo-store/store_internal.h"
 
-/* Reads and removes the record where nothing is published; its file then has no other user than who has it open. */
-static enum status remove_locked(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
-                                 const struct stored_object *exactly, struct error *err)
+/* Where nothing is published; its file then has no other user than who has it open. */
+static enum status remove_locked(struct debuginfo_store *store, const struct stored_object *object, bool exactly, struct error *err)
 {
-        _cleanup_free_ char *path = NULL;
-        struct stored_object o;
-        enum status st = debuginfo_store_stat(store, id, kind, &o, err);
+        _cleanup_free_ char *path = object_path(store, object);
+        enum status st;
 
-        if (st)
-                return st;
-        if (exactly && (memcmp(o.sha256, exactly->sha256, sizeof o.sha256) != 0 || o.is_pinned ||
-                        o.used_unix_s != exactly->used_unix_s))
-                return error_set(err, ST_NOT_FOUND, "the object is another one by now");
-        path = object_path(store, &o);
         if (!path)
                 return error_no_memory(err);
-        st = meta_remove(store->meta, id, kind, err);
+        st = exactly ? meta_remove_exactly(store->meta, object, err) : meta_remove(store->meta, &object->build_id, object->kind, err);
         if (st)
                 return st;
         return unlink(path) < 0 && errno != ENOENT ? error_os(err, errno, "cannot remove '%s'", path) : ST_OK;
@@ -34,10 +25,13 @@ static enum status remove_locked(struct debuginfo_store *store, const struct bui
 enum status debuginfo_store_remove(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                    struct error *err)
 {
+        struct stored_object object;
         enum status st;
 
         pthread_mutex_lock(&store->publish);
-        st = remove_locked(store, id, kind, NULL, err);
+        st = debuginfo_store_stat(store, id, kind, &object, err);
+        if (!st)
+                st = remove_locked(store, &object, false, err);
         pthread_mutex_unlock(&store->publish);
         return st;
 }
@@ -48,7 +42,7 @@ enum status debuginfo_store_remove_exactly(struct debuginfo_store *store, const 
         enum status st;
 
         pthread_mutex_lock(&store->publish);
-        st = remove_locked(store, &object->build_id, object->kind, object, err);
+        st = remove_locked(store, object, true, err);
         pthread_mutex_unlock(&store->publish);
         return st;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -197,6 +198,50 @@ START_TEST(what_is_pinned_in_the_last_moment_stays)
 }
 END_TEST
 
+static void *remove_it(void *object)
+{
+        static enum status st;
+
+        st = debuginfo_store_remove_exactly(store, object, NULL);
+        return &st;
+}
+
+struct removal {
+        const struct stored_object *object;
+        pthread_t thread;
+};
+
+/* A use is being written, and the object is on its way out: it has to wait, and has time enough to look too early. */
+static bool use_meanwhile(void *context, struct stored_object *object)
+{
+        struct removal *r = context;
+        struct stored_object found;
+
+        ck_assert_int_eq(pthread_create(&r->thread, NULL, remove_it, (void *)r->object), 0);
+        while (pthread_mutex_trylock(&store->publish) == 0) {
+                pthread_mutex_unlock(&store->publish);
+                sched_yield();
+        }
+        for (int i = 0; i < 1000; i++)
+                ck_assert_int_eq(debuginfo_store_stat(store, &object->build_id, object->kind, &found, NULL), ST_OK);
+        object->used_unix_s = NOW;
+        return true;
+}
+
+START_TEST(what_is_used_in_the_last_moment_stays)
+{
+        struct stored_object old = put(1, 91, 91, 10, "");
+        const struct object_name name = { old.build_id, old.kind };
+        struct removal r = { .object = &old };
+        void *st;
+
+        ck_assert_int_eq(meta_edit(store->meta, &name, 1, use_meanwhile, &r, NULL), ST_OK);
+        pthread_join(r.thread, &st);
+        ck_assert_int_eq(*(enum status *)st, ST_NOT_FOUND);
+        ck_assert(is_there(&old));
+}
+END_TEST
+
 START_TEST(files_without_a_record_go_and_strangers_stay)
 {
         struct stored_object kept = put(1, 0, 0, 10, ""), lost = put(2, 0, 0, 10, "");
@@ -337,6 +382,7 @@ int main(void)
                 age_and_last_use_end_an_object_and_no_sooner, first_rule_that_fits_counts,
                 size_takes_what_upstreams_have_first_then_what_was_used_longest_ago, pinned_and_needed_objects_stay_and_count,
                 dry_run_tells_and_removes_nothing, what_is_pinned_in_the_last_moment_stays,
+                what_is_used_in_the_last_moment_stays,
                 files_without_a_record_go_and_strangers_stay, use_is_noted_once_an_hour_for_what_is_stored,
                 symbols_go_when_something_as_good_is_stored, symbols_that_are_pinned_or_alone_have_a_name_stay,
                 rules_that_say_nothing_or_nonsense_are_refused, records_of_version_1_are_read,
