@@ -40,6 +40,7 @@ struct job {
         struct stored_object of_symbols;
         bool symbols_are_superseded;
         bool is_supplement;
+        struct symbol_inputs inputs;
         uint64_t looks;                     /* of the indexer, when it began */
         char partial[SYMBOL_PARTIAL_BYTES]; /* what of it could not be read */
 };
@@ -108,11 +109,24 @@ static enum status make_and_load(struct indexer *ix, struct job *j, bool *replac
                 return st;
         indexer_note_missing(ix, &j->id, &j->missing, j->looks);
         snprintf(j->partial, sizeof j->partial, "%s", symbol_table_partial(&table));
+        table.inputs = j->inputs;
         table.build_id = j->id; /* what was verified when it was stored; a Go or hash id may be spelled otherwise inside */
         st = index_load_named(&(struct index_load_into){ ix->options.objects, ix->options.symbols, ix->options.healer, &ix->write },
                               &table, replaced_ret, err);
         symbol_table_deinit(&table);
         return st;
+}
+
+/* Before anything is opened: what is stored a moment later may be read and not be noted, but never the other way round. */
+static void note_inputs(struct indexer *ix, struct job *j)
+{
+        static const enum object_kind kinds[SYMBOL_INPUTS_MAX] = { OBJECT_DEBUGINFO, OBJECT_SUPPLEMENTARY, OBJECT_EXECUTABLE,
+                                                                   OBJECT_SYMBOLS, OBJECT_DWP };
+        struct stored_object stored;
+
+        for (size_t i = 0; i < SYMBOL_INPUTS_MAX; i++)
+                if (debuginfo_store_stat(ix->options.objects, &j->id, kinds[i], &stored, NULL) == ST_OK)
+                        symbol_inputs_add(&j->inputs, stored.sha256);
 }
 
 static enum status index_object(struct indexer *ix, struct job *j, bool *replaced_ret, struct error *err)
@@ -144,6 +158,7 @@ void index_job_run(struct indexer *ix, const struct build_id *id)
         pthread_mutex_lock(&ix->lock);
         j.looks = ix->looks;
         pthread_mutex_unlock(&ix->lock);
+        note_inputs(ix, &j);
         st = index_object(ix, &j, &replaced, &err);
         job_close(&j);
         if (st && atomic_load(&ix->stop))
@@ -152,7 +167,7 @@ void index_job_run(struct indexer *ix, const struct build_id *id)
                 log_info("index", "%s: %s, ignoring", j.name, err.text);
         } else if (st) {
                 log_warn("index", "%s: %s", j.name, err.text);
-                indexer_mark(ix, id, OBJECT_FAILED, err.text);
+                indexer_mark(ix, id, OBJECT_FAILED, err.text, &j.inputs);
                 metric_add(&failed, 1);
         } else {
                 log_info("index", "%s: %s in %" PRId64 " ms", j.name, j.is_supplement ? "a supplementary file of others" : replaced ? "indexed" : "what is indexed is as good",

@@ -104,12 +104,13 @@ void indexer_look_again(struct indexer *ix)
 
 /* ---- threads ---- */
 
-void indexer_mark(struct indexer *ix, const struct build_id *id, enum symbol_object_state state, const char *reason)
+void indexer_mark(struct indexer *ix, const struct build_id *id, enum symbol_object_state state, const char *reason,
+                  const struct symbol_inputs *inputs)
 {
         struct error err;
 
         pthread_mutex_lock(&ix->write);
-        if (symbol_index_mark(ix->options.symbols, id, state, reason, &err))
+        if (symbol_index_mark(ix->options.symbols, id, state, reason, inputs, &err))
                 log_warn("index", "%s", err.text);
         pthread_mutex_unlock(&ix->write);
 }
@@ -185,7 +186,7 @@ void indexer_add(struct indexer *ix, const struct build_id *id, enum object_kind
         if (kind == OBJECT_SOURCE)
                 return;
         if (kind != OBJECT_DWP && kind != OBJECT_DWO && !is_indexed(ix, id))
-                indexer_mark(ix, id, OBJECT_PENDING, "");
+                indexer_mark(ix, id, OBJECT_PENDING, "", NULL);
         pthread_mutex_lock(&ix->lock);
         if (kind != OBJECT_DWO)
                 enqueue(ix, id);

@@ -38,7 +38,7 @@ struct indexer_options {
 
 /** Queues what is stored and not indexed. */
 enum status indexer_start(const struct indexer_options *options, struct indexer **ret, struct error *err) MUST_CHECK;
-/** Kills what runs; it is done again at the next start. NULL is allowed. */
+/** Kills what runs; it and what waits is done at the next start. NULL is allowed. */
 void indexer_stop(struct indexer *ix);
 
 /** Does it wait, or is it being read? */

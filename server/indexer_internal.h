@@ -34,6 +34,8 @@ void index_job_metrics(void);
 /** What of it is not here, in place of what was said before. @param looks as the indexer had them when the job began. */
 void indexer_note_missing(struct indexer *ix, const struct build_id *object, const struct id_set *missing, uint64_t looks);
 
-void indexer_mark(struct indexer *ix, const struct build_id *id, enum symbol_object_state state, const char *reason);
+/** As symbol_index_mark(); a failure is logged. */
+void indexer_mark(struct indexer *ix, const struct build_id *id, enum symbol_object_state state, const char *reason,
+                  const struct symbol_inputs *inputs);
 
 #endif

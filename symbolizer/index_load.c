@@ -217,6 +217,7 @@ static enum status switch_over(struct load *l, struct error *err)
         snprintf(l->now.partial, sizeof l->now.partial, "%s", symbol_table_partial(t));
         l->now.range_count = t->range_count;
         l->now.chain_count = t->chain_count;
+        l->now.inputs = t->inputs;
         l->now.indexed_unix_s = wall_clock_ns() / 1000000000;
         st = index_object_put(&l->w, &t->build_id, &l->now, t->segments, t->segment_count, err);
         if (!st)
@@ -250,12 +251,13 @@ static enum status load_new(struct load *l, struct error *err)
         return switch_over(l, err);
 }
 
-/* Better symbols are in use already: the mark goes back to "indexed", and what was stored until now has been read. */
+/* Better symbols are in use already: the mark goes back to "indexed", and it is noted what was read for nothing. */
 static enum status keep_old(struct load *l, struct error *err)
 {
         enum status st;
 
         l->old.state = OBJECT_INDEXED;
+        l->old.inputs = l->table->inputs;
         l->old.indexed_unix_s = wall_clock_ns() / 1000000000;
         memset(l->old.reason, 0, sizeof l->old.reason);
         st = index_object_put(&l->w, &l->table->build_id, &l->old, NULL, 0, err);

@@ -17,8 +17,11 @@
 enum status symbol_index_load(struct symbol_index *index, const struct symbol_table *table, bool *replaced_ret,
                               uint64_t *generation_ret, struct error *err) MUST_CHECK;
 
-/** Record that an object is stored and waits, or that its indexing failed and why. Symbols in use are kept. */
+/**
+ * Record that an object is stored and waits, or that its indexing failed and why. Symbols in use are kept.
+ * @param inputs what was read in vain; NULL: what is known of that stays.
+ */
 enum status symbol_index_mark(struct symbol_index *index, const struct build_id *id, enum symbol_object_state state,
-                              const char *reason, struct error *err) MUST_CHECK;
+                              const char *reason, const struct symbol_inputs *inputs, struct error *err) MUST_CHECK;
 
 #endif

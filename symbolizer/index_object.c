@@ -10,7 +10,7 @@
 #include "symbolizer/block_bits.h"
 #include "symbolizer/index_load.h"
 
-#define RECORD_VERSION 2 /* and 1 is read */
+#define RECORD_VERSION 3 /* and those before are read */
 #define SEGMENT_BYTES 24
 #define CHECKSUM_BYTES 8
 
@@ -21,6 +21,16 @@ static bool read_text(struct reader *r, uint8_t size, char *ret, size_t ret_size
         if (size >= ret_size || !reader_bytes(r, size, &text))
                 return false;
         memcpy(ret, text, size);
+        return true;
+}
+
+static bool read_inputs(struct reader *r, struct symbol_inputs *ret)
+{
+        if (!reader_u8(r, &ret->count) || ret->count > SYMBOL_INPUTS_MAX)
+                return false;
+        for (unsigned i = 0; i < ret->count; i++)
+                if (!reader_u64(r, &ret->items[i]))
+                        return false;
         return true;
 }
 
@@ -43,7 +53,8 @@ static enum status parse(const MDB_val *value, struct index_object *ret)
             !reader_u64(&r, &indexed) || !reader_u64(&r, &changed) ||
             !read_text(&r, reason_size, o.reason, sizeof o.reason) ||
             (version > 1 && !reader_u8(&r, &partial_size)) ||
-            !read_text(&r, partial_size, o.partial, sizeof o.partial) || !reader_u32(&r, &o.segment_count) ||
+            !read_text(&r, partial_size, o.partial, sizeof o.partial) || (version > 2 && !read_inputs(&r, &o.inputs)) ||
+            !reader_u32(&r, &o.segment_count) ||
             !reader_bytes(&r, (uint64_t)o.segment_count * SEGMENT_BYTES, &o.segments) || reader_left(&r) > 0)
                 return ST_BAD_DATA;
         if (state > OBJECT_FAILED || quality > QUALITY_DWARF)
@@ -116,6 +127,9 @@ enum status index_object_put(struct index_write *w, const struct build_id *id, c
         buf_append(&b, o->reason, reason_size);
         buf_append_u8(&b, (uint8_t)partial_size);
         buf_append(&b, o->partial, partial_size);
+        buf_append_u8(&b, o->inputs.count);
+        for (unsigned i = 0; i < o->inputs.count; i++)
+                buf_append_u64(&b, o->inputs.items[i]);
         append_segments(&b, o, segments, segment_count);
         if (!b.failed)
                 buf_append_u64(&b, hash64(b.data, b.size));
@@ -163,7 +177,7 @@ uint64_t index_object_base(const struct index_object *o)
 }
 
 static enum status mark(struct index_write *w, const struct build_id *id, enum symbol_object_state state,
-                        const char *reason, struct error *err)
+                        const char *reason, const struct symbol_inputs *inputs, struct error *err)
 {
         struct index_object o;
         enum status st = index_object_get(w->index, w->txn, id, &o, NULL);
@@ -182,11 +196,13 @@ static enum status mark(struct index_write *w, const struct build_id *id, enum s
         memset(o.reason, 0, sizeof o.reason);
         if (reason && o.state == OBJECT_FAILED)
                 memcpy(o.reason, reason, strnlen(reason, sizeof o.reason - 1));
+        if (inputs)
+                o.inputs = *inputs;
         return index_object_put(w, id, &o, NULL, 0, err);
 }
 
 enum status symbol_index_mark(struct symbol_index *index, const struct build_id *id, enum symbol_object_state state,
-                              const char *reason, struct error *err)
+                              const char *reason, const struct symbol_inputs *inputs, struct error *err)
 {
         struct index_write w;
         enum status st;
@@ -198,7 +214,7 @@ enum status symbol_index_mark(struct symbol_index *index, const struct build_id 
         pthread_mutex_lock(&index->write_lock);
         st = index_write_begin(&w, index, err);
         if (!st) {
-                st = mark(&w, id, state, reason, err);
+                st = mark(&w, id, state, reason, inputs, err);
                 if (!st)
                         st = index_write_commit(&w, err);
                 index_write_abort(&w);

@@ -21,6 +21,7 @@ struct index_object {
         int64_t indexed_unix_s, changed_unix_s;
         char reason[160];
         char partial[SYMBOL_PARTIAL_BYTES];
+        struct symbol_inputs inputs; /* none: not known, as of versions 1 and 2 */
         bool is_of_version_1;        /* whose records do not say what is missing */
         uint32_t segment_count;
         const uint8_t *segments;     /* encoded, borrowed from the transaction */

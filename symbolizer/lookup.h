@@ -20,6 +20,7 @@
 #include "common/build_id.h"
 #include "common/error.h"
 #include "elf-image/quality.h"
+#include "symbolizer/symbol_inputs.h"
 
 struct symbol_index;
 struct symbol_view;
@@ -144,10 +145,14 @@ struct symbol_object {
         uint64_t image_base;   /* address of the first loaded segment: what offsets "from the image" are counted from */
         char reason[160];      /* of OBJECT_FAILED */
         char partial[SYMBOL_PARTIAL_BYTES]; /* what is missing from the symbols in use; "" nothing */
+        struct symbol_inputs inputs; /* what was read last, for these symbols or in vain; none: not known */
 };
 /** ST_OK also for an object never heard of: state OBJECT_ABSENT. */
 enum status symbol_view_object(struct symbol_view *view, const struct build_id *id, struct symbol_object *ret,
                                struct error *err) MUST_CHECK;
+/** The same of this very build-id, though it be an alias of another that has symbols. */
+enum status symbol_view_object_itself(struct symbol_view *view, const struct build_id *id, struct symbol_object *ret,
+                                      struct error *err) MUST_CHECK;
 
 /** The objects whose build-ids begin with the n (one at least) bytes of prefix, in order, max at most; copied into ids. */
 enum status symbol_view_find(struct symbol_view *view, const void *prefix, size_t n, struct build_id *ids, size_t max,

@@ -163,29 +163,45 @@ enum status symbol_view_function(struct symbol_view *view, uint32_t function, co
         return ST_OK;
 }
 
+static void tell(const struct index_object *o, struct symbol_object *ret)
+{
+        *ret = (struct symbol_object){
+                .state = o->state,
+                .quality = o->quality,
+                .generation = o->number,
+                .range_count = o->range_count,
+                .function_count = o->function_count,
+                .file_count = o->file_count,
+                .chain_count = o->chain_count,
+                .index_bytes = o->block_bytes + o->string_bytes,
+                .block_bytes = o->block_bytes,
+                .string_bytes = o->string_bytes,
+                .indexed_unix_s = o->indexed_unix_s,
+                .image_base = index_object_base(o),
+                .inputs = o->inputs,
+        };
+        memcpy(ret->reason, o->reason, sizeof ret->reason);
+        memcpy(ret->partial, o->partial, sizeof ret->partial);
+}
+
 enum status symbol_view_object(struct symbol_view *view, const struct build_id *id, struct symbol_object *ret,
                                struct error *err)
 {
         struct index_object o;
         enum status st = index_object_find(view->index, view->txn, id, &o, err);
 
-        if (st)
-                return st;
-        *ret = (struct symbol_object){
-                .state = o.state,
-                .quality = o.quality,
-                .generation = o.number,
-                .range_count = o.range_count,
-                .function_count = o.function_count,
-                .file_count = o.file_count,
-                .chain_count = o.chain_count,
-                .index_bytes = o.block_bytes + o.string_bytes,
-                .block_bytes = o.block_bytes,
-                .string_bytes = o.string_bytes,
-                .indexed_unix_s = o.indexed_unix_s,
-                .image_base = index_object_base(&o),
-        };
-        memcpy(ret->reason, o.reason, sizeof ret->reason);
-        memcpy(ret->partial, o.partial, sizeof ret->partial);
-        return ST_OK;
+        if (!st)
+                tell(&o, ret);
+        return st;
+}
+
+enum status symbol_view_object_itself(struct symbol_view *view, const struct build_id *id, struct symbol_object *ret,
+                                      struct error *err)
+{
+        struct index_object o;
+        enum status st = index_object_get(view->index, view->txn, id, &o, err);
+
+        if (!st)
+                tell(&o, ret);
+        return st;
 }

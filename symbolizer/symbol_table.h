@@ -61,6 +61,7 @@ struct symbol_table {
         struct build_id build_id;
         enum symbol_quality quality;
         uint32_t partial;        /* string offset of what of the object could not be read; 0: nothing is missing */
+        struct symbol_inputs inputs; /* what it was made of, where that is stored. Not in the file */
         bool is_complete;        /* when it was extracted: not only with an eye on struct wanted. Not in the file */
         struct symbol_segment *segments;
         uint32_t segment_count;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stops the next worker of one kind that a service starts. Prints "ready", then its pid.
 
-usage: catch-worker.py SERVICE-PID KIND
+usage: catch-worker.py SERVICE-PID KIND [BUT-NOT-PID]
 """
 import os
 import signal
@@ -10,6 +10,7 @@ import sys
 import time
 
 service, kind = sys.argv[1], sys.argv[2].encode()
+caught_before = [int(pid) for pid in sys.argv[3:]]
 end = time.monotonic() + 60
 
 
@@ -25,6 +26,8 @@ def children():
 print("ready", flush=True)
 while time.monotonic() < end:
     for pid in children():
+        if pid in caught_before:
+            continue
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as f:
                 words = f.read().split(b"\0")

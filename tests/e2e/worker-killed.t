@@ -88,5 +88,28 @@ ok 'the service answers' healthy
 stop_server
 start_server
 ok 'the reasons are there after a start' is_marked "$id" 'killed by signal 9'
+
+# Another content of an object comes while the first is read, and the service is killed when that is done and this one is not.
+catch
+first=$worker
+printf 'more' >>"$tmp/large-$n"
+put_object debuginfo "$tmp/large-$n" --url-query force=1
+is "$code" 201 'another content is stored while the first is read'
+python3 tests/e2e/catch-worker.py "$server_pid" symbols "$first" >"$tmp/caught" &
+background_pids="$background_pids $!"
+wait_for 'somebody to look for its worker' grep -q ready "$tmp/caught"
+kill -CONT "$first"
+both_read() { is_caught || metric_reached cairn_objects_indexed_total 2; }
+wait_for 'its worker to be caught' both_read
+if is_caught; then background_pids="$background_pids $(tail -1 "$tmp/caught")"; else diag 'the worker was quicker'; fi
+wait_metric cairn_objects_indexed_total 1
+kill_server
+start_server
+wait_metric cairn_objects_indexed_total 1
+ok 'it is read at the next start' is_marked "$id" indexed
+stop_server
+left=$(grep -c 'are not indexed yet' "$server_log")
+start_server
+is "$(grep -c 'are not indexed yet' "$server_log")" "$left" 'and then no more, nor is what failed'
 stop_server
 done_testing

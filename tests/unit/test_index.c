@@ -192,10 +192,10 @@ START_TEST(marks_keep_the_symbols_in_use)
         uint64_t generation = load(index, &t, true);
         enum symbol_state state;
 
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL, NULL), ST_OK);
         ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_PENDING);
         ck_assert_int_eq(first_line(index, &t, &state) / 100000, 1);
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_FAILED, "out of luck", NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_FAILED, "out of luck", NULL, NULL), ST_OK);
         ck_assert_str_eq(object_of(index, &t.build_id).reason, "out of luck");
         ck_assert_int_eq(first_line(index, &t, &state) / 100000, 1);
         ck_assert_uint_eq(load(index, &worse, false), generation);
@@ -215,13 +215,13 @@ START_TEST(marks_of_an_object_without_symbols_are_its_state)
 
         first_line(index, &t, &state);
         ck_assert_int_eq(state, SYMBOL_NO_DEBUGINFO);
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL, NULL), ST_OK);
         first_line(index, &t, &state);
         ck_assert_int_eq(state, SYMBOL_PENDING);
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_FAILED, "x", NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_FAILED, "x", NULL, NULL), ST_OK);
         first_line(index, &t, &state);
         ck_assert_int_eq(state, SYMBOL_FAILED);
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_ABSENT, NULL, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_ABSENT, NULL, NULL, NULL), ST_OK);
         first_line(index, &t, &state);
         ck_assert_int_eq(state, SYMBOL_NO_DEBUGINFO);
         ck_assert_uint_eq(entries(index, index->objects), 0);
@@ -250,7 +250,7 @@ START_TEST(what_is_missing_is_kept_and_whole_symbols_are_not_replaced_by_partial
         make_partial(&partial, "1 of 2 units");
         generation = load(index, &partial, true);
         ck_assert_str_eq(object_of(index, &partial.build_id).partial, "1 of 2 units");
-        ck_assert_int_eq(symbol_index_mark(index, &whole.build_id, OBJECT_FAILED, "out of luck", NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_mark(index, &whole.build_id, OBJECT_FAILED, "out of luck", NULL, NULL), ST_OK);
         ck_assert_str_eq(object_of(index, &partial.build_id).partial, "1 of 2 units");
         ck_assert_uint_gt(load(index, &partial, true), generation); /* as good as what is there */
         generation = load(index, &whole, true);
@@ -266,7 +266,7 @@ START_TEST(what_is_missing_is_kept_and_whole_symbols_are_not_replaced_by_partial
 }
 END_TEST
 
-/* Write the object's record as version 1 had it: without the length of what is missing. */
+/* Write the object's record as version 1 had it: without the length of what is missing and the number of inputs. */
 static void make_record_old(struct symbol_index *index, const struct build_id *id)
 {
         enum { AT = 72 }; /* behind an empty reason */
@@ -278,9 +278,10 @@ static void make_record_old(struct symbol_index *index, const struct build_id *i
         ck_assert_int_eq(mdb_txn_begin(index->env, NULL, 0, &txn), 0);
         ck_assert_int_eq(mdb_get(txn, index->objects, &key, &value), 0);
         ck_assert_uint_eq(((const uint8_t *)value.mv_data)[AT], 0);
+        ck_assert_uint_eq(((const uint8_t *)value.mv_data)[AT + 1], 0);
         buf_append_u8(&old, 1);
         buf_append(&old, (const uint8_t *)value.mv_data + 1, AT - 1);
-        buf_append(&old, (const uint8_t *)value.mv_data + AT + 1, value.mv_size - AT - 1 - 8);
+        buf_append(&old, (const uint8_t *)value.mv_data + AT + 2, value.mv_size - AT - 2 - 8);
         buf_append_u64(&old, hash64(old.data, old.size));
         value = (MDB_val){ old.size, old.data };
         ck_assert_int_eq(mdb_put(txn, index->objects, &key, &value, 0), 0);
@@ -445,7 +446,7 @@ START_TEST(content_is_there_after_closing)
         ck_assert_int_eq(o.quality, QUALITY_LINES);
         ck_assert_uint_eq(o.range_count, 100);
         ck_assert_int_eq(first_line(index, &t, &state) / 100000, 3);
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL), ST_USAGE);
+        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL, NULL), ST_USAGE);
         symbol_table_deinit(&t);
         finish(index);
 }

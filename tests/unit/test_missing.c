@@ -68,7 +68,7 @@ static void mark(const char *hex, enum symbol_object_state state)
         const struct build_id id = id_of(hex);
         struct error err;
 
-        ok(symbol_index_mark(symbols, &id, state, "it is broken", &err), &err);
+        ok(symbol_index_mark(symbols, &id, state, "it is broken", NULL, &err), &err);
 }
 
 /* Symbols of an executable of which one segment is loaded; without a function when it is stripped. */
