@@ -107,7 +107,12 @@ start_record() {
         record_pid=$!
         background_pids="${background_pids:-} $record_pid"
 }
-is_sampling() { grep -q '^SigBlk:.*4003$' "/proc/$record_pid/status"; }
+# The event descriptor is of what makes unwind tables, which is set up once all processes are sampled.
+is_sampling() {
+        record_fds=$(find "/proc/$record_pid/fd" -lname 'anon_inode:*' -printf '%l\n')
+        case $record_fds in *perf_event*) ;; *) return 1 ;; esac
+        case $record_fds in *eventfd*) ;; *) return 1 ;; esac
+}
 
 start_record -o "$tmp/c.folded" -- sh -c "echo >'$tmp/began'; exec '$tmp/work'"
 wait_for "the command to begin" test -s "$tmp/began"
