@@ -50,7 +50,7 @@ objects_of() { awk -F '\t' -v name="process.executable.name=$1" 'index(";" $2 ";
 cat >life.c <<'C'
 #include <time.h>
 static __attribute__((noinline)) int deep(int n) { volatile char room[ROOM]; room[n % ROOM] = 1; if (n) return deep(n - 1) + room[0];
-        while (clock() < CLOCKS_PER_SEC / 20) ; return room[0]; }
+        while (clock() < CLOCKS_PER_SEC / 10) ; return room[0]; }
 int main(void) { return deep(9) == -1; }
 C
 cat >work.c <<'C'

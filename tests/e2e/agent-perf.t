@@ -88,16 +88,17 @@ kill -TERM $agent_pid
 wait $agent_pid
 ok "the children ended" test -s used
 dump tree.otlp
+# Ticks that are counted twice, or by half, are looked for; on a busy host timers are late and CPU time is taken away.
 used=$(awk 'NR == 2 { split($1, t, "[ms]"); print t[1] * 60 + t[2] }' used)
 got=$(ask tree.otlp.dump seconds child)
 ok "children of a followed process are sampled from their birth, each tick once ($got s of $used s)" \
-        awk -v s="$got" -v u="$used" 'BEGIN { exit !(s >= 0.75 * u && s <= 1.05 * u) }'
+        awk -v s="$got" -v u="$used" 'BEGIN { exit !(s >= 0.6 * u && s <= 1.5 * u) }'
 got=$(ask tree.otlp.dump known child "$id")
 ok "and their mappings are known ($got%)" test "$got" -ge 90
 if [ -n "$user" ]; then
         got=$(ask tree.otlp.dump seconds later)
         ok "a process of another parent is found within a second or so ($got s of 3 s)" \
-                awk -v s="$got" 'BEGIN { exit !(s >= 1 && s <= 3.15) }'
+                awk -v s="$got" 'BEGIN { exit !(s >= 1 && s <= 4.5) }'
 else
         pass "a process of another parent # SKIP needs root"
 fi
