@@ -37,7 +37,7 @@ like "$(programs less)" '^wanted$' "and another is not"
 is "$(counter less cairn_agent_processes_excluded_total)" 1 "it is counted"
 excluded=$(counter less cairn_agent_samples_excluded_total)
 ok "and so are its ticks ($excluded)" test "$excluded" -ge 10
-profile only 1 --only-process wanted --only-process sleep
+profile only 1 --only-process wanted --only-process "nobody-$$"
 is "$(programs only)" wanted "only those that were asked for"
 
 # ---- labels ----

@@ -36,7 +36,9 @@ start_agent() {
         background_pids="$background_pids $agent_pid"
 }
 kill_agent() { kill -9 "$agent_pid"; wait "$agent_pid" 2>/dev/null; }
-batches() { find spool -name '*.batch' | wc -l; }
+# Those that are whole: a kill leaves files that were not.
+find_batches() { find spool -name '[0-9]*.batch' | sort; }
+batches() { find_batches | wc -l; }
 logged() { [ "$(grep -c "$2" "$1")" -ge "$3" ]; }
 spool_is_empty() { [ "$(batches)" -eq 0 ]; }
 ids_logged() { cat "$@" | sed -n 's/.*batch \([0-9a-f]\{32\}\) waits: \([0-9]*\) samples.*/\1 \2/p' | sort; }
@@ -70,7 +72,7 @@ like "$(cat second.log)" "spool 'spool' is in use by another agent" "and says wh
 kill_agent
 waiting=$(batches)
 ok "batches outlive a kill" [ "$waiting" -ge 2 ]
-first=$(find spool -name '*.batch' | sort | head -1)
+first=$(find_batches | head -1)
 : >"$first"
 echo mine >spool/notes
 start_service

@@ -42,7 +42,7 @@ is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "the service
 $python tests/tools/busy.py 60 &
 busy=$!
 background_pids=$busy
-"$agent" --server "$url" --pid $busy --frequency 199 --interval 1 --duration 5 --label workload=busy 2>"$tmp/agent.log"
+"$agent" --server "$url" --no-upload --pid $busy --frequency 199 --interval 1 --duration 5 --label workload=busy 2>"$tmp/agent.log"
 is $? 0 "the agent profiles the stripped python3.11"
 kill $busy
 wait $busy 2>/dev/null

@@ -92,8 +92,8 @@ silent=$!
 wait_for "the silent client" test -s "$tmp/silent"
 arrived() { [ "$(offset)" -gt 0 ]; }
 wait_for "its bytes" arrived
-here=$(offset)
-taken_over() { part "$here" $((size - here)); [ "$code" = 201 ]; }
+# More of its bytes may come in until its place is taken.
+taken_over() { here=$(offset); part "$here" $((size - here)); [ "$code" = 201 ]; }
 wait_for "its place" taken_over
 ok "when it has said nothing for a while, a new connection takes its place" kill -0 "$silent"
 is "$(curl -sS "$url/buildid/$id/executable" | sha256sum | cut -d' ' -f1)" "$sha" "  and the whole is right"
