@@ -168,8 +168,8 @@ static enum status loop(struct run *r, struct error *err)
                 int64_t left_ms = (until - now + 999999) / 1000000;
 
                 recorder_fds(&r->recorder, fds + 1);
-                if (now < until && poll(fds, 1 + RECORDER_FDS, (int)(left_ms < 60000 ? left_ms : 60000)) < 0 &&
-                    errno != EINTR)
+                /* Also when a drain took so long that the next one is due: a signal may wait. */
+                if (poll(fds, 1 + RECORDER_FDS, left_ms < 0 ? 0 : left_ms < 60000 ? (int)left_ms : 60000) < 0 && errno != EINTR)
                         return error_os(err, errno, "cannot wait");
                 if (fds[0].revents) {
                         struct signalfd_siginfo signal;
