@@ -7,14 +7,13 @@
 #include "profile-store/store_internal.h"
 
 /*
- * Healing goes through the parts in rounds of at most ROUND_ROWS rows (or one
- * part). A round: read the parts that have rows of the objects, one lookup for
- * those rows, drop the parts where nothing changed, write the rows of the
- * others as one new part, and commit "new part in, old parts out". Rows keep
- * their location ids, so samples and stacks do not notice.
+ * Healing goes through the parts in rounds of options.heal_rows rows, and what
+ * the last part of one has more. A round: read the parts that have rows of the
+ * objects, one lookup for those rows, drop the parts where nothing changed,
+ * write the rows of the others as one new part, and commit "new part in, old
+ * parts out". Rows keep their location ids, so samples and stacks do not notice.
+ * Flushes come between two rounds, and may fail there: each round catches up.
  */
-#define ROUND_ROWS 1000000
-
 struct healing {
         struct profile_store *s;
         struct build_id *ids; /* sorted; none: all */
@@ -189,7 +188,7 @@ static enum status heal_round(struct healing *h, size_t *next, struct error *err
         arena_init(&r.arena, LIMIT_FLUSH_MEMORY_BYTES);
         if (!r.parts || !r.part_ends)
                 return error_no_memory(err);
-        while (!st && *next < part_count && r.rows.count < ROUND_ROWS)
+        while (!st && *next < part_count && r.rows.count < h->s->options.heal_rows)
                 st = read_part(h, &r, h->tables->parts[TABLE_LOCATIONS][(*next)++], err);
         if (st || !r.rows.count)
                 return st;
@@ -221,13 +220,15 @@ static enum status heal(struct healing *h, profile_store_progress *progress, voi
         enum status st;
 
         pthread_mutex_lock(&s->writer);
-        st = store_catch_up(s, err);
+        st = store_catch_up(s, err); /* so that what is healed is all that was committed */
         h->tables = tables_ref(s->tables);
         pthread_mutex_unlock(&s->writer);
         part_count = h->tables->part_count[TABLE_LOCATIONS];
         while (!st && next < part_count) {
                 pthread_mutex_lock(&s->writer);
-                st = heal_round(h, &next, err);
+                st = store_catch_up(s, err);
+                if (!st)
+                        st = heal_round(h, &next, err);
                 pthread_mutex_unlock(&s->writer);
                 if (!st && progress)
                         progress(context, rows_before(h->tables, next), rows_before(h->tables, part_count));

@@ -17,6 +17,7 @@
 #define DEFAULT_FLUSH_BYTES MiB(64)
 #define DEFAULT_FLUSH_INTERVAL_MS 10000
 #define DEFAULT_MAX_QUEUED_BYTES MiB(512)
+#define DEFAULT_HEAL_ROWS 1000000
 #define TRIM_BYTES MiB(32)
 
 /* ---- the flush thread --------------------------------------------------------------------- */
@@ -102,6 +103,8 @@ static void set_options(struct profile_store *s, const struct profile_store_opti
                 s->options.flush_interval_ms = DEFAULT_FLUSH_INTERVAL_MS;
         if (!s->options.max_queued_bytes)
                 s->options.max_queued_bytes = DEFAULT_MAX_QUEUED_BYTES;
+        if (!s->options.heal_rows)
+                s->options.heal_rows = DEFAULT_HEAL_ROWS;
 }
 
 static enum status open_to_write(struct profile_store *s, struct error *err)

@@ -35,6 +35,7 @@ struct profile_store_options {
         uint64_t flush_bytes; /* memory of the head that triggers a flush before its time; 0: default 64 MiB */
         uint64_t flush_interval_ms;   /* 0: default 10 s; UINT64_MAX: only profile_store_flush() */
         uint64_t max_queued_bytes;    /* memory of the head; past it append is ST_BUSY. 0: default 512 MiB */
+        uint64_t heal_rows;           /* of locations, about so many are healed between two flushes; 0: default 1000000 */
         struct symbol_index *symbols; /* borrowed; NULL leaves every location unresolved */
         /* Told after a flush which build-ids had no debuginfo, so that federation can look for them. May be NULL.
          * Called on the flush thread, with no lock held. */

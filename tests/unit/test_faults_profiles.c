@@ -3,6 +3,7 @@
  * The profile store and the symbol index under faults: batches that are
  * acknowledged, flushed into the tables, and healed once symbols are loaded.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "profile-store/store.h"
 #include "symbolizer/index_load.h"
 #include "symbolizer/index_verify.h"
+#include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
@@ -28,6 +30,7 @@ enum { LAST_BATCH = BATCHES - 1, FLUSHED, LOADED, HEALED, AGAIN, PROMISES };
 
 static struct profile_store *store;
 static struct symbol_index *symbols;
+static uint64_t heal_rows;
 
 static enum status open_both(const char *dir, struct error *err)
 {
@@ -36,6 +39,7 @@ static enum status open_both(const char *dir, struct error *err)
         enum status st = symbol_index_open(index, false, &symbols, err);
 
         options.symbols = symbols;
+        options.heal_rows = heal_rows;
         return st ? st : profile_store_open(profiles, &options, &store, err);
 }
 
@@ -257,6 +261,69 @@ START_TEST(a_power_cut_after_a_kill_or_a_failure_loses_and_doubles_nothing)
 }
 END_TEST
 
+/* ---- a flush between two rounds of healing ---- */
+
+struct between {
+        unsigned fail_at; /* step of the flush; 0: nothing fails */
+        unsigned steps, rounds;
+        bool failed;
+};
+
+static void flush_between(void *context, uint64_t done, uint64_t all)
+{
+        struct between *b = context;
+        struct error err = { 0 };
+
+        if (b->rounds++)
+                return;
+        ck_assert_uint_lt(done, all);
+        ck_assert_msg(append(LAST_BATCH, &err) == ST_OK, "%s", err.text);
+        if (b->fail_at)
+                fault_fs_fail_at(b->fail_at, EIO);
+        else
+                fault_fs_count();
+        b->failed = profile_store_flush(store, &err) != ST_OK;
+        b->steps = fault_fs_steps();
+        fault_fs_off();
+}
+
+static void heal_with_a_flush_between(struct between *b)
+{
+        char dir[] = "/tmp/cairn-faults-XXXXXX";
+        struct error err = { 0 };
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        fault_fs_watch(dir);
+        ck_assert_msg(open_both(dir, &err) == ST_OK, "%s", err.text);
+        for (unsigned i = 0; i < LAST_BATCH; i++) /* each flush makes a part, and each part is a round */
+                ck_assert_msg(append(i, &err) == ST_OK && profile_store_flush(store, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(load(&err), ST_OK);
+        ck_assert_msg(profile_store_resymbolize(store, NULL, 0, flush_between, b, NULL, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_eq(b->rounds, LAST_BATCH);
+        ck_assert_msg(append(LAST_BATCH, &err) == ST_OK && profile_store_flush(store, &err) == ST_OK, "%s", err.text);
+        each_counts_once((1u << BATCHES) - 1);
+        close_both();
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+START_TEST(a_flush_that_fails_between_two_rounds_of_healing_is_caught_up)
+{
+        struct between b = { 0 };
+        unsigned steps, failed = 0;
+
+        heal_rows = 1;
+        heal_with_a_flush_between(&b);
+        ck_assert(!b.failed);
+        steps = b.steps;
+        for (unsigned at = 1; at <= steps; at++) {
+                b = (struct between){ .fail_at = at };
+                heal_with_a_flush_between(&b);
+                failed += b.failed;
+        }
+        ck_assert_uint_gt(failed, steps / 2);
+}
+END_TEST
+
 int main(void)
 {
         const TTest *const tests[] = { killed_at_any_step_it_counts_each_batch_once,
@@ -264,7 +331,8 @@ int main(void)
                                        a_full_disk_is_said_and_left_behind,
                                        an_interrupted_write_is_not_noticed,
                                        a_power_cut_at_any_moment_loses_and_doubles_nothing,
-                                       a_power_cut_after_a_kill_or_a_failure_loses_and_doubles_nothing };
+                                       a_power_cut_after_a_kill_or_a_failure_loses_and_doubles_nothing,
+                                       a_flush_that_fails_between_two_rounds_of_healing_is_caught_up };
 
         setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
         return suite_run("faults profiles", tests, sizeof tests / sizeof *tests);
