@@ -376,13 +376,10 @@ enum status flush_once(struct profile_store *s, struct error *err)
         pthread_mutex_lock(&s->writer);
         st = flush_locked(&f, err);
         pthread_mutex_unlock(&s->writer);
-        if (st)
-                metric_add(&failures, 1);
-        else
-                metric_add(&flushes, f.batch_count > 0);
         if (!st && s->options.wanted)
                 st = wanted_ids(&f, &wanted, &wanted_count, err);
         if (!st && wanted_count)
                 s->options.wanted(s->options.wanted_context, wanted, wanted_count);
+        metric_add(st ? &failures : &flushes, st || f.batch_count); /* last: who sees the count finds all done */
         return st;
 }

@@ -96,9 +96,9 @@ answers 404 not_found "what the upstream has not is 404" "$url/buildid/$unknown/
 is "$(asked debuginfo)" $((before + 1)) "  after it was asked"
 answers 404 not_found "and 404 again" "$url/buildid/$unknown/debuginfo"
 find_it 3 debuginfo $unknown >/dev/null
+flushes=$(metric cairn_flushes_total)
 sample $unknown
 is "$code" 200 "samples of it come"
-flushes=$(metric cairn_flushes_total)
 wait_metric cairn_flushes_total $((flushes + 1))
 is "$(asked debuginfo)" $((before + 1)) "the upstream is not asked for it again"
 is "$(fetches missing)" 1 "one miss is counted"
