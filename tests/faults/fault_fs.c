@@ -53,10 +53,25 @@ void fault_where(const char *what, const char *path)
 
 /* ---- a step ---- */
 
+/* The flag may say where alone there is no room. */
+static bool has_no_room(const char *path)
+{
+        char part[64] = "";
+        int fd = fault.full_flag ? (int)syscall(SYS_openat, AT_FDCWD, fault.full_flag, O_RDONLY | O_CLOEXEC) : -1;
+
+        if (fd >= 0) {
+                ssize_t n = read(fd, part, sizeof part - 1);
+
+                part[n < 0 ? 0 : n] = 0;
+                close(fd);
+        }
+        return strstr(path, part);
+}
+
 bool fault_step(const char *what, const char *path, enum need need)
 {
         fault.step++;
-        if (fault.mode == FULL && need == NEEDS_ROOM && fault.step >= fault.at) {
+        if (fault.mode == FULL && need == NEEDS_ROOM && fault.step >= fault.at && has_no_room(path)) {
                 fault_where(what, path);
                 errno = ENOSPC;
                 return false;

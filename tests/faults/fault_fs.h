@@ -15,7 +15,7 @@
  *
  * Loaded into a program (LD_PRELOAD; tests/e2e/disk-full.t) it obeys the
  * environment: while the file FAULT_FS_FULL exists, the disk under
- * FAULT_FS_DIR is full.
+ * FAULT_FS_DIR is full; if it is not empty, only where paths contain its text.
  *
  * Threads: any.
  */
