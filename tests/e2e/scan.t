@@ -235,33 +235,45 @@ is "$(metric cairn_heal_rounds_total)" 0 "nothing was healed yet"
 walk_again
 wait_metric cairn_heal_rounds_total 1
 like "$(folded)" '^main;outer_part 7$' "and get them from a package that comes late"
+wait_for "the index" metric_equals cairn_index_queue 0
 is "$(metric cairn_objects_indexed_total)" 1 "nothing else of the tree was indexed"
 
+# What is in archives cannot be read while the process that unpacks is stopped.
+in_archive() { bsdtar -c -f "$tree/$1.tar" -C "$tmp" "$1"; }
+stop_unpacking() { nursery=$(pgrep -P "$server_pid" -x cairn-nursery); kill -STOP "$nursery"; }
+build 18 "$tmp/asked"; in_archive asked
+gcc -g -O1 -Wl,--build-id=0x00a1b2c3d4e5f600 -o "$tmp/short" "$tmp/src/program.c"; in_archive short
+walk_again
 symbolized() {
-        curl -sS -H 'Content-Type: application/json' "$url/api/v1/symbolize" -d "{\"objects\":[{\"build_id\":\"$(id 13)\",\"addresses\":[\"0x$(nm "$tree/plain/program" | awk '$3 == "outer_part" { print $1 }')\"]}]}"
+        curl -sS -H 'Content-Type: application/json' "$url/api/v1/symbolize" -d "{\"objects\":[{\"build_id\":\"$(id 18)\",\"addresses\":[\"0x$(nm "$tmp/asked" | awk '$3 == "outer_part" { print $1 }')\"]}]}"
 }
 has_name() { symbolized | grep -q outer_part; }
+stop_unpacking
 like "$(symbolized)" pending "who asks for an address of a tree's object is told that it is being indexed"
+kill -CONT "$nursery"
 wait_for "its name" has_name
 pass "  and then its name"
 
 # Mozilla's API has but the first sixteen bytes, swapped; a shorter build-id ends in zeros.
-gcc -g -O1 -Wl,--build-id=0x00a1b2c3d4e5f600 -o "$tree/plain/short" "$tmp/src/program.c"
-walk_again
+wait_for "the index" metric_equals cairn_index_queue 0
 indexed=$(metric cairn_objects_indexed_total)
 symbolicated() { # DEBUG-ID FILE
         curl -sS "$url/symbolicate/v5" -d "{\"memoryMap\":[[\"x\",\"$1\"],[\"unused\",\"000000000000000000000000000000000\"]],
                 \"stacks\":[[[0,$(printf '%d' "0x$(nm "$2" | awk '$3 == "outer_part" { print $1 }')")]]]}"
 }
 has_names() { symbolicated "$1" "$2" | grep -q '"function":"outer_part"'; }
-unlike "$(symbolicated C3B2A100E5D400F600000000000000000 "$tree/plain/short")" outer_part "who asks for an address as the Firefox Profiler does gets none at first"
-wait_for "the name of a short build-id" has_names C3B2A100E5D400F600000000000000000 "$tree/plain/short"
+stop_unpacking
+unlike "$(symbolicated C3B2A100E5D400F600000000000000000 "$tmp/short")" outer_part "who asks for an address as the Firefox Profiler does gets none at first"
+kill -CONT "$nursery"
+wait_for "the name of a short build-id" has_names C3B2A100E5D400F600000000000000000 "$tmp/short"
 pass "  and then its name, of a short build-id"
+wait_for "the index" metric_equals cairn_index_queue 0
 is "$(metric cairn_objects_indexed_total)" $((indexed + 1)) "  and no module that no frame names was indexed"
 gcc -g -O1 -Wl,--build-id=0x0102030405060708090a0b0c0d0e0f1011121314 -o "$tree/plain/profiled" "$tmp/src/program.c"
 walk_again
 wait_for "the name of a long build-id" has_names 0403020106050807090A0B0C0D0E0F100 "$tree/plain/profiled"
 pass "  and of a long one"
+wait_for "the index" metric_equals cairn_index_queue 0
 is "$(metric cairn_objects_indexed_total)" $((indexed + 2)) "  and nothing else was indexed"
 answers 200 . "so it is for who asks why" "$url/api/v1/why?build_id=$(id 14)&address=0x1000"
 wait_metric cairn_objects_indexed_total $((indexed + 3))
@@ -271,8 +283,7 @@ wait_metric cairn_objects_indexed_total $((indexed + 3))
 stop_server
 start_server --scan "$tree" --scan-interval 0
 wait_metric cairn_scan_rounds_total 1
-nursery=$(pgrep -P "$server_pid" -x cairn-nursery)
-kill -STOP "$nursery"
+stop_unpacking
 curl -sS -o "$tmp/of.nursery" "$url/buildid/$(id 11)/debuginfo" &
 asking=$!
 begun() { find "$data/scan" -path '*unpacked*' -type f | grep -q .; }

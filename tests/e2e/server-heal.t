@@ -100,6 +100,7 @@ if command -v dwz >/dev/null; then
                 complete() { folded four | grep -Eq "$resolved"; }
                 wait_for "all names" complete
                 pass "and the object is indexed again with it"
+                wait_for "the supplementary file's turn" metric_equals cairn_index_queue 0
                 supplement=$(curl -sS "$url/api/v1/debuginfo" | jq -c --arg id "$(build_id_of "$tmp/common.debug")" \
                         '.objects[] | select(.build_id == $id) | [.index.state, .index.ranges]')
                 is "$supplement" '["supplement",0]' "the supplementary file itself is listed as one"
