@@ -150,11 +150,18 @@ static enum status stopped(struct error *err)
         return error_set(err, ST_BUSY, "the service stops");
 }
 
+/* A new one in any case: somebody may read or map what has the name now. */
+static int create(struct scan_cache *c, const struct entry *e)
+{
+        (void)unlinkat(c->dir_fd, e->key, 0);
+        return openat(c->dir_fd, e->key, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
 /* Called without the lock. */
 static enum status make_file(struct scan_cache *c, struct entry *e, scan_cache_make *make, void *context,
                              const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
-        _cleanup_close_ int out = openat(c->dir_fd, e->key, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600), in = -1;
+        _cleanup_close_ int out = create(c, e), in = -1;
         struct stat info = { 0 };
         enum status st = out < 0 ? error_os(err, errno, "cannot create a file in the cache of the scan") : ST_OK;
 
@@ -229,15 +236,18 @@ static enum status wait_for(struct scan_cache *c, struct entry *e, const atomic_
         return st;
 }
 
-static enum status open_entry(struct scan_cache *c, struct entry *e, int *fd_ret)
+/* ST_NOT_FOUND when somebody cleared the folder; then it is forgotten. */
+static enum status open_entry(struct scan_cache *c, struct entry *e, int *fd_ret, struct error *err)
 {
         int fd = openat(c->dir_fd, e->key, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-        if (fd < 0) { /* somebody cleared the folder */
+        if (fd < 0 && errno == ENOENT) {
                 c->used_bytes -= e->size;
                 forget(c, e);
-                return ST_NOT_FOUND;
+                return error_set(err, ST_NOT_FOUND, "a file of the scan's cache is gone");
         }
+        if (fd < 0)
+                return error_os(err, errno, "cannot open a file of the scan's cache");
         unlink_entry(c, e);
         link_newest(c, e);
         metric_add(&hits, 1);
@@ -253,7 +263,7 @@ enum status scan_cache_look(struct scan_cache *c, const char *key, int *fd_ret)
         pthread_mutex_lock(&c->lock);
         e = find(c, key);
         if (e && e->is_ready)
-                st = open_entry(c, e, fd_ret);
+                st = open_entry(c, e, fd_ret, NULL);
         pthread_mutex_unlock(&c->lock);
         return st;
 }
@@ -271,7 +281,8 @@ enum status scan_cache_get(struct scan_cache *c, const char *key, scan_cache_mak
 
                 again = false;
                 if (e && e->is_ready) {
-                        again = open_entry(c, e, fd_ret) != ST_OK;
+                        st = open_entry(c, e, fd_ret, err);
+                        again = st == ST_NOT_FOUND;
                 } else if (e) {
                         st = wait_for(c, e, cancel, &again, err);
                 } else if (!(e = calloc(1, sizeof *e))) {

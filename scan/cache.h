@@ -33,12 +33,12 @@ typedef enum status scan_cache_make(void *context, int out, const atomic_bool *c
 /**
  * @param key    a file name, shorter than SCAN_CACHE_KEY_SIZE.
  * @param fd_ret of a file that stays whole as long as it is open; owned.
- * @return what make returned; ST_BUSY when cancelled.
+ * @return what make returned; ST_BUSY when cancelled; ST_OS when a file cannot be made or opened, and stays as it is.
  */
 enum status scan_cache_get(struct scan_cache *c, const char *key, scan_cache_make *make, void *context,
                            const atomic_bool *cancel, int *fd_ret, struct error *err) MUST_CHECK;
 
-/** ST_NOT_FOUND when it is not there now. */
+/** ST_NOT_FOUND when it is not there now; ST_OS when it cannot be opened. */
 enum status scan_cache_look(struct scan_cache *c, const char *key, int *fd_ret) MUST_CHECK;
 
 #endif

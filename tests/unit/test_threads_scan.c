@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a scan keeps: the cache of what is taken out of archives, and the index of files. */
+/* What a scan keeps of files and trees, and who asks it for sources. */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +9,6 @@
 #include "common/condition.h"
 #include "common/file.h"
 #include "elf-image/section_list.h"
-#include "scan/cache.h"
 #include "scan/index.h"
 #include "scan/scan_internal.h"
 #include "tests/support/suite.h"
@@ -26,144 +24,6 @@ static void remove_dir(void)
 {
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
-
-/* ---- the cache ---- */
-
-struct maker {
-        size_t bytes;
-        enum status st;
-        atomic_uint calls;
-        atomic_bool may_go_on;
-};
-
-static enum status make(void *context, int out, const atomic_bool *cancel, struct error *err)
-{
-        struct maker *m = context;
-        char text[100];
-
-        (void)cancel;
-        atomic_fetch_add(&m->calls, 1);
-        while (!atomic_load(&m->may_go_on))
-                usleep(1000);
-        memset(text, 'x', sizeof text);
-        if (m->st)
-                return error_set(err, m->st, "it was asked to fail");
-        return file_write_all(out, text, m->bytes, "made", err);
-}
-
-static struct scan_cache *open_cache(uint64_t max_bytes)
-{
-        _cleanup_free_ char *path = path_join(dir, "cache");
-        struct scan_cache *c;
-
-        ck_assert_int_eq(scan_cache_open(path, max_bytes, &c, NULL), ST_OK);
-        return c;
-}
-
-static void get(struct scan_cache *c, const char *key, struct maker *m, enum status want)
-{
-        struct error err;
-        char text[101];
-        int fd = -1;
-
-        ck_assert_int_eq(scan_cache_get(c, key, make, m, NULL, &fd, &err), want);
-        if (want)
-                return;
-        ck_assert_int_eq(pread(fd, text, sizeof text, 0), (ssize_t)m->bytes);
-        close(fd);
-}
-
-struct asker {
-        struct scan_cache *cache;
-        struct maker *maker;
-        enum status want;
-};
-
-static void *ask(void *arg)
-{
-        struct asker *a = arg;
-
-        get(a->cache, "one", a->maker, a->want);
-        return NULL;
-}
-
-static void ask_from_many_threads(struct scan_cache *c, struct maker *m, enum status want)
-{
-        struct asker a = { c, m, want };
-        pthread_t threads[8];
-
-        for (size_t i = 0; i < 8; i++)
-                ck_assert_int_eq(pthread_create(&threads[i], NULL, ask, &a), 0);
-        while (atomic_load(&m->calls) == 0)
-                usleep(1000);
-        usleep(50000); /* the others are waiting by now, or find it made: both are right */
-        atomic_store(&m->may_go_on, true);
-        for (size_t i = 0; i < 8; i++)
-                pthread_join(threads[i], NULL);
-}
-
-START_TEST(a_file_that_many_ask_for_is_made_once)
-{
-        struct scan_cache *c = open_cache(1000);
-        struct maker m = { .bytes = 100 };
-
-        ask_from_many_threads(c, &m, ST_OK);
-        ck_assert_uint_eq(atomic_load(&m.calls), 1);
-        scan_cache_close(c);
-}
-END_TEST
-
-START_TEST(who_waits_for_a_file_that_cannot_be_made_gets_the_reason)
-{
-        struct scan_cache *c = open_cache(1000);
-        struct maker m = { .st = ST_BAD_DATA };
-        int fd;
-
-        ask_from_many_threads(c, &m, ST_BAD_DATA);
-        ck_assert_int_eq(scan_cache_look(c, "one", &fd), ST_NOT_FOUND);
-        m.st = ST_OK;
-        m.bytes = 10;
-        get(c, "one", &m, ST_OK); /* a failure is not remembered */
-        scan_cache_close(c);
-}
-END_TEST
-
-START_TEST(what_was_used_last_stays)
-{
-        struct scan_cache *c = open_cache(250);
-        struct maker m = { .bytes = 100, .may_go_on = true };
-        int fd;
-
-        get(c, "a", &m, ST_OK);
-        get(c, "b", &m, ST_OK);
-        ck_assert_int_eq(scan_cache_look(c, "a", &fd), ST_OK);
-        get(c, "c", &m, ST_OK);
-        ck_assert_int_eq(scan_cache_look(c, "b", &(int){ -1 }), ST_NOT_FOUND);
-        ck_assert_int_eq(pread(fd, (char[1]){ 0 }, 1, 0), 1);
-        close(fd);
-        ck_assert_int_eq(scan_cache_look(c, "a", &fd), ST_OK);
-        close(fd);
-        ck_assert_uint_eq(atomic_load(&m.calls), 3);
-        scan_cache_close(c);
-}
-END_TEST
-
-START_TEST(a_file_larger_than_the_cache_is_handed_out_and_costs_the_others_nothing)
-{
-        struct scan_cache *c = open_cache(99);
-        struct maker small = { .bytes = 50, .may_go_on = true }, large = { .bytes = 100, .may_go_on = true };
-        int fd;
-
-        get(c, "small", &small, ST_OK);
-        get(c, "large", &large, ST_OK);
-        ck_assert_int_eq(scan_cache_look(c, "large", &fd), ST_NOT_FOUND);
-        ck_assert_int_eq(scan_cache_look(c, "small", &fd), ST_OK);
-        close(fd);
-        get(c, "large", &large, ST_OK);
-        ck_assert_uint_eq(atomic_load(&large.calls), 2);
-        scan_cache_close(c);
-}
-END_TEST
 
 /* ---- the index ---- */
 
@@ -305,6 +165,15 @@ END_TEST
 
 /* ---- sources ---- */
 
+static struct scan_cache *open_cache(void)
+{
+        _cleanup_free_ char *path = path_join(dir, "cache");
+        struct scan_cache *c;
+
+        ck_assert_int_eq(scan_cache_open(path, 1000, &c, NULL), ST_OK);
+        return c;
+}
+
 #define QUESTIONS 16 /* more than the cache makes files at one time */
 
 static struct {
@@ -350,7 +219,7 @@ static void *ask_for_source(void *arg)
 
 START_TEST(who_opens_debuginfo_for_its_names_keeps_nobody_from_unpacking)
 {
-        struct scan s = { .cache = open_cache(1000), .index = open_index() };
+        struct scan s = { .cache = open_cache(), .index = open_index() };
         struct question questions[QUESTIONS];
         pthread_t threads[QUESTIONS];
 
@@ -410,11 +279,7 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { a_file_that_many_ask_for_is_made_once,
-                                       who_waits_for_a_file_that_cannot_be_made_gets_the_reason,
-                                       what_was_used_last_stays,
-                                       a_file_larger_than_the_cache_is_handed_out_and_costs_the_others_nothing,
-                                       what_changed_takes_the_place_of_what_was_there,
+        const TTest *const tests[] = { what_changed_takes_the_place_of_what_was_there,
                                        sections_are_those_of_one_member_of_the_file_as_it_was,
                                        a_damaged_list_of_sections_names_nothing_outside_of_it,
                                        an_id_that_begins_like_another_is_another,

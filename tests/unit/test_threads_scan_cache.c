@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cache of what is taken out of archives. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "scan/cache.h"
+#include "tests/support/suite.h"
+
+static char dir[] = "/tmp/cairn-scan-cache-XXXXXX";
+
+static void make_dir(void)
+{
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+}
+
+static void remove_dir(void)
+{
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+struct maker {
+        size_t bytes;
+        enum status st;
+        atomic_uint calls;
+        atomic_bool may_go_on;
+};
+
+static enum status make(void *context, int out, const atomic_bool *cancel, struct error *err)
+{
+        struct maker *m = context;
+        char text[100];
+
+        (void)cancel;
+        atomic_fetch_add(&m->calls, 1);
+        while (!atomic_load(&m->may_go_on))
+                usleep(1000);
+        memset(text, 'x', sizeof text);
+        if (m->st)
+                return error_set(err, m->st, "it was asked to fail");
+        return file_write_all(out, text, m->bytes, "made", err);
+}
+
+static struct scan_cache *open_cache(uint64_t max_bytes)
+{
+        _cleanup_free_ char *path = path_join(dir, "cache");
+        struct scan_cache *c;
+
+        ck_assert_int_eq(scan_cache_open(path, max_bytes, &c, NULL), ST_OK);
+        return c;
+}
+
+static void get(struct scan_cache *c, const char *key, struct maker *m, enum status want)
+{
+        struct error err;
+        char text[101];
+        int fd = -1;
+
+        ck_assert_int_eq(scan_cache_get(c, key, make, m, NULL, &fd, &err), want);
+        if (want)
+                return;
+        ck_assert_int_eq(pread(fd, text, sizeof text, 0), (ssize_t)m->bytes);
+        close(fd);
+}
+
+struct asker {
+        struct scan_cache *cache;
+        struct maker *maker;
+        enum status want;
+};
+
+static void *ask(void *arg)
+{
+        struct asker *a = arg;
+
+        get(a->cache, "one", a->maker, a->want);
+        return NULL;
+}
+
+static void ask_from_many_threads(struct scan_cache *c, struct maker *m, enum status want)
+{
+        struct asker a = { c, m, want };
+        pthread_t threads[8];
+
+        for (size_t i = 0; i < 8; i++)
+                ck_assert_int_eq(pthread_create(&threads[i], NULL, ask, &a), 0);
+        while (atomic_load(&m->calls) == 0)
+                usleep(1000);
+        usleep(50000); /* the others are waiting by now, or find it made: both are right */
+        atomic_store(&m->may_go_on, true);
+        for (size_t i = 0; i < 8; i++)
+                pthread_join(threads[i], NULL);
+}
+
+START_TEST(a_file_that_many_ask_for_is_made_once)
+{
+        struct scan_cache *c = open_cache(1000);
+        struct maker m = { .bytes = 100 };
+
+        ask_from_many_threads(c, &m, ST_OK);
+        ck_assert_uint_eq(atomic_load(&m.calls), 1);
+        scan_cache_close(c);
+}
+END_TEST
+
+START_TEST(who_waits_for_a_file_that_cannot_be_made_gets_the_reason)
+{
+        struct scan_cache *c = open_cache(1000);
+        struct maker m = { .st = ST_BAD_DATA };
+        int fd;
+
+        ask_from_many_threads(c, &m, ST_BAD_DATA);
+        ck_assert_int_eq(scan_cache_look(c, "one", &fd), ST_NOT_FOUND);
+        m.st = ST_OK;
+        m.bytes = 10;
+        get(c, "one", &m, ST_OK); /* a failure is not remembered */
+        scan_cache_close(c);
+}
+END_TEST
+
+START_TEST(what_was_used_last_stays)
+{
+        struct scan_cache *c = open_cache(250);
+        struct maker m = { .bytes = 100, .may_go_on = true };
+        int fd;
+
+        get(c, "a", &m, ST_OK);
+        get(c, "b", &m, ST_OK);
+        ck_assert_int_eq(scan_cache_look(c, "a", &fd), ST_OK);
+        get(c, "c", &m, ST_OK);
+        ck_assert_int_eq(scan_cache_look(c, "b", &(int){ -1 }), ST_NOT_FOUND);
+        ck_assert_int_eq(pread(fd, (char[1]){ 0 }, 1, 0), 1);
+        close(fd);
+        ck_assert_int_eq(scan_cache_look(c, "a", &fd), ST_OK);
+        close(fd);
+        ck_assert_uint_eq(atomic_load(&m.calls), 3);
+        scan_cache_close(c);
+}
+END_TEST
+
+START_TEST(a_file_larger_than_the_cache_is_handed_out_and_costs_the_others_nothing)
+{
+        struct scan_cache *c = open_cache(99);
+        struct maker small = { .bytes = 50, .may_go_on = true }, large = { .bytes = 100, .may_go_on = true };
+        int fd;
+
+        get(c, "small", &small, ST_OK);
+        get(c, "large", &large, ST_OK);
+        ck_assert_int_eq(scan_cache_look(c, "large", &fd), ST_NOT_FOUND);
+        ck_assert_int_eq(scan_cache_look(c, "small", &fd), ST_OK);
+        close(fd);
+        get(c, "large", &large, ST_OK);
+        ck_assert_uint_eq(atomic_load(&large.calls), 2);
+        scan_cache_close(c);
+}
+END_TEST
+
+/* No more descriptors for a moment. */
+static void look_without_descriptors(struct scan_cache *c, const char *key)
+{
+        struct rlimit before, none;
+        int fd = dup(STDOUT_FILENO); /* the lowest that is free */
+
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+        close(fd);
+        none = (struct rlimit){ (rlim_t)fd, before.rlim_max };
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+        ck_assert_int_eq(scan_cache_look(c, key, &fd), ST_OS);
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+START_TEST(a_file_that_cannot_be_opened_for_a_moment_is_not_made_again)
+{
+        struct scan_cache *c = open_cache(1000);
+        struct maker m = { .bytes = 100, .may_go_on = true };
+
+        get(c, "one", &m, ST_OK);
+        look_without_descriptors(c, "one");
+        get(c, "one", &m, ST_OK);
+        ck_assert_uint_eq(atomic_load(&m.calls), 1);
+        scan_cache_close(c);
+}
+END_TEST
+
+START_TEST(a_file_that_somebody_has_open_stays_whole_when_another_gets_its_name)
+{
+        struct scan_cache *c = open_cache(1000);
+        _cleanup_free_ char *path = path_join(dir, "cache/one");
+        struct maker m = { .bytes = 100, .may_go_on = true };
+        char text[4];
+        int fd;
+
+        ck_assert_int_eq(file_write_durable(path, "old", 3, NULL), ST_OK);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        get(c, "one", &m, ST_OK);
+        ck_assert_int_eq(pread(fd, text, sizeof text, 0), 3);
+        ck_assert_int_eq(memcmp(text, "old", 3), 0);
+        close(fd);
+        scan_cache_close(c);
+}
+END_TEST
+
+START_TEST(a_file_that_somebody_removed_is_made_again)
+{
+        struct scan_cache *c = open_cache(1000);
+        _cleanup_free_ char *path = path_join(dir, "cache/one");
+        struct maker m = { .bytes = 100, .may_go_on = true };
+
+        get(c, "one", &m, ST_OK);
+        ck_assert_int_eq(unlink(path), 0);
+        get(c, "one", &m, ST_OK);
+        ck_assert_uint_eq(atomic_load(&m.calls), 2);
+        scan_cache_close(c);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { a_file_that_many_ask_for_is_made_once,
+                                       who_waits_for_a_file_that_cannot_be_made_gets_the_reason,
+                                       what_was_used_last_stays,
+                                       a_file_larger_than_the_cache_is_handed_out_and_costs_the_others_nothing,
+                                       a_file_that_cannot_be_opened_for_a_moment_is_not_made_again,
+                                       a_file_that_somebody_has_open_stays_whole_when_another_gets_its_name,
+                                       a_file_that_somebody_removed_is_made_again };
+
+        return suite_run_with("scan cache", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
+}
