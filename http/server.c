@@ -45,6 +45,8 @@ static void check_rate(struct http_request *req, uint64_t bytes)
         req->retry_after_s = s->options.admit(s->options.context, req, bytes, &err);
         if (req->retry_after_s)
                 http_fail_code(req, 429, "rate", "%s", err.text);
+        else
+                req->admitted_bytes = bytes;
 }
 
 static void check_access(struct http_request *req)

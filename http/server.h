@@ -146,6 +146,8 @@ const char *http_peer(const struct http_request *req);
 uint64_t http_peer_number(const struct http_request *req);
 /** Bytes of the body that came so far, as sent. */
 uint64_t http_received(const struct http_request *req);
+/** Those that admit was told of, if it let the request in; else 0. */
+uint64_t http_admitted(const struct http_request *req);
 /** Something a stream's begin made, for its chunk, handle and abandon. */
 void http_set_state(struct http_request *req, void *state);
 void *http_state(struct http_request *req);

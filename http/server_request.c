@@ -204,6 +204,11 @@ uint64_t http_received(const struct http_request *req)
         return req->received_bytes;
 }
 
+uint64_t http_admitted(const struct http_request *req)
+{
+        return req->admitted_bytes;
+}
+
 void http_set_state(struct http_request *req, void *state)
 {
         req->state = state;

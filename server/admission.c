@@ -126,9 +126,9 @@ uint64_t admission_admit(struct admission *a, const struct http_request *req, ui
 
 void admission_finished(struct admission *a, const struct http_request *req)
 {
-        uint64_t bytes = http_received(req);
+        uint64_t received = http_received(req), taken = http_admitted(req);
         struct token_limits token;
 
-        if (bytes && a->tokens && tokens_limits(a->tokens, http_token(req), &token) && token.limits.bytes_per_day)
-                rates_received(a->by_token, token.who, &token.limits, bytes, monotonic_ns());
+        if (received != taken && a->tokens && tokens_limits(a->tokens, http_token(req), &token) && token.limits.bytes_per_day)
+                rates_received(a->by_token, token.who, &token.limits, taken, received, monotonic_ns());
 }

@@ -100,6 +100,18 @@ static bool fits(double missing, double n, double capacity, double per_s, uint64
         return false;
 }
 
+/* So that what somebody announces is not more than he can be without. */
+static double of_a_day(const struct rate_limits *limits, uint64_t bytes)
+{
+        return (double)(bytes < limits->bytes_per_day ? bytes : limits->bytes_per_day);
+}
+
+static void take(struct somebody *s, const struct rate_limits *limits, uint64_t bytes)
+{
+        s->requests++;
+        s->bytes += of_a_day(limits, bytes);
+}
+
 enum rate_verdict rates_take(struct rates *r, uint64_t who, const struct rate_limits *limits, uint64_t bytes, int64_t now_ns,
                              uint64_t *wait_s_ret)
 {
@@ -116,18 +128,19 @@ enum rate_verdict rates_take(struct rates *r, uint64_t who, const struct rate_li
                        (double)limits->bytes_per_day / DAY_S, wait_s_ret))
                 verdict = RATE_BYTES;
         else if (s)
-                s->requests++;
+                take(s, limits, bytes);
         pthread_mutex_unlock(&r->lock);
         return verdict;
 }
 
-void rates_received(struct rates *r, uint64_t who, const struct rate_limits *limits, uint64_t bytes, int64_t now_ns)
+void rates_received(struct rates *r, uint64_t who, const struct rate_limits *limits, uint64_t taken, uint64_t received,
+                    int64_t now_ns)
 {
         struct somebody *s;
 
         pthread_mutex_lock(&r->lock);
         s = get(r, who, limits, now_ns);
         if (s)
-                s->bytes += (double)bytes;
+                s->bytes = fmax(0, s->bytes + (double)received - of_a_day(limits, taken));
         pthread_mutex_unlock(&r->lock);
 }

@@ -33,12 +33,13 @@ enum status rates_create(struct rates **ret, struct error *err) MUST_CHECK;
 void rates_destroy(struct rates *r); /* takes NULL */
 
 /**
- * Take one request with so many bytes to come (0: not known) from what who may.
+ * Take one request with so many bytes to come (0: not known) from what who may; those of a day at most.
  * @param wait_s_ret when it is not fine: in how many seconds it would be; at least 1.
  */
 enum rate_verdict rates_take(struct rates *r, uint64_t who, const struct rate_limits *limits, uint64_t bytes, int64_t now_ns,
                              uint64_t *wait_s_ret);
-/** Take bytes that came; there may be more of them than there were left. */
-void rates_received(struct rates *r, uint64_t who, const struct rate_limits *limits, uint64_t bytes, int64_t now_ns);
+/** What came in place of the bytes that rates_take() took: the difference is taken, though less be left, or given back. */
+void rates_received(struct rates *r, uint64_t who, const struct rate_limits *limits, uint64_t taken, uint64_t received,
+                    int64_t now_ns);
 
 #endif

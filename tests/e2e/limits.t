@@ -63,6 +63,8 @@ ok 'an upload within the bytes of a day' "$upload" --server "$url" --token-file 
 head -c 300000 /dev/urandom >"$tmp/big"
 request -H "$(as ci)" -X PUT -H 'Expect:' -H 'Transfer-Encoding: chunked' -T "$tmp/big" "$url/api/v1/debuginfo/abcd/debuginfo"
 is "$code" 400 'bytes of what is refused'
+ended() { [ "$(metric_as_root cairn_http_connections)" -eq 1 ]; }
+wait_for 'its end, when they are counted' ended
 printf 'int main(void) { return 1; }\n' >"$tmp/main.c"
 gcc -g -Wl,--build-id -o "$tmp/main" "$tmp/main.c"
 "$upload" --server "$url" --token-file "$tmp/token" "$tmp/main" >"$tmp/out" 2>&1

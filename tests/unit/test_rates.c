@@ -59,10 +59,12 @@ START_TEST(bytes_of_a_day_may_come_at_once_and_then_not)
         uint64_t wait_s = 0;
 
         ck_assert_int_eq(rates_take(r, 1, &limits, MiB(800), 0, &wait_s), RATE_FINE);
-        rates_received(r, 1, &limits, MiB(800), 0);
+        ck_assert_int_eq(rates_take(r, 1, &limits, MiB(100), 0, &wait_s), RATE_BYTES); /* though nothing has come yet */
+        rates_received(r, 1, &limits, MiB(800), MiB(800), 0);
         ck_assert_int_eq(rates_take(r, 1, &limits, MiB(100), 0, &wait_s), RATE_BYTES);
         ck_assert_uint_eq(wait_s, 3600); /* 36 MiB too many, of 864 a day */
         ck_assert_int_eq(rates_take(r, 1, &limits, MiB(64), 0, &wait_s), RATE_FINE);
+        rates_received(r, 1, &limits, MiB(64), 0, 0);
         ck_assert_int_eq(rates_take(r, 1, &limits, MiB(100), 3600 * SECOND, &wait_s), RATE_FINE);
         rates_destroy(r);
 }
@@ -75,7 +77,7 @@ START_TEST(bytes_of_unknown_number_are_owed_afterwards)
         uint64_t wait_s = 0;
 
         ck_assert_int_eq(rates_take(r, 1, &limits, 0, 0, &wait_s), RATE_FINE);
-        rates_received(r, 1, &limits, MiB(3), 0);
+        rates_received(r, 1, &limits, 0, MiB(3), 0);
         ck_assert_int_eq(rates_take(r, 1, &limits, 0, DAY, &wait_s), RATE_BYTES);
         ck_assert_int_eq(rates_take(r, 1, &limits, 0, 2 * DAY + SECOND, &wait_s), RATE_FINE);
         rates_destroy(r);
@@ -89,9 +91,15 @@ START_TEST(an_object_larger_than_a_day_may_come_once_a_full_day_is_left)
         uint64_t wait_s = 0;
 
         ck_assert_int_eq(rates_take(r, 1, &limits, GiB(1), 0, &wait_s), RATE_FINE);
-        rates_received(r, 1, &limits, 1, 0);
+        ck_assert_int_eq(rates_take(r, 1, &limits, GiB(1), 0, &wait_s), RATE_BYTES);
+        ck_assert_uint_eq(wait_s, 86400);
+        rates_received(r, 1, &limits, GiB(1), 1, 0);
         ck_assert_int_eq(rates_take(r, 1, &limits, GiB(1), 0, &wait_s), RATE_BYTES);
         ck_assert_uint_eq(wait_s, 1);
+        rates_received(r, 1, &limits, 1, 0, 0);
+        ck_assert_int_eq(rates_take(r, 1, &limits, UINT64_MAX, 0, &wait_s), RATE_FINE);
+        rates_received(r, 1, &limits, UINT64_MAX, 1, 0);
+        ck_assert_int_eq(rates_take(r, 1, &limits, MiB(1) - 1, 0, &wait_s), RATE_FINE);
         rates_destroy(r);
 }
 END_TEST
