@@ -41,7 +41,7 @@ struct sampler_options {
         bool copy_stacks;            /* where the kernel cannot walk by tables: hand user stacks over as late samples */
         bool children;               /* with tgids: also the processes that they start from now on, and so on */
         bool excludes;               /* sampler_exclude() will be called */
-        /** Called from sampler_poll() once for each new life of a process. */
+        /** Called from sampler_poll() and sampler_drain() once for each new life of a process. */
         void (*on_process)(void *ctx, const struct sample_notice *notice);
         /** Called from sampler_poll() and sampler_drain() for each sample whose user stack was not walked; borrowed. */
         void (*on_late)(void *ctx, const struct sample_key *key, const struct sample_late *late);

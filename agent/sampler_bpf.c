@@ -238,10 +238,11 @@ static enum status drain(struct sampler *base, struct sample_batch *ret, struct 
         struct bpf_sampler *s = (struct bpf_sampler *)base;
         uint32_t zero = 0;
 
-        /* Returns after every program that runs now: what the unwinder gave back may be used again. */
+        /* Notices make the unwinder give back what programs may be reading. */
+        ring_buffer__consume(s->rings);
+        /* Returns after every program that runs now: what was given back may be used again. */
         if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.fence), &zero, &s->fence_fd, BPF_ANY) < 0)
                 return error_os(err, errno, "cannot wait for the BPF programs that run");
-        ring_buffer__consume(s->rings);
         sample_counts_take(&s->counts, ret);
         cpu_clocks_follow(&s->clocks);
         if (s->clocks.items)
