@@ -79,21 +79,36 @@ static enum status write_stripped(const struct elf_image *img, int from, const c
         return st ? st : copy_nature(from, to, path, err);
 }
 
+static enum status was_replaced(const char *link, struct error *err)
+{
+        return error_set(err, ST_NOT_FOUND, "'%s' was replaced while it was uploaded; it is not stripped", link);
+}
+
+/* A linker may have come meanwhile: the program is then its own. */
+static bool is_unchanged(const char *path, const struct stat *was)
+{
+        struct stat is;
+
+        return stat(path, &is) == 0 && is.st_dev == was->st_dev && is.st_ino == was->st_ino && is.st_size == was->st_size &&
+               is.st_mtim.tv_sec == was->st_mtim.tv_sec && is.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
+}
+
 enum status strip_file(const char *link, const struct build_id *id, bool *done_ret, struct error *err)
 {
         _cleanup_free_ char *path = realpath(link, NULL), *tmp = NULL;
         _cleanup_elf_image_ struct elf_image img = { 0 };
         _cleanup_close_ int from = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        struct stat opened;
         int to = -1;
         enum status st;
 
-        if (from < 0)
+        if (from < 0 || fstat(from, &opened) < 0)
                 return error_os(err, errno, "cannot open '%s'", link);
         st = elf_image_from_fd(from, path, &img, err);
         if (st)
                 return st;
         if (!build_id_equal(&img.build_id, id))
-                return error_set(err, ST_NOT_FOUND, "'%s' was replaced while it was uploaded; it is not stripped", link);
+                return was_replaced(link, err);
         *done_ret = strip_is_useful(&img);
         if (!*done_ret)
                 return ST_OK;
@@ -101,6 +116,10 @@ enum status strip_file(const char *link, const struct build_id *id, bool *done_r
         if (st)
                 return st;
         st = write_stripped(&img, from, path, to, err);
+        if (!st && fdatasync(to) < 0) /* which takes long, so before the last look */
+                st = error_os(err, errno, "cannot sync '%s'", tmp);
+        if (!st && !is_unchanged(path, &opened))
+                st = was_replaced(link, err);
         if (!st)
                 return file_publish(to, tmp, path, err);
         close(to);

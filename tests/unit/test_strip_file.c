@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that somebody replaces while its stripped self is written. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "tests/support/suite.h"
+#include "uploader/strip.h"
+
+static char dir[64], path[80], other[80];
+static enum { NOBODY, LINKER, WRITER } comes;
+
+/* In place of the C library's: somebody comes when the stripped file has been written and gets its permissions. */
+int fchmod(int fd, mode_t mode)
+{
+        if (comes == LINKER && mode != 0644)
+                ck_assert_int_eq(rename(other, path), 0);
+        if (comes == WRITER && mode != 0644) {
+                _cleanup_close_ int program = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+                ck_assert_int_eq(write(program, "more", 4), 4);
+        }
+        return (int)syscall(SYS_fchmod, fd, mode);
+}
+
+static void make_program(void)
+{
+        char command[400];
+
+        comes = NOBODY;
+        snprintf(dir, sizeof dir, "/tmp/cairn-strip-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof path, "%s/program", dir);
+        snprintf(other, sizeof other, "%s/other", dir);
+        snprintf(command, sizeof command, "echo 'int main(void) { return 0; }' | cc -g -Wl,--build-id -x c -o %s - && cp %s %s",
+                 path, path, other);
+        ck_assert_int_eq(system(command), 0);
+}
+
+static void remove_dir(void)
+{
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static enum status strip_program(struct error *err)
+{
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        bool done;
+
+        ck_assert_int_eq(elf_image_open(path, &img, err), ST_OK);
+        return strip_file(path, &img.build_id, &done, err);
+}
+
+START_TEST(a_program_becomes_its_stripped_self)
+{
+        struct stat before, after;
+        struct error err;
+
+        ck_assert_int_eq(stat(path, &before), 0);
+        ck_assert_msg(strip_program(&err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(stat(path, &after), 0);
+        ck_assert_int_lt(after.st_size, before.st_size);
+}
+END_TEST
+
+static void nothing_is_stripped(const struct stat *wanted)
+{
+        struct stat after;
+        struct error err;
+
+        ck_assert_int_eq(strip_program(&err), ST_NOT_FOUND);
+        ck_assert_ptr_nonnull(strstr(err.text, "was replaced"));
+        ck_assert_int_eq(stat(path, &after), 0);
+        ck_assert_uint_eq(after.st_ino, wanted->st_ino);
+        ck_assert_int_eq(after.st_size, wanted->st_size);
+}
+
+START_TEST(a_program_that_was_replaced_meanwhile_stays)
+{
+        struct stat wanted;
+
+        ck_assert_int_eq(stat(other, &wanted), 0);
+        comes = LINKER;
+        nothing_is_stripped(&wanted);
+}
+END_TEST
+
+START_TEST(and_so_does_one_that_was_written_to)
+{
+        struct stat wanted;
+
+        ck_assert_int_eq(stat(path, &wanted), 0);
+        wanted.st_size += 4;
+        comes = WRITER;
+        nothing_is_stripped(&wanted);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { a_program_becomes_its_stripped_self, a_program_that_was_replaced_meanwhile_stays,
+                                       and_so_does_one_that_was_written_to };
+
+        return suite_run_with("strip-file", make_program, remove_dir, tests, sizeof tests / sizeof *tests);
+}
