@@ -141,36 +141,6 @@ enum status object_rival(struct debuginfo_store *store, const struct build_id *i
         return ST_OK;
 }
 
-static enum status find_rival(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
-                              struct stored_object *ret, struct error *err)
-{
-        return kind == OBJECT_SYMBOLS ? object_rival(store, id, kind, ret, err) : debuginfo_store_find(store, id, kind, ret, err);
-}
-
-enum status debuginfo_store_wants(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
-                                  enum symbol_quality quality, bool *ret, const char **reason_ret, struct error *err)
-{
-        struct stored_object have;
-        struct build_id owner;
-        enum status st = find_rival(store, id, kind, &have, err);
-
-        if (st == ST_NOT_FOUND && debuginfo_store_resolve(store, id, &owner, NULL) == ST_OK)
-                st = find_rival(store, &owner, kind, &have, err);
-        if (st && st != ST_NOT_FOUND)
-                return st;
-        if (st == ST_NOT_FOUND) {
-                *ret = true;
-                *reason_ret = "unknown";
-        } else if (quality > have.quality) {
-                *ret = true;
-                *reason_ret = "better";
-        } else {
-                *ret = false;
-                *reason_ret = "same_or_better";
-        }
-        return ST_OK;
-}
-
 /* ---- listing ---- */
 
 enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_each *each, void *context,

@@ -87,12 +87,21 @@ enum status debuginfo_store_find(struct debuginfo_store *store, const struct bui
 enum status debuginfo_store_stat(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                  struct stored_object *ret, struct error *err) MUST_CHECK;
 
+/** A file that an uploader might send. */
+struct object_question {
+        struct build_id build_id;
+        enum object_kind kind;
+        enum symbol_quality quality;
+        bool is_wanted;              /* the answer: the store would be better with it */
+        const char *reason;          /* a static text for the uploader; set by who asks: the question is answered already */
+};
+
 /**
- * Would an object of this quality be an improvement? Symbols are none where debuginfo or an executable is as good.
- * @param reason_ret a static text for the uploader.
+ * Symbols are no improvement where debuginfo or an executable is as good. What is as good as a file that is not wanted is
+ * in use by that (debuginfo_store_used()), so no collection that runs already takes it away.
  */
-enum status debuginfo_store_wants(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
-                                  enum symbol_quality quality, bool *ret, const char **reason_ret, struct error *err) MUST_CHECK;
+enum status debuginfo_store_want(struct debuginfo_store *store, struct object_question *questions, size_t count,
+                                 struct error *err) MUST_CHECK;
 
 /* ---- receiving one object, as a stream ---- */
 

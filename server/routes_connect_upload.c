@@ -73,10 +73,10 @@ static void should_initiate_upload(struct http_request *req, void *context)
 {
         struct announced_file file = { .name = "" };
         struct server *s = context;
+        struct object_question question;
         struct connect_question q;
-        const char *reason;
         struct error err;
-        bool proto, wanted;
+        bool proto;
         enum status st;
 
         if (!read_question(req, true, &q, &proto))
@@ -87,20 +87,19 @@ static void should_initiate_upload(struct http_request *req, void *context)
         }
         if (!parse_id(req, q.gnu_id, &file.build_id))
                 return;
-        st = debuginfo_store_wants(s->objects, &file.build_id, OBJECT_DEBUGINFO, QUALITY_SYMTAB, &wanted, &reason, &err);
-        if (!st && !wanted)
-                st = debuginfo_store_used(s->objects, &(struct object_name){ file.build_id, OBJECT_DEBUGINFO }, 1, &err);
+        question = (struct object_question){ file.build_id, OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB };
+        st = debuginfo_store_want(s->objects, &question, 1, &err);
         if (st) {
                 http_fail(req, st, &err);
                 return;
         }
-        if (wanted) {
+        if (question.is_wanted) {
                 if (strlen(q.otel_id) != 32 || !build_id_from_hex(&file.htlhash, q.otel_id, 32))
                         file.htlhash.size = 0;
                 memcpy(file.name, q.name, sizeof file.name);
                 announced_put(&s->announced, &file);
         }
-        answer_should(req, proto, wanted, reason);
+        answer_should(req, proto, question.is_wanted, question.reason);
 }
 
 static void upload_file_begin(struct http_request *req, void *context)

@@ -11,76 +11,71 @@
 
 /* ---- ask ---- */
 
-/* Objects that are there already are in use, where somebody asks. */
-struct stored_names {
-        struct object_name *items; /* room for all that are asked for */
-        size_t count;
-};
-
-static enum status want_file(struct server *s, struct json_object *file, struct json_out *out, struct stored_names *stored,
-                             struct error *err)
+static enum status read_question(struct json_object *file, struct object_question *ret, struct error *err)
 {
         const char *id_text = json_in_str(file, "build_id"), *kind_text = json_in_str(file, "kind");
-        const char *quality_text = json_in_str(file, "quality"), *reason = "unsupported_kind";
+        const char *quality_text = json_in_str(file, "quality");
         uint64_t size = json_in_uint(file, "size", 0);
-        struct build_id id;
-        enum symbol_quality quality;
-        enum object_kind kind;
-        bool wanted = false;
 
         if (!id_text || !kind_text || !quality_text || size == UINT64_MAX)
                 return error_set(err, ST_BAD_DATA, "each of 'files' needs build_id, kind and quality as text, and size as a number");
-        if (!build_id_from_hex(&id, id_text, strlen(id_text)))
+        if (!build_id_from_hex(&ret->build_id, id_text, strlen(id_text)))
                 return error_set(err, ST_BAD_DATA, "'%.130s' is no build-id", id_text);
-        if (!symbol_quality_parse(quality_text, &quality))
+        if (!symbol_quality_parse(quality_text, &ret->quality))
                 return error_set(err, ST_BAD_DATA, "'%.40s' is no quality", quality_text);
-        if (size > LIMIT_OBJECT_BYTES) {
-                reason = "too_big";
-        } else if (object_kind_parse(kind_text, &kind)) {
-                enum status st = debuginfo_store_wants(s->objects, &id, kind, quality, &wanted, &reason, err);
-
-                if (st)
-                        return st;
-                if (!wanted)
-                        stored->items[stored->count++] = (struct object_name){ id, kind };
-        }
-        json_out_object(out, NULL);
-        json_out_str(out, "build_id", id_text);
-        json_out_str(out, "kind", kind_text);
-        json_out_bool(out, "want", wanted);
-        json_out_str(out, "reason", reason);
-        json_out_object_end(out);
+        if (size > LIMIT_OBJECT_BYTES)
+                ret->reason = "too_big";
+        else if (!object_kind_parse(kind_text, &ret->kind))
+                ret->reason = "unsupported_kind";
         return ST_OK;
+}
+
+static void write_answers(struct json_object *files, const struct object_question *questions, struct buf *body)
+{
+        struct json_out out;
+
+        json_out_init(&out, body);
+        json_out_object(&out, NULL);
+        json_out_array(&out, "files");
+        for (size_t i = 0; i < json_in_array_size(files); i++) {
+                struct json_object *file = json_in_array_object(files, i);
+
+                json_out_object(&out, NULL);
+                json_out_str(&out, "build_id", json_in_str(file, "build_id"));
+                json_out_str(&out, "kind", json_in_str(file, "kind"));
+                json_out_bool(&out, "want", questions[i].is_wanted);
+                json_out_str(&out, "reason", questions[i].reason);
+                json_out_object_end(&out);
+        }
+        json_out_array_end(&out);
+        json_out_object_end(&out);
 }
 
 static enum status want_files(struct server *s, struct json_object *request, struct buf *body, struct error *err)
 {
         struct json_object *files = json_in_array(request, "files");
-        _cleanup_free_ struct object_name *names = NULL;
-        struct stored_names stored;
-        struct json_out out;
+        _cleanup_free_ struct object_question *questions = NULL;
+        size_t count = files ? json_in_array_size(files) : 0;
         enum status st = ST_OK;
 
         if (!files)
                 return error_set(err, ST_BAD_DATA, "the body has no array 'files'");
-        if (json_in_array_size(files) > LIMIT_WANT_FILES)
+        if (count > LIMIT_WANT_FILES)
                 return error_set(err, ST_TOO_BIG, "'files' has more than %d entries; ask in several requests", LIMIT_WANT_FILES);
-        names = calloc(json_in_array_size(files) + 1, sizeof *names);
-        if (!names)
+        questions = calloc(count + 1, sizeof *questions);
+        if (!questions)
                 return error_no_memory(err);
-        stored = (struct stored_names){ .items = names };
-        json_out_init(&out, body);
-        json_out_object(&out, NULL);
-        json_out_array(&out, "files");
-        for (size_t i = 0; !st && i < json_in_array_size(files); i++) {
+        for (size_t i = 0; !st && i < count; i++) {
                 struct json_object *file = json_in_array_object(files, i);
 
-                st = file ? want_file(s, file, &out, &stored, err)
+                st = file ? read_question(file, &questions[i], err)
                           : error_set(err, ST_BAD_DATA, "'files' holds something that is no object");
         }
-        json_out_array_end(&out);
-        json_out_object_end(&out);
-        return st ? st : debuginfo_store_used(s->objects, stored.items, stored.count, err);
+        if (!st)
+                st = debuginfo_store_want(s->objects, questions, count, err);
+        if (!st)
+                write_answers(files, questions, body);
+        return st;
 }
 
 static void want(struct http_request *req, void *context)

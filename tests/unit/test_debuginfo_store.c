@@ -328,21 +328,24 @@ END_TEST
 
 START_TEST(same_quality_is_not_wanted_again_and_better_is)
 {
-        const char *reason;
-        bool wants;
+        struct object_question unknown = { self_id, OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB };
+        struct object_question known[] = {
+                { self_id, OBJECT_DEBUGINFO, .quality = QUALITY_DWARF },
+                { self_id, OBJECT_EXECUTABLE, .quality = QUALITY_NONE },
+                { self_id, OBJECT_EXECUTABLE, .quality = QUALITY_NONE, .reason = "too_big" },
+        };
         struct error err;
 
-        ck_assert_int_eq(debuginfo_store_wants(store, &self_id, OBJECT_DEBUGINFO, QUALITY_SYMTAB, &wants, &reason, &err),
-                         ST_OK);
-        ck_assert(wants);
-        ck_assert_str_eq(reason, "unknown");
+        ck_assert_int_eq(debuginfo_store_want(store, &unknown, 1, &err), ST_OK);
+        ck_assert(unknown.is_wanted);
+        ck_assert_str_eq(unknown.reason, "unknown");
         store_self();
-        ck_assert_int_eq(debuginfo_store_wants(store, &self_id, OBJECT_DEBUGINFO, QUALITY_DWARF, &wants, &reason, &err),
-                         ST_OK);
-        ck_assert(!wants);
-        ck_assert_int_eq(debuginfo_store_wants(store, &self_id, OBJECT_EXECUTABLE, QUALITY_NONE, &wants, &reason, &err),
-                         ST_OK);
-        ck_assert(wants);
+        ck_assert_int_eq(debuginfo_store_want(store, known, 3, &err), ST_OK);
+        ck_assert(!known[0].is_wanted);
+        ck_assert_str_eq(known[0].reason, "same_or_better");
+        ck_assert(known[1].is_wanted);
+        ck_assert(!known[2].is_wanted);
+        ck_assert_str_eq(known[2].reason, "too_big");
 }
 END_TEST
 

@@ -306,6 +306,61 @@ static enum status remove_superseded(const struct stored_object *symbols, const 
         return debuginfo_store_remove_superseded(store, symbols, rules, rule != NULL, NULL);
 }
 
+START_TEST(what_is_as_good_as_a_file_is_used_when_somebody_asks_whether_to_send_it)
+{
+        struct stored_object o = put_kind(1, OBJECT_DEBUGINFO, QUALITY_DWARF, 7), found;
+        struct object_question q[] = { { o.build_id, OBJECT_SYMBOLS, .quality = QUALITY_LINES },
+                                       { .kind = OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB } };
+
+        build_id_from_bytes(&q[1].build_id, (const uint8_t[20]){ 7, 9 }, 20);
+        for (int i = 0; i < 2; i++) {
+                ck_assert_int_eq(meta_put(store->meta, &o, NULL, NULL, NULL), ST_OK); /* used long ago */
+                ck_assert_int_eq(debuginfo_store_want(store, &q[i], 1, NULL), ST_OK);
+                ck_assert(!q[i].is_wanted);
+                ck_assert_int_eq(debuginfo_store_stat(store, &o.build_id, o.kind, &found, NULL), ST_OK);
+                ck_assert_int_gt(found.used_unix_s, NOW);
+        }
+}
+END_TEST
+
+static struct object_question asked;
+
+static void *ask_for_it(void *context)
+{
+        (void)context;
+        ck_assert_int_eq(debuginfo_store_want(store, &asked, 1, NULL), ST_OK);
+        return NULL;
+}
+
+/* The question is begun while nobody else can write, so it sees the object, and cannot yet say that it is used. */
+static bool ask_meanwhile(void *context, struct stored_object *object)
+{
+        struct stored_object found;
+
+        asked = (struct object_question){ object->build_id, object->kind, .quality = object->quality };
+        ck_assert_int_eq(pthread_create(context, NULL, ask_for_it, NULL), 0);
+        for (int i = 0; i < 1000; i++)
+                ck_assert_int_eq(debuginfo_store_stat(store, &object->build_id, object->kind, &found, NULL), ST_OK);
+        return false;
+}
+
+START_TEST(what_goes_while_somebody_asks_whether_to_send_it_is_wanted)
+{
+        for (uint8_t number = 1; number <= 20; number++) {
+                struct stored_object o = put(number, 91, 91, 10, "");
+                const struct object_name name = { o.build_id, o.kind };
+                pthread_t thread;
+                enum status st;
+
+                ck_assert_int_eq(meta_edit(store->meta, &name, 1, ask_meanwhile, &thread, NULL), ST_OK);
+                st = debuginfo_store_remove_exactly(store, &o, NULL);
+                pthread_join(thread, NULL);
+                ck_assert_int_eq(asked.is_wanted, st == ST_OK);
+                ck_assert_int_eq(asked.is_wanted, !is_there(&o));
+        }
+}
+END_TEST
+
 START_TEST(symbols_go_when_something_as_good_is_stored)
 {
         struct stored_object symbols = put_kind(1, OBJECT_SYMBOLS, QUALITY_LINES, 7), other = symbols;
@@ -384,6 +439,8 @@ int main(void)
                 dry_run_tells_and_removes_nothing, what_is_pinned_in_the_last_moment_stays,
                 what_is_used_in_the_last_moment_stays,
                 files_without_a_record_go_and_strangers_stay, use_is_noted_once_an_hour_for_what_is_stored,
+                what_is_as_good_as_a_file_is_used_when_somebody_asks_whether_to_send_it,
+                what_goes_while_somebody_asks_whether_to_send_it_is_wanted,
                 symbols_go_when_something_as_good_is_stored, symbols_that_are_pinned_or_alone_have_a_name_stay,
                 rules_that_say_nothing_or_nonsense_are_refused, records_of_version_1_are_read,
         };

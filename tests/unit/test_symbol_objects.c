@@ -88,11 +88,10 @@ static enum symbol_quality stored_quality(enum object_kind kind)
 
 static bool wanted(enum symbol_quality quality)
 {
-        const char *reason;
-        bool ret;
+        struct object_question q = { id, OBJECT_SYMBOLS, .quality = quality };
 
-        ck_assert_int_eq(debuginfo_store_wants(store, &id, OBJECT_SYMBOLS, quality, &ret, &reason, NULL), ST_OK);
-        return ret;
+        ck_assert_int_eq(debuginfo_store_want(store, &q, 1, NULL), ST_OK);
+        return q.is_wanted;
 }
 
 START_TEST(better_symbols_replace_worse_ones_and_never_the_reverse)
