@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/condition.h"
 #include "common/file.h"
@@ -22,24 +23,37 @@ static struct metric healed_objects = METRIC_COUNTER("cairn_heal_objects_total",
 static struct metric healed_locations = METRIC_COUNTER("cairn_heal_locations_total", "Locations rewritten with better symbols.", "");
 static struct metric waiting = METRIC_GAUGE("cairn_heal_queue", "Objects whose symbols changed and whose locations wait.", "");
 
+/* Jobs that are about to change the symbols of one id: of the object itself, and of one that it is an alias of. */
+struct expectation {
+        struct build_id id;
+        unsigned jobs; /* at least 1 */
+};
+
 struct healer {
         struct profile_store *profiles;
         char *queue_path;
         pthread_mutex_t lock;
         pthread_cond_t changed;
         /* An object moves from one to the next; the file holds all three. */
-        struct id_set expected, ready, running;
+        struct expectation *expected;
+        size_t expected_count, expected_capacity;
+        struct id_set ready, running;
         bool stop;
         bool started;
         pthread_t thread;
 };
 
-static void put_ids(struct buf *text, const struct id_set *ids)
+static void put_id(struct buf *text, const struct build_id *id)
 {
         char hex[BUILD_ID_HEX_MAX];
 
+        buf_printf(text, "%s\n", build_id_hex(id, hex));
+}
+
+static void put_ids(struct buf *text, const struct id_set *ids)
+{
         for (size_t i = 0; i < ids->count; i++)
-                buf_printf(text, "%s\n", build_id_hex(&ids->items[i], hex));
+                put_id(text, &ids->items[i]);
 }
 
 /* Called with the lock held. */
@@ -49,7 +63,8 @@ static enum status save(struct healer *h, struct error *err)
         enum status st;
 
         buf_init(&text, MiB(64));
-        put_ids(&text, &h->expected);
+        for (size_t i = 0; i < h->expected_count; i++)
+                put_id(&text, &h->expected[i].id);
         put_ids(&text, &h->ready);
         put_ids(&text, &h->running);
         st = buf_status(&text, err, "heal queue");
@@ -169,6 +184,7 @@ enum status healer_start(struct profile_store *profiles, const char *queue_path,
         h->queue_path = strdup(queue_path);
         st = h->queue_path ? load(h, err) : error_no_memory(err);
         if (!st) {
+                metric_set(&waiting, (int64_t)h->ready.count);
                 failed = pthread_create(&h->thread, NULL, run, h);
                 h->started = !failed;
                 if (failed)
@@ -196,21 +212,46 @@ void healer_stop(struct healer *h)
         }
         pthread_cond_destroy(&h->changed);
         pthread_mutex_destroy(&h->lock);
-        id_set_deinit(&h->expected);
+        free(h->expected);
         id_set_deinit(&h->ready);
         free(h->queue_path);
         free(h);
 }
 
+static size_t find_expected(const struct healer *h, const struct build_id *id)
+{
+        size_t i = 0;
+
+        while (i < h->expected_count && !build_id_equal(&h->expected[i].id, id))
+                i++;
+        return i;
+}
+
+/* One job less. */
+static void expect_less(struct healer *h, const struct build_id *id)
+{
+        size_t i = find_expected(h, id);
+
+        if (i < h->expected_count && --h->expected[i].jobs == 0)
+                h->expected[i] = h->expected[--h->expected_count];
+}
+
 enum status healer_expect(struct healer *h, const struct build_id *id, struct error *err)
 {
         enum status st = ST_OK;
+        size_t i;
 
         pthread_mutex_lock(&h->lock);
-        if (!id_set_has(&h->expected, id)) {
-                st = id_set_add(&h->expected, id) ? error_no_memory(err) : save(h, err);
+        i = find_expected(h, id);
+        if (i < h->expected_count) {
+                h->expected[i].jobs++;
+        } else if (!array_reserve(&h->expected, &h->expected_capacity, h->expected_count)) {
+                st = error_no_memory(err);
+        } else {
+                h->expected[h->expected_count++] = (struct expectation){ *id, 1 };
+                st = save(h, err);
                 if (st)
-                        id_set_remove(&h->expected, id);
+                        expect_less(h, id);
         }
         pthread_mutex_unlock(&h->lock);
         return st;
@@ -221,16 +262,14 @@ void healer_changed(struct healer *h, const struct build_id *id, bool changed)
         struct error err;
 
         pthread_mutex_lock(&h->lock);
+        expect_less(h, id);
         if (changed) {
-                id_set_remove(&h->expected, id);
                 if (id_set_add(&h->ready, id))
                         log_warn("heal", "no memory to remember an object; 'cairn resymbolize' heals it");
                 metric_set(&waiting, (int64_t)h->ready.count);
                 pthread_cond_broadcast(&h->changed);
-        } else {
-                id_set_remove(&h->expected, id);
-                if (save(h, &err))
-                        log_warn("heal", "%s", err.text);
+        } else if (save(h, &err)) {
+                log_warn("heal", "%s", err.text);
         }
         pthread_mutex_unlock(&h->lock);
 }

@@ -25,7 +25,7 @@ void healer_stop(struct healer *h);
 
 /** The symbols of this object are about to change. Durable when it returns. */
 enum status healer_expect(struct healer *h, const struct build_id *id, struct error *err) MUST_CHECK;
-/** They have changed: heal soon. Or they have not: forget. */
+/** They have changed: heal soon. Or they have not: forget, unless others expect it. Once for each healer_expect(). */
 void healer_changed(struct healer *h, const struct build_id *id, bool changed);
 
 #endif

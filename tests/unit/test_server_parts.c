@@ -7,6 +7,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "server/app_name.h"
+#include "server/healer.h"
 #include "server/id_set.h"
 #include "server/json_in.h"
 #include "server/later.h"
@@ -289,8 +290,35 @@ START_TEST(a_malformed_file_of_upstreams_is_told_without_its_secrets)
 }
 END_TEST
 
+START_TEST(what_two_jobs_change_is_remembered_until_both_have_ended)
+{
+        const struct build_id id = { .size = 2, .bytes = { 0xab, 0xcd } };
+        char path[] = "/tmp/cairn-heal-queue-XXXXXX";
+        struct healer *h = NULL;
+        struct buf text;
+        struct error err;
+        int fd = mkstemp(path);
+
+        ck_assert_int_ge(fd, 0);
+        close(fd);
+        ck_assert_msg(healer_start(NULL, path, &h, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(healer_expect(h, &id, &err), ST_OK);
+        ck_assert_int_eq(healer_expect(h, &id, &err), ST_OK);
+        for (size_t left = 2; left-- > 0;) {
+                healer_changed(h, &id, false);
+                buf_init(&text, KiB(1));
+                ck_assert_int_eq(file_read(path, &text, &err), ST_OK);
+                ck_assert_uint_eq(text.size, left * strlen("abcd\n"));
+                buf_deinit(&text);
+        }
+        healer_stop(h);
+        unlink(path);
+}
+END_TEST
+
 TEST_SUITE("server_parts", a_part_is_found_by_its_name, a_cut_off_multipart_body_is_bad_data, an_application_name_becomes_labels,
            json_is_strict_and_not_deep, a_set_keeps_the_order_of_arrival,
            what_comes_in_parts_is_due_when_no_more_come, the_last_companion_is_known_when_it_comes,
            a_file_of_upstreams_says_what_opens_them, a_malformed_file_of_upstreams_is_told_without_its_secrets,
-           sections_of_many_files_are_remembered_and_no_more_than_the_limit)
+           sections_of_many_files_are_remembered_and_no_more_than_the_limit,
+           what_two_jobs_change_is_remembered_until_both_have_ended)
