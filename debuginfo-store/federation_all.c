@@ -21,6 +21,7 @@ struct poll {
         const struct federation_question *question;
         const struct forwarded *way;
         struct upstream *upstream;
+        uint64_t epoch;
         pthread_t thread;
         bool is_asked, has_thread;
         int fd;                     /* -1 none */
@@ -65,7 +66,7 @@ static enum upstream_outcome outcome_of(const struct poll *p)
 static void begin(struct poll *p)
 {
         p->fd = -1;
-        p->is_asked = !upstream_begin(p->upstream, &p->err);
+        p->is_asked = !upstream_begin(p->upstream, &p->epoch, &p->err);
         p->st = p->is_asked ? ST_OK : ST_BUSY;
         if (!p->is_asked)
                 return;
@@ -87,7 +88,8 @@ static void end(struct poll *p)
                 p->st = p->question->answered(p->question->context, p->fd, &p->err);
         if (p->fd >= 0)
                 close(p->fd);
-        if (upstream_end(p->upstream, outcome_of(p), &p->answer, p->took_ms, &p->err) != UPSTREAM_UNCHANGED && a->upstream_changed) {
+        if (upstream_end(p->upstream, p->epoch, outcome_of(p), &p->answer, p->took_ms, &p->err) != UPSTREAM_UNCHANGED &&
+            a->upstream_changed) {
                 upstream_get(p->upstream, &status);
                 a->upstream_changed(a->context, &status);
         }

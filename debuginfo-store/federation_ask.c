@@ -166,12 +166,12 @@ static enum asked ask_one(struct federation_asker *a, struct upstream *u, const 
         struct fetch_answer answer = { 0 };
         enum upstream_outcome outcome;
         struct upstream_status status;
-        uint64_t took_ms = 0;
+        uint64_t took_ms = 0, epoch;
 
-        if (upstream_begin(u, err))
+        if (upstream_begin(u, &epoch, err))
                 return ASKED_FAILED;
         outcome = take(a, u, w, cancel, arrival, &answer, &took_ms, ret, err);
-        if (upstream_end(u, outcome, &answer, took_ms, err) != UPSTREAM_UNCHANGED && a->upstream_changed) {
+        if (upstream_end(u, epoch, outcome, &answer, took_ms, err) != UPSTREAM_UNCHANGED && a->upstream_changed) {
                 upstream_get(u, &status);
                 a->upstream_changed(a->context, &status);
         }

@@ -26,7 +26,8 @@ struct upstream {
         struct upstream_status status;
         uint64_t pause_s;       /* of the next time that it opens */
         int64_t ask_again_ns;   /* monotonic; while open */
-        bool is_probed;         /* while half open */
+        bool is_probed;         /* while half open, by a question of this epoch: */
+        uint64_t epoch;         /* how often it has opened */
         uint64_t recent_ms[RECENT];
         uint64_t answered, answered_ms;
         struct metric metrics[METRIC_COUNT];
@@ -125,7 +126,7 @@ void upstream_destroy(struct upstream *u)
         free(u);
 }
 
-enum status upstream_begin(struct upstream *u, struct error *err)
+enum status upstream_begin(struct upstream *u, uint64_t *epoch_ret, struct error *err)
 {
         struct upstream_status *s = &u->status;
         enum status st = ST_OK;
@@ -139,6 +140,7 @@ enum status upstream_begin(struct upstream *u, struct error *err)
                 st = error_set(err, ST_BUSY, "%s is not asked for a while, its last failure: %.120s", s->url, s->last_error);
         } else {
                 u->is_probed = s->state == UPSTREAM_HALF_OPEN;
+                *epoch_ret = u->epoch;
                 s->in_flight++;
                 metric_set(&u->metrics[IN_FLIGHT], s->in_flight);
         }
@@ -158,7 +160,7 @@ static enum upstream_change close_breaker(struct upstream *u)
         return was_closed ? UPSTREAM_UNCHANGED : UPSTREAM_CAME_BACK;
 }
 
-/* Under the lock. Questions that were under way when it opened change nothing any more. */
+/* Under the lock. Of a question that was not under way yet when it opened last. */
 static enum upstream_change count_failure(struct upstream *u, uint64_t retry_after_s)
 {
         struct upstream_status *s = &u->status;
@@ -166,9 +168,10 @@ static enum upstream_change count_failure(struct upstream *u, uint64_t retry_aft
         uint64_t pause_s = retry_after_s ? retry_after_s : u->pause_s;
 
         s->failures++;
-        if (s->state == UPSTREAM_OPEN || (was_closed && s->failures < u->failures_max && !retry_after_s))
+        if (was_closed && s->failures < u->failures_max && !retry_after_s)
                 return UPSTREAM_UNCHANGED;
         s->state = UPSTREAM_OPEN;
+        u->epoch++;
         u->ask_again_ns = monotonic_ns() + (int64_t)pause_s * 1000000000;
         u->pause_s = 2 * u->pause_s < PAUSE_MAX_S ? 2 * u->pause_s : PAUSE_MAX_S;
         metric_set(&u->metrics[OPEN], 1);
@@ -187,14 +190,15 @@ static void note_time(struct upstream *u, uint64_t took_ms)
                         u->status.slowest_ms = u->recent_ms[i];
 }
 
-enum upstream_change upstream_end(struct upstream *u, enum upstream_outcome outcome, const struct fetch_answer *answer,
-                                  uint64_t took_ms, const struct error *why)
+enum upstream_change upstream_end(struct upstream *u, uint64_t epoch, enum upstream_outcome outcome,
+                                  const struct fetch_answer *answer, uint64_t took_ms, const struct error *why)
 {
         struct upstream_status *s = &u->status;
         enum upstream_change change = UPSTREAM_UNCHANGED;
 
         pthread_mutex_lock(&u->lock);
-        u->is_probed = false;
+        if (epoch == u->epoch)
+                u->is_probed = false;
         s->in_flight--;
         s->answers[outcome]++;
         s->bytes += answer->received_bytes;
@@ -208,9 +212,9 @@ enum upstream_change upstream_end(struct upstream *u, enum upstream_outcome outc
         }
         if (outcome != UPSTREAM_UNSURE)
                 note_time(u, took_ms);
-        if (outcome == UPSTREAM_FAILED)
+        if (outcome == UPSTREAM_FAILED && epoch == u->epoch)
                 change = count_failure(u, answer->retry_after_s);
-        else if (outcome != UPSTREAM_UNSURE)
+        else if (outcome != UPSTREAM_FAILED && outcome != UPSTREAM_UNSURE)
                 change = close_breaker(u);
         pthread_mutex_unlock(&u->lock);
         return change;

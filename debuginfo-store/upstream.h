@@ -58,18 +58,23 @@ void upstream_destroy(struct upstream *u);
 const char *upstream_url(const struct upstream *u); /* borrowed; may hold a password */
 const char *upstream_header(const struct upstream *u); /* borrowed; NULL none */
 
-/** May it be asked? ST_BUSY when its breaker is open. After ST_OK upstream_end() must follow. */
-enum status upstream_begin(struct upstream *u, struct error *err) MUST_CHECK;
+/**
+ * May it be asked? After ST_OK upstream_end() must follow.
+ * @param epoch_ret for upstream_end(): how often the breaker had opened.
+ * @return ST_BUSY when its breaker is open.
+ */
+enum status upstream_begin(struct upstream *u, uint64_t *epoch_ret, struct error *err) MUST_CHECK;
 
 enum upstream_change { UPSTREAM_UNCHANGED, UPSTREAM_WENT, UPSTREAM_CAME_BACK };
 
 /**
- * What became of a question.
+ * What became of a question. One from before the breaker opened last may still close it, and does nothing else to it: its
+ * failure is no news, and the one question that is let through goes on alone.
  * @param why of UPSTREAM_FAILED and UPSTREAM_REFUSED.
  * @return whether the breaker has opened or closed by that.
  */
-enum upstream_change upstream_end(struct upstream *u, enum upstream_outcome outcome, const struct fetch_answer *answer,
-                                  uint64_t took_ms, const struct error *why);
+enum upstream_change upstream_end(struct upstream *u, uint64_t epoch, enum upstream_outcome outcome,
+                                  const struct fetch_answer *answer, uint64_t took_ms, const struct error *why);
 
 void upstream_get(struct upstream *u, struct upstream_status *ret);
 

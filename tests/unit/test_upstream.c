@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The circuit breaker of an upstream, without one. */
+#include <sched.h>
+
+#include "common/clock.h"
+#include "debuginfo-store/upstream.h"
+#include "tests/support/suite.h"
+
+#define PATIENCE_NS 60000000000
+#define FAILURES 3
+
+static struct upstream *upstream;
+
+static void setup(void)
+{
+        const struct upstream_options o = { .url = "http://127.0.0.1:1", .failures_max = FAILURES, .pause_s = 1 };
+
+        ck_assert_int_eq(upstream_create(&o, &upstream, NULL), ST_OK);
+}
+
+static void teardown(void)
+{
+        upstream_destroy(upstream);
+}
+
+static uint64_t begin(void)
+{
+        uint64_t epoch;
+
+        ck_assert_int_eq(upstream_begin(upstream, &epoch, NULL), ST_OK);
+        return epoch;
+}
+
+static bool is_refused(void)
+{
+        uint64_t epoch;
+
+        return upstream_begin(upstream, &epoch, NULL) == ST_BUSY;
+}
+
+static enum upstream_change end(uint64_t epoch, enum upstream_outcome outcome)
+{
+        const struct fetch_answer answer = { 0 };
+        const struct error why = { .text = "it failed" };
+
+        return upstream_end(upstream, epoch, outcome, &answer, 1, &why);
+}
+
+static struct upstream_status status(void)
+{
+        struct upstream_status s;
+
+        upstream_get(upstream, &s);
+        return s;
+}
+
+static void open_breaker(void)
+{
+        for (int i = 0; i < FAILURES; i++)
+                end(begin(), UPSTREAM_FAILED);
+        ck_assert_int_eq(status().state, UPSTREAM_OPEN);
+}
+
+/* When its pause is over. */
+static uint64_t begin_probe(void)
+{
+        int64_t until = monotonic_ns() + PATIENCE_NS;
+        uint64_t epoch;
+
+        while (upstream_begin(upstream, &epoch, NULL)) {
+                ck_assert_int_lt(monotonic_ns(), until);
+                sched_yield();
+        }
+        ck_assert_int_eq(status().state, UPSTREAM_HALF_OPEN);
+        return epoch;
+}
+
+START_TEST(failures_in_a_row_open_it_and_others_do_not)
+{
+        end(begin(), UPSTREAM_FAILED);
+        end(begin(), UPSTREAM_FAILED);
+        ck_assert_int_eq(end(begin(), UPSTREAM_MISSING), UPSTREAM_UNCHANGED);
+        end(begin(), UPSTREAM_FAILED);
+        ck_assert_int_eq(end(begin(), UPSTREAM_UNSURE), UPSTREAM_UNCHANGED);
+        ck_assert_int_eq(end(begin(), UPSTREAM_FAILED), UPSTREAM_UNCHANGED);
+        ck_assert_int_eq(end(begin(), UPSTREAM_FAILED), UPSTREAM_WENT);
+        ck_assert_int_eq(status().state, UPSTREAM_OPEN);
+}
+END_TEST
+
+START_TEST(questions_from_before_it_opened_leave_the_probe_alone)
+{
+        uint64_t unsure = begin(), failed = begin(), probe;
+
+        open_breaker();
+        probe = begin_probe();
+        ck_assert_int_eq(end(unsure, UPSTREAM_UNSURE), UPSTREAM_UNCHANGED);
+        ck_assert(is_refused());
+        ck_assert_int_eq(end(failed, UPSTREAM_FAILED), UPSTREAM_UNCHANGED);
+        ck_assert(is_refused());
+        ck_assert_int_eq(status().state, UPSTREAM_HALF_OPEN);
+        ck_assert_int_eq(end(probe, UPSTREAM_UNSURE), UPSTREAM_UNCHANGED);
+        ck_assert_int_eq(end(begin(), UPSTREAM_FOUND), UPSTREAM_CAME_BACK); /* the next one is let through */
+        ck_assert_uint_eq(status().in_flight, 0);
+}
+END_TEST
+
+START_TEST(a_question_from_before_it_opened_that_is_answered_closes_it)
+{
+        uint64_t answered = begin(), failed = begin();
+
+        open_breaker();
+        ck_assert_int_eq(end(answered, UPSTREAM_FOUND), UPSTREAM_CAME_BACK);
+        ck_assert_int_eq(end(failed, UPSTREAM_FAILED), UPSTREAM_UNCHANGED);
+        ck_assert_uint_eq(status().failures, 0);
+        open_breaker();
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = {
+                failures_in_a_row_open_it_and_others_do_not,
+                questions_from_before_it_opened_leave_the_probe_alone,
+                a_question_from_before_it_opened_that_is_answered_closes_it,
+        };
+
+        return suite_run_with("upstream", setup, teardown, tests, sizeof tests / sizeof *tests);
+}
