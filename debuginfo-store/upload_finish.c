@@ -140,13 +140,18 @@ static enum status publish(struct object_upload *u, const struct stored_object *
         return st;
 }
 
-/* What to do with a verified object, given what is stored: ST_OK store it, ST_BUSY the same (have) is there, else refuse. */
+/*
+ * What to do with a verified object, given what is stored (have; zero, nothing of its kind): ST_OK store it, ST_BUSY the same
+ * is there, else refuse.
+ */
 static enum status compare(struct object_upload *u, const struct stored_object *object, struct stored_object *have,
                            enum refusal *why, struct error *err)
 {
         struct stored_object rival;
-        enum status st = meta_get(u->store->meta, &object->build_id, object->kind, have, err);
+        enum status st;
 
+        *have = (struct stored_object){ 0 };
+        st = meta_get(u->store->meta, &object->build_id, object->kind, have, err);
         if (!st && memcmp(have->sha256, object->sha256, sizeof have->sha256) == 0)
                 return ST_BUSY;
         if (!st || st == ST_NOT_FOUND)

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -349,6 +350,51 @@ START_TEST(same_quality_is_not_wanted_again_and_better_is)
 }
 END_TEST
 
+static void (*before_sync)(void); /* called once */
+
+/* Stands before the C library's, so that a test can do something while an object is made ready. */
+int fdatasync(int fd)
+{
+        void (*f)(void) = before_sync;
+
+        before_sync = NULL;
+        if (f)
+                f();
+        return (int)syscall(SYS_fdatasync, fd);
+}
+
+static void remove_self(void)
+{
+        ck_assert_int_eq(debuginfo_store_remove(store, &self_id, OBJECT_DEBUGINFO, NULL), ST_OK);
+}
+
+START_TEST(what_takes_the_place_of_a_removed_object_is_not_pinned_for_it)
+{
+        struct object_claim claim = { .build_id = self_id, .kind = OBJECT_DEBUGINFO, .force = true };
+        _cleanup_free_ uint8_t *other = malloc(self.size + 1);
+        struct stored_object object;
+        enum refusal why;
+        bool same;
+        struct error err = { 0 };
+
+        ck_assert_ptr_nonnull(other);
+        memcpy(other, self.data, self.size);
+        other[self.size] = 'x';
+        store_self();
+        ck_assert_int_eq(debuginfo_store_pin(store, &self_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
+        before_sync = remove_self;
+        ck_assert_msg(send(&claim, other, self.size + 1, &object, &same, &why, &err) == ST_OK, "%s", err.text);
+        ck_assert_ptr_null(before_sync);
+        ck_assert_int_eq(debuginfo_store_stat(store, &self_id, OBJECT_DEBUGINFO, &object, &err), ST_OK);
+        ck_assert_uint_eq(object.size_bytes, self.size + 1);
+        ck_assert(!object.is_pinned);
+        ck_assert_int_eq(debuginfo_store_pin(store, &self_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
+        ck_assert_msg(send(&claim, self.data, self.size, &object, &same, &why, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(debuginfo_store_stat(store, &self_id, OBJECT_DEBUGINFO, &object, &err), ST_OK);
+        ck_assert(object.is_pinned); /* which a removed one's successor is not, and a replaced one's is */
+}
+END_TEST
+
 START_TEST(removed_object_is_gone_from_disk)
 {
         struct error err;
@@ -523,6 +569,7 @@ int main(void)
                 cut_zstd_stream_is_refused_and_leaves_nothing, other_build_id_is_refused, other_hash_is_refused,
                 what_is_not_elf_is_refused, bytes_past_the_announced_size_are_refused_at_once,
                 same_quality_is_not_wanted_again_and_better_is, removed_object_is_gone_from_disk,
+                what_takes_the_place_of_a_removed_object_is_not_pinned_for_it,
                 list_names_each_kind_once, upload_that_was_cut_off_goes_on_also_after_a_restart,
                 bytes_that_were_damaged_meanwhile_are_refused_and_forgotten, one_connection_at_a_time_adds_to_an_upload, a_silent_connection_gives_way_to_a_new_one,
                 upload_that_nobody_goes_on_with_is_forgotten_after_a_day,
