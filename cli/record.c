@@ -39,6 +39,7 @@ struct record {
 };
 
 static atomic_bool cancelled;
+static atomic_int came_alone; /* signal that cancelled and that the command did not get */
 
 /* ---- the command line ----------------------------------------------------------------------------- */
 
@@ -153,26 +154,34 @@ static enum status parse(struct record *r, int argc, char **argv, struct error *
 
 /* ---- from a recording to files ---------------------------------------------------------------------- */
 
-static void cancel(int signal)
+static void cancel(int signal, siginfo_t *info, void *context)
 {
-        (void)signal;
+        (void)context;
+        if (info->si_code <= 0) /* sent by a process, and not by the terminal to all */
+                atomic_store(&came_alone, signal);
         atomic_store(&cancelled, true);
+}
+
+static void mask_signals(int how)
+{
+        sigset_t set;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGHUP);
+        sigprocmask(how, &set, NULL);
 }
 
 /* From now on Ctrl-C means to do without what is not there yet; the second one ends the program. */
 static void let_signals_cancel(void)
 {
-        const struct sigaction action = { .sa_handler = cancel, .sa_flags = (int)SA_RESETHAND };
-        sigset_t set;
+        const struct sigaction action = { .sa_sigaction = cancel, .sa_flags = (int)SA_RESETHAND | SA_SIGINFO };
 
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
         sigaction(SIGHUP, &action, NULL);
-        sigemptyset(&set);
-        sigaddset(&set, SIGINT);
-        sigaddset(&set, SIGTERM);
-        sigaddset(&set, SIGHUP);
-        sigprocmask(SIG_UNBLOCK, &set, NULL);
+        mask_signals(SIG_UNBLOCK);
 }
 
 static enum status resolve(const struct record *r, struct profile *p, struct error *err)
@@ -253,8 +262,10 @@ static enum status record(struct record *r, struct error *err)
                 st = write_all(r, &p, err);
                 profile_deinit(&p);
         }
-        if (r->command && !st)
-                record_await_child(recording);
+        if (r->command && !st) {
+                mask_signals(SIG_BLOCK);
+                record_await_child(recording, atomic_load(&came_alone));
+        }
         record_destroy(recording);
         return st;
 }

@@ -241,10 +241,12 @@ enum status record_run(struct recording *r, struct profile *ret, struct record_c
         return ST_OK;
 }
 
-void record_await_child(struct recording *r)
+void record_await_child(struct recording *r, int signal)
 {
         struct record_child *child = r->target->child;
 
+        if (signal && !record_child_has_ended(child))
+                (void)kill(child->pid, signal);
         while (!record_child_has_ended(child)) {
                 struct pollfd fds[] = { { .fd = r->signals, .events = POLLIN }, { .fd = child->pidfd, .events = POLLIN } };
 

@@ -55,7 +55,10 @@ void record_destroy(struct recording *r);
 enum status record_run(struct recording *r, struct profile *ret, struct record_counts *counts_ret,
                        struct error *err) MUST_CHECK;
 
-/** Wait until the child has ended, and pass on signals that only came here. */
-void record_await_child(struct recording *r);
+/**
+ * Wait until the child has ended, and pass on signals that only came here. They are blocked.
+ * @param signal  one of them that came before; 0 none.
+ */
+void record_await_child(struct recording *r, int signal);
 
 #endif

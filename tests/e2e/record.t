@@ -103,6 +103,7 @@ ok "a device stays one" test -c /dev/null
 
 # start_record ARGUMENT...: in the background, until it samples; sets $record_pid.
 start_record() {
+        : >"$tmp/err"
         "$cairn" record "$@" >"$tmp/out" 2>"$tmp/err" &
         record_pid=$!
         background_pids="${background_pids:-} $record_pid"
@@ -121,6 +122,14 @@ kill -TERM "$record_pid"
 wait "$record_pid"
 is $? 143 "a signal reaches the command too"
 ok "and what there is was written" test -f "$tmp/c.folded"
+
+holds_signals() { grep -q '^SigBlk:.*4003$' "/proc/$record_pid/status"; } # SIGHUP, SIGINT, SIGTERM
+start_record -d 1 -o "$tmp/d.folded" -- "$tmp/work" $((rounds * 200))
+wait_for "the recording to be written" grep -q '^wrote ' "$tmp/err"
+wait_for "it to wait for the command" holds_signals
+kill -TERM "$record_pid"
+wait "$record_pid"
+is $? 143 "also when the recording is over"
 
 "$tmp/work" &
 work_pid=$!
@@ -194,7 +203,28 @@ unlike "$(cat "$tmp/out")" "spin" "a stripped program has no names"
 like "$(cat "$tmp/err")" "uncovered [0-9.]+%.*; most in work$" "which is told with the object"
 like "$(cat "$tmp/err")" "^next: install the debug packages, or set DEBUGINFOD_URLS=http" "and what to do"
 "$upload" --server "$url" "$tmp/work.debug" "$tmp/work" >/dev/null 2>"$tmp/upload.err" || diag "$(cat "$tmp/upload.err")"
-export DEBUGINFOD_URLS="http://127.0.0.1:1 $url"
+
+cat >"$tmp/silent.py" <<'END'
+import signal, socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+s.listen(64)
+print(s.getsockname()[1], flush=True)
+signal.pause()
+END
+python3 "$tmp/silent.py" >"$tmp/silent.port" &
+background_pids="${background_pids:-} $!"
+wait_for "a server that says nothing" test -s "$tmp/silent.port"
+DEBUGINFOD_URLS=http://127.0.0.1:$(cat "$tmp/silent.port")
+export DEBUGINFOD_URLS
+start_record -d 1 -o "$tmp/e.folded" -- "$tmp/work" $((rounds * 200))
+wait_for "it to be asked" grep -q '^fetching the debuginfo of work' "$tmp/err"
+kill -TERM "$record_pid"
+wait "$record_pid"
+is $? 143 "a signal that ends the search for names reaches the command too"
+ok "after what there is was written" test -f "$tmp/e.folded"
+
+DEBUGINFOD_URLS="http://127.0.0.1:1 $url"
 record -o "$tmp/raw.otlp" -o "$tmp/fetched.txt" -- "$tmp/work" $rounds
 like "$(cat "$tmp/fetched.txt")" "spin +.*/work\.c:4$" "a debuginfod server has them"
 like "$(cat "$tmp/err")" "^fetching the debuginfo of work from $url$" "which takes time, so it is told"
