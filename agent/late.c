@@ -89,7 +89,8 @@ static uint64_t leaf_of(const struct sample_late *late)
 
 /*
  * Walk it, as far as that goes when told so, else only if all mappings and tables of its frames are there: tables that
- * its process waits for besides do not matter. False when they are not, or without memory.
+ * its process waits for besides do not matter. False when they are not, or without memory. Notices and late samples
+ * come in ring buffers of their own, so what tells of a caller's mapping may still be on its way.
  */
 static bool walk(struct late_samples *l, struct process_table *processes, struct process *p, const struct sample_late *late,
                  bool anyway, struct late_sample *s)
@@ -99,6 +100,8 @@ static bool walk(struct late_samples *l, struct process_table *processes, struct
         if (!p || (!anyway && !covers))
                 return false;
         if (!late_walk(processes->unwinder, p, late, &l->walk) && p->unwind.waits && !anyway)
+                return false;
+        if (l->walk.end == SAMPLE_END_NO_MAPPING && !anyway)
                 return false;
         s->frames = malloc(l->walk.frame_count * sizeof *s->frames);
         if (!s->frames)
@@ -126,6 +129,8 @@ void late_samples_add(struct late_samples *l, struct process_table *processes, c
                       const struct sample_late *late)
 {
         struct process *p = process_table_get(processes, &key->process, key->comm);
+        bool is_excluded = p && p->is_excluded,
+             has_room = !is_excluded && l->copied_bytes + late->stack_bytes <= LIMIT_AGENT_LATE_BYTES;
         struct late_sample s = { .key = *key };
 
         if (l->count == l->capacity) {
@@ -139,9 +144,8 @@ void late_samples_add(struct late_samples *l, struct process_table *processes, c
                 l->items = grown;
                 l->capacity = wanted;
         }
-        if (!walk(l, processes, p, late, false, &s))
-                s.copy = copy_of(late, l->copied_bytes + late->stack_bytes <= LIMIT_AGENT_LATE_BYTES &&
-                                               !(p && p->is_excluded));
+        if (!walk(l, processes, p, late, false, &s) && (has_room || is_excluded || !walk(l, processes, p, late, true, &s)))
+                s.copy = copy_of(late, has_room);
         if (!s.copy && !s.frames) {
                 l->lost++;
                 return;

@@ -32,7 +32,10 @@ struct late_samples {
 
 void late_samples_deinit(struct late_samples *l);
 
-/** Walk it if its process and the tables of its frames are known, else keep a copy; past LIMIT_AGENT_LATE_BYTES, only its leaf. */
+/**
+ * Walk it if its process and the mappings and tables of its frames are known, else keep a copy; past LIMIT_AGENT_LATE_BYTES,
+ * walk it by what is known.
+ */
 void late_samples_add(struct late_samples *l, struct process_table *processes, const struct sample_key *key,
                       const struct sample_late *late);
 
