@@ -247,6 +247,16 @@ static __u64 *place_of_process(struct unwind_maps *m, uint32_t tgid)
         return free_place;
 }
 
+/* Does a later life of the number have its run there? Lives are told of when their tables are there, in any order. */
+static bool is_of_later_life(const struct unwind_maps *m, __u64 run, const struct sample_process *id)
+{
+        const struct unwind_process *head = (const void *)&m->mapping_items[run >> 32];
+
+        if (!run || head->start_boot_ns < id->start_boot_ns)
+                return false;
+        return head->start_boot_ns > id->start_boot_ns || head->exec_id > id->exec_id;
+}
+
 /* A head and its mappings; of an even number, so that each head begins a line of the cache. */
 static bool take_process_run(struct unwind_maps *m, uint32_t mapping_count, struct run_of_numbers *ret)
 {
@@ -269,12 +279,16 @@ enum status unwind_maps_process(struct unwind_maps *m, const struct sample_proce
                                 uint32_t generation, const struct unwind_mapping *mappings, uint32_t count, uint64_t count_max,
                                 struct run_of_numbers *run, struct error *err)
 {
-        struct run_of_numbers old = *run, now;
-        bool fits = count <= UNWIND_PROCESS_MAPPINGS_MAX && count <= count_max && take_process_run(m, count, &now);
-        struct unwind_process head = { .start_boot_ns = id->start_boot_ns, .exec_id = id->exec_id, .generation = generation,
-                                       .executable_pages = executable_pages, .mapping_count = fits ? count : 0 };
         __u64 *place = place_of_process(m, id->tgid);
+        struct run_of_numbers old = *run, now;
+        struct unwind_process head = { .start_boot_ns = id->start_boot_ns, .exec_id = id->exec_id, .generation = generation,
+                                       .executable_pages = executable_pages };
+        bool fits;
 
+        if (place && is_of_later_life(m, *place, id))
+                return ST_OK;
+        fits = count <= UNWIND_PROCESS_MAPPINGS_MAX && count <= count_max && take_process_run(m, count, &now);
+        head.mapping_count = fits ? count : 0;
         if (!fits && !take_process_run(m, 0, &now))
                 return error_set(err, ST_TOO_BIG, "no room for one more process to unwind");
         if (!place) {

@@ -72,7 +72,7 @@ void unwind_maps_remove(struct unwind_maps *m, struct unwind_placed *p);
 uint16_t unwind_maps_rule(const struct unwind_maps *m, const struct unwind_placed *table, uint64_t address);
 
 /**
- * The mappings of a process, in place of those it had.
+ * The mappings of a process, in place of those it had. Nothing is done when a later life of its number is there.
  * @param count_max at most so many.
  * @param run in: where they are, count 0 nowhere; out: where they are now.
  * @return ST_TOO_BIG when there is no room: the process then has none, and its stacks are walked by frame pointers; without

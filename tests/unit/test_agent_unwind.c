@@ -335,7 +335,8 @@ static uint64_t run_of(const struct unwind_maps *m, uint32_t tgid)
 START_TEST(a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten)
 {
         const struct unwind_mapping mapping = { .start = 0x1000, .end = 0x2000, .table = 7 };
-        const struct sample_process id = { .tgid = 4711, .exec_id = 2, .start_boot_ns = 99 }, next = { .tgid = 4711, .exec_id = 3 };
+        const struct sample_process id = { .tgid = 4711, .exec_id = 2, .start_boot_ns = 99 },
+                                    next = { .tgid = 4711, .exec_id = 3, .start_boot_ns = 99 };
         struct run_of_numbers run = { 0 }, next_run = { 0 };
         struct unwind_maps m;
         const struct unwind_process *head;
@@ -356,6 +357,32 @@ START_TEST(a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten)
         ck_assert_uint_eq(run_of(&m, 4711), next_run.first);
         unwind_maps_forget(&m, &next, &next_run);
         ck_assert_uint_eq(run_of(&m, 4711), UINT64_MAX);
+        unwind_maps_deinit(&m);
+}
+END_TEST
+
+START_TEST(a_life_that_is_over_does_not_take_the_place_of_a_later_one)
+{
+        static const struct sample_process lives[] = {
+                { .tgid = 4711, .exec_id = 2, .start_boot_ns = 99 },
+                { .tgid = 4711, .exec_id = 3, .start_boot_ns = 99 },  /* after an exec */
+                { .tgid = 4711, .exec_id = 0, .start_boot_ns = 100 }, /* of a number that came again */
+        };
+        struct run_of_numbers runs[3] = { 0 };
+        struct unwind_maps m;
+
+        ck_assert_int_eq(unwind_maps_init(&m, NULL, 1 << 22, NULL), ST_OK);
+        for (uint32_t later = 1; later < 3; later++) {
+                uint64_t in_use;
+
+                ck_assert_int_eq(unwind_maps_process(&m, &lives[later], 5, later, NULL, 0, UINT64_MAX, &runs[later], NULL), ST_OK);
+                ck_assert_uint_eq(run_of(&m, 4711), runs[later].first);
+                in_use = m.mappings.in_use;
+                ck_assert_int_eq(unwind_maps_process(&m, &lives[later - 1], 5, 9, NULL, 0, UINT64_MAX, &runs[0], NULL), ST_OK);
+                ck_assert_uint_eq(run_of(&m, 4711), runs[later].first);
+                ck_assert_uint_eq(runs[0].count, 0);
+                ck_assert_uint_eq(m.mappings.in_use, in_use);
+        }
         unwind_maps_deinit(&m);
 }
 END_TEST
@@ -387,4 +414,5 @@ TEST_SUITE("agent-unwind", a_run_given_back_is_taken_again_only_after_it_settled
            one_owner_has_a_quarter_and_others_are_not_touched_by_it, containers_of_one_user_have_their_own_parts,
            all_others_together_leave_the_system_a_quarter, owners_past_the_limit_are_one,
            a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten,
+           a_life_that_is_over_does_not_take_the_place_of_a_later_one,
            a_process_past_its_bucket_has_room_when_another_is_forgotten)
