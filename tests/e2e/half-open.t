@@ -65,6 +65,8 @@ wait_for "idle ones, half headers and half bodies to end" few_left
 pass "who sent half a request, or none, is gone soon"
 wait_for "the readers to end" metric_equals cairn_http_connections 1
 pass "and who had a long answer on its way, though much of it had come"
-ok "no descriptor is left of them" test "$(descriptors)" -le $((before + 1))
+closed() { [ "$(descriptors)" -le $((before + 1)) ]; } # a moment after they are not counted any more
+wait_for "their descriptors to be closed" closed
+pass "no descriptor is left of them"
 ok "others are served" healthy
 done_testing

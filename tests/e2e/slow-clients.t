@@ -45,7 +45,9 @@ answers 200 '^ok$' 'a new client of their own address is served too' --interface
 let_go
 wait_for 'all to be closed' metric_equals cairn_http_connections 1
 pass 'and when they leave nothing stays of them'
-ok 'no descriptor either' test "$(descriptors)" -le $((before + 1))
+closed() { [ "$(descriptors)" -le $((before + 1)) ]; } # a moment after they are not counted any more
+wait_for 'their descriptors to be closed' closed
+pass 'no descriptor either'
 stop_server
 
 # An address has half, which leaves the other half to others.

@@ -65,7 +65,8 @@ kill -CONT "$worker"
 wait_for 'the crash to be noticed' is_marked "$id" 'killed by signal 6'
 pass 'a crash is the reason that the object shows'
 ok 'the service answers' healthy
-like "$(metric cairn_objects_failed_total)" '^1$' 'it is counted'
+wait_metric cairn_objects_failed_total 1
+is "$(metric cairn_objects_failed_total)" 1 'it is counted'
 
 catch
 build "$tmp/small.c" small
