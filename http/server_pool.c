@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Only `at_once` threads work at a time. One that begins to wait makes room for
- * another, which is started when none is free. A service that waits for another,
- * which waits for this one, could not be answered else.
+ * A request is begun only while fewer than `at_once` threads work. One that begins
+ * to wait makes room for another, which is started when none is free. A service
+ * that waits for another, which waits for this one, could not be answered else.
+ * Who has waited goes on without asking, since it may hold what those that work
+ * need; so as many more work for a while as waits end at one time, at most
+ * LIMIT_HTTP_WAITING, and nothing new is begun until they are fewer again.
  */
 #include "http/server_internal.h"
 
