@@ -88,12 +88,13 @@ struct oldest {
         int64_t at_unix_s;
 };
 
-/* Unless a connection adds to it. */
+/* Unless a connection adds to it, or has ended it since it was opened here: then the name may be that of a new one. */
 static void remove_idle(int dir, const char *name)
 {
         _cleanup_close_ int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        struct stat st;
 
-        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink)
                 unlinkat(dir, name, 0);
 }
 

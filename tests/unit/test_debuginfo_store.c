@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -536,6 +539,49 @@ START_TEST(upload_that_nobody_goes_on_with_is_forgotten_after_a_day)
 }
 END_TEST
 
+/* The next lock is taken when another one, who had the file, has ended it and begun it anew. */
+static bool is_begun_anew;
+
+int flock(int fd, int operation)
+{
+        int (*lock)(int, int) = (int (*)(int, int))dlsym(RTLD_NEXT, "flock");
+        const struct timespec future = { .tv_sec = wall_clock_ns() / 1000000000 + 2 * LIMIT_PARTIAL_S };
+        char path[PATH_MAX], link[64];
+        ssize_t n;
+
+        if (is_begun_anew) {
+                snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+                n = readlink(link, path, sizeof path - 1);
+                ck_assert_int_gt(n, 0);
+                path[n] = '\0';
+                ck_assert_int_eq(unlink(path), 0);
+                ck_assert_int_eq(file_write_durable(path, "new", 3, NULL), ST_OK);
+                ck_assert_int_eq(utimensat(AT_FDCWD, path, (const struct timespec[2]){ future, future }, 0), 0);
+                is_begun_anew = false;
+        }
+        return lock(fd, operation);
+}
+
+START_TEST(upload_that_is_begun_anew_while_it_is_forgotten_stays)
+{
+        struct gc_options o = { .now_unix_s = wall_clock_ns() / 1000000000 + LIMIT_PARTIAL_S + 60 };
+        struct object_claim claim = claim_from(0);
+        struct stored_object object;
+        struct gc_result r;
+        enum refusal why;
+        uint64_t offset;
+        bool same;
+        struct error err = { 0 };
+
+        ck_assert_int_eq(send(&claim, self.data, 1000, &object, &same, &why, &err), ST_BAD_DATA);
+        is_begun_anew = true;
+        ck_assert_int_eq(debuginfo_store_gc(store, &o, &r, &err), ST_OK);
+        ck_assert(!is_begun_anew);
+        ck_assert_int_eq(object_upload_offset(store, &claim, &offset, &err), ST_OK);
+        ck_assert_uint_eq(offset, 3);
+}
+END_TEST
+
 static enum status count_one(void *context, const struct stored_object *object)
 {
         ck_assert(build_id_equal(&object->build_id, &self_id));
@@ -573,6 +619,7 @@ int main(void)
                 list_names_each_kind_once, upload_that_was_cut_off_goes_on_also_after_a_restart,
                 bytes_that_were_damaged_meanwhile_are_refused_and_forgotten, one_connection_at_a_time_adds_to_an_upload, a_silent_connection_gives_way_to_a_new_one,
                 upload_that_nobody_goes_on_with_is_forgotten_after_a_day,
+                upload_that_is_begun_anew_while_it_is_forgotten_stays,
         };
 
         return suite_run_with("debuginfo store", setup, teardown, tests, sizeof tests / sizeof *tests);
