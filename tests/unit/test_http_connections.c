@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "common/cleanup.h"
@@ -342,16 +343,23 @@ END_TEST
 
 START_TEST(a_thousand_idle_connections_are_bounded_and_keep_nobody_out)
 {
-        enum { MANY = 1000, MOST = 100 };
+        enum { MANY = 1000, MOST = 100, SERVED = MOST + MOST / 8 + 64, OTHERS = 60 };
         struct http_server *s = start(MOST, MOST);
+        size_t many = MANY;
+        struct rlimit l;
         int fds[MANY];
 
-        for (size_t i = 0; i < MANY; i++)
+        /* This process is the server too. */
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &l), 0);
+        if (l.rlim_cur < MANY + SERVED + OTHERS)
+                many = l.rlim_cur - SERVED - OTHERS;
+        ck_assert_uint_gt(many, SERVED + 511);
+        for (size_t i = 0; i < many; i++)
                 fds[i] = raw_connect(http_server_port(s));
         expect_answer(s);
-        ck_assert_uint_le(OPEN_NOW, MOST + MOST / 8 + 64);
-        ck_assert_uint_ge(ENDED("room"), MANY - MOST - MOST / 8 - 64 - 511); /* the last ones may wait to be accepted */
-        for (size_t i = 0; i < MANY; i++)
+        ck_assert_uint_le(OPEN_NOW, SERVED);
+        ck_assert_uint_ge(ENDED("room"), many - SERVED - 511); /* the last ones may wait to be accepted */
+        for (size_t i = 0; i < many; i++)
                 close(fds[i]);
         http_server_stop(s);
 }

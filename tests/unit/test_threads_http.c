@@ -80,7 +80,8 @@ static const struct http_route routes[] = {
 
 static struct http_server *start(void)
 {
-        struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .slow_threads = 4 };
+        struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .slow_threads = 4,
+                                  .max_per_address = 2 * LIMIT_HTTP_WAITING }; /* all clients are one address */
         struct http_server *s = NULL;
         struct error err = { 0 };
 
