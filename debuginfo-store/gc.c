@@ -64,16 +64,16 @@ static bool is_protected(struct collection *c, const struct stored_object *o)
         return true;
 }
 
-static enum status drop(struct collection *c, const struct stored_object *o, enum gc_reason why)
+/* @param removed_ret false: it was replaced, pinned or used meanwhile. */
+static enum status drop(struct collection *c, const struct stored_object *o, enum gc_reason why, bool *removed_ret)
 {
         enum status st = ST_OK;
 
         if (!c->options->dry_run)
                 st = debuginfo_store_remove_exactly(c->store, o, c->err);
-        if (st == ST_NOT_FOUND) /* replaced, pinned or used meanwhile */
-                return ST_OK;
+        *removed_ret = !st;
         if (st)
-                return st;
+                return st == ST_NOT_FOUND ? ST_OK : st;
         c->result->removed[why]++;
         c->result->removed_bytes += o->stored_bytes;
         if (c->options->removed)
@@ -110,7 +110,7 @@ static enum status look(void *context, const struct stored_object *o)
         struct collection *c = context;
         const struct gc_options *p = c->options;
         size_t rule = retention_rule_of(p->rules, p->rule_count, o);
-        bool is_old, is_unused;
+        bool is_old, is_unused, removed;
 
         if (rule == p->rule_count) {
                 keep(c, o);
@@ -118,8 +118,12 @@ static enum status look(void *context, const struct stored_object *o)
         }
         is_old = p->rules[rule].age_s && p->now_unix_s - o->stored_unix_s > (int64_t)p->rules[rule].age_s;
         is_unused = p->rules[rule].unused_s && p->now_unix_s - o->used_unix_s > (int64_t)p->rules[rule].unused_s;
-        if ((is_old || is_unused) && !is_protected(c, o))
-                return drop(c, o, is_old ? GC_AGE : GC_UNUSED);
+        if ((is_old || is_unused) && !is_protected(c, o)) {
+                enum status st = drop(c, o, is_old ? GC_AGE : GC_UNUSED, &removed);
+
+                if (st || removed)
+                        return st;
+        }
         keep(c, o);
         c->rule_bytes[rule] += o->stored_bytes;
         if (!p->rules[rule].size_bytes || is_old || is_unused) /* what is protected above is so here */
@@ -144,20 +148,20 @@ static enum status shrink(struct collection *c)
         for (size_t i = 0; i < c->count; i++) {
                 const struct candidate *k = &c->candidates[i];
                 struct stored_object o;
+                bool removed = true; /* by somebody else, when it is not found */
                 enum status st;
 
                 if (c->rule_bytes[k->rule] <= c->options->rules[k->rule].size_bytes)
                         continue;
                 st = debuginfo_store_stat(c->store, &k->name.build_id, k->name.kind, &o, c->err);
-                if (st == ST_NOT_FOUND)
+                if (!st && is_protected(c, &o))
                         continue;
-                if (st)
+                if (!st)
+                        st = drop(c, &o, GC_SIZE, &removed);
+                if (st && st != ST_NOT_FOUND)
                         return st;
-                if (is_protected(c, &o))
+                if (!removed)
                         continue;
-                st = drop(c, &o, GC_SIZE);
-                if (st)
-                        return st;
                 c->rule_bytes[k->rule] -= k->bytes;
                 c->result->objects--;
                 c->result->bytes -= k->bytes;

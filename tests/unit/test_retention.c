@@ -192,9 +192,54 @@ START_TEST(what_is_pinned_in_the_last_moment_stays)
 {
         struct stored_object old = put(1, 91, 0, 10, "");
         const char *const rules[] = { "age=90d" };
+        struct gc_result r = collect_with((struct gc_options){ .needed = pin_it, .removed = never }, rules, 1);
 
-        ck_assert_uint_eq(collect_with((struct gc_options){ .needed = pin_it, .removed = never }, rules, 1).removed[GC_AGE], 0);
+        ck_assert_uint_eq(r.removed[GC_AGE], 0);
+        ck_assert_uint_eq(r.objects, 1);
+        ck_assert_uint_eq(r.bytes, 10);
         ck_assert(is_there(&old));
+}
+END_TEST
+
+static bool pin_the_first(void *context, const struct stored_object *object)
+{
+        return build_id_equal(context, &object->build_id) && pin_it(NULL, object);
+}
+
+/* Asked of the first one only, which stays. */
+static bool remove_another(void *context, const struct stored_object *object)
+{
+        ck_assert(!build_id_equal(context, &object->build_id));
+        ck_assert_int_eq(debuginfo_store_remove(store, context, OBJECT_DEBUGINFO, NULL), ST_OK);
+        return true;
+}
+
+START_TEST(what_stays_in_the_last_moment_takes_its_room_still)
+{
+        struct stored_object first = put(1, 50, 9, 400, ""), next = put(2, 50, 8, 300, ""), last = put(3, 50, 7, 300, "");
+        const char *const rules[] = { "size=700" };
+        struct gc_result r = collect_with((struct gc_options){ .needed = pin_the_first, .context = &first.build_id }, rules, 1);
+
+        ck_assert(is_there(&first));
+        ck_assert(!is_there(&next));
+        ck_assert(is_there(&last));
+        ck_assert_uint_eq(r.removed[GC_SIZE], 1);
+        ck_assert_uint_eq(r.objects, 2);
+        ck_assert_uint_eq(r.bytes, 700);
+}
+END_TEST
+
+START_TEST(what_somebody_else_removes_takes_no_room)
+{
+        struct stored_object read = put(1, 50, 9, 100, ""), gone = put(2, 50, 8, 400, ""), last = put(3, 50, 7, 300, "");
+        const char *const rules[] = { "size=500" };
+        struct gc_result r = collect_with((struct gc_options){ .needed = remove_another, .context = &gone.build_id }, rules, 1);
+
+        ck_assert(is_there(&read));
+        ck_assert(is_there(&last));
+        ck_assert_uint_eq(r.removed[GC_SIZE], 0);
+        ck_assert_uint_eq(r.objects, 2);
+        ck_assert_uint_eq(r.bytes, 400);
 }
 END_TEST
 
@@ -437,7 +482,8 @@ int main(void)
                 age_and_last_use_end_an_object_and_no_sooner, first_rule_that_fits_counts,
                 size_takes_what_upstreams_have_first_then_what_was_used_longest_ago, pinned_and_needed_objects_stay_and_count,
                 dry_run_tells_and_removes_nothing, what_is_pinned_in_the_last_moment_stays,
-                what_is_used_in_the_last_moment_stays,
+                what_is_used_in_the_last_moment_stays, what_stays_in_the_last_moment_takes_its_room_still,
+                what_somebody_else_removes_takes_no_room,
                 files_without_a_record_go_and_strangers_stay, use_is_noted_once_an_hour_for_what_is_stored,
                 what_is_as_good_as_a_file_is_used_when_somebody_asks_whether_to_send_it,
                 what_goes_while_somebody_asks_whether_to_send_it_is_wanted,
