@@ -60,6 +60,7 @@ static bool take(int root_fd, const char *path, const struct build_id *id, int b
         if (fd < 0)
                 return false;
         inspect_files(w, &fd, 1, &i);
+        best_inspected->is_unseen = best_inspected->is_unseen || i.is_unseen;
         if (!build_id_equal(&i.id, id) || (int)i.quality <= better_than)
                 return false;
         copy = strdup(path);
@@ -116,7 +117,7 @@ static bool find_supplement(const struct upload_offer *o, const struct upload_fi
                             const struct upload_workers *w, struct upload_file *ret)
 {
         const struct build_id *id = &inspected->alt_id;
-        struct inspected ignored;
+        struct inspected ignored = { 0 };
         char path[LIMIT_PATH_BYTES];
 
         *ret = (struct upload_file){ .fd = -1 };
@@ -133,7 +134,7 @@ static bool find_supplement(const struct upload_offer *o, const struct upload_fi
 }
 
 size_t upload_files_find(struct upload_offer *o, const struct inspected *mapped, const struct upload_workers *w,
-                         struct upload_file ret[static UPLOAD_FILES_MAX])
+                         struct upload_file ret[static UPLOAD_FILES_MAX], bool *unseen_ret)
 {
         struct upload_file best = { .id = o->id, .fd = -1 };
         struct inspected inspected = *mapped;
@@ -147,6 +148,7 @@ size_t upload_files_find(struct upload_offer *o, const struct inspected *mapped,
         }
         if (best.quality < QUALITY_LINES && o->root_fd >= 0)
                 find_debug_file(o, mapped, w, &best, &inspected);
+        *unseen_ret = inspected.is_unseen;
         if (best.quality < LEAST_QUALITY || !best.path || best.fd < 0) {
                 upload_file_deinit(&best);
                 return 0;

@@ -40,9 +40,10 @@ int upload_open_regular(int root_fd, const char *path);
 
 /**
  * @param mapped  what inspect_files() said of the offer's file.
+ * @param unseen_ret  there may be more, since a file could not be looked at now.
  * @return how many, 0 when the host has nothing of use. The offer's descriptor may move to ret.
  */
 size_t upload_files_find(struct upload_offer *o, const struct inspected *mapped, const struct upload_workers *w,
-                         struct upload_file ret[static UPLOAD_FILES_MAX]);
+                         struct upload_file ret[static UPLOAD_FILES_MAX], bool *unseen_ret);
 
 #endif

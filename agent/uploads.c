@@ -79,10 +79,12 @@ static void inspect_offers(struct uploads *u, struct upload_offer *offers, size_
                 inspect_files(&u->workers, fds, n, inspected);
                 for (size_t i = 0; i < n; i++) {
                         struct upload_file files[UPLOAD_FILES_MAX];
-                        size_t found = upload_files_find(&offers[from + i], &inspected[i], &u->workers, files);
+                        bool is_unseen;
+                        size_t found = upload_files_find(&offers[from + i], &inspected[i], &u->workers, files, &is_unseen);
 
                         if (!found)
-                                uploads_end(u, &offers[from + i].id, UPLOAD_END_SETTLED, &u->stats.no_symbols);
+                                uploads_end(u, &offers[from + i].id, is_unseen ? UPLOAD_END_FAILED : UPLOAD_END_SETTLED,
+                                            is_unseen ? &u->stats.failed : &u->stats.no_symbols);
                         for (size_t k = 0; k < found; k++)
                                 add_file(u, r, &offers[from + i], &files[k]);
                 }

@@ -121,6 +121,7 @@ static bool read_answer(int fd, struct inspected *ret)
         if (a.id.size > BUILD_ID_MAX || a.alt_id.size > BUILD_ID_MAX || (int)a.quality < QUALITY_NONE ||
             a.quality > QUALITY_DWARF || !is_text(a.alt_path) || !is_text(a.debuglink) || strchr(a.debuglink, '/'))
                 return false;
+        a.is_unseen = false;
         *ret = a;
         return true;
 }
@@ -142,19 +143,21 @@ static enum status inspect_together(const struct upload_workers *w, const int *f
 {
         int fds[2 * WORKER_INSPECT_FILES];
         enum status st;
+        bool had_worker;
 
         for (size_t i = 0; i < count; i++) {
-                ret[i] = (struct inspected){ 0 };
                 fds[2 * i + 1] = files[i] < 0 ? -1 : memfd_create("inspected", MFD_CLOEXEC);
                 fds[2 * i] = fds[2 * i + 1] < 0 ? -1 : files[i];
         }
         st = run_worker(w, "inspect", fds, 2 * count, sizeof *ret, NULL);
+        had_worker = st != ST_OS && st != ST_NO_MEMORY && st != ST_BUSY;
         for (size_t i = 0; i < count; i++) {
-                if (fds[2 * i + 1] < 0)
-                        continue;
-                if (!read_answer(fds[2 * i + 1], &ret[i]))
-                        ret[i] = (struct inspected){ 0 };
-                close(fds[2 * i + 1]);
+                int answer = fds[2 * i + 1];
+
+                if (answer < 0 || !read_answer(answer, &ret[i]))
+                        ret[i] = (struct inspected){ .is_unseen = files[i] >= 0 && (answer < 0 || !had_worker) };
+                if (answer >= 0)
+                        close(answer);
         }
         return st;
 }

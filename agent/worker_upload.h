@@ -23,7 +23,8 @@
 #define INSPECTED_LINK_MAX 256
 
 struct inspected {
-        struct build_id id;      /* size 0: the file is of no use */
+        struct build_id id;      /* size 0: the file is of no use, or unseen */
+        bool is_unseen;          /* there was no process, memory or descriptor to look at it */
         enum symbol_quality quality;
         bool has_code;           /* which is left out of what is sent */
         uint64_t sent_bytes;     /* of the file without its code, headers not counted; else of the file */

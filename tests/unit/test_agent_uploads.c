@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -130,6 +131,27 @@ START_TEST(files_that_cannot_be_read_cost_the_others_nothing)
 }
 END_TEST
 
+START_TEST(a_file_that_nobody_could_look_at_is_no_file_without_symbols)
+{
+        const struct rlimit few = { 32, 32 };
+        struct upload_file files[UPLOAD_FILES_MAX];
+        struct upload_offer o = { .id = { 2, { 1, 2 } }, .fd = -1, .root_fd = -1 };
+        struct inspected found;
+        bool is_unseen;
+        int fd = open(agent, O_RDONLY | O_CLOEXEC);
+
+        worker_set_program(agent);
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+        while (dup(fd) >= 0)
+                ;
+        inspect_files(&workers, &fd, 1, &found);
+        ck_assert_uint_eq(found.id.size, 0);
+        ck_assert(found.is_unseen);
+        ck_assert_uint_eq(upload_files_find(&o, &found, &workers, files, &is_unseen), 0);
+        ck_assert(is_unseen);
+}
+END_TEST
+
 /* A worker that takes its nursery with it. */
 static int kill_nursery(int argc, char **argv)
 {
@@ -207,6 +229,7 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         const struct inspected nothing = { 0 };
         struct elf_image own;
         size_t found;
+        bool is_unseen;
 
         worker_set_program(agent);
         ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -223,7 +246,8 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         elf_image_close(&own);
         o.path = strdup(offered_path);
         o.root_fd = open(dir, O_PATH | O_DIRECTORY);
-        found = upload_files_find(&o, &nothing, &workers, files);
+        found = upload_files_find(&o, &nothing, &workers, files, &is_unseen);
+        ck_assert(!is_unseen);
         for (size_t i = 0; i < found; i++) {
                 ck_assert_int_eq(files[i].quality, QUALITY_DWARF);
                 upload_file_deinit(&files[i]);
@@ -285,7 +309,7 @@ int main(int argc, char **argv)
         const TTest *const tests[] = {
                 a_build_id_is_in_work_once_and_asked_about_once_a_day, failures_are_tried_again_with_pauses_up_to_a_day,
                 what_is_known_has_a_bound, a_path_of_a_container_does_not_leave_its_root,
-                files_that_cannot_be_read_cost_the_others_nothing,
+                files_that_cannot_be_read_cost_the_others_nothing, a_file_that_nobody_could_look_at_is_no_file_without_symbols,
                 a_file_is_looked_at_though_the_nursery_goes_meanwhile, a_split_is_as_large_as_was_said,
                 the_kernels_debuginfo_is_found_where_debug_packages_put_it,
                 a_modules_debuginfo_is_found_by_the_list_of_modules, a_debug_file_is_found_by_its_build_id,
