@@ -31,6 +31,7 @@ struct unwind_builder {
         pthread_mutex_t lock;
         pthread_cond_t changed;
         struct job_list wanted, done;
+        size_t put_count; /* and not taken yet: done has room for all of them */
         bool ending;
         atomic_bool cancel;
         int event;
@@ -129,8 +130,7 @@ static void *thread_main(void *context)
                 for (size_t i = 0; i < count; i++) {
                         close(jobs[i].in);
                         jobs[i].in = -1;
-                        if (!add(&b->done, jobs[i]))
-                                close_job(&jobs[i]);
+                        b->done.items[b->done.count++] = jobs[i];
                 }
                 while (write(b->event, &one, sizeof one) < 0 && errno == EINTR)
                         ;
@@ -201,7 +201,9 @@ bool unwind_builder_put(struct unwind_builder *b, uint32_t ticket, int fd)
         bool added;
 
         pthread_mutex_lock(&b->lock);
-        added = start(b) && add(&b->wanted, (struct job){ .ticket = ticket, .in = fd, .out = -1 });
+        added = start(b) && array_reserve(&b->done.items, &b->done.capacity, b->put_count) &&
+                add(&b->wanted, (struct job){ .ticket = ticket, .in = fd, .out = -1 });
+        b->put_count += added;
         pthread_cond_signal(&b->changed);
         pthread_mutex_unlock(&b->lock);
         if (!added)
@@ -226,6 +228,7 @@ bool unwind_builder_take(struct unwind_builder *b, struct unwind_built *ret)
                 const struct job *j = &b->done.items[--b->done.count];
 
                 *ret = (struct unwind_built){ .ticket = j->ticket, .fd = j->out };
+                b->put_count--;
                 taken = true;
         }
         pthread_mutex_unlock(&b->lock);
