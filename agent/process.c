@@ -211,6 +211,7 @@ void process_table_notice(struct process_table *t, const struct sample_notice *n
 struct process *process_table_get(struct process_table *t, const struct sample_process *id, const char *comm)
 {
         struct process *p = find(t, id);
+        bool is_old;
 
         if (!p)
                 p = add(t, id, NULL, 0);
@@ -219,7 +220,10 @@ struct process *process_table_get(struct process_table *t, const struct sample_p
         if (!p->name[0])
                 memcpy(p->name, comm, SAMPLE_COMM_SIZE - 1);
         p->used_in = t->drain;
-        if (p->is_stale || (p->read_in != t->drain && monotonic_ns() - p->read_at_ns > MAPS_AGE_MAX_NS))
+        is_old = p->read_in != t->drain && monotonic_ns() - p->read_at_ns > MAPS_AGE_MAX_NS;
+        if (is_old && t->unwinder) /* two CPUs may have told of it in another order than they noted it */
+                unwind_maps_ask(&t->unwinder->maps, id->tgid);
+        if (is_old || p->is_stale)
                 read_process(t, p);
         return p;
 }
