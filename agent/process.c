@@ -105,10 +105,19 @@ void process_table_exclude(struct process_table *t, const struct process *p)
                 t->on_excluded(t->ctx, &p->id);
 }
 
+/* One that ended before its start could be read is none. */
+static bool is_stranger(const struct process_table *t, const struct sample_process *id)
+{
+        for (size_t i = 0; i < t->life_count; i++)
+                if (t->lives[i].tgid == id->tgid)
+                        return id->start_boot_ns && process_start_ticks(id) != process_start_ticks(&t->lives[i]);
+        return false;
+}
+
 /* What is left out is decided once in a life. */
 static void select_process(struct process_table *t, struct process *p)
 {
-        if (!t->selection || !selection_excludes(t->selection, p->name, &p->cgroup))
+        if (!is_stranger(t, &p->id) && !(t->selection && selection_excludes(t->selection, p->name, &p->cgroup)))
                 return;
         p->is_excluded = true;
         t->excluded++;
@@ -124,7 +133,7 @@ static int64_t pause_ns(const struct process *p)
 static void read_process(struct process_table *t, struct process *p)
 {
         _cleanup_close_ int proc_fd = process_open(&p->id);
-        bool first = p->read_at_ns == 0, selects = first && t->selection, has_new_maps;
+        bool first = p->read_at_ns == 0, selects = first && (t->selection || t->life_count), has_new_maps;
         int64_t cpu_ns;
 
         p->read_in = t->drain;

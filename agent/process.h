@@ -60,6 +60,8 @@ struct process_table {
         uint64_t unreadable;    /* processes that ended before their mappings were read */
         struct unwinder *unwinder; /* borrowed; told of all processes. NULL none */
         const struct selection *selection; /* borrowed; NULL: nobody is left out */
+        const struct sample_process *lives; /* borrowed; what else has the number of one of them is left out */
+        size_t life_count;
         void (*on_excluded)(void *ctx, const struct sample_process *id); /* NULL none */
         void *ctx;
         struct code_budget jit_budget; /* of all processes' names of code made at run time */
@@ -67,7 +69,7 @@ struct process_table {
         bool vdso_tried;
         uint64_t jit_left;      /* bytes of their files that may still be read in this drain */
         uint64_t jit_left_out;  /* pieces of code whose name found no room */
-        uint64_t excluded;      /* processes that the selection left out */
+        uint64_t excluded;      /* processes that were left out */
 };
 
 void process_table_init(struct process_table *t);

@@ -83,18 +83,38 @@ bool process_numbers_are_the_hosts(void)
         return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == HOST_PID_NAMESPACE;
 }
 
-int process_open(const struct sample_process *id)
+uint64_t process_start_ticks(const struct sample_process *id)
+{
+        return id->start_boot_ns / (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+static int open_number(uint32_t tgid, struct process_stat *stat_ret)
 {
         char path[32];
         _cleanup_close_ int fd = -1;
-        struct process_stat stat;
-        uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 
-        snprintf(path, sizeof path, "/proc/%u", id->tgid);
+        snprintf(path, sizeof path, "/proc/%u", tgid);
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0 || !process_read_stat(fd, &stat) || stat.start_ticks != id->start_boot_ns / tick_ns)
-                return -1;
-        return steal_fd(&fd);
+        return fd >= 0 && process_read_stat(fd, stat_ret) ? steal_fd(&fd) : -1;
+}
+
+bool process_find(uint32_t tgid, struct sample_process *ret)
+{
+        struct process_stat stat;
+        _cleanup_close_ int fd = open_number(tgid, &stat);
+
+        if (fd < 0)
+                return false;
+        *ret = (struct sample_process){ .tgid = tgid, .start_boot_ns = process_start_ns(&stat) };
+        return true;
+}
+
+int process_open(const struct sample_process *id)
+{
+        struct process_stat stat;
+        _cleanup_close_ int fd = open_number(id->tgid, &stat);
+
+        return fd >= 0 && stat.start_ticks == process_start_ticks(id) ? steal_fd(&fd) : -1;
 }
 
 enum status process_read_maps(int proc_fd, struct proc_maps *ret, struct error *err)

@@ -27,6 +27,12 @@ struct process_stat {
 /** Are processes numbered here as the kernel numbers them? Not in a pid namespace of a container. */
 bool process_numbers_are_the_hosts(void);
 
+/** Its start, as precisely as /proc tells it. */
+uint64_t process_start_ticks(const struct sample_process *id);
+
+/** The life that has the number now, whatever it has executed; false, ret untouched, when there is none. */
+bool process_find(uint32_t tgid, struct sample_process *ret) MUST_CHECK;
+
 /** Open /proc/PID of that life; -1 when it has ended. The descriptor is the caller's. */
 int process_open(const struct sample_process *id);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/recorder.h"
 
+#include <stdlib.h>
+
+#include "agent/process_read.h"
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -28,9 +31,23 @@ static void on_late(void *ctx, const struct sample_key *key, const struct sample
         late_samples_add(&r->late, &r->processes, key, late);
 }
 
+/* A number that comes again is somebody else's, unless those whom they start are followed too. */
+static enum status remember_lives(struct recorder *r, const struct recorder_options *o, struct error *err)
+{
+        if (!o->pid_count || o->children || !process_numbers_are_the_hosts())
+                return ST_OK;
+        r->lives = calloc(o->pid_count, sizeof *r->lives);
+        if (!r->lives)
+                return error_no_memory(err);
+        for (size_t i = 0; i < o->pid_count; i++)
+                r->processes.life_count += process_find(o->pids[i], &r->lives[r->processes.life_count]);
+        r->processes.lives = r->lives;
+        return ST_OK;
+}
+
 enum status recorder_start(struct recorder *r, const struct recorder_options *o, struct error *err)
 {
-        const struct sampler_options sampler = {
+        struct sampler_options sampler = {
                 .kind = o->sampler,
                 .frequency_hz = o->frequency_hz,
                 .interval_s = o->interval_s,
@@ -55,8 +72,11 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
         r->processes.on_excluded = on_excluded;
         r->processes.ctx = r;
         st = labels_init(&r->labels, &r->options.labels, err);
+        if (!st)
+                st = remember_lives(r, o, err);
         if (st)
                 return st;
+        sampler.excludes = sampler.excludes || r->processes.life_count;
         kernel_init(&r->kernel, &kernel_error);
         st = sampler_create(&sampler, &r->sampler, err);
         if (!st && (sampler_unwind_maps(r->sampler) || sampler_copies_stacks(r->sampler))) {
@@ -78,6 +98,7 @@ void recorder_deinit(struct recorder *r)
         unwinder_deinit(&r->unwinder);
         sampler_destroy(r->sampler);
         kernel_deinit(&r->kernel);
+        free(r->lives);
         *r = (struct recorder){ 0 };
 }
 

@@ -37,6 +37,7 @@ struct recorder {
         struct recorder_options options;
         struct labels labels;
         struct process_table processes;
+        struct sample_process *lives; /* owned; of the pids, at the start */
         struct kernel kernel;
         char kernel_gap[240]; /* why kernel frames have no addresses; "" */
         struct sampler *sampler;

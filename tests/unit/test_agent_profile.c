@@ -116,6 +116,27 @@ static uint64_t own_address(uint64_t addr)
         return ret;
 }
 
+START_TEST(another_process_with_the_number_of_a_chosen_one_is_left_out)
+{
+        const struct sample_process now = self();
+        struct sample_process before = now;
+
+        before.start_boot_ns -= 1000000000;
+        process_table_init(&processes);
+        processes.lives = &before;
+        processes.life_count = 1;
+        ck_assert(process_table_get(&processes, &now, "name")->is_excluded);
+        ck_assert_uint_eq(processes.excluded, 1);
+        process_table_deinit(&processes);
+        process_table_init(&processes);
+        processes.lives = &now;
+        processes.life_count = 1;
+        ck_assert(!process_table_get(&processes, &now, "name")->is_excluded);
+        ck_assert_uint_eq(processes.excluded, 0);
+        process_table_deinit(&processes);
+}
+END_TEST
+
 #define HERE(function, offset) ((uint64_t)(uintptr_t)(function) + (offset))
 
 START_TEST(callers_are_taken_back_by_one_and_the_leaf_is_not)
@@ -382,7 +403,7 @@ START_TEST(processes_that_are_left_out_are_told_to_the_sampler_and_counted)
 }
 END_TEST
 
-TEST_SUITE("agent_profile", callers_are_taken_back_by_one_and_the_leaf_is_not,
+TEST_SUITE("agent_profile", another_process_with_the_number_of_a_chosen_one_is_left_out, callers_are_taken_back_by_one_and_the_leaf_is_not,
            a_leaf_in_a_system_call_is_taken_back_like_a_caller, a_stack_ends_before_a_caller_that_is_no_code,
            kernel_frames_come_first_with_name_and_link_time_address, an_ended_process_keeps_its_time_and_thread_name,
            code_made_at_run_time_has_the_name_of_the_perf_map,
