@@ -64,6 +64,15 @@ static void tell(struct federation *f, const struct wanted *w, enum asked asked,
                 f->options.failed(f->options.context, &w->id, err);
 }
 
+/* Not when the upstream knows it by one of its other names: it is stored under its build-id, where who waits does not look. */
+static bool is_found(struct federation *f, const struct wanted *w)
+{
+        struct stored_object have;
+        enum object_kind kind;
+
+        return !object_kind_parse(w->part, &kind) || debuginfo_store_find(f->asker.store, &w->id, kind, &have, NULL) != ST_NOT_FOUND;
+}
+
 /* Ask for what the entry is about. Called with the lock held, which is given up meanwhile; the entry may be gone then. */
 static void fetch_entry(struct federation *f, struct wanted *w)
 {
@@ -78,6 +87,8 @@ static void fetch_entry(struct federation *f, struct wanted *w)
         tell(f, w, asked, &object, &err);
 
         pthread_mutex_lock(&f->lock);
+        if (asked == ASKED_STORED && !is_found(f, w))
+                asked = ASKED_MISSING;
         if (asked == ASKED_STORED) {
                 wanted_forget(&f->table, w);
         } else {

@@ -72,13 +72,15 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/buildid/{id}/debuginfo", .handle = answer, .slow = true },
 };
 
-static void make_object(const struct build_id *id, struct buf *to)
+/* @param go_id NULL: none. */
+static void make_object(const struct build_id *id, const char *go_id, struct buf *to)
 {
         struct elf_maker m = { .is_64 = true };
-        struct elf_maker_section sections[4] = { { 0 } };
-        _cleanup_buf_ struct buf note;
+        struct elf_maker_section sections[5] = { { 0 } };
+        _cleanup_buf_ struct buf note, go_note;
 
         buf_init(&note, 4096);
+        buf_init(&go_note, 4096);
         elf_make_note(&m, &note, "GNU", 4, NT_GNU_BUILD_ID, id->bytes, id->size);
         sections[1] = (struct elf_maker_section){ ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, .content = note.data,
                                                   .size = note.size };
@@ -86,6 +88,11 @@ static void make_object(const struct build_id *id, struct buf *to)
         sections[3] = (struct elf_maker_section){ ".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, .size = 16 };
         m.sections = sections;
         m.section_count = 4;
+        if (go_id) {
+                elf_make_note(&m, &go_note, "Go\0", 4, 4, go_id, (uint32_t)strlen(go_id));
+                sections[m.section_count++] = (struct elf_maker_section){ ".note.go.buildid", SHT_NOTE, SHF_ALLOC,
+                                                                          .content = go_note.data, .size = go_note.size };
+        }
         elf_make(&m, to);
 }
 
@@ -96,7 +103,7 @@ static void start_upstream(struct upstream *u, uint8_t has)
         u->has = id_of(has);
         pthread_mutex_init(&u->lock, NULL);
         buf_init(&u->file, MiB(1));
-        make_object(&u->has, &u->file);
+        make_object(&u->has, NULL, &u->file);
         ck_assert_int_eq(http_server_start(&o, routes, 1, u, &u->server, NULL), ST_OK);
         snprintf(u->url, sizeof u->url, "http://127.0.0.1:%u", http_server_port(u->server));
 }
@@ -296,6 +303,32 @@ START_TEST(what_comes_while_it_is_wished_for_is_not_asked_for_again)
         federation_get(f, &s);
         ck_assert_uint_eq(s.queued + s.in_flight, 0);
         federation_stop(f);
+}
+END_TEST
+
+/* Else who waits for it would have it fetched again and again. */
+START_TEST(what_an_upstream_has_under_another_name_is_fetched_once)
+{
+        static const char go_id[] = "abcdefghijklmnopqrst/abcdefghijklmnopqrst";
+        struct federation *f = start(1, 600, 0);
+        const struct build_id id = id_of(3);
+        struct stored_object object;
+        struct build_id other;
+
+        build_id_from_go(&other, go_id, sizeof go_id - 1);
+        pthread_mutex_lock(&upstreams[0].lock);
+        upstreams[0].has = other;
+        pthread_mutex_unlock(&upstreams[0].lock);
+        buf_deinit(&upstreams[0].file);
+        buf_init(&upstreams[0].file, MiB(1));
+        make_object(&id, go_id, &upstreams[0].file);
+        for (int i = 0; i < 2; i++)
+                ck_assert_int_eq(federation_fetch(f, &other, OBJECT_DEBUGINFO, &(struct federation_client){ 0 }, NULL, NULL),
+                                 ST_NOT_FOUND);
+        ck_assert_uint_eq(upstreams[0].asked, 1);
+        ck_assert_int_eq(debuginfo_store_stat(store, &id, OBJECT_DEBUGINFO, &object, NULL), ST_OK);
+        federation_stop(f);
+        ck_assert_uint_eq(arrivals, 1);
 }
 END_TEST
 
@@ -777,6 +810,7 @@ int main(void)
                 what_an_upstream_has_is_stored_and_told,
                 wishes_are_fetched_in_the_background_each_once,
                 what_comes_while_it_is_wished_for_is_not_asked_for_again,
+                what_an_upstream_has_under_another_name_is_fetched_once,
                 equal_questions_in_flight_are_one,
                 who_reads_along_is_let_go_when_the_upstream_is_accounted_for,
                 a_miss_is_remembered,
