@@ -28,7 +28,7 @@ struct upstream {
         atomic_uint asked;
         atomic_bool holds;
         atomic_uint says;            /* a status in place of the answer, 1 a reset; 0 the answer */
-        pthread_mutex_t lock;        /* of has and way */
+        pthread_mutex_t lock;        /* of has, file and way */
         char way[FORWARDED_SIZE];    /* X-Forwarded-For of the last question */
 };
 
@@ -318,10 +318,10 @@ START_TEST(what_an_upstream_has_under_another_name_is_fetched_once)
         build_id_from_go(&other, go_id, sizeof go_id - 1);
         pthread_mutex_lock(&upstreams[0].lock);
         upstreams[0].has = other;
-        pthread_mutex_unlock(&upstreams[0].lock);
         buf_deinit(&upstreams[0].file);
         buf_init(&upstreams[0].file, MiB(1));
         make_object(&id, go_id, &upstreams[0].file);
+        pthread_mutex_unlock(&upstreams[0].lock);
         for (int i = 0; i < 2; i++)
                 ck_assert_int_eq(federation_fetch(f, &other, OBJECT_DEBUGINFO, &(struct federation_client){ 0 }, NULL, NULL),
                                  ST_NOT_FOUND);
