@@ -164,14 +164,21 @@ static struct address *find_address(struct connections *c, const struct peer_key
         return NULL;
 }
 
-static struct address *biggest_address(struct connections *c)
+/* Which address has most, besides the newcomer. */
+static struct address *biggest_address(struct connections *c, const struct connection *newcomer)
 {
         struct address *biggest = NULL, *a;
+        unsigned most = 0;
 
         for (size_t i = 0; i < BUCKETS; i++)
-                LIST_FOREACH(a, &c->buckets[i], next)
-                        if (!biggest || a->count > biggest->count)
+                LIST_FOREACH(a, &c->buckets[i], next) {
+                        unsigned count = a->count - (newcomer && newcomer->address == a);
+
+                        if (!biggest || count > most) {
                                 biggest = a;
+                                most = count;
+                        }
+                }
         return biggest;
 }
 
@@ -207,7 +214,7 @@ static bool make_room(struct connections *c, struct address *own, const struct c
                 crowd = own;
                 refused = &refused_address;
         } else if (c->count + more > c->limits.all) {
-                crowd = biggest_address(c);
+                crowd = biggest_address(c, newcomer);
                 refused = &refused_full;
         }
         if (!crowd)
