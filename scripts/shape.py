@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reports the shape of the C source: file sizes, naming, coupling, assertions.
+
+usage: scripts/shape.py [--json] [--list MEASURE] [FOLDER...]
+
+Without folders, every tracked .c and .h file outside of tests/ counts. --list
+prints the findings behind one measure, one a line: duplicate-names,
+one-word-names, single-caller, hash-tables, single-user-files, long-lines.
+
+The script reads text, not an abstract syntax tree. It relies on the layout
+that .clang-format keeps: a function definition starts in column 0, and its
+body's opening brace is alone on a line in column 0.
+"""
+import argparse
+import collections
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+DEFINITION = re.compile(r"^(?!typedef|#|/|\*|\}|\{)([A-Za-z_][^;{}=]*?)\)\s*(?:\w+\s*)?\n\{", re.M | re.S)
+INCLUDE = re.compile(r'^#include "([\w-]+)/([\w./-]+)"', re.M)
+PROBE = re.compile(r"\b(\w+) = \(\1 \+ 1\) & ")  # the step of linear probing
+ASSERTION = re.compile(r"\b(?:assert|static_assert|_Static_assert)\s*\(")
+LINE_LIMIT = 130
+
+
+def strip_comments_and_strings(text):
+    pattern = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+    return pattern.sub(lambda m: "\n" * m.group().count("\n") or " ", text)
+
+
+def find_definitions(code):
+    """Yields (name, is_static) of each function defined in a file's code."""
+    for match in DEFINITION.finditer(code):
+        head = match.group(1)
+        if "(" not in head:
+            continue
+        head = re.sub(r"__attribute__\s*\(\(.*?\)\)", "", head)
+        words = IDENTIFIER.findall(head[: head.index("(")])
+        if len(words) >= 2:
+            yield words[-1], "static" in words
+
+
+def line_limit():
+    if os.path.exists(".clang-format"):
+        with open(".clang-format", encoding="utf-8") as f:
+            found = re.search(r"^ColumnLimit:\s*(\d+)", f.read(), re.M)
+            if found and int(found.group(1)):
+                return int(found.group(1))
+    return LINE_LIMIT
+
+
+def measure(folders):
+    tracked = subprocess.run(["git", "ls-files", "*.c", "*.h"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    paths = [p for p in tracked if (p.startswith(tuple(f.rstrip("/") + "/" for f in folders)) if folders
+                                    else not p.startswith("tests/"))]
+    raw, code = {}, {}
+    for path in paths:
+        with open(path, encoding="utf-8") as f:
+            raw[path] = f.read()
+        code[path] = strip_comments_and_strings(raw[path])
+    sources = [p for p in paths if p.endswith(".c")]
+
+    defined_in = collections.defaultdict(set)
+    external = {}
+    functions = []
+    for path in sources:
+        for name, is_static in find_definitions(code[path]):
+            functions.append((name, path))
+            defined_in[name].add(path)
+            if not is_static and name != "main":
+                external[name] = path
+    words_of = {p: set(IDENTIFIER.findall(code[p])) for p in paths}
+    callers = collections.defaultdict(set)
+    for path in sources:
+        for name in words_of[path] & external.keys():
+            if external[name] != path:
+                callers[name].add(path)
+
+    users_of_file = collections.defaultdict(set)
+    for name, path in external.items():
+        users_of_file[path] |= callers[name]
+    fan_out, fan_in = collections.defaultdict(set), collections.defaultdict(set)
+    for path in paths:
+        folder = path.split("/")[0]
+        for other, _ in INCLUDE.findall(raw[path]):
+            if other != folder:
+                fan_out[folder].add(other)
+                fan_in[other].add(folder)
+
+    limit = line_limit()
+    lines = {p: raw[p].count("\n") for p in paths}
+    findings = {
+        "duplicate-names": sorted(f"{n}: {' '.join(sorted(ps))}" for n, ps in defined_in.items() if len(ps) > 1),
+        "one-word-names": sorted(f"{n}: {p}" for n, p in functions if "_" not in n and n != "main"),
+        "single-caller": sorted(f"{n}: {external[n]} <- {next(iter(callers[n]))}" for n in external if len(callers[n]) == 1),
+        "hash-tables": sorted(p for p in sources if PROBE.search(code[p])),
+        "single-user-files": sorted(f"{p} <- {next(iter(u))}" for p, u in users_of_file.items() if len(u) == 1),
+        "long-lines": [f"{p}:{n}: {len(line.expandtabs(8))}" for p in paths
+                       for n, line in enumerate(raw[p].split("\n"), 1) if len(line.expandtabs(8)) > limit],
+    }
+    total = sum(lines.values())
+    called = [n for n in external if callers[n]]
+    duplicated = sum(1 for ps in defined_in.values() if len(ps) > 1)
+    assertions = sum(len(ASSERTION.findall(code[p])) for p in paths)
+    folders_seen = sorted({p.split("/")[0] for p in paths})
+    report = {
+        "c_files": len(sources),
+        "c_file_median_lines": statistics.median(lines[p] for p in sources) if sources else 0,
+        "lines": total,
+        "functions": len(functions),
+        "duplicate_name_percent": percent(duplicated, len(defined_in)),
+        "one_word_name_percent": percent(len(findings["one-word-names"]), len(functions)),
+        "external_functions": len(external),
+        "single_caller_percent": percent(len(findings["single-caller"]), len(called)),
+        "single_user_files": len(findings["single-user-files"]),
+        "hand_written_hash_table_files": len(findings["hash-tables"]),
+        "assertions_per_10000_lines": round(assertions * 10000 / total, 1) if total else 0,
+        "long_lines": len(findings["long-lines"]),
+        "fan_in": {f: len(fan_in[f]) for f in folders_seen},
+        "fan_out": {f: len(fan_out[f]) for f in folders_seen},
+    }
+    return report, findings
+
+
+def percent(part, whole):
+    return round(part * 100 / whole, 1) if whole else 0.0
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Reports the shape of the C source.")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--list", metavar="MEASURE", help="print the findings behind one measure")
+    parser.add_argument("folders", nargs="*", metavar="FOLDER")
+    args = parser.parse_args()
+    report, findings = measure(args.folders)
+    if args.list:
+        if args.list not in findings:
+            sys.exit(f"shape: no measure '{args.list}'; there are: {', '.join(findings)}")
+        sys.stdout.writelines(line + "\n" for line in findings[args.list])
+        return
+    if args.json:
+        print(json.dumps(report, indent=2))
+        return
+    for key, value in report.items():
+        if not isinstance(value, dict):
+            print(f"{key.replace('_', ' '):32} {value}")
+    print(f"\n{'folder':20} {'used by':>8} {'uses':>6}")
+    for folder in report["fan_in"]:
+        print(f"{folder:20} {report['fan_in'][folder]:8} {report['fan_out'][folder]:6}")
+
+
+main()
