@@ -368,14 +368,17 @@ void flush_register_metrics(void)
 enum status flush_once(struct profile_store *s, struct error *err)
 {
         _cleanup_(flush_deinit) struct flush f = { .s = s };
+        struct error unused;
         _cleanup_free_ struct build_id *wanted = NULL;
         size_t wanted_count = 0;
         enum status st;
 
+        err = err ? err : &unused; /* its text is kept for profile_store_health() */
         arena_init(&f.arena, LIMIT_FLUSH_MEMORY_BYTES);
         pthread_mutex_lock(&s->writer);
         st = flush_locked(&f, err);
         pthread_mutex_unlock(&s->writer);
+        health_set_flush(s, st, err);
         if (!st && s->options.wanted)
                 st = wanted_ids(&f, &wanted, &wanted_count, err);
         if (!st && wanted_count)

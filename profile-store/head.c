@@ -99,10 +99,22 @@ static enum status check_before_work(struct profile_store *s, const struct hash1
         return st;
 }
 
+static enum status sync_position(struct profile_store *s, uint64_t position, struct error *err)
+{
+        struct error unused;
+        enum status st;
+
+        err = err ? err : &unused; /* its text is kept for profile_store_health() */
+        st = raw_queue_sync(s->queue, position, err);
+        if (st)
+                health_set_sync(s, st, err);
+        return st;
+}
+
 static enum status wait_for_earlier(struct profile_store *s, uint64_t position, bool *duplicate_ret,
                                     struct error *err)
 {
-        enum status st = position == UINT64_MAX ? ST_OK : raw_queue_sync(s->queue, position, err);
+        enum status st = position == UINT64_MAX ? ST_OK : sync_position(s, position, err);
 
         if (!st && duplicate_ret)
                 *duplicate_ret = true;
@@ -145,7 +157,7 @@ enum status profile_store_append(struct profile_store *s, const struct profile *
                 batch_unref(b);
                 return st ? st : wait_for_earlier(s, known, duplicate_ret, err);
         }
-        return raw_queue_sync(s->queue, position, err);
+        return sync_position(s, position, err);
 }
 
 /* ---- replay ------------------------------------------------------------------------ */

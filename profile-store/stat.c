@@ -79,6 +79,7 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
         struct tables *t;
         enum status st;
 
+        profile_store_health(s, &stat.health);
         pthread_mutex_lock(&s->lock);
         t = tables_ref(s->tables);
         stat.queued_bytes = s->head_bytes;

@@ -228,6 +228,7 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         pthread_mutex_init(&s->healer, NULL);
         pthread_mutex_init(&s->writer, NULL);
         pthread_mutex_init(&s->lock, NULL);
+        pthread_mutex_init(&s->health_lock, NULL);
         pthread_cond_init(&s->wake, NULL);
         s->dir = strdup(dir);
         if (!s->dir)
@@ -262,6 +263,7 @@ void profile_store_close(struct profile_store *s)
                 close(s->lock_fd);
         pthread_cond_destroy(&s->wake);
         pthread_mutex_destroy(&s->lock);
+        pthread_mutex_destroy(&s->health_lock);
         pthread_mutex_destroy(&s->writer);
         pthread_mutex_destroy(&s->healer);
         free(s->dir);

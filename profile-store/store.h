@@ -80,6 +80,26 @@ enum status profile_store_resymbolize(struct profile_store *store, const struct 
                                       profile_store_progress *progress, void *context,
                                       struct resymbolize_result *ret, struct error *err) MUST_CHECK;
 
+/**
+ * Whether acknowledged samples make progress towards the tables. Times are
+ * Unix nanoseconds; texts are "" when there is nothing to report.
+ */
+struct profile_store_health {
+        int64_t flush_failing_since;   /* first failure after the last successful flush; 0: flushing works */
+        char flush_failure[240];       /* text of the last failure since then */
+        int64_t sync_failing_since;    /* the queue refuses batches since a write or fdatasync failed; 0: it accepts */
+        char sync_failure[240];
+        uint64_t queued_bytes;         /* of the head */
+        uint64_t queue_limit_bytes;    /* options.max_queued_bytes */
+        bool queue_full;               /* new batches are refused with ST_BUSY */
+        uint64_t quarantined_batches;  /* on disk now: each failed on its own (cairn store quarantine) */
+        uint64_t quarantined_bytes;
+        char quarantine_reason[240];   /* of the newest one that this process quarantined */
+};
+
+/** Never waits for disk or for another call's work: takes a mutex that is held only to copy these fields. */
+void profile_store_health(struct profile_store *store, struct profile_store_health *ret);
+
 struct profile_store_stat {
         uint64_t queued_bytes, queued_batches; /* in the head, bytes of memory */
         uint64_t queue_disk_bytes;
@@ -91,6 +111,7 @@ struct profile_store_stat {
         char last_failure[240];                 /* text of the last one, "" without any */
         uint64_t damaged_lookups;               /* of this process: what the symbol index could not read of itself */
         uint64_t torn_bytes, damaged_segments;  /* what open found: see profile-store/raw_queue.h */
+        struct profile_store_health health;
 };
 enum status profile_store_stat(struct profile_store *store, struct profile_store_stat *ret,
                                struct error *err) MUST_CHECK;

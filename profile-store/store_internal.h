@@ -40,18 +40,25 @@ struct profile_store {
         pthread_mutex_t lock;
         struct batch **head; /* by position; visible once the queue has synced them */
         size_t head_count, head_capacity;
-        uint64_t head_bytes;
+        _Atomic uint64_t head_bytes; /* changed under lock, read without it */
         struct key_map queued; /* batch id to position in the head; 0: not there */
         struct tables *tables;
         uint64_t flushed; /* positions up to here are in the tables */
         uint64_t failed_flushes;
         struct error last_failure;
 
+        pthread_mutex_t health_lock; /* of health; a leaf: nothing is called while it is held */
+        struct profile_store_health health;
+
         pthread_t thread;
         bool thread_runs;
         pthread_cond_t wake; /* of the flush thread; with lock */
         bool stopping;
 };
+
+/* Record the outcome of a flush, and of syncing the queue; err is read on failure only. */
+void health_set_flush(struct profile_store *s, enum status st, const struct error *err);
+void health_set_sync(struct profile_store *s, enum status st, const struct error *err);
 
 /* Make the replayed part of the head; for open. */
 enum status head_open(struct profile_store *s, struct error *err) MUST_CHECK;
