@@ -45,7 +45,7 @@ static enum status collect_upstreams(struct upstream_list *l, const struct optio
 int command_serve(int argc, char **argv)
 {
         struct server_options o = { .dir = "cairn-data", .listen = "127.0.0.1:7700", .scan_interval_s = 300 };
-        const char *level_name = "info", *upstreams_path = NULL, *env = getenv("DEBUGINFOD_URLS");
+        const char *level_name = "info", *upstreams_path = NULL, *memory = NULL, *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
         struct upstream_list upstreams = { 0 };
         struct option_list urls = { 0 }, origins = { 0 }, rules = { 0 }, trees = { 0 };
@@ -71,6 +71,7 @@ int command_serve(int argc, char **argv)
                 OPTION_UINT("max-per-address", 0, "N", &o.max_per_address, "of them from one address (half); more where a proxy is in front"),
                 OPTION_UINT("rate", 0, "N", &o.address_rate, "requests a second from one address without a known token (no limit)"),
                 OPTION_LIST("retain", 0, "RULE", &rules, "how long debuginfo is kept, as label=nightly,age=30d or size=200G; the first that fits counts"),
+                OPTION_STRING("memory", 0, "SIZE", &memory, "that the service may use, as 2G (half of the machine's or the cgroup's); at least 256M"),
                 OPTION_FLAG("read-only", 0, &o.read_only, "answer queries over a directory, change nothing"),
                 OPTION_UINT("flush-interval", 0, "SECONDS", &flush_interval_s, "write parts this often (10)"),
                 OPTION_STRING("port-file", 0, "FILE", &o.port_file, "write the port there when the service answers"),
@@ -85,6 +86,8 @@ int command_serve(int argc, char **argv)
                 st = error_set(&err, ST_USAGE, "log level '%s' is none of debug, info, warn, error", level_name);
         if (!st && (o.max_connections > 60000 || o.max_per_address > 60000))
                 st = error_set(&err, ST_USAGE, "connections are at most 60000");
+        if (!st && memory && !parse_bytes(memory, &o.memory_bytes))
+                st = error_set(&err, ST_USAGE, "--memory '%s' is not a number of bytes with K, M, G or T", memory);
         if (!st && o.address_rate > 1000000)
                 st = error_set(&err, ST_USAGE, "--rate is at most a million requests a second");
         if (!st && (flush_interval_s > 86400))

@@ -10,6 +10,9 @@
 #define MiB(n) ((size_t)(n) << 20)
 #define GiB(n) ((size_t)(n) << 30)
 
+/* The service's memory (common/memory_budget.h) */
+#define LIMIT_MEMORY_LEAST_BYTES MiB(256)      /* of --memory: with less, a request of usual size would be refused */
+
 /* HTTP */
 #define LIMIT_HTTP_BODY_BYTES MiB(64)          /* a request body, as sent and after unpacking (OTLP 1.11.0) */
 #define LIMIT_HTTP_JSON_BYTES MiB(8)           /* a JSON request body */

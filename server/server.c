@@ -2,6 +2,7 @@
 #include "server/server.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "common/memory_budget.h"
 #include "http/listen.h"
 #include "server/audit.h"
 #include "server/data_lock.h"
@@ -19,6 +21,9 @@
 
 #define DEFAULT_PORT 7700
 #define DESCRIPTORS_MAX 65536
+#define MALLOC_MMAP_BYTES (256 << 10)
+#define MALLOC_TRIM_BYTES (1 << 20)
+#define MALLOC_ARENAS 8
 
 /* ---- what the parts tell each other ---- */
 
@@ -363,6 +368,18 @@ static void raise_descriptors(void)
         setrlimit(RLIMIT_NOFILE, &l);
 }
 
+/*
+ * The budget bounds what is held; this has the allocator give back what is not: the default threshold of mmap() grows
+ * with the blocks that are freed, and each thread's arena keeps its own free memory.
+ */
+static enum status limit_memory(const struct server_options *options, struct error *err)
+{
+        mallopt(M_MMAP_THRESHOLD, MALLOC_MMAP_BYTES);
+        mallopt(M_TRIM_THRESHOLD, MALLOC_TRIM_BYTES);
+        mallopt(M_ARENA_MAX, MALLOC_ARENAS);
+        return memory_budget_set_limit(options->memory_bytes ? options->memory_bytes : memory_budget_default(), err);
+}
+
 enum status server_run(const struct server_options *options, struct error *err)
 {
         struct server s = { .options = options, .lock_fd = -1, .federation_lock = PTHREAD_MUTEX_INITIALIZER,
@@ -373,6 +390,8 @@ enum status server_run(const struct server_options *options, struct error *err)
 
         if (!st)
                 st = doors_check(options, &listen, err);
+        if (!st)
+                st = limit_memory(options, err);
         if (st)
                 return st;
         /* Blocked before any thread exists, so that all threads leave them to sigwait(). */

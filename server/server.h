@@ -41,6 +41,7 @@ struct server_options {
         uint64_t flush_interval_ms;    /* 0: default */
         uint64_t max_connections;      /* 0: default, as is the next; http_options */
         uint64_t max_per_address;
+        uint64_t memory_bytes;         /* limit of the memory budget; 0: memory_budget_default() */
         uint64_t address_rate;         /* requests a second of an address whose token is not known; 0: no limit */
         bool read_only;
 };

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/memory_budget.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/limits.h"
+#include "common/metrics.h"
+
+#define BASE_BYTES MiB(64)
+
+/* Percent of the limit less BASE_BYTES. The floors add up to 60: the other 40 belong to who comes first. */
+static const struct {
+        const char *name;
+        unsigned floor, ceiling;
+} shares[MEMORY_USES] = {
+        [MEMORY_BASE] = { "base", 0, 0 },
+        [MEMORY_CONNECTIONS] = { "connections", 5, 10 },
+        [MEMORY_INGEST] = { "ingest", 10, 40 },
+        [MEMORY_QUEUE] = { "queue", 10, 25 },
+        [MEMORY_FLUSH] = { "flush", 15, 50 },
+        [MEMORY_RESYMBOLIZE] = { "resymbolize", 5, 30 },
+        [MEMORY_BODIES] = { "bodies", 0, 20 },
+        [MEMORY_UPLOADS] = { "uploads", 0, 20 },
+        [MEMORY_QUERIES] = { "queries", 5, 40 },
+        [MEMORY_SYMBOLIZE] = { "symbolize", 0, 25 },
+        [MEMORY_ANSWERS] = { "answers", 0, 25 },
+        [MEMORY_CACHES] = { "caches", 10, 10 },
+};
+
+#define HELD(label) METRIC_GAUGE("cairn_memory_bytes", "Memory held, by use.", "use=\"" label "\"")
+#define REFUSED(label) METRIC_COUNTER("cairn_memory_refused_total", "Reservations of memory refused, by use.", "use=\"" label "\"")
+
+static struct metric held_metrics[MEMORY_USES] = {
+        HELD("base"), HELD("connections"), HELD("ingest"), HELD("queue"), HELD("flush"), HELD("resymbolize"),
+        HELD("bodies"), HELD("uploads"), HELD("queries"), HELD("symbolize"), HELD("answers"), HELD("caches"),
+};
+static struct metric refused_metrics[MEMORY_USES] = {
+        REFUSED("base"), REFUSED("connections"), REFUSED("ingest"), REFUSED("queue"), REFUSED("flush"), REFUSED("resymbolize"),
+        REFUSED("bodies"), REFUSED("uploads"), REFUSED("queries"), REFUSED("symbolize"), REFUSED("answers"), REFUSED("caches"),
+};
+static struct metric limit_metric = METRIC_GAUGE("cairn_memory_limit_bytes", "The limit of --memory.", "");
+
+/* committed is the sum over all uses of max(held, floor); it never passes limit. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t limit = SIZE_MAX, committed;
+static size_t held[MEMORY_USES], floors[MEMORY_USES];
+
+static size_t larger(size_t a, size_t b)
+{
+        return a > b ? a : b;
+}
+
+static size_t percent_of_limit(unsigned percent)
+{
+        return (limit - BASE_BYTES) / 100 * percent;
+}
+
+enum status memory_budget_set_limit(size_t limit_bytes, struct error *err)
+{
+        if (limit_bytes < LIMIT_MEMORY_LEAST_BYTES)
+                return error_set(err, ST_USAGE, "a memory limit of %zu bytes is too low: at least %zu MiB are needed", limit_bytes,
+                                 LIMIT_MEMORY_LEAST_BYTES >> 20);
+        pthread_mutex_lock(&lock);
+        limit = limit_bytes;
+        held[MEMORY_BASE] = BASE_BYTES;
+        committed = 0;
+        for (unsigned u = 0; u < MEMORY_USES; u++) {
+                floors[u] = percent_of_limit(shares[u].floor);
+                committed += larger(held[u], floors[u]);
+        }
+        assert(committed <= limit);
+        pthread_mutex_unlock(&lock);
+        for (unsigned u = 0; u < MEMORY_USES; u++) {
+                metric_set(&held_metrics[u], (int64_t)held[u]);
+                metric_register(&refused_metrics[u]);
+        }
+        metric_set(&limit_metric, (int64_t)limit_bytes);
+        return ST_OK;
+}
+
+size_t memory_budget_limit(void)
+{
+        return limit;
+}
+
+size_t memory_use_ceiling(enum memory_use use)
+{
+        return limit == SIZE_MAX ? SIZE_MAX : percent_of_limit(shares[use].ceiling);
+}
+
+size_t memory_use_held(enum memory_use use)
+{
+        size_t n;
+
+        pthread_mutex_lock(&lock);
+        n = held[use];
+        pthread_mutex_unlock(&lock);
+        return n;
+}
+
+/* Under the lock. */
+static bool fits_budget(enum memory_use use, size_t n)
+{
+        size_t now = held[use], more;
+
+        if (limit == SIZE_MAX)
+                return n <= SIZE_MAX / 2 - now;
+        if (n > memory_use_ceiling(use) || now > memory_use_ceiling(use) - n)
+                return false;
+        more = larger(now + n, floors[use]) - larger(now, floors[use]);
+        return more <= limit - committed;
+}
+
+/* Under the lock. */
+static void set_held(enum memory_use use, size_t n)
+{
+        committed -= larger(held[use], floors[use]);
+        held[use] = n;
+        committed += larger(n, floors[use]);
+}
+
+enum status memory_reserve(struct memory_reservation *r, size_t n, struct error *err)
+{
+        size_t ceiling = memory_use_ceiling(r->use);
+        bool fits;
+
+        pthread_mutex_lock(&lock);
+        fits = fits_budget(r->use, n);
+        if (fits)
+                set_held(r->use, held[r->use] + n);
+        pthread_mutex_unlock(&lock);
+        if (fits) {
+                r->bytes += n;
+                metric_add(&held_metrics[r->use], (int64_t)n);
+                return ST_OK;
+        }
+        metric_add(&refused_metrics[r->use], 1);
+        if (n > ceiling || r->bytes > ceiling - n)
+                return error_set(err, ST_TOO_BIG, "more memory is needed than the %zu bytes that '%s' may use; ask for less, or "
+                                 "raise --memory", ceiling, shares[r->use].name);
+        return error_set(err, ST_BUSY, "the memory for '%s' is in use (--memory %zu MiB); retry later", shares[r->use].name,
+                         limit >> 20);
+}
+
+void memory_shrink(struct memory_reservation *r, size_t n)
+{
+        size_t less;
+
+        if (n >= r->bytes)
+                return;
+        less = r->bytes - n;
+        pthread_mutex_lock(&lock);
+        assert(held[r->use] >= less);
+        set_held(r->use, held[r->use] - less);
+        pthread_mutex_unlock(&lock);
+        r->bytes = n;
+        metric_add(&held_metrics[r->use], -(int64_t)less);
+}
+
+enum status memory_resize(struct memory_reservation *r, size_t n, struct error *err)
+{
+        if (n > r->bytes)
+                return memory_reserve(r, n - r->bytes, err);
+        memory_shrink(r, n);
+        return ST_OK;
+}
+
+void memory_release(struct memory_reservation *r)
+{
+        memory_shrink(r, 0);
+}
+
+/* ---- the default ---- */
+
+static void lower_to_file(const char *path, size_t *bytes)
+{
+        FILE *f = fopen(path, "re");
+        unsigned long long n;
+
+        if (!f)
+                return;
+        if (fscanf(f, "%llu", &n) == 1 && n < *bytes) /* "max" is no number */
+                *bytes = (size_t)n;
+        fclose(f);
+}
+
+/* A limit of any folder on the way up holds. In a container the path may name folders of the host that cannot be seen. */
+static void lower_to_cgroup(const char *root, const char *name, char *path, size_t *bytes)
+{
+        char text[PATH_MAX + 80], *slash;
+
+        do {
+                snprintf(text, sizeof text, "%s%s/%s", root, path, name);
+                lower_to_file(text, bytes);
+                slash = strrchr(path, '/');
+                if (slash)
+                        *slash = 0;
+        } while (slash);
+}
+
+/* Source: cgroups(7), /proc/self/cgroup: "0::PATH" for version 2, "N:memory:PATH" for version 1. */
+static void lower_to_cgroups(size_t *bytes)
+{
+        FILE *f = fopen("/proc/self/cgroup", "re");
+        char line[PATH_MAX];
+
+        if (!f)
+                return;
+        while (fgets(line, sizeof line, f)) {
+                char *path = strchr(line, '/'), *controllers = strchr(line, ':');
+
+                line[strcspn(line, "\n")] = 0;
+                if (!path || !controllers)
+                        continue;
+                if (strncmp(line, "0::", 3) == 0)
+                        lower_to_cgroup("/sys/fs/cgroup", "memory.max", path, bytes);
+                else if (strncmp(controllers, ":memory:", 8) == 0)
+                        lower_to_cgroup("/sys/fs/cgroup/memory", "memory.limit_in_bytes", path, bytes);
+        }
+        fclose(f);
+}
+
+size_t memory_budget_default(void)
+{
+        long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE);
+        size_t bytes = pages > 0 && page_size > 0 ? (size_t)pages * (size_t)page_size : GiB(2);
+
+        lower_to_cgroups(&bytes);
+        return larger(bytes / 2, LIMIT_MEMORY_LEAST_BYTES);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_MEMORY_BUDGET_H
+#define CAIRN_COMMON_MEMORY_BUDGET_H
+
+/**
+ * @file
+ * The memory budget of a process: every allocation whose size an outsider
+ * chooses is reserved here before it is made.
+ *
+ * Each use has a floor, which no other use can take, and a ceiling. A
+ * reservation is granted while
+ *
+ *     used(u) + n <= ceiling(u)   and   sum over all uses of max(used, floor) <= limit
+ *
+ * so a flush and honest ingest progress while queries and uploads fill the
+ * rest, and the newest work is what is refused. Reservations say how much is
+ * held, they allocate nothing; who holds one releases it when the memory is
+ * free. Without a limit (other programs than `cairn serve`) everything is
+ * granted and only counted.
+ *
+ * Memory of workers is not part of it: they are processes of their own, bounded
+ * in number and by LIMIT_WORKER_MEMORY_BYTES and their data limits.
+ *
+ * Threads: any; one reservation belongs to one thread at a time.
+ */
+#include <stddef.h>
+
+#include "common/cleanup.h"
+#include "common/error.h"
+
+enum memory_use {
+        MEMORY_BASE,        /* code, stacks and tables of fixed size */
+        MEMORY_CONNECTIONS, /* of the HTTP server: buffers of each */
+        MEMORY_INGEST,      /* bodies and decoded profiles of requests that are not acknowledged yet */
+        MEMORY_QUEUE,       /* acknowledged batches that are not in a part yet */
+        MEMORY_FLUSH,       /* distinct stacks and locations of a flush, and the parts it writes */
+        MEMORY_RESYMBOLIZE, /* of a round of re-symbolization */
+        MEMORY_BODIES,      /* other request bodies, and what is parsed from them */
+        MEMORY_UPLOADS,     /* decompression contexts and pieces of uploads in progress */
+        MEMORY_QUERIES,     /* stacks, locations and trees of running queries */
+        MEMORY_SYMBOLIZE,   /* keys and frames of running symbolize requests */
+        MEMORY_ANSWERS,     /* answers until they are sent */
+        MEMORY_CACHES,      /* between requests: names, pages, parts of objects */
+        MEMORY_USES,
+};
+
+/** Memory that is held for one purpose. Start with { .use = ... }. */
+struct memory_reservation {
+        enum memory_use use;
+        size_t bytes;
+};
+
+/** Set the limit, before other threads exist. ST_USAGE below LIMIT_MEMORY_LEAST_BYTES. */
+enum status memory_budget_set_limit(size_t limit_bytes, struct error *err) MUST_CHECK;
+/** Half of what the machine has, or of what the cgroup of this process may use (v2, v1) when that is less; at least the minimum. */
+size_t memory_budget_default(void);
+/** SIZE_MAX without a limit. */
+size_t memory_budget_limit(void);
+/** The ceiling of a use: what it may hold while nothing else is held. SIZE_MAX without a limit. */
+size_t memory_use_ceiling(enum memory_use use);
+/** Bytes that a use holds. */
+size_t memory_use_held(enum memory_use use);
+
+/**
+ * Reserve n bytes more.
+ * @return ST_OK; ST_BUSY when the use is at its ceiling or the process at its
+ *         limit (retry later); ST_TOO_BIG when this reservation alone would
+ *         pass the ceiling, so that a retry is in vain. Unchanged on failure.
+ */
+enum status memory_reserve(struct memory_reservation *r, size_t n, struct error *err) MUST_CHECK;
+/** Make the reservation hold n bytes in all; giving back never fails. */
+enum status memory_resize(struct memory_reservation *r, size_t n, struct error *err) MUST_CHECK;
+/** Give back all but n bytes; nothing when it holds less. */
+void memory_shrink(struct memory_reservation *r, size_t n);
+/** Give back all of it. */
+void memory_release(struct memory_reservation *r);
+#define _cleanup_memory_ _cleanup_(memory_release)
+
+#endif

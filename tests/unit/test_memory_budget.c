@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <pthread.h>
+
+#include "common/limits.h"
+#include "common/memory_budget.h"
+#include "tests/support/suite.h"
+
+#define LIMIT_BYTES MiB(512)
+
+/* Each test runs in a process of its own, so that the limit of one is not that of another. */
+static void set_limit(void)
+{
+        ck_assert_int_eq(memory_budget_set_limit(LIMIT_BYTES, NULL), ST_OK);
+}
+
+/* All that a use gets, in steps of 1 MiB. */
+static size_t fill_use(struct memory_reservation *r)
+{
+        while (memory_reserve(r, MiB(1), NULL) == ST_OK)
+                ;
+        return r->bytes;
+}
+
+START_TEST(without_a_limit_all_is_granted_and_counted)
+{
+        struct memory_reservation r = { .use = MEMORY_QUERIES };
+
+        ck_assert_int_eq(memory_reserve(&r, GiB(100), NULL), ST_OK);
+        ck_assert_uint_eq(memory_use_held(MEMORY_QUERIES), GiB(100));
+        memory_release(&r);
+        ck_assert_uint_eq(memory_use_held(MEMORY_QUERIES), 0);
+}
+END_TEST
+
+START_TEST(a_use_stops_at_its_ceiling)
+{
+        struct memory_reservation r = { .use = MEMORY_ANSWERS }, other = { .use = MEMORY_ANSWERS };
+        struct error err;
+
+        set_limit();
+        ck_assert_uint_le(fill_use(&r), memory_use_ceiling(MEMORY_ANSWERS));
+        ck_assert_uint_gt(r.bytes + MiB(1), memory_use_ceiling(MEMORY_ANSWERS));
+        ck_assert_int_eq(memory_reserve(&r, MiB(1), &err), ST_TOO_BIG); /* it alone is past the ceiling: a retry is in vain */
+        ck_assert_int_eq(memory_reserve(&other, MiB(1), &err), ST_BUSY);
+        ck_assert_uint_eq(other.bytes, 0);
+        memory_shrink(&r, 0);
+        ck_assert_int_eq(memory_reserve(&other, MiB(1), &err), ST_OK);
+        memory_release(&other);
+}
+END_TEST
+
+START_TEST(floors_are_there_when_everything_else_is_full)
+{
+        static const enum memory_use greedy[] = { MEMORY_QUERIES, MEMORY_UPLOADS, MEMORY_BODIES, MEMORY_SYMBOLIZE, MEMORY_ANSWERS };
+        static const enum memory_use essential[] = { MEMORY_INGEST, MEMORY_QUEUE, MEMORY_FLUSH, MEMORY_RESYMBOLIZE };
+        size_t all = 0;
+
+        set_limit();
+        for (unsigned i = 0; i < sizeof greedy / sizeof *greedy; i++)
+                all += fill_use(&(struct memory_reservation){ .use = greedy[i] });
+        for (unsigned i = 0; i < sizeof essential / sizeof *essential; i++) {
+                size_t got = fill_use(&(struct memory_reservation){ .use = essential[i] });
+
+                ck_assert_uint_ge(got, (LIMIT_BYTES - MiB(64)) / 100 * 5 - MiB(1));
+                all += got;
+        }
+        ck_assert_uint_le(all, LIMIT_BYTES);
+}
+END_TEST
+
+START_TEST(a_reservation_gives_back_exactly_what_it_holds)
+{
+        struct memory_reservation r = { .use = MEMORY_FLUSH };
+
+        set_limit();
+        ck_assert_int_eq(memory_resize(&r, 1000, NULL), ST_OK);
+        ck_assert_int_eq(memory_resize(&r, 10, NULL), ST_OK);
+        ck_assert_uint_eq(memory_use_held(MEMORY_FLUSH), 10);
+        memory_shrink(&r, 20);
+        ck_assert_uint_eq(r.bytes, 10);
+        ck_assert_int_eq(memory_resize(&r, LIMIT_BYTES, NULL), ST_TOO_BIG);
+        ck_assert_uint_eq(r.bytes, 10);
+        memory_release(&r);
+        memory_release(&r);
+        ck_assert_uint_eq(memory_use_held(MEMORY_FLUSH), 0);
+}
+END_TEST
+
+START_TEST(too_low_a_limit_is_refused)
+{
+        struct error err;
+
+        ck_assert_int_eq(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES - 1, &err), ST_USAGE);
+        ck_assert_uint_eq(memory_budget_limit(), SIZE_MAX);
+        ck_assert_uint_ge(memory_budget_default(), LIMIT_MEMORY_LEAST_BYTES);
+}
+END_TEST
+
+static void *reserve_and_release(void *arg)
+{
+        struct memory_reservation r = { .use = MEMORY_QUERIES };
+
+        (void)arg;
+        for (unsigned i = 0; i < 20000; i++) {
+                ck_assert_int_eq(memory_reserve(&r, i % 777, NULL), ST_OK);
+                if (i % 7 == 0)
+                        memory_release(&r);
+        }
+        memory_release(&r);
+        return NULL;
+}
+
+START_TEST(threads_lose_no_byte)
+{
+        pthread_t threads[4];
+
+        set_limit();
+        for (unsigned i = 0; i < 4; i++)
+                ck_assert_int_eq(pthread_create(&threads[i], NULL, reserve_and_release, NULL), 0);
+        for (unsigned i = 0; i < 4; i++)
+                pthread_join(threads[i], NULL);
+        ck_assert_uint_eq(memory_use_held(MEMORY_QUERIES), 0);
+}
+END_TEST
+
+TEST_SUITE("memory budget", without_a_limit_all_is_granted_and_counted, a_use_stops_at_its_ceiling,
+           floors_are_there_when_everything_else_is_full, a_reservation_gives_back_exactly_what_it_holds,
+           too_low_a_limit_is_refused, threads_lose_no_byte)
