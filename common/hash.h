@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The two hashes of the project: XXH3 with 64 and 128 bits (identities and
- * checksums of our own files; not against an attacker) and SHA-256 lives where
- * content of others is verified.
+ * XXH3 with 64 and 128 bits, for stored identities and checksums. Without a
+ * secret and not cryptographic: collisions can be made on purpose. Hash tables
+ * use keyed_hash() (common/hash_table.h); content is verified with SHA-256.
  * Source: xxHash specification, XXH3.
  */
 #include <stddef.h>
