@@ -3,21 +3,13 @@
 
 #include <string.h>
 
-#include "common/hash.h"
+#include "common/hash_table.h"
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "profile-formats/label_list.h"
 
-/* Open addressing over the numbers of a table's entries; 0 means empty, so number i is kept as i + 1. */
-struct intern_table {
-        uint32_t *slots;
-        uint32_t *hashes; /* of the slot's entry, so that most mismatches need no compare */
-        uint32_t mask;
-        uint32_t used;
-};
-
 struct profile_intern {
-        struct intern_table strings, stacks, label_sets;
+        struct hash_table strings, stacks, label_sets; /* numbers by content, which the sender chooses */
         PROFILE_TABLE(struct label_set) sets;
 };
 
@@ -25,7 +17,6 @@ struct label_set {
         uint32_t first, count;
 };
 
-#define FIRST_SLOTS 1024u
 #define LIMIT_TABLE 64000000u /* labels, lines and stack entries: memory ends before */
 
 static enum status too_big(const struct profile *p, const char *what, struct error *err)
@@ -78,53 +69,9 @@ static enum status grow(struct profile *p, void **items, uint32_t count, uint32_
                 append_;                                                                                           \
         })
 
-/* Make sure that one more entry keeps the table at most half full. */
-static enum status intern_reserve(struct profile *p, struct intern_table *in, struct error *err)
+static enum status reserve_interned(struct profile *p, struct hash_table *t, struct error *err)
 {
-        uint32_t count = in->slots ? (in->mask + 1) * 2 : FIRST_SLOTS;
-        uint32_t *slots, *hashes;
-
-        if (in->slots && in->used < (in->mask + 1) / 2)
-                return ST_OK;
-        slots = arena_alloc_array(&p->arena, count, sizeof *slots);
-        hashes = arena_alloc_array(&p->arena, count, sizeof *hashes);
-        if (!slots || !hashes)
-                return too_big(p, "tables", err);
-        for (uint32_t i = 0; in->slots && i <= in->mask; i++) {
-                uint32_t at;
-
-                if (!in->slots[i])
-                        continue;
-                for (at = in->hashes[i] & (count - 1); slots[at]; at = (at + 1) & (count - 1))
-                        ;
-                slots[at] = in->slots[i];
-                hashes[at] = in->hashes[i];
-        }
-        in->slots = slots;
-        in->hashes = hashes;
-        in->mask = count - 1;
-        return ST_OK;
-}
-
-typedef bool (*same_fn)(const struct profile *p, uint32_t number, const void *key, size_t n);
-
-/* The slot of an equal entry, or the empty one where it belongs. */
-static uint32_t intern_slot(const struct profile *p, const struct intern_table *in, uint32_t hash, same_fn same,
-                            const void *key, size_t n)
-{
-        uint32_t at;
-
-        for (at = hash & in->mask; in->slots[at]; at = (at + 1) & in->mask)
-                if (in->hashes[at] == hash && same(p, in->slots[at] - 1, key, n))
-                        break;
-        return at;
-}
-
-static void intern_fill(struct intern_table *in, uint32_t at, uint32_t hash, uint32_t number)
-{
-        in->slots[at] = number + 1;
-        in->hashes[at] = hash;
-        in->used++;
+        return hash_table_reserve(t, NULL) ? too_big(p, "tables", err) : ST_OK;
 }
 
 enum status profile_init(struct profile *p, size_t max_bytes, struct error *err)
@@ -135,6 +82,8 @@ enum status profile_init(struct profile *p, size_t max_bytes, struct error *err)
         *p = (struct profile){ 0 };
         arena_init(&p->arena, max_bytes);
         p->intern = arena_alloc(&p->arena, sizeof *p->intern);
+        if (p->intern)
+                p->intern->strings.arena = p->intern->stacks.arena = p->intern->label_sets.arena = &p->arena;
         st = p->intern ? profile_add_string(p, "", 0, &empty, err) : too_big(p, "tables", err);
         if (st)
                 profile_deinit(p);
@@ -166,8 +115,9 @@ static char *copy_repaired(struct arena *a, const char *text, size_t n, size_t *
         return copy;
 }
 
-static bool same_string(const struct profile *p, uint32_t number, const void *key, size_t n)
+static bool equal_string(const void *context, uint32_t number, const void *key, size_t n)
 {
+        const struct profile *p = context;
         const struct profile_string *s = &p->strings.items[number];
 
         return s->size == n && (n == 0 || memcmp(s->text, key, n) == 0);
@@ -175,10 +125,10 @@ static bool same_string(const struct profile *p, uint32_t number, const void *ke
 
 enum status profile_add_string(struct profile *p, const char *text, size_t n, uint32_t *ret, struct error *err)
 {
-        struct intern_table *in = &p->intern->strings;
+        struct hash_table *known = &p->intern->strings;
         struct profile_string s = { NULL, (uint32_t)n };
         enum status st;
-        uint32_t hash, at;
+        uint32_t hash;
 
         if (n > LIMIT_NAME_BYTES)
                 return error_set(err, ST_TOO_BIG, "profile has a string of %zu bytes, more than %zu", n,
@@ -189,34 +139,25 @@ enum status profile_add_string(struct profile *p, const char *text, size_t n, ui
                         return too_big(p, "strings", err);
                 s.size = (uint32_t)n;
         }
-        st = intern_reserve(p, in, err);
+        hash = hash_table_hash(text, n);
+        if (hash_table_find(known, hash, equal_string, p, text, n, ret))
+                return ST_OK;
+        st = reserve_interned(p, known, err);
         if (st)
                 return st;
-        hash = (uint32_t)hash64(text, n);
-        at = intern_slot(p, in, hash, same_string, text, n);
-        if (in->slots[at]) {
-                *ret = in->slots[at] - 1;
-                return ST_OK;
-        }
         if (!s.text)
                 s.text = arena_strndup(&p->arena, text, n);
         if (!s.text)
                 return too_big(p, "strings", err);
         st = APPEND(p, strings, &s, LIMIT_STRINGS, "strings", ret, err);
         if (!st)
-                intern_fill(in, at, hash, *ret);
+                hash_table_insert(known, hash, *ret);
         return st;
 }
 
 bool profile_find_string(const struct profile *p, const char *text, size_t n, uint32_t *ret)
 {
-        const struct intern_table *in = &p->intern->strings;
-        uint32_t at = intern_slot(p, in, (uint32_t)hash64(text, n), same_string, text, n);
-
-        if (!in->slots[at])
-                return false;
-        *ret = in->slots[at] - 1;
-        return true;
+        return hash_table_find(&p->intern->strings, hash_table_hash(text, n), equal_string, p, text, n, ret);
 }
 
 enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret,
@@ -236,43 +177,43 @@ enum status profile_add_location(struct profile *p, const struct profile_locatio
         return APPEND(p, locations, l, LIMIT_LOCATIONS, "locations", ret, err);
 }
 
-static bool same_stack(const struct profile *p, uint32_t number, const void *key, size_t n)
+static bool equal_stack(const void *context, uint32_t number, const void *key, size_t n)
 {
+        const struct profile *p = context;
         const struct profile_stack *s = &p->stacks.items[number];
 
-        return s->location_count == n &&
-               (n == 0 || memcmp(p->stack_locations.items + s->first_location, key, n * sizeof(uint32_t)) == 0);
+        return s->location_count * sizeof(uint32_t) == n &&
+               (n == 0 || memcmp(p->stack_locations.items + s->first_location, key, n) == 0);
 }
 
 enum status profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t count, uint32_t *ret,
                               struct error *err)
 {
-        struct intern_table *in = &p->intern->stacks;
+        struct hash_table *known = &p->intern->stacks;
         struct profile_stack s = { .first_location = p->stack_locations.count };
-        enum status st = intern_reserve(p, in, err);
-        uint32_t hash, at;
+        enum status st;
+        uint32_t hash;
+        size_t size;
 
-        if (st)
-                return st;
         s.truncated = count > LIMIT_STACK_FRAMES;
         s.location_count = s.truncated ? LIMIT_STACK_FRAMES : count;
-        hash = (uint32_t)hash64(locations, s.location_count * sizeof *locations) ^ s.truncated;
-        at = intern_slot(p, in, hash, same_stack, locations, s.location_count);
-        if (in->slots[at]) {
-                *ret = in->slots[at] - 1;
+        size = s.location_count * sizeof *locations;
+        hash = hash_table_hash(locations, size) ^ s.truncated;
+        if (hash_table_find(known, hash, equal_stack, p, locations, size, ret)) {
                 p->stacks.items[*ret].truncated |= s.truncated;
                 return ST_OK;
         }
-        st = GROW(p, stack_locations, s.location_count, LIMIT_TABLE, "stack entries", err);
+        st = reserve_interned(p, known, err);
+        if (!st)
+                st = GROW(p, stack_locations, s.location_count, LIMIT_TABLE, "stack entries", err);
         if (!st)
                 st = APPEND(p, stacks, &s, LIMIT_SAMPLES, "stacks", ret, err);
         if (st)
                 return st;
-        if (s.location_count)
-                memcpy(p->stack_locations.items + s.first_location, locations,
-                       s.location_count * sizeof *locations);
+        if (size)
+                memcpy(p->stack_locations.items + s.first_location, locations, size);
         p->stack_locations.count += s.location_count;
-        intern_fill(in, at, hash, *ret);
+        hash_table_insert(known, hash, *ret);
         return ST_OK;
 }
 
@@ -294,24 +235,24 @@ enum status profile_add_label(struct profile *p, const struct profile_label *l, 
         return APPEND(p, labels, l, LIMIT_TABLE, "labels", ret, err);
 }
 
-static bool same_label_set(const struct profile *p, uint32_t number, const void *key, size_t n)
+static bool equal_label_set(const void *context, uint32_t number, const void *key, size_t n)
 {
+        const struct profile *p = context;
         const struct label_set *s = &p->intern->sets.items[number];
 
-        return s->count == n &&
-               (n == 0 || memcmp(p->labels.items + s->first, key, n * sizeof *p->labels.items) == 0);
+        return s->count * sizeof *p->labels.items == n &&
+               (n == 0 || memcmp(p->labels.items + s->first, key, n) == 0);
 }
 
 enum status profile_add_label_set(struct profile *p, struct profile_label *labels, uint32_t count,
                                   uint32_t *first_ret, struct error *err)
 {
-        struct intern_table *in = &p->intern->label_sets;
+        struct hash_table *known = &p->intern->label_sets;
         struct label_set s = { p->labels.count, count };
-        enum status st = intern_reserve(p, in, err);
-        uint32_t hash, at, number;
+        size_t size = count * sizeof *labels;
+        enum status st;
+        uint32_t hash, number;
 
-        if (st)
-                return st;
         for (uint32_t i = 1; i < count; i++) { /* a handful, nearly sorted */
                 struct profile_label l = labels[i];
                 uint32_t j = i;
@@ -320,21 +261,22 @@ enum status profile_add_label_set(struct profile *p, struct profile_label *label
                         labels[j] = labels[j - 1];
                 labels[j] = l;
         }
-        hash = (uint32_t)hash64(labels, count * sizeof *labels);
-        at = intern_slot(p, in, hash, same_label_set, labels, count);
-        if (in->slots[at]) {
-                *first_ret = p->intern->sets.items[in->slots[at] - 1].first;
+        hash = hash_table_hash(labels, size);
+        if (hash_table_find(known, hash, equal_label_set, p, labels, size, &number)) {
+                *first_ret = p->intern->sets.items[number].first;
                 return ST_OK;
         }
-        st = GROW(p, labels, count, LIMIT_TABLE, "labels", err);
+        st = reserve_interned(p, known, err);
+        if (!st)
+                st = GROW(p, labels, count, LIMIT_TABLE, "labels", err);
         if (!st)
                 st = APPEND(p, intern->sets, &s, LIMIT_SAMPLES, "label sets", &number, err);
         if (st)
                 return st;
         if (count)
-                memcpy(p->labels.items + s.first, labels, count * sizeof *labels);
+                memcpy(p->labels.items + s.first, labels, size);
         p->labels.count += count;
-        intern_fill(in, at, hash, number);
+        hash_table_insert(known, hash, number);
         *first_ret = s.first;
         return ST_OK;
 }
@@ -390,4 +332,17 @@ void profile_default_time(struct profile *p, int64_t now_unix_ns)
         for (uint32_t i = 0; i < p->samples.count; i++)
                 if (p->samples.items[i].time_unix_ns == 0)
                         p->samples.items[i].time_unix_ns = now_unix_ns;
+}
+
+static uint32_t greater_of(uint32_t a, uint32_t b)
+{
+        return a > b ? a : b;
+}
+
+uint32_t profile_longest_probe(const struct profile *p)
+{
+        const struct profile_intern *in = p->intern;
+
+        return greater_of(hash_table_longest_probe(&in->strings),
+                          greater_of(hash_table_longest_probe(&in->stacks), hash_table_longest_probe(&in->label_sets)));
 }

@@ -161,6 +161,9 @@ enum status profile_label_all(struct profile *p, const char *key, const char *va
 /** Give samples whose sender told no time (time_unix_ns 0) the time they arrived. */
 void profile_default_time(struct profile *p, int64_t now_unix_ns);
 
+/** Slots that the slowest lookup of a string, stack or label set visits; for tests. */
+uint32_t profile_longest_probe(const struct profile *p);
+
 /** Borrowed text of string i. */
 static inline const char *profile_text(const struct profile *p, uint32_t i)
 {

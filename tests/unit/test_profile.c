@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/limits.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"
@@ -40,6 +41,77 @@ START_TEST(equal_strings_stacks_and_label_sets_get_one_number)
         ck_assert_int_eq(profile_add_label_set(&p, ba, 2, &second, NULL), ST_OK);
         ck_assert_uint_eq(first, second);
         ck_assert_uint_eq(p.labels.count, 2);
+}
+END_TEST
+
+/*
+ * Keys chosen offline so that the low bits of their XXH3 are equal: in a table
+ * that hashes without a secret each lookup would visit all of them.
+ */
+#define COLLISIONS 2048u
+#define COLLIDING_BITS 0xfffu
+
+static uint32_t next_collision(uint32_t from, size_t (*make_key)(uint32_t number, void *key), void *key, size_t *size)
+{
+        do
+                *size = make_key(from++, key);
+        while (hash64(key, *size) & COLLIDING_BITS);
+        return from;
+}
+
+static size_t make_string(uint32_t number, void *key)
+{
+        char *text = key;
+
+        for (int i = 0; i < 8; i++)
+                text[i] = "0123456789abcdef"[number >> (4 * i) & 15];
+        return 8;
+}
+
+static size_t make_stack(uint32_t number, void *key)
+{
+        const uint32_t stack[] = { number, 1, 2 };
+
+        memcpy(key, stack, sizeof stack);
+        return sizeof stack;
+}
+
+static size_t make_labels(uint32_t number, void *key)
+{
+        const struct profile_label labels[] = { { 1, number }, { 2, 3 } };
+
+        memcpy(key, labels, sizeof labels);
+        return sizeof labels;
+}
+
+START_TEST(chosen_keys_do_not_make_lookups_long)
+{
+        _cleanup_profile_ struct profile p;
+        struct profile_label labels[2];
+        uint32_t next = 0, index, stack[3];
+        char text[8];
+        size_t size;
+
+        ck_assert_int_eq(profile_init(&p, MiB(16), NULL), ST_OK);
+        for (uint32_t i = 0; i < COLLISIONS; i++) {
+                next = next_collision(next, make_string, text, &size);
+                ck_assert_int_eq(profile_add_string(&p, text, size, &index, NULL), ST_OK);
+        }
+        ck_assert_uint_lt(profile_longest_probe(&p), 100);
+        next = 0;
+        for (uint32_t i = 0; i < COLLISIONS; i++) {
+                next = next_collision(next, make_stack, stack, &size);
+                ck_assert_int_eq(profile_add_stack(&p, stack, 3, &index, NULL), ST_OK);
+        }
+        ck_assert_uint_lt(profile_longest_probe(&p), 100);
+        next = 0;
+        for (uint32_t i = 0; i < COLLISIONS; i++) {
+                next = next_collision(next, make_labels, labels, &size);
+                ck_assert_int_eq(profile_add_label_set(&p, labels, 2, &index, NULL), ST_OK);
+        }
+        ck_assert_uint_lt(profile_longest_probe(&p), 100);
+        ck_assert_uint_eq(p.strings.count, 1 + COLLISIONS);
+        ck_assert_uint_eq(p.stacks.count, COLLISIONS);
 }
 END_TEST
 
@@ -210,7 +282,7 @@ START_TEST(nested_messages_get_lengths_of_any_size)
 }
 END_TEST
 
-TEST_SUITE("profile", equal_strings_stacks_and_label_sets_get_one_number, a_string_that_is_no_text_is_repaired,
+TEST_SUITE("profile", equal_strings_stacks_and_label_sets_get_one_number, chosen_keys_do_not_make_lookups_long, a_string_that_is_no_text_is_repaired,
            a_stack_over_the_limit_is_cut_at_its_root, memory_ends_at_the_maximum_and_the_profile_stays_valid,
            only_raw_chains_take_callers_back_by_one, load_addresses_come_off_by_the_sender,
            type_ids_are_made_of_five_parts, labels_for_all_leave_a_samples_own,
