@@ -114,6 +114,8 @@ const char *status_name(enum status code)
                 return "busy";
         case ST_USAGE:
                 return "usage";
+        case ST_TIMEOUT:
+                return "timeout";
         }
         return "unknown";
 }

@@ -26,6 +26,7 @@ enum status {
         ST_OS = -6,          /* os_errno says which */
         ST_BUSY = -7,        /* try again later */
         ST_USAGE = -8,       /* the caller's or the user's request is wrong */
+        ST_TIMEOUT = -9,     /* a deadline is over, or the result is not wanted any more (common/deadline.h) */
 };
 
 struct error {

@@ -22,6 +22,7 @@
 #define SWEEP_S 1
 #define SECOND_NS 1000000000ll
 /* The kernel's number; the header that has its name has a tcp_info without counts of bytes. */
+#define STATE_ESTABLISHED 1
 #define STATE_CLOSE_WAIT 8
 #define VANISHED_S 60 /* no acknowledgement of what was sent, or of a probe */
 
@@ -37,6 +38,7 @@ struct connection {
         struct address *address;
         int fd;
         bool cut, slow;
+        atomic_bool client_left;         /* during WORKING */
         atomic_uint phase;               /* enum connection_phase, and above it how often it changed */
         _Atomic int64_t waiting_since_ns;
         /* What the sweep knows of the phase that it saw last. */
@@ -95,8 +97,13 @@ static void judge(struct connections *c, struct connection *connection, int64_t 
         int queued = 0;
         uint64_t bytes;
 
-        if (phase == CONNECTION_WORKING || getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &n))
+        if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &n))
                 return;
+        if (phase == CONNECTION_WORKING) { /* a FIN or RST: nobody reads the answer; what is unread does not matter */
+                if (info.tcpi_state != STATE_ESTABLISHED)
+                        atomic_store(&connection->client_left, true);
+                return;
+        }
         bytes = phase == CONNECTION_SENDING ? info.tcpi_bytes_acked : info.tcpi_bytes_received;
         if (now != connection->seen) {
                 connection->seen = now;
@@ -316,6 +323,11 @@ void connection_close(struct connections *c, struct connection *connection)
         pthread_mutex_unlock(&c->lock);
         metric_add(&open_now, -1);
         free(connection);
+}
+
+const atomic_bool *connection_client_left(const struct connection *connection)
+{
+        return connection ? &connection->client_left : NULL;
 }
 
 void connection_enter(struct connection *connection, enum connection_phase phase)

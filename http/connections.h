@@ -17,7 +17,8 @@
  *   READING   LIMIT_HTTP_LEAST_BYTES_PER_S on average after slow_s, of the
  *             time when nothing of what it sent was left unread by us.
  *             In both, one whose client has left is ended too.
- *   WORKING   never: it waits for us.
+ *   WORKING   never: it waits for us. That its client has left is noted, so
+ *             that the work can stop: connection_client_left().
  *   SENDING   the same as READING, of the time when it had something to read.
  *
  * Room: an address (of IPv6 its /64) has at most per_address connections, all
@@ -32,6 +33,7 @@
  *
  * Threads: any.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 
@@ -60,6 +62,11 @@ bool connections_admit(struct connections *c, const struct sockaddr *address);
 struct connection *connection_open(struct connections *c, int fd, const struct sockaddr *address);
 /** It is about to be closed; its descriptor still is what it was. NULL is allowed. */
 void connection_close(struct connections *c, struct connection *connection);
+/**
+ * Becomes true, within about a second, when the client closes its connection (or its half of it) while the connection is
+ * WORKING; stays true. Valid until connection_close(). NULL for NULL.
+ */
+const atomic_bool *connection_client_left(const struct connection *connection);
 /** NULL is allowed. */
 void connection_enter(struct connection *connection, enum connection_phase phase);
 

@@ -34,6 +34,7 @@
 #include <sys/types.h>
 
 #include "common/buf.h"
+#include "common/deadline.h"
 #include "common/error.h"
 
 struct http_server;
@@ -125,6 +126,12 @@ const char *http_uri(const struct http_request *req);
 const char *http_path_part(const struct http_request *req, const char *name);
 /** A query parameter, decoded, or NULL. */
 const char *http_query(const struct http_request *req, const char *name);
+/**
+ * For handle: when it should stop, as its time limit is over or the client has left. A handler that may run for long
+ * gives it to what it calls, and answers with http_fail() of the ST_TIMEOUT that comes back. Valid until the request is
+ * answered; not for the pieces of an answer.
+ */
+const struct deadline *http_request_deadline(const struct http_request *req);
 /** A header, or NULL. */
 const char *http_header(const struct http_request *req, const char *name);
 /** The unpacked body of a whole-body route. */
@@ -158,7 +165,7 @@ bool http_answered(const struct http_request *req);
 void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body, size_t n); /* copied */
 void http_respond_buf(struct http_request *req, unsigned code, const char *content_type, struct buf *body); /* takes body's bytes */
 /** JSON error; the code follows from the status: BAD_DATA/USAGE 400, NOT_FOUND 404, TOO_BIG 413, UNSUPPORTED 415,
- *  BUSY 429 with Retry-After, a full disk 507, others 500. err may be NULL. */
+ *  BUSY 429 with Retry-After, TIMEOUT 504, a full disk 507, others 500. err may be NULL. */
 void http_fail(struct http_request *req, enum status st, const struct error *err);
 void http_fail_code(struct http_request *req, unsigned code, const char *reason, const char *fmt, ...) PRINTF(4, 5);
 /** Extra response header; before the answer. */

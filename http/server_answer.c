@@ -139,6 +139,7 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
                 { ST_BAD_DATA, 400, "bad_data" },       { ST_USAGE, 400, "usage" },  { ST_NOT_FOUND, 404, "not_found" },
                 { ST_TOO_BIG, 413, "too_big" },         { ST_BUSY, 429, "busy" },    { ST_NO_MEMORY, 500, "no_memory" },
                 { ST_UNSUPPORTED, 415, "unsupported" }, { ST_OS, 500, "system" },
+                { ST_TIMEOUT, 504, "timeout" },
         };
 
         if (st == ST_OS && err && (err->os_errno == ENOSPC || err->os_errno == EDQUOT)) {

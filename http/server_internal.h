@@ -77,6 +77,7 @@ struct http_request {
         char peer[46];
         uint64_t peer_number;
         uint64_t admitted_bytes, received_bytes;
+        struct deadline deadline;        /* of handle */
         uint64_t retry_after_s;          /* for 429 and 503; 0: the usual */
         char *token;
         char token_name[HTTP_TOKEN_NAME_SIZE];

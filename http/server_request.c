@@ -38,6 +38,7 @@ struct http_request *request_create(struct http_server *s, struct MHD_Connection
         req->server = s;
         req->connection = connection;
         req->watched = watched_connection(connection);
+        req->deadline = (struct deadline){ .expires_ns = INT64_MAX, .cancelled = connection_client_left(req->watched) };
         req->uri = strdup(uri);
         if (!req->uri) {
                 free(req);
@@ -166,6 +167,11 @@ const char *http_query(const struct http_request *req, const char *name)
 const char *http_header(const struct http_request *req, const char *name)
 {
         return MHD_lookup_connection_value(req->connection, MHD_HEADER_KIND, name);
+}
+
+const struct deadline *http_request_deadline(const struct http_request *req)
+{
+        return &req->deadline;
 }
 
 const uint8_t *http_body(const struct http_request *req, size_t *size_ret)

@@ -5,6 +5,7 @@
 #include "common/arena.h"
 #include "common/buf.h"
 #include "common/build_id.h"
+#include "common/deadline.h"
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
@@ -237,9 +238,29 @@ START_TEST(a_metric_that_goes_is_not_written_and_labels_are_escaped)
 }
 END_TEST
 
+START_TEST(a_deadline_is_over_when_its_time_is_or_when_it_is_cancelled)
+{
+        atomic_bool cancelled = false;
+        struct deadline never = { .expires_ns = INT64_MAX, .cancelled = &cancelled };
+        const struct deadline past = { .expires_ns = monotonic_ns() - 1, .timeout_s = 30 };
+        struct error err;
+
+        ck_assert(!deadline_expired(NULL));
+        ck_assert_int_eq(deadline_check(NULL, &err), ST_OK);
+        ck_assert_int_eq(deadline_check(&never, &err), ST_OK);
+        atomic_store(&cancelled, true);
+        ck_assert_int_eq(deadline_check(&never, &err), ST_TIMEOUT);
+        ck_assert_str_eq(err.text, "cancelled: the client closed its connection");
+        ck_assert(deadline_expired(&past));
+        ck_assert_int_eq(deadline_check(&past, &err), ST_TIMEOUT);
+        ck_assert_str_eq(err.text, "stopped after the time limit of 30 s");
+}
+END_TEST
+
 TEST_SUITE("common", reader_does_not_move_past_the_end, uleb128_over_64_bits_fails, leb128_round_trips,
            buf_over_its_maximum_keeps_its_content, arena_refuses_past_its_maximum,
            build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
            utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact, options_are_taken_out_of_the_arguments,
            unknown_option_is_a_usage_error_that_names_it, metrics_of_one_family_share_a_header,
-           a_metric_that_goes_is_not_written_and_labels_are_escaped)
+           a_metric_that_goes_is_not_written_and_labels_are_escaped,
+           a_deadline_is_over_when_its_time_is_or_when_it_is_cancelled)

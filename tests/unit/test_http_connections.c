@@ -20,7 +20,7 @@
 #define REQUEST "GET /short HTTP/1.1\r\nHost: x\r\n\r\n"
 #define LAST_REQUEST "GET /short HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
-static atomic_bool let_go;
+static atomic_bool let_go, stopped_for_client;
 static atomic_uint arrived, finished;
 
 static void give_short(struct http_request *req, void *context)
@@ -53,6 +53,21 @@ static void wait_long(struct http_request *req, void *context)
         give_short(req, context);
 }
 
+/* Works until its deadline says that it should stop. */
+static void work_until_stopped(struct http_request *req, void *context)
+{
+        const struct timespec beat = { .tv_nsec = 10000000 };
+        struct error err = { 0 };
+
+        (void)context;
+        atomic_fetch_add(&arrived, 1);
+        while (!deadline_expired(http_request_deadline(req)))
+                nanosleep(&beat, NULL);
+        http_fail(req, deadline_check(http_request_deadline(req), &err), &err);
+        if (strstr(err.text, "the client closed its connection"))
+                atomic_store(&stopped_for_client, true);
+}
+
 static void count_finished(void *context, const struct http_request *req)
 {
         (void)context;
@@ -64,6 +79,7 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/short", .handle = give_short },
         { .method = "GET", .path = "/long", .handle = give_long },
         { .method = "GET", .path = "/wait", .handle = wait_long },
+        { .method = "GET", .path = "/work", .handle = work_until_stopped },
         { .method = "POST", .path = "/body", .max_body = MiB(1), .handle = give_short },
 };
 
@@ -222,6 +238,24 @@ START_TEST(a_handler_may_take_its_time)
 }
 END_TEST
 
+START_TEST(a_handler_is_told_that_its_client_left)
+{
+        static const char request[] = "GET /work HTTP/1.1\r\nHost: x\r\n\r\n";
+        struct http_server *s = start(8, 8);
+        int fd = raw_connect(http_server_port(s));
+
+        raw_send(fd, request, strlen(request));
+        for (unsigned beat = 0; beat < PATIENCE_BEATS && !atomic_load(&arrived); beat++)
+                poll(NULL, 0, BEAT_MS);
+        ck_assert(!atomic_load(&stopped_for_client));
+        close(fd);
+        for (unsigned beat = 0; beat < PATIENCE_BEATS && !atomic_load(&stopped_for_client); beat++)
+                poll(NULL, 0, BEAT_MS);
+        ck_assert(atomic_load(&stopped_for_client));
+        http_server_stop(s);
+}
+END_TEST
+
 START_TEST(at_the_limit_of_an_address_the_newcomer_replaces_who_waited_longest)
 {
         struct http_server *s = start(64, 4);
@@ -366,7 +400,7 @@ START_TEST(a_thousand_idle_connections_are_bounded_and_keep_nobody_out)
 END_TEST
 
 TEST_SUITE("http_connections", headers_that_trickle_are_ended, a_connection_that_says_nothing_may_stay_for_longer,
-           a_body_that_trickles_is_ended, an_answer_that_nobody_reads_is_ended, a_handler_may_take_its_time,
+           a_body_that_trickles_is_ended, an_answer_that_nobody_reads_is_ended, a_handler_may_take_its_time, a_handler_is_told_that_its_client_left,
            at_the_limit_of_an_address_the_newcomer_replaces_who_waited_longest,
            requests_in_progress_are_not_replaced_and_the_newcomer_is_refused,
            where_nobody_waits_the_newcomer_replaces_who_is_slow,
