@@ -24,7 +24,7 @@ if need cppcheck; then
                 $(git ls-files '*.c' | grep -vE '^(bpf|tests)/') || bad=1
 fi
 if need shellcheck; then
-        git ls-files '*.sh' '*.t' tests/run tests/run-one .ci/run | xargs shellcheck -S warning -s sh -e SC1007 || bad=1
+        git ls-files '*.sh' '*.t' tests/run .ci/run | xargs shellcheck -S warning -s sh -e SC1007 || bad=1
 fi
 if need mandoc; then
         for page in docs/man/*.[158]; do

@@ -153,7 +153,7 @@ mount -t tmpfs -o size=4k,mode=0700 none spool
 exec "$@"
 END
         agent_real=$agent
-        agent_full() { unshare -m sh full.sh "$agent_real" "$@"; }
+        agent_full() { exec unshare -m sh full.sh "$agent_real" "$@"; } # exec: agent_pid is the agent's own
         agent=agent_full
         start_agent full.log
         agent=$agent_real
@@ -162,7 +162,7 @@ END
         like "$(cat metrics)" 'spool_failures_total\{reason="disk_full"\} [1-9]' "a full disk is counted"
         is "$(grep -c 'wait in memory until the spool takes them' full.log)" 1 "and said once"
         start_service
-        kill -TERM "$(pgrep -P $agent_pid || echo $agent_pid)"
+        kill -TERM $agent_pid
         wait $agent_pid
         is "$(lost full.log)" "" "and nothing is lost"
 else

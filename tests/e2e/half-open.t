@@ -8,7 +8,7 @@ if [ -z "${CAIRN_OWN_NETWORK:-}" ] && unshare -rn sh -c 'ip link set lo up && ip
 fi
 . tests/e2e/lib.sh
 [ -n "${CAIRN_OWN_NETWORK:-}" ] || skip_all "no rights to make a network of one's own (unshare -rn, ip link add type veth)"
-for tool in python3 nsenter zstd objcopy gcc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+for tool in python3 nsenter ss zstd objcopy gcc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
 count=20
 syns=3000

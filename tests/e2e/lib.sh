@@ -5,10 +5,10 @@
 #
 #     . tests/e2e/lib.sh
 #
-# and ends with done_testing. $tmp is its scratch directory, which goes away
-# with every process that was started here. $cairn is the program under test,
-# built with sanitizers; whatever they find is in the server's log and fails
-# the test at stop_server.
+# and ends with done_testing. $tmp is its scratch directory, which is removed
+# at the end; every process that was started here is killed then. $cairn is
+# the program under test, built with sanitizers; whatever they find is in the
+# server's log and fails the test at stop_server.
 
 set -u
 : "${CAIRN_BUILD:=$PWD/build}" "${CAIRN_SAN:=$PWD/build/san}"
@@ -23,9 +23,21 @@ url=
 unset DEBUGINFOD_URLS
 export CAIRN_CACHE_DIR=
 
+# list_below PID...: their descendants.
+list_below() {
+        for parent; do
+                # Word splitting is meant.
+                # shellcheck disable=SC2046
+                set -- $(cat "/proc/$parent/task/"*/children 2>/dev/null)
+                [ $# -eq 0 ] || { echo "$@"; list_below "$@"; }
+        done
+}
+
+# Every process below this shell is killed, also one that no variable names and one that a wrapper started.
+# background_pids names what may have left this tree.
 cleanup() {
-        [ -z "$server_pid" ] || kill -9 "$server_pid" 2>/dev/null
-        for pid in ${background_pids:-}; do kill -9 "$pid" 2>/dev/null; done
+        # shellcheck disable=SC2046,SC2086
+        kill -9 $(list_below $$) $server_pid ${background_pids:-} 2>/dev/null
         wait 2>/dev/null
         rm -rf "$tmp"
 }

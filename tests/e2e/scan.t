@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Trees of packages and ELF files are served by build-id as elfutils' debuginfod does it, and a walk touches only what changed.
 . tests/e2e/lib.sh
-for tool in gcc objcopy dpkg-deb bsdtar zstd debuginfod-find gdb python3 jq; do
+for tool in gcc objcopy dpkg-deb bsdtar zstd debuginfod-find gdb python3 jq pgrep; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
 

@@ -3,6 +3,7 @@
 # What the unit file of the service leaves open, as systemd counts it: 0 is nothing, 100 is all.
 . tests/e2e/lib.sh
 command -v systemd-analyze >/dev/null || skip_all "systemd-analyze is not installed"
+[ -x /bin/kill ] || skip_all "/bin/kill of procps, which reloads the service, is not installed"
 
 cp deploy/systemd/cairn.service "$tmp/cairn.service"
 sed -i "s|^ExecStart=/usr/bin/cairn|ExecStart=$cairn|; /^Documentation=/d" "$tmp/cairn.service"
