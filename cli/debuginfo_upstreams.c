@@ -6,7 +6,6 @@
 
 #include "cli/debuginfo.h"
 #include "common/limits.h"
-#include "server/json_in.h"
 
 static unsigned long long number(struct json_object *from, const char *name)
 {
@@ -36,8 +35,8 @@ static void print_upstream(struct json_object *u)
 
 static void print(struct json_object *all)
 {
-        struct json_object *list = json_in_array(all, "upstreams"), *questions;
-        size_t count = list ? json_in_array_size(list) : 0;
+        struct json_object *list = json_object_object_get(all, "upstreams"), *questions;
+        size_t count = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
 
         if (count == 0) {
                 printf("the service has no upstreams: give it --upstream URL\n");
@@ -69,11 +68,13 @@ enum status debuginfo_upstreams(const struct debuginfo_options *o, const struct 
                 printf("%.*s", (int)body.size, (const char *)body.data);
                 return ST_OK;
         }
-        if (!st)
-                st = json_in_parse(body.data, body.size, &all, err);
         if (st)
                 return st;
-        print(all);
-        json_in_free(all);
-        return ST_OK;
+        all = json_tokener_parse(buf_cstr(&body));
+        if (!json_object_is_type(all, json_type_object))
+                st = error_set(err, ST_BAD_DATA, "the service's answer is not a JSON object");
+        else
+                print(all);
+        json_object_put(all);
+        return st;
 }

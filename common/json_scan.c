@@ -212,10 +212,15 @@ static bool skip_digits(struct json_scan *s)
 
 static bool skip_number(struct json_scan *s)
 {
+        const uint8_t *begin;
+
         if (s->at < s->end && *s->at == '-')
                 s->at++;
+        begin = s->at;
         if (!skip_digits(s))
                 return false;
+        if (*begin == '0' && s->at - begin > 1)
+                return json_scan_fail(s, begin, "a number without leading zeros");
         if (s->at < s->end && *s->at == '.') {
                 s->at++;
                 if (!skip_digits(s))

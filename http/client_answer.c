@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From an HTTP answer to a status and a text that says what to do. */
-#include <json-c/json.h>
 #include <string.h>
 
+#include "common/json_value.h"
 #include "http/client_internal.h"
 
 uint64_t retry_after_ms(const char *value, size_t n, time_t now)
@@ -34,18 +34,13 @@ uint64_t retry_after_ms(const char *value, size_t n, time_t now)
 const char *http_client_error_member(const struct http_client_response *r, const char *member, char *out,
                                      size_t size)
 {
-        struct json_tokener *tokener = r->body.size && r->body.size <= INT32_MAX ? json_tokener_new_ex(16) : NULL;
-        struct json_object *root, *value;
+        struct json_value root;
+        char text[2048];
 
         out[0] = 0;
-        if (!tokener)
-                return out;
-        root = json_tokener_parse_ex(tokener, (const char *)r->body.data, (int)r->body.size);
-        if (root && json_object_is_type(root, json_type_object) &&
-            json_object_object_get_ex(root, member, &value) && json_object_is_type(value, json_type_string))
-                snprintf(out, size, "%s", json_object_get_string(value));
-        json_object_put(root);
-        json_tokener_free(tokener);
+        if (r->body.size && !json_value_parse(r->body.data, r->body.size, &root, NULL) &&
+            json_value_text(&root, member, text, sizeof text))
+                snprintf(out, size, "%s", text);
         return out;
 }
 

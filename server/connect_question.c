@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "common/json_value.h"
 #include "profile-formats/wire.h"
-#include "server/json_in.h"
 
 enum { SHOULD_FILE = 1 };
 enum { FILE_GNU_ID = 1, FILE_OTEL_ID = 3, FILE_NAME = 4 };
@@ -56,31 +56,26 @@ static enum status read_proto(const uint8_t *body, size_t n, bool has_file, stru
         return st ? st : r.failed ? reader_error(&r, err, "request") : ST_OK;
 }
 
-/* Both spellings, as protobuf's own parsers take them. */
-static void json_text(struct json_object *o, const char *key, const char *other, char *to, size_t size)
+/* Both spellings, as protobuf's own parsers take them; "" where both are absent or too long. */
+static void json_text(const struct json_value *o, const char *key, const char *other, char *to, size_t size)
 {
-        const char *text = json_in_str(o, key);
-
-        if (!text)
-                text = json_in_str(o, other);
-        if (text)
-                take_text(to, size, text, strlen(text));
+        if (!json_value_text(o, key, to, size))
+                json_value_text(o, other, to, size);
 }
 
 static enum status read_json(const uint8_t *body, size_t n, bool has_file, struct connect_question *q, struct error *err)
 {
-        struct json_object *request, *file;
-        enum status st = json_in_parse(body, n, &request, err);
+        struct json_value request, file;
+        enum status st = json_value_parse(body, n, &request, err);
 
         if (st)
                 return st;
-        file = has_file ? json_in_object(request, "file") : request;
-        if (file) {
-                json_text(file, "gnuBuildId", "gnu_build_id", q->gnu_id, sizeof q->gnu_id);
-                json_text(file, "otelFileId", "otel_file_id", q->otel_id, sizeof q->otel_id);
-                json_text(file, "name", "name", q->name, sizeof q->name);
+        file = request;
+        if (!has_file || json_value_member(&request, "file", &file)) {
+                json_text(&file, "gnuBuildId", "gnu_build_id", q->gnu_id, sizeof q->gnu_id);
+                json_text(&file, "otelFileId", "otel_file_id", q->otel_id, sizeof q->otel_id);
+                json_text(&file, "name", "name", q->name, sizeof q->name);
         }
-        json_in_free(request);
         return ST_OK;
 }
 

@@ -4,10 +4,10 @@
 
 #include "common/clock.h"
 #include "common/json_out.h"
+#include "common/json_value.h"
 #include "query/query.h"
 #include "server/debuginfo_list.h"
 #include "server/id_set.h"
-#include "server/json_in.h"
 #include "server/server_internal.h"
 
 #define MAX_RESYMBOLIZE_IDS 100000
@@ -48,7 +48,9 @@ static void missing(struct http_request *req, void *context)
 /* An empty body, or {"build_ids": [...]}: none means all. */
 static enum status read_ids(struct http_request *req, struct id_set *ret, struct error *err)
 {
-        struct json_object *request, *ids;
+        struct json_value request, ids, item;
+        char hex[BUILD_ID_HEX_MAX];
+        struct json_scan items;
         const uint8_t *data;
         size_t n;
         enum status st;
@@ -56,22 +58,19 @@ static enum status read_ids(struct http_request *req, struct id_set *ret, struct
         data = http_body(req, &n);
         if (n == 0)
                 return ST_OK;
-        st = json_in_parse(data, n, &request, err);
-        if (st)
+        st = json_value_parse(data, n, &request, err);
+        if (st || !json_value_member(&request, "build_ids", &ids) || !json_value_open_array(&ids, &items))
                 return st;
-        ids = json_in_array(request, "build_ids");
-        if (ids && json_in_array_size(ids) > MAX_RESYMBOLIZE_IDS)
-                st = error_set(err, ST_TOO_BIG, "'build_ids' has more than %d entries", MAX_RESYMBOLIZE_IDS);
-        for (size_t i = 0; !st && ids && i < json_in_array_size(ids); i++) {
-                const char *hex = json_in_array_str(ids, i);
+        if (json_value_count(&ids, MAX_RESYMBOLIZE_IDS) > MAX_RESYMBOLIZE_IDS)
+                return error_set(err, ST_TOO_BIG, "'build_ids' has more than %d entries", MAX_RESYMBOLIZE_IDS);
+        while (!st && json_value_next(&items, &item)) {
                 struct build_id id;
 
-                if (!hex || !build_id_from_hex(&id, hex, strlen(hex)))
-                        st = error_set(err, ST_BAD_DATA, "'build_ids' holds something that is no build-id");
+                if (!json_value_copy(&item, hex, sizeof hex) || !build_id_from_hex(&id, hex, strlen(hex)))
+                        st = error_set(err, ST_BAD_DATA, "'build_ids' holds something that is not a build-id");
                 else if (id_set_add(ret, &id))
                         st = error_no_memory(err);
         }
-        json_in_free(request);
         return st;
 }
 

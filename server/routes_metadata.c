@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json_out.h"
-#include "server/json_in.h"
+#include "common/json_value.h"
 #include "server/server_internal.h"
 #include "server/url_part.h"
 
@@ -115,29 +115,32 @@ static enum status search_here(struct server *s, struct search *q, struct error 
 
 /* ---- upstreams ---- */
 
-/* What is not of the form is left out. */
+static void merge_result(struct search *q, const struct json_value *one)
+{
+        char type[32], hex[BUILD_ID_HEX_MAX], file[LIMIT_PATH_BYTES], archive[LIMIT_PATH_BYTES];
+        struct build_id id;
+
+        if (json_value_text(one, "type", type, sizeof type) && json_value_text(one, "buildid", hex, sizeof hex) &&
+            build_id_from_hex(&id, hex, strlen(hex)))
+                put_result(q, type, hex, json_value_text(one, "file", file, sizeof file),
+                           json_value_text(one, "archive", archive, sizeof archive));
+}
+
+/* Results that do not have the documented form are left out. */
 static enum status merge(struct search *q, const void *data, size_t n, struct error *err)
 {
-        struct json_object *answer, *results, *one;
-        bool complete = false;
-        enum status st = json_in_parse(data, n, &answer, err);
+        struct json_value answer, results, one;
+        bool complete = false, has_results;
+        struct json_scan items;
+        enum status st = json_value_parse(data, n, &answer, err);
 
         if (st)
                 return st;
-        results = json_in_array(answer, "results");
-        for (size_t i = 0; results && i < json_in_array_size(results) && !is_over(q); i++) {
-                const char *type, *hex;
-                struct build_id id;
-
-                one = json_in_array_object(results, i);
-                type = one ? json_in_str(one, "type") : NULL;
-                hex = one ? json_in_str(one, "buildid") : NULL;
-                if (type && hex && build_id_from_hex(&id, hex, strlen(hex)))
-                        put_result(q, type, hex, json_in_str(one, "file"), json_in_str(one, "archive"));
-        }
-        if (!results || !json_in_bool(answer, "complete", &complete) || !complete)
+        has_results = json_value_member(&answer, "results", &results) && json_value_open_array(&results, &items);
+        while (has_results && !is_over(q) && json_value_next(&items, &one))
+                merge_result(q, &one);
+        if (!has_results || !json_value_bool(&answer, "complete", &complete) || !complete)
                 q->is_complete = false;
-        json_in_free(answer);
         return ST_OK;
 }
 

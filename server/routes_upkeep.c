@@ -2,10 +2,12 @@
 /* Looking after stored objects: one of them, its pin, its removal, and collecting what is past its retention. */
 #include <string.h>
 
+#include "common/json_value.h"
 #include "server/debuginfo_list.h"
 #include "server/gc_answer.h"
-#include "server/json_in.h"
 #include "server/server_internal.h"
+
+#define RULE_TEXT_BYTES 1024
 
 static void show(struct http_request *req, void *context)
 {
@@ -72,7 +74,9 @@ static void delete(struct http_request *req, void *context)
 static enum status read_request(struct http_request *req, struct retention_rule *rules, size_t *count, bool *has_rules,
                                 bool *dry_run, struct error *err)
 {
-        struct json_object *request, *list;
+        struct json_value request, list, item;
+        char text[RULE_TEXT_BYTES];
+        struct json_scan items;
         const uint8_t *data;
         size_t n;
         enum status st;
@@ -82,22 +86,21 @@ static enum status read_request(struct http_request *req, struct retention_rule 
         data = http_body(req, &n);
         if (n == 0)
                 return ST_OK;
-        st = json_in_parse(data, n, &request, err);
+        st = json_value_parse(data, n, &request, err);
         if (st)
                 return st;
-        if (!json_in_bool(request, "dry_run", dry_run))
-                st = error_set(err, ST_BAD_DATA, "'dry_run' is neither true nor false");
-        list = json_in_array(request, "rules");
-        *has_rules = list != NULL;
-        if (!st && list && json_in_array_size(list) > RETENTION_RULES_MAX)
-                st = error_set(err, ST_TOO_BIG, "'rules' has more than %d entries", RETENTION_RULES_MAX);
-        for (size_t i = 0; !st && list && i < json_in_array_size(list); i++) {
-                const char *text = json_in_array_str(list, i);
-
-                st = text ? retention_rule_parse(text, &rules[(*count)++], err)
-                          : error_set(err, ST_BAD_DATA, "'rules' holds something that is no text");
-        }
-        json_in_free(request);
+        if (!json_value_bool(&request, "dry_run", dry_run))
+                return error_set(err, ST_BAD_DATA, "'dry_run' is neither true nor false");
+        *has_rules = json_value_member(&request, "rules", &list) && json_value_open_array(&list, &items);
+        if (!*has_rules)
+                return ST_OK;
+        if (json_value_count(&list, RETENTION_RULES_MAX) > RETENTION_RULES_MAX)
+                return error_set(err, ST_TOO_BIG, "'rules' has more than %d entries", RETENTION_RULES_MAX);
+        while (!st && json_value_next(&items, &item))
+                st = json_value_copy(&item, text, sizeof text)
+                             ? retention_rule_parse(text, &rules[(*count)++], err)
+                             : error_set(err, ST_BAD_DATA, "'rules' holds something that is not text of less than %d bytes",
+                                         RULE_TEXT_BYTES);
         return st;
 }
 

@@ -4,20 +4,23 @@
 #include <string.h>
 
 #include "common/json_out.h"
+#include "common/json_value.h"
 #include "common/options.h"
 #include "common/sha256.h"
-#include "server/json_in.h"
 #include "server/upload_stream.h"
 
 /* ---- ask ---- */
 
-static enum status read_question(struct json_object *file, struct object_question *ret, struct error *err)
-{
-        const char *id_text = json_in_str(file, "build_id"), *kind_text = json_in_str(file, "kind");
-        const char *quality_text = json_in_str(file, "quality");
-        uint64_t size = json_in_uint(file, "size", 0);
+#define WORD_BYTES 256 /* of a build-id, a kind or a quality, as it is sent */
 
-        if (!id_text || !kind_text || !quality_text || size == UINT64_MAX)
+static enum status read_question(const struct json_value *file, struct object_question *ret, struct error *err)
+{
+        char id_text[WORD_BYTES], kind_text[WORD_BYTES], quality_text[WORD_BYTES];
+        uint64_t size = json_value_uint(file, "size", 0);
+
+        if (!json_value_text(file, "build_id", id_text, sizeof id_text) ||
+            !json_value_text(file, "kind", kind_text, sizeof kind_text) ||
+            !json_value_text(file, "quality", quality_text, sizeof quality_text) || size == UINT64_MAX)
                 return error_set(err, ST_BAD_DATA, "each of 'files' needs build_id, kind and quality as text, and size as a number");
         if (!build_id_from_hex(&ret->build_id, id_text, strlen(id_text)))
                 return error_set(err, ST_BAD_DATA, "'%.130s' is no build-id", id_text);
@@ -30,19 +33,22 @@ static enum status read_question(struct json_object *file, struct object_questio
         return ST_OK;
 }
 
-static void write_answers(struct json_object *files, const struct object_question *questions, struct buf *body)
+/* The build-id and the kind as they were sent. */
+static void write_answers(const struct json_value *files, const struct object_question *questions, struct buf *body)
 {
+        char text[WORD_BYTES];
+        struct json_value file;
+        struct json_scan items;
         struct json_out out;
 
         json_out_init(&out, body);
         json_out_object(&out, NULL);
         json_out_array(&out, "files");
-        for (size_t i = 0; i < json_in_array_size(files); i++) {
-                struct json_object *file = json_in_array_object(files, i);
-
+        json_value_open_array(files, &items);
+        for (size_t i = 0; json_value_next(&items, &file); i++) {
                 json_out_object(&out, NULL);
-                json_out_str(&out, "build_id", json_in_str(file, "build_id"));
-                json_out_str(&out, "kind", json_in_str(file, "kind"));
+                json_out_str(&out, "build_id", json_value_text(&file, "build_id", text, sizeof text));
+                json_out_str(&out, "kind", json_value_text(&file, "kind", text, sizeof text));
                 json_out_bool(&out, "want", questions[i].is_wanted);
                 json_out_str(&out, "reason", questions[i].reason);
                 json_out_object_end(&out);
@@ -51,36 +57,35 @@ static void write_answers(struct json_object *files, const struct object_questio
         json_out_object_end(&out);
 }
 
-static enum status want_files(struct server *s, struct json_object *request, struct buf *body, struct error *err)
+static enum status want_files(struct server *s, const struct json_value *request, struct buf *body, struct error *err)
 {
-        struct json_object *files = json_in_array(request, "files");
         _cleanup_free_ struct object_question *questions = NULL;
-        size_t count = files ? json_in_array_size(files) : 0;
+        struct json_value files, file;
+        struct json_scan items;
         enum status st = ST_OK;
+        size_t count, i = 0;
 
-        if (!files)
+        if (!json_value_member(request, "files", &files) || !json_value_open_array(&files, &items))
                 return error_set(err, ST_BAD_DATA, "the body has no array 'files'");
+        count = json_value_count(&files, LIMIT_WANT_FILES);
         if (count > LIMIT_WANT_FILES)
                 return error_set(err, ST_TOO_BIG, "'files' has more than %d entries; ask in several requests", LIMIT_WANT_FILES);
         questions = calloc(count + 1, sizeof *questions);
         if (!questions)
                 return error_no_memory(err);
-        for (size_t i = 0; !st && i < count; i++) {
-                struct json_object *file = json_in_array_object(files, i);
-
-                st = file ? read_question(file, &questions[i], err)
-                          : error_set(err, ST_BAD_DATA, "'files' holds something that is no object");
-        }
+        while (!st && json_value_next(&items, &file))
+                st = file.data[0] == '{' ? read_question(&file, &questions[i++], err)
+                                         : error_set(err, ST_BAD_DATA, "'files' holds something that is not an object");
         if (!st)
                 st = debuginfo_store_want(s->objects, questions, count, err);
         if (!st)
-                write_answers(files, questions, body);
+                write_answers(&files, questions, body);
         return st;
 }
 
 static void want(struct http_request *req, void *context)
 {
-        struct json_object *request;
+        struct json_value request;
         struct buf body;
         struct error err;
         const uint8_t *data;
@@ -88,14 +93,13 @@ static void want(struct http_request *req, void *context)
         enum status st;
 
         data = http_body(req, &n);
-        st = json_in_parse(data, n, &request, &err);
+        st = json_value_parse(data, n, &request, &err);
         if (st) {
                 http_fail(req, st, &err);
                 return;
         }
         buf_init(&body, LIMIT_RESPONSE_BYTES);
-        st = want_files(context, request, &body, &err);
-        json_in_free(request);
+        st = want_files(context, &request, &body, &err);
         respond_result(req, st, &body, &err);
 }
 

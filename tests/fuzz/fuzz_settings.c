@@ -11,8 +11,8 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "common/json_value.h"
 #include "debuginfo-store/retention.h"
-#include "server/json_in.h"
 #include "server/tokens.h"
 #include "server/upstream_list.h"
 
@@ -69,24 +69,26 @@ static void retention(const char *text)
 
 static void json(const uint8_t *data, size_t size)
 {
-        struct json_object *o, *files;
+        struct json_value o, files, file;
+        struct json_scan items;
+        char text[64];
         struct error err;
         bool flag = false;
+        size_t count = 0;
 
-        if (json_in_parse(data, size, &o, &err))
+        if (json_value_parse(data, size, &o, &err))
                 return;
-        (void)json_in_str(o, "build_id");
-        (void)json_in_uint(o, "size", 0);
-        (void)json_in_bool(o, "dry_run", &flag);
-        files = json_in_array(o, "files");
-        for (size_t i = 0; files && i < json_in_array_size(files); i++) {
-                struct json_object *file = json_in_array_object(files, i);
-
-                (void)json_in_array_str(files, i);
-                if (file)
-                        (void)json_in_str(file, "kind");
+        (void)json_value_text(&o, "build_id", text, sizeof text);
+        (void)json_value_uint(&o, "size", 0);
+        (void)json_value_bool(&o, "dry_run", &flag);
+        if (!json_value_member(&o, "files", &files) || !json_value_open_array(&files, &items))
+                return;
+        while (json_value_next(&items, &file)) {
+                (void)json_value_copy(&file, text, sizeof text);
+                (void)json_value_text(&file, "kind", text, sizeof text);
+                count++;
         }
-        json_in_free(o);
+        must(json_value_count(&files, SIZE_MAX - 1) == count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -9,7 +9,6 @@
 #include "server/app_name.h"
 #include "server/healer.h"
 #include "server/id_set.h"
-#include "server/json_in.h"
 #include "server/later.h"
 #include "server/multipart.h"
 #include "server/needs.h"
@@ -87,28 +86,6 @@ START_TEST(an_application_name_becomes_labels)
         ck_assert_int_eq(app_name_label("shop{region=eu", &p, &err), ST_BAD_DATA);
         ck_assert_int_eq(app_name_label("shop{region}", &p, &err), ST_BAD_DATA);
         ck_assert_int_eq(app_name_label("{a=b}", &p, &err), ST_BAD_DATA);
-}
-END_TEST
-
-START_TEST(json_is_strict_and_not_deep)
-{
-        static const char *const bad[] = { "", "[]", "{", "{\"a\":1} x", "{\"a\":\"\xff\"}",
-                                           "{\"a\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]}" };
-        struct json_object *o = NULL;
-        struct error err;
-
-        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-                ck_assert_msg(json_in_parse((const uint8_t *)bad[i], strlen(bad[i]), &o, &err) == ST_BAD_DATA, "%s", bad[i]);
-        ck_assert_ptr_null(o);
-        ck_assert_int_eq(json_in_parse((const uint8_t *)"{\"s\":\"x\",\"n\":7,\"m\":-1,\"t\":\"0x10\"}", 35, &o, &err), ST_OK);
-        ck_assert_str_eq(json_in_str(o, "s"), "x");
-        ck_assert_ptr_null(json_in_str(o, "n"));
-        ck_assert_uint_eq(json_in_uint(o, "n", 0), 7);
-        ck_assert_uint_eq(json_in_uint(o, "m", 0), UINT64_MAX);
-        ck_assert_uint_eq(json_in_uint(o, "t", 0), 16);
-        ck_assert_uint_eq(json_in_uint(o, "none", 5), 5);
-        ck_assert_ptr_null(json_in_array(o, "s"));
-        json_in_free(o);
 }
 END_TEST
 
@@ -317,7 +294,7 @@ START_TEST(what_two_jobs_change_is_remembered_until_both_have_ended)
 END_TEST
 
 TEST_SUITE("server_parts", a_part_is_found_by_its_name, a_cut_off_multipart_body_is_bad_data, an_application_name_becomes_labels,
-           json_is_strict_and_not_deep, a_set_keeps_the_order_of_arrival,
+           a_set_keeps_the_order_of_arrival,
            what_comes_in_parts_is_due_when_no_more_come, the_last_companion_is_known_when_it_comes,
            a_file_of_upstreams_says_what_opens_them, a_malformed_file_of_upstreams_is_told_without_its_secrets,
            sections_of_many_files_are_remembered_and_no_more_than_the_limit,

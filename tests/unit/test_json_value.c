@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "common/json_value.h"
+#include "common/limits.h"
+#include "tests/support/suite.h"
+
+static enum status parse(const char *text, struct json_value *ret, struct error *err)
+{
+        return json_value_parse(text, strlen(text), ret, err);
+}
+
+START_TEST(only_one_well_formed_object_is_taken)
+{
+        static const char *const bad[] = { "", "[]", "{", "{\"a\":1} x", "{\"a\":\"\xff\"}", "{\"a\":01}", "{\"a\":1,}", "{\"a\" 1}",
+                                           "{\"a\":\"\\x\"}", "7", "{\"a\":}" };
+        struct json_value root = { NULL, 0 };
+        struct error err;
+
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+                ck_assert_msg(parse(bad[i], &root, &err) == ST_BAD_DATA, "%s", bad[i]);
+        ck_assert_ptr_null(root.data);
+        ck_assert_int_eq(parse(" {\"a\":{\"b\":[1,\"x\",null,-2.5e+3,{}]}} ", &root, &err), ST_OK);
+}
+END_TEST
+
+START_TEST(nesting_is_bounded)
+{
+        char text[2 * LIMIT_JSON_DEPTH + 16];
+        struct json_value root;
+        struct error err;
+
+        for (int over = 0; over < 2; over++) {
+                int arrays = LIMIT_JSON_DEPTH - 1 + over;
+                char *p = stpcpy(text, "{\"a\":");
+
+                memset(p, '[', (size_t)arrays);
+                memset(p + arrays, ']', (size_t)arrays);
+                memcpy(p + 2 * arrays, "}", 2);
+                ck_assert_int_eq(parse(text, &root, &err), over ? ST_BAD_DATA : ST_OK);
+        }
+}
+END_TEST
+
+START_TEST(members_are_read_by_type)
+{
+        struct json_value root, value;
+        struct error err;
+        char text[8];
+        bool flag = false;
+
+        ck_assert_int_eq(parse("{\"s\":\"x\",\"n\":7,\"m\":-1,\"t\":\"0x10\",\"b\" : true,\"l\\u006fng\":\"12345678\",\"z\":\"a\\u0000b\","
+                               "\"twice\":1,\"twice\":2}", &root, &err), ST_OK);
+        ck_assert_str_eq(json_value_text(&root, "s", text, sizeof text), "x");
+        ck_assert_ptr_null(json_value_text(&root, "n", text, sizeof text));
+        ck_assert_ptr_null(json_value_text(&root, "z", text, sizeof text));    /* NUL would cut it */
+        ck_assert_ptr_null(json_value_text(&root, "long", text, sizeof text)); /* needs nine bytes */
+        ck_assert(json_value_member(&root, "long", &value));
+        ck_assert_uint_eq(json_value_uint(&root, "n", 0), 7);
+        ck_assert_uint_eq(json_value_uint(&root, "m", 0), UINT64_MAX);
+        ck_assert_uint_eq(json_value_uint(&root, "t", 0), 16);
+        ck_assert_uint_eq(json_value_uint(&root, "none", 5), 5);
+        ck_assert_uint_eq(json_value_uint(&root, "twice", 0), 2);
+        ck_assert(json_value_bool(&root, "b", &flag) && flag);
+        ck_assert(json_value_bool(&root, "none", &flag) && flag);
+        ck_assert(!json_value_bool(&root, "n", &flag));
+}
+END_TEST
+
+START_TEST(an_array_is_walked_and_counted)
+{
+        struct json_value root, list, item;
+        struct json_scan items;
+        struct error err;
+        size_t count = 0;
+
+        ck_assert_int_eq(parse("{\"a\":[1,[2],{\"x\":[]},\"t\"],\"e\":[],\"o\":{}}", &root, &err), ST_OK);
+        ck_assert(json_value_member(&root, "a", &list));
+        ck_assert(json_value_open_array(&list, &items));
+        while (json_value_next(&items, &item))
+                count++;
+        ck_assert_uint_eq(count, 4);
+        ck_assert_uint_eq(json_value_count(&list, 100), 4);
+        ck_assert_uint_eq(json_value_count(&list, 2), 3); /* one more than asked for says "too many" */
+        ck_assert(json_value_member(&root, "e", &list));
+        ck_assert_uint_eq(json_value_count(&list, 100), 0);
+        ck_assert(json_value_member(&root, "o", &list));
+        ck_assert(!json_value_open_array(&list, &items));
+}
+END_TEST
+
+/* In a tree each of the four million arrays is over 200 bytes. */
+START_TEST(eight_megabytes_of_brackets_take_no_memory)
+{
+        size_t n = LIMIT_HTTP_JSON_BYTES;
+        struct json_value root, list;
+        char *text = malloc(n), *p = stpcpy(text, "{\"files\":[[]");
+        struct rusage before, after;
+        struct error err;
+
+        while (p < text + n - 5)
+                p = stpcpy(p, ",[]");
+        p = stpcpy(p, "]}");
+        getrusage(RUSAGE_SELF, &before);
+        ck_assert_int_eq(json_value_parse(text, (size_t)(p - text), &root, &err), ST_OK);
+        ck_assert(json_value_member(&root, "files", &list));
+        ck_assert_uint_gt(json_value_count(&list, SIZE_MAX - 1), 2000000);
+        getrusage(RUSAGE_SELF, &after);
+        ck_assert_int_le(after.ru_maxrss - before.ru_maxrss, 1024); /* KiB */
+        free(text);
+}
+END_TEST
+
+TEST_SUITE("JSON values", only_one_well_formed_object_is_taken, nesting_is_bounded, members_are_read_by_type,
+           an_array_is_walked_and_counted, eight_megabytes_of_brackets_take_no_memory)
