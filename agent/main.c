@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/options.h"
 #include "http/client.h"
+#include "sandbox/setup.h"
 
 #define DEFAULT_SERVER "http://127.0.0.1:7700"
 #define DEFAULT_SPOOL_BYTES MiB(512)
@@ -35,7 +36,7 @@ static const struct usage USAGE = {
 
 struct command_line {
         struct run_options run;
-        const char *token_file, *log_level, *sampler;
+        const char *token_file, *log_level, *sampler, *worker_user;
         struct option_list pids;
         bool no_upload, doctor, json, once, version;
 };
@@ -156,6 +157,8 @@ static enum status run(struct command_line *c, struct error *err)
         _cleanup_free_ char *token = NULL;
         enum status st = take_pids(c, &pids, err);
 
+        if (!st)
+                st = sandbox_setup("agent", c->worker_user, err);
         if (!st) /* before the token is read */
                 st = nursery_create(privileges_drop_all, run_worker, &c->run.nursery, err);
         if (!st && c->run.upload && !c->run.output)
@@ -225,6 +228,8 @@ int main(int argc, char **argv)
                 OPTION_FLAG("pid-label", 0, &c.run.labels.with_pid, "put the label process.pid on every sample"),
                 OPTION_FLAG("stack-end-label", 0, &c.run.labels.with_stack_end,
                             "put the label cairn.stack.end on every sample"),
+                OPTION_STRING("worker-user", 0, "USER", &c.worker_user,
+                              "name or uid that an agent of root runs workers as, default 61111"),
                 OPTION_STRING("output", 'o', "FILE", &c.run.output,
                               "write one OTLP request of the whole run to FILE, send nothing"),
                 OPTION_FLAG("once", 0, &c.once, "one interval only; --output implies it"),

@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
-static const cap_value_t KEPT[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH, CAP_SYSLOG };
+static const cap_value_t KEPT[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH, CAP_SYSLOG,
+                                   CAP_SETUID, CAP_SETGID, CAP_KILL };
+#define KEPT_BY_ROOT 3 /* the last ones */
 
 bool privileges_have(cap_value_t cap)
 {
@@ -22,14 +25,14 @@ enum status privileges_drop(bool with_bpf, char *kept_ret, size_t size, struct e
 {
         cap_t own = cap_get_proc(), less = cap_init();
         enum status st = ST_OK;
-        size_t at = 0;
+        size_t at = 0, count = sizeof KEPT / sizeof *KEPT - (geteuid() == 0 ? 0 : KEPT_BY_ROOT);
 
         if (!own || !less) {
                 st = error_os(err, errno, "cannot read the capabilities");
                 goto out;
         }
         kept_ret[0] = 0;
-        for (size_t i = with_bpf ? 0 : 1; i < sizeof KEPT / sizeof *KEPT && !st; i++) {
+        for (size_t i = with_bpf ? 0 : 1; i < count && !st; i++) {
                 cap_flag_value_t has = CAP_CLEAR;
                 char *name;
                 int n;

@@ -10,7 +10,11 @@
  * and with BPF CAP_BPF (drain the maps); CAP_SYS_PTRACE (mappings of others),
  * CAP_CHECKPOINT_RESTORE (/proc/PID/map_files), CAP_DAC_READ_SEARCH (files of
  * others, for their build-id), CAP_SYSLOG (kernel symbols after a module was
- * loaded). All others are given up for good, also across exec.
+ * loaded). As root also CAP_SETUID, CAP_SETGID and CAP_KILL: without its nursery
+ * the agent starts workers itself, which run as a user of their own
+ * (sandbox/worker_user.h) and are killed when they take too long. They give
+ * nothing that CAP_SYS_PTRACE over root's processes does not.
+ * All others are given up for good, also across exec.
  * Threads: call before the first thread is started; rights are each thread's own.
  * Source: capabilities(7).
  */

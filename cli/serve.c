@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "sandbox/nursery.h"
+#include "sandbox/setup.h"
 #include "server/server.h"
 #include "server/upstream_list.h"
 
@@ -45,7 +46,8 @@ static enum status collect_upstreams(struct upstream_list *l, const struct optio
 int command_serve(int argc, char **argv)
 {
         struct server_options o = { .dir = "cairn-data", .listen = "127.0.0.1:7700", .scan_interval_s = 300 };
-        const char *level_name = "info", *upstreams_path = NULL, *memory = NULL, *env = getenv("DEBUGINFOD_URLS");
+        const char *level_name = "info", *upstreams_path = NULL, *memory = NULL, *worker_user = NULL;
+        const char *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
         struct upstream_list upstreams = { 0 };
         struct option_list urls = { 0 }, origins = { 0 }, rules = { 0 }, trees = { 0 };
@@ -74,6 +76,7 @@ int command_serve(int argc, char **argv)
                 OPTION_STRING("memory", 0, "SIZE", &memory, "that the service may use, as 2G (half of the machine's or the cgroup's); at least 256M"),
                 OPTION_FLAG("read-only", 0, &o.read_only, "answer queries over a directory, change nothing"),
                 OPTION_UINT("flush-interval", 0, "SECONDS", &flush_interval_s, "write parts this often (10)"),
+                OPTION_STRING("worker-user", 0, "USER", &worker_user, "name or uid that a service of root runs workers as (61111)"),
                 OPTION_STRING("port-file", 0, "FILE", &o.port_file, "write the port there when the service answers"),
                 OPTION_STRING("log-level", 0, "LEVEL", &level_name, "debug, info, warn or error (info)"),
                 OPTION_END,
@@ -111,7 +114,8 @@ int command_serve(int argc, char **argv)
                 o.retention = retention;
                 o.retention_count = rules.count;
                 o.flush_interval_ms = flush_interval_s * 1000;
-                if (trees.count)
+                st = sandbox_setup("serve", worker_user, &err);
+                if (!st && trees.count)
                         st = nursery_create(NULL, command_worker, &o.nursery, &err);
                 if (!st)
                         st = server_run(&o, &err);

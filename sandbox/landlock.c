@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "sandbox/private_files.h"
 
 #define SYS_CREATE_RULESET 444
 #define SYS_ADD_RULE 445
@@ -40,30 +41,6 @@ struct path_rule {
         uint64_t allowed;
         int32_t parent_fd;
 } __attribute__((packed));
-
-/* What libcurl, GnuTLS and glibc's resolver read. Of /etc by name, since other programs' secrets are there too. */
-static const char *const readable[] = {
-        "/usr",
-        "/lib",
-        "/lib64",
-        "/etc/ssl",
-        "/etc/ca-certificates",
-        "/etc/pki",
-        "/etc/gnutls",
-        "/etc/resolv.conf",
-        "/etc/hosts",
-        "/etc/host.conf",
-        "/etc/nsswitch.conf",
-        "/etc/gai.conf",
-        "/etc/services",
-        "/etc/protocols",
-        "/etc/localtime",
-        "/etc/ld.so.cache",
-        "/dev/urandom",
-        "/dev/null",
-        "/proc/sys",
-        "/sys/devices/system/cpu",
-};
 
 int landlock_version(void)
 {
@@ -103,18 +80,18 @@ static enum status allow(int ruleset, const char *path, uint64_t rights, struct 
         return ST_OK;
 }
 
-static enum status allow_network_files(int ruleset, uint64_t files, struct error *err)
+static enum status allow_network_files(int ruleset, struct error *err)
 {
-        enum status st = allow(ruleset, "/tmp", files & ~FILE_EXECUTE, err);
+        enum status st = ST_OK;
 
-        for (size_t i = 0; !st && i < sizeof readable / sizeof *readable; i++)
-                st = allow(ruleset, readable[i], FILE_READ | DIRECTORY_READ, err);
+        for (const char *const *path = network_worker_paths; !st && *path; path++)
+                st = allow(ruleset, *path, FILE_READ | DIRECTORY_READ, err);
         return st;
 }
 
-enum status landlock_restrict(enum worker_needs needs, struct error *err)
+enum status landlock_restrict(enum worker_needs needs, int abi_max, struct error *err)
 {
-        int version = landlock_version();
+        int kernel = landlock_version(), version = kernel < abi_max ? kernel : abi_max;
         struct ruleset all = all_of_version(version);
         _cleanup_close_ int ruleset = -1;
         enum status st = ST_OK;
@@ -127,7 +104,7 @@ enum status landlock_restrict(enum worker_needs needs, struct error *err)
         if (ruleset < 0)
                 return error_os(err, errno, "cannot make a Landlock ruleset");
         if (needs == WORKER_NEEDS_NETWORK)
-                st = allow_network_files(ruleset, all.files, err);
+                st = allow_network_files(ruleset, err);
         if (!st && syscall(SYS_RESTRICT_SELF, ruleset, 0))
                 st = error_os(err, errno, "cannot confine the worker with Landlock");
         return st;

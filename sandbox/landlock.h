@@ -19,9 +19,10 @@ int landlock_version(void);
 
 /**
  * Without a network: no file can be opened, no TCP port used. With one: the
- * files that name resolution and certificates take can be read, /tmp can be
+ * files that name resolution and certificates take can be read, nothing can be
  * written, no port can be bound. Needs no_new_privs. ST_OK where there is no Landlock.
+ * @param abi_max  use what this version has, at most.
  */
-enum status landlock_restrict(enum worker_needs needs, struct error *err) MUST_CHECK;
+enum status landlock_restrict(enum worker_needs needs, int abi_max, struct error *err) MUST_CHECK;
 
 #endif

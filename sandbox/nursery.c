@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/options.h"
+#include "sandbox/worker_user.h"
 
 #define FDS_MAX 16
 #define ARGS_MAX 8
@@ -104,14 +105,16 @@ static _Noreturn void nursery_main(int socket, pid_t parent, enum status (*prepa
         int fds[FDS_MAX];
 
         prctl(PR_SET_NAME, "cairn-nursery");
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
                 signal(ignored[i], SIG_IGN);
         /* Another nursery's socket, held here, would keep that one from seeing its end. */
         if ((socket > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, (unsigned)socket - 1, 0) < 0) ||
             close_range((unsigned)socket + 1, ~0u, 0) < 0)
                 _exit(EXIT_FAILED);
-        if (getppid() != parent || (prepare && prepare(NULL)))
+        if (!worker_user_become() || (prepare && prepare(NULL)))
+                _exit(EXIT_FAILED);
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* now: a change of uid clears it */
+        if (getppid() != parent)
                 _exit(EXIT_FAILED);
         if (send(socket, "", 1, MSG_NOSIGNAL) != 1)
                 _exit(EXIT_FAILED);

@@ -20,6 +20,7 @@
 #include "common/limits.h"
 #include "common/options.h"
 #include "sandbox/sanitizers.h"
+#include "sandbox/worker_user.h"
 
 #define FIRST_FD 3
 #define FDS_MAX 16
@@ -102,9 +103,6 @@ static _Noreturn void child(const struct launch *l)
         struct sigaction default_action = { .sa_handler = SIG_DFL };
         sigset_t none;
 
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != l->parent) /* died before the line above */
-                _exit(EXIT_NOT_STARTED);
         setsid(); /* the terminal's Ctrl-C is for the parent to decide on */
         for (int s = 1; s < NSIG; s++)
                 sigaction(s, &default_action, NULL);
@@ -121,6 +119,11 @@ static _Noreturn void child(const struct launch *l)
         limit(RLIMIT_CORE, 0, 0);
         setrlimit(RLIMIT_FSIZE, &l->file);
         limit(RLIMIT_NOFILE, OPEN_FILES_MAX, OPEN_FILES_MAX);
+        if (!worker_user_become())
+                _exit(EXIT_NOT_STARTED);
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* now: a change of uid clears it */
+        if (getppid() != l->parent)       /* died before the line above */
+                _exit(EXIT_NOT_STARTED);
         if (l->entry)
                 _exit(l->entry(l->argc - 1, (char **)l->argv + 1));
         execv(program, l->argv);

@@ -9,7 +9,8 @@
  * The parent re-executes its own program as `PROGRAM worker NAME ARGS...` with
  * only the given descriptors open (3, 4, ... in order), limits on memory, CPU
  * and files set, stdin and stdout on /dev/null, and stderr a pipe of which the
- * last line becomes the reason of a failure. The child calls worker_confine()
+ * last line becomes the reason of a failure. A worker of root runs as a user of
+ * its own (sandbox/worker_user.h). The child calls worker_confine()
  * before it reads a byte: no new files, no network, no exec. A program may have
  * its workers forked instead (worker_set_entry()).
  *
@@ -68,15 +69,15 @@ void worker_set_entry(int (*run)(int argc, char **argv));
 
 enum worker_needs {
         WORKER_NEEDS_NOTHING = 0,
-        WORKER_NEEDS_NETWORK = 1, /* sockets, name resolution and files of its own (federation), still no exec */
+        WORKER_NEEDS_NETWORK = 1, /* Internet sockets, and files to read for name resolution and TLS (federation) */
         WORKER_NEEDS_DESCRIPTORS = 2, /* nothing, but the parent may hand it open files over a socket */
 };
 
 /**
- * In the child: shut the doors. From here on only read, write, mmap without
+ * In the child: restrict it. From here on only read, write, mmap without
  * code, threads and exit work: opening a file fails with EPERM, a socket or a
- * program to start kills the process. With a network, see landlock_restrict().
- * Cannot be undone.
+ * program to start kills the process. With a network, see confine.c and
+ * landlock_restrict(). Cannot be undone; call in the process that does the job, not before a fork.
  */
 enum status worker_confine(enum worker_needs needs, struct error *err) MUST_CHECK;
 

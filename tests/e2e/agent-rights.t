@@ -23,14 +23,14 @@ all_are() { statuses | awk -v key="$1:" '$1 == key { print $2 }' | sort -u; }
 background_pids="$background_pids $pid"
 wait_for "the agent" grep -q sampling "$tmp/log"
 wait_for "the thread that makes unwind tables" has_thread
-# CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE
-kept=$(mask 2 19 34 38 39 40)
+# CAP_DAC_READ_SEARCH, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE
+kept=$(mask 2 5 6 7 19 34 38 39 40)
 is "$(all_are CapEff)" "$kept" "every thread has what is kept and no more"
 is "$(all_are CapPrm)" "$kept" "and may have no more"
 is "$(all_are CapInh)" "$(mask)" "nothing is handed on"
 is "$(all_are CapAmb)" "$(mask)" "in no way"
 is "$(all_are NoNewPrivs)" 1 "and nothing comes back by starting a program"
-like "$(cat "$tmp/log")" 'keeps cap_bpf cap_perfmon cap_sys_ptrace cap_checkpoint_restore cap_dac_read_search cap_syslog' \
+like "$(cat "$tmp/log")" 'keeps cap_bpf cap_perfmon cap_sys_ptrace cap_checkpoint_restore cap_dac_read_search cap_syslog cap_setuid cap_setgid cap_kill' \
         "the log says what is kept"
 
 # ---- what the doctor says of rights and of a spool ----

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SANDBOX_CONFINE_INTERNAL_H
+#define CAIRN_SANDBOX_CONFINE_INTERNAL_H
+
+/** For worker_confine(), and for the test that runs it as on older kernels. */
+#include "sandbox/worker.h"
+
+#define LANDLOCK_ABI_NEWEST 7
+
+/** worker_confine() as on a kernel with this ABI of Landlock at most; 0: none. */
+enum status confine_with_landlock_abi(enum worker_needs needs, int abi_max, struct error *err) MUST_CHECK;
+
+#endif
