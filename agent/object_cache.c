@@ -106,14 +106,6 @@ static int find_own_file(const struct proc_mapping *mapping)
         return keep_if(open(mapping->path, O_PATH | O_CLOEXEC), mapping, true);
 }
 
-static int open_to_read(int path_fd)
-{
-        char name[48];
-
-        snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
-        return open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-}
-
 static void tell(const struct object_cache *c, const struct object *o, int proc_fd, const struct proc_mapping *mapping,
                  int *fd)
 {
@@ -123,7 +115,7 @@ static void tell(const struct object_cache *c, const struct object *o, int proc_
 
 static struct object *read_file(struct object_cache *c, int path_fd, int proc_fd, const struct proc_mapping *mapping)
 {
-        _cleanup_close_ int fd = open_to_read(path_fd);
+        _cleanup_close_ int fd = reopen_for_reading(path_fd);
         _cleanup_free_ struct object *o = calloc(1, sizeof *o);
 
         if (!o || fd < 0 || object_read_fd(fd, o, NULL))
@@ -138,7 +130,7 @@ int object_cache_open(int proc_fd, const struct proc_mapping *mapping)
         _cleanup_close_ int fd = mapping->inode ? find_file(proc_fd, mapping) : -1;
         struct stat st;
 
-        return fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -1 : open_to_read(fd);
+        return fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -1 : reopen_for_reading(fd);
 }
 
 /* The kernel made this image; the program header says how much of it there is. */

@@ -105,13 +105,15 @@ enum status perf_map_refresh(struct perf_map *m, int root_fd, pid_t ns_pid, uid_
         struct stat st;
 
         snprintf(path, sizeof path, "tmp/perf-%d.map", (int)ns_pid);
-        fd = open_beneath(root_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+        fd = open_regular_beneath(root_fd, path, O_NOFOLLOW);
+        if (fd < 0 && errno == EINVAL)
+                return error_set(err, ST_UNSUPPORTED, "'%s' is not a regular file", path);
         if (fd < 0)
                 return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "no '%s'", path)
                                        : error_os(err, errno, "cannot open '%s'", path);
         if (fstat(fd, &st) < 0)
                 return error_os(err, errno, "cannot stat '%s'", path);
-        if (!S_ISREG(st.st_mode) || (st.st_uid != uid && st.st_uid != 0))
+        if (st.st_uid != uid && st.st_uid != 0)
                 return error_set(err, ST_UNSUPPORTED, "'%s' is not the process's own file", path);
         if (st.st_dev != m->device || st.st_ino != m->inode || (uint64_t)st.st_size < m->read_to) {
                 struct code_budget *budget = m->code.budget;

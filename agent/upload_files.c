@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/beneath.h"
@@ -33,27 +32,11 @@ void upload_file_deinit(struct upload_file *f)
         *f = (struct upload_file){ .fd = -1 };
 }
 
-int upload_open_regular(int root_fd, const char *path)
-{
-        _cleanup_close_ int fd = open_beneath(root_fd, path, O_PATH);
-        char name[48];
-        struct stat st;
-
-        if (fd < 0)
-                return -1;
-        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-                errno = EINVAL;
-                return -1;
-        }
-        snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-        return open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-}
-
 /* Take the file of that path when it is of that build-id and better than that; its links come along. */
 static bool take(int root_fd, const char *path, const struct build_id *id, int better_than, const struct upload_workers *w,
                  struct upload_file *best, struct inspected *best_inspected)
 {
-        _cleanup_close_ int fd = upload_open_regular(root_fd, path);
+        _cleanup_close_ int fd = open_regular_beneath(root_fd, path, 0);
         struct inspected i;
         char *copy;
 

@@ -35,9 +35,6 @@ void upload_file_deinit(struct upload_file *f);
 
 #define UPLOAD_FILES_MAX 2 /* the file and its supplementary file */
 
-/** Open a regular file for reading, without touching anything else of that name. -1 with errno. */
-int upload_open_regular(int root_fd, const char *path);
-
 /**
  * @param mapped  what inspect_files() said of the offer's file.
  * @param unseen_ret  there may be more, since a file could not be looked at now.

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "agent/beneath.h"
 #include "agent/text_line.h"
 #include "common/cleanup.h"
 #include "common/file.h"
@@ -47,7 +48,7 @@ static bool module_path(const struct upload_offer *o, const char *release, char 
         char path[LIMIT_PATH_BYTES];
 
         snprintf(path, sizeof path, "/lib/modules/%s/modules.dep", release);
-        fd = upload_open_regular(o->root_fd, path);
+        fd = open_regular_beneath(o->root_fd, path, 0);
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         buf_init(&text, LIMIT_AGENT_MODULES_BYTES);
         if (fd < 0 || file_read(path, &text, NULL) || !text.size)

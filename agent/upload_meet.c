@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/beneath.h"
 #include "agent/object_cache.h"
 #include "agent/process_read.h"
 #include "agent/uploads_internal.h"
@@ -70,7 +71,7 @@ static void open_on_host(struct wanted *w)
 {
         w->offer.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (w->offer.root_fd >= 0 && w->path[0] == '/')
-                w->offer.fd = upload_open_regular(w->offer.root_fd, w->path);
+                w->offer.fd = open_regular_beneath(w->offer.root_fd, w->path, 0);
 }
 
 void uploads_meet(struct uploads *u, const struct profile *p, const struct process_table *processes)

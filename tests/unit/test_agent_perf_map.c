@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "agent/perf_map.h"
@@ -229,7 +230,31 @@ START_TEST(links_and_files_of_others_are_not_read)
 }
 END_TEST
 
+START_TEST(a_device_is_not_opened)
+{
+        char dir[] = "/tmp/cairn-perf-map-XXXXXX", path[sizeof dir + 32];
+        struct perf_map m;
+        struct error err;
+        int root;
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        perf_map_init(&m, NULL);
+        snprintf(path, sizeof path, "%s/tmp", dir);
+        ck_assert_int_eq(mkdir(path, 0755), 0);
+        root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        snprintf(path, sizeof path, "%s/tmp/perf-42.map", dir);
+        /* A character device without a driver: to open it fails, and asks the kernel to load a module for it. */
+        if (mknod(path, S_IFCHR | 0666, makedev(241, 7)) == 0) {
+                ck_assert_int_eq(open(path, O_RDONLY | O_CLOEXEC), -1);
+                ck_assert_int_eq(refresh(&m, root, getuid(), &err), ST_UNSUPPORTED);
+        }
+        close(root);
+        perf_map_deinit(&m);
+        ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
+}
+END_TEST
+
 TEST_SUITE("agent_perf_map", a_later_line_overrides_where_it_overlaps, ranges_agree_with_the_rule_on_random_symbols,
            names_keep_blanks_and_bad_lines_are_skipped, overridden_code_takes_no_room,
            lines_without_room_are_left_out_and_counted, a_growing_file_is_read_on_and_a_new_one_from_its_start,
-           links_and_files_of_others_are_not_read)
+           links_and_files_of_others_are_not_read, a_device_is_not_opened)

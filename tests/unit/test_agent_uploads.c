@@ -88,10 +88,10 @@ START_TEST(a_path_of_a_container_does_not_leave_its_root)
         snprintf(path, sizeof path, "%s/pipe", dir);
         ck_assert_int_eq(mkfifo(path, 0600), 0);
         root = open(dir, O_PATH | O_DIRECTORY);
-        ck_assert_int_eq(upload_open_regular(root, "/link"), -1);
-        ck_assert_int_eq(upload_open_regular(root, "/../../etc/passwd"), -1);
-        ck_assert_int_eq(upload_open_regular(root, "/pipe"), -1); /* and does not wait for its writer */
-        fd = upload_open_regular(root, "/../file");
+        ck_assert_int_eq(open_regular_beneath(root, "/link", 0), -1);
+        ck_assert_int_eq(open_regular_beneath(root, "/../../etc/passwd", 0), -1);
+        ck_assert_int_eq(open_regular_beneath(root, "/pipe", 0), -1); /* and does not wait for its writer */
+        fd = open_regular_beneath(root, "/../file", 0);
         ck_assert_int_ge(fd, 0);
         close(fd);
         close(root);
