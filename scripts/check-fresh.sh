@@ -42,9 +42,9 @@ fi
 
 # ---- outside ----
 
-[ "$(id -u)" -eq 0 ] || die "mounting and debootstrap need root"
+[ "$(id -u)" -eq 0 ] || die "mounting and debootstrap need root; run it as root or with sudo"
 for tool in debootstrap pivot_root unshare python3; do
-        command -v $tool >/dev/null || die "$tool is not installed"
+        command -v $tool >/dev/null || die "$tool is not installed; run: apt-get install debootstrap util-linux python3"
 done
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
