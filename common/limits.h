@@ -119,13 +119,21 @@
 #define LIMIT_PROFILE_TYPES 256                /* sample types in one request */
 #define LIMIT_LABEL_BYTES KiB(4)               /* one label key or value */
 #define LIMIT_LABEL_COLUMNS 256                /* label keys with a column of their own */
+#define LIMIT_LABEL_KEY_BYTES 256              /* one label key, when a batch is accepted */
+#define LIMIT_LABEL_COLUMN_BYTES KiB(16)       /* names of all label columns; further keys go to labels_rest */
+#define LIMIT_BATCH_LABEL_KEYS 1024            /* distinct label keys of one batch */
+#define LIMIT_BATCH_LABEL_KEY_BYTES KiB(64)    /* their names together */
 #define LIMIT_QUEUE_SEGMENT_BYTES MiB(16)      /* a raw queue segment is ended once it is this long */
 #define LIMIT_QUEUE_RECORD_BYTES MiB(256)      /* one packed batch in the raw queue */
+#define LIMIT_QUEUE_SEGMENT_FILE_BYTES (LIMIT_QUEUE_SEGMENT_BYTES + LIMIT_QUEUE_RECORD_BYTES + KiB(64)) /* a segment */
+#define LIMIT_QUARANTINE_BYTES GiB(4)          /* batches that could not be flushed; past it they stay in the queue */
 #define LIMIT_BATCH_IDS 8000000                /* batch ids that are remembered */
 #define LIMIT_BATCH_ID_AGE_S 172800            /* and for how long: longer than any agent's spool */
 #define LIMIT_FLUSH_MEMORY_BYTES GiB(2)         /* texts of the locations of one flush */
 #define LIMIT_SCAN_MEMORY_BYTES GiB(2)          /* stacks and locations of one query */
-#define LIMIT_BATCH_DATES 400                  /* days that the samples of one batch may span */
+#define LIMIT_BATCH_DATES 64                   /* distinct days of the samples of one batch */
+#define LIMIT_FLUSH_DATES 64                   /* distinct days of one commit: each has a file in each of two tables */
+#define LIMIT_FLUSH_BATCH_BYTES MiB(128)       /* memory of the batches of one commit; one batch may be larger */
 #define LIMIT_SYMBOLIZE_KEYS 4000000           /* keys of one symbolize request */
 #define LIMIT_SYMBOLIZE_OBJECTS 100000         /* and its objects */
 #define LIMIT_SYMBOLIZE_PIECE_BYTES MiB(256)   /* the answer to one key, with all that is inlined there */

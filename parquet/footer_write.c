@@ -214,3 +214,15 @@ void footer_append(struct buf *out, const struct footer *f)
         buf_append_u32(out, (uint32_t)(out->size - start));
         buf_append(out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
 }
+
+size_t footer_group_bytes(const struct footer *f, size_t ordinal)
+{
+        const size_t varint_slack = 64; /* a chunk's offsets may still grow with the file */
+        _cleanup_buf_ struct buf out;
+        struct thrift_writer t;
+
+        buf_init(&out, LIMIT_PARQUET_METADATA_BYTES);
+        thrift_writer_init(&t, &out);
+        append_row_group(&t, f, ordinal);
+        return out.failed ? SIZE_MAX / 4 : out.size + f->schema->column_count * varint_slack;
+}

@@ -24,6 +24,8 @@ struct parquet_writer {
         uint64_t group_rows;            /* ended, in the row group at hand */
         uint64_t rows;
         uint64_t bytes;
+        size_t footer_bytes;            /* of the schema and all row groups: an upper bound */
+        size_t largest_group;           /* of these, one row group's */
 };
 
 static struct parquet_writer_options with_defaults(const struct parquet_writer_options *given)
@@ -38,6 +40,8 @@ static struct parquet_writer_options with_defaults(const struct parquet_writer_o
         o.row_group_bytes = o.row_group_bytes ? o.row_group_bytes : MiB(64);
         o.page_bytes = o.page_bytes ? o.page_bytes : MiB(1);
         o.page_rows = o.page_rows ? o.page_rows : 20000;
+        if (!o.footer_bytes || o.footer_bytes > LIMIT_PARQUET_FOOTER_BYTES)
+                o.footer_bytes = LIMIT_PARQUET_FOOTER_BYTES;
         return o;
 }
 
@@ -70,6 +74,26 @@ static enum status copy_options(struct parquet_writer *w, struct error *err)
         return ST_OK;
 }
 
+static struct footer footer_of(const struct parquet_writer *w)
+{
+        return (struct footer){ .schema = &w->schema, .rows = w->rows, .sort = w->options.sort,
+                                .sort_columns = w->sort_columns, .sort_count = w->options.sort_count,
+                                .metadata = w->options.metadata, .metadata_count = w->options.metadata_count,
+                                .row_groups = (const struct row_group_meta *)w->row_groups.data,
+                                .row_group_count = w->row_groups.size / sizeof(struct row_group_meta) };
+}
+
+/* Of a footer without row groups. */
+static size_t schema_footer_bytes(const struct parquet_writer *w)
+{
+        const struct footer f = footer_of(w);
+        _cleanup_buf_ struct buf out;
+
+        buf_init(&out, LIMIT_PARQUET_METADATA_BYTES);
+        footer_append(&out, &f);
+        return out.failed ? SIZE_MAX / 4 : out.size + 64; /* row count and list length may still grow */
+}
+
 static enum status writer_start(struct parquet_writer *w, const char *name, const struct parquet_field *fields,
                                 size_t field_count, struct error *err)
 {
@@ -94,6 +118,7 @@ static enum status writer_start(struct parquet_writer *w, const char *name, cons
         for (uint32_t i = 0; i < w->schema.column_count; i++)
                 column_builder_init(&w->columns[i], &w->schema.nodes[w->schema.columns[i]]);
         w->bytes = PARQUET_MAGIC_BYTES;
+        w->footer_bytes = schema_footer_bytes(w);
         return file_write_all(w->fd, PARQUET_MAGIC, PARQUET_MAGIC_BYTES, w->name, err);
 }
 
@@ -223,6 +248,28 @@ static enum status check_rows(const struct parquet_writer *w, struct error *err)
         return ST_OK;
 }
 
+static void add_footer_bytes(struct parquet_writer *w)
+{
+        const struct footer f = footer_of(w);
+        size_t bytes = footer_group_bytes(&f, f.row_group_count - 1);
+
+        w->largest_group = bytes > w->largest_group ? bytes : w->largest_group;
+        if (__builtin_add_overflow(w->footer_bytes, bytes, &w->footer_bytes))
+                w->footer_bytes = SIZE_MAX;
+}
+
+/* Behind the footer's room for the group at hand and one more of twice the largest size. */
+bool parquet_writer_is_full(const struct parquet_writer *w)
+{
+        size_t indexes = w->chunks.column_indexes.size + w->chunks.offset_indexes.size;
+
+        return w->footer_bytes > w->options.footer_bytes ||
+               4 * w->largest_group > w->options.footer_bytes - w->footer_bytes ||
+               w->row_groups.size / sizeof(struct row_group_meta) + 2 > LIMIT_PARQUET_ROW_GROUPS ||
+               indexes > LIMIT_PARQUET_METADATA_BYTES / 4 ||
+               w->bytes > LIMIT_PARQUET_FILE_BYTES - 2 * LIMIT_PARQUET_CHUNK_BYTES;
+}
+
 static enum status write_row_group(struct parquet_writer *w, struct error *err)
 {
         struct row_group_meta g = { .rows = w->group_rows, .file_offset = w->bytes };
@@ -245,6 +292,7 @@ static enum status write_row_group(struct parquet_writer *w, struct error *err)
                 return buf_status(&w->row_groups, err, "the list of row groups");
         chunks = NULL;
         w->group_rows = 0;
+        add_footer_bytes(w);
         return ST_OK;
 }
 
@@ -273,10 +321,9 @@ enum status parquet_writer_end_rows(struct parquet_writer *w, uint64_t count, st
 
 enum status parquet_writer_finish(struct parquet_writer *w, struct error *err)
 {
-        struct footer f = { .schema = &w->schema, .rows = w->rows, .sort = w->options.sort,
-                            .sort_columns = w->sort_columns, .sort_count = w->options.sort_count,
-                            .metadata = w->options.metadata, .metadata_count = w->options.metadata_count };
+        struct footer f;
         _cleanup_buf_ struct buf tail;
+        size_t start;
         enum status st = check_rows(w, err);
 
         buf_init(&tail, LIMIT_PARQUET_METADATA_BYTES);
@@ -284,14 +331,19 @@ enum status parquet_writer_finish(struct parquet_writer *w, struct error *err)
                 st = write_row_group(w, err);
         if (st)
                 return st;
+        f = footer_of(w);
         f.column_indexes_at = w->bytes;
         f.offset_indexes_at = w->bytes + w->chunks.column_indexes.size;
-        f.row_groups = (const struct row_group_meta *)w->row_groups.data;
-        f.row_group_count = w->row_groups.size / sizeof *f.row_groups;
         buf_append(&tail, w->chunks.column_indexes.data, w->chunks.column_indexes.size);
         buf_append(&tail, w->chunks.offset_indexes.data, w->chunks.offset_indexes.size);
+        start = tail.size;
         footer_append(&tail, &f);
         st = buf_status(&tail, err, "the footer");
+        if (!st && (tail.size - start > w->options.footer_bytes + PARQUET_TAIL_BYTES ||
+                    f.row_group_count > LIMIT_PARQUET_ROW_GROUPS || w->bytes + tail.size > LIMIT_PARQUET_FILE_BYTES))
+                st = error_set(err, ST_TOO_BIG,
+                               "cannot write '%s': a footer of %zu bytes for %zu row groups is more than a reader accepts "
+                               "(%zu bytes)", w->name, tail.size - start, f.row_group_count, w->options.footer_bytes);
         if (!st)
                 st = file_write_all(w->fd, tail.data, tail.size, w->name, err);
         if (!st)

@@ -64,6 +64,7 @@ struct parquet_writer_options {
         uint64_t row_group_bytes; /* default 64 MiB */
         size_t page_bytes;       /* default 1 MiB */
         uint64_t page_rows;      /* default 20000: what the page index can skip by */
+        size_t footer_bytes;     /* 0, or a smaller limit than LIMIT_PARQUET_FOOTER_BYTES */
         const struct parquet_sort *sort; /* the order that the caller keeps the rows in; recorded, not checked */
         size_t sort_count;
         const struct parquet_key_value *metadata;
@@ -119,6 +120,13 @@ void parquet_put_int_list(struct parquet_writer *w, uint32_t node, const int64_t
  *         After a failure the writer can only be destroyed.
  */
 enum status parquet_writer_end_rows(struct parquet_writer *w, uint64_t count, struct error *err) MUST_CHECK;
+
+/**
+ * Whether the file should be finished and the rows that follow go to a next one: with another row group of the size
+ * of the largest so far it could pass what parquet_open() accepts (footer, row groups, file size). A writer that goes
+ * on gets ST_TOO_BIG from finish rather than a file that cannot be read.
+ */
+bool parquet_writer_is_full(const struct parquet_writer *w);
 
 /** Write the last row group and the footer. The writer can only be destroyed afterwards. */
 enum status parquet_writer_finish(struct parquet_writer *w, struct error *err) MUST_CHECK;

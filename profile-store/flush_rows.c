@@ -12,24 +12,35 @@ static int by_text(const void *a, const void *b)
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* A key that does not fit goes to labels_rest, and so do all its later ones: what is a column stays one. */
+static enum status add_column_if_room(struct label_columns *all, size_t *bytes, const char *name, struct error *err)
+{
+        size_t n = strlen(name);
+
+        if (all->count >= LIMIT_LABEL_COLUMNS || n > LIMIT_LABEL_KEY_BYTES || *bytes + n > LIMIT_LABEL_COLUMN_BYTES ||
+            label_columns_has(all, name))
+                return ST_OK;
+        *bytes += n;
+        return label_columns_add(all, name, n, err);
+}
+
 enum status flush_columns(struct batch *const *batches, size_t count, const struct label_columns *before,
                           struct label_columns *ret, bool *grown_ret, struct error *err)
 {
         struct label_columns all = { 0 };
+        size_t bytes = 0;
         enum status st = ST_OK;
 
-        for (size_t i = 0; !st && i < before->count; i++)
+        for (size_t i = 0; !st && i < before->count; i++) {
+                bytes += strlen(before->names[i]);
                 st = label_columns_add(&all, before->names[i], strlen(before->names[i]), err);
+        }
         for (size_t i = 0; !st && i < count; i++) {
                 for (uint32_t k = 0; !st && k < batches[i]->label_set_count; k++) {
                         const struct batch_label_set *set = &batches[i]->label_sets[k];
 
-                        for (uint32_t j = 0; !st && j < set->count && all.count < LIMIT_LABEL_COLUMNS; j++) {
-                                const char *name = set->labels[j].name;
-
-                                if (!label_columns_has(&all, name))
-                                        st = label_columns_add(&all, name, strlen(name), err);
-                        }
+                        for (uint32_t j = 0; !st && j < set->count; j++)
+                                st = add_column_if_room(&all, &bytes, set->labels[j].name, err);
                 }
         }
         if (st) {

@@ -6,6 +6,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "profile-formats/profile_accept.h"
 #include "profile-store/payload.h"
 #include "profile-store/store_internal.h"
 
@@ -99,15 +100,23 @@ static enum status check_before_work(struct profile_store *s, const struct hash1
         return st;
 }
 
+/* After a failed write or sync the flush thread recovers at once; its later attempts have its interval. */
+static void note_queue_failure(struct profile_store *s, enum status st, const struct error *err)
+{
+        if (!raw_queue_has_failed(s->queue) || !health_set_sync(s, st, err))
+                return;
+        pthread_mutex_lock(&s->lock);
+        s->sync_failed = true;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+}
+
 static enum status sync_position(struct profile_store *s, uint64_t position, struct error *err)
 {
-        struct error unused;
-        enum status st;
+        enum status st = raw_queue_sync(s->queue, position, err);
 
-        err = err ? err : &unused; /* its text is kept for profile_store_health() */
-        st = raw_queue_sync(s->queue, position, err);
         if (st)
-                health_set_sync(s, st, err);
+                note_queue_failure(s, st, err);
         return st;
 }
 
@@ -121,8 +130,8 @@ static enum status wait_for_earlier(struct profile_store *s, uint64_t position, 
         return st;
 }
 
-enum status profile_store_append(struct profile_store *s, const struct profile *profile, struct hash128 batch_id,
-                                 bool *duplicate_ret, struct error *err)
+static enum status append_profile(struct profile_store *s, const struct profile *profile, struct hash128 batch_id,
+                                  bool *duplicate_ret, struct error *err)
 {
         _cleanup_buf_ struct buf payload;
         struct batch *b = NULL;
@@ -130,8 +139,6 @@ enum status profile_store_append(struct profile_store *s, const struct profile *
         enum status st;
 
         buf_init(&payload, LIMIT_QUEUE_RECORD_BYTES);
-        if (s->options.read_only)
-                return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
         if (duplicate_ret)
                 *duplicate_ret = false;
         st = check_before_work(s, &batch_id, &known, err);
@@ -155,9 +162,24 @@ enum status profile_store_append(struct profile_store *s, const struct profile *
         pthread_mutex_unlock(&s->lock);
         if (st || known) {
                 batch_unref(b);
+                if (st)
+                        note_queue_failure(s, st, err);
                 return st ? st : wait_for_earlier(s, known, duplicate_ret, err);
         }
         return sync_position(s, position, err);
+}
+
+enum status profile_store_append(struct profile_store *s, const struct profile *profile, struct hash128 batch_id,
+                                 bool *duplicate_ret, struct error *err)
+{
+        struct error unused;
+        enum status st;
+
+        err = err ? err : &unused; /* its text is kept for profile_store_health() */
+        if (s->options.read_only)
+                return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
+        st = profile_check_labels(profile, err);
+        return st ? st : append_profile(s, profile, batch_id, duplicate_ret, err);
 }
 
 /* ---- replay ------------------------------------------------------------------------ */
@@ -168,36 +190,44 @@ struct replay {
         int64_t newest_unix_ns;
 };
 
-/* The bytes are what was written, so this is our own mistake or another version's: keep them, and go on. */
-static enum status set_aside(struct profile_store *s, const struct raw_record *record, struct error *err)
+static enum status remember_record(struct replay *r, const struct raw_record *record, struct error *err)
 {
-        _cleanup_free_ char *path = NULL;
-
-        metric_add(&unreadable, 1);
-        if (s->options.read_only)
-                return ST_OK;
-        if (asprintf(&path, "%s/queue/%020llu.unreadable", s->dir, (unsigned long long)record->position) < 0) {
-                path = NULL;
-                return error_no_memory(err);
-        }
-        return file_write_durable(path, record->payload, record->payload_size, err);
+        buf_append(&r->flushed_ids, &record->batch_id, sizeof record->batch_id);
+        return buf_status(&r->flushed_ids, err, "batch ids");
 }
 
-static enum status replay_batch(struct profile_store *s, const struct raw_record *record, struct error *err)
+/* The bytes are what was written, so this is our own mistake or another version's: keep them, and go on. */
+static enum status quarantine_record(struct replay *r, const struct raw_record *record, const struct error *why,
+                                     struct error *err)
 {
+        enum status st;
+
+        metric_add(&unreadable, 1);
+        if (r->s->options.read_only)
+                return ST_OK;
+        st = quarantine_add(r->s->dir, record, why->text, err);
+        return st ? st : remember_record(r, record, err);
+}
+
+static enum status replay_batch(struct replay *r, const struct raw_record *record, struct error *err)
+{
+        struct profile_store *s = r->s;
+        struct error why;
         struct profile p;
         struct batch *b;
         uint64_t *queued;
-        enum status st = payload_decode(record->payload, record->payload_size, &p, err);
+        enum status st = payload_decode(record->payload, record->payload_size, &p, &why);
 
         if (!st) {
-                st = batch_create(&p, &b, err);
+                st = batch_create(&p, &b, &why);
                 profile_deinit(&p);
         }
         if (st == ST_BAD_DATA || st == ST_TOO_BIG || st == ST_UNSUPPORTED)
-                return set_aside(s, record, err);
-        if (st)
+                return quarantine_record(r, record, &why, err);
+        if (st) {
+                *err = why;
                 return st;
+        }
         b->batch_id = record->batch_id;
         b->position = record->position;
         st = make_room(s, err);
@@ -217,13 +247,27 @@ static enum status replay_record(void *context, const struct raw_record *record,
         struct replay *r = context;
 
         r->newest_unix_ns = record->received_unix_ns;
-        if (record->position <= r->s->flushed) {
-                buf_append(&r->flushed_ids, &record->batch_id, sizeof record->batch_id);
-                return buf_status(&r->flushed_ids, err, "batch ids");
-        }
+        if (record->position <= r->s->flushed || quarantine_has(r->s->dir, record->position, &record->batch_id))
+                return remember_record(r, record, err);
         if (known_position(r->s, &record->batch_id))
                 return ST_OK;
-        return replay_batch(r->s, record, err);
+        return replay_batch(r, record, err);
+}
+
+/* A crash may have come between a batch's way back into the queue and the removal of its file. */
+static enum status finish_retries(struct profile_store *s, struct error *err)
+{
+        _cleanup_free_ struct quarantine_item *items = NULL;
+        size_t count = 0;
+        enum status st = quarantine_list(s->dir, &items, &count, err);
+
+        for (size_t i = 0; !st && i < count; i++) {
+                struct hash128 id = quarantine_retry_id(&items[i].batch_id);
+
+                if (known_position(s, &id))
+                        st = quarantine_remove(s->dir, &items[i], err);
+        }
+        return st;
 }
 
 enum status head_open(struct profile_store *s, struct error *err)
@@ -249,6 +293,9 @@ enum status head_open(struct profile_store *s, struct error *err)
         if (!st && !s->options.read_only)
                 st = raw_queue_release(s->queue, s->flushed, err);
         buf_deinit(&r.flushed_ids);
+        if (!st && !s->options.read_only)
+                st = finish_retries(s, err);
+        health_set_quarantine(s, quarantine_count(s->dir), NULL);
         return st;
 }
 
@@ -263,6 +310,38 @@ void head_close(struct profile_store *s)
         batch_ids_close(s->ids);
         s->queue = NULL;
         s->ids = NULL;
+}
+
+/* ---- quarantine ------------------------------------------------------------------------ */
+
+enum status profile_store_retry(struct profile_store *s, const struct quarantine_item *item, struct error *err)
+{
+        struct profile p;
+        struct error unused;
+        enum status st;
+
+        err = err ? err : &unused;
+        if (s->options.read_only)
+                return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
+        st = quarantine_decode(s->dir, item, &p, err);
+        if (st)
+                return st;
+        st = append_profile(s, &p, quarantine_retry_id(&item->batch_id), NULL, err);
+        profile_deinit(&p);
+        return st ? st : profile_store_discard(s, item, err);
+}
+
+enum status profile_store_discard(struct profile_store *s, const struct quarantine_item *item, struct error *err)
+{
+        enum status st;
+
+        if (s->options.read_only)
+                return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
+        pthread_mutex_lock(&s->writer);
+        st = quarantine_remove(s->dir, item, err);
+        health_set_quarantine(s, quarantine_count(s->dir), NULL);
+        pthread_mutex_unlock(&s->writer);
+        return st;
 }
 
 /* ---- for scans and the flush --------------------------------------------------------- */
@@ -304,6 +383,23 @@ static void forget_queued(struct profile_store *s)
         }
         key_map_deinit(&s->queued);
         s->queued = left;
+}
+
+void head_drop_above(struct profile_store *s, uint64_t position)
+{
+        size_t kept = s->head_count;
+
+        while (kept && s->head[kept - 1]->position > position) {
+                struct batch *b = s->head[--kept];
+                uint64_t *queued = key_map_find(&s->queued, &b->batch_id);
+
+                if (queued)
+                        *queued = 0;
+                s->head_bytes -= batch_bytes(b);
+                batch_unref(b);
+        }
+        s->head_count = kept;
+        forget_queued(s);
 }
 
 void head_drop(struct profile_store *s, uint64_t position)

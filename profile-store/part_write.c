@@ -73,6 +73,11 @@ static enum status part_end(struct part *p, struct part_written *ret, struct err
         return ST_OK;
 }
 
+static bool part_has_room(const struct parquet_writer *w, size_t rows, uint64_t max_rows)
+{
+        return !rows || (rows < max_rows && !parquet_writer_is_full(w));
+}
+
 static void part_deinit(struct part *p)
 {
         parquet_writer_destroy(p->w);
@@ -114,13 +119,14 @@ static void put_frame(struct parquet_writer *w, const struct frame_nodes *n, con
         parquet_put_int(w, n->inlined, f->inlined);
 }
 
-enum status part_write_locations(const char *path, const struct location_row *rows, size_t count,
-                                 struct part_written *ret, struct error *err)
+enum status part_write_locations(const char *path, const struct location_row *rows, size_t *count,
+                                 uint64_t max_rows, struct part_written *ret, struct error *err)
 {
         static const struct parquet_sort sort = { .path = "build_id", .nulls_first = true };
         _cleanup_(part_deinit) struct part p;
         struct frame_nodes frame;
         uint32_t id, build_id, address, kind, mapping, kernel, frames, state, quality, generation;
+        size_t done = 0;
         enum status st = part_begin(&p, path, TABLE_LOCATIONS, NULL, &sort, err);
 
         if (st)
@@ -140,8 +146,8 @@ enum status part_write_locations(const char *path, const struct location_row *ro
                                       parquet_writer_node(p.w, "frames.list.element.file"),
                                       parquet_writer_node(p.w, "frames.list.element.line"),
                                       parquet_writer_node(p.w, "frames.list.element.inlined") };
-        for (size_t i = 0; !st && i < count; i++) {
-                const struct location_row *row = &rows[i];
+        for (; !st && done < *count && part_has_room(p.w, done, max_rows); done++) {
+                const struct location_row *row = &rows[done];
                 char hex[BUILD_ID_HEX_MAX];
 
                 parquet_put_int(p.w, id, (int64_t)row->shown.location_id);
@@ -162,30 +168,39 @@ enum status part_write_locations(const char *path, const struct location_row *ro
                 parquet_put_int(p.w, generation, (int64_t)row->generation);
                 st = parquet_writer_end_rows(p.w, 1, err);
         }
-        return st ? st : part_end(&p, ret, err);
+        if (!st)
+                st = part_end(&p, ret, err);
+        if (!st)
+                *count = done;
+        return st;
 }
 
 /* ---- stacks --------------------------------------------------------------------------- */
 
-enum status part_write_stacks(const char *path, const struct batch_stack *const *stacks, size_t count,
-                              struct part_written *ret, struct error *err)
+enum status part_write_stacks(const char *path, const struct batch_stack *const *stacks, size_t *count,
+                              uint64_t max_rows, struct part_written *ret, struct error *err)
 {
         static const struct parquet_sort sort = { .path = "stack_id" };
         _cleanup_(part_deinit) struct part p;
         uint32_t id, list;
+        size_t done = 0;
         enum status st = part_begin(&p, path, TABLE_STACKS, NULL, &sort, err);
 
         if (st)
                 return st;
         id = parquet_writer_node(p.w, "stack_id");
         list = parquet_writer_node(p.w, "location_ids");
-        for (size_t i = 0; !st && i < count; i++) {
-                parquet_put_bytes(p.w, id, stacks[i]->id.bytes, sizeof stacks[i]->id.bytes);
-                parquet_put_int_list(p.w, list, (const int64_t *)stacks[i]->location_ids,
-                                     stacks[i]->location_count);
+        for (; !st && done < *count && part_has_room(p.w, done, max_rows); done++) {
+                parquet_put_bytes(p.w, id, stacks[done]->id.bytes, sizeof stacks[done]->id.bytes);
+                parquet_put_int_list(p.w, list, (const int64_t *)stacks[done]->location_ids,
+                                     stacks[done]->location_count);
                 st = parquet_writer_end_rows(p.w, 1, err);
         }
-        return st ? st : part_end(&p, ret, err);
+        if (!st)
+                st = part_end(&p, ret, err);
+        if (!st)
+                *count = done;
+        return st;
 }
 
 /* ---- samples --------------------------------------------------------------------------- */
@@ -310,14 +325,19 @@ static void put_sample(struct sample_writer *s, const struct sample_row *row)
 }
 
 enum status part_write_samples(const char *path, const struct label_columns *columns, const struct sample_row *rows,
-                               size_t count, struct part_written *ret, struct error *err)
+                               size_t *count, uint64_t max_rows, struct part_written *ret, struct error *err)
 {
         _cleanup_(sample_writer_deinit) struct sample_writer s = { .columns = columns };
+        size_t done = 0;
         enum status st = sample_writer_begin(&s, path, err);
 
-        for (size_t i = 0; !st && i < count; i++) {
-                put_sample(&s, &rows[i]);
+        for (; !st && done < *count && part_has_room(s.part.w, done, max_rows); done++) {
+                put_sample(&s, &rows[done]);
                 st = parquet_writer_end_rows(s.part.w, 1, err);
         }
-        return st ? st : part_end(&s.part, ret, err);
+        if (!st)
+                st = part_end(&s.part, ret, err);
+        if (!st)
+                *count = done;
+        return st;
 }

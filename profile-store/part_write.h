@@ -10,6 +10,10 @@
  * interrupted attempt left under its name, and its directory synced: it is
  * there before a commit speaks of it.
  *
+ * A file ends before a reader's limits (parquet_writer_is_full()) or max_rows:
+ * *count holds the rows to write, and then those that are in the file. At
+ * least one row is written; the caller goes on in a next file.
+ *
  * Threads: no shared state.
  */
 #include "common/buf.h"
@@ -23,12 +27,12 @@ struct part_written {
 };
 
 /** rows in the order of location_row_compare(). */
-enum status part_write_locations(const char *path, const struct location_row *rows, size_t count,
-                                 struct part_written *ret, struct error *err) MUST_CHECK;
+enum status part_write_locations(const char *path, const struct location_row *rows, size_t *count,
+                                 uint64_t max_rows, struct part_written *ret, struct error *err) MUST_CHECK;
 
 /** stacks sorted by id. */
-enum status part_write_stacks(const char *path, const struct batch_stack *const *stacks, size_t count,
-                              struct part_written *ret, struct error *err) MUST_CHECK;
+enum status part_write_stacks(const char *path, const struct batch_stack *const *stacks, size_t *count,
+                              uint64_t max_rows, struct part_written *ret, struct error *err) MUST_CHECK;
 
 struct sample_row {
         const struct batch *batch;
@@ -38,6 +42,6 @@ struct sample_row {
 
 /** rows sorted by type_rank, labels_rank, stack, time. */
 enum status part_write_samples(const char *path, const struct label_columns *columns, const struct sample_row *rows,
-                               size_t count, struct part_written *ret, struct error *err) MUST_CHECK;
+                               size_t *count, uint64_t max_rows, struct part_written *ret, struct error *err) MUST_CHECK;
 
 #endif

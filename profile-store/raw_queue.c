@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "profile-store/raw_queue_internal.h"
@@ -36,6 +37,7 @@ void raw_queue_close(struct raw_queue *q)
         pthread_cond_destroy(&q->changed);
         pthread_mutex_destroy(&q->lock);
         free(q->segments);
+        free(q->gaps);
         free(q->dir);
         free(q);
 }
@@ -44,7 +46,7 @@ void raw_queue_close(struct raw_queue *q)
 
 static enum status refuse(const struct raw_queue *q, struct error *err)
 {
-        return error_set(err, q->failure.code, "the raw queue takes nothing until the service is restarted: %s",
+        return error_set(err, q->failure.code, "the raw queue accepts no batch until it has recovered: %s",
                          q->failure.text);
 }
 
@@ -160,6 +162,15 @@ enum status raw_queue_write(struct raw_queue *q, struct raw_record *record, stru
         return st;
 }
 
+static bool is_in_gap(const struct raw_queue *q, uint64_t position)
+{
+        for (size_t i = 0; i < q->gap_count; i++) {
+                if (position >= q->gaps[i].first && position <= q->gaps[i].last)
+                        return true;
+        }
+        return false;
+}
+
 enum status raw_queue_sync(struct raw_queue *q, uint64_t position, struct error *err)
 {
         enum status st = ST_OK;
@@ -186,6 +197,9 @@ enum status raw_queue_sync(struct raw_queue *q, uint64_t position, struct error 
         }
         if (q->synced < position)
                 st = refuse(q, err);
+        else if (is_in_gap(q, position))
+                st = error_set(err, ST_OS, "the batch was given up when the raw queue in '%s' recovered from a failed "
+                                           "sync; send it again", q->dir);
         pthread_mutex_unlock(&q->lock);
         return st;
 }
@@ -202,12 +216,32 @@ uint64_t raw_queue_synced(struct raw_queue *q)
 
 /* ---- seal, release ------------------------------------------------------- */
 
+/* Locked, after a failure: close the segment without a sync, as if it ended at the last synced position. */
+static void abandon_segment(struct raw_queue *q)
+{
+        struct raw_queue_segment *segment;
+
+        while (q->syncing)
+                pthread_cond_wait(&q->changed, &q->lock);
+        if (q->fd < 0)
+                return;
+        close(q->fd);
+        q->fd = -1;
+        segment = &q->segments[q->segment_count - 1];
+        if (segment->last > q->synced)
+                segment->last = q->synced;
+}
+
 enum status raw_queue_seal(struct raw_queue *q, uint64_t *position_ret, struct error *err)
 {
         enum status st;
 
         pthread_mutex_lock(&q->lock);
         st = end_segment(q, err);
+        if (q->failure.code) {
+                abandon_segment(q);
+                st = ST_OK;
+        }
         if (!st)
                 *position_ret = q->synced;
         pthread_mutex_unlock(&q->lock);
@@ -236,6 +270,79 @@ enum status raw_queue_release(struct raw_queue *q, uint64_t position, struct err
         q->segment_count -= done;
         pthread_mutex_unlock(&q->lock);
         return st;
+}
+
+bool raw_queue_has_failed(struct raw_queue *q)
+{
+        bool ret;
+
+        pthread_mutex_lock(&q->lock);
+        ret = q->failure.code != ST_OK;
+        pthread_mutex_unlock(&q->lock);
+        return ret;
+}
+
+/*
+ * The unlinked names are synced first: the abandoned segment must not come back
+ * beside one that is written from now on.
+ */
+static enum status recover_locked(struct raw_queue *q, struct error *err)
+{
+        _cleanup_free_ char *any = path_join(q->dir, "lock");
+        enum status st;
+
+        if (!q->failure.code)
+                return ST_OK;
+        if (q->fd >= 0 || q->segment_count)
+                return error_set(err, ST_BUSY, "%s", q->failure.text);
+        if (!any || !array_reserve(&q->gaps, &q->gap_capacity, q->gap_count))
+                return error_no_memory(err);
+        st = file_sync_parent(any, err);
+        if (st)
+                return st;
+        if (q->written > q->synced)
+                q->gaps[q->gap_count++] = (struct raw_queue_gap){ q->synced + 1, q->written };
+        q->synced = q->written;
+        q->failure = (struct error){ 0 };
+        return ST_OK;
+}
+
+enum status raw_queue_recover(struct raw_queue *q, struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&q->lock);
+        st = recover_locked(q, err);
+        pthread_mutex_unlock(&q->lock);
+        return st;
+}
+
+enum status raw_queue_read(struct raw_queue *q, uint64_t position, struct buf *file, struct raw_record *ret,
+                           struct error *err)
+{
+        _cleanup_free_ char *path = NULL;
+        struct raw_segment s = { 0 };
+        uint64_t first = 0;
+        enum status st;
+
+        pthread_mutex_lock(&q->lock);
+        for (size_t i = 0; i < q->segment_count; i++) {
+                if (position >= q->segments[i].first && position <= q->segments[i].last)
+                        first = q->segments[i].first;
+        }
+        pthread_mutex_unlock(&q->lock);
+        if (!first)
+                return error_set(err, ST_NOT_FOUND, "no segment in '%s' has position %ju", q->dir, (uintmax_t)position);
+        path = raw_queue_segment_path(q->dir, first, "");
+        st = path ? file_read(path, file, err) : error_no_memory(err);
+        if (!st)
+                st = raw_segment_begin(&s, file->data, file->size, path, err);
+        while (!st && raw_segment_next(&s, ret)) {
+                if (ret->position == position)
+                        return ST_OK;
+        }
+        return st ? st : error_set(err, ST_BAD_DATA, "'%s' does not have position %ju any more", path,
+                                   (uintmax_t)position);
 }
 
 uint64_t raw_queue_bytes(struct raw_queue *q)

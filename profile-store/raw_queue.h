@@ -21,8 +21,14 @@
  * Positions up to raw_queue_synced() are durable; those above it were never
  * acknowledged to anyone.
  *
- * A failed sync leaves the kernel's idea of the file unknown, so the queue
- * then refuses every write until it is opened again.
+ * A failed sync leaves the kernel's idea of the file unknown: it may have
+ * dropped the pages and report success next time. The queue then refuses every
+ * write, and nothing of the file is trusted or synced again. Recovery
+ * (docs/internals/durability.md): raw_queue_seal() gives the segment up at the
+ * last position that a successful sync covered; the caller commits the batches
+ * up to there to the tables from memory, releases the segments, and calls
+ * raw_queue_recover(). Positions between were never acknowledged: they are
+ * refused for good and not used again.
  *
  * Threads: any, except open and close.
  */
@@ -57,11 +63,27 @@ enum status raw_queue_sync(struct raw_queue *q, uint64_t position, struct error 
 /** The last durable position. */
 uint64_t raw_queue_synced(struct raw_queue *q);
 
-/** Sync and end the current segment, so that it can be released; the last position in it or before. */
+/**
+ * Sync and end the current segment, so that it can be released; the last position in it or before. After a failure
+ * nothing is synced: position_ret is the last durable one.
+ */
 enum status raw_queue_seal(struct raw_queue *q, uint64_t *position_ret, struct error *err) MUST_CHECK;
 
 /** Unlink the sealed segments whose records are all at or before position. */
 enum status raw_queue_release(struct raw_queue *q, uint64_t position, struct error *err) MUST_CHECK;
+
+/** Whether the queue refuses writes after a failed write or sync. */
+bool raw_queue_has_failed(struct raw_queue *q);
+
+/**
+ * Accept writes again, in a new segment, once every segment is released. ST_OS when the folder cannot be synced: try
+ * again later.
+ */
+enum status raw_queue_recover(struct raw_queue *q, struct error *err) MUST_CHECK;
+
+/** Read one record back. @param file  receives the whole segment, from which the payload is borrowed. */
+enum status raw_queue_read(struct raw_queue *q, uint64_t position, struct buf *file, struct raw_record *ret,
+                           struct error *err) MUST_CHECK;
 
 /** Bytes of all segments. */
 uint64_t raw_queue_bytes(struct raw_queue *q);

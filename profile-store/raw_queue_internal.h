@@ -11,6 +11,11 @@ struct raw_queue_segment {
         uint64_t bytes;
 };
 
+/* Positions that were written, not acknowledged, and given up by a recovery. */
+struct raw_queue_gap {
+        uint64_t first, last;
+};
+
 struct raw_queue {
         char *dir;
         pthread_mutex_t lock;
@@ -21,6 +26,8 @@ struct raw_queue {
         uint64_t written, synced; /* positions */
         bool syncing;             /* somebody is in fdatasync() without the lock; fd stays open */
         struct error failure;     /* code is not ST_OK: refuse everything */
+        struct raw_queue_gap *gaps; /* one for each recovery that gave positions up */
+        size_t gap_count, gap_capacity;
 };
 
 /* DIR/NNNN.queueSUFFIX, owned. */

@@ -94,7 +94,7 @@ static enum status open_segment(struct opening *o, struct raw_queue_segment *seg
         struct raw_record record;
         enum status st;
 
-        buf_init(&bytes, LIMIT_QUEUE_SEGMENT_BYTES + LIMIT_QUEUE_RECORD_BYTES);
+        buf_init(&bytes, LIMIT_QUEUE_SEGMENT_FILE_BYTES);
         if (!path)
                 return error_no_memory(err);
         st = file_read(path, &bytes, err);

@@ -157,12 +157,15 @@ static enum status rewrite(struct healing *h, struct round *r, struct error *err
                                              .add_count = 1,
                                              .removes = r->parts,
                                              .remove_count = r->part_count };
+        size_t written = r->rows.count;
         enum status st;
 
         if (!path)
                 return error_no_memory(err);
         qsort(r->rows.items, r->rows.count, sizeof *r->rows.items, location_row_compare);
-        st = part_write_locations(path, r->rows.items, r->rows.count, &add.written, err);
+        st = part_write_locations(path, r->rows.items, &written, UINT64_MAX, &add.written, err);
+        if (!st && written < r->rows.count)
+                st = error_set(err, ST_TOO_BIG, "%zu locations do not fit into one file of the table", r->rows.count);
         if (!st) {
                 st = tables_commit(&s->logs, &change, err);
                 s->behind = true;

@@ -30,8 +30,9 @@ static bool wait_for_work(struct profile_store *s, bool failed)
 
         pthread_mutex_lock(&s->lock);
         /* After a failure size is no reason to hurry: the disk that failed a moment ago is given its interval. */
-        while (!s->stopping && in_time && (failed || s->head_bytes < s->options.flush_bytes))
+        while (!s->stopping && !s->sync_failed && in_time && (failed || s->head_bytes < s->options.flush_bytes))
                 in_time = condition_wait_until(&s->wake, &s->lock, end);
+        s->sync_failed = false;
         stopping = s->stopping;
         pthread_mutex_unlock(&s->lock);
         return !stopping;
@@ -103,6 +104,8 @@ static void set_options(struct profile_store *s, const struct profile_store_opti
                 s->options.flush_interval_ms = DEFAULT_FLUSH_INTERVAL_MS;
         if (!s->options.max_queued_bytes)
                 s->options.max_queued_bytes = DEFAULT_MAX_QUEUED_BYTES;
+        if (!s->options.part_rows)
+                s->options.part_rows = UINT64_MAX;
         if (!s->options.heal_rows)
                 s->options.heal_rows = DEFAULT_HEAL_ROWS;
 }

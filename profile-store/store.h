@@ -36,6 +36,7 @@ struct profile_store_options {
         uint64_t flush_interval_ms;   /* 0: default 10 s; UINT64_MAX: only profile_store_flush() */
         uint64_t max_queued_bytes;    /* memory of the head; past it append is ST_BUSY. 0: default 512 MiB */
         uint64_t heal_rows;           /* of locations, about so many are healed between two flushes; 0: default 1000000 */
+        uint64_t part_rows;           /* a file of a table has no more rows; 0: as many as a reader accepts */
         struct symbol_index *symbols; /* borrowed; NULL leaves every location unresolved */
         /* Told after a flush which build-ids had no debuginfo, so that federation can look for them. May be NULL.
          * Called on the flush thread, with no lock held. */
@@ -59,11 +60,26 @@ void profile_store_close(struct profile_store *store);
 enum status profile_store_append(struct profile_store *store, const struct profile *profile,
                                  struct hash128 batch_id, bool *duplicate_ret, struct error *err) MUST_CHECK;
 
-/** Flush all that is queued now, and wait. */
+/**
+ * Flush all that is queued now, and wait. ST_OK also when batches went to the quarantine: all others are in the tables.
+ */
 enum status profile_store_flush(struct profile_store *store, struct error *err) MUST_CHECK;
 
 /** Progress of a re-symbolization, or NULL. Called on the calling thread. */
 typedef void profile_store_progress(void *context, uint64_t done_locations, uint64_t all_locations);
+
+struct quarantine_item;
+
+/**
+ * Put a quarantined batch back into the queue, durably, and remove its file. Doing it again after a crash in between
+ * counts it once.
+ */
+enum status profile_store_retry(struct profile_store *store, const struct quarantine_item *item,
+                                struct error *err) MUST_CHECK;
+
+/** Give a quarantined batch up: its file is removed, and its samples are lost. */
+enum status profile_store_discard(struct profile_store *store, const struct quarantine_item *item,
+                                  struct error *err) MUST_CHECK;
 
 struct resymbolize_result {
         uint64_t locations_seen, locations_changed, files_rewritten;

@@ -19,6 +19,7 @@
 #include "profile-store/batch_ids.h"
 #include "profile-store/key_map.h"
 #include "profile-store/known_rows.h"
+#include "profile-store/quarantine.h"
 #include "profile-store/raw_queue.h"
 #include "profile-store/store.h"
 #include "profile-store/tables.h"
@@ -35,6 +36,8 @@ struct profile_store {
         pthread_mutex_t writer;
         struct table_logs logs;  /* under writer */
         struct known_rows known; /* under writer */
+        uint64_t starved_position; /* batch that alone ran out of memory; under writer */
+        unsigned starved_attempts;
         bool behind;             /* a commit may have been made that tables does not show; under writer */
 
         pthread_mutex_t lock;
@@ -53,12 +56,18 @@ struct profile_store {
         pthread_t thread;
         bool thread_runs;
         pthread_cond_t wake; /* of the flush thread; with lock */
-        bool stopping;
+        atomic_bool stopping;
+        bool sync_failed; /* the flush thread has not tried to recover yet; with lock */
 };
 
-/* Record the outcome of a flush, and of syncing the queue; err is read on failure only. */
-void health_set_flush(struct profile_store *s, enum status st, const struct error *err);
-void health_set_sync(struct profile_store *s, enum status st, const struct error *err);
+/* Record the outcome of a flush, and of syncing the queue; err is read on failure only. True for the first failure. */
+bool health_set_flush(struct profile_store *s, enum status st, const struct error *err);
+/* How much is in the quarantine; reason NULL leaves the last one. */
+void health_set_quarantine(struct profile_store *s, struct quarantine_totals totals, const char *reason);
+bool health_set_sync(struct profile_store *s, enum status st, const struct error *err);
+
+/* For tests: called for each batch of a group before its flush, a failure is one of the group's. NULL in programs. */
+extern enum status (*flush_test_hook)(const struct batch *b, struct error *err);
 
 /* Make the replayed part of the head; for open. */
 enum status head_open(struct profile_store *s, struct error *err) MUST_CHECK;
@@ -77,6 +86,9 @@ enum status store_reload(struct profile_store *s, struct error *err) MUST_CHECK;
 enum status head_take(struct profile_store *s, struct batch ***ret, size_t *count_ret,
                       struct error *err) MUST_CHECK;
 void batches_unref(struct batch **batches, size_t count);
+
+/* Forget the batches after position, which were never durable; lock is held. */
+void head_drop_above(struct profile_store *s, uint64_t position);
 
 /* Forget the batches up to position, which are in the tables now; lock is held. */
 void head_drop(struct profile_store *s, uint64_t position);

@@ -35,6 +35,8 @@ static struct metric files[] = {
         METRIC_GAUGE("cairn_table_files", "Live parts.", "table=\"locations\""),
 };
 static struct metric table_bytes = METRIC_GAUGE("cairn_table_bytes", "Bytes of all live parts.", "");
+static struct metric quarantined_batches = METRIC_GAUGE("cairn_quarantined_batches", "Batches in the quarantine.", "");
+static struct metric quarantined_bytes = METRIC_GAUGE("cairn_quarantined_bytes", "Bytes of the quarantine.", "");
 static struct metric unresolved = METRIC_GAUGE("cairn_unresolved_locations", "Locations without symbols.", "");
 
 static void gather(struct server *s)
@@ -52,6 +54,8 @@ static void gather(struct server *s)
         metric_set(&files[1], (int64_t)stat.stack_files);
         metric_set(&files[2], (int64_t)stat.location_files);
         metric_set(&table_bytes, (int64_t)stat.bytes);
+        metric_set(&quarantined_batches, (int64_t)stat.health.quarantined_batches);
+        metric_set(&quarantined_bytes, (int64_t)stat.health.quarantined_bytes);
         metric_set(&unresolved, (int64_t)stat.unresolved_locations);
 }
 

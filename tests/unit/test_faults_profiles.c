@@ -8,10 +8,13 @@
 #include <ftw.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "common/file.h"
+#include "profile-store/quarantine.h"
 #include "profile-store/scan.h"
 #include "profile-store/store.h"
+#include "profile-store/store_internal.h"
 #include "symbolizer/index_load.h"
 #include "symbolizer/index_verify.h"
 #include "tests/faults/fault_fs.h"
@@ -115,8 +118,12 @@ static enum status step(unsigned number, struct error *err)
 static enum status go_on(struct error *err)
 {
         static const unsigned order[PROMISES] = { 0, 1, 2, FLUSHED, LOADED, HEALED, LAST_BATCH, AGAIN };
+        struct profile_store_health health;
         enum status st = ST_OK;
 
+        profile_store_health(store, &health);
+        if (health.sync_failing_since) /* what a service's flush thread does by itself */
+                st = profile_store_flush(store, err);
         for (unsigned i = 0; !st && i < PROMISES; i++) {
                 if (is_promised(order[i]))
                         continue;
@@ -261,6 +268,126 @@ START_TEST(a_power_cut_after_a_kill_or_a_failure_loses_and_doubles_nothing)
 }
 END_TEST
 
+/* ---- a batch that fails on its own ---- */
+
+static enum status fail_second_batch(const struct batch *b, struct error *err)
+{
+        unsigned second = 1;
+        struct hash128 id = hash128(&second, sizeof second);
+
+        return memcmp(&b->batch_id, &id, sizeof id) == 0 ? error_set(err, ST_TOO_BIG, "made to fail by a test") : ST_OK;
+}
+
+/* It is queued, quarantined or back in the tables, and in one of these places only. */
+static void check_quarantine(const char *dir, uint32_t promised)
+{
+        _cleanup_free_ char *profiles = path_join(dir, "profiles");
+        _cleanup_free_ struct quarantine_item *items = NULL;
+        struct error err = { 0 };
+        size_t count;
+
+        flush_test_hook = fail_second_batch;
+        reopen(dir);
+        for (unsigned i = 0; i < BATCHES; i++)
+                must(append(i, &err) == ST_OK, "%s", err.text);
+        must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
+        must(quarantine_list(profiles, &items, &count, &err) == ST_OK, "%s", err.text);
+        must(count == 1 && !items[0].damaged, "%zu batches in the quarantine", count);
+        each_counts_once(promised & ~2u & ((1u << BATCHES) - 1));
+        flush_test_hook = NULL;
+        must(profile_store_retry(store, &items[0], &err) == ST_OK, "%s", err.text);
+        must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
+        each_counts_once((1u << BATCHES) - 1);
+        reopen(dir);
+        each_counts_once((1u << BATCHES) - 1);
+        free(steal_ptr(items));
+        must(quarantine_list(profiles, &items, &count, &err) == ST_OK && count == 0, "%zu stay in the quarantine", count);
+        close_both();
+        flush_test_hook = fail_second_batch;
+}
+
+static enum status quarantine_go_on(struct error *err)
+{
+        static const unsigned order[] = { 0, 1, 2, LAST_BATCH, FLUSHED };
+        struct profile_store_health health;
+        enum status st = ST_OK;
+
+        flush_test_hook = fail_second_batch;
+        profile_store_health(store, &health);
+        if (health.sync_failing_since)
+                st = profile_store_flush(store, err);
+        for (size_t i = 0; !st && i < sizeof order / sizeof *order; i++) {
+                if (is_promised(order[i]))
+                        continue;
+                st = step(order[i], err);
+                if (!st)
+                        promise(order[i]);
+        }
+        return st;
+}
+
+static const struct scenario quarantine_scenario = { open_both, quarantine_go_on, close_both, check_quarantine,
+                                                     (UINT32_C(1) << (FLUSHED + 1)) - 1 };
+
+START_TEST(killed_at_any_step_of_a_quarantine_each_batch_counts_once)
+{
+        fault_loop_kills(&quarantine_scenario);
+}
+END_TEST
+
+START_TEST(a_call_that_fails_during_a_quarantine_loses_and_doubles_nothing)
+{
+        fault_loop_errors(&quarantine_scenario);
+}
+END_TEST
+
+/* Killed at each step of putting a batch back into the queue. */
+START_TEST(a_retry_that_is_killed_counts_once)
+{
+        bool killed = true;
+
+        for (unsigned at = 1; killed; at++) {
+                char dir[] = "/tmp/cairn-faults-XXXXXX";
+                _cleanup_free_ char *profiles = NULL;
+                _cleanup_free_ struct quarantine_item *items = NULL;
+                struct error err = { 0 };
+                size_t count;
+                int status;
+                pid_t child;
+
+                ck_assert_uint_lt(at, 200);
+                ck_assert_ptr_nonnull(mkdtemp(dir));
+                profiles = path_join(dir, "profiles");
+                flush_test_hook = fail_second_batch;
+                ck_assert_msg(open_both(dir, &err) == ST_OK, "%s", err.text);
+                ck_assert(append(0, &err) == ST_OK && append(1, &err) == ST_OK && profile_store_flush(store, &err) == ST_OK);
+                close_both();
+                flush_test_hook = NULL;
+                ck_assert_int_eq(quarantine_list(profiles, &items, &count, &err), ST_OK);
+                ck_assert_uint_eq(count, 1);
+                child = fork();
+                ck_assert_int_ge(child, 0);
+                if (!child) {
+                        fault_fs_watch(dir);
+                        fault_fs_kill_at(at);
+                        _exit(open_both(dir, &err) || profile_store_retry(store, &items[0], &err));
+                }
+                ck_assert_int_eq(waitpid(child, &status, 0), child);
+                killed = WIFSIGNALED(status);
+                ck_assert(killed || WEXITSTATUS(status) == 0);
+                ck_assert_msg(open_both(dir, &err) == ST_OK, "%s", err.text);
+                free(steal_ptr(items));
+                ck_assert_int_eq(quarantine_list(profiles, &items, &count, &err), ST_OK);
+                if (count)
+                        ck_assert_msg(profile_store_retry(store, &items[0], &err) == ST_OK, "%s", err.text);
+                ck_assert_msg(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
+                each_counts_once(3);
+                close_both();
+                ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        }
+}
+END_TEST
+
 /* ---- a flush between two rounds of healing ---- */
 
 struct between {
@@ -332,6 +459,9 @@ int main(void)
                                        an_interrupted_write_is_not_noticed,
                                        a_power_cut_at_any_moment_loses_and_doubles_nothing,
                                        a_power_cut_after_a_kill_or_a_failure_loses_and_doubles_nothing,
+                                       killed_at_any_step_of_a_quarantine_each_batch_counts_once,
+                                       a_call_that_fails_during_a_quarantine_loses_and_doubles_nothing,
+                                       a_retry_that_is_killed_counts_once,
                                        a_flush_that_fails_between_two_rounds_of_healing_is_caught_up };
 
         setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */

@@ -164,7 +164,7 @@ START_TEST(a_batch_that_cannot_be_read_is_set_aside_and_the_others_live)
         open_store();
         append("b", 0x2000);
         expect(2, 2);
-        aside = in_store("queue/00000000000000000002.unreadable");
+        aside = in_store("queue/quarantine/00000000000000000002-00000000000000000000000000000000.batch");
         ck_assert_int_eq(access(aside, F_OK), 0);
         ok(profile_store_flush(store, &err), &err);
         reopen();
