@@ -47,7 +47,10 @@ static enum status add_labels(struct profile *p, const struct option_list *label
         return st;
 }
 
-static enum status send_profile(const struct import_options *o, const struct profile *p, struct error *err)
+#define REJECTED_HINT "older or later than it accepts (--accept-past, --accept-future of cairn serve), or a label key too long"
+
+static enum status send_profile(const struct import_options *o, const struct profile *p, uint64_t *rejected_ret,
+                                struct error *err)
 {
         static const char *const headers[] = { "Content-Type: application/x-protobuf", "Content-Encoding: gzip",
                                                NULL };
@@ -71,13 +74,19 @@ static enum status send_profile(const struct import_options *o, const struct pro
                 return st;
         request.body = packed.data;
         request.body_size = packed.size;
-        return http_client_send(client, &request, &response, err);
+        st = http_client_send(client, &request, &response, err);
+        if (!st)
+                st = otlp_read_response(response.body.data, response.body.size, rejected_ret, err);
+        if (!st && *rejected_ret && *rejected_ret >= p->samples.count)
+                st = error_set(err, ST_BAD_DATA, "the service rejected all %u samples: %s", p->samples.count, REJECTED_HINT);
+        return st;
 }
 
 static enum status import_file(const struct import_options *common, const char *path, struct error *err)
 {
         const struct import_options o = *common;
         const char *format;
+        uint64_t rejected = 0;
         struct profile p;
         enum status st = profile_input_read(path, &o.input, &p, &format, err);
 
@@ -85,12 +94,14 @@ static enum status import_file(const struct import_options *common, const char *
                 return st;
         st = add_labels(&p, &o.labels, err);
         if (!st && !o.dry_run)
-                st = send_profile(&o, &p, err);
+                st = send_profile(&o, &p, &rejected, err);
         if (!st) {
                 printf("%s: %s, %u samples, %u stacks, %u locations", path, format, p.samples.count,
                        p.stacks.count, p.locations.count);
                 if (p.rejected_samples)
                         printf(", %" PRIu64 " samples left out: %s", p.rejected_samples, p.rejected_reason);
+                if (rejected)
+                        printf(", %" PRIu64 " samples rejected by the service: %s", rejected, REJECTED_HINT);
                 printf("%s\n", o.dry_run ? "; not sent" : "; sent");
         }
         profile_deinit(&p);

@@ -43,10 +43,25 @@ static enum status collect_upstreams(struct upstream_list *l, const struct optio
         return st ? st : upstream_list_add_words(l, words, err);
 }
 
+/* An age such as 30d, or "any" for no limit: 0. */
+static enum status parse_age(const char *option, const char *text, uint64_t *ret, struct error *err)
+{
+        static const struct unit units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 0 } };
+
+        if (strcmp(text, "any") == 0) {
+                *ret = 0;
+                return ST_OK;
+        }
+        return parse_amount(text, units, true, ret)
+                       ? ST_OK
+                       : error_set(err, ST_USAGE, "--%s '%s' is not a number with s, m, h or d, as 30d, nor any", option, text);
+}
+
 int command_serve(int argc, char **argv)
 {
         struct server_options o = { .dir = "cairn-data", .listen = "127.0.0.1:7700", .scan_interval_s = 300 };
         const char *level_name = "info", *upstreams_path = NULL, *memory = NULL, *worker_user = NULL;
+        const char *accept_past = "30d", *accept_future = "1d";
         const char *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
         struct upstream_list upstreams = { 0 };
@@ -77,6 +92,8 @@ int command_serve(int argc, char **argv)
                 OPTION_FLAG("read-only", 0, &o.read_only, "answer queries over a directory, change nothing"),
                 OPTION_UINT("flush-interval", 0, "SECONDS", &flush_interval_s, "write parts this often (10)"),
                 OPTION_STRING("worker-user", 0, "USER", &worker_user, "name or uid that a service of root runs workers as (61111)"),
+                OPTION_STRING("accept-past", 0, "AGE", &accept_past, "reject samples that are older (30d); any: accept all"),
+                OPTION_STRING("accept-future", 0, "AGE", &accept_future, "reject samples that are later than now by more (1d); any: accept all"),
                 OPTION_STRING("port-file", 0, "FILE", &o.port_file, "write the port there when the service answers"),
                 OPTION_STRING("log-level", 0, "LEVEL", &level_name, "debug, info, warn or error (info)"),
                 OPTION_END,
@@ -91,6 +108,10 @@ int command_serve(int argc, char **argv)
                 st = error_set(&err, ST_USAGE, "connections are at most 60000");
         if (!st && memory && !parse_bytes(memory, &o.memory_bytes))
                 st = error_set(&err, ST_USAGE, "--memory '%s' is not a number of bytes with K, M, G or T", memory);
+        if (!st)
+                st = parse_age("accept-past", accept_past, &o.accept_past_s, &err);
+        if (!st)
+                st = parse_age("accept-future", accept_future, &o.accept_future_s, &err);
         if (!st && o.address_rate > 1000000)
                 st = error_set(&err, ST_USAGE, "--rate is at most a million requests a second");
         if (!st && (flush_interval_s > 86400))

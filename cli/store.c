@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cairn store status: what the profile store of a data directory holds. */
+/* cairn store: what the profile store of a data directory holds, and its quarantine. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,14 +7,20 @@
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
+#include "profile-formats/otlp.h"
+#include "profile-store/quarantine.h"
 #include "profile-store/store.h"
 
 static const struct usage usage = {
-        .synopsis = "cairn store status --data DIR [--json]",
-        .about = "Say how many samples, stacks and locations the tables of DIR hold and what still waits in the "
-                 "queue. "
-                 "Works while the service runs.",
-        .examples = "  cairn store status --data ./cairn-data",
+        .synopsis = "cairn store status --data DIR [--json]\n"
+                    "       cairn store quarantine [list | retry ID | remove ID | export ID --output FILE] --data DIR [--json]",
+        .about = "status says how many samples, stacks and locations the tables of DIR hold and what still waits in the "
+                 "queue. quarantine lists the batches that could not be flushed, puts one back into the queue, gives one up "
+                 "or writes one as an OTLP file; ID is a batch id or 'all'. status, list and export work while the service "
+                 "runs; retry and remove need it stopped.",
+        .examples = "  cairn store status --data ./cairn-data\n"
+                    "  cairn store quarantine --data ./cairn-data\n"
+                    "  cairn store quarantine retry all --data ./cairn-data",
 };
 
 static void time_text(int64_t unix_ns, char ret[static 40])
@@ -43,6 +49,9 @@ static void print_text(const struct profile_store_stat *s)
         printf("%-22s %12" PRIu64 " bytes\n", "tables", s->bytes);
         printf("%-22s %12" PRIu64 " batches, %" PRIu64 " bytes on disk\n", "queue", s->queued_batches,
                s->queue_disk_bytes);
+        if (s->health.quarantined_batches)
+                printf("%-22s %12" PRIu64 " batches, %" PRIu64 " bytes: see cairn store quarantine\n", "quarantine",
+                       s->health.quarantined_batches, s->health.quarantined_bytes);
         printf("%-22s %s to %s\n", "time", oldest, newest);
 }
 
@@ -65,6 +74,8 @@ static enum status print_json(const struct profile_store_stat *s, struct error *
         json_out_uint(&j, "table_bytes", s->bytes);
         json_out_uint(&j, "queued_batches", s->queued_batches);
         json_out_uint(&j, "queue_bytes", s->queue_disk_bytes);
+        json_out_uint(&j, "quarantined_batches", s->health.quarantined_batches);
+        json_out_uint(&j, "quarantined_bytes", s->health.quarantined_bytes);
         json_out_int(&j, "oldest_unix_ns", s->oldest_unix_ns);
         json_out_int(&j, "newest_unix_ns", s->newest_unix_ns);
         json_out_object_end(&j);
@@ -94,21 +105,188 @@ static enum status status_of(const char *data, bool json, struct error *err)
         return ST_OK;
 }
 
+/* ---- quarantine ---- */
+
+struct store_command {
+        const char *dir; /* of profiles */
+        const char *output;
+        bool json;
+};
+
+static void put_hex(const struct hash128 *id, char ret[static 33])
+{
+        for (size_t i = 0; i < sizeof id->bytes; i++)
+                snprintf(ret + 2 * i, 3, "%02x", id->bytes[i]);
+}
+
+/* Bytes of senders must not control the terminal. */
+static void print_safe(const char *text)
+{
+        for (; *text; text++)
+                putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+}
+
+/* Labels that say who sent a batch, from its first sample. */
+static void describe_sender(const struct store_command *c, const struct quarantine_item *item, char *ret, size_t size,
+                            uint64_t *samples_ret)
+{
+        static const char *const keys[] = { "host.name", "host_name", "service.name", "service_name" };
+        struct profile p;
+        size_t n = 0;
+
+        snprintf(ret, size, "unknown");
+        *samples_ret = 0;
+        if (item->damaged || quarantine_decode(c->dir, item, &p, NULL))
+                return;
+        *samples_ret = p.samples.count;
+        for (uint32_t i = 0; p.samples.count && i < p.samples.items[0].label_count; i++) {
+                const struct profile_label *l = &p.labels.items[p.samples.items[0].first_label + i];
+
+                for (size_t k = 0; k < sizeof keys / sizeof *keys && n < size; k++)
+                        if (strcmp(profile_text(&p, l->key), keys[k]) == 0)
+                                n += (size_t)snprintf(ret + n, size - n, "%s%s=%s", n ? " " : "", keys[k],
+                                                      profile_text(&p, l->value));
+        }
+        profile_deinit(&p);
+}
+
+static void print_item(const struct store_command *c, const struct quarantine_item *item, struct json_out *j)
+{
+        char id[33], received[40], sender[200];
+        uint64_t samples;
+
+        put_hex(&item->batch_id, id);
+        time_text(item->received_unix_ns, received);
+        describe_sender(c, item, sender, sizeof sender, &samples);
+        if (c->json) {
+                json_out_object(j, NULL);
+                json_out_str(j, "batch_id", id);
+                json_out_uint(j, "position", item->position);
+                json_out_uint(j, "bytes", item->bytes);
+                json_out_uint(j, "samples", samples);
+                json_out_str(j, "sender", sender);
+                json_out_int(j, "received_unix_ns", item->received_unix_ns);
+                json_out_int(j, "quarantined_unix_ns", item->quarantined_unix_ns);
+                json_out_bool(j, "damaged", item->damaged);
+                json_out_str(j, "reason", item->reason);
+                json_out_object_end(j);
+                return;
+        }
+        printf("%s %s %" PRIu64 " bytes, %" PRIu64 " samples, sender ", id, received, item->bytes, samples);
+        print_safe(sender);
+        printf("\n  ");
+        print_safe(item->reason);
+        printf("\n");
+}
+
+static enum status list_quarantine(const struct store_command *c, const struct quarantine_item *items, size_t count,
+                                   struct error *err)
+{
+        _cleanup_buf_ struct buf out;
+        struct json_out j;
+        enum status st;
+
+        buf_init(&out, LIMIT_RESPONSE_BYTES);
+        json_out_init(&j, &out);
+        json_out_array(&j, NULL);
+        for (size_t i = 0; i < count; i++)
+                print_item(c, &items[i], &j);
+        json_out_array_end(&j);
+        st = buf_status(&out, err, "the list");
+        if (!st && c->json)
+                printf("%.*s\n", (int)out.size, (const char *)out.data);
+        return st;
+}
+
+static enum status export_item(const struct store_command *c, const struct quarantine_item *item, struct error *err)
+{
+        _cleanup_buf_ struct buf plain;
+        struct profile p;
+        enum status st;
+
+        buf_init(&plain, LIMIT_PROFILE_MEMORY_BYTES);
+        if (!c->output)
+                return error_set(err, ST_USAGE, "--output names the file to export to");
+        st = quarantine_decode(c->dir, item, &p, err);
+        if (st)
+                return st;
+        st = otlp_encode(&p, &plain, err);
+        profile_deinit(&p);
+        return st ? st : file_write_durable(c->output, plain.data, plain.size, err);
+}
+
+static enum status change_quarantine(const struct store_command *c, const char *action, const char *id,
+                                     const struct quarantine_item *items, size_t count, struct error *err)
+{
+        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
+        struct profile_store *store = NULL;
+        bool all = strcmp(id, "all") == 0;
+        size_t found = 0;
+        enum status st = ST_OK;
+
+        if (strcmp(action, "export") != 0)
+                st = profile_store_open(c->dir, &options, &store, err);
+        for (size_t i = 0; !st && i < count; i++) {
+                char hex[33];
+
+                put_hex(&items[i].batch_id, hex);
+                if (!all && strcmp(hex, id) != 0)
+                        continue;
+                found++;
+                st = strcmp(action, "retry") == 0    ? profile_store_retry(store, &items[i], err)
+                     : strcmp(action, "remove") == 0 ? profile_store_discard(store, &items[i], err)
+                                                     : export_item(c, &items[i], err);
+        }
+        profile_store_close(store);
+        if (!st && !found && !all)
+                return error_set(err, ST_NOT_FOUND, "no batch '%.40s' is in the quarantine", id);
+        if (!st)
+                printf("%zu batches: %s done\n", found, action);
+        return st;
+}
+
+static enum status quarantine_command(const struct store_command *c, int argc, char **argv, struct error *err)
+{
+        _cleanup_free_ struct quarantine_item *items = NULL;
+        const char *action = argc > 0 ? argv[0] : "list";
+        bool list = strcmp(action, "list") == 0;
+        size_t count;
+        enum status st;
+
+        if (!list && strcmp(action, "retry") != 0 && strcmp(action, "remove") != 0 && strcmp(action, "export") != 0)
+                return error_set(err, ST_USAGE, "'%.40s' is none of list, retry, remove, export", action);
+        if (argc != (list ? argc > 0 : 2))
+                return error_set(err, ST_USAGE, list ? "list takes no argument" : "which batch? give its id, or all");
+        st = quarantine_list(c->dir, &items, &count, err);
+        if (st)
+                return st;
+        return list ? list_quarantine(c, items, count, err) : change_quarantine(c, action, argv[1], items, count, err);
+}
+
 int command_store(int argc, char **argv)
 {
         const char *data = "./cairn-data";
-        bool json = false;
+        struct store_command c = { 0 };
+        _cleanup_free_ char *dir = NULL;
         const struct option_spec specs[] = {
                 OPTION_STRING("data", 0, "DIR", &data, "the service's data directory (default ./cairn-data)"),
-                OPTION_FLAG("json", 0, &json, "print JSON"),
+                OPTION_STRING("output", 0, "FILE", &c.output, "where export writes the batch"),
+                OPTION_FLAG("json", 0, &c.json, "print JSON"),
                 OPTION_END,
         };
         struct error err;
         enum status st = options_parse(&usage, specs, &argc, &argv, &err);
 
-        if (!st && (argc != 1 || strcmp(argv[0], "status") != 0))
-                st = error_set(&err, ST_USAGE, "what to do with the store? 'status' is what there is");
-        if (!st)
-                st = status_of(data, json, &err);
+        if (!st && !(dir = path_join(data, "profiles")))
+                st = error_no_memory(&err);
+        c.dir = dir;
+        if (st)
+                ;
+        else if (argc == 1 && strcmp(argv[0], "status") == 0)
+                st = status_of(data, c.json, &err);
+        else if (argc >= 1 && strcmp(argv[0], "quarantine") == 0)
+                st = quarantine_command(&c, argc - 1, argv + 1, &err);
+        else
+                st = error_set(&err, ST_USAGE, "what to do with the store? status or quarantine");
         return st ? command_fail("store", st, &err) : EXIT_DONE;
 }

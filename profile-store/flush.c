@@ -516,7 +516,7 @@ static enum status add_wanted(struct flush_run *r, struct flush *f, struct error
 {
         _cleanup_free_ struct build_id *ids = NULL;
         struct build_id *more;
-        size_t count;
+        size_t count = 0;
         enum status st;
 
         if (!r->s->options.wanted)

@@ -3,7 +3,11 @@
 
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/metrics.h"
+#include "profile-formats/profile_accept.h"
+
+#define NS_PER_S INT64_C(1000000000)
 
 static struct metric batches = METRIC_COUNTER("cairn_ingest_batches_total", "Batches acknowledged.", "");
 static struct metric duplicates = METRIC_COUNTER("cairn_ingest_duplicate_batches_total", "Batches that were sent again and counted once.", "");
@@ -49,11 +53,27 @@ enum status ingest_batch_id(const struct http_request *req, struct hash128 *ret,
         return ST_OK;
 }
 
-enum status ingest_append(struct server *s, const struct profile *profile, struct hash128 batch_id, struct error *err)
+/* now -/+ seconds; 0 seconds: no bound. */
+static struct profile_window accepted_window(const struct server_options *o)
 {
-        bool duplicate = false;
-        enum status st = profile->samples.count ? profile_store_append(s->profiles, profile, batch_id, &duplicate, err) : ST_OK;
+        struct profile_window w = { INT64_MIN, INT64_MAX };
+        int64_t now = wall_clock_ns();
 
+        if (o->accept_past_s && o->accept_past_s < (uint64_t)now / NS_PER_S)
+                w.oldest_unix_ns = now - (int64_t)o->accept_past_s * NS_PER_S;
+        if (o->accept_future_s && o->accept_future_s < (uint64_t)(INT64_MAX - now) / NS_PER_S)
+                w.newest_unix_ns = now + (int64_t)o->accept_future_s * NS_PER_S;
+        return w;
+}
+
+enum status ingest_append(struct server *s, struct profile *profile, struct hash128 batch_id, struct error *err)
+{
+        const struct profile_window window = accepted_window(s->options);
+        bool duplicate = false;
+        enum status st = profile_reject_unacceptable(profile, &window, err);
+
+        if (!st && profile->samples.count)
+                st = profile_store_append(s->profiles, profile, batch_id, &duplicate, err);
         if (st)
                 return st;
         metric_add(&batches, 1);

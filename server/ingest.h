@@ -17,8 +17,11 @@
  */
 enum status ingest_batch_id(const struct http_request *req, struct hash128 *ret, struct error *err) MUST_CHECK;
 
-/** Append and count. When it returns ST_OK the samples are durable. */
-enum status ingest_append(struct server *s, const struct profile *profile, struct hash128 batch_id, struct error *err) MUST_CHECK;
+/**
+ * Reject samples that may not be stored (profile_reject_unacceptable()), append the others and count both. When it
+ * returns ST_OK these are durable.
+ */
+enum status ingest_append(struct server *s, struct profile *profile, struct hash128 batch_id, struct error *err) MUST_CHECK;
 
 /** Count a refused request by its reason. */
 void ingest_count_failure(enum status st);

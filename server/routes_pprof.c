@@ -6,6 +6,7 @@
 #include "common/options.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/pprof.h"
+#include "profile-formats/profile_merge.h"
 #include "profile-formats/wire.h"
 #include "server/app_name.h"
 #include "server/ingest.h"
@@ -21,6 +22,15 @@ static int64_t read_time(const char *text)
         while (t < 1000000000000000000ull && t <= INT64_MAX / 1000)
                 t *= 1000;
         return (int64_t)t;
+}
+
+/* These protocols have no answer for "some samples were rejected"; cairn_ingest_rejected_samples_total counts them. */
+static enum status fail_if_all_rejected(const struct profile *p, struct error *err)
+{
+        if (p->samples.count || !p->rejected_samples)
+                return ST_OK;
+        return error_set(err, ST_BAD_DATA, "all %llu samples rejected: %s", (unsigned long long)p->rejected_samples,
+                         p->rejected_reason);
 }
 
 /* ---- POST /ingest ---- */
@@ -71,6 +81,8 @@ static void ingest(struct http_request *req, void *context)
                 profile_default_time(&p, read_time(http_query(req, "from")));
                 st = ingest_append(s, &p, id, &err);
         }
+        if (!st)
+                st = fail_if_all_rejected(&p, &err);
         profile_deinit(&p);
         if (st)
                 ingest_fail(req, st, &err);
@@ -120,8 +132,9 @@ static enum status walk_labels(struct reader series, struct profile *p, char *ty
         return st ? st : series.failed ? reader_error(&series, err, "series") : ST_OK;
 }
 
-static enum status push_profile(struct server *s, struct reader series, const char *type_name, struct reader raw,
-                                struct hash128 id, struct error *err)
+/* Decode one pprof file with the labels of its series, and append it to all. */
+static enum status add_pushed_profile(struct profile *all, struct reader series, const char *type_name, struct reader raw,
+                                      struct error *err)
 {
         struct profile p;
         enum status st = pprof_decode(raw.data, raw.size, *type_name ? type_name : NULL, &p, err);
@@ -129,25 +142,13 @@ static enum status push_profile(struct server *s, struct reader series, const ch
         if (st)
                 return st;
         st = walk_labels(series, &p, NULL, err);
-        if (!st) {
-                profile_default_time(&p, wall_clock_ns());
-                st = ingest_append(s, &p, id, err);
-        }
+        if (!st)
+                st = profile_merge(all, &p, err);
         profile_deinit(&p);
         return st;
 }
 
-/* Each profile of a request is a batch of its own, whose id follows from the request's and its place in it. */
-static struct hash128 nth_id(struct hash128 request, uint64_t n)
-{
-        uint8_t seed[sizeof request.bytes + sizeof n];
-
-        memcpy(seed, request.bytes, sizeof request.bytes);
-        memcpy(seed + sizeof request.bytes, &n, sizeof n);
-        return hash128(seed, sizeof seed);
-}
-
-static enum status push_series(struct server *s, struct reader series, struct hash128 request, uint64_t *count, struct error *err)
+static enum status add_pushed_series(struct profile *all, struct reader series, struct error *err)
 {
         char type_name[LIMIT_LABEL_BYTES + 1] = "";
         struct reader r = series;
@@ -159,23 +160,46 @@ static enum status push_series(struct server *s, struct reader series, struct ha
                         continue;
                 while (!st && wire_next(&f.bytes, &inner))
                         if (inner.number == SAMPLE_PROFILE && inner.type == WIRE_BYTES)
-                                st = push_profile(s, series, type_name, inner.bytes, nth_id(request, (*count)++), err);
+                                st = add_pushed_profile(all, series, type_name, inner.bytes, err);
                 if (!st && f.bytes.failed)
                         st = reader_error(&f.bytes, err, "sample of a series");
         }
         return st ? st : r.failed ? reader_error(&r, err, "series") : ST_OK;
 }
 
-static void push(struct http_request *req, void *context)
+/* All profiles of a request are one batch: it is acknowledged, and costs a sync, as a whole. */
+static enum status decode_push(struct http_request *req, struct profile *ret, struct error *err)
 {
-        const char *type = http_header(req, "Content-Type");
-        struct hash128 id;
-        struct error err;
+        struct profile all;
         struct wire_field f;
         struct reader r;
         const uint8_t *body;
-        uint64_t count = 0;
         size_t n;
+        enum status st = profile_init(&all, LIMIT_PROFILE_MEMORY_BYTES, err);
+
+        if (st)
+                return st;
+        body = http_body(req, &n);
+        reader_init(&r, body, n);
+        while (!st && wire_next(&r, &f))
+                if (f.number == PUSH_SERIES && f.type == WIRE_BYTES)
+                        st = add_pushed_series(&all, f.bytes, err);
+        if (!st && r.failed)
+                st = reader_error(&r, err, "push request");
+        if (st)
+                profile_deinit(&all);
+        else
+                *ret = all;
+        return st;
+}
+
+static void push(struct http_request *req, void *context)
+{
+        const char *type = http_header(req, "Content-Type");
+        struct server *s = context;
+        struct profile p;
+        struct hash128 id;
+        struct error err;
         enum status st;
 
         if (!type || (strcasecmp(type, "application/proto") != 0 && strcasecmp(type, "application/x-protobuf") != 0)) {
@@ -183,14 +207,18 @@ static void push(struct http_request *req, void *context)
                                     type ? type : "(none)"), &err);
                 return;
         }
-        body = http_body(req, &n);
-        reader_init(&r, body, n);
         st = ingest_batch_id(req, &id, &err);
-        while (!st && wire_next(&r, &f))
-                if (f.number == PUSH_SERIES && f.type == WIRE_BYTES)
-                        st = push_series(context, f.bytes, id, &count, &err);
-        if (!st && r.failed)
-                st = reader_error(&r, &err, "push request");
+        if (!st)
+                st = decode_push(req, &p, &err);
+        if (st) {
+                ingest_fail(req, st, &err);
+                return;
+        }
+        profile_default_time(&p, wall_clock_ns());
+        st = ingest_append(s, &p, id, &err);
+        if (!st)
+                st = fail_if_all_rejected(&p, &err);
+        profile_deinit(&p);
         if (st)
                 ingest_fail(req, st, &err);
         else

@@ -100,10 +100,11 @@ wait_for() {
 
 # ---- the service ----
 
-# start_server [OPTION]...: over $data on a free port; sets $url, $port, $server_pid.
+# start_server [OPTION]...: over $data on a free port; sets $url, $port, $server_pid. Fixtures have fixed, old times.
 start_server() {
         rm -f "$tmp/port"
-        "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" "$@" 2>>"$server_log" &
+        "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" \
+                --accept-past any "$@" 2>>"$server_log" &
         server_pid=$!
         wait_for "the service to start" test -s "$tmp/port"
         port=$(cat "$tmp/port")
