@@ -71,6 +71,7 @@ static enum status grow(struct profile *p, void **items, uint32_t count, uint32_
 
 static enum status reserve_interned(struct profile *p, struct hash_table *t, struct error *err)
 {
+        t->arena = &p->arena; /* decoders build a profile in a variable of their own and return it by value */
         return hash_table_reserve(t, NULL) ? too_big(p, "tables", err) : ST_OK;
 }
 
