@@ -2,8 +2,10 @@
 #include "agent/jit_names.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "agent/mount_probe.h"
 #include "agent/object_cache.h"
 #include "agent/process_read.h"
 #include "common/cleanup.h"
@@ -32,6 +34,7 @@ static bool is_mark(const struct proc_mapping *m)
 void jit_names_refresh(struct jit_names *j, int proc_fd, const struct proc_maps *maps, uint64_t *left)
 {
         _cleanup_close_ int root = -1;
+        char path[64];
         uid_t uid;
         pid_t ns_pid;
 
@@ -46,6 +49,9 @@ void jit_names_refresh(struct jit_names *j, int proc_fd, const struct proc_maps 
                         continue;
                 break;
         }
+        snprintf(path, sizeof path, "/" PERF_MAP_PATH, (int)ns_pid);
+        if (!mount_probe_answers(mount_probe_process_key(proc_fd), MOUNT_PROBE_IN_ROOT, proc_fd, "", path))
+                return;
         root = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (root >= 0 && perf_map_refresh(&j->map, root, ns_pid, uid, left, NULL))
                 return;

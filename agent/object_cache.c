@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/beneath.h"
+#include "agent/mount_probe.h"
 #include "agent/vdso.h"
 #include "common/array.h"
 #include "common/file.h"
@@ -81,6 +82,16 @@ static void map_file_name(const struct proc_mapping *mapping, char ret[static MA
         snprintf(ret, MAP_FILE_NAME, "map_files/%" PRIx64 "-%" PRIx64, mapping->start, mapping->end);
 }
 
+/* Before any access: one to a mount that does not answer never ends. */
+static bool mount_answers(int proc_fd, const struct proc_mapping *mapping)
+{
+        char name[MAP_FILE_NAME];
+
+        map_file_name(mapping, name);
+        return mount_probe_answers(makedev(mapping->device_major, mapping->device_minor), MOUNT_PROBE_MAPPING, proc_fd, name,
+                                   mapping->deleted ? "" : mapping->path);
+}
+
 /*
  * The descriptors allow no reading yet: opening a device or a pipe for reading
  * could do something.
@@ -127,7 +138,7 @@ static struct object *read_file(struct object_cache *c, int path_fd, int proc_fd
 
 int object_cache_open(int proc_fd, const struct proc_mapping *mapping)
 {
-        _cleanup_close_ int fd = mapping->inode ? find_file(proc_fd, mapping) : -1;
+        _cleanup_close_ int fd = mapping->inode && mount_answers(proc_fd, mapping) ? find_file(proc_fd, mapping) : -1;
         struct stat st;
 
         return fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -1 : reopen_for_reading(fd);
@@ -219,6 +230,8 @@ const struct object *object_cache_get(struct object_cache *c, int proc_fd, const
                 return NULL;
         key = mapping_key(mapping);
         met = id_table_find(&c->by_mapping, &key, sizeof key, &before);
+        if (!mount_answers(proc_fd, mapping))
+                return met ? c->objects[before] : NULL;
         if (!find_known(c, proc_fd, mapping, &number)) {
                 fd = find_file(proc_fd, mapping);
                 if (fd < 0 && !met)

@@ -48,9 +48,10 @@ void object_cache_deinit(struct object_cache *c);
  * ended meanwhile, what another process's mapping of the same device, inode and
  * path was serves, or the agent's own file of that path, device and inode. The
  * vDSO is read from the agent's own memory.
+ * A file on a mount that does not answer (agent/mount_probe.h) is not touched.
  * @param proc_fd  directory /proc/PID of the process.
- * @return borrowed until object_cache_forget(); NULL when it is no ELF file or
- *         cannot be read any more.
+ * @return borrowed until object_cache_forget(); NULL when it is no ELF file,
+ *         cannot be read any more, or its mount does not answer now.
  */
 const struct object *object_cache_get(struct object_cache *c, int proc_fd, const struct proc_mapping *mapping);
 

@@ -104,7 +104,7 @@ enum status perf_map_refresh(struct perf_map *m, int root_fd, pid_t ns_pid, uid_
         _cleanup_close_ int fd = -1;
         struct stat st;
 
-        snprintf(path, sizeof path, "tmp/perf-%d.map", (int)ns_pid);
+        snprintf(path, sizeof path, PERF_MAP_PATH, (int)ns_pid);
         fd = open_regular_beneath(root_fd, path, O_NOFOLLOW);
         if (fd < 0 && errno == EINVAL)
                 return error_set(err, ST_UNSUPPORTED, "'%s' is not a regular file", path);

@@ -20,6 +20,8 @@
 #include "agent/code_names.h"
 #include "common/error.h"
 
+#define PERF_MAP_PATH "tmp/perf-%d.map" /* in the root of the process, by its pid there */
+
 struct perf_map {
         struct code_names code;
         uint64_t read_to;       /* offset in the file after the last whole line */

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "agent/mount_probe.h"
 #include "agent/sample_end.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -121,6 +122,13 @@ static struct metric unmapped[] = {
 static struct metric shift = METRIC_GAUGE("cairn_agent_kernel_shift_known",
                                           "1 when kernel frames carry link-time addresses, 0 when only names.", "");
 
+static struct metric probe_timeouts =
+        METRIC_COUNTER("cairn_agent_mount_timeouts_total", "Mounts found not to answer.", "");
+static struct metric probe_skipped =
+        METRIC_COUNTER("cairn_agent_mount_files_skipped_total", "Accesses not made to files of mounts that do not answer.", "");
+static struct metric probe_stuck =
+        METRIC_GAUGE("cairn_agent_mount_probes_stuck", "Processes left behind on mounts that do not answer; 8 at most.", "");
+
 static void set(struct metric *m, uint64_t v)
 {
         metric_set(m, (int64_t)v);
@@ -155,8 +163,19 @@ static void update_uploads(const struct uploads_stats *u)
         set(&upload_waiting, u->waiting);
 }
 
+static void update_mounts(void)
+{
+        struct mount_probe_stats stats;
+
+        mount_probe_get_stats(&stats);
+        set(&probe_timeouts, stats.timeouts);
+        set(&probe_skipped, stats.skipped);
+        set(&probe_stuck, stats.stuck);
+}
+
 void report_update(const struct report *r)
 {
+        update_mounts();
         for (size_t i = 0; i < SAMPLER_STAT_COUNT; i++)
                 set(&sampler[i], r->sampler[i]);
         set(&sampler[STAT_EXCLUDED], r->sampler[STAT_EXCLUDED] + r->build.excluded_samples);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/metrics_server.h"
+#include "agent/mount_probe.h"
 #include "agent/privileges.h"
 #include "agent/recorder.h"
 #include "agent/report.h"
@@ -92,6 +93,7 @@ static enum status set_up(struct run *r, struct error *err)
                 st = open_target(r, err);
         if (!st)
                 st = privileges_drop(sampler_kind(r->recorder.sampler) == SAMPLER_BPF, kept, sizeof kept, err);
+        mount_probe_end(); /* one that began before has all rights */
         if (!st && !r->o->output) /* its thread starts without the rights too */
                 st = open_target(r, err);
         if (!st)
@@ -244,6 +246,7 @@ enum status agent_run(const struct run_options *o, struct error *err)
                 st = finish(&r, err);
         uploads_destroy(r.uploads);
         recorder_deinit(&r.recorder);
+        mount_probe_end();
         sender_destroy(r.sender);
         metrics_server_stop(r.metrics);
         if (r.signals >= 0)

@@ -177,6 +177,9 @@
 #define LIMIT_AGENT_OBJECTS 16384              /* ELF files whose build-id is remembered */
 #define LIMIT_AGENT_KALLSYMS_BYTES MiB(128)
 #define LIMIT_AGENT_MODULES_BYTES MiB(8)       /* /lib/modules/RELEASE/modules.dep */
+#define LIMIT_AGENT_FILE_WAIT_MS 3000          /* for the first access to a mount */
+#define LIMIT_AGENT_MOUNT_RETRY_S 30           /* before a mount that did not answer is touched again */
+#define LIMIT_AGENT_PROBES_STUCK 8             /* processes left behind on mounts that do not answer */
 #define LIMIT_AGENT_JIT_READ_BYTES MiB(64)     /* of all perf maps and jitdumps in one interval */
 #define LIMIT_AGENT_JIT_PROCESS_BYTES MiB(64)  /* names of one process's code made at run time */
 #define LIMIT_AGENT_JIT_BYTES MiB(256)         /* of all processes' */

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A FUSE file system of one executable file that stops answering: requests are read, and then nothing comes.
+
+usage: hung-fuse.py FILE MOUNT-POINT. Prints "mounted"; after SIGUSR1 prints "hung" and answers no more. SIGTERM ends it,
+which also ends what waits for an answer.
+"""
+import ctypes
+import errno
+import os
+import signal
+import struct
+import sys
+
+LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT, BATCH_FORGET = 1, 2, 3, 14, 15, 17, 18, 25, 26, 42
+source, mount_point = sys.argv[1:3]
+with open(source, "rb") as f:
+    content = f.read()
+is_hung = False
+
+
+def hang(_signal, _frame):
+    global is_hung
+    is_hung = True
+    print("hung", flush=True)
+
+
+def attributes(node):
+    mode, size = (0o40755, 0) if node == 1 else (0o100755, len(content))
+    return struct.pack("<QQQQQQIIIIIIIIII", node, size, (size + 511) // 512, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+
+
+def answer(opcode, node, body):
+    """The bytes of the answer, or a negative errno."""
+    if opcode == INIT:
+        return struct.pack("<IIIIHHIIHHI28x", 7, 31, 65536, 0, 8, 8, 65536, 1, 32, 0, 0)
+    if opcode == LOOKUP:
+        if body.rstrip(b"\0") != b"program":
+            return -errno.ENOENT
+        return struct.pack("<QQQQII", 2, 0, 0, 0, 0, 0) + attributes(2)  # valid for no time: each access asks
+    if opcode == GETATTR:
+        return struct.pack("<QII", 0, 0, 0) + attributes(node)
+    if opcode == OPEN:
+        return struct.pack("<QII", 0, 2, 0)  # FOPEN_KEEP_CACHE: what was read stays mapped
+    if opcode == READ:
+        offset, size = struct.unpack_from("<8xQI", body)
+        return content[offset:offset + size]
+    if opcode == STATFS:
+        return struct.pack("<QQQQQIIII24x", 1, 0, 0, 1, 0, 4096, 255, 4096, 0)
+    if opcode in (RELEASE, FLUSH):
+        return b""
+    return -errno.ENOSYS
+
+
+device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+libc = ctypes.CDLL(None, use_errno=True)
+options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other,default_permissions".encode()
+if libc.mount(b"cairn-test", mount_point.encode(), b"fuse", 2 | 4, options):  # nosuid, nodev
+    sys.exit(f"cannot mount: {os.strerror(ctypes.get_errno())}")
+signal.signal(signal.SIGUSR1, hang)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+print("mounted", flush=True)
+while True:
+    try:
+        request = os.read(device, 1 << 20)
+    except OSError as e:
+        sys.exit(0 if e.errno == errno.ENODEV else f"cannot read: {e}")
+    _length, opcode, unique, node = struct.unpack_from("<IIQQ", request)
+    if is_hung or opcode in (FORGET, BATCH_FORGET):
+        continue
+    reply = answer(opcode, node, request[40:])
+    error, data = (reply, b"") if isinstance(reply, int) else (0, reply)
+    os.write(device, struct.pack("<IiQ", 16 + len(data), error, unique) + data)
