@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "common/hash.h"
 
 void byte_dict_init(struct byte_dict *d, size_t max_bytes)
 {
@@ -16,7 +15,7 @@ void byte_dict_deinit(struct byte_dict *d)
 {
         buf_deinit(&d->bytes);
         buf_deinit(&d->entries);
-        free(d->slots);
+        hash_table_deinit(&d->numbers);
         *d = (struct byte_dict){ 0 };
 }
 
@@ -24,55 +23,32 @@ void byte_dict_clear(struct byte_dict *d)
 {
         buf_clear(&d->bytes);
         buf_clear(&d->entries);
-        if (d->slots)
-                memset(d->slots, 0, d->slot_count * sizeof *d->slots);
+        hash_table_clear(&d->numbers);
         d->count = 0;
 }
 
-static enum status grow(struct byte_dict *d)
+static bool equal_bytes(const void *context, uint32_t number, const void *key, size_t size)
 {
-        uint32_t slot_count = d->slot_count ? d->slot_count * 2 : 256;
-        uint32_t *slots = calloc(slot_count, sizeof *slots);
+        const struct byte_dict *d = context;
+        const struct byte_dict_entry *e = byte_dict_entry(d, number);
 
-        if (!slots)
-                return ST_NO_MEMORY;
-        for (uint32_t i = 0; i < d->count; i++) {
-                uint32_t at = byte_dict_entry(d, i)->hash & (slot_count - 1);
-
-                while (slots[at])
-                        at = (at + 1) & (slot_count - 1);
-                slots[at] = i + 1;
-        }
-        free(d->slots);
-        d->slots = slots;
-        d->slot_count = slot_count;
-        return ST_OK;
+        return e->size == size && (size == 0 || memcmp(d->bytes.data + e->offset, key, size) == 0);
 }
 
 enum status byte_dict_add(struct byte_dict *d, const void *data, uint32_t n, uint32_t *ret)
 {
-        uint32_t hash = (uint32_t)hash64(data, n);
-        struct byte_dict_entry e = { .offset = d->bytes.size, .size = n, .hash = hash };
-        uint32_t at;
+        struct byte_dict_entry e = { .offset = d->bytes.size, .size = n };
+        uint32_t hash = hash_table_hash(data, n);
+        enum status st;
 
-        if (d->count >= d->slot_count / 2) {
-                enum status st = d->count < UINT32_MAX / 4 ? grow(d) : ST_TOO_BIG;
-
-                if (st)
-                        return st;
-        }
-        for (at = hash & (d->slot_count - 1); d->slots[at]; at = (at + 1) & (d->slot_count - 1)) {
-                const struct byte_dict_entry *have = byte_dict_entry(d, d->slots[at] - 1);
-
-                if (have->hash == hash && have->size == n &&
-                    (n == 0 || memcmp(d->bytes.data + have->offset, data, n) == 0)) {
-                        *ret = d->slots[at] - 1;
-                        return ST_OK;
-                }
-        }
+        if (hash_table_find(&d->numbers, hash, equal_bytes, d, data, n, ret))
+                return ST_OK;
+        st = hash_table_reserve(&d->numbers, NULL);
+        if (st)
+                return st;
         if (buf_append(&d->bytes, data, n) || buf_append(&d->entries, &e, sizeof e))
                 return d->bytes.failed ? d->bytes.failed : d->entries.failed;
-        d->slots[at] = ++d->count;
-        *ret = d->count - 1;
+        *ret = d->count++;
+        hash_table_insert(&d->numbers, hash, *ret);
         return ST_OK;
 }

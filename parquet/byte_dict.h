@@ -9,18 +9,17 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "common/hash_table.h"
 
 struct byte_dict_entry {
         uint64_t offset; /* into bytes */
         uint32_t size;
-        uint32_t hash;
 };
 
 struct byte_dict {
         struct buf bytes;
         struct buf entries; /* struct byte_dict_entry */
-        uint32_t *slots;    /* entry number + 1, 0 is free */
-        uint32_t slot_count; /* a power of two, or 0 */
+        struct hash_table numbers;
         uint32_t count;
 };
 

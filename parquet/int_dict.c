@@ -3,35 +3,27 @@
 
 #include <stdlib.h>
 
+#include "common/array.h"
+
 #define JUDGED_FROM 1024 /* values that tell whether values repeat */
 
-static uint32_t hash_of(int64_t v)
+static bool equal_value(const void *context, uint32_t number, const void *key, size_t size)
 {
-        return (uint32_t)(((uint64_t)v * 0x9e3779b97f4a7c15u) >> 32);
+        const struct int_dict *d = context;
+
+        (void)size;
+        return d->values[number] == *(const int64_t *)key;
 }
 
-static bool grow(struct int_dict *d)
+/* The number of a value that is not in the dictionary yet. */
+static bool add_value(struct int_dict *d, int64_t value, uint32_t hash)
 {
-        uint32_t slot_count = d->slot_count ? d->slot_count * 2 : 256;
-        uint32_t *slots = calloc(slot_count, sizeof *slots);
-        int64_t *values = slots ? realloc(d->values, slot_count / 2 * sizeof *values) : NULL;
-
-        if (!values) {
-                free(slots);
+        if (hash_table_reserve(&d->numbers, NULL) || !array_reserve(&d->values, &d->capacity, d->count)) {
                 d->failed = ST_NO_MEMORY;
                 return false;
         }
-        d->values = values;
-        for (uint32_t i = 0; i < d->count; i++) {
-                uint32_t at = hash_of(values[i]) & (slot_count - 1);
-
-                while (slots[at])
-                        at = (at + 1) & (slot_count - 1);
-                slots[at] = i + 1;
-        }
-        free(d->slots);
-        d->slots = slots;
-        d->slot_count = slot_count;
+        d->values[d->count] = value;
+        hash_table_insert(&d->numbers, hash, d->count++);
         return true;
 }
 
@@ -43,24 +35,20 @@ bool int_dict_fill(struct int_dict *d, const int64_t *values, size_t count, uint
                 return false;
         }
         for (size_t i = 0; i < count; i++) {
-                uint32_t at;
+                uint32_t hash;
 
                 if (i && values[i] == values[i - 1]) {
                         d->codes[i] = d->codes[i - 1];
                         continue;
                 }
-                if (d->count >= d->slot_count / 2 && !grow(d))
+                hash = hash_table_hash(&values[i], sizeof values[i]);
+                if (hash_table_find(&d->numbers, hash, equal_value, d, &values[i], sizeof values[i], &d->codes[i]))
+                        continue;
+                if (d->count == max || (i >= JUDGED_FROM && d->count > i / 2))
                         return false;
-                at = hash_of(values[i]) & (d->slot_count - 1);
-                while (d->slots[at] && d->values[d->slots[at] - 1] != values[i])
-                        at = (at + 1) & (d->slot_count - 1);
-                if (!d->slots[at]) {
-                        if (d->count == max || (i >= JUDGED_FROM && d->count > i / 2))
-                                return false;
-                        d->values[d->count++] = values[i];
-                        d->slots[at] = d->count;
-                }
-                d->codes[i] = d->slots[at] - 1;
+                d->codes[i] = d->count;
+                if (!add_value(d, values[i], hash))
+                        return false;
         }
         return true;
 }
@@ -69,6 +57,6 @@ void int_dict_deinit(struct int_dict *d)
 {
         free(d->values);
         free(d->codes);
-        free(d->slots);
+        hash_table_deinit(&d->numbers);
         *d = (struct int_dict){ 0 };
 }

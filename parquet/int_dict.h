@@ -11,12 +11,13 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "common/hash_table.h"
 
 struct int_dict {
         int64_t *values;  /* count of them */
         uint32_t *codes;  /* one a value given */
-        uint32_t *slots;
-        uint32_t slot_count;
+        struct hash_table numbers;
+        size_t capacity; /* of values */
         uint32_t count;
         enum status failed;
 };

@@ -4,13 +4,14 @@
 
 /**
  * @file
- * Numbers distinct keys 0, 1, 2, ... in the order they are first met: how encoders build dictionaries.
+ * Numbers distinct keys 0, 1, 2, ... in the order they are first seen: how encoders build dictionaries.
  * Keys are up to 192 bits wide; unused parts are 0.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/error.h"
+#include "common/hash_table.h"
 
 struct number_key {
         uint32_t parts[6];
@@ -18,8 +19,9 @@ struct number_key {
 
 struct number_map {
         struct number_key *keys; /* by number; owned */
-        uint32_t *slots;         /* owned */
-        uint32_t count, slot_count;
+        size_t capacity;
+        uint32_t count;
+        struct hash_table numbers; /* by key */
 };
 
 void number_map_deinit(struct number_map *m);

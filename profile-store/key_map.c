@@ -2,20 +2,12 @@
 #include "profile-store/key_map.h"
 
 #include <string.h>
-#include <sys/random.h>
-#include <xxhash.h>
 
-static uint64_t seed;
-
-__attribute__((constructor)) static void choose_seed(void)
-{
-        if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
-                seed = (uint64_t)(uintptr_t)&seed;
-}
+#include "common/hash_table.h"
 
 static size_t slot_of(const struct key_map *m, const struct hash128 *key)
 {
-        size_t i = XXH3_64bits_withSeed(key->bytes, sizeof key->bytes, seed) & (m->capacity - 1);
+        size_t i = keyed_hash(key->bytes, sizeof key->bytes) & (m->capacity - 1);
 
         while (m->used[i] && !hash128_equal(&m->slots[i].key, key))
                 i = (i + 1) & (m->capacity - 1);

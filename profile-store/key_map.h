@@ -5,7 +5,9 @@
 /**
  * @file
  * A hash map from 128-bit keys (stack ids, batch ids, widened location ids)
- * to numbers. Keys may be chosen by a sender, so the table is seeded.
+ * to numbers. A sender can choose content whose ids share bits, so the slot is
+ * by keyed_hash(). Not a struct hash_table: keys are in the slots, which takes
+ * half the memory where millions of rows are known.
  *
  * Memory: 25 bytes an entry, between half and seven eighths full.
  * Threads: one writer, or any number of readers.

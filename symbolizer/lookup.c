@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash.h"
 #include "symbolizer/lookup_internal.h"
 #include "symbolizer/lookup_tiles.h"
 
@@ -48,44 +47,20 @@ static bool grow32(void **array, uint32_t *capacity, uint32_t count, size_t size
 
 /* ---- numbering of objects and groups */
 
-static uint64_t object_hash(const struct lookup *l, uint32_t number)
+static bool equal_object(const void *context, uint32_t number, const void *key, size_t size)
 {
-        return hash64(l->known.objects[number].id.bytes, l->known.objects[number].id.size);
+        const struct build_id *id = &((const struct lookup_object *)context)[number].id;
+
+        return id->size == size && memcmp(id->bytes, key, size) == 0;
 }
 
-static uint64_t group_hash(const struct lookup *l, uint32_t number)
+static bool equal_group(const void *context, uint32_t number, const void *key, size_t size)
 {
-        uint64_t both[1] = { (uint64_t)l->known.groups[number].object << 32 | l->known.groups[number].high };
+        const struct lookup_group *g = &((const struct lookup_group *)context)[number];
+        const uint32_t *both = key;
 
-        return hash64(both, sizeof both);
-}
-
-static bool numbering_add(struct lookup *l, struct lookup_numbering *n, uint32_t number,
-                          uint64_t (*hash)(const struct lookup *, uint32_t))
-{
-        uint32_t first = 0;
-
-        if (2 * ((uint64_t)number + 1) > n->mask) {
-                uint64_t size = n->mask ? 2 * ((uint64_t)n->mask + 1) : 64;
-
-                free(n->slots);
-                n->slots = size <= UINT32_MAX ? calloc(size, sizeof *n->slots) : NULL;
-                if (!n->slots) {
-                        n->mask = 0;
-                        return false;
-                }
-                n->mask = (uint32_t)size - 1;
-        } else {
-                first = number;
-        }
-        for (uint32_t i = first; i <= number; i++) {
-                uint32_t at = (uint32_t)hash(l, i) & n->mask;
-
-                while (n->slots[at])
-                        at = (at + 1) & n->mask;
-                n->slots[at] = i + 1;
-        }
-        return true;
+        (void)size;
+        return g->object == both[0] && g->high == both[1];
 }
 
 static void open_object(struct lookup *l, struct lookup_object *slot)
@@ -113,50 +88,39 @@ static void open_object(struct lookup *l, struct lookup_object *slot)
 static bool object_number(struct lookup *l, const struct build_id *id, uint32_t *ret)
 {
         static const struct build_id none;
+        struct lookup_known *k = &l->known;
+        uint32_t hash;
 
         if (!id)
                 id = &none;
-        if (l->known.by_id.mask) {
-                uint32_t at = (uint32_t)hash64(id->bytes, id->size) & l->known.by_id.mask;
-
-                for (; l->known.by_id.slots[at]; at = (at + 1) & l->known.by_id.mask) {
-                        if (build_id_equal(&l->known.objects[l->known.by_id.slots[at] - 1].id, id)) {
-                                *ret = l->known.by_id.slots[at] - 1;
-                                return true;
-                        }
-                }
-        }
-        if (!grow32((void **)&l->known.objects, &l->known.object_capacity, l->known.object_count + 1,
-                    sizeof *l->known.objects))
+        hash = hash_table_hash(id->bytes, id->size);
+        if (hash_table_find(&k->by_id, hash, equal_object, k->objects, id->bytes, id->size, ret))
+                return true;
+        if (hash_table_reserve(&k->by_id, NULL) ||
+            !grow32((void **)&k->objects, &k->object_capacity, k->object_count + 1, sizeof *k->objects))
                 return false;
-        l->known.objects[l->known.object_count] = (struct lookup_object){ .id = *id };
-        open_object(l, &l->known.objects[l->known.object_count]);
-        *ret = l->known.object_count++;
-        return numbering_add(l, &l->known.by_id, *ret, object_hash);
+        k->objects[k->object_count] = (struct lookup_object){ .id = *id };
+        open_object(l, &k->objects[k->object_count]);
+        *ret = k->object_count++;
+        hash_table_insert(&k->by_id, hash, *ret);
+        return true;
 }
 
 static bool group_number(struct lookup *l, uint32_t object, uint32_t high, uint32_t *ret)
 {
-        uint64_t both[1] = { (uint64_t)object << 32 | high };
+        const uint32_t both[2] = { object, high };
+        uint32_t hash = hash_table_hash(both, sizeof both);
+        struct lookup_known *k = &l->known;
 
-        if (l->known.by_group.mask) {
-                uint32_t at = (uint32_t)hash64(both, sizeof both) & l->known.by_group.mask;
-
-                for (; l->known.by_group.slots[at]; at = (at + 1) & l->known.by_group.mask) {
-                        const struct lookup_group *g = &l->known.groups[l->known.by_group.slots[at] - 1];
-
-                        if (g->object == object && g->high == high) {
-                                *ret = l->known.by_group.slots[at] - 1;
-                                return true;
-                        }
-                }
-        }
-        if (!grow32((void **)&l->known.groups, &l->known.group_capacity, l->known.group_count + 1,
-                    sizeof *l->known.groups))
+        if (hash_table_find(&k->by_group, hash, equal_group, k->groups, both, sizeof both, ret))
+                return true;
+        if (hash_table_reserve(&k->by_group, NULL) ||
+            !grow32((void **)&k->groups, &k->group_capacity, k->group_count + 1, sizeof *k->groups))
                 return false;
-        l->known.groups[l->known.group_count] = (struct lookup_group){ .object = object, .high = high, .sorted = true };
-        *ret = l->known.group_count++;
-        return numbering_add(l, &l->known.by_group, *ret, group_hash);
+        k->groups[k->group_count] = (struct lookup_group){ .object = object, .high = high, .sorted = true };
+        *ret = k->group_count++;
+        hash_table_insert(&k->by_group, hash, *ret);
+        return true;
 }
 
 /* ---- first pass: what the object says, and which group a key belongs to */
@@ -246,21 +210,18 @@ static void scatter(struct lookup *l)
 static void forget_groups(struct lookup_known *k)
 {
         k->group_count = 0;
-        if (k->by_group.mask < GROUP_SLOTS_KEPT) {
-                if (k->by_group.mask)
-                        memset(k->by_group.slots, 0, ((size_t)k->by_group.mask + 1) * sizeof *k->by_group.slots);
-                return;
-        }
-        free(k->by_group.slots);
-        k->by_group = (struct lookup_numbering){ 0 };
+        if (k->by_group.slot_count <= GROUP_SLOTS_KEPT)
+                hash_table_clear(&k->by_group);
+        else
+                hash_table_deinit(&k->by_group);
 }
 
 void lookup_known_deinit(struct lookup_known *k)
 {
         free(k->objects);
         free(k->groups);
-        free(k->by_id.slots);
-        free(k->by_group.slots);
+        hash_table_deinit(&k->by_id);
+        hash_table_deinit(&k->by_group);
 }
 
 enum status lookup_run(struct lookup *l, struct error *err)

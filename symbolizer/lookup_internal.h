@@ -5,6 +5,7 @@
 #include <lmdb.h>
 
 #include "common/arena.h"
+#include "common/hash_table.h"
 #include "symbolizer/index_internal.h"
 #include "symbolizer/index_object.h"
 
@@ -47,20 +48,14 @@ struct lookup_group {
         bool sorted;
 };
 
-/* Hash table from a hash to a small number; grows at half full. */
-struct lookup_numbering {
-        uint32_t *slots;         /* number + 1, 0 free */
-        uint32_t mask;
-};
-
 /* What a view keeps from batch to batch: objects stay as they are while its transaction lasts. */
 struct lookup_known {
         struct lookup_object *objects;
         uint32_t object_count, object_capacity;
-        struct lookup_numbering by_id;
+        struct hash_table by_id; /* object numbers by build-id */
         struct lookup_group *groups; /* of one batch; their memory is kept */
         uint32_t group_count, group_capacity;
-        struct lookup_numbering by_group;
+        struct hash_table by_group; /* group numbers by object and upper half of the address */
 };
 
 struct symbol_view {

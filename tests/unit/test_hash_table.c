@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/hash_table.h"
 #include "common/limits.h"
+#include "parquet/byte_dict.h"
+#include "parquet/int_dict.h"
+#include "profile-formats/number_map.h"
 #include "tests/support/suite.h"
 
 static bool equal_number(const void *context, uint32_t entry, const void *key, size_t size)
@@ -201,5 +205,55 @@ START_TEST(structured_keys_spread_evenly)
 }
 END_TEST
 
+/* Values that a sender chose so that hashes without a key would collide. */
+#define COLLISIONS 2048u
+#define COLLIDING_BITS 0xfffu
+
+static uint64_t next_colliding_number(uint64_t from)
+{
+        while (hash64(&from, sizeof from) & COLLIDING_BITS)
+                from++;
+        return from;
+}
+
+START_TEST(tables_of_sent_values_resist_chosen_collisions)
+{
+        struct byte_dict bytes;
+        _cleanup_number_map_ struct number_map map = { 0 };
+        struct int_dict ints = { 0 };
+        static int64_t values[COLLISIONS];
+        uint64_t number = 0;
+        uint32_t at;
+
+        byte_dict_init(&bytes, MiB(1));
+        for (uint32_t i = 0; i < COLLISIONS; i++, number++) {
+                number = next_colliding_number(number);
+                ck_assert_int_eq(byte_dict_add(&bytes, &number, sizeof number, &at), ST_OK);
+                ck_assert_uint_eq(at, i);
+        }
+        ck_assert_uint_lt(hash_table_longest_probe(&bytes.numbers), 100);
+        byte_dict_deinit(&bytes);
+
+        for (uint32_t i = 0, k = 0; k < COLLISIONS; i++) {
+                struct number_key key = { { i } };
+
+                if (hash64(&key, sizeof key) & COLLIDING_BITS)
+                        continue;
+                ck_assert_int_eq(number_map_get(&map, &key, &at, NULL, NULL), ST_OK);
+                ck_assert_uint_eq(at, k++);
+        }
+        ck_assert_uint_lt(hash_table_longest_probe(&map.numbers), 100);
+
+        /* The inverse of the multiplier that integers were hashed with: k times it gives k, whose upper half is 0. */
+        for (uint64_t i = 0; i < COLLISIONS; i++)
+                values[i] = (int64_t)(i / 2 * 0xf1de83e19937733du);
+        ck_assert(int_dict_fill(&ints, values, COLLISIONS, COLLISIONS));
+        ck_assert_uint_eq(ints.count, COLLISIONS / 2);
+        ck_assert_uint_lt(hash_table_longest_probe(&ints.numbers), 100);
+        int_dict_deinit(&ints);
+}
+END_TEST
+
 TEST_SUITE("hash_table", siphash_is_the_published_function, an_empty_table_finds_nothing_and_removes_nothing,
-           a_full_arena_leaves_the_table_as_it_was, a_table_does_what_a_list_does, structured_keys_spread_evenly)
+           a_full_arena_leaves_the_table_as_it_was, a_table_does_what_a_list_does, structured_keys_spread_evenly,
+           tables_of_sent_values_resist_chosen_collisions)
