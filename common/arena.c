@@ -41,16 +41,19 @@ static size_t chunk_bytes(size_t used, size_t n)
         return size < FIRST_CHUNK_BYTES ? FIRST_CHUNK_BYTES : size > CHUNK_BYTES ? CHUNK_BYTES : size;
 }
 
+bool arena_fits(const struct arena *a, size_t n)
+{
+        return n <= SIZE_MAX - 64 && ((n + 15) & ~(size_t)15) <= a->max - a->used;
+}
+
 void *arena_alloc(struct arena *a, size_t n)
 {
         struct arena_chunk *c = a->chunks;
         void *ret;
 
-        if (n > SIZE_MAX - 64)
+        if (!arena_fits(a, n))
                 return NULL;
         n = (n + 15) & ~(size_t)15;
-        if (n > a->max - a->used)
-                return NULL;
         if (!c || n > c->size - c->used) {
                 size_t size = chunk_bytes(a->used, n);
 

@@ -8,6 +8,7 @@
  *
  * Threads: one arena belongs to one thread.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/cleanup.h"
@@ -22,6 +23,9 @@ struct arena {
 void arena_init(struct arena *a, size_t max);
 void arena_deinit(struct arena *a);
 #define _cleanup_arena_ _cleanup_(arena_deinit)
+
+/** Whether n bytes more stay within the maximum: tells a full arena from a system without memory. */
+bool arena_fits(const struct arena *a, size_t n);
 
 /** n zeroed bytes, 16-byte aligned; NULL past the maximum or without memory. Valid until arena_deinit(). */
 void *arena_alloc(struct arena *a, size_t n);

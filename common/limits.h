@@ -129,7 +129,10 @@
 #define LIMIT_QUARANTINE_BYTES GiB(4)          /* batches that could not be flushed; past it they stay in the queue */
 #define LIMIT_BATCH_IDS 8000000                /* batch ids that are remembered */
 #define LIMIT_BATCH_ID_AGE_S 172800            /* and for how long: longer than any agent's spool */
+#define LIMIT_FLUSH_FRAMES (1u << 23)          /* of the locations of one flush; deeper locations stay raw */
+#define LIMIT_LOCATION_FRAMES (LIMIT_INLINE_DEPTH + 1) /* of one address: the function and what is inlined there */
 #define LIMIT_FLUSH_MEMORY_BYTES GiB(2)         /* texts of the locations of one flush */
+#define LIMIT_QUERY_FRAMES (1u << 26)          /* distinct ones of the locations of one query: 800 MB */
 #define LIMIT_SCAN_MEMORY_BYTES GiB(2)          /* stacks and locations of one query */
 #define LIMIT_BATCH_DATES 64                   /* distinct days of the samples of one batch */
 #define LIMIT_FLUSH_DATES 64                   /* distinct days of one commit: each has a file in each of two tables */

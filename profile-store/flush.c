@@ -25,6 +25,7 @@ static struct metric unresolved[SYMBOL_STATE_COUNT] = {
         [SYMBOL_STRIPPED] = UNRESOLVED("reason=\"stripped\""),
         [SYMBOL_UNCOVERED] = UNRESOLVED("reason=\"uncovered\""),
         [SYMBOL_NOT_IN_OBJECT] = UNRESOLVED("reason=\"not_in_object\""),
+        [SYMBOL_TOO_LARGE] = UNRESOLVED("reason=\"too_large\""),
 };
 
 static struct metric quarantined = METRIC_COUNTER("cairn_quarantined_batches_total",

@@ -3,8 +3,16 @@
 
 #include <string.h>
 
+#include "common/limits.h"
 #include "common/metrics.h"
+#include "profile-store/frame_chains.h"
 #include "profile-store/key_map.h"
+
+/*
+ * Keys that are looked up at a time. Their frames, copied per range of the
+ * index, take SLICE_KEYS * LIMIT_LOCATION_FRAMES * 16 bytes at worst: 128 MiB.
+ */
+#define SLICE_KEYS 32768u
 
 static struct metric damaged =
         METRIC_COUNTER("cairn_lookup_damaged_total", "Lookups that met a damaged record or block of the index.", "");
@@ -39,11 +47,6 @@ int location_row_compare(const void *a, const void *b)
         return (x->shown.location_id > y->shown.location_id) - (x->shown.location_id < y->shown.location_id);
 }
 
-static const char *copy(struct arena *a, const char *s)
-{
-        return *s ? arena_strndup(a, s, strlen(s)) : "";
-}
-
 static void set_state(struct location_row *row, enum symbol_state state)
 {
         row->state = state;
@@ -64,24 +67,22 @@ enum status location_row_of_batch(struct location_row *row, const struct batch_l
         *row = (struct location_row){ .kind = what->kind };
         row->shown = (struct scan_location){ .location_id = from->id,
                                              .address = what->address,
-                                             .mapping = copy(a, what->mapping),
+                                             .mapping = what->mapping,
                                              .is_kernel = what->is_kernel,
                                              .frames = frames,
                                              .frame_count = what->frame_count };
         if (what->build_id)
                 row->shown.build_id = *what->build_id;
-        if (!row->shown.mapping || (what->frame_count && !frames))
+        if (what->frame_count && !frames)
                 return error_no_memory(err);
         for (uint32_t i = 0; i < what->frame_count; i++) {
                 const struct sent_frame *f = &what->frames[i];
 
-                frames[i] = (struct scan_frame){ .function = copy(a, f->function),
-                                                 .linkage_name = copy(a, f->linkage_name),
-                                                 .file = copy(a, f->file),
+                frames[i] = (struct scan_frame){ .function = f->function,
+                                                 .linkage_name = f->linkage_name,
+                                                 .file = f->file,
                                                  .line = f->line,
                                                  .inlined = i + 1 < what->frame_count };
-                if (!frames[i].function || !frames[i].linkage_name || !frames[i].file)
-                        return error_no_memory(err);
         }
         set_state(row, what->frame_count           ? SYMBOL_SENDER
                        : !row->shown.build_id.size ? SYMBOL_NO_BUILD_ID
@@ -97,6 +98,21 @@ struct texts {
         struct arena *arena;
         struct key_map functions, files; /* number to const char *[2], const char * */
 };
+
+/* A full arena leaves locations raw; a system without memory fails the flush. */
+static enum status arena_error(const struct arena *a, size_t n, struct error *err)
+{
+        return arena_fits(a, n) ? error_no_memory(err)
+                                : error_set(err, ST_TOO_BIG, "names of locations need more than %zu bytes", a->max);
+}
+
+static enum status copy_text(struct arena *a, const char *s, const char **ret, struct error *err)
+{
+        size_t n = strlen(s);
+
+        *ret = n ? arena_strndup(a, s, n) : "";
+        return *ret ? ST_OK : arena_error(a, n + 1, err);
+}
 
 static void texts_deinit(struct texts *t)
 {
@@ -118,9 +134,13 @@ static enum status function_text(struct texts *t, uint32_t number, struct scan_f
                 if (st)
                         return st;
                 pair = arena_alloc(t->arena, 2 * sizeof *pair);
-                if (!pair || !(pair[0] = copy(t->arena, name)) || !(pair[1] = copy(t->arena, linkage_name)))
-                        return error_no_memory(err);
-                st = key_map_put(&t->functions, &key, (uintptr_t)pair, NULL, &known, err);
+                if (!pair)
+                        return arena_error(t->arena, 2 * sizeof *pair, err);
+                st = copy_text(t->arena, name, &pair[0], err);
+                if (!st)
+                        st = copy_text(t->arena, linkage_name, &pair[1], err);
+                if (!st)
+                        st = key_map_put(&t->functions, &key, (uintptr_t)pair, NULL, &known, err);
                 if (st)
                         return st;
         }
@@ -141,10 +161,9 @@ static enum status file_text(struct texts *t, uint32_t number, struct scan_frame
                 st = symbol_view_file(t->view, number, &path, err);
                 if (st)
                         return st;
-                path = copy(t->arena, path);
-                if (!path)
-                        return error_no_memory(err);
-                st = key_map_put(&t->files, &key, (uintptr_t)path, NULL, &known, err);
+                st = copy_text(t->arena, path, &path, err);
+                if (!st)
+                        st = key_map_put(&t->files, &key, (uintptr_t)path, NULL, &known, err);
                 if (st)
                         return st;
         }
@@ -172,25 +191,87 @@ static bool replaces(const struct location_row *row, const struct symbol_result 
         return row->state != SYMBOL_RESOLVED || row->generation != result->generation;
 }
 
-static enum status take_frames(struct location_row *row, const struct symbol_result *result,
-                               const struct symbol_batch *batch, struct texts *t, struct error *err)
-{
-        struct scan_frame *frames = arena_alloc_array(t->arena, result->frame_count, sizeof *frames);
+/*
+ * Frames of one call of location_rows_resolve(). Locations with few frames
+ * come first: deeper ones share what is left of LIMIT_FLUSH_FRAMES.
+ */
+struct frame_budget {
+        uint32_t depth; /* locations with at most so many frames have room, */
+        uint64_t more;  /* and so many with one depth more */
+        uint32_t next_depth;
+};
 
-        if (result->frame_count && !frames)
+struct resolver {
+        struct location_row *rows;
+        size_t count;
+        uint8_t *changed;
+        struct frame_budget budget;
+        struct texts texts;
+        struct frame_chains chains;
+        /* Of one slice */
+        struct symbol_key *keys;
+        size_t *key_rows;
+        size_t key_count;
+        struct symbol_batch batch;
+        uint32_t last_first; /* the result whose frames were converted last, and these */
+        const struct scan_frame *last_frames;
+        uint32_t last_count;
+};
+
+static void resolver_deinit(struct resolver *r)
+{
+        free(r->keys);
+        free(r->key_rows);
+        symbol_batch_deinit(&r->batch);
+        frame_chains_deinit(&r->chains);
+        texts_deinit(&r->texts);
+}
+
+static bool budget_admits(struct frame_budget *b, uint32_t frame_count)
+{
+        if (frame_count <= b->depth)
+                return true;
+        if (frame_count != b->next_depth || !b->more)
+                return false;
+        b->more--;
+        return true;
+}
+
+static enum status convert_frames(struct resolver *r, const struct symbol_result *result, struct error *err)
+{
+        struct scan_frame *frames = frame_chains_begin(&r->chains, result->frame_count);
+
+        if (!frames)
                 return error_no_memory(err);
         for (uint32_t i = 0; i < result->frame_count; i++) {
-                const struct symbol_frame *f = &batch->frames[result->first_frame + i];
-                enum status st = function_text(t, f->function, &frames[i], err);
+                const struct symbol_frame *f = &r->batch.frames[result->first_frame + i];
+                enum status st = function_text(&r->texts, f->function, &frames[i], err);
 
                 if (!st)
-                        st = file_text(t, f->file, &frames[i], err);
+                        st = file_text(&r->texts, f->file, &frames[i], err);
                 if (st)
                         return st;
                 frames[i].line = f->line;
                 frames[i].inlined = f->inlined;
         }
-        row->shown.frames = frames;
+        return frame_chains_end(&r->chains, result->frame_count, &r->last_frames, err);
+}
+
+/* Give the row the frames of a result. ST_TOO_BIG when there is no room for them. */
+static enum status take_frames(struct resolver *r, struct location_row *row, const struct symbol_result *result,
+                               struct error *err)
+{
+        if (!budget_admits(&r->budget, result->frame_count))
+                return error_set(err, ST_TOO_BIG, "locations have more than %u frames", LIMIT_FLUSH_FRAMES);
+        if (result->first_frame != r->last_first || result->frame_count != r->last_count) {
+                enum status st = convert_frames(r, result, err);
+
+                if (st)
+                        return st;
+                r->last_first = result->first_frame;
+                r->last_count = result->frame_count;
+        }
+        row->shown.frames = r->last_frames;
         row->shown.frame_count = result->frame_count;
         row->shown.quality = result->quality;
         row->generation = result->generation;
@@ -213,79 +294,133 @@ static bool same_answer(const struct location_row *a, const struct location_row 
         return true;
 }
 
-static enum status apply(struct location_row *row, const struct symbol_result *result,
-                         const struct symbol_batch *batch, struct texts *t, bool *changed_ret, struct error *err)
+/* Set why a row has no frames. A row that has frames keeps them. */
+static bool apply_state(struct location_row *row, const struct symbol_result *result, enum symbol_state state)
 {
-        *changed_ret = false;
-        if (replaces(row, result)) {
-                struct location_row better = *row;
-                enum status st = take_frames(&better, result, batch, t, err);
-
-                if (st)
-                        return st;
-                *changed_ret = !same_answer(row, &better);
-                if (*changed_ret)
-                        *row = better;
-                return ST_OK;
-        }
         if (row->state == SYMBOL_RESOLVED || row->state == SYMBOL_SENDER ||
-            (row->state == result->state && row->shown.quality == result->quality))
-                return ST_OK;
-        *changed_ret = true;
+            (row->state == state && row->shown.quality == result->quality))
+                return false;
         row->shown.quality = result->quality;
         row->generation = result->generation;
-        set_state(row, result->state);
+        set_state(row, state);
+        return true;
+}
+
+static enum status apply_result(struct resolver *r, struct location_row *row, const struct symbol_result *result,
+                                bool *changed_ret, struct error *err)
+{
+        struct location_row better = *row;
+        enum status st;
+
+        if (!replaces(row, result)) {
+                *changed_ret = result->state != SYMBOL_RESOLVED && apply_state(row, result, result->state);
+                return ST_OK;
+        }
+        st = take_frames(r, &better, result, err);
+        if (st == ST_TOO_BIG) {
+                *changed_ret = apply_state(row, result, SYMBOL_TOO_LARGE);
+                return ST_OK;
+        }
+        if (st)
+                return st;
+        *changed_ret = !same_answer(row, &better);
+        if (*changed_ret)
+                *row = better;
         return ST_OK;
 }
 
-struct lookup {
-        struct symbol_key *keys;
-        size_t *rows; /* key to row */
-        size_t count;
-        struct symbol_batch batch;
-};
-
-static void lookup_deinit(struct lookup *l)
+/* Look up the rows of the slice from *next on, and advance it. */
+static enum status look_up_slice(struct resolver *r, size_t *next, struct error *err)
 {
-        free(l->keys);
-        free(l->rows);
-        symbol_batch_deinit(&l->batch);
+        r->key_count = 0;
+        for (; *next < r->count && r->key_count < SLICE_KEYS; ++*next) {
+                const struct location_row *row = &r->rows[*next];
+
+                if (!can_be_looked_up(row))
+                        continue;
+                r->keys[r->key_count] = (struct symbol_key){ .build_id = &row->shown.build_id,
+                                                             .address = row->shown.address,
+                                                             .is_file_offset = row->kind == ADDRESS_FILE_OFFSET };
+                r->key_rows[r->key_count++] = *next;
+        }
+        r->last_count = UINT32_MAX; /* frames of the last slice are gone */
+        return r->key_count ? symbol_view_lookup(r->texts.view, r->keys, r->key_count, &r->batch, err) : ST_OK;
+}
+
+static enum status apply_slice(struct resolver *r, struct error *err)
+{
+        metric_add(&damaged, (int64_t)r->batch.damaged_count);
+        for (size_t k = 0; k < r->key_count; k++) {
+                bool row_changed;
+                enum status st = apply_result(r, &r->rows[r->key_rows[k]], &r->batch.results[k], &row_changed, err);
+
+                if (st)
+                        return st;
+                if (r->changed)
+                        r->changed[r->key_rows[k]] |= row_changed;
+        }
+        return ST_OK;
+}
+
+/* How many locations have how many frames decides up to which depth all have room. */
+static void budget_from_depths(struct frame_budget *b, const uint64_t *depths)
+{
+        uint64_t left = LIMIT_FLUSH_FRAMES;
+
+        for (uint32_t depth = 1; depth <= LIMIT_LOCATION_FRAMES; depth++) {
+                if (depths[depth] > left / depth) {
+                        *b = (struct frame_budget){ depth - 1, left / depth, depth };
+                        return;
+                }
+                left -= depths[depth] * depth;
+        }
+}
+
+/* A pass of its own, for calls whose frames may be too many. */
+static enum status measure_depths(struct resolver *r, struct error *err)
+{
+        uint64_t depths[LIMIT_LOCATION_FRAMES + 1] = { 0 };
+        enum status st = ST_OK;
+
+        for (size_t next = 0; !st && next < r->count;) {
+                st = look_up_slice(r, &next, err);
+                for (size_t k = 0; !st && k < r->key_count; k++) {
+                        const struct symbol_result *result = &r->batch.results[k];
+
+                        if (result->frame_count <= LIMIT_LOCATION_FRAMES &&
+                            replaces(&r->rows[r->key_rows[k]], result))
+                                depths[result->frame_count]++;
+                }
+        }
+        budget_from_depths(&r->budget, depths);
+        return st;
 }
 
 enum status location_rows_resolve(struct location_row *rows, size_t count, struct symbol_index *symbols,
                                   struct arena *a, uint8_t *changed, struct error *err)
 {
-        _cleanup_(lookup_deinit) struct lookup l = { 0 };
-        _cleanup_(texts_deinit) struct texts t = { .arena = a };
+        _cleanup_(resolver_deinit) struct resolver r = { .rows = rows,
+                                                         .count = count,
+                                                         .changed = changed,
+                                                         .budget = { .depth = LIMIT_LOCATION_FRAMES },
+                                                         .texts.arena = a,
+                                                         .chains.arena = a };
+        size_t room = count < SLICE_KEYS ? count : SLICE_KEYS;
         enum status st;
 
         if (!symbols || !count)
                 return ST_OK;
-        l.keys = calloc(count, sizeof *l.keys);
-        l.rows = calloc(count, sizeof *l.rows);
-        if (!l.keys || !l.rows)
+        r.keys = calloc(room, sizeof *r.keys);
+        r.key_rows = calloc(room, sizeof *r.key_rows);
+        if (!r.keys || !r.key_rows)
                 return error_no_memory(err);
-        for (size_t i = 0; i < count; i++) {
-                if (!can_be_looked_up(&rows[i]))
-                        continue;
-                l.keys[l.count] = (struct symbol_key){ .build_id = &rows[i].shown.build_id,
-                                                       .address = rows[i].shown.address,
-                                                       .is_file_offset = rows[i].kind == ADDRESS_FILE_OFFSET };
-                l.rows[l.count++] = i;
-        }
-        if (!l.count)
-                return ST_OK;
-        st = symbol_view_begin(symbols, &t.view, err);
-        if (!st)
-                st = symbol_view_lookup(t.view, l.keys, l.count, &l.batch, err);
-        if (!st)
-                metric_add(&damaged, (int64_t)l.batch.damaged_count);
-        for (size_t k = 0; !st && k < l.count; k++) {
-                bool row_changed;
-
-                st = apply(&rows[l.rows[k]], &l.batch.results[k], &l.batch, &t, &row_changed, err);
-                if (!st && changed)
-                        changed[l.rows[k]] |= row_changed;
+        st = symbol_view_begin(symbols, &r.texts.view, err);
+        if (!st && count > LIMIT_FLUSH_FRAMES / LIMIT_LOCATION_FRAMES)
+                st = measure_depths(&r, err);
+        for (size_t next = 0; !st && next < count;) {
+                st = look_up_slice(&r, &next, err);
+                if (!st && r.key_count)
+                        st = apply_slice(&r, err);
         }
         return st;
 }

@@ -28,12 +28,14 @@ struct location_row {
         uint64_t generation;
 };
 
-/** A row of a batch's location, not looked up yet; texts and frames are copied into a. */
+/** A row of a batch's location, not looked up yet. Texts are borrowed from the batch, the frames are in a. */
 enum status location_row_of_batch(struct location_row *row, const struct batch_location *from, struct arena *a,
                                   struct error *err) MUST_CHECK;
 
 /**
- * Look rows up, all in one batch of one view, and apply the rules above.
+ * Look rows up, in slices of one view, and apply the rules above. Equal frames
+ * are shared. Rows that have no room within LIMIT_FLUSH_FRAMES or the arena,
+ * the deepest first, become SYMBOL_TOO_LARGE, or keep the frames they had.
  * @param symbols  NULL: nothing is known of any object.
  * @param changed  NULL, or one flag per row, set where its row changed.
  */

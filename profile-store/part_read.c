@@ -5,6 +5,7 @@
 
 #include "common/array.h"
 #include "common/limits.h"
+#include "profile-store/frame_chains.h"
 #include "symbolizer/symbol_reason.h"
 
 enum status part_file_open(const struct table_part *part, struct part_file *ret, struct error *err)
@@ -99,12 +100,14 @@ struct location_columns {
         struct text_column texts[TEXT_COUNT];
         struct parquet_column id, address, kernel, line, inlined, generation;
         struct arena *arena;
+        struct frame_chains chains; /* rows with equal frames share them */
 };
 
 static void location_columns_deinit(struct location_columns *c)
 {
         struct parquet_column *flat[] = { &c->id, &c->address, &c->kernel, &c->line, &c->inlined, &c->generation };
 
+        frame_chains_deinit(&c->chains);
         for (size_t i = 0; i < sizeof flat / sizeof *flat; i++)
                 parquet_column_deinit(flat[i]);
         for (int i = 0; i < TEXT_COUNT; i++) {
@@ -181,7 +184,7 @@ static enum profile_address_kind kind_of(const char *name)
 static bool read_row(struct location_columns *c, uint64_t i, struct location_row *row)
 {
         uint32_t first = c->line.offsets[i], count = c->line.offsets[i + 1] - first;
-        struct scan_frame *frames = arena_alloc_array(c->arena, count, sizeof *frames);
+        struct scan_frame *frames = frame_chains_begin(&c->chains, count);
         const char *hex = text_at(c, BUILD_ID, i), *state = text_at(c, STATE, i), *quality = text_at(c, QUALITY, i);
         const char *kind = text_at(c, KIND, i);
 
@@ -190,19 +193,20 @@ static bool read_row(struct location_columns *c, uint64_t i, struct location_row
                                              .address = (uint64_t)c->address.ints[i],
                                              .mapping = text_at(c, MAPPING, i),
                                              .is_kernel = c->kernel.ints[i],
-                                             .frames = frames,
                                              .frame_count = count };
-        if (!hex || !state || !quality || !kind || !row->shown.mapping || (count && !frames))
+        if (!hex || !state || !quality || !kind || !row->shown.mapping || !frames)
                 return false;
         for (uint32_t k = 0; k < count; k++) {
-                frames[k] = (struct scan_frame){ .function = text_at(c, FUNCTION, first + k),
-                                                 .linkage_name = text_at(c, LINKAGE_NAME, first + k),
-                                                 .file = text_at(c, FILE_NAME, first + k),
-                                                 .line = c->line.ints[first + k],
-                                                 .inlined = c->inlined.ints[first + k] };
+                frames[k].function = text_at(c, FUNCTION, first + k);
+                frames[k].linkage_name = text_at(c, LINKAGE_NAME, first + k);
+                frames[k].file = text_at(c, FILE_NAME, first + k);
+                frames[k].line = c->line.ints[first + k];
+                frames[k].inlined = c->inlined.ints[first + k];
                 if (!frames[k].function || !frames[k].linkage_name || !frames[k].file)
                         return false;
         }
+        if (frame_chains_end(&c->chains, count, &row->shown.frames, NULL))
+                return false;
         if (!build_id_from_hex(&row->shown.build_id, hex, strlen(hex)))
                 row->shown.build_id = (struct build_id){ 0 };
         row->kind = kind_of(kind);
@@ -229,7 +233,7 @@ static bool is_wanted(const struct key_map *wanted, int64_t id)
 enum status part_read_locations(const struct part_file *f, uint32_t group, const struct key_map *wanted,
                                 struct arena *a, struct location_rows *rows, struct error *err)
 {
-        _cleanup_(location_columns_deinit) struct location_columns c = { .arena = a };
+        _cleanup_(location_columns_deinit) struct location_columns c = { .arena = a, .chains.arena = a };
         enum status st = part_file_column(f, group, "location_id", PARQUET_INT64, &c.id, err);
         bool others = false;
 
@@ -242,7 +246,10 @@ enum status part_read_locations(const struct part_file *f, uint32_t group, const
                 if (!st)
                         st = make_room(rows, err);
                 if (!st && !read_row(&c, i, &rows->items[rows->count]))
-                        st = error_no_memory(err);
+                        st = arena_fits(a, MiB(1)) ? error_no_memory(err)
+                                                   : error_set(err, ST_TOO_BIG,
+                                                               "locations of '%s' need more than %zu bytes", f->path,
+                                                               a->max);
                 if (!st)
                         rows->count++;
         }

@@ -7,6 +7,7 @@
 #include "common/array.h"
 #include "common/file.h"
 #include "common/hash.h"
+#include "common/hash_table.h"
 #include "common/limits.h"
 #include "symbolizer/short_name.h"
 
@@ -148,32 +149,94 @@ static enum status add_location(struct frame_table *t, const struct scan_locatio
         return st;
 }
 
-enum status location_frames_make(struct frame_table *t, const struct scan_stacks *stacks,
-                                 struct location_frames *ret, struct error *err)
+/* Locations of one kind whose frames are one array have equal frames in the table. */
+struct shared_frames {
+        const struct scan_frame *frames;
+        uint64_t is_kernel;
+};
+
+struct sharing {
+        const struct scan_stacks *stacks;
+        struct hash_table table; /* locations by their frames */
+};
+
+static struct shared_frames shared_frames_of(const struct scan_location *l)
 {
-        struct location_frames l = { .first = calloc(stacks->location_count + 1, sizeof *l.first) };
+        return (struct shared_frames){ l->frames, l->is_kernel };
+}
+
+static bool equal_shared_frames(const void *context, uint32_t location, const void *key, size_t size)
+{
+        const struct sharing *s = context;
+        const struct shared_frames have = shared_frames_of(&s->stacks->locations[location]);
+
+        return memcmp(&have, key, size) == 0;
+}
+
+/* Whether an earlier location has the frames of location i: *ret. Else i is remembered. */
+static enum status find_shared(struct sharing *s, uint32_t i, uint32_t *ret, bool *found_ret, struct error *err)
+{
+        const struct shared_frames key = shared_frames_of(&s->stacks->locations[i]);
+        uint32_t hash = hash_table_hash(&key, sizeof key);
+        enum status st;
+
+        *found_ret = hash_table_find(&s->table, hash, equal_shared_frames, s, &key, sizeof key, ret) &&
+                     s->stacks->locations[*ret].frame_count == s->stacks->locations[i].frame_count;
+        if (*found_ret)
+                return ST_OK;
+        st = hash_table_reserve(&s->table, err);
+        if (!st)
+                hash_table_insert(&s->table, hash, i);
+        return st;
+}
+
+/* Give each location its place; *total_ret is how many frames there are. */
+static enum status place_frames(const struct scan_stacks *stacks, struct location_frames *l, uint64_t *total_ret,
+                                struct error *err)
+{
+        struct sharing sharing = { .stacks = stacks };
         uint64_t total = 0;
         enum status st = ST_OK;
 
-        for (size_t i = 0; i < stacks->location_count; i++) {
-                uint32_t count = stacks->locations[i].frame_count;
+        for (size_t i = 0; !st && i < stacks->location_count; i++) {
+                uint32_t count = stacks->locations[i].frame_count, other;
+                bool found = false;
 
-                if (l.first)
-                        l.first[i] = (uint32_t)total;
-                total += count ? count : 1;
+                if (count)
+                        st = find_shared(&sharing, (uint32_t)i, &other, &found, err);
+                l->first[i] = found ? l->first[other] : (uint32_t)total;
+                l->end[i] = l->first[i] + (count ? count : 1);
+                total += found ? 0 : count ? count : 1;
+                if (total > LIMIT_QUERY_FRAMES && !st)
+                        st = error_set(err, ST_TOO_BIG,
+                                       "the locations have more than %u distinct frames; narrow the time range or the labels",
+                                       LIMIT_QUERY_FRAMES);
         }
-        if (total > UINT32_MAX) {
-                free(l.first);
-                return error_set(err, ST_TOO_BIG, "the locations have more than %u frames", UINT32_MAX);
+        hash_table_deinit(&sharing.table);
+        *total_ret = total;
+        return st;
+}
+
+enum status location_frames_make(struct frame_table *t, const struct scan_stacks *stacks,
+                                 struct location_frames *ret, struct error *err)
+{
+        struct location_frames l = { .first = calloc(stacks->location_count + 1, sizeof *l.first),
+                                     .end = calloc(stacks->location_count + 1, sizeof *l.end) };
+        uint64_t total = 0, done = 0;
+        enum status st = l.first && l.end ? place_frames(stacks, &l, &total, err) : error_no_memory(err);
+
+        if (!st) {
+                l.frames = calloc(total + 1, sizeof *l.frames);
+                l.lines = calloc(total + 1, sizeof *l.lines);
+                if (!l.frames || !l.lines)
+                        st = error_no_memory(err);
         }
-        l.frames = calloc(total + 1, sizeof *l.frames);
-        l.lines = calloc(total + 1, sizeof *l.lines);
-        if (!l.first || !l.frames || !l.lines)
-                st = error_no_memory(err);
-        else
-                l.first[stacks->location_count] = (uint32_t)total;
-        for (size_t i = 0; !st && i < stacks->location_count; i++)
+        for (size_t i = 0; !st && i < stacks->location_count; i++) {
+                if (l.first[i] < done)
+                        continue;
                 st = add_location(t, &stacks->locations[i], l.frames + l.first[i], l.lines + l.first[i], err);
+                done = l.end[i];
+        }
         if (st) {
                 location_frames_deinit(&l);
                 return st;
@@ -185,6 +248,7 @@ enum status location_frames_make(struct frame_table *t, const struct scan_stacks
 void location_frames_deinit(struct location_frames *l)
 {
         free(l->first);
+        free(l->end);
         free(l->frames);
         free(l->lines);
         *l = (struct location_frames){ 0 };

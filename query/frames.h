@@ -58,7 +58,8 @@ void frame_table_deinit(struct frame_table *t);
 
 /** The frames of each location of a scan, outermost first. */
 struct location_frames {
-        uint32_t *first;  /* location_count + 1 entries */
+        uint32_t *first;  /* of each location; locations that share frames in the scan share them here */
+        uint32_t *end;    /* one past the last */
         uint32_t *frames; /* numbers in the table */
         int64_t *lines;   /* line of each, 0 unknown */
 };

@@ -36,7 +36,7 @@ static void add_selection(struct top_row *rows, const struct frame_table *frames
                 for (size_t j = m->stacks->first[i]; j < m->stacks->first[i + 1]; j++) {
                         uint32_t location = m->stacks->indexes[j];
 
-                        for (uint32_t k = l->first[location + 1];
+                        for (uint32_t k = l->end[location];
                              k-- > l->first[location];) { /* from the innermost */
                                 uint32_t name = frames->items[l->frames[k]].name;
                                 struct top_row *row = &rows[name];

@@ -95,7 +95,7 @@ static enum status path_of(struct path *p, const struct location_frames *l, cons
         size_t need = 0;
 
         for (size_t j = stacks->first[i]; j < stacks->first[i + 1]; j++)
-                need += l->first[stacks->indexes[j] + 1] - l->first[stacks->indexes[j]];
+                need += l->end[stacks->indexes[j]] - l->first[stacks->indexes[j]];
         if (need > p->capacity) {
                 uint32_t *frames = reallocarray(p->frames, need, sizeof *frames);
                 int64_t *lines = frames ? reallocarray(p->lines, need, sizeof *lines) : NULL;
@@ -111,7 +111,7 @@ static enum status path_of(struct path *p, const struct location_frames *l, cons
         for (size_t j = stacks->first[i + 1]; j-- > stacks->first[i];) {
                 uint32_t location = stacks->indexes[j];
 
-                for (uint32_t k = l->first[location]; k < l->first[location + 1]; k++) {
+                for (uint32_t k = l->first[location]; k < l->end[location]; k++) {
                         p->frames[p->count] = l->frames[k];
                         p->lines[p->count++] = l->lines[k];
                 }

@@ -38,6 +38,7 @@ enum symbol_state {
         SYMBOL_STRIPPED,           /* "stripped": the object is indexed and has no range at all */
         SYMBOL_UNCOVERED,          /* "uncovered": in a loaded segment of the object, but no range covers it */
         SYMBOL_NOT_IN_OBJECT,      /* "not_in_object": in none of the object's loaded segments */
+        SYMBOL_TOO_LARGE,          /* "too_large": it has frames, but more than a flush has room for (LIMIT_FLUSH_FRAMES) */
         SYMBOL_STATE_COUNT,
 };
 const char *symbol_state_name(enum symbol_state s);

@@ -15,6 +15,7 @@ static const char *const state_names[] = {
         [SYMBOL_STRIPPED] = "stripped",
         [SYMBOL_UNCOVERED] = "uncovered",
         [SYMBOL_NOT_IN_OBJECT] = "not_in_object",
+        [SYMBOL_TOO_LARGE] = "too_large",
 };
 
 static const char *const object_state_names[] = {

@@ -32,6 +32,9 @@ static const struct reason reasons[SYMBOL_STATE_COUNT] = {
                                    "look at the sender's mappings: the address or the build-id is wrong", false },
         [SYMBOL_OUTSIDE] = { "no symbol covers the address, and without the executable nobody knows if it is in the object",
                              "upload the executable too, then ask again", true },
+        [SYMBOL_TOO_LARGE] = { "so many calls are inlined at the address that its frames had no room beside the others of the flush",
+                               "ask for the address with cairn symbolize, or run cairn resymbolize with its build-id",
+                               false },
 };
 
 static const struct reason *reason_of(enum symbol_state s)

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Locations with hundreds of inlined calls: memory stays bounded, and shallow locations come first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "profile-store/frame_chains.h"
+#include "profile-store/location_rows.h"
+#include "symbolizer/index_load.h"
+#include "symbolizer/symbol_table_builder.h"
+#include "tests/support/suite.h"
+
+#define START 0x1000u
+#define DEEP_BYTES 60000u /* of code, with DEPTH frames at each address: 15 million frames */
+#define DEPTH 250u
+#define SHALLOW_COUNT 100u
+
+static char dir[64];
+static struct symbol_index *symbols;
+static struct arena texts;
+
+static void ok(enum status st, const struct error *err)
+{
+        ck_assert_msg(st == ST_OK, "%s", err->text);
+}
+
+static void begin(void)
+{
+        struct error err;
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-location-rows-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ok(symbol_index_open(dir, false, &symbols, &err), &err);
+        arena_init(&texts, LIMIT_FLUSH_MEMORY_BYTES);
+}
+
+static void end(void)
+{
+        arena_deinit(&texts);
+        symbol_index_close(symbols);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static struct build_id make_id(uint8_t last)
+{
+        struct build_id id = { .size = 20 };
+
+        id.bytes[19] = last;
+        return id;
+}
+
+/* An object of byte_count bytes of code with depth frames at each; lines differ from step to step bytes. */
+static void load_object(uint8_t id, uint32_t byte_count, uint32_t depth, uint32_t step)
+{
+        struct symbol_table_frame frames[DEPTH] = { 0 };
+        struct symbol_segment segment = { .address = START, .file_size = byte_count };
+        struct symbol_table_builder b;
+        struct symbol_table table;
+        struct error err;
+        char name[16];
+        uint64_t generation;
+        bool replaced;
+
+        symbol_table_builder_init(&b);
+        for (uint32_t i = 0; i < depth; i++) {
+                snprintf(name, sizeof name, "f%u", i);
+                frames[i].function = symbol_table_builder_function(&b, name, name);
+        }
+        for (uint32_t at = 0; at < byte_count; at += step) {
+                frames[0].line = 1 + at / step;
+                symbol_table_builder_range(&b, START + at, START + at + step,
+                                           symbol_table_builder_chain(&b, frames, depth));
+        }
+        ok(symbol_table_builder_finish(&b, &table, &err), &err);
+        table.build_id = make_id(id);
+        table.quality = QUALITY_LINES;
+        table.segments = &segment;
+        table.segment_count = 1;
+        ok(symbol_index_load(symbols, &table, &replaced, &generation, &err), &err);
+        ck_assert(replaced);
+        table.segments = NULL;
+        table.segment_count = 0;
+        symbol_table_deinit(&table);
+        symbol_table_builder_deinit(&b);
+}
+
+static void make_row(struct location_row *row, uint8_t id, uint64_t address)
+{
+        *row = (struct location_row){ .kind = ADDRESS_OBJECT, .state = SYMBOL_NO_DEBUGINFO };
+        row->shown = (struct scan_location){ .location_id = address << 8 | id,
+                                             .address = address,
+                                             .build_id = make_id(id),
+                                             .mapping = "",
+                                             .state = symbol_state_name(SYMBOL_NO_DEBUGINFO) };
+}
+
+/* Rows of the deep object, of the shallow one in between, then the deep one's again. */
+static struct location_row *make_rows(size_t *count_ret)
+{
+        struct location_row *rows = calloc(DEEP_BYTES + SHALLOW_COUNT, sizeof *rows);
+        size_t n = 0;
+
+        ck_assert_ptr_nonnull(rows);
+        for (uint32_t i = 0; i < DEEP_BYTES; i++) {
+                if (i == DEEP_BYTES - 10)
+                        for (uint32_t k = 0; k < SHALLOW_COUNT; k++)
+                                make_row(&rows[n++], 2, START + k);
+                make_row(&rows[n++], 1, START + i);
+        }
+        *count_ret = n;
+        return rows;
+}
+
+struct counts {
+        uint64_t resolved, too_large, shallow, frames;
+};
+
+static struct counts count_rows(const struct location_row *rows, size_t count)
+{
+        struct counts c = { 0 };
+
+        for (size_t i = 0; i < count; i++) {
+                bool is_shallow = rows[i].shown.build_id.bytes[19] == 2;
+
+                ck_assert(rows[i].state == SYMBOL_RESOLVED || rows[i].state == SYMBOL_TOO_LARGE);
+                ck_assert_str_eq(rows[i].shown.state, symbol_state_name(rows[i].state));
+                ck_assert_uint_eq(rows[i].shown.frame_count,
+                                  rows[i].state == SYMBOL_TOO_LARGE ? 0 : is_shallow ? 2 : DEPTH);
+                c.resolved += rows[i].state == SYMBOL_RESOLVED;
+                c.too_large += rows[i].state == SYMBOL_TOO_LARGE;
+                c.shallow += is_shallow && rows[i].state == SYMBOL_RESOLVED;
+                c.frames += rows[i].shown.frame_count;
+        }
+        return c;
+}
+
+START_TEST(deep_locations_share_their_frames_and_leave_room_for_others)
+{
+        size_t count;
+        _cleanup_free_ struct location_row *rows = make_rows(&count);
+        struct counts c;
+        struct error err;
+
+        load_object(1, DEEP_BYTES, DEPTH, DEEP_BYTES);
+        load_object(2, SHALLOW_COUNT, 2, 1);
+        ok(location_rows_resolve(rows, count, symbols, &texts, NULL, &err), &err);
+        c = count_rows(rows, count);
+        ck_assert_uint_eq(c.shallow, SHALLOW_COUNT);
+        ck_assert_uint_le(c.frames, LIMIT_FLUSH_FRAMES);
+        ck_assert_uint_gt(c.frames, LIMIT_FLUSH_FRAMES - 2 * DEPTH);
+        ck_assert_uint_gt(c.too_large, 0);
+        ck_assert_ptr_eq(rows[0].shown.frames, rows[1].shown.frames);
+        ck_assert_uint_lt(texts.used, KiB(64)); /* 8 million frames of 40 bytes each without sharing */
+        ck_assert_str_eq(rows[0].shown.frames[0].function, "f0");
+        ck_assert_str_eq(rows[0].shown.frames[DEPTH - 1].function, "f249");
+}
+END_TEST
+
+START_TEST(a_full_arena_leaves_locations_raw_that_are_resolved_later)
+{
+        size_t count = 5000;
+        _cleanup_free_ struct location_row *rows = calloc(count, sizeof *rows);
+        _cleanup_free_ uint8_t *changed = calloc(count, 1);
+        _cleanup_arena_ struct arena small;
+        struct counts c;
+        struct error err;
+
+        load_object(1, 5000, DEPTH, 1);
+        for (size_t i = 0; i < count; i++)
+                make_row(&rows[i], 1, START + i);
+        arena_init(&small, MiB(1)); /* a hundred distinct chains of 10,000 bytes */
+        ok(location_rows_resolve(rows, count, symbols, &small, NULL, &err), &err);
+        c = count_rows(rows, count);
+        ck_assert_uint_gt(c.resolved, 50);
+        ck_assert_uint_gt(c.too_large, 4000);
+
+        ok(location_rows_resolve(rows, count, symbols, &texts, changed, &err), &err);
+        c = count_rows(rows, count);
+        ck_assert_uint_eq(c.resolved, count);
+        ck_assert_uint_eq(changed[0], 0);
+        ck_assert_uint_eq(changed[count - 1], 1);
+        for (size_t i = 0; i < count; i++)
+                ck_assert_int_eq(rows[i].shown.frames[0].line, (int64_t)i + 1);
+}
+END_TEST
+
+START_TEST(frames_that_a_location_has_stay_when_better_ones_have_no_room)
+{
+        static const struct scan_frame old = { .function = "old", .linkage_name = "", .file = "" };
+        struct location_row row;
+        _cleanup_arena_ struct arena none;
+        uint8_t changed = 0;
+        struct error err;
+
+        load_object(1, 100, DEPTH, 1);
+        make_row(&row, 1, START);
+        row.state = SYMBOL_RESOLVED;
+        row.shown.state = symbol_state_name(row.state);
+        row.shown.frames = &old;
+        row.shown.frame_count = 1;
+        arena_init(&none, 16);
+        ok(location_rows_resolve(&row, 1, symbols, &none, &changed, &err), &err);
+        ck_assert_int_eq(row.state, SYMBOL_RESOLVED);
+        ck_assert_ptr_eq(row.shown.frames, &old);
+        ck_assert_uint_eq(changed, 0);
+}
+END_TEST
+
+START_TEST(chains_are_shared_when_all_frames_are_equal)
+{
+        _cleanup_(frame_chains_deinit) struct frame_chains c = { .arena = &texts };
+        const struct scan_frame *first[3], *again;
+
+        for (int line = 0; line < 3; line++) {
+                struct scan_frame *f = frame_chains_begin(&c, 2);
+
+                f[0].function = f[1].function = "f";
+                f[0].line = line;
+                ck_assert_int_eq(frame_chains_end(&c, 2, &first[line], NULL), ST_OK);
+        }
+        frame_chains_begin(&c, 2)[0].function = "f";
+        c.scratch[1].function = "f";
+        c.scratch[0].line = 1;
+        ck_assert_int_eq(frame_chains_end(&c, 2, &again, NULL), ST_OK);
+        ck_assert_ptr_eq(again, first[1]);
+        ck_assert_ptr_ne(first[0], first[1]);
+        ck_assert_uint_eq(c.count, 3);
+        (void)frame_chains_begin(&c, 0);
+        ck_assert_int_eq(frame_chains_end(&c, 0, &again, NULL), ST_OK);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { deep_locations_share_their_frames_and_leave_room_for_others,
+                                       a_full_arena_leaves_locations_raw_that_are_resolved_later,
+                                       frames_that_a_location_has_stay_when_better_ones_have_no_room,
+                                       chains_are_shared_when_all_frames_are_equal };
+
+        return suite_run_with("location_rows", begin, end, tests, sizeof tests / sizeof *tests);
+}
