@@ -7,6 +7,10 @@
  * Rewrites the locations of objects whose symbols changed. Objects that change
  * while a round runs, or within a moment before it, share the next round.
  *
+ * A round that fails is repeated with each half of its objects, down to those
+ * that fail alone. These wait apart, longer after each failure, so that one
+ * object never keeps the others from their symbols.
+ *
  * A build-id is written to the heal queue file before its symbols change and
  * leaves it after its round, so a crash in between heals at the next start.
  *
