@@ -2,6 +2,7 @@
 /*
  * The profile store and the symbol index under faults: batches that are
  * acknowledged, flushed into the tables, and healed once symbols are loaded.
+ * Time limit: 900 s.
  */
 #include <errno.h>
 #include <fcntl.h>
