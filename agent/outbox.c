@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "common/clock.h"
+#include "common/stable_clock.h"
 #include "common/limits.h"
 #include "common/log.h"
 
@@ -243,7 +244,7 @@ struct batch *outbox_take(struct outbox *o)
                 if (st) {
                         log_error("agent", "%s; setting it aside", err.text);
                         set_aside(o, b);
-                } else if (b->made_unix_ns < wall_clock_ns() - LIMIT_AGENT_SPOOL_AGE_S * INT64_C(1000000000)) {
+                } else if (b->made_unix_ns < (stable_unix_s() - LIMIT_AGENT_SPOOL_AGE_S) * INT64_C(1000000000)) {
                         outbox_drop(o, b, DROP_TOO_OLD);
                 } else {
                         b->in_flight = true;

@@ -118,7 +118,12 @@ static bool is_missed(const char *path)
 {
         struct stat s;
 
-        return stat(path, &s) == 0 && s.st_size == 0 && time(NULL) - s.st_mtim.tv_sec < MISS_S;
+        time_t age_s;
+
+        if (stat(path, &s) || s.st_size)
+                return false;
+        age_s = time(NULL) - s.st_mtim.tv_sec;
+        return age_s >= 0 && age_s < MISS_S; /* of the future: the clock was wrong then, or is now */
 }
 
 static bool make_directories(const struct debug_fetcher *f, const char *hex)

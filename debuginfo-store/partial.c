@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/clock.h"
+#include "common/stable_clock.h"
 #include "common/limits.h"
 #include "common/sha256.h"
 #include "debuginfo-store/store_internal.h"
@@ -69,7 +69,7 @@ enum status partial_open(struct debuginfo_store *store, const struct object_clai
 
         if (!path)
                 return error_no_memory(err);
-        partial_expire(store, wall_clock_ns() / 1000000000);
+        partial_expire(store, stable_unix_s());
         do {
                 st = open_locked(path, &fd, &info, err);
         } while (st == ST_NOT_FOUND);

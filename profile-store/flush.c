@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/clock.h"
+#include "common/stable_clock.h"
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "profile-store/flush_rows.h"
@@ -361,7 +361,7 @@ static enum status remember_batches(struct flush *f, struct error *err)
                 return error_no_memory(err);
         for (size_t i = 0; i < f->batch_count; i++)
                 ids[i] = f->batches[i]->batch_id;
-        return batch_ids_add(f->s->ids, ids, f->batch_count, wall_clock_ns() / 1000000000, err);
+        return batch_ids_add(f->s->ids, ids, f->batch_count, stable_unix_s(), err);
 }
 
 static enum status wanted_ids(struct flush *f, struct build_id **ret, size_t *count_ret, struct error *err)

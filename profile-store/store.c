@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 
 #include "common/clock.h"
+#include "common/stable_clock.h"
 #include "common/condition.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -192,7 +193,7 @@ static enum status remember_flushed(struct profile_store *s, uint64_t position, 
         pthread_mutex_unlock(&s->lock);
         if (!ids)
                 return error_no_memory(err);
-        return batch_ids_add(s->ids, ids, count, wall_clock_ns() / 1000000000, err);
+        return batch_ids_add(s->ids, ids, count, stable_unix_s(), err);
 }
 
 /* What is read back may not be durable yet: the failure may have been that of a sync. */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/clock.h"
+#include "common/stable_clock.h"
 #include "profile-store/tables.h"
 
 #define LOG_FOLDER "_delta_log"
@@ -84,7 +84,7 @@ static void clean_inner(int table, const struct tables *now, enum table t, int64
 
 enum status tables_clean(struct table_logs *l, const struct tables *now, struct error *err)
 {
-        int64_t before_s = wall_clock_ns() / 1000000000 - TABLES_GRACE_S;
+        int64_t before_s = stable_unix_s() - TABLES_GRACE_S;
 
         for (int t = 0; t < TABLE_COUNT; t++) {
                 _cleanup_free_ char *path = table_path(l, t, "");

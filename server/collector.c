@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/stable_clock.h"
 #include "common/condition.h"
 #include "common/log.h"
 #include "common/metrics.h"
@@ -51,7 +52,7 @@ struct gc_options collector_gc_options(struct collector *c, const struct retenti
         return (struct gc_options){ .rules = rules ? rules : c->options.rules,
                                     .rule_count = rules ? rule_count : c->options.rule_count,
                                     .sweep = true,
-                                    .now_unix_s = wall_clock_ns() / 1000000000,
+                                    .now_unix_s = stable_unix_s(),
                                     .needed = is_needed,
                                     .context = c };
 }

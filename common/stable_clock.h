@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_STABLE_CLOCK_H
+#define CAIRN_COMMON_STABLE_CLOCK_H
+
+/**
+ * @file
+ * Wall-clock time for decisions that delete something because it is old.
+ *
+ * The wall clock can be set while the process runs; ages computed from times
+ * that were stored before are then wrong by the step. This clock follows the
+ * wall clock, but a step forward (measured against CLOCK_BOOTTIME, so that a
+ * suspend is none) counts only after it has stood for STABLE_CLOCK_HOLD_S:
+ * nothing is deleted early because of a wrong time that is corrected within a
+ * day. A step back counts at once: it only makes things look younger.
+ *
+ * At the start of a process the wall clock is believed.
+ * Threads: any.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STABLE_CLOCK_STEP_S 60      /* a smaller change is a correction, and followed at once */
+#define STABLE_CLOCK_HOLD_S 86400
+
+struct stable_clock {
+        bool is_set;
+        int64_t offset_ns;        /* wall clock minus CLOCK_BOOTTIME, as it counts */
+        int64_t last_offset_ns;   /* as it was seen last */
+        int64_t held_offset_ns;   /* a step forward that does not count yet, */
+        int64_t held_since_ns;    /* of CLOCK_BOOTTIME; 0: there is none */
+        uint64_t steps;           /* in both directions */
+        int64_t last_step_ns;
+};
+
+/** Update c with readings of both clocks. Returns the time that counts, nanoseconds since 1970. */
+int64_t stable_clock_read(struct stable_clock *c, int64_t wall_ns, int64_t boot_ns);
+
+/** Seconds since 1970, of the process's one stable clock. */
+int64_t stable_unix_s(void);
+
+/**
+ * Has the wall clock stepped forward so that ages are not believed yet?
+ * @param held_s_ret by how many seconds; @param left_s_ret for how many seconds more.
+ * @param steps_ret steps in both directions since the process began.
+ */
+bool stable_clock_is_held(int64_t *held_s_ret, int64_t *left_s_ret, uint64_t *steps_ret);
+
+#endif

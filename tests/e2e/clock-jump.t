@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The wall clock steps by days, in both directions, while the service runs: batches are taken, flushed and counted once, what
+# is stored is not given up for an age that it has not, and the service says what happened.
+. tests/e2e/lib.sh
+for tool in gcc curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+
+gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_clock.so" tests/faults/fault_clock.c || bail_out "the preload library does not build"
+printf 'int main(void) { return 0; }\n' >"$tmp/program.c"
+gcc -g -Wl,--build-id=0x00000000000000000000000000000000000000aa -o "$tmp/program" "$tmp/program.c"
+id=00000000000000000000000000000000000000aa
+cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
+day=86400
+
+start_it() {
+        FAULT_CLOCK=$tmp/clock LD_PRELOAD=$tmp/fault_clock.so
+        export FAULT_CLOCK LD_PRELOAD
+        start_server --flush-interval 1
+        unset FAULT_CLOCK LD_PRELOAD
+}
+# step SECONDS: set the service's clock ahead of ours, or behind; it has noticed then.
+step() {
+        steps=$(metric cairn_clock_steps_total)
+        printf '%d' "$1" >"$tmp/clock.new"
+        mv "$tmp/clock.new" "$tmp/clock"
+        wait_metric cairn_clock_steps_total $((steps + 1))
+}
+# sample BATCH: seven samples, at the sender's time, which is right.
+sample() {
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=$id service=clock values=7 mapping_file=program addresses=401000
+        request -H 'Content-Type: application/x-protobuf' -H "X-Cairn-Batch: $(printf '%032x' "$1")" \
+                --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+}
+flushed() {
+        flushes=$(metric cairn_flushes_total)
+        sample "$1"
+        is "$code" 200 "a batch is taken $2"
+        wait_metric cairn_flushes_total $((flushes + 1))
+        pass "  and flushed"
+}
+sum() { "$cairn" top --server "$url" --from "$1" --to "$2" --json '{service_name="clock"}' | jq 'map(.flat) | add // 0'; }
+put() {
+        request -T "$tmp/program" -H "X-Cairn-Size: $(stat -c %s "$tmp/program")" \
+                -H "X-Cairn-SHA256: $(sha256sum "$tmp/program" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$id/debuginfo"
+}
+collect() { "$cairn" debuginfo gc --server "$url" --retain "$1" --json | jq -c '[.removed[].build_id]'; }
+
+start_it
+put
+is "$code" 201 "an object is stored"
+wait_metric cairn_objects_indexed_total 1
+# Half an upload, idle, as a client leaves it that is to come back.
+head -c 1000 "$tmp/program" >"$tmp/half"
+other() {
+        request -T "$tmp/$1" -H "X-Cairn-Offset: $2" -H "X-Cairn-Size: 2000" -H "X-Cairn-SHA256: $(printf '%064d' 7)" \
+                "$url/api/v1/debuginfo/00000000000000000000000000000000000000bb/debuginfo"
+}
+other half 0
+is "$code" 202 "half an upload waits for the rest"
+leftover=$data/profiles/tables/samples/.tmp-being-read.parquet
+: >"$leftover"
+flushed 1 "before the clock is set"
+
+for days in 1 3; do
+        step $((days * day))
+        flushed $((10 + days)) "with a clock $days days ahead"
+        sample 1
+        is "$code $(metric cairn_ingest_duplicate_batches_total)" "200 $((days / 2 + 1))" "  a batch from before still counts once"
+        is "$(collect age=12h)" '[]' "  what is a minute old is not given up"
+        is "$(collect unused=12h)" '[]' "  nor for not being used"
+        [ "$days" != 1 ] || like "$(metric cairn_clock_held_seconds)" '^86(399|400)$' "  a metric says so"
+        step 0
+        is "$(metric cairn_clock_held_seconds)" 0 "  the step back is seen"
+done
+step $((3 * day))
+gcc -g -Wl,--build-id=0x00000000000000000000000000000000000000cc -o "$tmp/another" "$tmp/program.c"
+request -T "$tmp/another" -H "X-Cairn-Offset: 0" -H "X-Cairn-Size: $(stat -c %s "$tmp/another")" \
+        -H "X-Cairn-SHA256: $(sha256sum "$tmp/another" | cut -d' ' -f1)" "$url/api/v1/debuginfo/00000000000000000000000000000000000000cc/debuginfo"
+is "$code" 201 "another upload, three days ahead, is taken"
+is "$(find "$data/debuginfo/partial" -type f | wc -l)" 1 "  the half one still waits"
+like "$(cat "$server_log")" 'clock: the wall clock stepped forward by 259[12].. s; what is deleted by age is kept.*check the time' \
+        "the log says what happened and what to do"
+
+step $((-day))
+flushed 20 "with a clock a day behind"
+sample 1
+is "$code $(metric cairn_ingest_duplicate_batches_total)" "200 3" "  a batch from before still counts once"
+is "$(collect age=12h)" '[]' "  nothing is given up"
+step 0
+flushed 21 "with the right time again"
+is "$(sum now-1h now)" $((5 * 7)) "each batch counts once"
+ok "the service is healthy" healthy
+stop_server
+ok "a leftover of the tables stays for its readers" test -e "$leftover"
+done_testing

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+
+#include "common/stable_clock.h"
+#include "tests/support/suite.h"
+
+#define SECOND INT64_C(1000000000)
+#define HOUR (3600 * SECOND)
+#define DAY (24 * HOUR)
+#define START (1700000000 * SECOND)
+
+START_TEST(it_follows_the_wall_clock)
+{
+        struct stable_clock c = { 0 };
+
+        ck_assert_int_eq(stable_clock_read(&c, START, 5 * SECOND), START);
+        ck_assert_int_eq(stable_clock_read(&c, START + 10 * SECOND, 15 * SECOND), START + 10 * SECOND);
+        ck_assert_int_eq(stable_clock_read(&c, START + 20 * SECOND + SECOND / 2, 25 * SECOND), START + 20 * SECOND + SECOND / 2);
+        ck_assert_uint_eq(c.steps, 0);
+}
+END_TEST
+
+START_TEST(a_step_forward_counts_after_a_day)
+{
+        struct stable_clock c = { 0 };
+
+        stable_clock_read(&c, START, SECOND);
+        ck_assert_int_eq(stable_clock_read(&c, START + DAY, SECOND), START);
+        ck_assert_uint_eq(c.steps, 1);
+        ck_assert_int_eq(stable_clock_read(&c, START + DAY + 23 * HOUR, SECOND + 23 * HOUR), START + 23 * HOUR);
+        ck_assert_int_eq(stable_clock_read(&c, START + DAY + 24 * HOUR, SECOND + 24 * HOUR), START + DAY + 24 * HOUR);
+        ck_assert_int_eq(c.held_since_ns, 0);
+}
+END_TEST
+
+START_TEST(a_step_forward_that_is_taken_back_never_counts)
+{
+        struct stable_clock c = { 0 };
+
+        stable_clock_read(&c, START, SECOND);
+        stable_clock_read(&c, START + DAY, SECOND);
+        ck_assert_int_eq(stable_clock_read(&c, START + 2 * HOUR, SECOND + 2 * HOUR), START + 2 * HOUR);
+        ck_assert_int_eq(c.held_since_ns, 0);
+        stable_clock_read(&c, START + DAY + 23 * HOUR, SECOND + 23 * HOUR);
+        ck_assert_int_eq(stable_clock_read(&c, START + DAY + 25 * HOUR, SECOND + 25 * HOUR), START + 25 * HOUR); /* a new day of waiting */
+        ck_assert_uint_eq(c.steps, 3);
+}
+END_TEST
+
+START_TEST(a_step_back_counts_at_once)
+{
+        struct stable_clock c = { 0 };
+
+        stable_clock_read(&c, START, SECOND);
+        ck_assert_int_eq(stable_clock_read(&c, START - DAY, SECOND), START - DAY);
+        ck_assert_uint_eq(c.steps, 1);
+        ck_assert_int_eq(c.last_step_ns, -DAY);
+        ck_assert_int_eq(stable_clock_read(&c, START + HOUR, SECOND + HOUR), START - DAY + HOUR); /* forward again: held */
+}
+END_TEST
+
+START_TEST(steps_forward_one_after_another_wait_from_the_last)
+{
+        struct stable_clock c = { 0 };
+
+        stable_clock_read(&c, START, SECOND);
+        stable_clock_read(&c, START + DAY, SECOND);
+        stable_clock_read(&c, START + 3 * DAY, SECOND + 12 * HOUR);
+        ck_assert_int_eq(stable_clock_read(&c, START + 3 * DAY + 13 * HOUR, SECOND + 25 * HOUR), START + 25 * HOUR);
+        ck_assert_int_eq(stable_clock_read(&c, START + 3 * DAY + 24 * HOUR, SECOND + 36 * HOUR), START + 3 * DAY + 24 * HOUR);
+}
+END_TEST
+
+TEST_SUITE("stable_clock", it_follows_the_wall_clock, a_step_forward_counts_after_a_day,
+           a_step_forward_that_is_taken_back_never_counts, a_step_back_counts_at_once,
+           steps_forward_one_after_another_wait_from_the_last)
