@@ -40,13 +40,15 @@ enum status error_at(struct error *err, enum status code, uint64_t offset, const
 
 static const char *advice(int os_errno)
 {
-        return os_errno == ENOSPC || os_errno == EDQUOT ? "; make room there and try again" : "";
+        if (os_errno == ENOSPC || os_errno == EDQUOT)
+                return "; make room there and try again";
+        return os_errno == EROFS ? "; look for disk errors in the kernel's log, then remount it writable" : "";
 }
 
 /* The reason is whole, also where the text before it is cut off for that. */
 static void end_with_reason(struct error *err, int os_errno)
 {
-        char name[128], reason[sizeof name + 64];
+        char name[128], reason[sizeof name + 96];
         size_t used = strlen(err->text), size;
 
         size = (size_t)snprintf(reason, sizeof reason, ": %s%s", strerror_r(os_errno, name, sizeof name), advice(os_errno));
@@ -69,6 +71,16 @@ enum status error_os(struct error *err, int os_errno, const char *fmt, ...)
         if (err)
                 end_with_reason(err, os_errno);
         return code;
+}
+
+enum status error_no_room(struct error *err, const char *fmt, ...)
+{
+        va_list args;
+
+        va_start(args, fmt);
+        fill(err, ST_OS, ENOSPC, 0, fmt, args);
+        va_end(args);
+        return ST_OS;
 }
 
 enum status error_prefix(struct error *err, enum status code, const char *fmt, ...)

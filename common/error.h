@@ -48,6 +48,9 @@ enum status error_at(struct error *err, enum status code, uint64_t offset, const
 /** Fill err with a system error; the text gets ": " and strerror(os_errno) appended. Returns ST_OS, or ST_NO_MEMORY for ENOMEM. */
 enum status error_os(struct error *err, int os_errno, const char *fmt, ...) PRINTF(3, 4);
 
+/** A disk or a database has no room: ST_OS with ENOSPC, and a text of the caller's own that says what to do. */
+enum status error_no_room(struct error *err, const char *fmt, ...) PRINTF(2, 3);
+
 /** Put "context: " in front of err's text; the code stays. Returns the code. */
 enum status error_prefix(struct error *err, enum status code, const char *fmt, ...) PRINTF(3, 4);
 

@@ -8,6 +8,7 @@
 #include "common/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/lmdb_map.h"
 #include "common/lmdb_new.h"
 #include "debuginfo-store/record.h"
 #include "elf-image/section_list.h"
@@ -32,7 +33,9 @@ enum status meta_error(struct error *err, int rc, const char *what)
                 return error_os(err, rc, "%s", what);
         if (rc == MDB_PANIC)
                 return error_set(err, ST_OS, "%s, since a write there failed; restart the service", what);
-        return error_set(err, rc == MDB_MAP_FULL ? ST_TOO_BIG : ST_BAD_DATA, "%s: %s", what, mdb_strerror(rc));
+        if (rc == MDB_MAP_FULL)
+                return lmdb_map_full(err, lmdb_map_bytes(LMDB_MAP_DEBUGINFO, MAP_BYTES), LMDB_MAP_DEBUGINFO, what);
+        return error_set(err, ST_BAD_DATA, "%s: %s", what, mdb_strerror(rc));
 }
 
 static enum status failed_there(const struct meta *m, struct error *err, int rc, const char *what)
@@ -92,7 +95,7 @@ enum status meta_open(const char *dir, bool read_only, struct meta **ret, struct
         }
         rc = mdb_env_create(&m->env);
         if (!rc)
-                rc = mdb_env_set_mapsize(m->env, MAP_BYTES);
+                rc = mdb_env_set_mapsize(m->env, lmdb_map_bytes(LMDB_MAP_DEBUGINFO, MAP_BYTES));
         if (!rc)
                 rc = mdb_env_set_maxdbs(m->env, 4);
         if (!rc)

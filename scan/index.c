@@ -7,6 +7,7 @@
 #include "common/file.h"
 #include "common/hash.h"
 #include "common/limits.h"
+#include "common/lmdb_map.h"
 #include "scan/index_internal.h"
 
 #define MAP_BYTES GiB(64)
@@ -16,9 +17,13 @@ enum status scan_lmdb_error(struct error *err, int rc, const char *what)
 {
         if (rc == MDB_NOTFOUND)
                 return error_set(err, ST_NOT_FOUND, "%s: not found", what);
+        if (rc == EIO) /* what LMDB makes of a short write */
+                return error_os(err, rc, "%s: the disk is full, make room there and try again, or it fails", what);
         if (rc > 0)
                 return error_os(err, rc, "%s", what);
-        return error_set(err, rc == MDB_MAP_FULL ? ST_TOO_BIG : ST_BAD_DATA, "%s: %s", what, mdb_strerror(rc));
+        if (rc == MDB_MAP_FULL)
+                return lmdb_map_full(err, lmdb_map_bytes(LMDB_MAP_SCAN, MAP_BYTES), LMDB_MAP_SCAN, what);
+        return error_set(err, ST_BAD_DATA, "%s: %s", what, mdb_strerror(rc));
 }
 
 void scan_index_close(struct scan_index *ix)
@@ -70,7 +75,7 @@ static int open_environment(const char *dir, struct scan_index *ix)
         int rc = mdb_env_create(&ix->env);
 
         if (!rc)
-                rc = mdb_env_set_mapsize(ix->env, MAP_BYTES);
+                rc = mdb_env_set_mapsize(ix->env, lmdb_map_bytes(LMDB_MAP_SCAN, MAP_BYTES));
         if (!rc)
                 rc = mdb_env_set_maxdbs(ix->env, 8);
         if (!rc)

@@ -146,6 +146,12 @@ static enum status index_object(struct indexer *ix, struct job *j, bool *replace
         return st ? st : make_and_load(ix, j, replaced_ret, err);
 }
 
+/* Not the object's fault; a worker's own lack of memory is ST_TOO_BIG. */
+static bool is_of_the_service(enum status st)
+{
+        return st == ST_OS || st == ST_NO_MEMORY || st == ST_BUSY;
+}
+
 void index_job_run(struct indexer *ix, const struct build_id *id)
 {
         struct job j = { .id = *id, .debuginfo = -1, .executable = -1, .altlink = -1, .package = -1, .symbols = -1 };
@@ -163,6 +169,10 @@ void index_job_run(struct indexer *ix, const struct build_id *id)
         job_close(&j);
         if (st && atomic_load(&ix->stop))
                 return;
+        if (is_of_the_service(st)) {
+                indexer_postpone(ix, id, &err);
+                return;
+        }
         if (st == ST_NOT_FOUND) {
                 log_info("index", "%s: %s, ignoring", j.name, err.text);
         } else if (st) {
@@ -181,4 +191,5 @@ void index_job_run(struct indexer *ix, const struct build_id *id)
                 if (!j.is_supplement)
                         metric_add(replaced ? &indexed : &kept, 1);
         }
+        indexer_ended(ix, !st);
 }

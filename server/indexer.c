@@ -15,12 +15,16 @@
 static struct metric waiting = METRIC_GAUGE("cairn_index_queue", "Objects that wait to be indexed or are being indexed.", "");
 static struct metric parted = METRIC_GAUGE("cairn_index_incomplete", "Objects among these of which a companion came and more may come.", "");
 
+static struct metric postponed = METRIC_GAUGE("cairn_index_postponed", "Objects whose indexing failed for a reason that lies in the service, and is tried again.", "");
+static struct metric postpones = METRIC_COUNTER("cairn_index_postponed_total", "Attempts to index that failed for a reason that lies in the service.", "");
+
 /* ---- the queue, with the lock held ---- */
 
 static void count_waiting(struct indexer *ix)
 {
-        metric_set(&waiting, (int64_t)(ix->queue.count + ix->running.count + ix->later.count));
+        metric_set(&waiting, (int64_t)(ix->queue.count + ix->running.count + ix->later.count + ix->retry.ids.count));
         metric_set(&parted, (int64_t)ix->later.count);
+        metric_set(&postponed, (int64_t)ix->retry.ids.count);
 }
 
 static void enqueue(struct indexer *ix, const struct build_id *id)
@@ -115,10 +119,58 @@ void indexer_mark(struct indexer *ix, const struct build_id *id, enum symbol_obj
         pthread_mutex_unlock(&ix->write);
 }
 
+void indexer_postpone(struct indexer *ix, const struct build_id *id, const struct error *why)
+{
+        char hex[BUILD_ID_HEX_MAX];
+        bool starts = false;
+        enum status st;
+
+        metric_add(&postpones, 1);
+        pthread_mutex_lock(&ix->lock);
+        st = index_retry_add(&ix->retry, id, why, monotonic_ns(), &starts);
+        if (st)
+                log_warn("index", "no memory to remember an object; it is indexed at the next start");
+        else if (starts) /* once a pause, however many objects fail meanwhile */
+                log_error("index", "%s: %s; trying again in %u s, %zu objects wait for that", build_id_hex(id, hex), why->text,
+                          ix->retry.pause_s, ix->retry.ids.count);
+        count_waiting(ix);
+        pthread_cond_broadcast(&ix->work);
+        pthread_mutex_unlock(&ix->lock);
+}
+
+void indexer_ended(struct indexer *ix, bool is_success)
+{
+        struct build_id next[INDEX_RETRY_RELEASED];
+        size_t n = 0;
+
+        pthread_mutex_lock(&ix->lock);
+        if (is_success)
+                n = index_retry_release(&ix->retry, next);
+        else
+                index_retry_continue(&ix->retry, monotonic_ns());
+        for (size_t i = 0; i < n; i++)
+                enqueue(ix, &next[i]);
+        pthread_mutex_unlock(&ix->lock);
+}
+
+bool indexer_is_hindered(struct indexer *ix, struct error *ret)
+{
+        bool is_hindered;
+
+        pthread_mutex_lock(&ix->lock);
+        is_hindered = ix->retry.why.text[0];
+        if (is_hindered)
+                *ret = ix->retry.why;
+        pthread_mutex_unlock(&ix->lock);
+        return is_hindered;
+}
+
 /* The next object that no other thread works on. Called with the lock held. */
 static bool take(struct indexer *ix, struct build_id *ret)
 {
         while (later_take(&ix->later, monotonic_ns(), ret))
+                enqueue(ix, ret);
+        if (index_retry_take(&ix->retry, monotonic_ns(), ret))
                 enqueue(ix, ret);
         for (size_t i = 0; i < ix->queue.count; i++) {
                 *ret = ix->queue.items[i];
@@ -135,6 +187,8 @@ static void wait_for_work(struct indexer *ix)
 {
         int64_t due_ns = later_due_ns(&ix->later);
 
+        if (ix->retry.due_ns && (!due_ns || ix->retry.due_ns < due_ns))
+                due_ns = ix->retry.due_ns;
         if (due_ns)
                 condition_wait_until(&ix->work, &ix->lock, due_ns);
         else
@@ -216,7 +270,8 @@ bool indexer_holds(struct indexer *ix, const struct build_id *id)
         bool ret;
 
         pthread_mutex_lock(&ix->lock);
-        ret = id_set_has(&ix->queue, id) || id_set_has(&ix->running, id) || later_has(&ix->later, id);
+        ret = id_set_has(&ix->queue, id) || id_set_has(&ix->running, id) || later_has(&ix->later, id) ||
+              id_set_has(&ix->retry.ids, id);
         pthread_mutex_unlock(&ix->lock);
         return ret;
 }
@@ -233,6 +288,8 @@ enum status indexer_start(const struct indexer_options *options, struct indexer 
         index_job_metrics();
         metric_register(&waiting);
         metric_register(&parted);
+        metric_register(&postponed);
+        metric_register(&postpones);
         ix->options = *options;
         ix->scratch_dir = strdup(options->scratch_dir);
         pthread_mutex_init(&ix->lock, NULL);
@@ -278,6 +335,7 @@ void indexer_stop(struct indexer *ix)
         id_set_deinit(&ix->queue);
         id_set_deinit(&ix->running);
         later_deinit(&ix->later);
+        index_retry_deinit(&ix->retry);
         needs_deinit(&ix->needs);
         free(ix->scratch_dir);
         free(ix);

@@ -44,6 +44,9 @@ void indexer_stop(struct indexer *ix);
 /** Does it wait, or is it being read? */
 bool indexer_holds(struct indexer *ix, const struct build_id *id);
 
+/** Does the service itself keep objects from being indexed (a full or read-only disk, a full index)? @param ret why. */
+bool indexer_is_hindered(struct indexer *ix, struct error *ret);
+
 /** Something is stored under this id: index it, and whatever waited for it. */
 void indexer_add(struct indexer *ix, const struct build_id *id, enum object_kind kind);
 

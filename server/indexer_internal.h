@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "server/id_set.h"
+#include "server/index_retry.h"
 #include "server/indexer.h"
 #include "server/later.h"
 #include "server/needs.h"
@@ -18,6 +19,7 @@ struct indexer {
         pthread_cond_t work;
         struct id_set queue, running; /* an object that is added while it runs is queued again, and waits for its end */
         struct later later;           /* those of which a companion came, and more are to come */
+        struct index_retry retry;     /* those that could not be indexed for a reason that is not theirs */
         struct needs needs;
         uint64_t looks;               /* how often there may have been more for open_other() */
         pthread_mutex_t write;        /* the index has one writer at a time */
@@ -30,6 +32,11 @@ struct indexer {
 void index_job_run(struct indexer *ix, const struct build_id *id);
 /** Make its metrics appear. */
 void index_job_metrics(void);
+
+/** It could not be indexed for a reason that lies in the service: try again, after a pause. */
+void indexer_postpone(struct indexer *ix, const struct build_id *id, const struct error *why);
+/** It was indexed, or not (is_success false) for a reason of its own: see to those that were postponed. */
+void indexer_ended(struct indexer *ix, bool is_success);
 
 /** What of it is not here, in place of what was said before. @param looks as the indexer had them when the job began. */
 void indexer_note_missing(struct indexer *ix, const struct build_id *object, const struct id_set *missing, uint64_t looks);

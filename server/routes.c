@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/server_internal.h"
 
+#include <stdatomic.h>
 #include <string.h>
+
+#include "common/clock.h"
+#include "common/metrics.h"
+
+#define USE_LOG_NS 60000000000ll
 
 static const struct route_table *const tables[] = {
         &status_routes,    &ingest_routes,    &pprof_routes, &upload_routes,
@@ -83,11 +89,21 @@ void respond_result(struct http_request *req, enum status st, struct buf *body, 
         http_fail(req, st, err);
 }
 
+static struct metric unnoted = METRIC_COUNTER("cairn_debuginfo_uses_unnoted_total", "Uses of objects that could not be written down.", "");
+
+/* On a full disk each request fails here: the log has one line a minute of it, the metric all. */
 void note_use(struct server *s, const struct build_id *id, enum object_kind kind)
 {
+        static _Atomic int64_t told_ns;
         const struct object_name name = { *id, kind };
+        int64_t last = atomic_load(&told_ns), now;
         struct error err;
 
-        if (!s->options->read_only && debuginfo_store_used(s->objects, &name, 1, &err))
+        metric_register(&unnoted);
+        if (s->options->read_only || !debuginfo_store_used(s->objects, &name, 1, &err))
+                return;
+        metric_add(&unnoted, 1);
+        now = monotonic_ns();
+        if ((!last || now - last > USE_LOG_NS) && atomic_compare_exchange_strong(&told_ns, &last, now))
                 log_warn("debuginfod", "cannot note a use: %s", err.text);
 }

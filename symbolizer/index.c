@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/lmdb_map.h"
 #include "common/lmdb_new.h"
 #include "symbolizer/block.h"
 #include "symbolizer/index_blocks.h"
@@ -29,6 +30,7 @@ enum status index_error(struct error *err, const struct symbol_index *index, int
         case MDB_NOTFOUND:
                 return error_set(err, ST_NOT_FOUND, "%s ('%s'): there is none", what, dir);
         case MDB_MAP_FULL:
+                return lmdb_map_full(err, index ? index->map_bytes : 0, LMDB_MAP_INDEX, what);
         case MDB_TXN_FULL:
                 return error_set(err, ST_TOO_BIG, "%s ('%s'): %s", what, dir, mdb_strerror(rc));
         case MDB_READERS_FULL:
@@ -188,13 +190,14 @@ static int open_env(struct symbol_index *index, unsigned flags)
 {
         int rc = ENOMEM;
 
-        for (size_t map = MAP_BYTES; rc == ENOMEM && map >= MAP_BYTES_LEAST; map /= 4) {
+        for (size_t map = lmdb_map_bytes(LMDB_MAP_INDEX, MAP_BYTES); rc == ENOMEM; map /= 4) {
                 rc = mdb_env_create(&index->env);
                 if (rc)
                         break;
                 rc = mdb_env_set_maxdbs(index->env, DATABASES_MAX);
                 if (!rc)
                         rc = mdb_env_set_maxreaders(index->env, READERS_MAX);
+                index->map_bytes = map;
                 if (!rc && !index->read_only)
                         rc = mdb_env_set_mapsize(index->env, map);
                 if (!rc)
@@ -203,6 +206,8 @@ static int open_env(struct symbol_index *index, unsigned flags)
                         mdb_env_close(index->env);
                         index->env = NULL;
                 }
+                if (map / 4 < MAP_BYTES_LEAST)
+                        break;
         }
         return rc;
 }

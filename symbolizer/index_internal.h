@@ -26,6 +26,7 @@ struct symbol_index {
         struct anchor_filter *anchors; /* of the writer; NULL until it is needed */
         bool read_only, has_aliases;
         bool start_over;            /* when it has an older format */
+        size_t map_bytes;           /* LMDB refuses to write more */
         int lock_fd;                /* flock()ed by the one writing process; -1 when read-only */
         pthread_mutex_t write_lock; /* one load or mark at a time */
         size_t block_bytes;         /* BLOCK_BYTES but for measurements */
