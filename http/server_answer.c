@@ -146,6 +146,10 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
                 http_fail_code(req, 507, "disk_full", "%s", err->text);
                 return;
         }
+        if (st == ST_OS && err && err->os_errno == EROFS) { /* the kernel made it so after an error: the same request may succeed later */
+                http_fail_code(req, 503, "disk_read_only", "%s", err->text);
+                return;
+        }
         for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
                 if (table[i].st != st)
                         continue;

@@ -16,6 +16,11 @@ enum status data_lock(const char *dir, int *ret, struct error *err)
         if (!path)
                 return error_no_memory(err);
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (fd < 0 && errno == EROFS) {
+                error_set(err, ST_OS, "'%s' is on a read-only file system: look for disk errors in the kernel's log and "
+                          "remount it writable, or answer queries from it with --read-only", dir);
+                return ST_OS;
+        }
         if (fd < 0)
                 return error_os(err, errno, "cannot open '%s'", path);
         if (flock(fd, LOCK_EX | LOCK_NB) < 0)

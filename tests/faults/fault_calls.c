@@ -41,11 +41,15 @@ static int open_at(int dir_fd, const char *name, int flags, mode_t mode)
         struct stat st;
         int fd;
 
-        if (!fault_is_on() || (!makes && !dsync && !(flags & O_TRUNC)))
+        if (!fault_is_on() || (!makes && !dsync && !(flags & O_TRUNC) && !((flags & O_ACCMODE) != O_RDONLY && fault_is_read_only())))
                 return (int)syscall(SYS_openat, dir_fd, name, flags, mode);
         fault_path(dir_fd, name, path);
         if (!fault_is_watched(path))
                 return (int)syscall(SYS_openat, dir_fd, name, flags, mode);
+        if (fault_is_read_only()) {
+                errno = EROFS;
+                return -1;
+        }
         pthread_mutex_lock(&fault.lock);
         was_there = (flags & O_TMPFILE) != O_TMPFILE && fstatat(dir_fd, name, &st, 0) == 0;
         if ((makes || (flags & O_TRUNC)) && !was_there && !fault_step("creation", path, NEEDS_ROOM)) {

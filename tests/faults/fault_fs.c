@@ -46,6 +46,11 @@ bool fault_is_on(void)
         return (fault.mode != OFF || fault.log_fd >= 0) && (!fault.full_flag || access(fault.full_flag, F_OK) == 0);
 }
 
+bool fault_is_read_only(void)
+{
+        return fault.mode == READ_ONLY && fault_is_on();
+}
+
 void fault_where(const char *what, const char *path)
 {
         snprintf(fault.where, sizeof fault.where, "%s of %s", what, path);
@@ -71,6 +76,11 @@ static bool has_no_room(const char *path)
 bool fault_step(const char *what, const char *path, enum need need)
 {
         fault.step++;
+        if (fault.mode == READ_ONLY && strcmp(what, "sync") != 0) {
+                fault_where(what, path);
+                errno = EROFS;
+                return false;
+        }
         if (fault.mode == FULL && need == NEEDS_ROOM && fault.step >= fault.at && has_no_room(path)) {
                 fault_where(what, path);
                 errno = ENOSPC;
@@ -187,11 +197,11 @@ const char *fault_fs_where(void)
 
 __attribute__((constructor)) static void obey_environment(void)
 {
-        const char *dir = getenv("FAULT_FS_DIR"), *flag = getenv("FAULT_FS_FULL");
+        const char *dir = getenv("FAULT_FS_DIR"), *full = getenv("FAULT_FS_FULL"), *read_only = getenv("FAULT_FS_READ_ONLY");
 
-        if (!dir || !flag)
+        if (!dir || (!full && !read_only))
                 return;
         fault_fs_watch(dir);
-        fault.full_flag = flag;
-        set(FULL, 0, ENOSPC);
+        fault.full_flag = full ? full : read_only;
+        set(full ? FULL : READ_ONLY, 0, ENOSPC);
 }

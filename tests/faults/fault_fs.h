@@ -16,6 +16,9 @@
  * Loaded into a program (LD_PRELOAD; tests/e2e/disk-full.t) it obeys the
  * environment: while the file FAULT_FS_FULL exists, the disk under
  * FAULT_FS_DIR is full; if it is not empty, only where paths contain its text.
+ * While the file FAULT_FS_READ_ONLY exists, that disk is read-only: all that
+ * changes something fails with EROFS, also on files that are open, as on a file
+ * system that the kernel made so after an error.
  *
  * Threads: any.
  */

@@ -14,7 +14,7 @@
 #define FDS_MAX 1024
 #define PATH_ROOM (PATH_MAX + 256)
 
-enum mode { OFF, COUNT, KILL, FAIL, FULL };
+enum mode { OFF, COUNT, KILL, FAIL, FULL, READ_ONLY };
 
 struct fault_fs {
         pthread_mutex_t lock;
@@ -35,6 +35,8 @@ extern struct fault_fs fault;
 void fault_path(int dir_fd, const char *name, char ret[static PATH_ROOM]);
 bool fault_is_watched(const char *path);
 bool fault_is_on(void);
+/** Is the file system read-only now? */
+bool fault_is_read_only(void);
 
 enum need { NEEDS_ROOM, NEEDS_NONE };
 
