@@ -54,6 +54,7 @@ static void tell_progress(struct round *r)
 /* A look at the queue and at the clock, until there is room or at most for a moment. Called with the lock held. */
 static void wait_a_moment(struct round *r)
 {
+        atomic_store(&r->s->moved_ns, monotonic_ns());
         condition_wait_until(&r->changed, &r->lock, monotonic_ns() + 1000000000);
         if (r->result_count && monotonic_ns() - r->committed_ns > ROUND_COMMIT_NS)
                 round_commit(r);
@@ -67,6 +68,16 @@ static bool is_own(const struct scan *s, const char *path)
         return strncmp(path, s->own_dir, n) == 0 && path[n] == '/';
 }
 
+static void walk_folder(void *context, const char *path)
+{
+        struct round *r = context;
+
+        atomic_store(&r->s->moved_ns, monotonic_ns());
+        pthread_mutex_lock(&r->s->at_lock);
+        snprintf(r->s->at, sizeof r->s->at, "%s", path);
+        pthread_mutex_unlock(&r->s->at_lock);
+}
+
 static enum status walk_file(void *context, const char *path, const struct stat *info, struct error *err)
 {
         struct round *r = context;
@@ -74,6 +85,7 @@ static enum status walk_file(void *context, const char *path, const struct stat 
         bool is_known;
         enum status st;
 
+        atomic_store(&r->s->moved_ns, monotonic_ns());
         if (is_own(r->s, path))
                 return ST_OK;
         st = scan_index_is_known(r->s->index, path, info, &is_known, err);
@@ -136,6 +148,7 @@ static enum status drop_gone(struct round *r, uint64_t *count_ret, struct error 
                 if (st)
                         break;
                 n = 0;
+                atomic_store(&r->s->moved_ns, monotonic_ns());
                 for (size_t i = 0; i < count; i++) {
                         after = slice[i].number;
                         if (is_gone(&r->s->trees, slice[i].path))
@@ -164,7 +177,7 @@ static unsigned start_threads(struct round *r, pthread_t threads[static THREADS_
 
 static void walk_trees(struct round *r)
 {
-        const struct scan_walk walk = { .file = walk_file, .problem = walk_problem, .context = r };
+        const struct scan_walk walk = { .file = walk_file, .problem = walk_problem, .folder = walk_folder, .context = r };
         struct error err;
 
         for (size_t i = 0; i < r->s->trees.count && !atomic_load(&r->s->stop); i++)
@@ -218,6 +231,7 @@ void scan_round(struct scan *s, bool *news_ret)
         pthread_mutex_init(&r->lock, NULL);
         pthread_cond_init(&r->changed, NULL);
         metric_set(&running, 1);
+        atomic_store(&s->moved_ns, start);
         set_gauges(s);
         count = start_threads(r, threads);
         if (count)
@@ -231,6 +245,7 @@ void scan_round(struct scan *s, bool *news_ret)
         set_gauges(s);
         metric_set(&seconds, (monotonic_ns() - start) / 1000000000);
         metric_set(&running, 0);
+        atomic_store(&s->moved_ns, 0);
         if (!atomic_load(&s->stop)) {
                 metric_add(&rounds, 1);
                 log_info("scan", "%" PRIu64 " files seen, %" PRIu64 " read, %" PRIu64 " of them archives, %" PRIu64

@@ -17,6 +17,7 @@ static struct metric damaged = METRIC_COUNTER("cairn_scan_errors_total", "What c
 static struct metric too_big = METRIC_COUNTER("cairn_scan_errors_total", "What could not be read on walks.", "reason=\"too_big\"");
 static struct metric unreadable = METRIC_COUNTER("cairn_scan_errors_total", "What could not be read on walks.", "reason=\"unreadable\"");
 static struct metric odd_path = METRIC_COUNTER("cairn_scan_errors_total", "What could not be read on walks.", "reason=\"odd_path\"");
+static struct metric unwritten = METRIC_COUNTER("cairn_scan_unwritten_total", "Files that were read and could not be put in the scan's index.", "");
 static struct metric broken = METRIC_COUNTER("cairn_scan_errors_total", "What could not be read on walks.", "reason=\"broken_member\"");
 
 /* What one thread works on. */
@@ -28,7 +29,7 @@ struct looker {
 
 void round_look_metrics(void)
 {
-        struct metric *all[] = { &looked_at, &archives, &damaged, &too_big, &unreadable, &odd_path, &broken };
+        struct metric *all[] = { &looked_at, &archives, &damaged, &too_big, &unreadable, &odd_path, &broken, &unwritten };
 
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
                 metric_register(all[i]);
@@ -46,7 +47,7 @@ void round_count_error(struct round *r, const char *path, enum status st, const 
 void round_commit(struct round *r)
 {
         struct scan_result batch[ROUND_COMMIT_COUNT];
-        size_t count = r->result_count;
+        size_t count = r->result_count, failed = 0;
         struct error err;
 
         memcpy(batch, r->results, count * sizeof *batch);
@@ -55,8 +56,15 @@ void round_commit(struct round *r)
         if (!count)
                 return;
         pthread_mutex_unlock(&r->lock);
-        if (scan_index_put(r->s->index, batch, count, &err))
-                log_error("scan", "%s; %zu files are looked at again on the next walk", err.text, count);
+        if (scan_index_put(r->s->index, batch, count, &err)) {
+                /* Each on its own: one that cannot be written must not keep the others out, on this walk and on all later ones. */
+                for (size_t i = 0; i < count; i++)
+                        failed += scan_index_put(r->s->index, &batch[i], 1, &err) != ST_OK;
+                metric_add(&unwritten, (int64_t)failed);
+        }
+        if (failed)
+                log_error("scan", "%s; %zu files, '%s' among them, are looked at again on the next walk", err.text, failed,
+                          batch[0].file.path);
         for (size_t i = 0; i < count; i++) {
                 free((char *)(uintptr_t)batch[i].file.path);
                 found_deinit(&batch[i].found);

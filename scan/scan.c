@@ -8,7 +8,13 @@
 #include "common/condition.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "common/metrics.h"
 #include "scan/scan_internal.h"
+
+#define STALL_S 10
+#define STOP_S 10 /* for the files that are being looked at */
+
+static struct metric stalled = METRIC_GAUGE("cairn_scan_stalled", "Whether the walk waits for a file system that does not answer.", "");
 
 /* Called with the lock held: until somebody asks, the interval is over, or the end. */
 static void wait_for_work(struct scan *s)
@@ -64,6 +70,8 @@ enum status scan_open_trees(const struct scan_options *options, struct scan **re
         pthread_mutex_init(&s->lock, NULL);
         pthread_cond_init(&s->wake, NULL);
         pthread_mutex_init(&s->nursery_lock, NULL);
+        pthread_mutex_init(&s->at_lock, NULL);
+        metric_register(&stalled);
         s->scratch_dir = strdup(options->scratch_dir);
         st = s->scratch_dir && index && unpacked ? ST_OK : error_no_memory(err);
         if (!st)
@@ -83,6 +91,18 @@ enum status scan_open_trees(const struct scan_options *options, struct scan **re
         return ST_OK;
 }
 
+static bool join_in_time(struct scan *s)
+{
+        struct timespec until;
+        int64_t until_ns = monotonic_ns() + STOP_S * INT64_C(1000000000);
+
+        until = (struct timespec){ .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
+        if (pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC, &until) == 0)
+                return true;
+        log_warn("scan", "the walk hangs in a file system that does not answer; not waiting for it");
+        return false;
+}
+
 void scan_stop(struct scan *s)
 {
         if (!s)
@@ -91,14 +111,34 @@ void scan_stop(struct scan *s)
         atomic_store(&s->stop, true);
         pthread_cond_broadcast(&s->wake);
         pthread_mutex_unlock(&s->lock);
-        if (s->has_thread)
-                pthread_join(s->thread, NULL);
+        if (s->has_thread && !join_in_time(s))
+                return;
         s->has_thread = false;
+}
+
+void scan_watch(struct scan *s)
+{
+        int64_t moved_ns = atomic_load(&s->moved_ns), now_ns = monotonic_ns();
+        bool is_stalled = moved_ns && now_ns - moved_ns > STALL_S * INT64_C(1000000000);
+        char at[sizeof s->at];
+
+        if (is_stalled == s->is_stalled)
+                return;
+        s->is_stalled = is_stalled;
+        metric_set(&stalled, is_stalled);
+        pthread_mutex_lock(&s->at_lock);
+        memcpy(at, s->at, sizeof at);
+        pthread_mutex_unlock(&s->at_lock);
+        if (is_stalled)
+                log_warn("scan", "'%s': a file system there has not answered for %d s and holds up the walk; see that its server "
+                         "answers, unmount it (umount -l), or leave it out of --scan", at, STALL_S);
+        else
+                log_info("scan", "the walk goes on");
 }
 
 void scan_destroy(struct scan *s)
 {
-        if (!s)
+        if (!s || s->has_thread) /* it hangs, and may still come back */
                 return;
         scan_cache_close(s->cache);
         scan_index_close(s->index);
@@ -106,6 +146,7 @@ void scan_destroy(struct scan *s)
         pthread_cond_destroy(&s->wake);
         pthread_mutex_destroy(&s->lock);
         pthread_mutex_destroy(&s->nursery_lock);
+        pthread_mutex_destroy(&s->at_lock);
         free(s->scratch_dir);
         free(s->own_dir);
         free(s);

@@ -39,10 +39,19 @@ struct scan_options {
 enum status scan_open_trees(const struct scan_options *options, struct scan **ret, struct error *err) MUST_CHECK;
 /** Begin to walk. */
 enum status scan_start(struct scan *s, struct error *err) MUST_CHECK;
-/** End walking; what is found can still be opened. NULL is allowed, also in the next. */
+/**
+ * End walking; what is found can still be opened. NULL is allowed, also in the next. A walk that hangs in a file system is
+ * left there: the end of the process ends it.
+ */
 void scan_stop(struct scan *s);
-/** Stopped before; nobody opens anything any more. */
+/** Stopped before; nobody opens anything any more. What a walk that hangs may still use stays. */
 void scan_destroy(struct scan *s);
+
+/**
+ * Look whether the walk gets on; to be called every second or so, by one thread. A file system that does not answer (a server
+ * of NFS that is away) keeps it in a system call: it is logged with the folder, and cairn_scan_stalled is 1 meanwhile.
+ */
+void scan_watch(struct scan *s);
 
 /** Walk the trees again, now or after the walk that runs. */
 void scan_again(struct scan *s);

@@ -20,6 +20,10 @@ struct scan {
         pthread_cond_t wake;
         bool is_asked_for, has_thread;
         atomic_bool stop;
+        _Atomic int64_t moved_ns;     /* when the walk got on; 0: none runs */
+        pthread_mutex_t at_lock;
+        char at[256];                 /* the folder that it reads, with at_lock */
+        bool is_stalled;              /* as scan_watch() told */
         pthread_t thread;
 };
 

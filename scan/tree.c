@@ -100,6 +100,10 @@ static enum status tell(const struct scan_walk *walk, const FTSENT *e, struct er
         switch (e->fts_info) {
         case FTS_F:
                 return e->fts_statp->st_size > 0 ? walk->file(walk->context, e->fts_path, e->fts_statp, err) : ST_OK;
+        case FTS_D:
+                if (walk->folder)
+                        walk->folder(walk->context, e->fts_path);
+                return ST_OK;
         case FTS_DNR:
         case FTS_ERR:
         case FTS_NS:

@@ -49,6 +49,7 @@ enum status scan_trees_open(const struct scan_trees *t, const char *path, enum s
 struct scan_walk {
         enum status (*file)(void *context, const char *path, const struct stat *info, struct error *err);
         void (*problem)(void *context, const char *path, const struct error *why);
+        void (*folder)(void *context, const char *path); /* told before what is in it is looked at; may be NULL */
         void *context;
 };
 enum status scan_tree_walk(const char *root, const struct scan_walk *walk, struct error *err) MUST_CHECK;

@@ -15,6 +15,7 @@
 #include "common/memory_budget.h"
 #include "http/listen.h"
 #include "server/audit.h"
+#include "server/clock_watch.h"
 #include "server/data_lock.h"
 #include "server/scanned.h"
 #include "server/server_internal.h"
@@ -343,8 +344,12 @@ static int wait_for_end(struct server *s, const sigset_t *signals)
 {
         static const struct timespec moment = { .tv_sec = 1 };
         struct profile_store_stat told = { 0 };
+        struct clock_watch clock = { 0 };
 
         for (;;) {
+                clock_watch_look(&clock);
+                if (s->scan)
+                        scan_watch(s->scan);
                 int got = sigtimedwait(signals, NULL, &moment);
 
                 if (got == SIGHUP)
