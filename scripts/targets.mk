@@ -51,6 +51,14 @@ FRESH ?=
 check-fresh: ## run the README's two commands on a minimal Debian 12 made by debootstrap (FRESH="test run user", TESTS="tests/e2e/x.t"; root, an hour)
 	$(Q)FRESH_ONLY='$(FRESH)' FRESH_TESTS='$(TESTS)' scripts/check-fresh.sh
 
+# Under SAN=thread the whole service is built in build/tsan, else in build/san.
+SOAK_SECONDS ?= 60
+comma := ,
+SOAK_BUILD = build/$(if $(filter thread,$(SAN)),tsan,san)
+check-soak: ## drive the service, built with sanitizers, with honest and hostile clients (SOAK_SECONDS=1800, SAN=thread)
+	$(Q)$(MAKE) --no-print-directory O=$(SOAK_BUILD) SAN=$(if $(SAN),$(SAN),address$(comma)undefined) -j$(JOBS) $(SOAK_BUILD)/cairn
+	$(Q)python3 tests/soak/soak.py $(SOAK_BUILD)/cairn $(SOAK_SECONDS)
+
 FUZZ_SECONDS ?= 60
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60) under libFuzzer (FUZZ=name for one)
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ)
@@ -85,4 +93,4 @@ clean: ## remove build/ and build-fresh/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-fresh fuzz format lint install uninstall clean help
+.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-soak check-fresh fuzz format lint install uninstall clean help

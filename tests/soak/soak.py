@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Drives a service with honest and hostile clients at once, over loopback, and checks what has to hold throughout.
+
+    soak.py CAIRN SECONDS
+
+Starts CAIRN serve (a build with sanitizers) over an empty directory. Each kind of client is one thread with its own random
+numbers (SOAK_SEED), so that the load is bounded; all stop after SECONDS. Checked: the service does not end, /healthz answers
+each time, no sanitizer reports anything, and of each honest batch that was acknowledged each sample is in the tables once,
+also after a restart.
+"""
+import gzip
+import hashlib
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "e2e"))
+import profiles  # noqa: E402  the tests' own encoder
+
+cairn, seconds = sys.argv[1], float(sys.argv[2])
+seed = int(os.environ.get("SOAK_SEED", "1"))
+work = tempfile.mkdtemp(prefix="cairn-soak-")
+log_path = work + "/serve.log"
+stop = threading.Event()
+lock = threading.Lock()
+counts, problems, acknowledged = {}, [], {}
+port = None
+
+
+def note(what, n=1):
+    with lock:
+        counts[what] = counts.get(what, 0) + n
+
+
+def problem(text):
+    with lock:
+        if len(problems) < 50:
+            problems.append(text)
+
+
+def start():
+    global port
+    port_file = work + "/port"
+    if os.path.exists(port_file):
+        os.unlink(port_file)
+    environment = dict(os.environ, ASAN_OPTIONS="detect_leaks=1:abort_on_error=0", TSAN_OPTIONS="halt_on_error=0:exitcode=66",
+                       UBSAN_OPTIONS="print_stacktrace=1")
+    with open(log_path, "ab") as log:
+        server = subprocess.Popen([cairn, "serve", "--data", work + "/data", "--listen", "127.0.0.1:0", "--port-file", port_file,
+                                   "--flush-interval", "1", "--max-per-address", "1000"], stderr=log)
+    while not os.path.exists(port_file) or not os.path.getsize(port_file):
+        if server.poll() is not None:
+            print(open(log_path).read()[-4000:])
+            sys.exit("Bail out! the service does not start")
+        time.sleep(0.05)
+    port = int(open(port_file).read())
+    return server
+
+
+def request(method, path, body=None, headers=None, timeout=60):
+    """(status, body), or (0, b"") where the service ended the connection."""
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    try:
+        c.request(method, path, body, headers or {})
+        r = c.getresponse()
+        return r.status, r.read()
+    except (OSError, http.client.HTTPException):
+        return 0, b""
+    finally:
+        c.close()
+
+
+PROTOBUF = {"Content-Type": "application/x-protobuf"}
+
+
+def mutate(r, data):
+    data = bytearray(data)
+    for _ in range(r.randint(1, 12)):
+        if not data:
+            break
+        at = r.randrange(len(data))
+        kind = r.randrange(4)
+        if kind == 0:
+            data[at] = r.randrange(256)
+        elif kind == 1:
+            del data[at:at + r.randint(1, 40)]
+        elif kind == 2:
+            data[at:at] = bytes(r.randrange(256) for _ in range(r.randint(1, 20)))
+        else:
+            data[at:at] = data[r.randrange(len(data)):][:r.randint(1, 400)]
+    return bytes(data)
+
+
+# ---- clients: each is called again and again until the end ----
+
+def honest(r, n):
+    number = f"{n}-{r.getrandbits(40):x}"
+    body = profiles.otlp(service="honest", names=(f"batch-{number}", "root"), values=(1,))
+    batch = hashlib.md5(number.encode()).hexdigest()
+    for _ in range(r.choice((1, 1, 1, 2))):  # some are sent twice
+        status, _ = request("POST", "/v1development/profiles", body, {**PROTOBUF, "X-Cairn-Batch": batch})
+        if status == 200:
+            with lock:
+                acknowledged[number] = True
+        elif status == 0:
+            with lock:  # not known whether it was taken: it may be there, once
+                acknowledged.setdefault(number, False)
+        elif status not in (429, 503):
+            problem(f"an honest batch was answered with {status}")
+        note(f"honest {status}")
+    time.sleep(0.02)
+
+
+def hostile_profiles(r, n):
+    kind = r.randrange(5)
+    body = profiles.otlp(service="x", names=("f",), values=(1,))
+    if kind == 0:
+        body = mutate(r, body)
+    elif kind == 1:
+        body = profiles.otlp(service="y" * r.choice((10, 4000, 70000)), names=tuple("n%d" % i for i in range(r.randint(1, 3000))))
+    elif kind == 2:
+        body = profiles.otlp(service=f"s{r.random()}", names=("f",), at_ns=r.choice((0, 1, 2**63 - 1, 2**63, 2**64 - 1, r.getrandbits(63))))
+    elif kind == 3:
+        body = profiles.otlp(addresses=tuple(r.getrandbits(64) for _ in range(2000)), build_id=r.randbytes(20).hex(),
+                             values=(2**63 - 1, -2**63))
+    else:
+        body = r.randbytes(r.randint(0, 3000))
+    path = r.choice(("/v1development/profiles", "/ingest?name=a&from=1&until=2", "/ingest?name=%00&format=pprof", "/push.v1.PusherService/Push"))
+    status, _ = request("POST", path, body, PROTOBUF)
+    note(f"hostile profile {status}")
+
+
+def bombs(r, n):
+    zeros = bytes(1 << 20)
+    if r.random() < 0.5:
+        status, _ = request("POST", "/v1development/profiles", gzip.compress(zeros * r.choice((1, 20, 80))),
+                            {**PROTOBUF, "Content-Encoding": "gzip"})
+    else:
+        packed = subprocess.run(["zstd", "-q", "-c"], input=zeros * r.choice((1, 30, 100)), stdout=subprocess.PIPE, check=True).stdout
+        status, _ = request("PUT", f"/api/v1/debuginfo/{r.randbytes(20).hex()}/debuginfo", packed,
+                            {"Content-Encoding": "zstd", "X-Cairn-Size": str(r.choice((100, 1 << 20, 1 << 40))),
+                             "X-Cairn-SHA256": r.randbytes(32).hex()})
+    note(f"bomb {status}")
+    time.sleep(0.2)
+
+
+def uploads(r, n):
+    data = elf_with_id(r.randrange(40))
+    build_id = data[1]
+    body = data[0] if r.random() < 0.6 else mutate(r, data[0])
+    kind = r.choice(("executable", "debuginfo", "symbols", "source", "dwp", "nonsense"))
+    headers = {"X-Cairn-Size": str(len(body)), "X-Cairn-SHA256": hashlib.sha256(body).hexdigest()}
+    if r.random() < 0.3:
+        headers["X-Cairn-Offset"] = str(r.randrange(len(body)))
+    status, _ = request("PUT", f"/api/v1/debuginfo/{build_id}/{kind}", body, headers)
+    note(f"upload {status}")
+    time.sleep(0.05)
+
+
+def elf_with_id(n):
+    build_id = (n + 1).to_bytes(20, "big")
+    return base_elf.replace(b"\xab" * 20, build_id), build_id.hex()
+
+
+def slow(r, n):
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as s:
+        try:
+            s.sendall(r.choice((b"", b"GET /healthz HT", b"POST /v1development/profiles HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc",
+                                b"GET /api/v1/query/folded?from=now-1h HTTP/1.1\r\nHost: x\r\n\r\n", r.randbytes(300),
+                                b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde")))
+            if not stop.wait(r.random() * 3) and r.random() < 0.5:
+                s.recv(100)
+        except OSError:
+            pass
+    note("slow or broken connection")
+
+
+def queries(r, n):
+    selector = r.choice(('{service_name="honest"}', '{service_name=~"(a+)+$"}', '{service_name=~"(x{1,500}){1,500}"}', '{a=~"' + "(" * 200 + '"}',
+                         "{", '{service_name=~".*.*.*.*=.*"}', '{service_name!~"^(h|o|n|e|s|t)*$"}', "\0"))
+    query = urllib.parse.urlencode({"selector": selector, "from": r.choice(("now-1h", "now-10y", "0", "-1", "x")), "to": "now"})
+    status, _ = request("GET", f"/api/v1/query/{r.choice(('folded', 'top', 'flame', 'pprof', 'labels', 'nonsense'))}?{query}")
+    note(f"query {status}")
+
+
+def lookups(r, n):
+    keys = [{"build_id": elf_with_id(r.randrange(45))[1], "addresses": [hex(r.getrandbits(r.choice((12, 13, 64)))) for _ in range(200)]}
+            for _ in range(r.randint(1, 20))]
+    body = json.dumps({"objects": keys}).encode()
+    if r.random() < 0.4:
+        body = mutate(r, body)
+    if r.random() < 0.1:
+        body = b"[" * r.randint(1, 100000)
+    status, _ = request("POST", r.choice(("/api/v1/symbolize", "/symbolicate/v5")), body, {"Content-Type": "application/json"})
+    note(f"lookup {status}")
+
+
+def debuginfod(r, n):
+    build_id = r.choice((elf_with_id(r.randrange(45))[1], "..%2f..", "0" * 4000, r.randbytes(20).hex()))
+    path = r.choice((f"/buildid/{build_id}/executable", f"/buildid/{build_id}/section/.text", f"/buildid/{build_id}/source/%2fetc%2fpasswd",
+                     f"/buildid/{build_id}/debuginfo", "/metadata?key=glob&value=*", f"/api/v1/debuginfo/{build_id}"))
+    ranges = r.choice((None, "bytes=0-0", "bytes=-1", "bytes=5-2", "bytes=0-99999999999999999999", "bytes=1-2,3-4", "x" * 3000))
+    status, _ = request("GET", path, None, {"Range": ranges} if ranges else {})
+    note(f"debuginfod {status}")
+
+
+def upkeep(r, n):
+    build_id = elf_with_id(r.randrange(40))[1]
+    method, path, body = r.choice((("DELETE", f"/api/v1/debuginfo/{build_id}/executable", None),
+                                   ("PUT", f"/api/v1/debuginfo/{build_id}/executable/pin", b""),
+                                   ("DELETE", f"/api/v1/debuginfo/{build_id}/executable/pin", None),
+                                   ("POST", "/api/v1/debuginfo/gc", b'{"rules":["size=1M"]}'), ("POST", "/api/v1/debuginfo/gc", b"{"),
+                                   ("POST", "/api/v1/resymbolize", b"{}"), ("GET", "/metrics", None), ("GET", "/readyz", None)))
+    status, _ = request(method, path, body, {"Content-Type": "application/json"})
+    note(f"upkeep {status}")
+    if r.random() < 0.2:
+        os.kill(server.pid, signal.SIGHUP)
+    time.sleep(0.1)
+
+
+def health(r, n):
+    began = time.monotonic()
+    status, body = request("GET", "/healthz", timeout=120)
+    took = time.monotonic() - began
+    with lock:
+        counts["slowest /healthz, ms"] = max(counts.get("slowest /healthz, ms", 0), int(took * 1000))
+    if status != 200 and not stop.is_set():
+        problem(f"/healthz was answered with {status} after {took:.1f} s")
+    stop.wait(0.2)
+
+
+def drive(client, number):
+    r = random.Random(seed * 1000 + number)
+    n = 0
+    while not stop.is_set():
+        try:
+            client(r, n)
+        except OSError as e:
+            note(f"client error {e.errno}")
+        except Exception as e:  # a mistake of the test
+            problem(f"{client.__name__}: {e!r}")
+            return
+        n += 1
+
+
+# ---- the run ----
+
+def folded():
+    query = urllib.parse.urlencode({"selector": '{service_name="honest"}', "from": "now-2h", "to": "now"})
+    for _ in range(120):
+        status, body = request("GET", f"/api/v1/query/folded?{query}", timeout=300)
+        if status == 200:
+            return body.decode()
+        time.sleep(0.5)
+    return ""
+
+
+def check_honest(when):
+    got = {}
+    for line in folded().splitlines():
+        stack, _, value = line.rpartition(" ")
+        got[stack.rpartition(";batch-")[2]] = int(value)
+    lost = [b for b, sure in acknowledged.items() if sure and b not in got]
+    twice = [b for b, value in got.items() if value != 1]
+    if lost or twice:
+        problem(f"{when}: {len(lost)} acknowledged batches are not there ({lost[:3]}), {len(twice)} count more than once ({twice[:3]})")
+
+
+def end(when):
+    server.terminate()
+    try:
+        code = server.wait(300)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        code = "nothing within 300 s"
+    if code != 0:
+        problem(f"{when}: the service ended with {code}")
+
+
+with open(work + "/p.c", "w") as f:
+    f.write("__attribute__((noinline)) int part(int n) { return n * 3; }\nint main(int c, char **v) { (void)v; return part(c); }\n")
+subprocess.run(["gcc", "-g", "-Wl,--build-id=0x" + "ab" * 20, "-o", work + "/p", work + "/p.c"], check=True)
+base_elf = open(work + "/p", "rb").read()
+server = start()
+clients = [honest, honest, hostile_profiles, hostile_profiles, bombs, uploads, slow, slow, slow, queries, lookups, debuginfod, upkeep, health]
+threads = [threading.Thread(target=drive, args=(c, i)) for i, c in enumerate(clients)]
+for t in threads:
+    t.start()
+until = time.monotonic() + seconds
+while time.monotonic() < until and server.poll() is None:
+    time.sleep(0.2)
+if server.poll() is not None:
+    problem(f"the service ended by itself with {server.returncode}")
+stop.set()
+for t in threads:
+    t.join()
+if server.poll() is None:
+    check_honest("before the end")
+    end("the first end")
+server = start()
+check_honest("after a restart")
+end("the last end")
+log = open(log_path, errors="replace").read()
+for word in ("Sanitizer", "runtime error:"):
+    if word in log:
+        at = log.index(word)
+        problem("a sanitizer report:\n" + log[max(0, at - 200):at + 6000])
+for what in sorted(counts):
+    print(f"# {what}: {counts[what]}")
+print(f"# honest batches acknowledged: {sum(acknowledged.values())}")
+for p in problems:
+    print("# " + p.replace("\n", "\n# "))
+if problems:
+    print(f"# the log and the data are in {work}")
+else:
+    subprocess.run(["rm", "-rf", work], check=True)
+print(("not ok" if problems else "ok") + f" 1 - the service holds under {seconds:.0f} s of honest and hostile load\n1..1")
+sys.exit(bool(problems))
