@@ -447,7 +447,7 @@ static size_t size_group(struct batch *const *batches, size_t count)
 
 static enum status remember_one(struct profile_store *s, const struct hash128 *id, struct error *err)
 {
-        return batch_ids_add(s->ids, id, 1, wall_clock_ns() / 1000000000, err);
+        return batch_ids_add(s->ids, id, 1, stable_unix_s(), err);
 }
 
 /*
