@@ -65,7 +65,7 @@ int command_serve(int argc, char **argv)
         const char *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
         struct upstream_list upstreams = { 0 };
-        struct option_list urls = { 0 }, origins = { 0 }, rules = { 0 }, trees = { 0 };
+        struct option_list urls = { 0 }, origins = { 0 }, hosts = { 0 }, rules = { 0 }, trees = { 0 };
         struct retention_rule retention[RETENTION_RULES_MAX];
         uint64_t flush_interval_s = 0, scan_cache_mib = 8192;
         enum log_level level = LOG_INFO;
@@ -80,6 +80,7 @@ int command_serve(int argc, char **argv)
                 OPTION_LIST("scan", 0, "DIR", &trees, "serve the packages and ELF files of a directory tree too; repeatable"),
                 OPTION_UINT("scan-interval", 0, "SECONDS", &o.scan_interval_s, "look for changes in the trees this often (300); 0: on SIGUSR1"),
                 OPTION_UINT("scan-cache", 0, "MIB", &scan_cache_mib, "disk for what is taken out of packages (8192)"),
+                OPTION_LIST("allow-host", 0, "NAME", &hosts, "host name that clients use, besides addresses and localhost; repeatable"),
                 OPTION_LIST("cors-origin", 0, "ORIGIN", &origins, "let pages of this origin read symbolication answers; repeatable"),
                 OPTION_STRING("token-file", 0, "FILE", &o.token_file, "lines of TOKEN scope[,scope...] [rate=N] [bytes=N]: read, ingest, upload, admin"),
                 OPTION_STRING("tls-cert", 0, "FILE", &o.tls_cert, "speak https: the certificate and its chain, as PEM"),
@@ -127,6 +128,8 @@ int command_serve(int argc, char **argv)
                 o.upstreams = (const char *const *)upstreams.urls;
                 o.upstream_headers = (const char *const *)upstreams.headers;
                 o.upstream_count = upstreams.count;
+                o.allowed_hosts = hosts.items;
+                o.allowed_host_count = hosts.count;
                 o.cors_origins = origins.items;
                 o.cors_origin_count = origins.count;
                 o.scan_dirs = trees.items;
@@ -144,6 +147,7 @@ int command_serve(int argc, char **argv)
         }
         upstream_list_deinit(&upstreams);
         options_list_deinit(&urls);
+        options_list_deinit(&hosts);
         options_list_deinit(&origins);
         options_list_deinit(&rules);
         options_list_deinit(&trees);

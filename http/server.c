@@ -80,13 +80,19 @@ static void fail_too_big(struct http_request *req)
                 http_fail_code(req, 413, "too_big", "'%.200s' takes no body", http_path(req));
 }
 
-static void begin_request(struct http_request *req)
+static void begin_request(struct http_request *req, const char *version)
 {
-        struct error err;
-        enum status st = request_parse_uri(req, req->uri, &err);
         const char *length = http_header(req, "Content-Length");
+        struct error err;
+        enum status st;
         uint64_t n = 0;
 
+        request_check_framing(req, version);
+        if (!req->answered)
+                request_check_host(req);
+        if (req->answered)
+                return;
+        st = request_parse_uri(req, req->uri, &err);
         if (st) {
                 http_fail(req, st, &err);
                 return;
@@ -102,9 +108,13 @@ static void begin_request(struct http_request *req)
         route_request(req);
         request_find_token(req);
         if (!req->answered)
+                request_check_origin(req);
+        if (!req->answered)
                 check_rate(req, n);
         if (!req->answered)
                 check_access(req);
+        if (!req->answered)
+                request_check_type(req);
         if (req->answered)
                 return;
         if (req->route->chunk) {
@@ -159,19 +169,19 @@ static enum MHD_Result start_discard(struct http_request *req)
         return MHD_YES;
 }
 
-static enum MHD_Result on_headers(struct http_request *req)
+static enum MHD_Result on_headers(struct http_request *req, const char *version)
 {
         const char *length = http_header(req, "Content-Length");
         uint64_t n = 0;
 
         connection_enter(req->watched, CONNECTION_READING);
-        begin_request(req);
+        begin_request(req, version);
         if (!req->answered) {
                 req->phase = PHASE_BODY;
                 return MHD_YES;
         }
         end_stream_early(req);
-        if (http_header(req, "Expect") || req->reset || (length && parse_uint(length, &n) && n > LIMIT_HTTP_DISCARD_BYTES))
+        if (http_header(req, "Expect") || req->reset || req->must_close || (length && parse_uint(length, &n) && n > LIMIT_HTTP_DISCARD_BYTES))
                 return answer_queue(req, true);
         return start_discard(req);
 }
@@ -221,13 +231,12 @@ enum MHD_Result request_access(void *context, struct MHD_Connection *connection,
         (void)context;
         (void)connection;
         (void)url;
-        (void)version;
         if (!req)
                 return MHD_NO;
         switch (req->phase) {
         case PHASE_NEW:
                 req->method = method;
-                return on_headers(req);
+                return on_headers(req, version);
         case PHASE_BODY:
                 return on_body(req, data, n);
         case PHASE_DISCARD:

@@ -17,6 +17,9 @@
  * it sends is read and thrown away, up to LIMIT_HTTP_DISCARD_BYTES, so that it
  * gets to read the answer; then the connection is closed.
  *
+ * Requests that web pages of other origins make a browser send are refused,
+ * but for links that somebody follows, as are ambiguous ones: server_check.c.
+ *
  * Clients that are slow or idle cannot keep others out: http/connections.h.
  *
  * Threads: a few threads move bytes; they also call a stream's begin, chunk
@@ -65,6 +68,8 @@ struct http_route {
         http_body_chunk *chunk;       /* streams only */
         http_handler *abandon;        /* streams only: handle will not be called; free what begin made */
         bool slow;                    /* handle may wait for long */
+        const char *body_type;        /* the Content-Type that a body must have, else 415; NULL: handle looks at it */
+        bool cross_origin;            /* pages of http_options.allowed_origins may send it too */
         bool writes;                  /* changes what others see: worth a line in an audit log */
         /* Write an error as requests of this Content-Type want it; the type that was written, or NULL: nothing was. */
         const char *(*put_error)(struct buf *to, const char *type, unsigned code, const char *text);
@@ -84,6 +89,16 @@ struct http_options {
         unsigned slow_threads;        /* 0: 16 */
         unsigned max_connections;     /* 0: LIMIT_HTTP_CONNECTIONS; never more than half of the process's descriptors */
         unsigned max_per_address;     /* 0: half of them; of IPv6 a /64 is an address */
+        /*
+         * Refuse requests whose Host is neither an address, localhost, a name below it, nor one of these (421): for a service
+         * that is protected by being reachable from this host alone. A web page could reach it by DNS rebinding else.
+         */
+        bool check_host;
+        const char *const *allowed_hosts;
+        size_t allowed_host_count;
+        /* Origins ("https://profiler.firefox.com", "*": all) whose pages may send what routes with cross_origin take. */
+        const char *const *allowed_origins;
+        size_t allowed_origin_count;
         unsigned headers_s, slow_s;   /* 0: LIMIT_HTTP_HEADERS_S, LIMIT_HTTP_SLOW_S */
         /* Whether token (NULL: none sent) carries scope; not asked for SCOPE_NONE. NULL: everything is allowed. */
         enum http_access (*authorize)(void *context, const char *token, enum http_scope scope,
@@ -120,6 +135,8 @@ void http_wait_end(void);
 const struct http_route *http_route(const struct http_request *req);
 const char *http_method(const struct http_request *req);
 const char *http_path(const struct http_request *req);
+/** Whether the request is of a page whose origin is one of http_options.allowed_origins. */
+bool http_origin_is_allowed(const struct http_request *req);
 /** Path and query as they were sent. */
 const char *http_uri(const struct http_request *req);
 /** The text of a {name} of the path, percent-decoded; "" when absent. Borrowed. */

@@ -53,6 +53,8 @@ void answer_set(struct http_request *req, unsigned code, const char *content_typ
                 return;
         if (content_type)
                 MHD_add_response_header(response, "Content-Type", content_type);
+        MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+        MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
         for (size_t i = 0; i < req->header_count; i++)
                 MHD_add_response_header(response, req->headers[i].name, req->headers[i].value);
 }
@@ -212,7 +214,7 @@ void answer_write_raw(struct http_request *req)
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         const char *type = req->response ? MHD_get_response_header(req->response, "Content-Type") : NULL;
-        char text[KiB(4) + 256];
+        char text[KiB(4) + 512];
         int head;
 
         req->phase = PHASE_ANSWER;
@@ -220,7 +222,8 @@ void answer_write_raw(struct http_request *req)
                 return;
         metric_add(&answers[req->code / 100], 1);
         head = snprintf(text, sizeof text,
-                        "HTTP/1.1 %u Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+                        "HTTP/1.1 %u Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\nX-Content-Type-Options: nosniff\r\n"
+                        "Cross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n\r\n",
                         req->code, type, req->error_body.size);
         if (head <= 0 || req->error_body.size > sizeof text - (size_t)head)
                 return;

@@ -96,6 +96,7 @@ struct http_request {
         struct buf error_body;           /* copy of an error answer, for a client that never stops sending */
         bool reset;                      /* the answer is a reset */
         bool answered;
+        bool must_close;                 /* the connection, at once: it is unclear where the request ends */
 };
 
 STAILQ_HEAD(task_queue, pool_task);
@@ -142,6 +143,14 @@ struct http_server {
 /** libmicrohttpd's access handler: what each piece of a request means in its phase. */
 enum MHD_Result request_access(void *context, struct MHD_Connection *connection, const char *url, const char *method,
                                const char *version, const char *data, size_t *n, void **state);
+
+/* server_check.c: each answers when its check fails */
+
+void request_check_framing(struct http_request *req, const char *version);
+void request_check_host(struct http_request *req);
+/** Needs the route, as does the next. */
+void request_check_origin(struct http_request *req);
+void request_check_type(struct http_request *req);
 
 /* server_path.c */
 

@@ -172,7 +172,7 @@ static enum status start_daemon(struct http_server *s, int listener, struct erro
                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(2 * LIMIT_HTTP_HEADER_BYTES),
                 MHD_OPTION_URI_LOG_CALLBACK, on_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
                 MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-                MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL, MHD_OPTION_ARRAY, pair ? tls : tls + 3, MHD_OPTION_END);
+                MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL, MHD_OPTION_ARRAY, pair ? tls : tls + 3, MHD_OPTION_END);
         tls_pair_drop(pair);
         return s->daemon ? ST_OK : error_set(err, ST_OS, "cannot start the HTTP server");
 }

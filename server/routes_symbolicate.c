@@ -19,24 +19,21 @@ static struct metric looked_up = METRIC_COUNTER("cairn_symbolicate_frames_total"
  * are unless the service is told so: a page that somebody on this network opens
  * could read names and paths of a service that has no tokens.
  */
-static bool allow_origin(struct http_request *req, const struct server *s)
+static bool allow_origin(struct http_request *req)
 {
-        const char *origin = http_header(req, "Origin");
+        bool allowed = http_origin_is_allowed(req);
 
-        for (size_t i = 0; origin && i < s->options->cors_origin_count; i++) {
-                const char *allowed = s->options->cors_origins[i];
-
-                if (strcmp(allowed, "*") != 0 && strcmp(allowed, origin) != 0)
-                        continue;
-                http_set_header(req, "Access-Control-Allow-Origin", allowed);
-                return true;
+        if (allowed) {
+                http_set_header(req, "Access-Control-Allow-Origin", http_header(req, "Origin"));
+                http_set_header(req, "Vary", "Origin");
         }
-        return false;
+        return allowed;
 }
 
 static void preflight(struct http_request *req, void *context)
 {
-        if (allow_origin(req, context)) {
+        (void)context;
+        if (allow_origin(req)) {
                 http_set_header(req, "Access-Control-Allow-Methods", "POST, OPTIONS");
                 http_set_header(req, "Access-Control-Allow-Headers", ALLOWED_HEADERS);
                 http_set_header(req, "Access-Control-Max-Age", "86400");
@@ -69,7 +66,7 @@ static void symbolicate(struct http_request *req, void *context)
         size_t n;
         enum status st;
 
-        allow_origin(req, s);
+        allow_origin(req);
         data = http_body(req, &n);
         st = symbolicate_request_read(data, n, &request, &err);
         http_body_done(req);
@@ -88,7 +85,8 @@ static void symbolicate(struct http_request *req, void *context)
 
 static const struct http_route routes[] = {
         { .method = "POST", .path = "/symbolicate/v5", .scope = SCOPE_READ, .max_body = LIMIT_HTTP_BODY_BYTES,
-          .handle = symbolicate },
-        { .method = "OPTIONS", .path = "/symbolicate/v5", .scope = SCOPE_NONE, .handle = preflight },
+          .handle = symbolicate, .cross_origin = true },
+        { .method = "OPTIONS", .path = "/symbolicate/v5", .scope = SCOPE_NONE, .handle = preflight,
+          .cross_origin = true },
 };
 const struct route_table symbolicate_routes = ROUTE_TABLE(routes);

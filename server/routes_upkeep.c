@@ -149,6 +149,6 @@ static const struct http_route routes[] = {
         { .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_ADMIN, .handle = delete,
           .writes = true },
         { .method = "POST", .path = "/api/v1/debuginfo/gc", .scope = SCOPE_ADMIN, .max_body = LIMIT_HTTP_JSON_BYTES,
-          .handle = gc, .slow = true, .writes = true },
+          .body_type = "application/json", .handle = gc, .slow = true, .writes = true },
 };
 const struct route_table upkeep_routes = ROUTE_TABLE(routes);

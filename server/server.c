@@ -234,7 +234,12 @@ static enum status start_wishes(struct server *s, struct error *err)
 static enum status start_http(struct server *s, const struct listen_address *listen, struct error *err)
 {
         const struct http_options o = { .size = sizeof o, .host = listen->host, .port = listen->port,
-                                        .authorize = s->doors.tokens ? authorize : NULL, .tls = s->doors.tls, .admit = admit, .finished = finished, .answered = audit_answered,
+                                        .authorize = s->doors.tokens ? authorize : NULL, .tls = s->doors.tls,
+                                        .check_host = !s->doors.tokens || s->options->allowed_host_count,
+                                        .allowed_hosts = s->options->allowed_hosts,
+                                        .allowed_host_count = s->options->allowed_host_count,
+                                        .allowed_origins = s->options->cors_origins,
+                                        .allowed_origin_count = s->options->cors_origin_count, .admit = admit, .finished = finished, .answered = audit_answered,
                                         .max_connections = (unsigned)s->options->max_connections,
                                         .max_per_address = (unsigned)s->options->max_per_address,
                                         .context = s };

@@ -29,6 +29,8 @@ struct server_options {
         const char *const *upstream_headers; /* to send to each, or NULL */
         size_t upstream_count;
         const char *upstream_ca;       /* PEM; NULL: the system's */
+        const char *const *allowed_hosts; /* names that requests may have in Host besides addresses and localhost */
+        size_t allowed_host_count;
         const char *const *cors_origins; /* whose pages may read answers of /symbolicate/v5; "*" all */
         size_t cors_origin_count;
         const struct retention_rule *retention;

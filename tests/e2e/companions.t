@@ -241,7 +241,7 @@ start_server
 
 # ---- retention ----
 
-gc() { request -d "{\"dry_run\": $1, \"rules\": [$2]}" "$url/api/v1/debuginfo/gc"; }
+gc() { request -H 'Content-Type: application/json' -d "{\"dry_run\": $1, \"rules\": [$2]}" "$url/api/v1/debuginfo/gc"; }
 companions='"kind=dwo,size=1", "kind=dwp,size=1", "kind=supplementary,size=1"'
 wait_for "the index to be quiet" quiet
 before=$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')

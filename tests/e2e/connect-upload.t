@@ -87,7 +87,7 @@ is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 2 "nothing of 
 python3 - "$port" "$id" <<'EOF'
 import socket, sys
 s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-s.sendall(b"POST /debuginfo.v1alpha1.DebuginfoService/Upload/%s HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" % sys.argv[2].encode()
+s.sendall(b"POST /debuginfo.v1alpha1.DebuginfoService/Upload/%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n" % sys.argv[2].encode()
           + b"\x7fELF" * 500)
 s.close()
 EOF

@@ -163,7 +163,7 @@ import signal, socket, sys
 kept = []
 for _ in range(300):
     kept.append(socket.create_connection(("127.0.0.1", int(sys.argv[1]))))
-    kept[-1].sendall(b"GET " + sys.argv[2].encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    kept[-1].sendall(b"GET " + sys.argv[2].encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 signal.pause()
 END
 python3 "$tmp/crowd.py" "$port" "/buildid/$gone/debuginfo" &

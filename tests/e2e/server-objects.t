@@ -96,7 +96,7 @@ ok "  costs little memory" test "$(peak_memory_kb)" -lt $((before + 65536))
 python3 - "$port" "$id" <<'EOF'
 import socket, sys
 s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-s.sendall(b"PUT /api/v1/debuginfo/%s/debuginfo HTTP/1.1\r\nHost: x\r\nX-Cairn-Size: 100000\r\nX-Cairn-SHA256: %s\r\n"
+s.sendall(b"PUT /api/v1/debuginfo/%s/debuginfo HTTP/1.1\r\nHost: localhost\r\nX-Cairn-Size: 100000\r\nX-Cairn-SHA256: %s\r\n"
           b"Content-Length: 100000\r\n\r\n" % (sys.argv[2].encode(), b"ab" * 32) + b"\x7fELF" * 500)
 s.close()
 EOF

@@ -103,7 +103,7 @@ refused 413 'larger than 67108864 bytes' "  also without a length"
 python3 - "$port" <<'EOF'
 import socket, sys
 s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-s.sendall(b"POST /v1development/profiles HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: 5000\r\n\r\n" + b"\x0a" * 100)
+s.sendall(b"POST /v1development/profiles HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-protobuf\r\nContent-Length: 5000\r\n\r\n" + b"\x0a" * 100)
 s.close()
 EOF
 is "$(metric cairn_ingest_samples_total)" "$seen" "a body that is cut off counts nothing"

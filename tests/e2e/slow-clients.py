@@ -18,10 +18,10 @@ import sys
 
 PER_PROCESS = 500  # connections; often a process may have no more than 1,024 descriptors
 FIRST = [
-    b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
-    b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ",
-    b"POST /v1development/profiles HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n",
-    b"GET /store/ HTTP/1.1\r\nHost: x\r\n\r\n" * 200,
+    b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+    b"POST /v1development/profiles HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n",
+    b"GET /store/ HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200,
 ]
 HEADERS, BODIES, READERS = 1, 2, 3
 

@@ -216,7 +216,7 @@ def memory_kb(pid, key):
 def raw(body):
     host, port = url[7:].split(":")
     s = socket.create_connection((host, int(port)))
-    s.sendall(b"POST /api/v1/symbolize HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    s.sendall(b"POST /api/v1/symbolize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     return s
 
 

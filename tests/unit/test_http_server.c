@@ -198,6 +198,8 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/pieces", .handle = pieces },
         { .method = "GET", .path = "/reset", .handle = reset },
         { .method = "GET", .path = "/when/{when}", .handle = later, .at_once = if_now, .slow = true },
+        { .method = "POST", .path = "/json", .max_body = 1000, .handle = echo, .body_type = "application/json" },
+        { .method = "POST", .path = "/shared", .max_body = 1000, .handle = echo, .cross_origin = true },
         { .method = "GET", .path = "/busy", .handle = busy },
         { .method = "PUT", .path = "/stream", .begin = stream_begin, .chunk = stream_chunk, .handle = stream_end,
           .abandon = stream_free },
@@ -675,7 +677,130 @@ START_TEST(a_port_in_use_is_named)
 }
 END_TEST
 
-TEST_SUITE("http_server", paths_are_taken_apart_and_decoded, another_method_is_405_with_allow, tokens_are_asked_for,
+static const char *const known_hosts[] = { "Cairn.Example" };
+static const char *const known_origins[] = { "https://profiler.example" };
+
+static struct http_server *start_that_checks_hosts(void)
+{
+        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .check_host = true,
+                                        .allowed_hosts = known_hosts, .allowed_host_count = 1,
+                                        .allowed_origins = known_origins, .allowed_origin_count = 1 };
+        struct http_server *s = NULL;
+
+        signal(SIGPIPE, SIG_IGN);
+        ck_assert_int_eq(http_server_start(&o, routes, sizeof routes / sizeof *routes, NULL, &s, NULL), ST_OK);
+        return s;
+}
+
+#define HOST(host) "GET /show/1/x HTTP/1.1\r\nHost: " host "\r\nConnection: close\r\n\r\n"
+
+START_TEST(a_host_name_that_is_not_known_is_421)
+{
+        static const char *const known[] = { HOST("127.0.0.1"), HOST("127.0.0.1:7700"), HOST("[::1]:7700"), HOST("[::1]"),
+                                             HOST("localhost:1"), HOST("LocalHost."), HOST("a.localhost"),
+                                             HOST("cairn.example"), HOST("CAIRN.example.:80") };
+        static const char *const unknown[] = { HOST("evil.example"), HOST("127.0.0.1.evil.example"), HOST("notlocalhost"),
+                                               HOST("x.cairn.example"), HOST("localhost.evil.example:7700"),
+                                               HOST("127.0.0.1@evil.example"), HOST("1.2.3") };
+        static const char *const malformed[] = { HOST("[::1"), HOST("[::1]x"), HOST(":7700"), HOST(".") };
+        struct http_server *s = start_that_checks_hosts();
+
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+                expect(s, 200, "id=1", known[i]);
+        for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+                expect(s, 421, "start it with --allow-host", unknown[i]);
+        for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++)
+                expect(s, 400, "malformed", malformed[i]);
+        expect(s, 200, "id=1", "GET /show/1/x HTTP/1.0\r\n\r\n");
+        http_server_stop(s);
+}
+END_TEST
+
+#define POST_OF(path, headers) "POST " path " HTTP/1.1\r\nHost: 127.0.0.1:7700\r\nConnection: close\r\nContent-Length: 2\r\n" headers "\r\nhi"
+#define GET_OF(headers) "GET /show/1/x HTTP/1.1\r\nHost: 127.0.0.1:7700\r\nConnection: close\r\n" headers "\r\n"
+
+START_TEST(what_pages_of_other_origins_send_is_refused)
+{
+        static const char *const own[] = {
+                POST_OF("/echo", ""), POST_OF("/echo", "Origin: http://127.0.0.1:7700\r\n"),
+                POST_OF("/echo", "Sec-Fetch-Site: same-origin\r\nOrigin: https://name.of.the.proxy\r\n"),
+                POST_OF("/echo", "Sec-Fetch-Site: none\r\n"), POST_OF("/shared", "Origin: https://profiler.example\r\n"),
+                POST_OF("/shared", "Origin: https://profiler.example\r\nSec-Fetch-Site: cross-site\r\n"),
+                GET_OF("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"),
+        };
+        static const char *const foreign[] = {
+                POST_OF("/echo", "Origin: http://evil.example\r\n"), POST_OF("/echo", "Origin: null\r\n"),
+                POST_OF("/echo", "Origin: http://127.0.0.1:7701\r\n"), POST_OF("/echo", "Origin: http://127.0.0.1\r\n"),
+                POST_OF("/echo", "Origin: http://127.0.0.1:7700.evil.example\r\n"),
+                POST_OF("/echo", "Sec-Fetch-Site: cross-site\r\n"), POST_OF("/echo", "Sec-Fetch-Site: same-site\r\n"),
+                POST_OF("/echo", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"),
+                POST_OF("/echo", "Origin: https://profiler.example\r\n"), POST_OF("/shared", "Origin: https://evil.example\r\n"),
+                GET_OF("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: image\r\n"),
+                GET_OF("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe\r\n"),
+                GET_OF("Origin: http://evil.example\r\n"),
+        };
+        struct http_server *s = start_that_checks_hosts();
+
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+                expect(s, 200, "X-Content-Type-Options: nosniff\r\n", own[i]);
+        for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+                expect(s, 403, "\"reason\":\"cross_origin\"", foreign[i]);
+                expect(s, 403, "Cross-Origin-Resource-Policy: same-origin\r\n", foreign[i]);
+        }
+        http_server_stop(s);
+        s = start(true); /* a remembered password makes it no better */
+        expect(s, 403, "cross_origin",
+               POST_OF("/echo", "Authorization: Basic eDphbGw=\r\nOrigin: http://evil.example\r\n"));
+        expect(s, 200, "hi", POST_OF("/echo", "Authorization: Basic eDphbGw=\r\n"));
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(a_body_has_the_type_that_its_route_takes)
+{
+        struct http_server *s = start(false);
+
+        expect(s, 200, "hi", POST_OF("/json", "Content-Type: application/json; charset=utf-8\r\n"));
+        expect(s, 415, "send application/json", POST_OF("/json", "Content-Type: text/plain\r\n"));
+        expect(s, 415, "send application/json", POST_OF("/json", "Content-Type: application/x-www-form-urlencoded\r\n"));
+        expect(s, 415, "(none)", POST_OF("/json", ""));
+        expect(s, 200, "", "POST /json" WITH("Content-Length: 0\r\n"));
+        http_server_stop(s);
+}
+END_TEST
+
+/* What a proxy in front might read in another way: the connection ends, and what follows is no request. */
+START_TEST(requests_that_may_be_read_in_two_ways_are_refused)
+{
+#define SMUGGLE(headers) "POST /large HTTP/1.1\r\nHost: x\r\n" headers "\r\n0\r\n\r\nGET /show/smuggled/x HTTP/1.1\r\nHost: x\r\n\r\n"
+        static const char *const requests[] = {
+                SMUGGLE("Content-Length: 0\r\nContent-Length: 5\r\n"), SMUGGLE("Content-Length: 5\r\nContent-Length: 5\r\n"),
+                SMUGGLE("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"),
+                SMUGGLE("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
+                SMUGGLE("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n"),
+                SMUGGLE("Transfer-Encoding: identity\r\n"), SMUGGLE("Transfer-Encoding: gzip, chunked\r\n"),
+                SMUGGLE("Transfer-Encoding: xchunked\r\n"), SMUGGLE("Content-Length : 5\r\n"),
+                SMUGGLE("Transfer-Encoding : chunked\r\n"), SMUGGLE("Content-Length: +5\r\n"),
+                SMUGGLE("Content-Length: 5, 5\r\n"), SMUGGLE("Content-Length: 0x5\r\n"), SMUGGLE("Content-Length: -1\r\n"),
+                SMUGGLE("Content-Length:\r\n"), SMUGGLE("Host: y\r\n"), SMUGGLE("Content Length: 5\r\n"),
+                SMUGGLE("X-A: b\x01\r\n"), SMUGGLE("Content-Length: 5\r\n 0\r\n"),
+                "POST /large HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /show/smuggled/x HTTP/1.1\r\nHost: x\r\n\r\n",
+        };
+        struct http_server *s = start(false);
+
+        for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+                _cleanup_free_ char *answer = raw_request(http_server_port(s), requests[i]);
+
+                ck_assert_msg(raw_status(answer) == 400, "want 400 for:\n%s\ngot:\n%s", requests[i], answer);
+                ck_assert_msg(!strstr(answer, "smuggled"), "for:\n%s\ngot:\n%s", requests[i], answer);
+        }
+        expect(s, 200, "", "POST /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: Chunked\r\n\r\n0\r\n\r\n");
+        http_server_stop(s);
+}
+END_TEST
+
+TEST_SUITE("http_server", a_host_name_that_is_not_known_is_421, what_pages_of_other_origins_send_is_refused,
+           a_body_has_the_type_that_its_route_takes, requests_that_may_be_read_in_two_ways_are_refused, paths_are_taken_apart_and_decoded, another_method_is_405_with_allow, tokens_are_asked_for,
            head_has_the_headers_of_get_and_no_body, ranges_are_cut_out,
            known_content_is_304_and_a_changed_one_is_sent_whole, bodies_over_the_limit_are_413,
            an_endless_body_is_answered_and_cut, packed_bodies_are_unpacked_under_the_limit,

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks of a request's headers that come before its route, its token and its body.
+ *
+ * Framing: a proxy in front and we must agree on where a body ends, or bytes of one client's body become the next
+ * client's request (request smuggling). Whatever two parsers may read in two ways is refused and the connection closed.
+ * RFC 9112, 6.1, 6.3; RFC 9110, 5.6.2.
+ *
+ * Host: a page whose host name resolves to 127.0.0.1 (DNS rebinding) is of the same origin as a service without tokens
+ * there, for the browser. Its requests carry the attacker's name in Host. An address cannot be rebound, and localhost is
+ * resolved by the browser itself.
+ *
+ * Origin: a browser sends forms, images and "simple" requests of any page to any service, with a remembered Basic
+ * password if there is one. It says so in Sec-Fetch-Site (Fetch Metadata), and in Origin where it does not.
+ */
+#include "http/server_internal.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+
+#define HOST_MAX 256
+
+/* ---- framing ---- */
+
+struct framing {
+        unsigned lengths, encodings, hosts;
+        bool bad_name, bad_value;
+};
+
+static bool is_token_char(unsigned char c)
+{
+        return isalnum(c) || (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+static enum MHD_Result check_header(void *context, enum MHD_ValueKind kind, const char *name, size_t name_size,
+                                    const char *value, size_t value_size)
+{
+        struct framing *f = context;
+
+        (void)kind;
+        f->lengths += strcasecmp(name, "Content-Length") == 0;
+        f->encodings += strcasecmp(name, "Transfer-Encoding") == 0;
+        f->hosts += strcasecmp(name, "Host") == 0;
+        /*
+         * libmicrohttpd 0.9.75 appends a continuation line (obs-fold) to the name of the header in front of it, in a new place
+         * behind the value: "Content-Length: 5" becomes "Content-Length0". Names stand in front of their values otherwise.
+         */
+        f->bad_name |= name_size == 0 || (value && (uintptr_t)name > (uintptr_t)value);
+        for (size_t i = 0; i < name_size; i++)
+                f->bad_name |= !is_token_char((unsigned char)name[i]);
+        for (size_t i = 0; i < value_size; i++)
+                f->bad_value |= ((unsigned char)value[i] < ' ' && value[i] != '\t') || value[i] == 0x7f;
+        return MHD_YES;
+}
+
+void request_check_framing(struct http_request *req, const char *version)
+{
+        const char *encoding = http_header(req, "Transfer-Encoding"), *length = http_header(req, "Content-Length");
+        const char *problem = NULL;
+        struct framing f = { 0 };
+
+        MHD_get_connection_values_n(req->connection, MHD_HEADER_KIND, check_header, &f);
+        if (f.bad_name || f.bad_value)
+                problem = "a header's name or value has a character that is not allowed there";
+        else if (f.lengths > 1)
+                problem = "there are several Content-Length headers";
+        else if (f.hosts > 1)
+                problem = "there are several Host headers";
+        else if (f.lengths && f.encodings)
+                problem = "there are both Content-Length and Transfer-Encoding";
+        else if (f.encodings > 1 || (encoding && strcasecmp(encoding, "chunked") != 0))
+                problem = "Transfer-Encoding must be 'chunked' alone";
+        else if (encoding && strcmp(version, "HTTP/1.0") == 0)
+                problem = "HTTP/1.0 has no Transfer-Encoding";
+        else if (length && (!*length || length[strspn(length, "0123456789")]))
+                problem = "Content-Length is not a number";
+        if (!problem)
+                return;
+        req->must_close = true;
+        http_fail_code(req, 400, "bad_data", "%s; the connection is closed", problem);
+}
+
+/* ---- Host ---- */
+
+/* The name or address of a Host header, in lower case without brackets, port and a last dot. False: malformed. */
+static bool parse_host(const char *header, char ret[static HOST_MAX])
+{
+        const char *end;
+        size_t n;
+
+        if (*header == '[') {
+                end = strchr(++header, ']');
+                if (!end || (end[1] && end[1] != ':'))
+                        return false;
+        } else {
+                end = header + strcspn(header, ":");
+        }
+        n = (size_t)(end - header);
+        if (n && header[n - 1] == '.')
+                n--;
+        if (n == 0 || n >= HOST_MAX)
+                return false;
+        for (size_t i = 0; i < n; i++)
+                ret[i] = (char)tolower((unsigned char)header[i]);
+        ret[n] = 0;
+        return true;
+}
+
+static bool is_address(const char *host)
+{
+        struct in6_addr address;
+
+        return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
+}
+
+static bool is_localhost(const char *host)
+{
+        static const char name[] = "localhost";
+        size_t n = strlen(host), k = sizeof name - 1;
+
+        return n >= k && strcmp(host + n - k, name) == 0 && (n == k || host[n - k - 1] == '.');
+}
+
+static bool is_host_allowed(const struct http_options *o, const char *host)
+{
+        if (is_address(host) || is_localhost(host))
+                return true;
+        for (size_t i = 0; i < o->allowed_host_count; i++)
+                if (strcasecmp(o->allowed_hosts[i], host) == 0)
+                        return true;
+        return false;
+}
+
+void request_check_host(struct http_request *req)
+{
+        const struct http_options *o = &req->server->options;
+        const char *header = http_header(req, "Host");
+        char host[HOST_MAX];
+
+        if (!o->check_host || !header) /* without one it is HTTP/1.0, which browsers do not speak */
+                return;
+        if (!parse_host(header, host))
+                http_fail_code(req, 400, "bad_data", "the Host header '%.80s' is malformed", header);
+        else if (!is_host_allowed(o, host))
+                http_fail_code(req, 421, "host", "the host name '%.80s' is not known here, which keeps web pages from reaching "
+                               "this service by DNS rebinding; use its address or localhost, or start it with --allow-host %.80s",
+                               host, host);
+}
+
+/* ---- Origin ---- */
+
+/* Whether an Origin header is of the host and port in Host. A scheme's usual port may be left out of both. */
+static bool is_own_origin(const char *origin, const char *host)
+{
+        bool https = strncasecmp(origin, "https://", 8) == 0;
+        const char *usual = https ? ":443" : ":80";
+        size_t n, k, u = strlen(usual);
+
+        if (!https && strncasecmp(origin, "http://", 7) != 0)
+                return false;
+        origin += https ? 8 : 7;
+        n = strlen(origin);
+        k = strlen(host);
+        if (n > u && strcmp(origin + n - u, usual) == 0)
+                n -= u;
+        if (k > u && strcmp(host + k - u, usual) == 0)
+                k -= u;
+        return n > 0 && n == k && strncasecmp(origin, host, n) == 0;
+}
+
+static bool is_of_other_page(const struct http_request *req)
+{
+        const char *site = http_header(req, "Sec-Fetch-Site"), *origin = http_header(req, "Origin");
+        const char *host = http_header(req, "Host");
+
+        if (site)
+                return strcasecmp(site, "same-origin") != 0 && strcasecmp(site, "none") != 0;
+        return origin && !(host && is_own_origin(origin, host));
+}
+
+/* A link that somebody follows, as opposed to an image, a frame or a script. */
+static bool is_navigation(const struct http_request *req)
+{
+        const char *mode = http_header(req, "Sec-Fetch-Mode"), *dest = http_header(req, "Sec-Fetch-Dest");
+
+        return (strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0) && mode &&
+               strcasecmp(mode, "navigate") == 0 && (!dest || strcasecmp(dest, "document") == 0);
+}
+
+bool http_origin_is_allowed(const struct http_request *req)
+{
+        const struct http_options *o = &req->server->options;
+        const char *origin = http_header(req, "Origin");
+
+        for (size_t i = 0; origin && i < o->allowed_origin_count; i++)
+                if (strcmp(o->allowed_origins[i], "*") == 0 || strcmp(o->allowed_origins[i], origin) == 0)
+                        return true;
+        return false;
+}
+
+void request_check_origin(struct http_request *req)
+{
+        const char *origin = http_header(req, "Origin");
+
+        if (!is_of_other_page(req) || is_navigation(req))
+                return;
+        if (req->route->cross_origin && (http_origin_is_allowed(req) || strcmp(req->method, "OPTIONS") == 0))
+                return;
+        http_fail_code(req, 403, "cross_origin", "a web page of another origin (%.80s) may not do that; open the service's own "
+                       "page, or use a program%s", origin ? origin : "not named",
+                       req->route->cross_origin ? "; --cors-origin lets pages of an origin in" : "");
+}
+
+/* ---- Content-Type ---- */
+
+void request_check_type(struct http_request *req)
+{
+        const char *type = http_header(req, "Content-Type"), *wanted = req->route->body_type;
+
+        if (wanted && request_has_body(req) && !http_is_type(type, wanted))
+                http_fail_code(req, 415, "unsupported", "Content-Type '%.60s' is not taken here; send %s", type ? type : "(none)",
+                               wanted);
+}
