@@ -50,7 +50,7 @@ enum status metrics_server_start(const char *address, uint64_t interval_s, struc
                                  struct error *err)
 {
         struct metrics_server *s = calloc(1, sizeof *s);
-        struct http_options options = { .size = sizeof options, .threads = 1, .slow_threads = 1,
+        struct http_options options = { .size = sizeof options, .threads = 1,
                                         .max_connections = 64 };
         struct listen_address listen;
         enum status st;

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "common/cleanup.h"
+#include "common/limits.h"
 #include "common/log.h"
 #include "sandbox/nursery.h"
 #include "sandbox/setup.h"
@@ -59,7 +60,8 @@ static enum status parse_age(const char *option, const char *text, uint64_t *ret
 
 int command_serve(int argc, char **argv)
 {
-        struct server_options o = { .dir = "cairn-data", .listen = "127.0.0.1:7700", .scan_interval_s = 300 };
+        struct server_options o = { .dir = "cairn-data", .listen = "127.0.0.1:7700", .scan_interval_s = 300,
+                                    .query_timeout_s = LIMIT_QUERY_S };
         const char *level_name = "info", *upstreams_path = NULL, *memory = NULL, *worker_user = NULL;
         const char *accept_past = "30d", *accept_future = "1d";
         const char *env = getenv("DEBUGINFOD_URLS");
@@ -90,6 +92,7 @@ int command_serve(int argc, char **argv)
                 OPTION_UINT("rate", 0, "N", &o.address_rate, "requests a second from one address without a known token (no limit)"),
                 OPTION_LIST("retain", 0, "RULE", &rules, "how long debuginfo is kept, as label=nightly,age=30d or size=200G; the first that fits counts"),
                 OPTION_STRING("memory", 0, "SIZE", &memory, "that the service may use, as 2G (half of the machine's or the cgroup's); at least 256M"),
+                OPTION_UINT("query-timeout", 0, "SECONDS", &o.query_timeout_s, "stop a query after this long (60)"),
                 OPTION_FLAG("read-only", 0, &o.read_only, "answer queries over a directory, change nothing"),
                 OPTION_UINT("flush-interval", 0, "SECONDS", &flush_interval_s, "write parts this often (10)"),
                 OPTION_STRING("worker-user", 0, "USER", &worker_user, "name or uid that a service of root runs workers as (61111)"),
@@ -115,6 +118,8 @@ int command_serve(int argc, char **argv)
                 st = parse_age("accept-future", accept_future, &o.accept_future_s, &err);
         if (!st && o.address_rate > 1000000)
                 st = error_set(&err, ST_USAGE, "--rate is at most a million requests a second");
+        if (!st && (!o.query_timeout_s || o.query_timeout_s > 86400))
+                st = error_set(&err, ST_USAGE, "--query-timeout takes 1 to 86400 seconds");
         if (!st && (flush_interval_s > 86400))
                 st = error_set(&err, ST_USAGE, "the flush interval is at most a day");
         if (!st)

@@ -28,6 +28,21 @@
 #define LIMIT_HTTP_IDLE_S 30                   /* a connection that moves no byte */
 #define LIMIT_HTTP_WAITING 256                 /* requests that wait for an upstream, each in a thread; others are told to come again */
 #define LIMIT_HTTP_STREAM_S 900                /* an answer that is made while it is sent, from start to end */
+#define LIMIT_POOL_QUEUE 1024                  /* requests that wait for a thread of one pool; past it 503 */
+#define LIMIT_QUERY_S 60                       /* a query, unless --query-timeout says otherwise */
+#define LIMIT_STATUS_S 10                      /* /metrics */
+#define LIMIT_INGEST_S 120                     /* a batch, from its last byte to its answer */
+#define LIMIT_UPLOAD_S 900                     /* an upload, from its last byte to its answer: it is verified and compressed */
+#define LIMIT_SYMBOLIZE_S 300                  /* a symbolize, symbolicate or why request */
+#define LIMIT_DEBUGINFOD_S 1800                /* an object or source, fetched from upstreams one after another */
+#define LIMIT_ADMIN_S 86400                    /* a collection or re-symbolization */
+#define LIMIT_UPLOAD_THREADS 8                 /* uploads that are verified at one time */
+#define LIMIT_DEBUGINFOD_THREADS 16
+#define LIMIT_ADMIN_THREADS 2
+#define LIMIT_DISK_LOW_BYTES MiB(64)           /* free space below which /readyz says disk_full */
+#define LIMIT_CLOCK_JUMP_S 60                  /* a larger step of the wall clock is reported, */
+#define LIMIT_CLOCK_JUMP_SHOWN_S 3600          /* for so long */
+#define LIMIT_STALLED_S 30                     /* for which the store may not answer before it is reported */
 #define LIMIT_PEM_BYTES MiB(1)                 /* a file of certificates or a key */
 #define LIMIT_RESPONSE_BYTES MiB(256)          /* a response that is built in memory */
 

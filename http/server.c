@@ -188,6 +188,9 @@ static enum MHD_Result on_headers(struct http_request *req, const char *version)
 
 static enum MHD_Result on_body(struct http_request *req, const char *data, size_t *n)
 {
+        struct handler_pool *pool;
+        struct error err;
+
         if (*n) {
                 req->received_bytes += *n;
                 take_body(req, data, *n);
@@ -201,8 +204,14 @@ static enum MHD_Result on_body(struct http_request *req, const char *data, size_
         req->phase = PHASE_HANDLE;
         connection_enter(req->watched, CONNECTION_WORKING);
         MHD_suspend_connection(req->connection);
-        if (!handler_pool_push(req->route->slow ? &req->server->slow : &req->server->fast, &req->task)) {
-                http_fail_code(req, 503, "stopping", "the service is stopping; retry later");
+        pool = &req->server->pools[req->route->pool];
+        if (pool->options.timeout_s) {
+                req->deadline.timeout_s = pool->options.timeout_s;
+                req->deadline.expires_ns = monotonic_ns() + pool->options.timeout_s * 1000000000ll;
+        }
+        if (handler_pool_offer(pool, &req->task, &err)) {
+                end_stream_early(req);
+                http_fail_code(req, 503, "busy", "%s; retry later", err.text);
                 MHD_resume_connection(req->connection);
         }
         return MHD_YES;

@@ -25,10 +25,10 @@
  * Threads: a few threads move bytes; they also call a stream's begin, chunk
  * and abandon, a route's at_once, and read a stream's answer, so these must not
  * wait. `handle`
- * runs on a pool of other threads, several at a time. A request belongs to one
- * thread at any moment. Routes that wait for somebody else (an upstream, a
- * worker process) say `slow` and have a pool of their own, so that they never
- * stand in the way of the others.
+ * runs on one of several pools of other threads, each with a bounded queue, so
+ * that one kind of work does not delay another. A request belongs to one thread
+ * at any moment. A request whose deadline is over, or whose client has left,
+ * before a thread is free is not handled at all.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -67,7 +67,7 @@ struct http_route {
         http_handler *begin;          /* streams only: headers are there, no byte yet; may already answer */
         http_body_chunk *chunk;       /* streams only */
         http_handler *abandon;        /* streams only: handle will not be called; free what begin made */
-        bool slow;                    /* handle may wait for long */
+        unsigned pool;                /* of http_options.pools; its threads run handle */
         const char *body_type;        /* the Content-Type that a body must have, else 415; NULL: handle looks at it */
         bool cross_origin;            /* pages of http_options.allowed_origins may send it too */
         bool writes;                  /* changes what others see: worth a line in an audit log */
@@ -80,13 +80,26 @@ bool http_is_type(const char *value, const char *type);
 
 #define HTTP_TOKEN_NAME_SIZE 64
 
+/**
+ * A pool of threads for the handlers of some routes, so that other kinds of work never wait for them. Shown in metrics
+ * as cairn_http_pool_*{pool="NAME"}; its threads are called by the name too.
+ */
+struct http_pool_options {
+        const char *name;             /* at most 15 characters; borrowed until the stop */
+        unsigned threads;             /* 0: one per core, at least 4 */
+        unsigned queue_max;           /* requests that wait for a thread; more get 503 with Retry-After. 0: no bound */
+        unsigned timeout_s;           /* from the end of its body a request has so long, see http_request_deadline(). 0: forever */
+};
+#define HTTP_POOLS_MAX 8
+
 struct http_options {
         size_t size;
         const char *host;             /* "127.0.0.1", "::1", "0.0.0.0" */
         uint16_t port;                /* 0: any free one */
         struct tls *tls;              /* http/tls.h; speak https with it. NULL: http. Borrowed until the stop */
         unsigned threads;             /* 0: one per core, at least 4 */
-        unsigned slow_threads;        /* 0: 16 */
+        const struct http_pool_options *pools; /* NULL: one, "http", of `threads` without bounds; copied */
+        unsigned pool_count;          /* at most HTTP_POOLS_MAX */
         unsigned max_connections;     /* 0: LIMIT_HTTP_CONNECTIONS; never more than half of the process's descriptors */
         unsigned max_per_address;     /* 0: half of them; of IPv6 a /64 is an address */
         /*

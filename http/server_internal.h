@@ -22,6 +22,7 @@
 #include <sys/queue.h>
 
 #include "common/limits.h"
+#include "common/metrics.h"
 #include "common/packer.h"
 #include "http/connections.h"
 #include "http/server.h"
@@ -103,10 +104,12 @@ STAILQ_HEAD(task_queue, pool_task);
 
 /* Threads that run `handle`, and make the pieces of answers. */
 struct handler_pool {
+        struct http_pool_options options;
+        struct metric *metrics;  /* POOL_METRICS of them */
         pthread_mutex_t lock;
         pthread_cond_t work;
         struct task_queue queue;
-        const char *name;        /* of the threads; borrowed */
+        unsigned queued;         /* in queue */
         pthread_t *threads;
         unsigned thread_count;
         unsigned at_once;        /* that may work */
@@ -114,9 +117,11 @@ struct handler_pool {
         bool stop;
 };
 
-enum status handler_pool_start(struct handler_pool *p, unsigned threads, const char *name, struct error *err) MUST_CHECK;
-/* False when the pool has stopped: the task will not run. */
+enum status handler_pool_start(struct handler_pool *p, const struct http_pool_options *options, struct error *err) MUST_CHECK;
+/* False when the pool has stopped: the task will not run. The queue's bound is not for these, which end what has begun. */
 bool handler_pool_push(struct handler_pool *p, struct pool_task *task) MUST_CHECK;
+/* The same for a new request: ST_BUSY when the queue is at its bound or the pool has stopped. */
+enum status handler_pool_offer(struct handler_pool *p, struct pool_task *task, struct error *err) MUST_CHECK;
 /* Runs what is queued to its end, then joins. */
 void handler_pool_stop(struct handler_pool *p);
 void handler_pool_deinit(struct handler_pool *p);
@@ -128,7 +133,8 @@ struct http_server {
         void *context;
         struct http_options options;
         uint16_t port;
-        struct handler_pool fast, slow;
+        struct handler_pool pools[HTTP_POOLS_MAX];
+        unsigned pool_count;
         struct connections *connections;
         unsigned max_connections;        /* as far as is promised; some more are open while others are closed for them */
         _Atomic size_t body_bytes;       /* of all requests, against LIMIT_HTTP_BODIES_BYTES */

@@ -184,7 +184,7 @@ static struct pieces *pieces_create(struct http_request *req, size_t piece_max, 
         }
         *p = (struct pieces){ .task.run = run_make,
                               .connection = req->connection,
-                              .pool = req->route->slow ? &req->server->slow : &req->server->fast,
+                              .pool = &req->server->pools[req->route->pool],
                               .make = make,
                               .close = close_state,
                               .state = state,

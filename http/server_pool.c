@@ -9,10 +9,59 @@
  */
 #include "http/server_internal.h"
 
-#include "common/metrics.h"
-
 static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests that wait for an upstream.", "");
 static _Thread_local struct handler_pool *pool_of_thread;
+
+/* The metrics of a pool, which go with it. */
+enum { THREADS, BUSY, QUEUED, REJECTED, POOL_METRICS };
+
+static const struct metric metric_kinds[POOL_METRICS] = {
+        [THREADS] = METRIC_GAUGE("cairn_http_pool_threads", "Requests of a pool that may be handled at one time.", ""),
+        [BUSY] = METRIC_GAUGE("cairn_http_pool_busy", "Threads of a pool that handle a request.", ""),
+        [QUEUED] = METRIC_GAUGE("cairn_http_pool_queue", "Requests that wait for a thread of a pool.", ""),
+        [REJECTED] = METRIC_COUNTER("cairn_http_pool_rejected_total", "Requests refused with 503 as a pool's queue was full.", ""),
+};
+
+static enum status add_metrics(struct handler_pool *p, struct error *err)
+{
+        char *labels;
+
+        p->metrics = calloc(1, sizeof metric_kinds);
+        if (!p->metrics || asprintf(&labels, "pool=\"%s\"", p->options.name) < 0) {
+                free(p->metrics);
+                p->metrics = NULL;
+                return error_no_memory(err);
+        }
+        for (unsigned i = 0; i < POOL_METRICS; i++) {
+                const struct metric *kind = &metric_kinds[i];
+
+                p->metrics[i].name = kind->name;
+                p->metrics[i].help = kind->help;
+                p->metrics[i].type = kind->type;
+                p->metrics[i].labels = labels;
+                metric_register(&p->metrics[i]);
+        }
+        metric_set(&p->metrics[THREADS], p->options.threads);
+        return ST_OK;
+}
+
+static void remove_metrics(struct handler_pool *p)
+{
+        if (!p->metrics)
+                return;
+        for (unsigned i = 0; i < POOL_METRICS; i++)
+                metric_unregister(&p->metrics[i]);
+        free((void *)(uintptr_t)p->metrics[0].labels);
+        free(p->metrics);
+        p->metrics = NULL;
+}
+
+/* Under the lock. */
+static void show(struct handler_pool *p)
+{
+        metric_set(&p->metrics[BUSY], p->working);
+        metric_set(&p->metrics[QUEUED], p->queued);
+}
 
 static bool may_work(const struct handler_pool *p)
 {
@@ -29,7 +78,9 @@ static struct pool_task *pop(struct handler_pool *p)
         task = STAILQ_FIRST(&p->queue);
         if (task) {
                 STAILQ_REMOVE_HEAD(&p->queue, next);
+                p->queued--;
                 p->working++;
+                show(p);
         }
         pthread_mutex_unlock(&p->lock);
         return task;
@@ -45,6 +96,7 @@ static void *serve(void *arg)
                 task->run(task);
                 pthread_mutex_lock(&p->lock);
                 p->working--;
+                show(p);
                 pthread_mutex_unlock(&p->lock);
         }
         return NULL;
@@ -56,12 +108,13 @@ static int add_thread(struct handler_pool *p)
         int failed = pthread_create(&p->threads[p->thread_count], NULL, serve, p);
 
         if (!failed)
-                pthread_setname_np(p->threads[p->thread_count++], p->name);
+                pthread_setname_np(p->threads[p->thread_count++], p->options.name);
         return failed;
 }
 
-enum status handler_pool_start(struct handler_pool *p, unsigned threads, const char *name, struct error *err)
+enum status handler_pool_start(struct handler_pool *p, const struct http_pool_options *options, struct error *err)
 {
+        unsigned threads = options->threads;
         int failed = 0;
 
         STAILQ_INIT(&p->queue);
@@ -70,15 +123,27 @@ enum status handler_pool_start(struct handler_pool *p, unsigned threads, const c
         p->stop = false;
         p->thread_count = p->working = p->waiting = 0;
         p->at_once = threads;
-        p->name = name;
+        p->options = *options;
+        p->queued = 0;
         p->threads = calloc(threads + LIMIT_HTTP_WAITING, sizeof *p->threads);
         if (!p->threads)
                 return error_no_memory(err);
+        if (add_metrics(p, err))
+                return ST_NO_MEMORY;
         pthread_mutex_lock(&p->lock);
         while (!failed && p->thread_count < threads)
                 failed = add_thread(p);
         pthread_mutex_unlock(&p->lock);
         return failed ? error_os(err, failed, "cannot start a thread") : ST_OK;
+}
+
+/* Under the lock. */
+static void enqueue(struct handler_pool *p, struct pool_task *task)
+{
+        STAILQ_INSERT_TAIL(&p->queue, task, next);
+        p->queued++;
+        show(p);
+        pthread_cond_signal(&p->work);
 }
 
 bool handler_pool_push(struct handler_pool *p, struct pool_task *task)
@@ -87,12 +152,27 @@ bool handler_pool_push(struct handler_pool *p, struct pool_task *task)
 
         pthread_mutex_lock(&p->lock);
         open = !p->stop;
-        if (open) {
-                STAILQ_INSERT_TAIL(&p->queue, task, next);
-                pthread_cond_signal(&p->work);
-        }
+        if (open)
+                enqueue(p, task);
         pthread_mutex_unlock(&p->lock);
         return open;
+}
+
+enum status handler_pool_offer(struct handler_pool *p, struct pool_task *task, struct error *err)
+{
+        enum status st = ST_OK;
+
+        pthread_mutex_lock(&p->lock);
+        if (p->stop) {
+                st = error_set(err, ST_BUSY, "the service is stopping");
+        } else if (p->options.queue_max && p->queued >= p->options.queue_max) {
+                metric_add(&p->metrics[REJECTED], 1);
+                st = error_set(err, ST_BUSY, "%u requests wait for a thread of the pool '%s' already", p->queued, p->options.name);
+        } else {
+                enqueue(p, task);
+        }
+        pthread_mutex_unlock(&p->lock);
+        return st;
 }
 
 enum status http_wait_begin(struct error *err)
@@ -108,6 +188,7 @@ enum status http_wait_begin(struct error *err)
         } else {
                 p->waiting++;
                 p->working--;
+                show(p);
                 metric_add(&waits, 1);
                 pthread_cond_signal(&p->work);
         }
@@ -122,6 +203,7 @@ void http_wait_end(void)
         pthread_mutex_lock(&p->lock);
         p->waiting--;
         p->working++;
+        show(p);
         metric_add(&waits, -1);
         pthread_mutex_unlock(&p->lock);
 }
@@ -143,6 +225,7 @@ void handler_pool_deinit(struct handler_pool *p)
 {
         if (!p->threads)
                 return;
+        remove_metrics(p);
         free(p->threads);
         p->threads = NULL;
         pthread_cond_destroy(&p->work);

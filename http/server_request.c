@@ -57,8 +57,16 @@ void request_handle(struct pool_task *task)
 {
         struct http_request *req = (struct http_request *)task;
         struct error err;
-        enum status st = req->route->chunk ? ST_OK : request_unpack_body(req, &err);
+        enum status st = ST_OK;
 
+        if (!req->route->chunk) { /* what was streamed is stored in any case */
+                if (deadline_expired(&req->deadline)) {
+                        http_fail_code(req, 503, "busy", "no thread was free for this in time; retry later");
+                        MHD_resume_connection(req->connection);
+                        return;
+                }
+                st = request_unpack_body(req, &err);
+        }
         req->stream_open = false;
         if (st)
                 http_fail(req, st, &err);

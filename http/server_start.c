@@ -177,6 +177,26 @@ static enum status start_daemon(struct http_server *s, int listener, struct erro
         return s->daemon ? ST_OK : error_set(err, ST_OS, "cannot start the HTTP server");
 }
 
+static enum status start_pools(struct http_server *s, struct error *err)
+{
+        const struct http_pool_options single = { .name = "http", .threads = s->options.threads };
+        const struct http_pool_options *pools = s->options.pools ? s->options.pools : &single;
+        unsigned count = s->options.pools ? s->options.pool_count : 1;
+        enum status st = ST_OK;
+
+        assert(count <= HTTP_POOLS_MAX);
+        for (size_t i = 0; i < s->route_count; i++)
+                assert(s->routes[i].pool < count);
+        while (!st && s->pool_count < count) {
+                struct http_pool_options o = pools[s->pool_count];
+
+                if (!o.threads)
+                        o.threads = core_count() < 4 ? 4 : core_count();
+                st = handler_pool_start(&s->pools[s->pool_count++], &o, err);
+        }
+        return st;
+}
+
 enum status http_server_start(const struct http_options *options, const struct http_route *routes, size_t route_count,
                               void *context, struct http_server **ret, struct error *err)
 {
@@ -194,10 +214,7 @@ enum status http_server_start(const struct http_options *options, const struct h
         pthread_cond_init(&s->idle, NULL);
         st = bind_listener(options, &listener, &s->port, err);
         if (!st)
-                st = handler_pool_start(&s->fast, options->threads ? options->threads : core_count() < 4 ? 4 : core_count(),
-                                        "http", err);
-        if (!st)
-                st = handler_pool_start(&s->slow, options->slow_threads ? options->slow_threads : 16, "http-slow", err);
+                st = start_pools(s, err);
         if (!st)
                 st = watch_connections(s, err);
         if (!st)
@@ -239,13 +256,13 @@ void http_server_stop(struct http_server *s)
                         close(listener);
                 wait_idle(s);
         }
-        handler_pool_stop(&s->fast);
-        handler_pool_stop(&s->slow);
+        for (unsigned i = 0; i < s->pool_count; i++)
+                handler_pool_stop(&s->pools[i]);
         if (s->daemon)
                 MHD_stop_daemon(s->daemon);
         connections_destroy(s->connections);
-        handler_pool_deinit(&s->fast);
-        handler_pool_deinit(&s->slow);
+        for (unsigned i = 0; i < s->pool_count; i++)
+                handler_pool_deinit(&s->pools[i]);
         pthread_cond_destroy(&s->idle);
         pthread_mutex_destroy(&s->lock);
         free(s);

@@ -154,12 +154,12 @@ static void upload_finished(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "POST", .path = SERVICE "ShouldInitiateUpload", .scope = SCOPE_UPLOAD, .max_body = KiB(64),
+        { .pool = POOL_UPLOAD, .method = "POST", .path = SERVICE "ShouldInitiateUpload", .scope = SCOPE_UPLOAD, .max_body = KiB(64),
           .handle = should_initiate_upload, .put_error = connect_put_error },
-        { .method = "POST", .path = SERVICE "Upload/{id}", .scope = SCOPE_UPLOAD, .begin = upload_file_begin,
-          .chunk = upload_chunk, .handle = upload_file_end, .abandon = upload_abandon, .slow = true, .writes = true,
+        { .pool = POOL_UPLOAD, .method = "POST", .path = SERVICE "Upload/{id}", .scope = SCOPE_UPLOAD, .begin = upload_file_begin,
+          .chunk = upload_chunk, .handle = upload_file_end, .abandon = upload_abandon, .writes = true,
           .put_error = connect_put_error },
-        { .method = "POST", .path = SERVICE "UploadFinished", .scope = SCOPE_UPLOAD, .max_body = KiB(64),
+        { .pool = POOL_UPLOAD, .method = "POST", .path = SERVICE "UploadFinished", .scope = SCOPE_UPLOAD, .max_body = KiB(64),
           .handle = upload_finished, .put_error = connect_put_error },
 };
 const struct route_table connect_upload_routes = ROUTE_TABLE(routes);

@@ -101,6 +101,6 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/api/v1/debuginfo", .scope = SCOPE_READ, .handle = list },
         { .method = "GET", .path = "/api/v1/debuginfo/missing", .scope = SCOPE_READ, .handle = missing },
         { .method = "POST", .path = "/api/v1/resymbolize", .scope = SCOPE_ADMIN, .max_body = LIMIT_HTTP_JSON_BYTES,
-          .body_type = "application/json", .handle = resymbolize, .slow = true, .writes = true },
+          .body_type = "application/json", .pool = POOL_ADMIN, .handle = resymbolize, .writes = true },
 };
 const struct route_table debuginfo_routes = ROUTE_TABLE(routes);

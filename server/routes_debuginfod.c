@@ -298,15 +298,15 @@ static void section_at_once(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/buildid/{id}/debuginfo", .scope = SCOPE_READ, .handle = debuginfo,
-          .at_once = debuginfo_at_once, .slow = true },
-        { .method = "GET", .path = "/buildid/{id}/executable", .scope = SCOPE_READ, .handle = executable,
-          .at_once = executable_at_once, .slow = true },
-        { .method = "GET", .path = "/buildid/{id}/supplementary", .scope = SCOPE_READ, .handle = supplementary, .slow = true },
-        { .method = "GET", .path = "/buildid/{id}/dwp", .scope = SCOPE_READ, .handle = dwp, .slow = true },
-        { .method = "GET", .path = "/buildid/{id}/dwo", .scope = SCOPE_READ, .handle = dwo, .slow = true },
-        { .method = "GET", .path = "/buildid/{id}/symbols", .scope = SCOPE_READ, .handle = symbols, .slow = true },
-        { .method = "GET", .path = "/buildid/{id}/section/{name}", .scope = SCOPE_READ, .handle = section,
-          .at_once = section_at_once, .slow = true },
+        { .pool = POOL_DEBUGINFOD, .method = "GET", .path = "/buildid/{id}/debuginfo", .scope = SCOPE_READ, .handle = debuginfo,
+          .at_once = debuginfo_at_once },
+        { .pool = POOL_DEBUGINFOD, .method = "GET", .path = "/buildid/{id}/executable", .scope = SCOPE_READ, .handle = executable,
+          .at_once = executable_at_once },
+        { .pool = POOL_DEBUGINFOD, .method = "GET", .path = "/buildid/{id}/supplementary", .scope = SCOPE_READ, .handle = supplementary },
+        { .pool = POOL_DEBUGINFOD, .method = "GET", .path = "/buildid/{id}/dwp", .scope = SCOPE_READ, .handle = dwp },
+        { .pool = POOL_DEBUGINFOD, .method = "GET", .path = "/buildid/{id}/dwo", .scope = SCOPE_READ, .handle = dwo },
+        { .pool = POOL_DEBUGINFOD, .method = "GET", .path = "/buildid/{id}/symbols", .scope = SCOPE_READ, .handle = symbols },
+        { .pool = POOL_DEBUGINFOD, .method = "GET", .path = "/buildid/{id}/section/{name}", .scope = SCOPE_READ, .handle = section,
+          .at_once = section_at_once },
 };
 const struct route_table debuginfod_routes = ROUTE_TABLE(routes);

@@ -90,9 +90,9 @@ static void ingest(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "POST", .path = "/v1development/profiles", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES,
+        { .pool = POOL_INGEST, .method = "POST", .path = "/v1development/profiles", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = ingest, .put_error = put_status },
-        { .method = "POST", .path = "/v1/profiles", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES,
+        { .pool = POOL_INGEST, .method = "POST", .path = "/v1/profiles", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = ingest, .put_error = put_status },
 };
 const struct route_table ingest_routes = ROUTE_TABLE(routes);

@@ -234,6 +234,6 @@ static void metadata(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/metadata", .scope = SCOPE_READ, .handle = metadata, .slow = true },
+        { .pool = POOL_DEBUGINFOD, .method = "GET", .path = "/metadata", .scope = SCOPE_READ, .handle = metadata },
 };
 const struct route_table metadata_routes = ROUTE_TABLE(routes);

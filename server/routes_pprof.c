@@ -226,8 +226,8 @@ static void push(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "POST", .path = "/ingest", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES, .handle = ingest },
-        { .method = "POST", .path = "/push.v1.PusherService/Push", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES,
+        { .pool = POOL_INGEST, .method = "POST", .path = "/ingest", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES, .handle = ingest },
+        { .pool = POOL_INGEST, .method = "POST", .path = "/push.v1.PusherService/Push", .scope = SCOPE_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = push },
 };
 const struct route_table pprof_routes = ROUTE_TABLE(routes);

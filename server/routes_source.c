@@ -199,6 +199,6 @@ static void source(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/buildid/{id}/source/{path...}", .scope = SCOPE_READ, .handle = source, .slow = true },
+        { .pool = POOL_DEBUGINFOD, .method = "GET", .path = "/buildid/{id}/source/{path...}", .scope = SCOPE_READ, .handle = source },
 };
 const struct route_table source_routes = ROUTE_TABLE(routes);

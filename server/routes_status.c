@@ -15,11 +15,19 @@ static void health(struct http_request *req, void *context)
 static void ready(struct http_request *req, void *context)
 {
         struct server *s = context;
+        struct buf lines, body;
+        bool is_ready;
 
-        if (atomic_load(&s->ready))
-                http_respond(req, 200, "text/plain; charset=utf-8", "ready\n", 6);
-        else
-                http_fail_code(req, 503, "starting", "the service is starting");
+        if (!atomic_load(&s->ready)) {
+                http_fail_code(req, 503, "starting", "the service is starting or stopping; retry later");
+                return;
+        }
+        buf_init(&lines, KiB(16));
+        buf_init(&body, KiB(16));
+        is_ready = readiness_write(s->readiness, &lines);
+        buf_printf(&body, "%s\n%s", is_ready ? "ready" : "not ready", buf_cstr(&lines));
+        buf_deinit(&lines);
+        http_respond_buf(req, is_ready ? 200 : 503, "text/plain; charset=utf-8", &body);
 }
 
 static struct metric queued_bytes = METRIC_GAUGE("cairn_queue_bytes", "Bytes acknowledged and not yet in a part.", "");
@@ -41,10 +49,12 @@ static struct metric unresolved = METRIC_GAUGE("cairn_unresolved_locations", "Lo
 
 static void gather(struct server *s)
 {
-        struct profile_store_stat stat;
+        struct profile_store_stat stat = { 0 };
+        _cleanup_buf_ struct buf conditions;
 
-        if (profile_store_stat(s->profiles, &stat, NULL))
-                return;
+        buf_init(&conditions, KiB(16));
+        readiness_write(s->readiness, &conditions); /* sets their metrics */
+        readiness_stat(s->readiness, &stat);
         metric_set(&queued_bytes, (int64_t)stat.queued_bytes);
         metric_set(&queued_batches, (int64_t)stat.queued_batches);
         metric_set(&rows[0], (int64_t)stat.sample_rows);
@@ -73,8 +83,8 @@ static void metrics(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/healthz", .handle = health },
-        { .method = "GET", .path = "/readyz", .handle = ready },
-        { .method = "GET", .path = "/metrics", .scope = SCOPE_READ, .handle = metrics },
+        { .pool = POOL_STATUS, .method = "GET", .path = "/healthz", .at_once = health, .handle = health },
+        { .pool = POOL_STATUS, .method = "GET", .path = "/readyz", .at_once = ready, .handle = ready },
+        { .pool = POOL_STATUS, .method = "GET", .path = "/metrics", .scope = SCOPE_READ, .handle = metrics },
 };
 const struct route_table status_routes = ROUTE_TABLE(routes);

@@ -84,9 +84,9 @@ static void symbolicate(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "POST", .path = "/symbolicate/v5", .scope = SCOPE_READ, .max_body = LIMIT_HTTP_BODY_BYTES,
+        { .pool = POOL_SYMBOLIZE, .method = "POST", .path = "/symbolicate/v5", .scope = SCOPE_READ, .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = symbolicate, .cross_origin = true },
-        { .method = "OPTIONS", .path = "/symbolicate/v5", .scope = SCOPE_NONE, .handle = preflight,
+        { .pool = POOL_SYMBOLIZE, .method = "OPTIONS", .path = "/symbolicate/v5", .scope = SCOPE_NONE, .handle = preflight,
           .cross_origin = true },
 };
 const struct route_table symbolicate_routes = ROUTE_TABLE(routes);

@@ -49,7 +49,7 @@ static void symbolize(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "POST", .path = "/api/v1/symbolize", .scope = SCOPE_READ, .max_body = LIMIT_HTTP_BODY_BYTES,
+        { .pool = POOL_SYMBOLIZE, .method = "POST", .path = "/api/v1/symbolize", .scope = SCOPE_READ, .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = symbolize },
 };
 const struct route_table symbolize_routes = ROUTE_TABLE(routes);

@@ -142,13 +142,13 @@ static void walk_again(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "POST", .path = "/api/v1/debuginfo/scan", .scope = SCOPE_ADMIN, .handle = walk_again, .writes = true },
+        { .pool = POOL_ADMIN, .method = "POST", .path = "/api/v1/debuginfo/scan", .scope = SCOPE_ADMIN, .handle = walk_again, .writes = true },
         { .method = "GET", .path = "/api/v1/debuginfo/{id}", .scope = SCOPE_READ, .handle = show },
-        { .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin, .writes = true },
-        { .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin, .writes = true },
-        { .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_ADMIN, .handle = delete,
+        { .pool = POOL_ADMIN, .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin, .writes = true },
+        { .pool = POOL_ADMIN, .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}/pin", .scope = SCOPE_ADMIN, .handle = pin, .writes = true },
+        { .pool = POOL_ADMIN, .method = "DELETE", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_ADMIN, .handle = delete,
           .writes = true },
-        { .method = "POST", .path = "/api/v1/debuginfo/gc", .scope = SCOPE_ADMIN, .max_body = LIMIT_HTTP_JSON_BYTES,
-          .body_type = "application/json", .handle = gc, .slow = true, .writes = true },
+        { .pool = POOL_ADMIN, .method = "POST", .path = "/api/v1/debuginfo/gc", .scope = SCOPE_ADMIN, .max_body = LIMIT_HTTP_JSON_BYTES,
+          .body_type = "application/json", .handle = gc, .writes = true },
 };
 const struct route_table upkeep_routes = ROUTE_TABLE(routes);

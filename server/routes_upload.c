@@ -213,10 +213,10 @@ static void send_end(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "POST", .path = "/api/v1/debuginfo/want", .scope = SCOPE_UPLOAD, .max_body = LIMIT_HTTP_JSON_BYTES,
+        { .pool = POOL_UPLOAD, .method = "POST", .path = "/api/v1/debuginfo/want", .scope = SCOPE_UPLOAD, .max_body = LIMIT_HTTP_JSON_BYTES,
           .body_type = "application/json", .handle = want },
-        { .method = "GET", .path = "/api/v1/debuginfo/{id}/{kind}/partial", .scope = SCOPE_UPLOAD, .handle = partial },
-        { .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_UPLOAD, .begin = send_begin,
-          .chunk = upload_chunk, .handle = send_end, .abandon = upload_abandon, .slow = true, .writes = true },
+        { .pool = POOL_UPLOAD, .method = "GET", .path = "/api/v1/debuginfo/{id}/{kind}/partial", .scope = SCOPE_UPLOAD, .handle = partial },
+        { .pool = POOL_UPLOAD, .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}", .scope = SCOPE_UPLOAD, .begin = send_begin,
+          .chunk = upload_chunk, .handle = send_end, .abandon = upload_abandon, .writes = true },
 };
 const struct route_table upload_routes = ROUTE_TABLE(routes);

@@ -84,6 +84,6 @@ static void why(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/api/v1/why", .scope = SCOPE_READ, .handle = why, .slow = true },
+        { .pool = POOL_SYMBOLIZE, .method = "GET", .path = "/api/v1/why", .scope = SCOPE_READ, .handle = why },
 };
 const struct route_table why_routes = ROUTE_TABLE(routes);

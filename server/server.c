@@ -116,6 +116,14 @@ static void object_indexed(void *context)
                 collector_indexed(collector);
 }
 
+/* err: why an object's symbols could not be written to the index; NULL: they were. */
+static void index_written(void *context, const struct error *err)
+{
+        struct server *s = context;
+
+        readiness_report(s->readiness, READY_INDEX_FAILING, err);
+}
+
 static void symbols_superseded(void *context, const struct stored_object *symbols)
 {
         struct server *s = context;
@@ -138,7 +146,9 @@ static enum status open_profiles(struct server *s, const char *dir, struct error
                 .wanted_context = s,
         };
 
-        return profile_store_open(dir, &o, &s->profiles, err);
+        enum status st = profile_store_open(dir, &o, &s->profiles, err);
+
+        return st ? st : readiness_start(o.read_only ? NULL : s->options->dir, s->profiles, &s->readiness, err);
 }
 
 /* Tables alone are worth reading, a copy of them for example. */
@@ -185,7 +195,7 @@ static enum status start_pipeline(struct server *s, struct error *err)
         _cleanup_free_ char *queue = path_join(s->options->dir, "heal-queue");
         _cleanup_free_ char *needs = path_join(s->options->dir, "supplement-needs");
         struct indexer_options o = { .objects = s->objects, .symbols = s->symbols, .scratch_dir = s->scratch_dir,
-                                     .needs_path = needs, .wanted = indexing_wants, .done = object_indexed, .superseded = symbols_superseded,
+                                     .needs_path = needs, .wanted = indexing_wants, .done = object_indexed, .written = index_written, .superseded = symbols_superseded,
                                      .open_other = scanned_open, .has_other = scanned_has_debuginfo, .context = s };
         struct collector *collector;
         struct collector_options c = { .objects = s->objects, .symbols = s->symbols,
@@ -233,7 +243,17 @@ static enum status start_wishes(struct server *s, struct error *err)
 
 static enum status start_http(struct server *s, const struct listen_address *listen, struct error *err)
 {
-        const struct http_options o = { .size = sizeof o, .host = listen->host, .port = listen->port,
+        const struct http_pool_options pools[POOL_COUNT] = {
+                [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)s->options->query_timeout_s },
+                [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S },
+                [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S },
+                [POOL_UPLOAD] = { "upload", LIMIT_UPLOAD_THREADS, LIMIT_POOL_QUEUE, LIMIT_UPLOAD_S },
+                [POOL_SYMBOLIZE] = { "symbolize", 0, LIMIT_POOL_QUEUE, LIMIT_SYMBOLIZE_S },
+                [POOL_DEBUGINFOD] = { "debuginfod", LIMIT_DEBUGINFOD_THREADS, LIMIT_POOL_QUEUE, LIMIT_DEBUGINFOD_S },
+                [POOL_ADMIN] = { "admin", LIMIT_ADMIN_THREADS, LIMIT_POOL_QUEUE, LIMIT_ADMIN_S },
+        };
+        const struct http_options o = { .pools = pools, .pool_count = POOL_COUNT,
+                                        .size = sizeof o, .host = listen->host, .port = listen->port,
                                         .authorize = s->doors.tokens ? authorize : NULL, .tls = s->doors.tls,
                                         .check_host = !s->doors.tokens || s->options->allowed_host_count,
                                         .allowed_hosts = s->options->allowed_hosts,
@@ -273,6 +293,7 @@ static void close_all(struct server *s)
         collector_destroy(s->collector);
         scan_destroy(s->scan);
         healer_stop(s->healer);
+        readiness_stop(s->readiness);
         if (s->profiles && !s->options->read_only && profile_store_flush(s->profiles, &err))
                 log_error("serve", "%s; what is queued stays queued", err.text);
         if (s->profiles)
@@ -331,10 +352,9 @@ static enum status start(struct server *s, const struct listen_address *listen, 
 /* The profile store works on its own and does not log; what it could not do is said here. */
 static void tell_troubles(struct server *s, struct profile_store_stat *told)
 {
-        struct profile_store_stat now;
+        struct profile_store_stat now = *told;
 
-        if (profile_store_stat(s->profiles, &now, NULL))
-                return;
+        readiness_stat(s->readiness, &now);
         if (now.failed_flushes != told->failed_flushes)
                 log_error("store", "cannot flush: %s; trying again, what is queued is safe", now.last_failure);
         if (now.damaged_lookups != told->damaged_lookups)

@@ -15,6 +15,7 @@
 #include "server/doors.h"
 #include "server/healer.h"
 #include "server/indexer.h"
+#include "server/readiness.h"
 #include "server/server.h"
 #include "server/symbolize_text.h"
 #include "server/wishes.h"
@@ -38,9 +39,22 @@ struct server {
         struct healer *healer;           /* NULL when read-only, as are the next two */
         struct indexer *indexer;
         _Atomic(struct collector *) collector; /* the indexer tells it what it did, and it asks the indexer */
+        struct readiness *readiness;     /* with the profile store */
         struct http_server *http;
         struct http_route *routes;
         atomic_bool ready, stopping;
+};
+
+/* Pools of threads for kinds of requests, none of which waits for another kind: server.c has their sizes. */
+enum server_pool {
+        POOL_QUERY,      /* queries, lists, files of the tables; the default */
+        POOL_STATUS,     /* /metrics; /healthz and /readyz need no thread at all */
+        POOL_INGEST,
+        POOL_UPLOAD,
+        POOL_SYMBOLIZE,
+        POOL_DEBUGINFOD, /* objects, sources and metadata: may wait for upstreams and workers */
+        POOL_ADMIN,      /* collection, re-symbolization, pins */
+        POOL_COUNT,
 };
 
 /* Routes are tables, one per file; routes.c joins them. Handlers get the server as their context. */

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "http/server.h"
@@ -256,6 +257,56 @@ START_TEST(a_handler_is_told_that_its_client_left)
 }
 END_TEST
 
+#define BUSY(pool) counted("\ncairn_http_pool_busy{pool=\"" pool "\"} ")
+#define QUEUED(pool) counted("\ncairn_http_pool_queue{pool=\"" pool "\"} ")
+#define REJECTED(pool) counted("\ncairn_http_pool_rejected_total{pool=\"" pool "\"} ")
+
+START_TEST(a_full_pool_refuses_delays_no_other_and_handles_nothing_late)
+{
+        static const char request[] = "GET /wait HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        static const struct http_pool_options pools[] = { { .name = "others" },
+                                                          { .name = "narrow", .threads = 1, .queue_max = 2, .timeout_s = 1 } };
+        static const struct http_route pooled[] = {
+                { .method = "GET", .path = "/short", .handle = give_short },
+                { .method = "GET", .path = "/wait", .handle = wait_long, .pool = 1 },
+        };
+        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .pools = pools, .pool_count = 2 };
+        _cleanup_free_ char *refused = NULL, *other = NULL;
+        struct http_server *s;
+        int64_t queued_at;
+        int fds[3];
+
+        signal(SIGPIPE, SIG_IGN);
+        ck_assert_int_eq(http_server_start(&o, pooled, 2, NULL, &s, NULL), ST_OK);
+        for (size_t i = 0; i < 3; i++) {
+                fds[i] = raw_connect(http_server_port(s));
+                raw_send(fds[i], request, strlen(request));
+                for (unsigned beat = 0; beat < PATIENCE_BEATS && BUSY("narrow") + QUEUED("narrow") <= i; beat++)
+                        poll(NULL, 0, BEAT_MS);
+        }
+        queued_at = monotonic_ns();
+        ck_assert_uint_eq(BUSY("narrow"), 1);
+        ck_assert_uint_eq(QUEUED("narrow"), 2);
+        refused = raw_request(http_server_port(s), request);
+        ck_assert_int_eq(raw_status(refused), 503);
+        ck_assert_ptr_nonnull(strstr(refused, "Retry-After: "));
+        ck_assert_uint_eq(REJECTED("narrow"), 1);
+        other = raw_request(http_server_port(s), LAST_REQUEST);
+        ck_assert_int_eq(raw_status(other), 200);
+        while (monotonic_ns() < queued_at + 1100000000ll) /* the deadlines of those that wait */
+                poll(NULL, 0, BEAT_MS);
+        atomic_store(&let_go, true);
+        for (size_t i = 0; i < 3; i++) {
+                _cleanup_free_ char *answer = raw_read_all(fds[i], NULL, NULL);
+
+                ck_assert_int_eq(raw_status(answer), i ? 503 : 200);
+                close(fds[i]);
+        }
+        ck_assert_uint_eq(atomic_load(&arrived), 1);
+        http_server_stop(s);
+}
+END_TEST
+
 START_TEST(at_the_limit_of_an_address_the_newcomer_replaces_who_waited_longest)
 {
         struct http_server *s = start(64, 4);
@@ -401,6 +452,7 @@ END_TEST
 
 TEST_SUITE("http_connections", headers_that_trickle_are_ended, a_connection_that_says_nothing_may_stay_for_longer,
            a_body_that_trickles_is_ended, an_answer_that_nobody_reads_is_ended, a_handler_may_take_its_time, a_handler_is_told_that_its_client_left,
+           a_full_pool_refuses_delays_no_other_and_handles_nothing_late,
            at_the_limit_of_an_address_the_newcomer_replaces_who_waited_longest,
            requests_in_progress_are_not_replaced_and_the_newcomer_is_refused,
            where_nobody_waits_the_newcomer_replaces_who_is_slow,

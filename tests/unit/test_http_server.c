@@ -197,7 +197,7 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/failing", .handle = failing },
         { .method = "GET", .path = "/pieces", .handle = pieces },
         { .method = "GET", .path = "/reset", .handle = reset },
-        { .method = "GET", .path = "/when/{when}", .handle = later, .at_once = if_now, .slow = true },
+        { .method = "GET", .path = "/when/{when}", .handle = later, .at_once = if_now },
         { .method = "POST", .path = "/json", .max_body = 1000, .handle = echo, .body_type = "application/json" },
         { .method = "POST", .path = "/shared", .max_body = 1000, .handle = echo, .cross_origin = true },
         { .method = "GET", .path = "/busy", .handle = busy },

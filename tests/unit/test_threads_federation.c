@@ -69,7 +69,7 @@ static void answer(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/buildid/{id}/debuginfo", .handle = answer, .slow = true },
+        { .method = "GET", .path = "/buildid/{id}/debuginfo", .handle = answer },
 };
 
 /* @param go_id NULL: none. */
@@ -98,7 +98,7 @@ static void make_object(const struct build_id *id, const char *go_id, struct buf
 
 static void start_upstream(struct upstream *u, uint8_t has)
 {
-        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .slow_threads = 8 };
+        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .threads = 8 };
 
         u->has = id_of(has);
         pthread_mutex_init(&u->lock, NULL);

@@ -73,14 +73,15 @@ static void wait_with_many(struct http_request *req, void *context)
 
 static const struct http_route routes[] = {
         { .method = "POST", .path = "/echo", .max_body = 1000, .handle = echo },
-        { .method = "GET", .path = "/wait", .slow = true, .handle = wait_for_end },
-        { .method = "GET", .path = "/turn", .slow = true, .handle = wait_for_turn },
-        { .method = "GET", .path = "/many", .slow = true, .handle = wait_with_many },
+        { .method = "GET", .path = "/wait", .pool = 1, .handle = wait_for_end },
+        { .method = "GET", .path = "/turn", .pool = 1, .handle = wait_for_turn },
+        { .method = "GET", .path = "/many", .pool = 1, .handle = wait_with_many },
 };
 
 static struct http_server *start(void)
 {
-        struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .slow_threads = 4,
+        static const struct http_pool_options pools[] = { { .name = "http" }, { .name = "slow", .threads = 4 } };
+        struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .pools = pools, .pool_count = 2,
                                   .max_per_address = 2 * LIMIT_HTTP_WAITING }; /* all clients are one address */
         struct http_server *s = NULL;
         struct error err = { 0 };

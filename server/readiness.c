@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/readiness.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "common/clock.h"
+#include "common/condition.h"
+#include "common/limits.h"
+#include "common/metrics.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define STAT_PATIENCE_NS (SECOND_NS / 10)
+
+struct state {
+        bool holds;
+        char text[256];
+};
+
+struct readiness {
+        const char *dir;
+        struct profile_store *store;
+        pthread_t thread;
+        pthread_mutex_t lock; /* of what follows; never held during I/O */
+        pthread_cond_t asked, answered;
+        bool stop, has_stat;
+        uint64_t asked_count, answered_count;
+        struct profile_store_stat stat;
+        int64_t stat_ns;      /* monotonic, of the last statistics */
+        int64_t clock_offset_ns, clock_jump_ns; /* wall minus monotonic; when it changed, monotonic, 0: never */
+        struct state states[READY_CONDITION_COUNT];
+};
+
+static const struct {
+        const char *name, *severity, *next_step;
+} kinds[READY_CONDITION_COUNT] = {
+        [READY_FLUSH_FAILING] = { "flush_failing", "error", "queued batches are safe and tried again; see the reason, and 'cairn store status'" },
+        [READY_SYNC_FAILING] = { "sync_failing", "error", "check the disk and the kernel's log, then restart the service" },
+        [READY_QUEUE_FULL] = { "queue_full", "error", "senders keep batches and retry; the disk is slow or full, or flushing fails" },
+        [READY_DISK_FULL] = { "disk_full", "error", "make room, for example with --retain and 'cairn debuginfo gc'" },
+        [READY_INDEX_FAILING] = { "index_failing", "warning", "samples are taken, new symbols are not; make room on the disk, or restart when the index is full" },
+        [READY_CLOCK_JUMP] = { "clock_jump", "warning", "check time synchronization; batches without times of their own got those of the clock" },
+        [READY_QUARANTINE] = { "quarantine", "warning", "'cairn store quarantine' lists these batches; everything else proceeds" },
+        [READY_STALLED] = { "stalled", "warning", "the disk may hang; check it and the kernel's log" },
+};
+
+#define CONDITION(name) METRIC_GAUGE("cairn_ready_condition", "1: this condition holds.", "condition=\"" name "\"")
+static struct metric metrics[READY_CONDITION_COUNT] = {
+        [READY_FLUSH_FAILING] = CONDITION("flush_failing"), [READY_SYNC_FAILING] = CONDITION("sync_failing"),
+        [READY_QUEUE_FULL] = CONDITION("queue_full"),       [READY_DISK_FULL] = CONDITION("disk_full"),
+        [READY_INDEX_FAILING] = CONDITION("index_failing"), [READY_CLOCK_JUMP] = CONDITION("clock_jump"),
+        [READY_QUARANTINE] = CONDITION("quarantine"),       [READY_STALLED] = CONDITION("stalled"),
+};
+
+/* Under the lock. */
+PRINTF(4, 5)
+static void set_state(struct readiness *r, enum ready_condition condition, bool holds, const char *fmt, ...)
+{
+        struct state *s = &r->states[condition];
+        va_list args;
+
+        s->holds = holds;
+        if (!holds)
+                return;
+        va_start(args, fmt);
+        vsnprintf(s->text, sizeof s->text, fmt, args);
+        va_end(args);
+        for (char *p = s->text; *p; p++) /* one line each */
+                if ((unsigned char)*p < ' ' || *p == 0x7f)
+                        *p = '?';
+}
+
+/* ---- what the thread looks at ---- */
+
+static void watch_disk(struct readiness *r)
+{
+        struct statvfs fs;
+        uint64_t free_bytes;
+
+        if (statvfs(r->dir, &fs))
+                return;
+        free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+        pthread_mutex_lock(&r->lock);
+        set_state(r, READY_DISK_FULL, free_bytes < LIMIT_DISK_LOW_BYTES, "%" PRIu64 " MiB are free in '%s', less than %zu",
+                  free_bytes >> 20, r->dir, (size_t)(LIMIT_DISK_LOW_BYTES >> 20));
+        pthread_mutex_unlock(&r->lock);
+}
+
+void readiness_watch_clock(struct readiness *r, int64_t wall_ns, int64_t mono_ns)
+{
+        int64_t offset = wall_ns - mono_ns, jump;
+
+        pthread_mutex_lock(&r->lock);
+        jump = r->clock_offset_ns ? offset - r->clock_offset_ns : 0;
+        r->clock_offset_ns = offset;
+        if (jump > LIMIT_CLOCK_JUMP_S * SECOND_NS || jump < -LIMIT_CLOCK_JUMP_S * SECOND_NS) {
+                r->clock_jump_ns = mono_ns;
+                set_state(r, READY_CLOCK_JUMP, true, "the clock jumped by %+" PRId64 " s", jump / SECOND_NS);
+        } else if (mono_ns - r->clock_jump_ns > LIMIT_CLOCK_JUMP_SHOWN_S * SECOND_NS) {
+                set_state(r, READY_CLOCK_JUMP, false, " ");
+        }
+        pthread_mutex_unlock(&r->lock);
+}
+
+static void *watch_store(void *arg)
+{
+        struct readiness *r = arg;
+
+        pthread_mutex_lock(&r->lock);
+        while (!r->stop) {
+                uint64_t answering = r->asked_count;
+                struct profile_store_stat stat;
+                bool is_right;
+
+                pthread_mutex_unlock(&r->lock);
+                if (r->dir) {
+                        readiness_watch_clock(r, wall_clock_ns(), monotonic_ns());
+                        watch_disk(r);
+                }
+                is_right = !profile_store_stat(r->store, &stat, NULL);
+                pthread_mutex_lock(&r->lock);
+                if (is_right)
+                        r->stat = stat;
+                r->has_stat |= is_right;
+                r->stat_ns = monotonic_ns();
+                r->answered_count = answering;
+                pthread_cond_broadcast(&r->answered);
+                if (!r->stop && r->asked_count == answering)
+                        condition_wait_until(&r->asked, &r->lock, monotonic_ns() + SECOND_NS);
+        }
+        pthread_mutex_unlock(&r->lock);
+        return NULL;
+}
+
+void readiness_stat(struct readiness *r, struct profile_store_stat *ret)
+{
+        int64_t until = monotonic_ns() + STAT_PATIENCE_NS;
+        uint64_t mine;
+
+        pthread_mutex_lock(&r->lock);
+        mine = ++r->asked_count;
+        pthread_cond_signal(&r->asked);
+        while (r->answered_count < mine && condition_wait_until(&r->answered, &r->lock, until))
+                ;
+        if (r->has_stat)
+                *ret = r->stat;
+        pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- conditions ---- */
+
+void readiness_report(struct readiness *r, enum ready_condition condition, const struct error *err)
+{
+        pthread_mutex_lock(&r->lock);
+        set_state(r, condition, err != NULL, "%s", err ? err->text : "");
+        pthread_mutex_unlock(&r->lock);
+}
+
+static void look_at_health(struct readiness *r)
+{
+        struct profile_store_health h;
+        int64_t late_s;
+
+        profile_store_health(r->store, &h);
+        late_s = (monotonic_ns() - r->stat_ns) / SECOND_NS;
+        set_state(r, READY_FLUSH_FAILING, h.flush_failing_since != 0, "cannot flush: %s", h.flush_failure);
+        set_state(r, READY_SYNC_FAILING, h.sync_failing_since != 0, "the queue refuses batches: %s", h.sync_failure);
+        set_state(r, READY_QUEUE_FULL, h.queue_full, "%" PRIu64 " of %" PRIu64 " bytes are queued", h.queued_bytes,
+                  h.queue_limit_bytes);
+        set_state(r, READY_QUARANTINE, h.quarantined_batches != 0, "%" PRIu64 " batches of %" PRIu64 " bytes are set aside%s%.150s",
+                  h.quarantined_batches, h.quarantined_bytes, h.quarantine_reason[0] ? ", the newest: " : "", h.quarantine_reason);
+        set_state(r, READY_STALLED, late_s > LIMIT_STALLED_S, "the store has not answered for %" PRId64 " s", late_s);
+}
+
+bool readiness_write(struct readiness *r, struct buf *to)
+{
+        bool is_ready = true;
+
+        pthread_mutex_lock(&r->lock);
+        look_at_health(r);
+        for (unsigned i = 0; i < READY_CONDITION_COUNT; i++) {
+                metric_set(&metrics[i], r->states[i].holds);
+                if (!r->states[i].holds)
+                        continue;
+                is_ready &= strcmp(kinds[i].severity, "error") != 0;
+                buf_printf(to, "%s %s: %s; %s\n", kinds[i].severity, kinds[i].name, r->states[i].text, kinds[i].next_step);
+        }
+        pthread_mutex_unlock(&r->lock);
+        return is_ready;
+}
+
+/* ---- start and stop ---- */
+
+static void readiness_destroy(struct readiness *r)
+{
+        pthread_cond_destroy(&r->asked);
+        pthread_cond_destroy(&r->answered);
+        pthread_mutex_destroy(&r->lock);
+        free(r);
+}
+
+enum status readiness_start(const char *dir, struct profile_store *store, struct readiness **ret, struct error *err)
+{
+        struct readiness *r = calloc(1, sizeof *r);
+        int failed;
+
+        if (!r)
+                return error_no_memory(err);
+        r->dir = dir;
+        r->store = store;
+        r->stat_ns = monotonic_ns();
+        pthread_mutex_init(&r->lock, NULL);
+        pthread_cond_init(&r->asked, NULL);
+        pthread_cond_init(&r->answered, NULL);
+        for (unsigned i = 0; i < READY_CONDITION_COUNT; i++)
+                metric_register(&metrics[i]);
+        failed = pthread_create(&r->thread, NULL, watch_store, r);
+        if (failed) {
+                readiness_destroy(r);
+                return error_os(err, failed, "cannot start a thread");
+        }
+        pthread_setname_np(r->thread, "readiness");
+        *ret = r;
+        return ST_OK;
+}
+
+void readiness_stop(struct readiness *r)
+{
+        if (!r)
+                return;
+        pthread_mutex_lock(&r->lock);
+        r->stop = true;
+        pthread_cond_signal(&r->asked);
+        pthread_mutex_unlock(&r->lock);
+        pthread_join(r->thread, NULL);
+        readiness_destroy(r);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_READINESS_H
+#define CAIRN_SERVER_READINESS_H
+
+/**
+ * @file
+ * Readiness: the conditions that keep the service from doing its work, for /readyz and as metrics
+ * (cairn_ready_condition{condition}). docs/operations.md lists them.
+ *
+ * An error makes /readyz 503: batches are not taken, or taken and not written to the tables. A warning is listed in
+ * the body of a 200. A thread looks at what may wait for the disk (free space, statistics of the store) once a second
+ * and when asked, and publishes a copy, so that the other calls never wait for I/O.
+ *
+ * Threads: any, but for start and stop.
+ */
+#include <stdbool.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+#include "profile-store/store.h"
+
+enum ready_condition {
+        READY_FLUSH_FAILING, /* errors */
+        READY_SYNC_FAILING,
+        READY_QUEUE_FULL,
+        READY_DISK_FULL,
+        READY_INDEX_FAILING, /* warnings */
+        READY_CLOCK_JUMP,
+        READY_QUARANTINE,
+        READY_STALLED,
+        READY_CONDITION_COUNT,
+};
+
+struct readiness;
+
+/**
+ * @param dir       the data directory, whose free space is watched, as is the clock; NULL: read-only, neither is. Borrowed until the stop,
+ *                  as is the store.
+ */
+enum status readiness_start(const char *dir, struct profile_store *store, struct readiness **ret, struct error *err) MUST_CHECK;
+/** NULL is allowed. */
+void readiness_stop(struct readiness *r);
+
+/** Set a condition with what happened, err's text; a NULL err clears it. For those that the store does not tell. */
+void readiness_report(struct readiness *r, enum ready_condition condition, const struct error *err);
+
+/** Append a line for each condition that holds, and set the metrics. @return false when one of them is an error. */
+bool readiness_write(struct readiness *r, struct buf *to);
+
+/**
+ * The store's statistics: of now, unless that takes more than about 100 ms, then the last ones there are. Untouched
+ * when there are none yet.
+ */
+void readiness_stat(struct readiness *r, struct profile_store_stat *ret);
+
+/** Compare the clocks with the last call's: a jump of the wall clock sets READY_CLOCK_JUMP for an hour. For the thread and tests. */
+void readiness_watch_clock(struct readiness *r, int64_t wall_ns, int64_t mono_ns);
+
+#endif

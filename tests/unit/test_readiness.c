@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "server/readiness.h"
+#include "tests/support/suite.h"
+
+#define SECOND INT64_C(1000000000)
+
+static char dir[] = "/tmp/cairn-readiness-XXXXXX";
+static struct profile_store *store;
+static struct readiness *readiness;
+
+/* watched: the free space, NULL for no thread that looks at the clock. */
+static void open_with(const char *watched)
+{
+        const struct profile_store_options o = { .size = sizeof o };
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_int_eq(profile_store_open(dir, &o, &store, NULL), ST_OK);
+        ck_assert_int_eq(readiness_start(watched, store, &readiness, NULL), ST_OK);
+}
+
+static void open_all(void)
+{
+        open_with(dir);
+}
+
+static void close_all(void)
+{
+        char command[64];
+
+        readiness_stop(readiness);
+        profile_store_close(store);
+        snprintf(command, sizeof command, "rm -rf %s", dir);
+        ck_assert_int_eq(system(command), 0);
+}
+
+/* Whether it is ready, and the lines hold that text; "" for no line at all. */
+static void expect(bool ready, const char *text)
+{
+        _cleanup_buf_ struct buf lines;
+
+        buf_init(&lines, KiB(16));
+        ck_assert_int_eq(readiness_write(readiness, &lines), ready);
+        if (*text)
+                ck_assert_msg(strstr(buf_cstr(&lines), text), "want '%s' in '%s'", text, buf_cstr(&lines));
+        else
+                ck_assert_str_eq(buf_cstr(&lines), "");
+}
+
+START_TEST(a_healthy_store_is_ready_without_conditions)
+{
+        struct profile_store_stat stat = { .sample_rows = 7 };
+
+        open_all();
+        readiness_stat(readiness, &stat);
+        ck_assert_uint_eq(stat.sample_rows, 0);
+        expect(true, "");
+        close_all();
+}
+END_TEST
+
+START_TEST(a_warning_is_ready_and_an_error_is_not)
+{
+        struct error err;
+
+        open_all();
+        error_set(&err, ST_TOO_BIG, "the index is\nfull");
+        readiness_report(readiness, READY_INDEX_FAILING, &err);
+        expect(true, "warning index_failing: the index is?full; samples are taken");
+        readiness_report(readiness, READY_FLUSH_FAILING, &err); /* which the store tells, and knows better */
+        expect(true, "index_failing");
+        readiness_report(readiness, READY_INDEX_FAILING, NULL);
+        expect(true, "");
+        close_all();
+}
+END_TEST
+
+START_TEST(a_jump_of_the_clock_is_told_for_an_hour)
+{
+        struct readiness *r;
+        int64_t mono = monotonic_ns(), wall = wall_clock_ns();
+
+        open_with(NULL);
+        r = readiness;
+        readiness_watch_clock(r, wall, mono);
+        readiness_watch_clock(r, wall + 30 * SECOND, mono + SECOND); /* adjusted, not jumped */
+        expect(true, "");
+        readiness_watch_clock(r, wall - 86400 * SECOND, mono + 2 * SECOND);
+        expect(true, "warning clock_jump: the clock jumped by -864");
+        readiness_watch_clock(r, wall - 86400 * SECOND + 3610 * SECOND, mono + 3612 * SECOND);
+        expect(true, "");
+        readiness_watch_clock(r, wall + 4000 * SECOND, mono + 3613 * SECOND);
+        expect(true, "warning clock_jump: the clock jumped by +8");
+        close_all();
+}
+END_TEST
+
+TEST_SUITE("readiness", a_healthy_store_is_ready_without_conditions, a_warning_is_ready_and_an_error_is_not,
+           a_jump_of_the_clock_is_told_for_an_hour)
