@@ -138,6 +138,11 @@ enum status profile_add_string(struct profile *p, const char *text, size_t n, ui
                 s.text = text = copy_repaired(&p->arena, text, n, &n);
                 if (!text)
                         return too_big(p, "strings", err);
+                if (n > LIMIT_NAME_BYTES) { /* three bytes for each bad one; what is acknowledged is decoded again */
+                        char *end = (char *)text + (n = text_cut(text, n, LIMIT_NAME_BYTES));
+
+                        *end = 0;
+                }
                 s.size = (uint32_t)n;
         }
         hash = hash_table_hash(text, n);

@@ -29,7 +29,9 @@ int64_t day_of_us(int64_t time_us)
 
 static int64_t floor_us(int64_t ns)
 {
-        return ns / 1000 - (ns % 1000 < 0);
+        int64_t us = ns / 1000 - (ns % 1000 < 0);
+
+        return us < INT64_MIN / 1000 ? INT64_MIN / 1000 : us; /* so that it can be told in nanoseconds again */
 }
 
 static const char *text(struct reduction *r, uint32_t string)
@@ -55,6 +57,9 @@ static enum status reduce_location(struct reduction *r, uint32_t number, struct 
         struct sent_frame *frames = arena_alloc_array(&r->b->arena, from->line_count, sizeof *frames);
         struct location_identity *l = &ret->what;
 
+        if (from->line_count > LIMIT_LINES_PER_LOCATION) /* the queue's copy could not be decoded */
+                return error_set(err, ST_TOO_BIG, "a location has %u lines, more than %d", from->line_count,
+                                 LIMIT_LINES_PER_LOCATION);
         *l = (struct location_identity){ .mapping = "",
                                          .kind = from->kind,
                                          .address = from->address,

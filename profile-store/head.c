@@ -206,6 +206,7 @@ static enum status quarantine_record(struct replay *r, const struct raw_record *
         if (r->s->options.read_only)
                 return ST_OK;
         st = quarantine_add(r->s->dir, record, why->text, err);
+        health_set_quarantine(r->s, (struct quarantine_totals){ 0 }, why->text); /* counted when all is replayed */
         return st ? st : remember_record(r, record, err);
 }
 

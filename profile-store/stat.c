@@ -72,6 +72,14 @@ static void widen(int64_t *oldest, int64_t *newest, int64_t from, int64_t to)
         *newest = to > *newest ? to : *newest;
 }
 
+/* Bounds in a log are rounded outwards to milliseconds, past what nanoseconds can say at the ends. */
+static int64_t ns_of_us(int64_t us)
+{
+        int64_t ns;
+
+        return __builtin_mul_overflow(us, 1000, &ns) ? (us < 0 ? INT64_MIN : INT64_MAX) : ns;
+}
+
 enum status profile_store_stat(struct profile_store *s, struct profile_store_stat *ret, struct error *err)
 {
         struct profile_store_stat stat = { 0 };
@@ -104,8 +112,8 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
                         widen(&oldest, &newest, p->min_us, p->max_us);
         }
         if (oldest <= newest) {
-                stat.oldest_unix_ns = oldest * 1000;
-                stat.newest_unix_ns = newest * 1000;
+                stat.oldest_unix_ns = ns_of_us(oldest);
+                stat.newest_unix_ns = ns_of_us(newest);
         }
         st = unresolved(t, &stat.unresolved_locations, err);
         tables_unref(t);

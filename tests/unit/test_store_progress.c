@@ -379,6 +379,31 @@ START_TEST(samples_outside_the_window_or_with_a_long_key_are_rejected_one_by_one
 }
 END_TEST
 
+/* Each bad byte becomes three: the queue's copy must still be one that a decoder accepts. */
+START_TEST(a_name_of_bad_bytes_survives_the_queue)
+{
+        static char name[LIMIT_NAME_BYTES];
+        struct test_profile t;
+        struct error err;
+        uint32_t leaf, mapping;
+
+        memset(name, 0xff, sizeof name);
+        begin();
+        test_profile_init(&t, ID, "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        ok(profile_add_string(&t.p, name, sizeof name, &mapping, &err), &err);
+        ck_assert_uint_le(t.p.strings.items[mapping].size, LIMIT_NAME_BYTES);
+        t.p.mappings.items[0].file = mapping;
+        test_sample(&t, T0, 1, &leaf, 1, NULL);
+        ok(profile_store_append(store, &t.p, id_of(0), NULL, &err), &err);
+        test_profile_deinit(&t);
+        reopen();
+        ck_assert_uint_eq(health().quarantined_batches, 0);
+        ck_assert_int_eq(total(), 1);
+        end();
+}
+END_TEST
+
 /* ---- a failed sync ---- */
 
 static atomic_int failing_syncs;
@@ -468,5 +493,6 @@ TEST_SUITE("store progress", batches_that_fail_alone_are_quarantined_and_the_oth
            rows_that_do_not_fit_into_a_file_go_to_a_next_one, label_keys_are_limited_one_by_one_and_together,
            columns_have_a_bounded_number_and_length,
            samples_outside_the_window_or_with_a_long_key_are_rejected_one_by_one,
+           a_name_of_bad_bytes_survives_the_queue,
            after_a_failed_sync_ingest_recovers_and_acknowledged_batches_survive_a_kill,
            a_batch_whose_sync_failed_is_not_there_and_not_a_duplicate)
