@@ -166,9 +166,9 @@ static void search_upstreams(struct server *s, struct http_request *req, struct 
         _cleanup_buf_ struct buf path;
         struct error err;
 
+        buf_init(&path, KiB(64));
         if (!s->federation)
                 return;
-        buf_init(&path, KiB(64));
         buf_append_str(&path, "metadata?key=");
         buf_append_str(&path, http_query(req, "key"));
         buf_append_str(&path, "&value=");
