@@ -20,6 +20,20 @@ void arena_init(struct arena *a, size_t max)
         *a = (struct arena){ .max = max };
 }
 
+void arena_init_budget(struct arena *a, size_t max, enum memory_use use)
+{
+        *a = (struct arena){ .max = max, .memory.use = use };
+}
+
+enum status arena_error(const struct arena *a, struct error *err, const char *what)
+{
+        if (a->failed == ST_TOO_BIG)
+                return error_set(err, ST_TOO_BIG, "%s take more than %zu bytes, or than the memory they may use", what, a->max);
+        if (a->failed == ST_BUSY)
+                return error_set(err, ST_BUSY, "the memory for %s is in use; retry later", what);
+        return error_no_memory(err);
+}
+
 void arena_deinit(struct arena *a)
 {
         while (a->chunks) {
@@ -29,6 +43,7 @@ void arena_deinit(struct arena *a)
                 a->chunks = next;
         }
         a->used = 0;
+        memory_release(&a->memory);
 }
 
 /* For n bytes and some that follow; n alone when it is large. */
@@ -51,15 +66,26 @@ void *arena_alloc(struct arena *a, size_t n)
         struct arena_chunk *c = a->chunks;
         void *ret;
 
-        if (!arena_fits(a, n))
+        if (!arena_fits(a, n)) {
+                a->failed = ST_TOO_BIG;
                 return NULL;
+        }
         n = (n + 15) & ~(size_t)15;
         if (!c || n > c->size - c->used) {
                 size_t size = chunk_bytes(a->used, n);
 
+                if (a->memory.use != MEMORY_BASE) {
+                        a->failed = memory_reserve(&a->memory, sizeof *c + size, NULL);
+                        if (a->failed)
+                                return NULL;
+                }
                 c = calloc(1, sizeof *c + size);
-                if (!c)
+                if (!c) {
+                        if (a->memory.use != MEMORY_BASE)
+                                memory_shrink(&a->memory, a->memory.bytes - sizeof *c - size);
+                        a->failed = ST_NO_MEMORY;
                         return NULL;
+                }
                 c->size = size;
                 if (a->chunks && size == n) { /* keep filling the current chunk */
                         c->next = a->chunks->next;

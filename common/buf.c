@@ -9,10 +9,16 @@ void buf_init(struct buf *b, size_t max)
         *b = (struct buf){ .max = max };
 }
 
+void buf_init_budget(struct buf *b, size_t max, enum memory_use use)
+{
+        *b = (struct buf){ .max = max, .memory.use = use };
+}
+
 void buf_deinit(struct buf *b)
 {
         free(b->data);
-        *b = (struct buf){ .max = b->max };
+        memory_release(&b->memory);
+        *b = (struct buf){ .max = b->max, .memory.use = b->memory.use };
 }
 
 void buf_clear(struct buf *b)
@@ -24,7 +30,9 @@ void buf_clear(struct buf *b)
 enum status buf_status(const struct buf *b, struct error *err, const char *what)
 {
         if (b->failed == ST_TOO_BIG)
-                return error_set(err, ST_TOO_BIG, "%s is larger than %zu bytes", what, b->max);
+                return error_set(err, ST_TOO_BIG, "%s is larger than %zu bytes, or than the memory it may use", what, b->max);
+        if (b->failed == ST_BUSY)
+                return error_set(err, ST_BUSY, "the memory for %s is in use; retry later", what);
         if (b->failed)
                 return error_no_memory(err);
         return ST_OK;
@@ -48,8 +56,14 @@ void *buf_reserve(struct buf *b, size_t n)
                 capacity = b->size + n;
         if (capacity > b->max)
                 capacity = b->max;
+        if (b->memory.use != MEMORY_BASE) {
+                b->failed = memory_resize(&b->memory, capacity, NULL);
+                if (b->failed)
+                        return NULL;
+        }
         data = realloc(b->data, capacity ? capacity : 1);
         if (!data) {
+                memory_shrink(&b->memory, b->capacity);
                 b->failed = ST_NO_MEMORY;
                 return NULL;
         }

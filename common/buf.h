@@ -15,6 +15,7 @@
 
 #include "common/cleanup.h"
 #include "common/error.h"
+#include "common/memory_budget.h"
 
 struct buf {
         uint8_t *data; /* owned; NULL while empty */
@@ -22,16 +23,19 @@ struct buf {
         size_t capacity;
         size_t max;    /* size never passes it */
         enum status failed;
+        struct memory_reservation memory; /* of capacity bytes; MEMORY_BASE: none */
 };
 
 void buf_init(struct buf *b, size_t max);
+/** The same, with its memory reserved from the budget; who takes data away takes memory too. */
+void buf_init_budget(struct buf *b, size_t max, enum memory_use use);
 void buf_deinit(struct buf *b);
 #define _cleanup_buf_ _cleanup_(buf_deinit)
 
 /** Forget the content and the failure, keep the memory. */
 void buf_clear(struct buf *b);
 
-/** ST_OK, or the first failure (ST_TOO_BIG, ST_NO_MEMORY). */
+/** ST_OK, or the first failure (ST_TOO_BIG, ST_NO_MEMORY, ST_BUSY from the budget). */
 enum status buf_status(const struct buf *b, struct error *err, const char *what);
 
 /** Make room for n more bytes and return where they go; NULL on failure. buf_commit() counts them in. */

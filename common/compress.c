@@ -5,9 +5,11 @@
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
+
+#include "common/limits.h"
 
 #define STEP_BYTES ((size_t)64 << 10)
-#define ZSTD_WINDOW_LOG 27
 
 bool gzip_detect(const void *data, size_t n)
 {
@@ -137,7 +139,7 @@ enum status zstd_unpack(const void *data, size_t n, struct buf *ret, struct erro
 
         if (!z)
                 return error_no_memory(err);
-        ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG);
+        ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, LIMIT_ZSTD_WINDOW_LOG);
         while (!st && (in.pos < in.size || rc != 0)) {
                 ZSTD_outBuffer out = { NULL, 0, 0 };
                 bool at_max;
@@ -153,7 +155,9 @@ enum status zstd_unpack(const void *data, size_t n, struct buf *ret, struct erro
                         out.size = 1;
                 }
                 rc = ZSTD_decompressStream(z, &out, &in);
-                if (ZSTD_isError(rc))
+                if (ZSTD_isError(rc) && ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge)
+                        st = error_set(err, ST_UNSUPPORTED, ZSTD_WINDOW_TEXT);
+                else if (ZSTD_isError(rc))
                         st = error_set(err, ST_BAD_DATA, "zstd data is damaged: %s", ZSTD_getErrorName(rc));
                 else if (at_max && out.pos)
                         st = full(ret, "zstd data", err);

@@ -17,6 +17,9 @@
 #include <stddef.h>
 
 #include "common/buf.h"
+
+/** Of a stream that needs a larger window than LIMIT_ZSTD_WINDOW_LOG. */
+#define ZSTD_WINDOW_TEXT "the zstd stream needs a window of more than 8 MiB: compress it without --long and --ultra, or with --long=23"
 #include "common/error.h"
 
 /** Whether data begins with the magic of a gzip member / of a zstd frame. */

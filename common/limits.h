@@ -17,7 +17,11 @@
 #define LIMIT_HTTP_BODY_BYTES MiB(64)          /* a request body, as sent and after unpacking (OTLP 1.11.0) */
 #define LIMIT_HTTP_JSON_BYTES MiB(8)           /* a JSON request body */
 #define LIMIT_JSON_DEPTH 64                    /* values inside of each other, where JSON is scanned */
-#define LIMIT_HTTP_BODIES_BYTES MiB(512)       /* all request bodies in memory at one time; past it 429 */
+#define LIMIT_HTTP_STEP_BYTES KiB(64)          /* of a streamed body, handed to a pool thread at one time */
+#define LIMIT_HTTP_HELD_BYTES MiB(1)           /* a request that holds more memory must move at least so many bytes */
+#define LIMIT_HTTP_HELD_BYTES_PER_S KiB(64)    /* a second, */
+#define LIMIT_HTTP_HELD_S 10                   /* in each such interval; */
+#define LIMIT_HTTP_HELD_SHORT_S 2              /* in each of these while memory is refused to others */
 #define LIMIT_HTTP_DISCARD_BYTES MiB(128)      /* of a refused body, read so that the client gets its answer */
 #define LIMIT_HTTP_QUERY_PARAMETERS 64
 #define LIMIT_HTTP_HEADER_BYTES KiB(32)
@@ -46,7 +50,13 @@
 #define LIMIT_PEM_BYTES MiB(1)                 /* a file of certificates or a key */
 #define LIMIT_RESPONSE_BYTES MiB(256)          /* a response that is built in memory */
 
+#define LIMIT_ZSTD_WINDOW_LOG 23               /* 8 MiB: of zstd streams from outside */
+#define LIMIT_ZSTD_CONTEXT_BYTES (MiB(8) + KiB(512)) /* what a decoder with such a window takes */
+
 /* Debuginfo */
+#define LIMIT_UPLOADS 256                      /* objects that are received at one time, */
+#define LIMIT_UPLOADS_PER_CLIENT 64            /* and of one token and address; others get 429 */
+#define LIMIT_UPLOAD_STEP_BYTES MiB(4)         /* unpacked, hashed and written before other requests have their turn */
 #define LIMIT_OBJECT_BYTES GiB(4)              /* one unpacked ELF file */
 #define LIMIT_SECTION_UNPACKED_BYTES GiB(4)    /* one compressed section, unpacked; the debug sections of a file together */
 #define LIMIT_METADATA_BYTES MiB(16)           /* an answer of /metadata, ours or an upstream's */

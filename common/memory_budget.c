@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,10 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/limits.h"
 #include "common/metrics.h"
 
 #define BASE_BYTES MiB(64)
+#define SHORT_NS INT64_C(3000000000)
 
 /* Percent of the limit less BASE_BYTES. The floors add up to 60: the other 40 belong to who comes first. */
 static const struct {
@@ -52,6 +55,8 @@ static struct metric limit_metric = METRIC_GAUGE("cairn_memory_limit_bytes", "Th
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t limit = SIZE_MAX, committed;
 static size_t held[MEMORY_USES], floors[MEMORY_USES];
+
+static _Atomic int64_t refused_ns = -SHORT_NS; /* when a reservation was refused last */
 
 static size_t larger(size_t a, size_t b)
 {
@@ -94,6 +99,11 @@ size_t memory_budget_limit(void)
 size_t memory_use_ceiling(enum memory_use use)
 {
         return limit == SIZE_MAX ? SIZE_MAX : percent_of_limit(shares[use].ceiling);
+}
+
+bool memory_budget_is_short(void)
+{
+        return monotonic_ns() - atomic_load(&refused_ns) < SHORT_NS;
 }
 
 size_t memory_use_held(enum memory_use use)
@@ -143,6 +153,7 @@ enum status memory_reserve(struct memory_reservation *r, size_t n, struct error 
                 return ST_OK;
         }
         metric_add(&refused_metrics[r->use], 1);
+        atomic_store(&refused_ns, monotonic_ns());
         if (n > ceiling || r->bytes > ceiling - n)
                 return error_set(err, ST_TOO_BIG, "more memory is needed than the %zu bytes that '%s' may use; ask for less, or "
                                  "raise --memory", ceiling, shares[r->use].name);

@@ -23,6 +23,7 @@
  *
  * Threads: any; one reservation belongs to one thread at a time.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/cleanup.h"
@@ -58,6 +59,8 @@ size_t memory_budget_default(void);
 size_t memory_budget_limit(void);
 /** The ceiling of a use: what it may hold while nothing else is held. SIZE_MAX without a limit. */
 size_t memory_use_ceiling(enum memory_use use);
+/** Whether a reservation was refused within the last seconds. */
+bool memory_budget_is_short(void);
 /** Bytes that a use holds. */
 size_t memory_use_held(enum memory_use use);
 

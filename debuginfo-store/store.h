@@ -142,6 +142,12 @@ enum status object_upload_offset(struct debuginfo_store *store, const struct obj
 /** ST_BUSY when another connection sends the same resumable upload. */
 enum status object_upload_begin(struct debuginfo_store *store, const struct object_claim *claim,
                                 struct object_upload **ret, enum refusal *why, struct error *err) MUST_CHECK;
+/**
+ * Append some of *n bytes and say how many, so that a stream that unpacks to much is work in pieces: about
+ * LIMIT_UPLOAD_STEP_BYTES are unpacked, hashed and written by a call. ST_BUSY when the memory for uploads is in use.
+ */
+enum status object_upload_step(struct object_upload *u, const void *data, size_t *n, enum refusal *why, struct error *err) MUST_CHECK;
+/** Append all of them. */
 enum status object_upload_append(struct object_upload *u, const void *data, size_t n, enum refusal *why, struct error *err) MUST_CHECK;
 
 /**

@@ -14,7 +14,9 @@
  *     removes it (sweep()).
  */
 #include <string.h>
+#include <zstd_errors.h>
 
+#include "common/compress.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "debuginfo-store/partial.h"
@@ -40,6 +42,7 @@ void object_upload_abort(struct object_upload *u)
         sha256_deinit(&u->sha);
         ZSTD_freeDCtx(u->zstd);
         free(u->unpacked);
+        memory_release(&u->memory);
         free(u);
 }
 
@@ -86,6 +89,7 @@ enum status object_upload_begin(struct debuginfo_store *store, const struct obje
         u->fd = -1;
         u->store = store;
         u->claim = *claim;
+        u->memory.use = MEMORY_UPLOADS;
         if (claim->name)
                 snprintf(u->name, sizeof u->name, "%s", path_base(claim->name));
         snprintf(u->label, sizeof u->label, "%s", claim->label ? claim->label : "");
@@ -98,7 +102,10 @@ enum status object_upload_begin(struct debuginfo_store *store, const struct obje
                 u->unpacked = malloc(u->unpacked_capacity);
                 if (!u->zstd || !u->unpacked)
                         return error_no_memory(err);
-                ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, 27);
+                ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, LIMIT_ZSTD_WINDOW_LOG);
+                st = memory_reserve(&u->memory, LIMIT_ZSTD_CONTEXT_BYTES, err); /* a first frame with the largest window */
+                if (st)
+                        return st;
         }
         if (claim->is_resumable) {
                 st = open_partial(u, why, err);
@@ -131,42 +138,71 @@ static enum status take(struct object_upload *u, const void *data, size_t n, enu
         return file_write_all(u->fd, data, n, u->partial ? u->partial : u->store->dir, err);
 }
 
-static enum status append(struct object_upload *u, const void *data, size_t n, enum refusal *why, struct error *err)
+/* A frame's header chooses the window: before it the largest is reserved, after it what the decoder has. */
+static enum status reserve_window(struct object_upload *u, struct error *err)
 {
-        ZSTD_inBuffer in = { data, n, 0 };
-
-        if (!u->zstd)
-                return take(u, data, n, why, err);
-        while (in.pos < in.size) {
-                ZSTD_outBuffer out = { u->unpacked, u->unpacked_capacity, 0 };
-                enum status st;
-
-                u->zstd_left = ZSTD_decompressStream(u->zstd, &out, &in);
-                if (ZSTD_isError(u->zstd_left)) {
-                        *why = REFUSED_ENCODING;
-                        return error_set(err, ST_BAD_DATA, "the zstd stream is damaged: %s",
-                                         ZSTD_getErrorName(u->zstd_left));
-                }
-                st = take(u, out.dst, out.pos, why, err);
-                if (st)
-                        return st;
-        }
-        return ST_OK;
+        return u->zstd_left ? ST_OK : memory_resize(&u->memory, LIMIT_ZSTD_CONTEXT_BYTES, err);
 }
 
-enum status object_upload_append(struct object_upload *u, const void *data, size_t n, enum refusal *why,
-                                 struct error *err)
+static enum status refuse_stream(size_t failed, enum refusal *why, struct error *err)
+{
+        *why = REFUSED_ENCODING;
+        if (ZSTD_getErrorCode(failed) == ZSTD_error_frameParameter_windowTooLarge)
+                return error_set(err, ST_BAD_DATA, ZSTD_WINDOW_TEXT);
+        return error_set(err, ST_BAD_DATA, "the zstd stream is damaged: %s", ZSTD_getErrorName(failed));
+}
+
+/* Takes some of *n bytes and says how many: not all when LIMIT_UPLOAD_STEP_BYTES were unpacked. */
+static enum status append_step(struct object_upload *u, const void *data, size_t *n, enum refusal *why, struct error *err)
+{
+        ZSTD_inBuffer in = { data, *n, 0 };
+        uint64_t before = u->size;
+        enum status st = ST_OK;
+
+        if (!u->zstd)
+                return take(u, data, *n, why, err);
+        while (!st && in.pos < in.size && u->size - before < LIMIT_UPLOAD_STEP_BYTES) {
+                ZSTD_outBuffer out = { u->unpacked, u->unpacked_capacity, 0 };
+
+                st = reserve_window(u, err);
+                if (st)
+                        break;
+                u->zstd_left = ZSTD_decompressStream(u->zstd, &out, &in);
+                if (ZSTD_isError(u->zstd_left))
+                        return refuse_stream(u->zstd_left, why, err);
+                st = take(u, out.dst, out.pos, why, err);
+        }
+        if (u->size > before) /* past the header: the decoder has its window */
+                memory_shrink(&u->memory, ZSTD_sizeof_DCtx(u->zstd) + u->unpacked_capacity);
+        *n = in.pos;
+        return st;
+}
+
+enum status object_upload_step(struct object_upload *u, const void *data, size_t *n, enum refusal *why, struct error *err)
 {
         enum status st;
 
         *why = REFUSED_NOT;
         if (!u->is_live)
-                return append(u, data, n, why, err);
+                return append_step(u, data, n, why, err);
         st = live_enter(&u->live, err);
         if (st)
                 return st;
-        st = append(u, data, n, why, err);
+        st = append_step(u, data, n, why, err);
         live_leave(&u->live);
+        return st;
+}
+
+enum status object_upload_append(struct object_upload *u, const void *data, size_t n, enum refusal *why,
+                                 struct error *err)
+{
+        enum status st = ST_OK;
+
+        *why = REFUSED_NOT;
+        for (size_t done = 0, taken; !st && done < n; done += taken) {
+                taken = n - done;
+                st = object_upload_step(u, (const uint8_t *)data + done, &taken, why, err);
+        }
         return st;
 }
 

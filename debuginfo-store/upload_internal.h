@@ -4,6 +4,7 @@
 
 #include <zstd.h>
 
+#include "common/memory_budget.h"
 #include "common/sha256.h"
 #include "debuginfo-store/store_internal.h"
 
@@ -20,6 +21,7 @@ struct object_upload {
         struct sha256 sha;
         ZSTD_DCtx *zstd;
         size_t zstd_left; /* what the decoder still expects of the current frame; 0 between frames */
+        struct memory_reservation memory; /* of zstd and unpacked */
         void *unpacked;
         size_t unpacked_capacity;
 };

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/condition.h"
 #include "common/limits.h"
+#include "common/memory_budget.h"
 #include "common/metrics.h"
 #include "http/peer_key.h"
 
@@ -45,6 +46,9 @@ struct connection {
         unsigned seen;
         uint64_t base_bytes;
         int64_t owed_ns;                 /* how long it was the client's turn */
+        uint64_t interval_bytes;         /* at the start of the interval of connection_hold(), */
+        int64_t interval_ns;             /* and owed_ns there */
+        _Atomic size_t held;
 };
 #define PHASE_MASK 3u
 #define PHASE_STEP 4u
@@ -80,12 +84,26 @@ static void cut(struct connections *c, struct connection *connection, struct met
         shutdown(connection->fd, SHUT_RDWR);
 }
 
+static bool holds_too_long(struct connection *connection, uint64_t bytes)
+{
+        int64_t interval_s = memory_budget_is_short() ? LIMIT_HTTP_HELD_SHORT_S : LIMIT_HTTP_HELD_S;
+        int64_t passed_s = (connection->owed_ns - connection->interval_ns) / SECOND_NS;
+        bool is_slow;
+
+        if (passed_s < interval_s)
+                return false;
+        is_slow = bytes - connection->interval_bytes < (uint64_t)passed_s * LIMIT_HTTP_HELD_BYTES_PER_S;
+        connection->interval_bytes = bytes;
+        connection->interval_ns = connection->owed_ns;
+        return is_slow && atomic_load(&connection->held) >= LIMIT_HTTP_HELD_BYTES;
+}
+
 static void judge_rate(struct connections *c, struct connection *connection, uint64_t bytes, struct metric *why)
 {
         int64_t owed_s = connection->owed_ns / SECOND_NS, late_s = owed_s - c->limits.slow_s;
 
         connection->slow = bytes < (uint64_t)owed_s * LIMIT_HTTP_LEAST_BYTES_PER_S;
-        if (late_s > 0 && bytes < (uint64_t)late_s * LIMIT_HTTP_LEAST_BYTES_PER_S)
+        if ((late_s > 0 && bytes < (uint64_t)late_s * LIMIT_HTTP_LEAST_BYTES_PER_S) || holds_too_long(connection, bytes))
                 cut(c, connection, why);
 }
 
@@ -109,6 +127,8 @@ static void judge(struct connections *c, struct connection *connection, int64_t 
                 connection->seen = now;
                 connection->base_bytes = bytes;
                 connection->owed_ns = 0;
+                connection->interval_bytes = 0;
+                connection->interval_ns = 0;
                 connection->slow = false;
                 return;
         }
@@ -330,12 +350,20 @@ const atomic_bool *connection_client_left(const struct connection *connection)
         return connection ? &connection->client_left : NULL;
 }
 
+void connection_hold(struct connection *connection, size_t bytes)
+{
+        if (connection)
+                atomic_store(&connection->held, bytes);
+}
+
 void connection_enter(struct connection *connection, enum connection_phase phase)
 {
         unsigned now;
 
         if (!connection)
                 return;
+        if (phase == CONNECTION_WAITING || phase == CONNECTION_READING)
+                atomic_store(&connection->held, 0);
         if (phase == CONNECTION_WAITING)
                 atomic_store(&connection->waiting_since_ns, monotonic_ns());
         now = atomic_load(&connection->phase); /* one thread at a time has the request, so nobody changes it meanwhile */

@@ -19,6 +19,7 @@
  *             In both, one whose client has left is ended too.
  *   WORKING   never: it waits for us. That its client has left is noted, so
  *             that the work can stop: connection_client_left().
+ *             A request that holds much memory has a higher rate: connection_hold().
  *   SENDING   the same as READING, of the time when it had something to read.
  *
  * Room: an address (of IPv6 its /64) has at most per_address connections, all
@@ -67,6 +68,12 @@ void connection_close(struct connections *c, struct connection *connection);
  * WORKING; stays true. Valid until connection_close(). NULL for NULL.
  */
 const atomic_bool *connection_client_left(const struct connection *connection);
+/**
+ * The request holds so many bytes of memory: from LIMIT_HTTP_HELD_BYTES on it moves LIMIT_HTTP_HELD_BYTES_PER_S in each
+ * interval of LIMIT_HTTP_HELD_S (of LIMIT_HTTP_HELD_SHORT_S while memory is refused to others), or is ended. Until the
+ * next request. NULL is allowed.
+ */
+void connection_hold(struct connection *connection, size_t bytes);
 /** NULL is allowed. */
 void connection_enter(struct connection *connection, enum connection_phase phase);
 

@@ -119,22 +119,14 @@ static void begin_request(struct http_request *req, const char *version)
                 return;
         if (req->route->chunk) {
                 req->stream_open = true;
+                buf_init_budget(&req->body, LIMIT_HTTP_STEP_BYTES, MEMORY_UPLOADS);
                 if (req->route->begin)
                         req->route->begin(req, req->server->context);
         } else if (n > req->route->max_body) {
                 fail_too_big(req);
         } else {
-                req->body.max = req->route->max_body;
+                buf_init_budget(&req->body, req->route->max_body, request_memory_use(req));
         }
-}
-
-static void end_stream_early(struct http_request *req)
-{
-        if (!req->stream_open)
-                return;
-        req->stream_open = false;
-        if (req->route->abandon)
-                req->route->abandon(req, req->server->context);
 }
 
 static void take_body(struct http_request *req, const void *data, size_t n)
@@ -142,23 +134,15 @@ static void take_body(struct http_request *req, const void *data, size_t n)
         struct error err;
         enum status st;
 
-        if (req->route->chunk) {
-                st = req->route->chunk(req, req->server->context, data, n);
-                if (st && !req->answered)
-                        http_fail(req, st, NULL);
-                if (st)
-                        end_stream_early(req);
-                return;
-        }
         if (n > req->body.max - req->body.size) {
                 fail_too_big(req);
                 return;
         }
-        st = request_budget(req, n, &err);
-        if (!st && buf_append(&req->body, data, n))
-                st = buf_status(&req->body, &err, "request body");
-        if (st)
+        if (buf_append(&req->body, data, n)) {
+                st = buf_status(&req->body, &err, "a request body");
                 http_fail(req, st, &err);
+        }
+        connection_hold(req->watched, req->body.memory.bytes);
 }
 
 static enum MHD_Result start_discard(struct http_request *req)
@@ -180,10 +164,55 @@ static enum MHD_Result on_headers(struct http_request *req, const char *version)
                 req->phase = PHASE_BODY;
                 return MHD_YES;
         }
-        end_stream_early(req);
+        request_end_stream(req);
         if (http_header(req, "Expect") || req->reset || req->must_close || (length && parse_uint(length, &n) && n > LIMIT_HTTP_DISCARD_BYTES))
                 return answer_queue(req, true);
         return start_discard(req);
+}
+
+static struct handler_pool *pool_of_route(const struct http_request *req)
+{
+        return &req->server->pools[req->route->pool];
+}
+
+/*
+ * Hand a piece of a streamed body to a pool thread. libmicrohttpd may call again while the connection is suspended
+ * (chunked encoding): on_body() takes nothing then.
+ */
+static void start_step(struct http_request *req, const char *data, size_t *n)
+{
+        size_t taken = *n < LIMIT_HTTP_STEP_BYTES ? *n : LIMIT_HTTP_STEP_BYTES;
+
+        buf_clear(&req->body);
+        if (buf_append(&req->body, data, taken)) {
+                http_fail(req, ST_NO_MEMORY, NULL);
+                return;
+        }
+        *n -= taken;
+        req->received_bytes += taken;
+        req->stepped = 0;
+        req->task.run = request_step;
+        pthread_mutex_lock(&req->step_lock);
+        req->stepping = true;
+        MHD_suspend_connection(req->connection);
+        if (!handler_pool_push(pool_of_route(req), &req->task)) {
+                req->stepping = false;
+                http_fail_code(req, 503, "stopping", "the service is stopping; retry later");
+                MHD_resume_connection(req->connection);
+        }
+        pthread_mutex_unlock(&req->step_lock);
+}
+
+static enum MHD_Result on_discard(struct http_request *req, size_t *n);
+
+static bool is_stepping(struct http_request *req)
+{
+        bool stepping;
+
+        pthread_mutex_lock(&req->step_lock);
+        stepping = req->stepping;
+        pthread_mutex_unlock(&req->step_lock);
+        return stepping;
 }
 
 static enum MHD_Result on_body(struct http_request *req, const char *data, size_t *n)
@@ -191,6 +220,17 @@ static enum MHD_Result on_body(struct http_request *req, const char *data, size_
         struct handler_pool *pool;
         struct error err;
 
+        if (req->route->chunk && is_stepping(req))
+                return MHD_YES;
+        if (req->answered) { /* chunk has refused what came before */
+                request_end_stream(req);
+                start_discard(req);
+                return on_discard(req, n);
+        }
+        if (*n && req->route->chunk) {
+                start_step(req, data, n);
+                return MHD_YES;
+        }
         if (*n) {
                 req->received_bytes += *n;
                 take_body(req, data, *n);
@@ -203,6 +243,7 @@ static enum MHD_Result on_body(struct http_request *req, const char *data, size_
                 return answer_queue(req, false);
         req->phase = PHASE_HANDLE;
         connection_enter(req->watched, CONNECTION_WORKING);
+        req->task.run = request_handle;
         MHD_suspend_connection(req->connection);
         pool = &req->server->pools[req->route->pool];
         if (pool->options.timeout_s) {
@@ -210,7 +251,7 @@ static enum MHD_Result on_body(struct http_request *req, const char *data, size_
                 req->deadline.expires_ns = monotonic_ns() + pool->options.timeout_s * 1000000000ll;
         }
         if (handler_pool_offer(pool, &req->task, &err)) {
-                end_stream_early(req);
+                request_end_stream(req);
                 http_fail_code(req, 503, "busy", "%s; retry later", err.text);
                 MHD_resume_connection(req->connection);
         }

@@ -22,10 +22,9 @@
  *
  * Clients that are slow or idle cannot keep others out: http/connections.h.
  *
- * Threads: a few threads move bytes; they also call a stream's begin, chunk
- * and abandon, a route's at_once, and read a stream's answer, so these must not
- * wait. `handle`
- * runs on one of several pools of other threads, each with a bounded queue, so
+ * Threads: a few threads move bytes; they also call a stream's begin,
+ * a route's at_once, and read a stream's answer, so these must not
+ * wait. `handle`, a stream's chunk and abandon run on one of several pools of other threads, each with a bounded queue, so
  * that one kind of work does not delay another. A request belongs to one thread
  * at any moment. A request whose deadline is over, or whose client has left,
  * before a thread is free is not handled at all.
@@ -52,10 +51,12 @@ enum http_access { ACCESS_GRANTED, ACCESS_UNKNOWN /* 401: no token, or not one o
 typedef void http_handler(struct http_request *req, void *context);
 
 /**
- * Body as it arrives (as sent, not decompressed). A non-OK status ends the request: with the answer that was given
- * in the call, else with http_fail() of the status. abandon is called then.
+ * Body as it arrives (as sent, not decompressed), at most LIMIT_HTTP_STEP_BYTES at one time, on a thread of the route's
+ * pool. It may take less than *n bytes, and says how many: it is called again with the rest when the requests that
+ * wait have had their turn, so that a body that is much work keeps nobody waiting. A non-OK status ends the request:
+ * with the answer that was given in the call, else with http_fail() of the status. abandon is called then.
  */
-typedef enum status http_body_chunk(struct http_request *req, void *context, const void *data, size_t n);
+typedef enum status http_body_chunk(struct http_request *req, void *context, const void *data, size_t *n);
 
 struct http_route {
         const char *method;           /* "GET" also answers HEAD */
@@ -169,8 +170,8 @@ const uint8_t *http_body(const struct http_request *req, size_t *size_ret);
 /** Free the body and what it took of the budget, once nobody looks at it any more. */
 void http_body_done(struct http_request *req);
 /**
- * Take n bytes of the budget that bodies are held to (LIMIT_HTTP_BODIES_BYTES) until the request ends, for what a
- * handler keeps while its answer is sent. ST_BUSY when it is used up.
+ * Reserve n bytes of the memory budget (MEMORY_SYMBOLIZE) until the request ends, for what a handler keeps while its
+ * answer is sent. ST_BUSY when it is used up.
  */
 enum status http_hold(struct http_request *req, size_t n, struct error *err) MUST_CHECK;
 /** The token that was sent, or NULL. */
@@ -181,7 +182,9 @@ const char *http_token_name(const struct http_request *req);
 const char *http_peer(const struct http_request *req);
 /** The same as a number, equal for all of an IPv6 /64. */
 uint64_t http_peer_number(const struct http_request *req);
-/** Bytes of the body that came so far, as sent. */
+/** n bytes of the body were unpacked: http_received() counts those in place of the sent ones when they are more. */
+void http_add_unpacked(struct http_request *req, uint64_t n);
+/** Bytes of the body that came so far, as sent or unpacked, whichever is more. */
 uint64_t http_received(const struct http_request *req);
 /** Those that admit was told of, if it let the request in; else 0. */
 uint64_t http_admitted(const struct http_request *req);
@@ -193,9 +196,10 @@ bool http_answered(const struct http_request *req);
 
 /* ---- the answer: exactly one of these per request ---- */
 void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body, size_t n); /* copied */
-void http_respond_buf(struct http_request *req, unsigned code, const char *content_type, struct buf *body); /* takes body's bytes */
+/** Takes body's bytes; and what they reserve of the budget (buf_init_budget()), until the answer is sent. */
+void http_respond_buf(struct http_request *req, unsigned code, const char *content_type, struct buf *body);
 /** JSON error; the code follows from the status: BAD_DATA/USAGE 400, NOT_FOUND 404, TOO_BIG 413, UNSUPPORTED 415,
- *  BUSY 429 with Retry-After, TIMEOUT 504, a full disk 507, others 500. err may be NULL. */
+ *  BUSY 429 (scopes ingest and upload) or 503 with Retry-After, as NO_MEMORY while the memory budget is short, TIMEOUT 504, a full disk 507, others 500. err may be NULL. */
 void http_fail(struct http_request *req, enum status st, const struct error *err);
 void http_fail_code(struct http_request *req, unsigned code, const char *reason, const char *fmt, ...) PRINTF(4, 5);
 /** Extra response header; before the answer. */

@@ -8,6 +8,7 @@
 #include "common/json_out.h"
 #include "common/metrics.h"
 
+#define BUSY_TEXT "the service has no memory left for this (cairn_memory_bytes in /metrics); retry later"
 #define RETRY_AFTER_S UINT64_C(5) /* of whoever does not know better */
 
 static struct metric answers[] = {
@@ -49,6 +50,7 @@ void answer_set(struct http_request *req, unsigned code, const char *content_typ
         if (req->server->options.answered)
                 req->server->options.answered(req->server->options.context, req, code);
         req->response = response;
+        connection_hold(req->watched, req->answer.bytes);
         if (!response)
                 return;
         if (content_type)
@@ -65,14 +67,29 @@ void http_respond(struct http_request *req, unsigned code, const char *content_t
                    MHD_create_response_from_buffer(n, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY));
 }
 
+/* It grew by doubling, and may wait long for its reader. */
+static void trim_body(struct buf *body)
+{
+        void *data = body->size < body->capacity ? realloc(body->data, body->size) : NULL;
+
+        if (!data)
+                return;
+        body->data = data;
+        body->capacity = body->size;
+        if (body->memory.use != MEMORY_BASE)
+                memory_shrink(&body->memory, body->size);
+}
+
 void http_respond_buf(struct http_request *req, unsigned code, const char *content_type, struct buf *body)
 {
         if (buf_status(body, NULL, "response")) {
                 enum status failed = body->failed;
 
                 buf_deinit(body);
-                http_fail_code(req, failed == ST_TOO_BIG ? 413 : 500, failed == ST_TOO_BIG ? "too_big" : "no_memory",
-                               "the answer is too large; ask for less, a shorter time range for example");
+                if (failed == ST_TOO_BIG)
+                        http_fail_code(req, 413, "too_big", "the answer is too large; ask for less, a shorter time range for example");
+                else
+                        http_fail(req, failed, NULL);
                 return;
         }
         if (body->size == 0) {
@@ -80,6 +97,9 @@ void http_respond_buf(struct http_request *req, unsigned code, const char *conte
                 buf_deinit(body);
                 return;
         }
+        trim_body(body);
+        req->answer = body->memory;
+        body->memory.bytes = 0;
         answer_set(req, code, content_type, MHD_create_response_from_buffer(body->size, body->data, MHD_RESPMEM_MUST_FREE));
         if (!req->response)
                 free(body->data);
@@ -131,6 +151,12 @@ void http_fail_code(struct http_request *req, unsigned code, const char *reason,
         http_respond(req, code, type, req->error_body.data, req->error_body.size);
 }
 
+/* Agents and uploaders keep what they send, and send it again. */
+static bool is_retried(const struct http_request *req)
+{
+        return req->route && (req->route->scope == SCOPE_INGEST || req->route->scope == SCOPE_UPLOAD);
+}
+
 void http_fail(struct http_request *req, enum status st, const struct error *err)
 {
         static const struct {
@@ -139,11 +165,19 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
                 const char *reason;
         } table[] = {
                 { ST_BAD_DATA, 400, "bad_data" },       { ST_USAGE, 400, "usage" },  { ST_NOT_FOUND, 404, "not_found" },
-                { ST_TOO_BIG, 413, "too_big" },         { ST_BUSY, 429, "busy" },    { ST_NO_MEMORY, 500, "no_memory" },
+                { ST_TOO_BIG, 413, "too_big" },         { ST_BUSY, 503, "busy" },    { ST_NO_MEMORY, 500, "no_memory" },
                 { ST_UNSUPPORTED, 415, "unsupported" }, { ST_OS, 500, "system" },
                 { ST_TIMEOUT, 504, "timeout" },
         };
 
+        if (st == ST_NO_MEMORY && memory_budget_is_short()) {
+                st = ST_BUSY;
+                err = NULL;
+        }
+        if (st == ST_BUSY) {
+                http_fail_code(req, is_retried(req) ? 429 : 503, "busy", "%s", err ? err->text : BUSY_TEXT);
+                return;
+        }
         if (st == ST_OS && err && (err->os_errno == ENOSPC || err->os_errno == EDQUOT)) {
                 http_fail_code(req, 507, "disk_full", "%s", err->text);
                 return;

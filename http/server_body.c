@@ -147,9 +147,15 @@ void http_respond_bytes(struct http_request *req, const char *content_type, void
         struct byte_range part;
         unsigned code = negotiate(req, size, etag, &part);
         size_t n = (size_t)(part.end - part.start);
+        struct error err;
 
         if (code != 200 && code != 206) {
                 free(bytes);
+                return;
+        }
+        if (memory_reserve(&req->answer, n, &err)) {
+                free(bytes);
+                http_fail(req, err.code, &err);
                 return;
         }
         memmove(bytes, (char *)bytes + part.start, n);

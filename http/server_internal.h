@@ -6,7 +6,9 @@
  * The life of a request, and which thread has it:
  *
  *   NEW      byte thread   headers are there: find the route, ask for the token, test the length, call begin
- *   BODY     byte thread   collect the body, or hand it to chunk; at its end call at_once
+ *   BODY     byte thread   collect the body; at its end call at_once. A streamed body goes to chunk piece by piece, on a
+ *                          pool thread, while the connection is suspended: stepping is true, and the request is that
+ *                          thread's
  *   DISCARD  byte thread   an answer is ready, the client still sends: throw it away, then ANSWER
  *   HANDLE   pool thread   the connection is suspended while handle runs; resuming it gives the request back
  *   ANSWER   byte thread   libmicrohttpd sends; nothing of ours is called but a stream's read. The pieces of an
@@ -77,14 +79,18 @@ struct http_request {
         size_t query_count;
         char peer[46];
         uint64_t peer_number;
-        uint64_t admitted_bytes, received_bytes;
+        uint64_t admitted_bytes, received_bytes, unpacked_bytes;
         struct deadline deadline;        /* of handle */
         uint64_t retry_after_s;          /* for 429 and 503; 0: the usual */
         char *token;
         char token_name[HTTP_TOKEN_NAME_SIZE];
 
-        struct buf body;                 /* whole bodies, as sent, then unpacked */
-        size_t budgeted_bytes;           /* taken from the server's budget for it */
+        struct buf body;                 /* whole bodies, as sent, then unpacked; of a stream the piece that chunk has */
+        size_t stepped;                  /* of that piece, taken by chunk */
+        pthread_mutex_t step_lock;       /* of stepping, and around suspending and resuming for it */
+        bool stepping;
+        struct memory_reservation held;  /* http_hold() */
+        struct memory_reservation answer; /* of the response's bytes */
         uint64_t discarded_bytes;
         int64_t discard_until_ns;
         bool stream_open;                /* begin was called; handle or abandon must follow */
@@ -137,7 +143,6 @@ struct http_server {
         unsigned pool_count;
         struct connections *connections;
         unsigned max_connections;        /* as far as is promised; some more are open while others are closed for them */
-        _Atomic size_t body_bytes;       /* of all requests, against LIMIT_HTTP_BODIES_BYTES */
         atomic_bool stopping;
         pthread_mutex_t lock;
         pthread_cond_t idle;
@@ -171,8 +176,12 @@ struct http_request *request_create(struct http_server *s, struct MHD_Connection
 void request_destroy(struct http_request *req);
 /** Sent with a body, as far as the headers say. */
 bool request_has_body(const struct http_request *req);
-/** Take n more bytes of the server's budget: ST_BUSY when it is used up. */
-enum status request_budget(struct http_request *req, size_t n, struct error *err) MUST_CHECK;
+/** What the memory of its body counts as. */
+enum memory_use request_memory_use(const struct http_request *req);
+/** Give the piece of a streamed body to chunk: a task of a suspended request, which resumes it at its end. */
+void request_step(struct pool_task *task);
+/** No more of a streamed body is taken: call abandon, if it is due. */
+void request_end_stream(struct http_request *req);
 /** Run `handle`: the task of a suspended request, which resumes it at its end. */
 void request_handle(struct pool_task *task);
 /** Undo Content-Encoding. */

@@ -191,9 +191,9 @@ static struct pieces *pieces_create(struct http_request *req, size_t piece_max, 
                               .deadline_ns = monotonic_ns() + LIMIT_HTTP_STREAM_S * 1000000000ll,
                               .references = 1 };
         pthread_mutex_init(&p->lock, NULL);
-        buf_init(&p->plain, piece_max);
-        buf_init(&p->waiting, piece_max);
-        buf_init(&p->sending, piece_max);
+        buf_init_budget(&p->plain, piece_max, MEMORY_ANSWERS);
+        buf_init_budget(&p->waiting, piece_max, MEMORY_ANSWERS);
+        buf_init_budget(&p->sending, piece_max, MEMORY_ANSWERS);
         return p;
 }
 

@@ -44,7 +44,10 @@ struct http_request *request_create(struct http_server *s, struct MHD_Connection
                 free(req);
                 return NULL;
         }
+        pthread_mutex_init(&req->step_lock, NULL);
         buf_init(&req->body, 0);
+        req->held.use = MEMORY_SYMBOLIZE;
+        req->answer.use = MEMORY_ANSWERS;
         buf_init(&req->error_body, KiB(4));
         note_peer(req);
         pthread_mutex_lock(&s->lock);
@@ -77,14 +80,47 @@ void request_handle(struct pool_task *task)
         MHD_resume_connection(req->connection); /* from here on the request is the byte thread's */
 }
 
-void request_destroy(struct http_request *req)
+void request_end_stream(struct http_request *req)
+{
+        if (!req->stream_open)
+                return;
+        req->stream_open = false;
+        if (req->route->abandon)
+                req->route->abandon(req, req->server->context);
+}
+
+static struct handler_pool *pool_of_request(const struct http_request *req)
+{
+        return &req->server->pools[req->route->pool];
+}
+
+void request_step(struct pool_task *task)
+{
+        struct http_request *req = (struct http_request *)task;
+        size_t n = req->body.size - req->stepped;
+        enum status st = req->route->chunk(req, req->server->context, req->body.data + req->stepped, &n);
+
+        req->stepped += n;
+        if (!st && req->stepped < req->body.size) {
+                if (handler_pool_push(pool_of_request(req), &req->task))
+                        return;
+                http_fail_code(req, 503, "stopping", "the service is stopping; retry later");
+        } else if (st && !req->answered) {
+                http_fail(req, st, NULL);
+        }
+        if (req->answered)
+                request_end_stream(req);
+        pthread_mutex_lock(&req->step_lock);
+        req->stepping = false;
+        MHD_resume_connection(req->connection); /* from here on the request is the byte thread's */
+        pthread_mutex_unlock(&req->step_lock);
+}
+
+static void free_request(struct http_request *req)
 {
         struct http_server *s = req->server;
 
-        if (req->stream_open && req->route->abandon)
-                req->route->abandon(req, s->context);
-        if (s->options.finished)
-                s->options.finished(s->options.context, req);
+        request_end_stream(req);
         request_forget_parts(req);
         for (size_t i = 0; i < req->query_count; i++) {
                 free(req->query[i].name);
@@ -96,15 +132,35 @@ void request_destroy(struct http_request *req)
                 MHD_destroy_response(req->response);
         buf_deinit(&req->body);
         buf_deinit(&req->error_body);
-        atomic_fetch_sub(&s->body_bytes, req->budgeted_bytes);
+        memory_release(&req->held);
+        memory_release(&req->answer);
         free(req->token);
         free(req->path);
         free(req->uri);
+        pthread_mutex_destroy(&req->step_lock);
         free(req);
         pthread_mutex_lock(&s->lock);
         if (--s->active == 0)
                 pthread_cond_broadcast(&s->idle);
         pthread_mutex_unlock(&s->lock);
+}
+
+static void run_free(struct pool_task *task)
+{
+        free_request((struct http_request *)task);
+}
+
+/* What is abandoned may be a file of gigabytes, which takes the kernel a while to free. */
+void request_destroy(struct http_request *req)
+{
+        struct http_server *s = req->server;
+
+        if (s->options.finished)
+                s->options.finished(s->options.context, req);
+        req->connection = NULL;
+        req->task.run = run_free;
+        if (!req->stream_open || !handler_pool_push(pool_of_request(req), &req->task))
+                free_request(req);
 }
 
 bool request_has_body(const struct http_request *req)
@@ -114,29 +170,19 @@ bool request_has_body(const struct http_request *req)
         return http_header(req, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
 }
 
-enum status request_budget(struct http_request *req, size_t n, struct error *err)
+enum memory_use request_memory_use(const struct http_request *req)
 {
-        struct http_server *s = req->server;
-
-        if (atomic_fetch_add(&s->body_bytes, n) > LIMIT_HTTP_BODIES_BYTES - n) {
-                atomic_fetch_sub(&s->body_bytes, n);
-                return error_set(err, ST_BUSY, "requests in flight fill %zu bytes; retry later",
-                                 (size_t)LIMIT_HTTP_BODIES_BYTES);
-        }
-        req->budgeted_bytes += n;
-        return ST_OK;
+        return req->route->scope == SCOPE_INGEST ? MEMORY_INGEST : MEMORY_BODIES;
 }
 
 void http_body_done(struct http_request *req)
 {
         buf_deinit(&req->body);
-        atomic_fetch_sub(&req->server->body_bytes, req->budgeted_bytes);
-        req->budgeted_bytes = 0;
 }
 
 enum status http_hold(struct http_request *req, size_t n, struct error *err)
 {
-        return request_budget(req, n, err);
+        return memory_reserve(&req->held, n, err);
 }
 
 const char *http_method(const struct http_request *req)
@@ -215,7 +261,12 @@ uint64_t http_peer_number(const struct http_request *req)
 
 uint64_t http_received(const struct http_request *req)
 {
-        return req->received_bytes;
+        return req->unpacked_bytes > req->received_bytes ? req->unpacked_bytes : req->received_bytes;
+}
+
+void http_add_unpacked(struct http_request *req, uint64_t n)
+{
+        req->unpacked_bytes += n;
 }
 
 uint64_t http_admitted(const struct http_request *req)

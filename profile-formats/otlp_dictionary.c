@@ -143,7 +143,7 @@ enum status otlp_dictionary_read(struct otlp_dictionary *d, struct profile *p, c
         enum status st;
 
         *d = (struct otlp_dictionary){ .p = p, .start = data, .truncated_key = PROFILE_NONE };
-        arena_init(&d->scratch, LIMIT_PROFILE_MEMORY_BYTES);
+        arena_init_budget(&d->scratch, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_INGEST);
         st = walk_entries(d, data, n, false, err);
         for (unsigned t = 1; !st && t < DICTIONARY_TABLES; t++) {
                 d->tables[t] = scratch(d, d->counts[t], sizeof *d->tables[t], err);

@@ -227,7 +227,7 @@ enum status pprof_decode(const void *data, size_t n, const char *name, struct pr
                 return st;
         d.p = &p;
         d.start = data;
-        arena_init(&d.scratch, LIMIT_PROFILE_MEMORY_BYTES);
+        arena_init_budget(&d.scratch, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_INGEST);
         buf_init(&d.values, sizeof(uint64_t) * LIMIT_PROFILE_TYPES);
         st = decode(&d, data, n, name, err);
         arena_deinit(&d.scratch);

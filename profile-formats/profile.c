@@ -21,6 +21,8 @@ struct label_set {
 
 static enum status too_big(const struct profile *p, const char *what, struct error *err)
 {
+        if (p->arena.failed == ST_BUSY)
+                return error_set(err, ST_BUSY, "the memory for profiles is in use; send again later");
         return error_set(err, ST_TOO_BIG, "profile needs more than %zu bytes of memory for its %s", p->arena.max,
                          what);
 }
@@ -81,7 +83,7 @@ enum status profile_init(struct profile *p, size_t max_bytes, struct error *err)
         enum status st;
 
         *p = (struct profile){ 0 };
-        arena_init(&p->arena, max_bytes);
+        arena_init_budget(&p->arena, max_bytes, MEMORY_INGEST);
         p->intern = arena_alloc(&p->arena, sizeof *p->intern);
         if (p->intern)
                 p->intern->strings.arena = p->intern->stacks.arena = p->intern->label_sets.arena = &p->arena;

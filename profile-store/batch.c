@@ -46,6 +46,8 @@ static const char *text(struct reduction *r, uint32_t string)
 
 static enum status full(struct error *err)
 {
+        if (memory_budget_is_short())
+                return error_set(err, ST_BUSY, "the memory for queued batches is in use; send again later");
         return error_set(err, ST_TOO_BIG, "a batch needs more than %zu bytes in memory; send smaller ones",
                          (size_t)LIMIT_PROFILE_MEMORY_BYTES);
 }
@@ -315,7 +317,7 @@ enum status batch_create(const struct profile *p, struct batch **ret, struct err
         if (!b)
                 return error_no_memory(err);
         atomic_init(&b->references, 1);
-        arena_init(&b->arena, LIMIT_PROFILE_MEMORY_BYTES);
+        arena_init_budget(&b->arena, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUEUE);
         b->oldest_us = INT64_MAX;
         b->newest_us = INT64_MIN;
         r.b = b;

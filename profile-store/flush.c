@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/stable_clock.h"
 #include "common/limits.h"
 #include "common/metrics.h"

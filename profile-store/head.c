@@ -223,6 +223,8 @@ static enum status replay_batch(struct replay *r, const struct raw_record *recor
                 st = batch_create(&p, &b, &why);
                 profile_deinit(&p);
         }
+        if (st && memory_budget_is_short()) /* nothing else runs yet, so waiting does not help */
+                return error_prefix(err, ST_NO_MEMORY, "cannot load the queue of acknowledged batches; start with a larger --memory");
         if (st == ST_BAD_DATA || st == ST_TOO_BIG || st == ST_UNSUPPORTED)
                 return quarantine_record(r, record, &why, err);
         if (st) {

@@ -100,7 +100,7 @@ struct texts {
 };
 
 /* A full arena leaves locations raw; a system without memory fails the flush. */
-static enum status arena_error(const struct arena *a, size_t n, struct error *err)
+static enum status explain_full_arena(const struct arena *a, size_t n, struct error *err)
 {
         return arena_fits(a, n) ? error_no_memory(err)
                                 : error_set(err, ST_TOO_BIG, "names of locations need more than %zu bytes", a->max);
@@ -111,7 +111,7 @@ static enum status copy_text(struct arena *a, const char *s, const char **ret, s
         size_t n = strlen(s);
 
         *ret = n ? arena_strndup(a, s, n) : "";
-        return *ret ? ST_OK : arena_error(a, n + 1, err);
+        return *ret ? ST_OK : explain_full_arena(a, n + 1, err);
 }
 
 static void texts_deinit(struct texts *t)
@@ -135,7 +135,7 @@ static enum status function_text(struct texts *t, uint32_t number, struct scan_f
                         return st;
                 pair = arena_alloc(t->arena, 2 * sizeof *pair);
                 if (!pair)
-                        return arena_error(t->arena, 2 * sizeof *pair, err);
+                        return explain_full_arena(t->arena, 2 * sizeof *pair, err);
                 st = copy_text(t->arena, name, &pair[0], err);
                 if (!st)
                         st = copy_text(t->arena, linkage_name, &pair[1], err);

@@ -14,7 +14,7 @@ enum status store_scan_begin(struct profile_store *store, struct store_scan **re
         if (!scan)
                 return error_no_memory(err);
         scan->symbols = store->options.symbols;
-        arena_init(&scan->arena, LIMIT_SCAN_MEMORY_BYTES);
+        arena_init_budget(&scan->arena, LIMIT_SCAN_MEMORY_BYTES, MEMORY_QUERIES);
         pthread_mutex_lock(&store->lock);
         st = store->options.read_only ? store_reload(store, err) : ST_OK;
         if (!st)
@@ -37,7 +37,7 @@ enum status store_scan_profiles(const struct profile *const *profiles, size_t co
 
         if (!scan)
                 return error_no_memory(err);
-        arena_init(&scan->arena, LIMIT_SCAN_MEMORY_BYTES);
+        arena_init_budget(&scan->arena, LIMIT_SCAN_MEMORY_BYTES, MEMORY_QUERIES);
         scan->tables = tables_empty();
         scan->head = calloc(count + 1, sizeof(struct batch *));
         if (!scan->tables || !scan->head)
@@ -65,6 +65,8 @@ void store_scan_end(struct store_scan *scan)
 
 enum status scan_full(struct error *err)
 {
+        if (memory_budget_is_short())
+                return error_set(err, ST_BUSY, "the memory for queries is in use; retry later, or narrow the query's time range or labels");
         return error_set(err, ST_TOO_BIG,
                          "a query's result needs more than %zu bytes; narrow its time range or labels",
                          (size_t)LIMIT_SCAN_MEMORY_BYTES);

@@ -26,7 +26,7 @@ bool query_frame_is_called(const struct query_frame *f, const char *text)
 void frame_table_init(struct frame_table *t)
 {
         *t = (struct frame_table){ 0 };
-        arena_init(&t->arena, LIMIT_PROFILE_MEMORY_BYTES);
+        arena_init_budget(&t->arena, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUERIES);
         buf_init(&t->scratch, LIMIT_NAME_BYTES + 1);
 }
 

@@ -21,7 +21,7 @@ static void refuse_change(struct http_request *req, void *context)
         http_fail_code(req, 403, "read_only", "this service is read-only; send it to the one that writes the directory");
 }
 
-static enum status refuse_chunk(struct http_request *req, void *context, const void *data, size_t n)
+static enum status refuse_chunk(struct http_request *req, void *context, const void *data, size_t *n)
 {
         (void)req;
         (void)context;

@@ -18,7 +18,7 @@ static void list(struct http_request *req, void *context)
         struct buf body;
         struct error err;
 
-        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         respond_result(req, debuginfo_list_json(s->objects, s->symbols, &body, &err), &body, &err);
 }
 
@@ -40,7 +40,7 @@ static void missing(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
-        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         st = query_run(s->profiles, "uploads", missing_param, req, wall_clock_ns(), &body, &content_type, &err);
         respond_result(req, st, &body, &err);
 }

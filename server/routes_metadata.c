@@ -217,7 +217,7 @@ static void metadata(struct http_request *req, void *context)
 
         if (!read_request(req, &q))
                 return;
-        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         json_out_init(&q.json, &body);
         json_out_object(&q.json, NULL);
         json_out_array(&q.json, "results");

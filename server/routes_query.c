@@ -25,7 +25,7 @@ static void answer(struct server *s, struct http_request *req, const char *opera
         struct error err;
         enum status st;
 
-        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         st = query_run(s->profiles, operation, param, req, wall_clock_ns(), &body, &content_type, &err);
         if (!st) {
                 metric_add(&queries, 1);

@@ -82,7 +82,7 @@ static void list(struct http_request *req, void *context)
                 http_fail_code(req, 404, "not_found", "there is no table '%.60s'; there are samples, stacks and locations", only);
                 return;
         }
-        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         json_out_init(&j, &body);
         json_out_object(&j, NULL);
         json_out_array(&j, "tables");

@@ -122,7 +122,7 @@ static void gc(struct http_request *req, void *context)
         }
         o = collector_gc_options(s->collector, has_rules ? rules : NULL, count);
         o.dry_run = dry_run;
-        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         st = gc_answer(s->objects, &o, &r, &body, &err);
         if (!st && !dry_run)
                 collector_count(&r);

@@ -98,7 +98,7 @@ static void want(struct http_request *req, void *context)
                 http_fail(req, st, &err);
                 return;
         }
-        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         st = want_files(context, &request, &body, &err);
         respond_result(req, st, &body, &err);
 }

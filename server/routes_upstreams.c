@@ -36,7 +36,7 @@ static void upstreams(struct http_request *req, void *context)
 
         if (s->federation)
                 federation_get(s->federation, &all);
-        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         json_out_init(&j, &body);
         json_out_object(&j, NULL);
         json_out_array(&j, "upstreams");

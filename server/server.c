@@ -25,6 +25,8 @@
 #define MALLOC_MMAP_BYTES (256 << 10)
 #define MALLOC_TRIM_BYTES (1 << 20)
 #define MALLOC_ARENAS 8
+#define FLUSH_BYTES (UINT64_C(64) << 20)
+#define QUEUED_BYTES (UINT64_C(512) << 20)
 
 /* ---- what the parts tell each other ---- */
 
@@ -135,12 +137,22 @@ static void symbols_superseded(void *context, const struct stored_object *symbol
 
 /* ---- opening ---- */
 
+/* So that a small budget flushes sooner, and the queue is full before its memory is refused. */
+static uint64_t share_of_queue(uint64_t most, unsigned divisor)
+{
+        uint64_t share = memory_use_ceiling(MEMORY_QUEUE) / 8 * 7 / divisor;
+
+        return share < most ? share : most;
+}
+
 static enum status open_profiles(struct server *s, const char *dir, struct error *err)
 {
         const struct profile_store_options o = {
                 .size = sizeof o,
                 .read_only = s->options->read_only,
                 .flush_interval_ms = s->options->flush_interval_ms,
+                .flush_bytes = share_of_queue(FLUSH_BYTES, 4),
+                .max_queued_bytes = share_of_queue(QUEUED_BYTES, 1),
                 .symbols = s->symbols,
                 .wanted = samples_want,
                 .wanted_context = s,

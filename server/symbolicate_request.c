@@ -172,7 +172,7 @@ enum status symbolicate_request_read(const void *data, size_t n, struct symbolic
         enum status st = ST_OK;
 
         *ret = (struct symbolicate_request){ 0 };
-        arena_init(&ret->arena, LIMIT_HTTP_BODY_BYTES * 4);
+        arena_init_budget(&ret->arena, LIMIT_HTTP_BODY_BYTES * 4, MEMORY_BODIES);
         json_scan_init(&s, data, n);
         json_scan_object(&s);
         while (!st && json_scan_key(&s, &key)) {

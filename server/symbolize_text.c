@@ -42,7 +42,7 @@ static const struct rendered no_file = { .json = "\"\"", .json_size = 2, .name =
 static void texts_init(struct texts *t)
 {
         *t = (struct texts){ 0 };
-        arena_init(&t->arena, LIMIT_SYMBOLIZE_TEXT_BYTES);
+        arena_init_budget(&t->arena, LIMIT_SYMBOLIZE_TEXT_BYTES, MEMORY_CACHES);
 }
 
 static void texts_deinit(struct texts *t)

@@ -1,12 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/upload_stream.h"
 
+#include <pthread.h>
+#include <string.h>
+
+#include "common/hash.h"
+#include "common/limits.h"
 #include "common/metrics.h"
 
 static struct metric stored_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"stored\"");
 static struct metric same_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"same\"");
 static struct metric refused_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"refused\"");
 static struct metric broken_objects = METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"broken_off\"");
+
+/* Uploads in progress, and whose they are. */
+static struct {
+        pthread_mutex_t lock;
+        uint64_t clients[LIMIT_UPLOADS];
+        unsigned count;
+} receiving = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct metric receiving_metric = METRIC_GAUGE("cairn_uploads_receiving", "Uploads in progress.", "");
+
+struct receiving_upload {
+        struct object_upload *upload;
+        uint64_t client;
+};
+
+/* A token at an address. */
+static uint64_t client_of(const struct http_request *req)
+{
+        const char *name = http_token_name(req);
+        struct hash128 h = hash128(name, strlen(name));
+        uint64_t token;
+
+        memcpy(&token, h.bytes, sizeof token);
+        return token ^ http_peer_number(req);
+}
+
+static enum status enter_receiving(uint64_t client, struct error *err)
+{
+        unsigned own = 0;
+        enum status st = ST_OK;
+
+        pthread_mutex_lock(&receiving.lock);
+        for (unsigned i = 0; i < receiving.count; i++)
+                own += receiving.clients[i] == client;
+        if (receiving.count == LIMIT_UPLOADS)
+                st = error_set(err, ST_BUSY, "%u uploads are in progress, the most at one time; retry later", LIMIT_UPLOADS);
+        else if (own >= LIMIT_UPLOADS_PER_CLIENT)
+                st = error_set(err, ST_BUSY, "%u uploads of this token and address are in progress, the most at one time; retry later",
+                               LIMIT_UPLOADS_PER_CLIENT);
+        else
+                receiving.clients[receiving.count++] = client;
+        pthread_mutex_unlock(&receiving.lock);
+        if (!st)
+                metric_add(&receiving_metric, 1);
+        return st;
+}
+
+static void leave_receiving(uint64_t client)
+{
+        pthread_mutex_lock(&receiving.lock);
+        for (unsigned i = 0; i < receiving.count; i++) {
+                if (receiving.clients[i] != client)
+                        continue;
+                receiving.clients[i] = receiving.clients[--receiving.count];
+                break;
+        }
+        pthread_mutex_unlock(&receiving.lock);
+        metric_add(&receiving_metric, -1);
+}
 
 static unsigned refusal_code(enum refusal why)
 {
@@ -37,24 +100,47 @@ static void refuse(struct http_request *req, enum status st, enum refusal why, c
 
 void upload_begin(struct http_request *req, struct server *s, const struct object_claim *claim)
 {
-        struct object_upload *u;
-        enum refusal why;
+        struct receiving_upload *r = calloc(1, sizeof *r);
+        enum refusal why = REFUSED_NOT;
         struct error err;
-        enum status st = object_upload_begin(s->objects, claim, &u, &why, &err);
+        enum status st = r ? enter_receiving(r->client = client_of(req), &err) : error_no_memory(&err);
 
-        if (st)
-                refuse(req, st, why, &err);
-        else
-                http_set_state(req, u);
+        if (!st) {
+                st = object_upload_begin(s->objects, claim, &r->upload, &why, &err);
+                if (st)
+                        leave_receiving(r->client);
+        }
+        if (!st) {
+                http_set_state(req, r);
+                return;
+        }
+        refuse(req, st, why, &err);
+        free(r);
 }
 
-enum status upload_chunk(struct http_request *req, void *context, const void *data, size_t n)
+/* The request's upload, which is no longer received. NULL when there is none. */
+static struct object_upload *end_receiving(struct http_request *req)
 {
+        struct receiving_upload *r = http_state(req);
+        struct object_upload *u = r ? r->upload : NULL;
+
+        http_set_state(req, NULL);
+        if (r)
+                leave_receiving(r->client);
+        free(r);
+        return u;
+}
+
+enum status upload_chunk(struct http_request *req, void *context, const void *data, size_t *n)
+{
+        struct object_upload *u = ((struct receiving_upload *)http_state(req))->upload;
+        uint64_t before = object_upload_size(u);
         struct error err;
         enum refusal why;
-        enum status st = object_upload_append(http_state(req), data, n, &why, &err);
+        enum status st = object_upload_step(u, data, n, &why, &err);
 
         (void)context;
+        http_add_unpacked(req, object_upload_size(u) - before);
         if (st)
                 refuse(req, st, why, &err);
         return st;
@@ -65,8 +151,7 @@ void upload_abandon(struct http_request *req, void *context)
         (void)context;
         if (http_state(req) && !http_answered(req))
                 metric_add(&broken_objects, 1);
-        object_upload_abort(http_state(req));
-        http_set_state(req, NULL);
+        object_upload_abort(end_receiving(req));
 }
 
 static void stored(struct http_request *req, struct server *s, const struct stored_object *object)
@@ -79,14 +164,13 @@ static void stored(struct http_request *req, struct server *s, const struct stor
 
 enum upload_outcome upload_end(struct http_request *req, struct server *s, bool content_with_better, uint64_t *size_ret)
 {
-        struct object_upload *u = http_state(req);
+        struct object_upload *u = end_receiving(req);
         struct stored_object object;
         struct error err;
         enum refusal why;
         bool same;
         enum status st;
 
-        http_set_state(req, NULL);
         *size_ret = object_upload_size(u);
         st = object_upload_finish(u, &object, &same, &why, &err);
         if (st && why == REFUSED_INCOMPLETE)

@@ -15,7 +15,7 @@
 void upload_begin(struct http_request *req, struct server *s, const struct object_claim *claim);
 
 /** chunk and abandon of the route. */
-enum status upload_chunk(struct http_request *req, void *context, const void *data, size_t n);
+enum status upload_chunk(struct http_request *req, void *context, const void *data, size_t *n);
 void upload_abandon(struct http_request *req, void *context);
 
 enum upload_outcome {
