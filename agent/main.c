@@ -8,6 +8,7 @@
 #include "agent/unwind_table_command.h"
 #include "agent/worker_unwind.h"
 #include "agent/worker_upload.h"
+#include "common/utf8.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -258,7 +259,7 @@ int main(int argc, char **argv)
                 st = run(&c, &err);
         }
         if (st)
-                fprintf(stderr, "cairn-agent: %s\n", err.text);
+                fprintf(stderr, "cairn-agent: %s\n", PRINTABLE(err.text));
         free_lists(&c);
         return st ? exit_code_of(st) : code;
 }

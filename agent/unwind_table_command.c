@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "common/utf8.h"
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "common/options.h"
@@ -257,6 +258,6 @@ int unwind_table_command(int argc, char **argv)
         if (!st)
                 st = print(argv[0], json, statistics, &err);
         if (st)
-                fprintf(stderr, "cairn-agent: %s\n", err.text);
+                fprintf(stderr, "cairn-agent: %s\n", PRINTABLE(err.text));
         return st ? exit_code_of(st) : EXIT_DONE;
 }

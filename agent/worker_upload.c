@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/privileges.h"
+#include "common/utf8.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -88,7 +89,7 @@ int worker_split(void)
                 elf_image_close(&img);
         }
         if (st)
-                fprintf(stderr, "%s\n", err.text);
+                fprintf(stderr, "%s\n", PRINTABLE(err.text));
         return worker_exit_code(st);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/symbol_cache.h"
+#include "common/utf8.h"
 #include "common/cleanup.h"
 #include "common/evict.h"
 #include "common/file.h"
@@ -139,7 +140,7 @@ static bool make_directories(const struct debug_fetcher *f, const char *hex)
 
 static void tell(const char *name, const char *url)
 {
-        fprintf(stderr, "%sfetching the debuginfo of %s from %s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "", *name ? path_base(name) : "an object", url);
+        fprintf(stderr, "%sfetching the debuginfo of %s from %s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "", *name ? PRINTABLE(path_base(name)) : "an object", PRINTABLE(url));
 }
 
 static void note_failure(struct debug_fetcher *f, const struct error *err)

@@ -4,6 +4,7 @@
 #include <json-c/json.h>
 
 #include "cli/debuginfo.h"
+#include "common/utf8.h"
 #include "common/clock.h"
 #include "common/json_out.h"
 #include "common/limits.h"
@@ -78,7 +79,7 @@ static enum status print_report(struct buf *body, struct error *err)
                 struct json_object *r = json_object_array_get_idx(removed, i);
 
                 printf("%-40s  %-10s  %-6s  %12" PRId64 "  %s%s%s\n", text(r, "build_id"), text(r, "kind"), text(r, "reason"),
-                       number(r, "stored_bytes"), text(r, "name"), *text(r, "label") ? "  " : "", text(r, "label"));
+                       number(r, "stored_bytes"), PRINTABLE(text(r, "name")), *text(r, "label") ? "  " : "", PRINTABLE(text(r, "label")));
         }
         printf("%s %zu objects, %" PRId64 " bytes, and %" PRId64 " files without a record, %" PRId64 " bytes\n",
                dry_run ? "would remove" : "removed", json_object_array_length(removed), number(root, "removed_bytes"),

@@ -4,6 +4,7 @@
 #include <json-c/json.h>
 
 #include "cli/debuginfo.h"
+#include "common/utf8.h"
 #include "common/limits.h"
 #include "server/debuginfo_list.h"
 
@@ -11,7 +12,7 @@ static const char *text(struct json_object *o, const char *key)
 {
         struct json_object *v;
 
-        return json_object_object_get_ex(o, key, &v) ? json_object_get_string(v) : "";
+        return json_object_object_get_ex(o, key, &v) && v ? json_object_get_string(v) : "";
 }
 
 static int64_t number(struct json_object *o, const char *key)
@@ -26,12 +27,13 @@ static void print_object(struct json_object *o)
         struct json_object *index = NULL;
 
         json_object_object_get_ex(o, "index", &index);
-        printf("%-40s  %-10s  %-13s  %12" PRId64 "  %-8s  %s\n", text(o, "build_id"), text(o, "kind"), text(o, "quality"),
-               number(o, "size"), index ? text(index, "state") : "", text(o, "name"));
+        printf("%-40s  %-10s  %-13s  %12" PRId64 "  %-8s  %s\n", PRINTABLE(text(o, "build_id")), PRINTABLE(text(o, "kind")),
+               PRINTABLE(text(o, "quality")),
+               number(o, "size"), index ? PRINTABLE(text(index, "state")) : "", PRINTABLE(text(o, "name")));
         if (index && *text(index, "error"))
-                printf("%-40s  %s\n", "", text(index, "error"));
+                printf("%-40s  %s\n", "", PRINTABLE(text(index, "error")));
         if (index && *text(index, "partial"))
-                printf("%-40s  partial: %s\n", "", text(index, "partial"));
+                printf("%-40s  partial: %s\n", "", PRINTABLE(text(index, "partial")));
 }
 
 static enum status print_table(struct buf *body, struct error *err)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/debuginfo.h"
+#include "common/utf8.h"
 #include "common/limits.h"
 
 static unsigned long long number(struct json_object *from, const char *name)
@@ -24,13 +25,13 @@ static const char *text(struct json_object *from, const char *name)
 
 static void print_upstream(struct json_object *u)
 {
-        printf("%-40s  %-9s  %8llu  %8llu  %8llu  %8llu  %8llu  %8llu\n", text(u, "url"), text(u, "breaker"), number(u, "found"),
+        printf("%-40s  %-9s  %8llu  %8llu  %8llu  %8llu  %8llu  %8llu\n", PRINTABLE(text(u, "url")), PRINTABLE(text(u, "breaker")), number(u, "found"),
                number(u, "missing"), number(u, "failed") + number(u, "refused"), number(u, "skipped"), number(u, "mean_ms"),
                number(u, "slowest_ms"));
         if (strcmp(text(u, "breaker"), "closed") != 0)
                 printf("  failed %llu times in a row, asked again in %llu s\n", number(u, "failures_in_a_row"), number(u, "retry_in_s"));
         if (text(u, "last_error")[0])
-                printf("  last: %s\n", text(u, "last_error"));
+                printf("  last: %s\n", PRINTABLE(text(u, "last_error")));
 }
 
 static void print(struct json_object *all)

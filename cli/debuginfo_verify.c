@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/debuginfo.h"
+#include "common/utf8.h"
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "debuginfo-store/check.h"
@@ -23,7 +24,7 @@ static void tell(struct tally *t, const struct stored_object *o, const struct er
 
         build_id_hex(&o->build_id, hex);
         if (!t->options->json) {
-                printf("%s  %-10s  %s: %s\n", hex, object_kind_name(o->kind), o->name, why->text);
+                printf("%s  %-10s  %s: %s\n", hex, object_kind_name(o->kind), PRINTABLE(o->name), PRINTABLE(why->text));
                 return;
         }
         json_out_object(&t->j, NULL);

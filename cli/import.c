@@ -6,6 +6,7 @@
 #include "cli/ask.h"
 #include "cli/command.h"
 #include "cli/profile_input.h"
+#include "common/utf8.h"
 #include "common/compress.h"
 #include "common/limits.h"
 #include "http/client.h"
@@ -99,7 +100,7 @@ static enum status import_file(const struct import_options *common, const char *
                 printf("%s: %s, %u samples, %u stacks, %u locations", path, format, p.samples.count,
                        p.stacks.count, p.locations.count);
                 if (p.rejected_samples)
-                        printf(", %" PRIu64 " samples left out: %s", p.rejected_samples, p.rejected_reason);
+                        printf(", %" PRIu64 " samples left out: %s", p.rejected_samples, PRINTABLE(p.rejected_reason));
                 if (rejected)
                         printf(", %" PRIu64 " samples rejected by the service: %s", rejected, REJECTED_HINT);
                 printf("%s\n", o.dry_run ? "; not sent" : "; sent");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "common/limits.h"
 #include "symbolizer/symbol_reason.h"
 
@@ -186,7 +187,7 @@ static void tell(struct filler *f, const struct profile_mapping *m, size_t count
                 return;
         if (m->build_id.size)
                 build_id_hex(&m->build_id, hex);
-        fprintf(stderr, "cairn symbolize: %s%s%s%s: %s: %zu address%s; %s\n", profile_text(f->p, m->file),
+        fprintf(stderr, "cairn symbolize: %s%s%s%s: %s: %zu address%s; %s\n", PRINTABLE(profile_text(f->p, m->file)),
                 *hex ? " (build-id " : "", hex, *hex ? ")" : "", what, count, count == 1 ? "" : "es", next);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/sample_end.h"
+#include "common/utf8.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "query/value_text.h"
@@ -174,7 +175,7 @@ static void tell_objects(const struct frame_counts *c, const struct profile *p)
                                 best = i;
                 if (!p->mappings.count || !c->objects[best])
                         return;
-                fprintf(stderr, "%s%s", separator, path_base(profile_text(p, p->mappings.items[best].file)));
+                fprintf(stderr, "%s%s", separator, PRINTABLE(path_base(profile_text(p, p->mappings.items[best].file))));
                 c->objects[best] = 0;
                 separator = ", ";
         }
@@ -208,7 +209,7 @@ static void tell_next_step(const struct frame_counts *c, const struct profile *p
         for (uint32_t i = 0; i < p->mappings.count; i++)
                 wanted |= c->objects[i] > 0;
         if (fetcher && debug_fetcher_stats(fetcher)->failure[0])
-                fprintf(stderr, "debuginfod: %s\n", debug_fetcher_stats(fetcher)->failure);
+                fprintf(stderr, "debuginfod: %s\n", PRINTABLE(debug_fetcher_stats(fetcher)->failure));
         if (!wanted)
                 return;
         if (fetcher)

@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/symbolize_profile.h"
+#include "common/utf8.h"
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
@@ -72,9 +73,9 @@ static void describe(struct symbolize *s)
         if (source->describe)
                 source->describe(source->context, source);
         if (s->verbose && source->origin)
-                fprintf(stderr, "cairn symbolize: symbols come from %s\n", source->origin);
+                fprintf(stderr, "cairn symbolize: symbols come from %s\n", PRINTABLE(source->origin));
         if (source->partial)
-                fprintf(stderr, "cairn symbolize: symbols are partial: %s\n", source->partial);
+                fprintf(stderr, "cairn symbolize: symbols are partial: %s\n", PRINTABLE(source->partial));
         if (s->format != FORMAT_JSON)
                 return;
         json_out_object(&s->json, NULL);
@@ -82,7 +83,7 @@ static void describe(struct symbolize *s)
         if (source->quality)
                 json_out_str(&s->json, "quality", source->quality);
         if (source->partial)
-                json_out_str(&s->json, "partial", source->partial);
+                json_out_str(&s->json, "partial", PRINTABLE(source->partial));
         json_out_array(&s->json, "results");
 }
 

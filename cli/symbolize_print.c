@@ -6,6 +6,7 @@
 #include "cli/symbolize.h"
 #include "common/buf.h"
 #include "common/json_out.h"
+#include "common/utf8.h"
 
 #define NUMBER_BYTES 16 /* a line's digits, and what stands around them */
 
@@ -18,6 +19,18 @@ static char *put(char *at, const char *data, size_t size)
 static char *put_text(char *at, const struct answer_text *t)
 {
         return t->size ? put(at, t->data, t->size) : put(at, "??", 2);
+}
+
+/* Both texts with their escapes, as begin_frame() leaves them; for names that hold a control character. */
+static char *put_escaped_texts(struct buf *out, const struct answer_frame *f, char **start_ret)
+{
+        const struct answer_text *const texts[] = { &f->function, &f->file };
+
+        for (int i = 0; i < 2; i++) {
+                utf8_put_escaped_n(out, texts[i]->size ? texts[i]->data : "??", texts[i]->size ? texts[i]->size : 2);
+                buf_append_u8(out, i ? ':' : '\n');
+        }
+        return *start_ret = buf_reserve(out, NUMBER_BYTES);
 }
 
 static char *put_number(char *at, uint32_t n)
@@ -34,7 +47,11 @@ static char *put_number(char *at, uint32_t n)
 /* "FUNCTION\nFILE:"; *at_ret is where the line goes. */
 static bool begin_frame(struct buf *out, const struct answer_frame *f, char **start_ret, char **at_ret)
 {
-        char *at = buf_reserve(out, f->function.size + f->file.size + 8 + NUMBER_BYTES);
+        char *at;
+
+        if (utf8_needs_escape(f->function.data, f->function.size) || utf8_needs_escape(f->file.data, f->file.size))
+                return (*at_ret = put_escaped_texts(out, f, start_ret)) != NULL;
+        at = buf_reserve(out, f->function.size + f->file.size + 8 + NUMBER_BYTES);
 
         *start_ret = at;
         if (!at)

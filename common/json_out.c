@@ -14,7 +14,8 @@ void json_out_quote(struct buf *buf, const char *s, size_t n)
         buf_append_u8(buf, '"');
         for (size_t i = 0; i < n;) {
                 unsigned char c = (unsigned char)s[i];
-                size_t len = utf8_sequence(s + i, n - i);
+                size_t len;
+                uint32_t reordering = utf8_reordering_code(s + i, n - i, &len);
 
                 if (len == 0) {
                         buf_append_str(buf, "\xef\xbf\xbd");
@@ -25,6 +26,8 @@ void json_out_quote(struct buf *buf, const char *s, size_t n)
                         buf_printf(buf, "\\%c", c);
                 else if (c < 0x20 || c == 0x7f)
                         buf_printf(buf, "\\u%04x", c);
+                else if (reordering || utf8_is_c1(s + i, n - i)) /* JSON is read on terminals too */
+                        buf_printf(buf, "\\u%04x", reordering ? reordering : (unsigned char)s[i + 1]);
                 else
                         buf_append(buf, s + i, len);
                 i += len;

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/utf8.h"
+
 static _Atomic enum log_level threshold = LOG_INFO;
 static const char *const names[] = { "debug", "info", "warn", "error" };
 
@@ -46,9 +48,7 @@ void log_line(enum log_level level, const char *subsystem, const char *fmt, ...)
         va_start(args, fmt);
         vsnprintf(line + used, sizeof line - used - 1, fmt, args);
         va_end(args);
-        for (char *p = line + used; *p; p++) /* a log line stays one line, whatever was quoted in it */
-                if ((unsigned char)*p < ' ' || *p == 0x7f)
-                        *p = '?';
+        utf8_mask_controls(line + used); /* a log line stays one line, whatever was quoted in it */
         used = strlen(line);
         line[used++] = '\n';
         done = write(STDERR_FILENO, line, used);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/utf8.h"
 
+#include <stdio.h>
 #include <string.h>
 
 size_t utf8_sequence(const char *s, size_t n)
@@ -68,21 +69,119 @@ bool utf8_is_c1(const char *s, size_t left)
         return left >= 2 && (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] <= 0x9f;
 }
 
-void utf8_put_escaped(struct buf *ret, const char *text)
+/* A character that changes the order or the lines of the text around it. Source: Unicode Standard Annex 9, 2. */
+static uint32_t code_of_reordering(const char *s, size_t size)
+{
+        const unsigned char *u = (const unsigned char *)s;
+        uint32_t code = size == 2   ? (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu)
+                        : size == 3 ? (u[0] & 0x0fu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu)
+                                    : 0;
+        bool reorders = code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+                        (code >= 0x2066 && code <= 0x2069);
+
+        return reorders ? code : 0;
+}
+
+/* How many bytes from the start need no escape. */
+static size_t plain_prefix(const char *text, size_t left)
+{
+        size_t at = 0;
+
+        while (at < left) {
+                unsigned char c = (unsigned char)text[at];
+                size_t n = c < 0x80 ? 1 : utf8_sequence(text + at, left - at);
+
+                if (n == 0 || c < 0x20 || c == 0x7f || utf8_is_c1(text + at, left - at) ||
+                    code_of_reordering(text + at, n))
+                        break;
+                at += n;
+        }
+        return at;
+}
+
+uint32_t utf8_reordering_code(const char *s, size_t n, size_t *size_ret)
+{
+        *size_ret = utf8_sequence(s, n);
+        return code_of_reordering(s, *size_ret);
+}
+
+const char *utf8_printable(const char *text, char *out, size_t size)
+{
+        size_t left = strlen(text), used = 0;
+
+        while (left) {
+                char escape[16];
+                size_t n, plain = plain_prefix(text, utf8_sequence(text, left) ? utf8_sequence(text, left) : 1);
+                const char *from = plain ? text : escape;
+
+                if (plain) {
+                        n = utf8_sequence(text, left); /* one character at a time: none is cut */
+                        plain = n;
+                } else {
+                        size_t taken;
+                        uint32_t code = utf8_reordering_code(text, left, &taken);
+
+                        n = (size_t)(code ? snprintf(escape, sizeof escape, "\\u{%x}", code)
+                                          : snprintf(escape, sizeof escape, "\\x%02x", (unsigned char)*text));
+                        plain = code ? taken : 1;
+                }
+                if (used + n >= size)
+                        break;
+                memcpy(out + used, from, n);
+                used += n;
+                text += plain;
+                left -= plain;
+        }
+        out[used] = 0;
+        return out;
+}
+
+void utf8_mask_controls(char *text)
 {
         size_t left = strlen(text);
 
         while (left) {
-                unsigned char c = (unsigned char)*text;
-                size_t n = utf8_sequence(text, left);
+                size_t n = plain_prefix(text, left);
 
-                if (n == 0 || c < 0x20 || c == 0x7f || utf8_is_c1(text, left)) {
-                        buf_printf(ret, "\\x%02x", c);
-                        n = 1;
-                } else {
-                        buf_append(ret, text, n);
-                }
+                text += n;
+                left -= n;
+                if (!left)
+                        break;
+                n = utf8_sequence(text, left);
+                for (n = n ? n : 1; n; n--, left--)
+                        *text++ = '?';
+        }
+}
+
+bool utf8_needs_escape(const char *text, size_t n)
+{
+        return plain_prefix(text, n) < n;
+}
+
+void utf8_put_escaped_n(struct buf *ret, const char *text, size_t left)
+{
+        while (left) {
+                size_t n = plain_prefix(text, left);
+                uint32_t code;
+
+                buf_append(ret, text, n);
+                text += n;
+                left -= n;
+                if (!left)
+                        break;
+                n = utf8_sequence(text, left);
+                code = code_of_reordering(text, n);
+                if (code)
+                        buf_printf(ret, "\\u{%x}", code);
+                else
+                        buf_printf(ret, "\\x%02x", (unsigned char)*text);
+                n = code ? n : 1;
                 text += n;
                 left -= n;
         }
+}
+
+void utf8_put_escaped(struct buf *ret, const char *text)
+{
+        utf8_put_escaped_n(ret, text, strlen(text));
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/buf.h"
 
@@ -19,7 +20,25 @@ const char *utf8_clean(const char *text, struct buf *scratch);
 /** Whether s begins with a control character of the C1 set: two bytes in UTF-8, 0xc2 and 0x80 to 0x9f. */
 bool utf8_is_c1(const char *s, size_t n);
 
-/** Append text for a terminal: control characters and bad bytes as \xNN. */
+/**
+ * Append text from outside for a terminal or a log: control characters (C0, DEL, C1) and bytes that are not UTF-8 as
+ * \xNN, and what would reorder or break the line (bidirectional controls, U+2028, U+2029) as \u{NNNN}. Everything else
+ * stays as it is, backslashes too: names without such characters are unchanged.
+ */
 void utf8_put_escaped(struct buf *ret, const char *text);
+void utf8_put_escaped_n(struct buf *ret, const char *text, size_t n);
+/** Whether utf8_put_escaped_n() would change the text. */
+bool utf8_needs_escape(const char *text, size_t n);
+
+/** The same escapes in memory of the caller, cut where it is full. Returns out. */
+const char *utf8_printable(const char *text, char *out, size_t size);
+/** A text from outside as an argument of printf(): valid until the end of the block. */
+#define PRINTABLE(text) utf8_printable((text), (char[1024]){ 0 }, 1024)
+
+/** Put '?' in place of each byte that utf8_put_escaped() would escape. */
+void utf8_mask_controls(char *text);
+
+/** The code point that s begins with when it is one that reorders or breaks lines, and its size; otherwise 0. */
+uint32_t utf8_reordering_code(const char *s, size_t n, size_t *size_ret);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "common/limits.h"
 #include "common/options.h"
 #include "http/client.h"
@@ -257,7 +258,7 @@ static int run_worker(int argc, char **argv)
 
         if (!st)
                 return EXIT_DONE;
-        fprintf(stderr, "%s\n", err.text);
+        fprintf(stderr, "%s\n", PRINTABLE(err.text));
         return worker_exit_code(st);
 }
 
@@ -283,7 +284,7 @@ int main(int argc, char **argv)
         if (!st)
                 st = run(&o, &f, argv, argc, &err);
         if (st)
-                fprintf(stderr, "cairn-upload: %s\n", err.text);
+                fprintf(stderr, "cairn-upload: %s\n", PRINTABLE(err.text));
         else
                 st = f.report.first_failure;
         upload_list_deinit(&f.list);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
@@ -48,7 +49,7 @@ void report_problem(struct report *r, const struct error *why)
         pthread_mutex_lock(&r->lock);
         wipe_progress(r);
         count_problem(r, why->code);
-        fprintf(stderr, "cairn-upload: %s\n", why->text);
+        fprintf(stderr, "cairn-upload: %s\n", PRINTABLE(why->text));
         pthread_mutex_unlock(&r->lock);
 }
 
@@ -56,7 +57,7 @@ void report_note(struct report *r, const char *path, const char *text)
 {
         pthread_mutex_lock(&r->lock);
         wipe_progress(r);
-        fprintf(stderr, "cairn-upload: '%s': %s\n", path, text);
+        fprintf(stderr, "cairn-upload: '%s': %s\n", PRINTABLE(path), PRINTABLE(text));
         pthread_mutex_unlock(&r->lock);
 }
 
@@ -73,7 +74,7 @@ static void print_item(const struct upload_item *item)
         else if (item->state == UPLOAD_THERE)
                 fprintf(stderr, "already there: %s (%s) %s\n", name, upload_kind_name(item->kind), hex);
         else
-                fprintf(stderr, "cairn-upload: %s\n", item->reason);
+                fprintf(stderr, "cairn-upload: %s\n", PRINTABLE(item->reason));
 }
 
 void report_item(struct report *r, const struct upload_item *item)
@@ -88,7 +89,7 @@ void report_item(struct report *r, const struct upload_item *item)
         }
         if (item->state == UPLOAD_SENT && item->partial[0]) {
                 wipe_progress(r);
-                fprintf(stderr, "cairn-upload: '%s': its symbols are partial: %s\n", item->shown, item->partial);
+                fprintf(stderr, "cairn-upload: '%s': its symbols are partial: %s\n", PRINTABLE(item->shown), PRINTABLE(item->partial));
         }
         pthread_mutex_unlock(&r->lock);
 }
