@@ -58,7 +58,7 @@ static enum status ask_directory(const char *data, const char *operation, struct
         st = profile_store_open(profiles, &options, &store, err);
         if (!st)
                 st = query_run(store, operation, ask_param_value, params,
-                               now.tv_sec * INT64_C(1000000000) + now.tv_nsec, ret, &content_type, err);
+                               now.tv_sec * INT64_C(1000000000) + now.tv_nsec, NULL, ret, &content_type, err);
         if (store)
                 profile_store_close(store);
         if (options.symbols)

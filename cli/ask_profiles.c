@@ -48,7 +48,7 @@ enum status ask_profiles(const struct profile *const *profiles, size_t count, co
                 ask_param(params, "from", from_text);
         if (!ask_param_value(params, "to"))
                 ask_param(params, "to", to_text);
-        st = query_run_scan(scan, operation, ask_param_value, params, to, ret, &content_type, err);
+        st = query_run_scan(scan, operation, ask_param_value, params, to, NULL, ret, &content_type, err);
         *params = given;
         store_scan_end(scan);
         return st;

@@ -63,6 +63,11 @@ void store_scan_end(struct store_scan *scan)
         free(scan);
 }
 
+void store_scan_set_meter(struct store_scan *scan, struct work_meter *meter)
+{
+        scan->meter = meter;
+}
+
 enum status scan_full(struct error *err)
 {
         if (memory_budget_is_short())
@@ -75,14 +80,18 @@ enum status scan_full(struct error *err)
 static enum status scan_part(const struct row_filter *r, const struct table_part *part, visit_chunk *visit,
                              void *context, struct error *err)
 {
-        _cleanup_part_file_ struct part_file f;
-        enum status st = part_file_open(part, &f, err);
+        _cleanup_part_file_ struct part_file f = { 0 };
+        enum status st = work_meter_check(r->meter, err);
 
+        if (!st)
+                st = part_file_open(part, &f, err);
         for (uint32_t g = 0; !st && g < part_file_groups(&f); g++) {
                 _cleanup_chosen_ struct chosen chosen = { 0 };
                 const struct chunk chunk = { .file = &f, .group = g, .chosen = &chosen };
 
-                st = choose_in_group(r, &f, g, &chosen, err);
+                st = work_meter_check(r->meter, err);
+                if (!st)
+                        st = choose_in_group(r, &f, g, &chosen, err);
                 if (!st && chosen.chosen_count)
                         st = visit(context, &chunk, err);
         }
@@ -93,7 +102,7 @@ enum status scan_chunks(struct store_scan *scan, const struct scan_filter *filte
                         void *context, struct error *err)
 {
         _cleanup_row_filter_ struct row_filter r;
-        enum status st = row_filter_init(&r, filter, err);
+        enum status st = row_filter_init(&r, filter, scan->meter, err);
 
         for (size_t i = 0; !st && i < scan->tables->part_count[TABLE_SAMPLES]; i++) {
                 const struct table_part *part = scan->tables->parts[TABLE_SAMPLES][i];
@@ -105,7 +114,9 @@ enum status scan_chunks(struct store_scan *scan, const struct scan_filter *filte
                 _cleanup_chosen_ struct chosen chosen = { 0 };
                 const struct chunk chunk = { .batch = scan->head[i], .chosen = &chosen };
 
-                st = choose_in_batch(&r, scan->head[i], &chosen, err);
+                st = work_meter_add(r.meter, 64, err);
+                if (!st)
+                        st = choose_in_batch(&r, scan->head[i], &chosen, err);
                 if (!st && chosen.chosen_count)
                         st = visit(context, &chunk, err);
         }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "common/work_meter.h"
 #include "profile-store/store.h"
 
 struct store_scan;
@@ -39,6 +40,12 @@ struct scan_filter {
 /** Begin: takes a snapshot of the tables and the head. */
 enum status store_scan_begin(struct profile_store *store, struct store_scan **ret, struct error *err) MUST_CHECK;
 void store_scan_end(struct store_scan *scan);
+
+/**
+ * Report all further work of the scan to a meter, which may end it.
+ * @param meter  borrowed; NULL: unlimited, as after begin.
+ */
+void store_scan_set_meter(struct store_scan *scan, struct work_meter *meter);
 
 /** Begin a scan of profiles that are in no store. Frames are what they came with. */
 enum status store_scan_profiles(const struct profile *const *profiles, size_t count, struct store_scan **ret,

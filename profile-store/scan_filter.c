@@ -15,9 +15,11 @@ void row_filter_deinit(struct row_filter *r)
         free(r->columns);
 }
 
-enum status row_filter_init(struct row_filter *r, const struct scan_filter *filter, struct error *err)
+enum status row_filter_init(struct row_filter *r, const struct scan_filter *filter, struct work_meter *meter,
+                            struct error *err)
 {
         *r = (struct row_filter){ .filter = filter,
+                                  .meter = meter,
                                   .from_us = ceil_us(filter->from_unix_ns),
                                   .to_us = ceil_us(filter->to_unix_ns) };
         r->columns = calloc(filter->matcher_count + 1, sizeof *r->columns);
@@ -74,12 +76,17 @@ enum status choose_in_batch(const struct row_filter *r, const struct batch *b, s
         _cleanup_free_ uint8_t *sets = calloc(b->label_set_count + 1, 1);
         _cleanup_free_ uint8_t *types = calloc(b->type_count + 1, 1);
         struct chosen c = { .row_count = b->sample_count };
+        enum status st = work_meter_add(r->meter, b->sample_count, err);
 
+        if (st)
+                return st;
         if (!sets || !types || !(c.mask = calloc(b->sample_count + 1, 1)))
                 return error_no_memory(err);
         if (b->sample_count && b->oldest_us < r->to_us && b->newest_us >= r->from_us) {
-                for (uint32_t i = 0; i < b->label_set_count; i++)
+                for (uint32_t i = 0; !st && i < b->label_set_count; i++) {
                         sets[i] = labels_fit(r, &b->label_sets[i]);
+                        st = work_meter_add(r->meter, 16 * r->filter->matcher_count, err);
+                }
                 for (uint32_t i = 0; i < b->type_count; i++)
                         types[i] = !r->filter->type || strcmp(r->filter->type, b->types[i].id) == 0;
                 for (uint32_t i = 0; i < b->sample_count; i++) {
@@ -89,6 +96,10 @@ enum status choose_in_batch(const struct row_filter *r, const struct batch *b, s
                                     types[s->type];
                         c.chosen_count += c.mask[i];
                 }
+        }
+        if (st) {
+                chosen_deinit(&c);
+                return st;
         }
         *ret = c;
         return ST_OK;
@@ -119,11 +130,11 @@ static bool group_may_fit(const struct row_filter *r, const struct part_file *f,
 /* Drops the rows whose entry of a text column fails fits(); a null is the empty text. */
 static void keep_fitting(const struct parquet_column *c, struct chosen *rows,
                          bool (*fits)(const void *context, const char *text, size_t n), const void *context,
-                         uint8_t *verdicts)
+                         uint8_t *verdicts, struct work_meter *meter)
 {
         bool null_fits = fits(context, "", 0);
 
-        for (uint32_t i = 0; i < c->dict_count; i++)
+        for (uint32_t i = 0; i < c->dict_count && !work_meter_add(meter, 4, NULL); i++)
                 verdicts[i] = fits(context, (const char *)c->dict[i].data, c->dict[i].size);
         for (uint64_t i = 0; i < rows->row_count; i++)
                 rows->mask[i] &= c->codes[i] == PARQUET_NULL_CODE ? null_fits : verdicts[c->codes[i]];
@@ -139,7 +150,7 @@ static bool label_fits(const void *context, const char *text, size_t n)
         return matcher_fits(context, text, n);
 }
 
-static enum status keep_by_column(const struct part_file *f, uint32_t group, const char *name, struct chosen *rows,
+static enum status keep_by_column(const struct row_filter *r, const struct part_file *f, uint32_t group, const char *name, struct chosen *rows,
                                   bool (*fits)(const void *context, const char *text, size_t n),
                                   const void *context, struct error *err)
 {
@@ -149,11 +160,11 @@ static enum status keep_by_column(const struct part_file *f, uint32_t group, con
 
         if (st)
                 return st;
-        verdicts = malloc(c.dict_count + (size_t)1);
+        verdicts = calloc(c.dict_count + (size_t)1, 1);
         if (!verdicts)
                 return error_no_memory(err);
-        keep_fitting(&c, rows, fits, context, verdicts);
-        return ST_OK;
+        keep_fitting(&c, rows, fits, context, verdicts, r->meter);
+        return work_meter_add(r->meter, rows->row_count + c.dict_count, err);
 }
 
 static bool bytes_equal(const struct parquet_column *c, uint64_t slot, const char *text)
@@ -165,7 +176,7 @@ static bool bytes_equal(const struct parquet_column *c, uint64_t slot, const cha
 }
 
 /* A label without a column of its own: look for it in the map. */
-static enum status keep_by_rest(const struct part_file *f, uint32_t group, const char *name,
+static enum status keep_by_rest(const struct row_filter *r, const struct part_file *f, uint32_t group, const char *name,
                                 const struct label_matcher *m, struct chosen *rows, struct error *err)
 {
         _cleanup_parquet_column_ struct parquet_column keys = { 0 }, values = { 0 };
@@ -186,6 +197,7 @@ static enum status keep_by_rest(const struct part_file *f, uint32_t group, const
                         n = values.dict[values.codes[slot]].size;
                 }
                 rows->mask[i] &= matcher_fits(m, text, n);
+                st = work_meter_add(r->meter, 4 + keys.offsets[i + 1] - keys.offsets[i], err);
         }
         return st;
 }
@@ -201,9 +213,9 @@ static enum status keep_by_labels(const struct row_filter *r, const struct part_
                 if (!column)
                         return error_no_memory(err);
                 if (part_file_has(f, column))
-                        st = keep_by_column(f, group, column, rows, label_fits, &r->filter->matchers[i], err);
+                        st = keep_by_column(r, f, group, column, rows, label_fits, &r->filter->matchers[i], err);
                 else
-                        st = keep_by_rest(f, group, r->columns[i], &r->filter->matchers[i], rows, err);
+                        st = keep_by_rest(r, f, group, r->columns[i], &r->filter->matchers[i], rows, err);
         }
         return st;
 }
@@ -229,7 +241,7 @@ enum status choose_in_group(const struct row_filter *r, const struct part_file *
         for (uint64_t i = 0; i < c.row_count; i++)
                 c.mask[i] = times.ints[i] >= r->from_us && times.ints[i] < r->to_us;
         if (r->filter->type)
-                st = keep_by_column(f, group, "profile_type", &c, type_fits, r->filter->type, err);
+                st = keep_by_column(r, f, group, "profile_type", &c, type_fits, r->filter->type, err);
         if (!st)
                 st = keep_by_labels(r, f, group, &c, err);
         if (st)

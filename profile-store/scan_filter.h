@@ -16,9 +16,11 @@
 struct row_filter {
         const struct scan_filter *filter;
         int64_t from_us, to_us;
+        struct work_meter *meter; /* NULL: unlimited; borrowed */
         char **columns; /* one a matcher: its label's column spelling */
 };
-enum status row_filter_init(struct row_filter *r, const struct scan_filter *filter, struct error *err) MUST_CHECK;
+enum status row_filter_init(struct row_filter *r, const struct scan_filter *filter, struct work_meter *meter,
+                            struct error *err) MUST_CHECK;
 void row_filter_deinit(struct row_filter *r);
 #define _cleanup_row_filter_ _cleanup_(row_filter_deinit)
 

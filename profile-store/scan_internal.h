@@ -16,6 +16,7 @@ struct store_scan {
         struct batch **head;
         size_t head_count;
         struct tables *tables;
+        struct work_meter *meter; /* NULL: unlimited; borrowed */
 };
 
 /* Visit every chunk that has chosen rows; exactly one of batch and file is given. */

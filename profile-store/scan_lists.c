@@ -23,10 +23,10 @@ static enum status add_name(struct names *n, const char *text, size_t size, stru
 {
         struct hash128 key = hash128(text, size);
         bool added;
-        enum status st;
+        enum status st = work_meter_add(n->scan->meter, 8, err);
 
-        if (!size)
-                return ST_OK;
+        if (st || !size)
+                return st;
         st = key_map_put(&n->seen, &key, n->count, &added, NULL, err);
         if (st || !added)
                 return st;
@@ -43,8 +43,9 @@ static bool has_name(const struct names *n, const char *text)
         return key_map_find(&n->seen, &key);
 }
 
-static int by_text(const void *a, const void *b)
+static int by_text(const void *a, const void *b, void *context)
 {
+        (void)context;
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
@@ -55,7 +56,10 @@ static enum status finish(struct names *n, struct scan_names *ret, struct error 
         if (!items)
                 return scan_full(err);
         if (n->count) {
-                qsort(n->items, n->count, sizeof *n->items, by_text);
+                enum status st = work_meter_sort(n->scan->meter, n->items, n->count, sizeof *n->items, by_text, NULL, err);
+
+                if (st)
+                        return st;
                 memcpy(items, n->items, n->count * sizeof *items);
         }
         *ret = (struct scan_names){ .items = items, .count = n->count };
@@ -98,12 +102,14 @@ static enum status values_of_rest(struct names *n, const struct chunk *chunk, co
         if (!st && keys.count != values.count)
                 st = error_set(err, ST_BAD_DATA, "'%s' has a labels_rest of unequal columns", chunk->file->path);
         for (uint64_t i = 0; !st && i < chunk->chosen->row_count; i++) {
+                st = work_meter_add(n->scan->meter, 1, err);
                 for (uint32_t slot = keys.offsets[i]; !st && chunk->chosen->mask[i] && slot < keys.offsets[i + 1];
                      slot++) {
                         uint32_t code = keys.codes[slot];
                         const struct parquet_bytes *k = code == PARQUET_NULL_CODE ? NULL : &keys.dict[code], *v;
 
-                        if (!k || (key && (k->size != strlen(key) || memcmp(k->data, key, k->size) != 0)))
+                        st = work_meter_add(n->scan->meter, 1, err);
+                        if (st || !k || (key && (k->size != strlen(key) || memcmp(k->data, key, k->size) != 0)))
                                 continue;
                         v = values.codes[slot] == PARQUET_NULL_CODE ? NULL : &values.dict[values.codes[slot]];
                         if (!key)
@@ -191,11 +197,11 @@ static enum status names_of_group(struct names *n, const struct chunk *chunk, st
         for (size_t i = 0; i < columns->count; i++) {
                 _cleanup_free_ char *column = label_column(columns->names[i]);
                 bool any = false;
-                enum status st = ST_OK;
+                enum status st = work_meter_check(n->scan->meter, err);
 
                 if (!column)
                         return error_no_memory(err);
-                if (!has_name(n, columns->names[i]) && part_file_has(chunk->file, column))
+                if (!st && !has_name(n, columns->names[i]) && part_file_has(chunk->file, column))
                         st = any_value(chunk, column, &any, err);
                 if (!st && any)
                         st = add_name(n, columns->names[i], strlen(columns->names[i]), err);

@@ -30,6 +30,7 @@ static enum status key_of_location(const struct scan_location *l, struct buf *sc
 }
 
 struct counting {
+        struct work_meter *meter;
         struct key_map objects; /* key to number in items */
         uint32_t *object_of;    /* location to number in items, UINT32_MAX: resolved */
         size_t *counted_in;     /* item to the last stack + 1 that counted for it */
@@ -60,7 +61,9 @@ static enum status find_objects(struct counting *c, const struct scan_stacks *s,
                 c->object_of[i] = UINT32_MAX;
                 if (is_resolved(l))
                         continue;
-                st = key_of_location(l, &scratch, &key, err);
+                st = work_meter_add(c->meter, 16, err);
+                if (!st)
+                        st = key_of_location(l, &scratch, &key, err);
                 if (!st)
                         st = key_map_put(&c->objects, &key, c->count, &added, &number, err);
                 if (st)
@@ -75,9 +78,13 @@ static enum status find_objects(struct counting *c, const struct scan_stacks *s,
         return st;
 }
 
-static void count_samples(struct counting *c, const struct scan_stacks *s, const struct stack_sums *sums)
+static enum status count_samples(struct counting *c, const struct scan_stacks *s, const struct stack_sums *sums,
+                                 struct error *err)
 {
-        for (size_t i = 0; i < s->count; i++) {
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < s->count; i++) {
+                st = work_meter_add(c->meter, 1 + s->first[i + 1] - s->first[i], err);
                 for (size_t k = s->first[i]; k < s->first[i + 1]; k++) {
                         uint32_t object = c->object_of[s->indexes[k]];
 
@@ -87,12 +94,14 @@ static void count_samples(struct counting *c, const struct scan_stacks *s, const
                         c->items[object].samples += (int64_t)sums->items[i].samples;
                 }
         }
+        return st;
 }
 
-static int most_samples_first(const void *a, const void *b)
+static int most_samples_first(const void *a, const void *b, void *context)
 {
         const struct scan_missing *x = a, *y = b;
 
+        (void)context;
         if (x->samples != y->samples)
                 return x->samples < y->samples ? 1 : -1;
         return build_id_compare(&x->build_id, &y->build_id);
@@ -101,7 +110,7 @@ static int most_samples_first(const void *a, const void *b)
 static enum status count_missing(struct store_scan *scan, const struct stack_sums *sums, struct scan_missing **ret,
                                  size_t *count_ret, struct error *err)
 {
-        _cleanup_(counting_deinit) struct counting c = { 0 };
+        _cleanup_(counting_deinit) struct counting c = { .meter = scan->meter };
         const struct scan_stacks *s;
         struct scan_missing *items;
         enum status st = store_scan_resolve(scan, sums, &s, err);
@@ -114,10 +123,12 @@ static enum status count_missing(struct store_scan *scan, const struct stack_sum
         if (!c.object_of || !c.counted_in || !c.items)
                 return error_no_memory(err);
         st = find_objects(&c, s, err);
+        if (!st)
+                st = count_samples(&c, s, sums, err);
+        if (!st)
+                st = work_meter_sort(scan->meter, c.items, c.count, sizeof *c.items, most_samples_first, NULL, err);
         if (st)
                 return st;
-        count_samples(&c, s, sums);
-        qsort(c.items, c.count, sizeof *c.items, most_samples_first);
         items = arena_alloc_array(&scan->arena, c.count + 1, sizeof *items);
         if (!items)
                 return scan_full(err);

@@ -36,21 +36,24 @@ static void found(struct resolving *r, uint64_t number, const uint64_t *ids, uin
         r->missing--;
 }
 
-static void stacks_of_head(struct resolving *r)
+static enum status stacks_of_head(struct resolving *r, struct error *err)
 {
         static const uint64_t none;
+        enum status st = ST_OK;
 
-        for (size_t i = 0; i < r->scan->head_count && r->missing; i++) {
+        for (size_t i = 0; !st && i < r->scan->head_count && r->missing; i++) {
                 const struct batch *b = r->scan->head[i];
 
-                for (uint32_t k = 0; k < b->stack_count; k++) {
+                for (uint32_t k = 0; !st && k < b->stack_count; k++) {
                         const uint64_t *number = key_map_find(&r->wanted_stacks, &b->stacks[k].id);
 
                         if (number)
                                 found(r, *number, b->stacks[k].location_count ? b->stacks[k].location_ids : &none,
                                       b->stacks[k].location_count);
+                        st = work_meter_add(r->scan->meter, 8, err);
                 }
         }
+        return st;
 }
 
 static enum status stacks_of_group(struct resolving *r, const struct part_file *f, uint32_t group,
@@ -66,6 +69,9 @@ static enum status stacks_of_group(struct resolving *r, const struct part_file *
                 uint32_t count;
                 uint64_t *copy;
 
+                st = work_meter_add(r->scan->meter, 8, err);
+                if (st)
+                        return st;
                 if (!number || r->stacks[*number].ids)
                         continue;
                 if (!have_lists)
@@ -90,11 +96,16 @@ static enum status stacks_of_parts(struct resolving *r, struct error *err)
         enum status st = ST_OK;
 
         for (size_t i = t->part_count[TABLE_STACKS]; !st && i-- > 0 && r->missing;) {
-                _cleanup_part_file_ struct part_file f;
+                _cleanup_part_file_ struct part_file f = { 0 };
 
-                st = part_file_open(t->parts[TABLE_STACKS][i], &f, err);
-                for (uint32_t g = 0; !st && g < part_file_groups(&f); g++)
-                        st = stacks_of_group(r, &f, g, err);
+                st = work_meter_check(r->scan->meter, err);
+                if (!st)
+                        st = part_file_open(t->parts[TABLE_STACKS][i], &f, err);
+                for (uint32_t g = 0; !st && g < part_file_groups(&f); g++) {
+                        st = work_meter_check(r->scan->meter, err);
+                        if (!st)
+                                st = stacks_of_group(r, &f, g, err);
+                }
         }
         return st;
 }
@@ -113,10 +124,9 @@ static enum status find_stacks(struct resolving *r, const struct stack_sums *sum
                 memcpy(id.bytes, sums->items[i].id, sizeof id.bytes);
                 st = key_map_put(&r->wanted_stacks, &id, i, NULL, NULL, err);
         }
-        if (st)
-                return st;
-        stacks_of_head(r);
-        return stacks_of_parts(r, err);
+        if (!st)
+                st = stacks_of_head(r, err);
+        return st ? st : stacks_of_parts(r, err);
 }
 
 /* ---- locations ---------------------------------------------------------------------------------- */
@@ -129,7 +139,9 @@ static enum status find_wanted_locations(struct resolving *r, struct error *err)
                 for (uint32_t k = 0; !st && k < r->stacks[i].count; k++) {
                         struct hash128 key = key_of_u64(r->stacks[i].ids[k]);
 
-                        st = key_map_put(&r->wanted, &key, UINT64_MAX, NULL, NULL, err);
+                        st = work_meter_add(r->scan->meter, 8, err);
+                        if (!st)
+                                st = key_map_put(&r->wanted, &key, UINT64_MAX, NULL, NULL, err);
                 }
         }
         return st;
@@ -141,11 +153,16 @@ static enum status locations_of_parts(struct resolving *r, struct error *err)
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < t->part_count[TABLE_LOCATIONS] && r->rows.count < r->wanted.count; i++) {
-                _cleanup_part_file_ struct part_file f;
+                _cleanup_part_file_ struct part_file f = { 0 };
 
-                st = part_file_open(t->parts[TABLE_LOCATIONS][i], &f, err);
-                for (uint32_t g = 0; !st && g < part_file_groups(&f); g++)
-                        st = part_read_locations(&f, g, &r->wanted, &r->scan->arena, &r->rows, err);
+                st = work_meter_check(r->scan->meter, err);
+                if (!st)
+                        st = part_file_open(t->parts[TABLE_LOCATIONS][i], &f, err);
+                for (uint32_t g = 0; !st && g < part_file_groups(&f); g++) {
+                        st = work_meter_check(r->scan->meter, err);
+                        if (!st)
+                                st = part_read_locations(&f, g, &r->wanted, &r->scan->arena, &r->rows, err);
+                }
         }
         return st;
 }
@@ -193,7 +210,9 @@ static enum status locations_of_head(struct resolving *r, struct error *err)
                         if (!number || *number != UINT64_MAX)
                                 continue;
                         *number = r->rows.count;
-                        st = location_row_of_batch(&row, &b->locations[k], &r->scan->arena, err);
+                        st = work_meter_add(r->scan->meter, 16, err);
+                        if (!st)
+                                st = location_row_of_batch(&row, &b->locations[k], &r->scan->arena, err);
                         if (!st)
                                 st = add_row(r, &row, err);
                         if (st)
@@ -247,7 +266,9 @@ static enum status build_answer(struct resolving *r, const struct scan_stacks **
                 for (uint32_t k = 0; !st && k < r->stacks[i].count; k++) {
                         uint64_t number = 0;
 
-                        st = row_number(r, r->stacks[i].ids[k], &number, err);
+                        st = work_meter_add(r->scan->meter, 4, err);
+                        if (!st)
+                                st = row_number(r, r->stacks[i].ids[k], &number, err);
                         s->indexes[total++] = (uint32_t)number;
                 }
         }

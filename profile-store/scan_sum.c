@@ -5,6 +5,7 @@
 #include "profile-store/scan_internal.h"
 
 struct summing {
+        struct work_meter *meter;
         struct key_map stacks; /* id to number in sums */
         struct stack_sums sums;
         size_t capacity;
@@ -56,8 +57,10 @@ static enum status sum_one(struct summing *s, const struct hash128 *stack, int64
 {
         uint64_t *number;
         bool added;
-        enum status st = key_map_put(&s->stacks, stack, s->sums.count, &added, &number, err);
+        enum status st = work_meter_add(s->meter, 8, err);
 
+        if (!st)
+                st = key_map_put(&s->stacks, stack, s->sums.count, &added, &number, err);
         if (st)
                 return st;
         if (added) {
@@ -147,7 +150,7 @@ static enum status sum_chunk(void *context, const struct chunk *chunk, struct er
 static enum status sum(struct store_scan *scan, const struct scan_filter *filter, bool any_unit,
                        struct stack_sums *ret, struct error *err)
 {
-        _cleanup_(summing_deinit) struct summing s = { .any_unit = any_unit };
+        _cleanup_(summing_deinit) struct summing s = { .any_unit = any_unit, .meter = scan->meter };
         enum status st = scan_chunks(scan, filter, sum_chunk, &s, err);
 
         if (st)
@@ -174,11 +177,12 @@ enum status scan_count_samples(struct store_scan *scan, const struct scan_filter
 /* ---- each sample -------------------------------------------------------------------------------- */
 
 struct calling {
+        struct work_meter *meter;
         store_scan_sample *each;
         void *context;
 };
 
-static enum status call_for_batch(const struct calling *c, const struct chunk *chunk)
+static enum status call_for_batch(const struct calling *c, const struct chunk *chunk, struct error *err)
 {
         const struct batch *b = chunk->batch;
         enum status st = ST_OK;
@@ -186,7 +190,7 @@ static enum status call_for_batch(const struct calling *c, const struct chunk *c
         for (uint32_t i = 0; !st && i < b->sample_count; i++) {
                 const struct batch_sample *s = &b->samples[i];
 
-                if (chunk->chosen->mask[i])
+                if (chunk->chosen->mask[i] && !(st = work_meter_add(c->meter, 4, err)))
                         st = c->each(c->context, s->time_us * 1000, s->value, b->stacks[s->stack].id.bytes);
         }
         return st;
@@ -199,7 +203,7 @@ static enum status call_for_chunk(void *context, const struct chunk *chunk, stru
         enum status st;
 
         if (chunk->batch)
-                return call_for_batch(c, chunk);
+                return call_for_batch(c, chunk, err);
         st = part_file_column(chunk->file, chunk->group, "value", PARQUET_INT64, &values, err);
         if (!st)
                 st = part_file_column(chunk->file, chunk->group, "stack_id", PARQUET_BINARY, &stacks, err);
@@ -210,7 +214,9 @@ static enum status call_for_chunk(void *context, const struct chunk *chunk, stru
                         continue;
                 if (!part_stack_id(&stacks, i, &stack))
                         return error_set(err, ST_BAD_DATA, "'%s' has a sample without a stack", chunk->file->path);
-                st = c->each(c->context, chunk->chosen->times_us[i] * 1000, values.ints[i], stack.bytes);
+                st = work_meter_add(c->meter, 4, err);
+                if (!st)
+                        st = c->each(c->context, chunk->chosen->times_us[i] * 1000, values.ints[i], stack.bytes);
         }
         return st;
 }
@@ -218,7 +224,7 @@ static enum status call_for_chunk(void *context, const struct chunk *chunk, stru
 enum status store_scan_each(struct store_scan *scan, const struct scan_filter *filter, store_scan_sample *each,
                             void *context, struct error *err)
 {
-        struct calling c = { .each = each, .context = context };
+        struct calling c = { .meter = scan->meter, .each = each, .context = context };
 
         return scan_chunks(scan, filter, call_for_chunk, &c, err);
 }

@@ -15,6 +15,7 @@ struct object {
 };
 
 struct counting {
+        struct work_meter *meter;
         struct key_map numbers; /* of (build-id, gain), into objects */
         uint32_t *object_of;    /* one a location; UINT32_MAX: it gains nothing */
         struct object *objects;
@@ -103,7 +104,9 @@ static enum status find_objects(struct counting *c, const struct scan_stacks *s,
                 c->object_of[i] = UINT32_MAX;
                 if (gain == GAIN_NONE)
                         continue;
-                st = object_of(c, l, gain, &c->object_of[i], err);
+                st = work_meter_add(c->meter, 16, err);
+                if (!st)
+                        st = object_of(c, l, gain, &c->object_of[i], err);
                 if (st)
                         break;
                 o = &c->objects[c->object_of[i]].shown;
@@ -136,10 +139,11 @@ static void count_stack(struct counting *c, const struct scan_stacks *s, size_t 
         }
 }
 
-static int most_samples_first(const void *a, const void *b)
+static int most_samples_first(const void *a, const void *b, void *context)
 {
         const struct scan_upload *x = a, *y = b;
 
+        (void)context;
         if (x->samples != y->samples)
                 return x->samples < y->samples ? 1 : -1;
         if (x->value != y->value)
@@ -163,6 +167,7 @@ static enum status take_list(const struct counting *c, enum gain gain, struct ar
 {
         struct scan_upload *items = arena_alloc_array(a, c->count + 1, sizeof *items);
         size_t count = 0;
+        enum status st;
 
         if (!items)
                 return scan_full(err);
@@ -172,7 +177,9 @@ static enum status take_list(const struct counting *c, enum gain gain, struct ar
                 items[count] = c->objects[i].shown;
                 items[count++].state = main_state(&c->objects[i]);
         }
-        qsort(items, count, sizeof *items, most_samples_first);
+        st = work_meter_sort(c->meter, items, count, sizeof *items, most_samples_first, NULL, err);
+        if (st)
+                return st;
         *ret = items;
         *count_ret = count;
         return ST_OK;
@@ -181,7 +188,7 @@ static enum status take_list(const struct counting *c, enum gain gain, struct ar
 static enum status count_uploads(struct store_scan *scan, const struct stack_sums *sums, struct scan_uploads *ret,
                                  struct error *err)
 {
-        _cleanup_(counting_deinit) struct counting c = { 0 };
+        _cleanup_(counting_deinit) struct counting c = { .meter = scan->meter };
         struct scan_uploads uploads = { 0 };
         const struct scan_stacks *s;
         enum status st = store_scan_resolve(scan, sums, &s, err);
@@ -190,12 +197,14 @@ static enum status count_uploads(struct store_scan *scan, const struct stack_sum
                 st = find_objects(&c, s, err);
         if (st)
                 return st;
-        for (size_t i = 0; i < s->count; i++) {
+        for (size_t i = 0; !st && i < s->count; i++) {
+                st = work_meter_add(scan->meter, 1 + s->first[i + 1] - s->first[i], err);
                 uploads.samples += sums->items[i].samples;
                 count_stack(&c, s, i, &sums->items[i]);
         }
         memcpy(uploads.unit, sums->unit, sizeof uploads.unit);
-        st = take_list(&c, GAIN_NAMES, &scan->arena, &uploads.missing, &uploads.missing_count, err);
+        if (!st)
+                st = take_list(&c, GAIN_NAMES, &scan->arena, &uploads.missing, &uploads.missing_count, err);
         if (!st)
                 st = take_list(&c, GAIN_LINES, &scan->arena, &uploads.poor, &uploads.poor_count, err);
         if (!st)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The questions for what is not resolved, and for the uploads that would change that. */
 #include "common/json_out.h"
+#include "common/utf8.h"
 #include "query/question.h"
 #include "query/uploads.h"
 
@@ -21,13 +22,15 @@ enum status answer_missing(struct question *q)
         json_out_init(&j, q->ret);
         if (q->r.format != FORMAT_TEXT)
                 json_out_array(&j, NULL);
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < count && !work_meter_add(q->meter, 64, NULL); i++) {
                 const struct scan_missing *m = &items[i];
 
                 if (q->r.format == FORMAT_TEXT) {
-                        buf_printf(q->ret, "%-40s  %-14s %8lld samples %6llu locations  %s\n",
+                        buf_printf(q->ret, "%-40s  %-14s %8lld samples %6llu locations  ",
                                    build_id_hex(&m->build_id, hex), m->state, (long long)m->samples,
-                                   (unsigned long long)m->locations, m->mapping);
+                                   (unsigned long long)m->locations);
+                        utf8_put_escaped(q->ret, m->mapping);
+                        buf_append_u8(q->ret, '\n');
                         continue;
                 }
                 json_out_object(&j, NULL);
@@ -48,7 +51,8 @@ enum status answer_uploads(struct question *q)
         const char *type = NULL;
         struct scan_filter filter;
         struct scan_uploads uploads;
-        struct uploads_form form = { .server = param_get(&q->params, "", "server"),
+        struct uploads_form form = { .meter = q->meter,
+                                     .server = param_get(&q->params, "", "server"),
                                      .limit = q->r.limit,
                                      .from_unix_ns = q->r.selection.from_unix_ns,
                                      .to_unix_ns = q->r.selection.to_unix_ns };

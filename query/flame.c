@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/json_out.h"
+#include "common/utf8.h"
 #include "query/assets.h"
 #include "query/value_text.h"
 
@@ -96,7 +97,7 @@ static void put_frames(struct drawing *d)
                                                   .mapping = "", .kind = FRAME_NATIVE };
 
         json_out_array(d->j, "frames");
-        for (uint32_t i = 1; i < d->count; i++) {
+        for (uint32_t i = 1; i < d->count && !work_meter_add(d->f->frames->meter, 64, NULL); i++) {
                 uint32_t frame = d->f->tree->nodes[d->order[i]].frame;
                 const struct query_frame *f = &d->f->frames->items[frame];
 
@@ -145,7 +146,7 @@ static void put_nodes(struct drawing *d)
         uint32_t open = 0; /* the node whose descendants stand last */
 
         json_out_array(d->j, "nodes");
-        for (uint32_t i = 0; i < d->count; i++) {
+        for (uint32_t i = 0; i < d->count && !work_meter_add(d->f->frames->meter, 64, NULL); i++) {
                 const struct tree_node *n = &t->nodes[d->order[i]];
 
                 for (; i && open != n->parent; open = t->nodes[open].parent)
@@ -215,12 +216,14 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
         if (st)
                 return st;
         left_out = f->tree->count - count;
-        buf_printf(ret, "%s in %" PRIu64 " samples, %s to %s UTC%s%s\n%s\n\n",
-                   value_text(m->total, m->sums.unit, value, 40), m->samples,
-                   time_utc_text(m->selection->from_unix_ns, from, sizeof from),
-                   time_utc_text(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "",
-                   m->selection->text, m->sums.type);
-        for (uint32_t i = 1; i < count; i++) {
+        buf_printf(ret, "%s in %" PRIu64 " samples, %s to %s UTC%s", value_text(m->total, m->sums.unit, value, 40),
+                   m->samples, time_utc_text(m->selection->from_unix_ns, from, sizeof from),
+                   time_utc_text(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "");
+        utf8_put_escaped(ret, m->selection->text);
+        buf_append_u8(ret, '\n');
+        utf8_put_escaped(ret, m->sums.type);
+        buf_append_str(ret, "\n\n");
+        for (uint32_t i = 1; i < count && !work_meter_add(f->frames->meter, 16, NULL); i++) {
                 const struct tree_node *n = &f->tree->nodes[order[i]];
                 const struct query_frame *frame = &f->frames->items[n->frame];
                 int64_t total = f->tree->nodes[0].total[0];
@@ -230,11 +233,14 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
                         left_out++;
                         continue;
                 }
-                buf_printf(ret, "%6.2f%% %6.2f%%  %*s%s", share, 100.0 * (double)n->self[0] / (double)total,
-                           2 * (int)(n->depth < 200 ? n->depth - 1 : 199), "",
-                           query_frame_name(frame, f->names == NAMES_SHORT));
-                if (*frame->file && n->line)
-                        buf_printf(ret, "  %s:%" PRId64, frame->file, n->line);
+                buf_printf(ret, "%6.2f%% %6.2f%%  %*s", share, 100.0 * (double)n->self[0] / (double)total,
+                           2 * (int)(n->depth < 200 ? n->depth - 1 : 199), "");
+                utf8_put_escaped(ret, query_frame_name(frame, f->names == NAMES_SHORT));
+                if (*frame->file && n->line) {
+                        buf_append_str(ret, "  ");
+                        utf8_put_escaped(ret, frame->file);
+                        buf_printf(ret, ":%" PRId64, n->line);
+                }
                 buf_append_u8(ret, '\n');
         }
         if (left_out)
@@ -244,11 +250,19 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
 
 /* ---- folded --------------------------------------------------------------------------------- */
 
-/* ';' and line ends would be read as structure. */
+/* ';' would be read as structure and a line end too; a folded file may be shown on a terminal, so controls are escaped. */
 static void put_folded_frame(struct buf *ret, const struct query_frame *f, bool is_short)
 {
-        for (const char *c = query_frame_name(f, is_short); *c; c++)
-                buf_append_u8(ret, *c == ';' ? ':' : *c == '\n' || *c == '\r' ? ' ' : (uint8_t)*c);
+        const char *at = query_frame_name(f, is_short);
+
+        while (*at) {
+                size_t n = strcspn(at, ";\n\r");
+
+                utf8_put_escaped_n(ret, at, n);
+                at += n;
+                if (*at)
+                        buf_append_u8(ret, *at++ == ';' ? ':' : ' ');
+        }
         if (f->kind == FRAME_KERNEL)
                 buf_append_str(ret, "_[k]");
 }
@@ -260,7 +274,10 @@ enum status flame_put_folded(const struct flame *f, struct buf *ret, struct erro
 
         for (uint32_t i = 0; i < t->count && !ret->failed; i++) {
                 uint32_t depth = t->nodes[i].depth;
+                enum status st = work_meter_add(f->frames->meter, t->nodes[i].self[0] ? 1 + 32 * (uint64_t)depth : 1, err);
 
+                if (st)
+                        return st;
                 if (t->nodes[i].self[0] == 0)
                         continue;
                 for (uint32_t node = i, at = depth; at > 0; node = t->nodes[node].parent)

@@ -23,9 +23,9 @@ bool query_frame_is_called(const struct query_frame *f, const char *text)
         return strcmp(f->function, text) == 0 || strcmp(f->linkage_name, text) == 0 || strcmp(f->short_name, text) == 0;
 }
 
-void frame_table_init(struct frame_table *t)
+void frame_table_init(struct frame_table *t, struct work_meter *meter)
 {
-        *t = (struct frame_table){ 0 };
+        *t = (struct frame_table){ .meter = meter };
         arena_init_budget(&t->arena, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUERIES);
         buf_init(&t->scratch, LIMIT_NAME_BYTES + 1);
 }
@@ -76,9 +76,11 @@ static enum status add_frame(struct frame_table *t, const struct query_frame *fr
 {
         struct number_key key = text_key(frame->function, frame->file, (uint32_t)frame->kind + 1);
         struct query_frame *f;
-        bool fresh;
-        enum status st = number_map_get(&t->keys, &key, ret, &fresh, err);
+        bool fresh = false;
+        enum status st = work_meter_add(t->meter, 32, err);
 
+        if (!st)
+                st = number_map_get(&t->keys, &key, ret, &fresh, err);
         if (st || !fresh)
                 return st;
         if (!array_reserve(&t->items, &t->capacity, t->count))

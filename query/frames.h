@@ -16,6 +16,7 @@
  */
 #include "common/arena.h"
 #include "common/buf.h"
+#include "common/work_meter.h"
 #include "profile-formats/number_map.h"
 #include "profile-store/scan.h"
 
@@ -44,6 +45,7 @@ static inline const char *query_frame_name(const struct query_frame *f, bool is_
 }
 
 struct frame_table {
+        struct work_meter *meter; /* NULL: unlimited; borrowed */
         struct arena arena;
         struct number_map keys, names;
         struct buf scratch;
@@ -52,7 +54,8 @@ struct frame_table {
         size_t capacity;
 };
 
-void frame_table_init(struct frame_table *t);
+/** @param meter  told of the work with the table's frames, by top and tree too; borrowed; NULL: unlimited. */
+void frame_table_init(struct frame_table *t, struct work_meter *meter);
 void frame_table_deinit(struct frame_table *t);
 #define _cleanup_frame_table_ _cleanup_(frame_table_deinit)
 

@@ -7,7 +7,7 @@ enum status merged_make(struct store_scan *scan, const struct selection *s, cons
                         struct frame_table *frames, struct merged *ret, struct error *err)
 {
         const struct scan_filter filter = selection_filter(s, type);
-        struct merged m = { .selection = s };
+        struct merged m = { .meter = frames->meter, .selection = s };
         enum status st;
 
         st = store_scan_sum(scan, &filter, &m.sums, err);

@@ -7,6 +7,7 @@
 #include "query/request.h"
 
 struct merged {
+        struct work_meter *meter; /* of the frame table; NULL: unlimited */
         const struct selection *selection; /* borrowed */
         struct stack_sums sums;
         const struct scan_stacks *stacks; /* of the scan */

@@ -70,10 +70,15 @@ static enum status fill(struct profile *p, struct number_map *mappings, const st
         uint32_t number;
         enum status st = profile_type_add_id(p, m->sums.type, 0, &sample.type, err);
 
-        for (size_t i = 0; !st && i < s->location_count; i++)
-                st = add_location(p, mappings, &s->locations[i], err);
+        for (size_t i = 0; !st && i < s->location_count; i++) {
+                st = work_meter_add(m->meter, 64 * (1 + (uint64_t)s->locations[i].frame_count), err);
+                if (!st)
+                        st = add_location(p, mappings, &s->locations[i], err);
+        }
         for (size_t i = 0; !st && i < s->count; i++) {
-                st = profile_add_stack(p, s->indexes + s->first[i], (uint32_t)(s->first[i + 1] - s->first[i]),
+                st = work_meter_add(m->meter, 16 + s->first[i + 1] - s->first[i], err);
+                if (!st)
+                        st = profile_add_stack(p, s->indexes + s->first[i], (uint32_t)(s->first[i + 1] - s->first[i]),
                                        &sample.stack, err);
                 sample.value = m->sums.items[i].value;
                 if (!st)
@@ -91,6 +96,8 @@ enum status merged_put_pprof(const struct merged *m, struct buf *ret, struct err
         if (st)
                 return st;
         st = fill(&p, &mappings, m, err);
+        if (!st)
+                st = work_meter_check(m->meter, err);
         if (!st)
                 st = pprof_encode(&p, ret, err);
         profile_deinit(&p);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/json_out.h"
+#include "common/utf8.h"
 #include "query/flame.h"
 #include "query/pprof_out.h"
 #include "query/question.h"
@@ -64,12 +65,12 @@ static enum status keep_functions(struct question *q, struct top *top, const str
 
         if (!pattern)
                 return ST_OK;
-        st = regex_match_create(pattern, &regex, q->err);
+        st = regex_match_create(pattern, q->meter, &regex, q->err);
         if (st)
                 return error_prefix(q->err, st, "function");
-        top_keep(top, frames, regex_match_text, regex);
+        st = top_keep(top, frames, regex_match_text, regex, q->err);
         regex_match_destroy(regex);
-        return ST_OK;
+        return st;
 }
 
 static enum status answer_top(struct question *q)
@@ -80,7 +81,7 @@ static enum status answer_top(struct question *q)
         const char *type;
         enum status st;
 
-        frame_table_init(&frames);
+        frame_table_init(&frames, q->meter);
         st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
         if (!st)
                 st = merged_make(q->scan, &q->r.selection, type, &frames, &m, q->err);
@@ -136,14 +137,14 @@ static enum status answer_tree(struct question *q, bool folded)
         const char *type;
         enum status st;
 
-        frame_table_init(&frames);
+        frame_table_init(&frames, q->meter);
         st = read_focus(q, &focus);
         if (!st)
                 st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
         if (!st)
                 st = merged_make(q->scan, &q->r.selection, type, &frames, &m, q->err);
         if (!st)
-                st = tree_init(&tree, q->err);
+                st = tree_init(&tree, q->meter, q->err);
         if (!st)
                 st = tree_add(&tree, &frames, &m.locations, m.stacks, &m.sums, 0, &focus, q->err);
         if (st)
@@ -197,7 +198,7 @@ static enum status answer_diff(struct question *q)
         struct selection base;
         enum status st;
 
-        frame_table_init(&frames);
+        frame_table_init(&frames, q->meter);
         st = selection_read(&q->params, "base_", &q->r.selection, q->now_unix_ns, &base, q->err);
         if (st)
                 return st;
@@ -210,7 +211,7 @@ static enum status answer_diff(struct question *q)
                 if (!st)
                         put_top(q, &top, &frames, &a, &b);
         } else if (!st) {
-                st = tree_init(&tree, q->err);
+                st = tree_init(&tree, q->meter, q->err);
                 if (!st)
                         st = tree_add(&tree, &frames, &a.locations, a.stacks, &a.sums, 0, &focus, q->err);
                 if (!st)
@@ -233,7 +234,7 @@ static enum status answer_pprof(struct question *q)
         const char *type;
         enum status st;
 
-        frame_table_init(&frames);
+        frame_table_init(&frames, q->meter);
         q->content_type = type_binary;
         st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
         if (!st)
@@ -258,12 +259,14 @@ static void put_names(struct question *q, const struct scan_names *names)
         q->content_type = q->r.format == FORMAT_TEXT ? question_text : question_json;
         json_out_init(&j, q->ret);
         if (q->r.format == FORMAT_TEXT) {
-                for (size_t i = 0; i < count; i++)
-                        buf_printf(q->ret, "%s\n", names->items[i]);
+                for (size_t i = 0; i < count && !work_meter_add(q->meter, 16, NULL); i++) {
+                        utf8_put_escaped(q->ret, names->items[i]);
+                        buf_append_u8(q->ret, '\n');
+                }
                 return;
         }
         json_out_array(&j, NULL);
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count && !work_meter_add(q->meter, 16, NULL); i++)
                 json_out_str(&j, NULL, names->items[i]);
         json_out_array_end(&j);
 }
@@ -323,10 +326,12 @@ static const struct {
 };
 
 enum status query_run_scan(struct store_scan *scan, const char *operation, query_param *param, void *context,
-                           int64_t now_unix_ns, struct buf *ret, const char **content_type_ret, struct error *err)
+                           int64_t now_unix_ns, struct work_meter *meter, struct buf *ret,
+                           const char **content_type_ret, struct error *err)
 {
+        struct work_meter budgets;
         struct question q = { .scan = scan,
-                              .params = { param, context },
+                              .meter = meter ? meter : &budgets,
                               .now_unix_ns = now_unix_ns,
                               .ret = ret,
                               .err = err,
@@ -338,27 +343,34 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, query
                 i++;
         if (i == count)
                 return error_set(err, ST_NOT_FOUND, "there is no query '%.40s'", operation);
+        work_meter_init(&budgets, NULL, NULL);
+        q.params = (struct param_source){ param, context, q.meter };
         st = request_read(&q.params, now_unix_ns, &q.r, err);
         if (st)
                 return st;
+        store_scan_set_meter(scan, q.meter);
         st = operations[i].answer(&q);
+        store_scan_set_meter(scan, NULL);
         request_deinit(&q.r);
         if (!st)
                 st = buf_status(ret, err, "answer");
+        if (!st)
+                st = work_meter_check(q.meter, err); /* results of a matcher after the meter's failure mean nothing */
         if (!st)
                 *content_type_ret = q.content_type;
         return st;
 }
 
 enum status query_run(struct profile_store *store, const char *operation, query_param *param, void *context,
-                      int64_t now_unix_ns, struct buf *ret, const char **content_type_ret, struct error *err)
+                      int64_t now_unix_ns, struct work_meter *meter, struct buf *ret, const char **content_type_ret,
+                      struct error *err)
 {
         struct store_scan *scan;
         enum status st = store_scan_begin(store, &scan, err);
 
         if (st)
                 return st;
-        st = query_run_scan(scan, operation, param, context, now_unix_ns, ret, content_type_ret, err);
+        st = query_run_scan(scan, operation, param, context, now_unix_ns, meter, ret, content_type_ret, err);
         store_scan_end(scan);
         return st;
 }

@@ -10,6 +10,7 @@
 struct question {
         struct store_scan *scan;
         struct param_source params;
+        struct work_meter *meter;
         struct request r;
         int64_t now_unix_ns;
         struct buf *ret;

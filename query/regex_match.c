@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
+#include "common/hash_table.h"
+#include "common/limits.h"
 #include "common/utf8.h"
 #include "query/regex_program.h"
 
@@ -21,8 +24,20 @@ struct states {
         uint32_t count;
 };
 
+struct known_text {
+        const char *text;
+        size_t size;
+        bool matches;
+};
+
 struct regex_match {
         struct regex_tree tree; /* its sets are used while matching */
+        struct work_meter *meter;
+        struct hash_table known; /* texts that were matched, entries of `results` */
+        struct known_text *results; /* owned */
+        size_t result_capacity;
+        struct arena texts;   /* of results */
+        uint64_t steps_taken; /* by the text at hand, not reported to the meter yet */
         struct instruction program[LIMIT_REGEX_PROGRAM + 1];
         uint32_t size;
         uint32_t steps; /* of compiling: repeating what is empty adds no instruction, so it is counted apart */
@@ -102,7 +117,8 @@ static bool compile(struct regex_match *m, uint32_t node)
         return false;
 }
 
-enum status regex_match_create(const char *pattern, struct regex_match **ret, struct error *err)
+enum status regex_match_create(const char *pattern, struct work_meter *meter, struct regex_match **ret,
+                               struct error *err)
 {
         _cleanup_free_ struct regex_match *m = NULL;
         enum status st;
@@ -116,7 +132,12 @@ enum status regex_match_create(const char *pattern, struct regex_match **ret, st
         if (st)
                 return st;
         if (!compile(m, m->tree.root))
-                return error_set(err, ST_USAGE, "regular expression '%.60s' repeats too much", pattern);
+                return error_set(err, ST_USAGE,
+                                 "regular expression '%.60s' repeats too much: counted out it has more than %d parts; "
+                                 "use * or + in place of large counts",
+                                 pattern, LIMIT_REGEX_PROGRAM);
+        m->meter = meter;
+        arena_init(&m->texts, LIMIT_REGEX_REMEMBERED_BYTES);
         m->program[m->size++] = (struct instruction){ .op = OP_MATCH }; /* there is room for one more */
         *ret = steal_ptr(m);
         return ST_OK;
@@ -124,20 +145,26 @@ enum status regex_match_create(const char *pattern, struct regex_match **ret, st
 
 void regex_match_destroy(struct regex_match *m)
 {
+        if (!m)
+                return;
+        hash_table_deinit(&m->known);
+        free(m->results);
+        arena_deinit(&m->texts);
         free(m);
 }
 
 /* ---- matching --------------------------------------------------------------------------------- */
 
-static bool in_ranges(const struct regex_match *m, const struct regex_set *set, uint32_t code)
+static bool in_ranges(struct regex_match *m, const struct regex_set *set, uint32_t code)
 {
+        m->steps_taken += set->count / 4; /* comparing a range costs a fraction of following a state */
         for (uint32_t i = set->first; i < set->first + set->count; i++)
                 if (code >= m->tree.ranges[i].low && code <= m->tree.ranges[i].high)
                         return true;
         return false;
 }
 
-static bool in_set(const struct regex_match *m, uint32_t number, uint32_t code)
+static bool in_set(struct regex_match *m, uint32_t number, uint32_t code)
 {
         const struct regex_set *set = &m->tree.sets[number];
         bool in = in_ranges(m, set, code);
@@ -157,6 +184,7 @@ static void add_state(struct regex_match *m, struct states *s, uint32_t state, b
                 uint32_t pc = m->stack[--depth], place = s->places[pc];
                 const struct instruction *in = &m->program[pc];
 
+                m->steps_taken++;
                 if (place < s->count && s->members[place] == pc)
                         continue;
                 s->places[pc] = s->count;
@@ -185,9 +213,8 @@ static uint32_t next_code(const char *text, size_t n, size_t *size_ret)
                            : (u[0] & 0x07u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
 }
 
-bool regex_match_text(void *context, const char *text, size_t n)
+static bool run_program(struct regex_match *m, const char *text, size_t n)
 {
-        struct regex_match *m = context;
         struct states *now = &m->now, *next = &m->next;
 
         now->count = 0;
@@ -203,6 +230,9 @@ bool regex_match_text(void *context, const char *text, size_t n)
                         if (in->op == OP_SET && in_set(m, in->x, code))
                                 add_state(m, next, now->members[j] + 1, false, i + size == n);
                 }
+                if (!work_meter_add_regex(m->meter, m->steps_taken + now->count))
+                        return false;
+                m->steps_taken = 0;
                 swap = now;
                 now = next;
                 next = swap;
@@ -211,4 +241,39 @@ bool regex_match_text(void *context, const char *text, size_t n)
                 if (m->program[now->members[j]].op == OP_MATCH)
                         return true;
         return false;
+}
+
+static bool is_known_text(const void *context, uint32_t entry, const void *key, size_t size)
+{
+        const struct known_text *k = (const struct known_text *)context + entry;
+
+        return k->size == size && memcmp(k->text, key, size) == 0;
+}
+
+/* Nothing is remembered for want of room. */
+static void remember_text(struct regex_match *m, uint32_t hash, const char *text, size_t n, bool matches)
+{
+        const char *copy;
+
+        if (!array_reserve(&m->results, &m->result_capacity, m->known.count) ||
+            hash_table_reserve(&m->known, NULL) != ST_OK)
+                return;
+        copy = arena_strndup(&m->texts, text, n);
+        if (!copy)
+                return;
+        m->results[m->known.count] = (struct known_text){ copy, n, matches };
+        hash_table_insert(&m->known, hash, m->known.count);
+}
+
+bool regex_match_text(void *context, const char *text, size_t n)
+{
+        struct regex_match *m = context;
+        uint32_t hash = hash_table_hash(text, n), entry;
+        bool matches;
+
+        if (hash_table_find(&m->known, hash, is_known_text, m->results, text, n, &entry))
+                return m->results[entry].matches;
+        matches = run_program(m, text, n);
+        remember_text(m, hash, text, n, matches);
+        return matches;
 }

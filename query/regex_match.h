@@ -5,12 +5,17 @@
 /**
  * @file
  * Regular expressions that match a whole text, in time linear in the text
- * whatever the expression: patterns come from whoever may read.
+ * whatever the expression: patterns come from every holder of a read token.
  *
  * Model: the pattern is parsed into a tree and compiled into a small program
  * whose possible states are followed side by side, one code point at a time
  * (Thompson's construction). glibc's regcomp() was dropped: it takes hours for
- * a run of a hundred stars.
+ * a run of a hundred stars. PCRE2 and TRE were dropped too: the first backtracks
+ * or accepts another syntax than RE2, the second expands counted repetitions
+ * without a limit; RE2 itself is C++ only. Linear in the text still means up to
+ * LIMIT_REGEX_PROGRAM steps for each of its code points, and a query tests many
+ * texts: the steps of all expressions of a query come out of one budget, that of
+ * its work meter, and the result for each distinct text is remembered.
  *
  * Syntax, a part of RE2's: literals, ".", classes with ranges and negation, \d
  * \w \s and their opposites, \n \r \t \xHH and escaped punctuation, groups
@@ -25,17 +30,30 @@
 #include <stddef.h>
 
 #include "common/error.h"
+#include "common/limits.h"
+#include "common/limits.h"
+#include "common/work_meter.h"
 
 #define LIMIT_REGEX_BYTES 512
+#define LIMIT_REGEX_REMEMBERED_BYTES MiB(64) /* texts of which one expression remembers whether they match */
 #define LIMIT_REGEX_PROGRAM 2000 /* instructions; time per text is at most its length times this */
 
 struct regex_match;
 
-/** @return ST_USAGE with what is wrong at which byte. */
-enum status regex_match_create(const char *pattern, struct regex_match **ret, struct error *err) MUST_CHECK;
+/**
+ * Compile a pattern.
+ * @param meter  takes the steps of matching; borrowed until regex_match_destroy(); NULL: unlimited.
+ * @return ST_USAGE with what is wrong at which byte, or that the pattern compiles to more than LIMIT_REGEX_PROGRAM
+ *         instructions.
+ */
+enum status regex_match_create(const char *pattern, struct work_meter *meter, struct regex_match **ret,
+                               struct error *err) MUST_CHECK;
 void regex_match_destroy(struct regex_match *m); /* takes NULL */
 
-/** Has the type of label_matcher.match; context is the struct regex_match. */
+/**
+ * Does the whole text match? Has the type of label_matcher.match; context is the struct regex_match.
+ * False as well when the meter ended the work: its status must be asked before results are used.
+ */
 bool regex_match_text(void *context, const char *text, size_t n);
 
 #endif

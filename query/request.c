@@ -35,7 +35,7 @@ enum status selection_read(const struct param_source *params, const char *prefix
         if (!st && s.from_unix_ns >= s.to_unix_ns)
                 st = error_set(err, ST_USAGE, "%sfrom is not before %sto", prefix, prefix);
         if (!st)
-                st = selector_parse(s.text, &s.selector, err);
+                st = selector_parse(s.text, params->meter, &s.selector, err);
         if (!st)
                 *ret = s;
         return st;

@@ -34,6 +34,7 @@ struct request {
 struct param_source {
         query_param *get;
         void *context;
+        struct work_meter *meter; /* for the regular expressions of selectors; NULL: unlimited */
 };
 
 /** Read "selector", "from" and "to", with a prefix before each name ("base_" for the other side of a diff). */

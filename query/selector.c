@@ -10,6 +10,7 @@
 struct parser {
         const char *start, *at;
         struct selector s;
+        struct work_meter *meter;
         struct error *err;
 };
 
@@ -171,7 +172,7 @@ static enum status add_matcher(struct parser *p, char **key, char **value, enum 
         if (op == LABEL_REGEX || op == LABEL_NOT_REGEX) {
                 struct regex_match *regex;
 
-                st = regex_match_create(*value, &regex, p->err);
+                st = regex_match_create(*value, p->meter, &regex, p->err);
                 if (st)
                         return st;
                 m.match = regex_match_text;
@@ -240,9 +241,9 @@ static enum status take_selector(struct parser *p)
         return *p->at ? expected(p, "the end") : ST_OK;
 }
 
-enum status selector_parse(const char *text, struct selector *ret, struct error *err)
+enum status selector_parse(const char *text, struct work_meter *meter, struct selector *ret, struct error *err)
 {
-        struct parser p = { .start = text ? text : "", .at = text ? text : "", .err = err };
+        struct parser p = { .start = text ? text : "", .at = text ? text : "", .meter = meter, .err = err };
         enum status st;
 
         if (strlen(p.start) > LIMIT_SELECTOR_BYTES)

@@ -30,9 +30,11 @@ struct selector {
 
 /**
  * @param text  "" and NULL select everything.
+ * @param meter  takes the steps of regular expressions; borrowed until selector_deinit(); NULL: unlimited.
  * @return ST_USAGE with what was expected at which byte.
  */
-enum status selector_parse(const char *text, struct selector *ret, struct error *err) MUST_CHECK;
+enum status selector_parse(const char *text, struct work_meter *meter, struct selector *ret,
+                           struct error *err) MUST_CHECK;
 void selector_deinit(struct selector *s); /* also fine on a zeroed one */
 #define _cleanup_selector_ _cleanup_(selector_deinit)
 

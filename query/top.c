@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "query/value_text.h"
 
 static void add_to(int64_t *sum, int64_t v)
@@ -24,18 +25,20 @@ static void take_line(struct top_row *row, int64_t line, int64_t value, bool lea
 }
 
 /* seen: per name, the number of the last stack that it was met in, plus one. */
-static void add_selection(struct top_row *rows, const struct frame_table *frames, const struct merged *m,
-                          unsigned side, size_t *seen)
+static enum status add_selection(struct top_row *rows, const struct frame_table *frames, const struct merged *m,
+                                 unsigned side, size_t *seen, struct error *err)
 {
         const struct location_frames *l = &m->locations;
+        enum status st = ST_OK;
 
-        for (size_t i = 0; i < m->stacks->count; i++) {
+        for (size_t i = 0; !st && i < m->stacks->count; i++) {
                 int64_t value = m->sums.items[i].value;
                 bool leaf = true;
 
-                for (size_t j = m->stacks->first[i]; j < m->stacks->first[i + 1]; j++) {
+                for (size_t j = m->stacks->first[i]; !st && j < m->stacks->first[i + 1]; j++) {
                         uint32_t location = m->stacks->indexes[j];
 
+                        st = work_meter_add(frames->meter, l->end[location] - l->first[location], err);
                         for (uint32_t k = l->end[location];
                              k-- > l->first[location];) { /* from the innermost */
                                 uint32_t name = frames->items[l->frames[k]].name;
@@ -52,12 +55,14 @@ static void add_selection(struct top_row *rows, const struct frame_table *frames
                         }
                 }
         }
+        return st;
 }
 
-static int compare_rows(const void *x, const void *y)
+static int compare_rows(const void *x, const void *y, void *context)
 {
         const struct top_row *a = x, *b = y;
 
+        (void)context;
         if (a->flat[0] != b->flat[0])
                 return a->flat[0] > b->flat[0] ? -1 : 1;
         if (a->cumulative[0] != b->cumulative[0])
@@ -70,10 +75,11 @@ static uint64_t change(const int64_t v[2])
         return v[1] > v[0] ? (uint64_t)v[1] - (uint64_t)v[0] : (uint64_t)v[0] - (uint64_t)v[1];
 }
 
-static int compare_changes(const void *x, const void *y)
+static int compare_changes(const void *x, const void *y, void *context)
 {
         const struct top_row *a = x, *b = y;
 
+        (void)context;
         if (change(a->flat) != change(b->flat))
                 return change(a->flat) > change(b->flat) ? -1 : 1;
         if (change(a->cumulative) != change(b->cumulative))
@@ -87,20 +93,27 @@ enum status top_make(const struct frame_table *frames, const struct merged *a, c
         size_t count = frames->name_count, kept = 0;
         struct top_row *rows = calloc(count + 1, sizeof *rows);
         _cleanup_free_ size_t *seen = calloc(count + 1, sizeof *seen);
+        enum status st;
 
         if (!rows || !seen) {
                 free(rows);
                 return error_no_memory(err);
         }
-        add_selection(rows, frames, a, 0, seen);
-        if (b) {
+        st = add_selection(rows, frames, a, 0, seen, err);
+        if (!st && b) {
                 memset(seen, 0, (count + 1) * sizeof *seen);
-                add_selection(rows, frames, b, 1, seen);
+                st = add_selection(rows, frames, b, 1, seen, err);
         }
         for (size_t i = 0; i < count; i++) /* locations that no stack uses leave empty rows */
                 if (rows[i].cumulative[0] || rows[i].cumulative[1] || rows[i].flat[0] || rows[i].flat[1])
                         rows[kept++] = rows[i];
-        qsort(rows, kept, sizeof *rows, b ? compare_changes : compare_rows);
+        if (!st)
+                st = work_meter_sort(frames->meter, rows, kept, sizeof *rows, b ? compare_changes : compare_rows, NULL,
+                                     err);
+        if (st) {
+                free(rows);
+                return st;
+        }
         *ret = (struct top){ rows, kept };
         return ST_OK;
 }
@@ -116,27 +129,30 @@ static size_t shown(const struct top *t, uint64_t limit)
         return limit && limit < t->count ? (size_t)limit : t->count;
 }
 
-void top_keep(struct top *t, const struct frame_table *frames, bool (*matches)(void *context, const char *text, size_t n),
-              void *context)
+enum status top_keep(struct top *t, const struct frame_table *frames,
+                     bool (*matches)(void *context, const char *text, size_t n), void *context, struct error *err)
 {
         size_t kept = 0;
+        enum status st = ST_OK;
 
-        for (size_t i = 0; i < t->count; i++) {
+        for (size_t i = 0; !st && i < t->count; i++) {
                 const struct query_frame *f = &frames->items[t->rows[i].frame];
 
                 if (matches(context, f->function, strlen(f->function)) ||
                     matches(context, f->short_name, strlen(f->short_name)) ||
                     matches(context, f->linkage_name, strlen(f->linkage_name)))
                         t->rows[kept++] = t->rows[i];
+                st = work_meter_add(frames->meter, 16, err);
         }
         t->count = kept;
+        return st;
 }
 
 void top_put_rows(const struct top *t, const struct frame_table *frames, const struct top_form *form, const char *key,
                   struct json_out *j)
 {
         json_out_array(j, key);
-        for (size_t i = 0; i < shown(t, form->limit); i++) {
+        for (size_t i = 0; i < shown(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
                 const struct top_row *r = &t->rows[i];
                 const struct query_frame *f = &frames->items[r->frame];
 
@@ -168,20 +184,24 @@ static void put_header(const struct merged *m, const char *name, struct buf *ret
 {
         char from[32], to[32], total[40];
 
-        buf_printf(ret, "%s%s in %" PRIu64 " samples, %s to %s UTC%s%s\n", name,
+        buf_printf(ret, "%s%s in %" PRIu64 " samples, %s to %s UTC%s", name,
                    value_text(m->total, m->sums.unit, total, sizeof total), m->samples,
                    time_utc_text(m->selection->from_unix_ns, from, sizeof from),
-                   time_utc_text(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "",
-                   m->selection->text);
+                   time_utc_text(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "");
+        utf8_put_escaped(ret, m->selection->text);
+        buf_append_u8(ret, '\n');
 }
 
 static void put_place(const struct query_frame *f, bool is_short, int64_t line, struct buf *ret)
 {
-        buf_printf(ret, "  %s", query_frame_name(f, is_short));
+        buf_append_str(ret, "  ");
+        utf8_put_escaped(ret, query_frame_name(f, is_short));
+        if (*f->file) {
+                buf_append_str(ret, "  ");
+                utf8_put_escaped(ret, f->file);
+        }
         if (*f->file && line)
-                buf_printf(ret, "  %s:%" PRId64, f->file, line);
-        else if (*f->file)
-                buf_printf(ret, "  %s", f->file);
+                buf_printf(ret, ":%" PRId64, line);
         buf_append_u8(ret, '\n');
 }
 
@@ -190,9 +210,9 @@ static void put_diff_text(const struct top *t, const struct frame_table *frames,
 {
         put_header(a, "before: ", ret);
         put_header(b, "after:  ", ret);
-        buf_printf(ret, "%s\n\n%12s %7s %12s %7s %12s %8s\n", *a->sums.type ? a->sums.type : b->sums.type,
-                   "flat before", "", "flat after", "", "change", "of share");
-        for (size_t i = 0; i < shown(t, form->limit); i++) {
+        utf8_put_escaped(ret, *a->sums.type ? a->sums.type : b->sums.type);
+        buf_printf(ret, "\n\n%12s %7s %12s %7s %12s %8s\n", "flat before", "", "flat after", "", "change", "of share");
+        for (size_t i = 0; i < shown(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
                 const struct top_row *r = &t->rows[i];
                 const char *unit = *a->sums.unit ? a->sums.unit : b->sums.unit;
                 double before = percent(r->flat[0], a->total), after = percent(r->flat[1], b->total);
@@ -216,8 +236,9 @@ void top_put_text(const struct top *t, const struct frame_table *frames, const s
         put_header(a, "", ret);
         if (t->count == 0)
                 return;
-        buf_printf(ret, "%s\n\n%12s %7s %12s %7s\n", a->sums.type, "flat", "", "cumulative", "");
-        for (size_t i = 0; i < shown(t, form->limit); i++) {
+        utf8_put_escaped(ret, a->sums.type);
+        buf_printf(ret, "\n\n%12s %7s %12s %7s\n", "flat", "", "cumulative", "");
+        for (size_t i = 0; i < shown(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
                 const struct top_row *r = &t->rows[i];
                 char v[2][40];
 

@@ -30,8 +30,9 @@ void top_deinit(struct top *t);
 #define _cleanup_top_ _cleanup_(top_deinit)
 
 /** Keep only the rows of which the readable, the short or the linkage name matches. */
-void top_keep(struct top *t, const struct frame_table *frames, bool (*matches)(void *context, const char *text, size_t n),
-              void *context);
+enum status top_keep(struct top *t, const struct frame_table *frames,
+                     bool (*matches)(void *context, const char *text, size_t n), void *context,
+                     struct error *err) MUST_CHECK;
 
 struct top_form {
         uint64_t limit; /* rows; 0: all */

@@ -10,9 +10,9 @@ static void add_to(int64_t *sum, int64_t v)
         *sum = (int64_t)((uint64_t)*sum + (uint64_t)v);
 }
 
-enum status tree_init(struct tree *t, struct error *err)
+enum status tree_init(struct tree *t, struct work_meter *meter, struct error *err)
 {
-        *t = (struct tree){ .capacity = 1024, .count = 1 };
+        *t = (struct tree){ .capacity = 1024, .count = 1, .meter = meter };
         t->nodes = calloc(t->capacity, sizeof *t->nodes);
         t->slots = calloc((size_t)t->capacity * 2, sizeof *t->slots);
         return t->nodes && t->slots ? ST_OK : error_no_memory(err);
@@ -160,10 +160,12 @@ static enum status add_path(struct tree *t, const struct path *p, int64_t value,
 {
         size_t count = p->count < LIMIT_TREE_DEPTH ? p->count : LIMIT_TREE_DEPTH;
         uint32_t node = 0;
+        enum status st = work_meter_add(t->meter, 2 * p->count + 8, err);
 
+        if (st)
+                return st;
         for (size_t i = 0; i < count; i++) {
-                enum status st = child(t, node, p->frames[i], &node, err);
-
+                st = child(t, node, p->frames[i], &node, err);
                 if (st)
                         return st;
                 if (p->lines[i] && value > t->nodes[node].line_value) {
@@ -310,7 +312,11 @@ enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret,
         for (uint32_t i = 0; i < t->count; i++) /* the root stays in any case, and counts */
                 if (bound_keeps(&bound, weight(&t->nodes[i])) && i)
                         sorted[kept++] = i;
-        qsort_r(sorted, kept, sizeof *sorted, compare_siblings, t->nodes);
+        st = work_meter_sort(t->meter, sorted, kept, sizeof *sorted, compare_siblings, t->nodes, err);
+        if (st) {
+                free(order);
+                return st;
+        }
         for (uint32_t i = 0, at = 0; i < t->count; i++) {
                 first[i] = at;
                 while (at < kept && t->nodes[sorted[at]].parent == i)

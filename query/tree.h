@@ -25,10 +25,12 @@ struct tree_node {
 struct tree {
         struct tree_node *nodes; /* owned */
         uint32_t count, capacity;
+        struct work_meter *meter; /* NULL: unlimited; borrowed */
         uint32_t *slots; /* nodes by (parent, frame), 0 is free; twice the capacity; owned */
 };
 
-enum status tree_init(struct tree *t, struct error *err) MUST_CHECK;
+/** @param meter  told of the work with the tree; borrowed; NULL: unlimited. */
+enum status tree_init(struct tree *t, struct work_meter *meter, struct error *err) MUST_CHECK;
 void tree_deinit(struct tree *t);
 #define _cleanup_tree_ _cleanup_(tree_deinit)
 
@@ -55,7 +57,7 @@ enum status tree_add(struct tree *t, const struct frame_table *frames, const str
                      const struct scan_stacks *stacks, const struct stack_sums *sums, unsigned side,
                      const struct tree_focus *focus, struct error *err) MUST_CHECK;
 
-/** Sum self up into total. Once, after the last tree_add(). */
+/** Sum self up into total. Once, after the last tree_add(). One pass over at most LIMIT_TREE_NODES. */
 void tree_finish(struct tree *t);
 
 /**

@@ -84,7 +84,7 @@ static void put_list(struct json_out *j, const char *key, const struct scan_uplo
                      const struct scan_uploads *all, const struct uploads_form *form)
 {
         json_out_array(j, key);
-        for (size_t i = 0; i < shown(count, form); i++)
+        for (size_t i = 0; i < shown(count, form) && !work_meter_add(form->meter, 256, NULL); i++)
                 put_object(j, &items[i], all, form);
         json_out_array_end(j);
 }
@@ -114,7 +114,7 @@ static void put_rows(const struct scan_upload *items, size_t count, bool poor, c
 
         buf_printf(ret, "%12s  %6s  %-13s  %-40s  %s\n", "samples", "share", poor ? "names by" : "reason", "build-id",
                    "file");
-        for (size_t i = 0; i < shown(count, form); i++) {
+        for (size_t i = 0; i < shown(count, form) && !work_meter_add(form->meter, 256, NULL); i++) {
                 const struct scan_upload *u = &items[i];
 
                 buf_printf(ret, "%12" PRIu64 "  %5.1f%%  %-13s  %-40s  ", u->samples, percent(u->samples, all),

@@ -11,6 +11,7 @@
 #include "profile-store/scan.h"
 
 struct uploads_form {
+        struct work_meter *meter; /* NULL: unlimited; borrowed */
         const char *server; /* named in commands; NULL: they name none */
         uint64_t limit;     /* objects in each list; 0: all */
         int64_t from_unix_ns, to_unix_ns;

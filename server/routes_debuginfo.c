@@ -8,6 +8,7 @@
 #include "query/query.h"
 #include "server/debuginfo_list.h"
 #include "server/id_set.h"
+#include "server/query_work.h"
 #include "server/server_internal.h"
 
 #define MAX_RESYMBOLIZE_IDS 100000
@@ -36,13 +37,21 @@ static void missing(struct http_request *req, void *context)
 {
         struct server *s = context;
         const char *content_type;
+        struct query_work work;
         struct buf body;
         struct error err;
         enum status st;
 
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        st = query_run(s->profiles, "uploads", missing_param, req, wall_clock_ns(), &body, &content_type, &err);
-        respond_result(req, st, &body, &err);
+        query_work_init(&work, req);
+        st = query_run(s->profiles, "uploads", missing_param, req, wall_clock_ns(), &work.meter, &body, &content_type,
+                       &err);
+        if (!st) {
+                respond_json(req, &body);
+                return;
+        }
+        buf_deinit(&body);
+        query_work_fail(&work, st, &err);
 }
 
 /* An empty body, or {"build_ids": [...]}: none means all. */

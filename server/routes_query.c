@@ -6,6 +6,7 @@
 #include "common/metrics.h"
 #include "query/assets.h"
 #include "query/query.h"
+#include "server/query_work.h"
 #include "server/server_internal.h"
 
 static struct metric queries = METRIC_COUNTER("cairn_queries_total", "Questions answered.", "");
@@ -21,19 +22,21 @@ static const char *param(void *context, const char *name)
 static void answer(struct server *s, struct http_request *req, const char *operation)
 {
         const char *content_type;
+        struct query_work work;
         struct buf body;
         struct error err;
         enum status st;
 
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        st = query_run(s->profiles, operation, param, req, wall_clock_ns(), &body, &content_type, &err);
+        query_work_init(&work, req);
+        st = query_run(s->profiles, operation, param, req, wall_clock_ns(), &work.meter, &body, &content_type, &err);
         if (!st) {
                 metric_add(&queries, 1);
                 http_respond_buf(req, 200, content_type, &body);
                 return;
         }
         buf_deinit(&body);
-        http_fail(req, st, &err);
+        query_work_fail(&work, st, &err);
 }
 
 static void query(struct http_request *req, void *context)

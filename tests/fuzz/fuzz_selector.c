@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         if (size)
                 memcpy(text, data, size);
-        if (selector_parse(text, &s, NULL) == ST_OK) {
+        if (selector_parse(text, NULL, &s, NULL) == ST_OK) {
                 for (size_t i = 0; i < s.count; i++)
                         if (s.matchers[i].match)
                                 (void)s.matchers[i].match(s.matchers[i].context, text,

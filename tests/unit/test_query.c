@@ -28,7 +28,7 @@ START_TEST(selectors_parse_as_in_prometheus)
 
         ck_assert_msg(selector_parse(" process_cpu:cpu { service.name = \"a\\\"b\\u00e9\" , comm=~'post.*', x!=``, "
                                      "y!~\"\\\\d+\", } ",
-                                     &s, &err) == ST_OK,
+                                     NULL, &s, &err) == ST_OK,
                       "%s", err.text);
         ck_assert_str_eq(s.type, "process_cpu:cpu");
         ck_assert_uint_eq(s.count, 4);
@@ -41,14 +41,14 @@ START_TEST(selectors_parse_as_in_prometheus)
         ck_assert(s.matchers[3].match(s.matchers[3].context, "12", 2));
         selector_deinit(&s);
 
-        ck_assert_int_eq(selector_parse("comm=\"x\",pid=\"3\"", &s, NULL), ST_OK); /* braces may be left out */
+        ck_assert_int_eq(selector_parse("comm=\"x\",pid=\"3\"", NULL, &s, NULL), ST_OK); /* braces may be left out */
         ck_assert_uint_eq(s.count, 2);
         selector_deinit(&s);
-        ck_assert_int_eq(selector_parse("{__profile_type__=\"memory:inuse_space:bytes::\"}", &s, NULL), ST_OK);
+        ck_assert_int_eq(selector_parse("{__profile_type__=\"memory:inuse_space:bytes::\"}", NULL, &s, NULL), ST_OK);
         ck_assert_uint_eq(s.count, 0);
         ck_assert_str_eq(s.type, "memory:inuse_space:bytes::");
         selector_deinit(&s);
-        ck_assert_int_eq(selector_parse(NULL, &s, NULL), ST_OK);
+        ck_assert_int_eq(selector_parse(NULL, NULL, &s, NULL), ST_OK);
         ck_assert_uint_eq(s.count, 0);
 }
 END_TEST
@@ -102,7 +102,7 @@ START_TEST(regular_expressions_match_whole_values)
                 char text[128];
 
                 snprintf(text, sizeof text, "a=~`%s`", cases[i].pattern);
-                ck_assert_msg(selector_parse(text, &s, NULL) == ST_OK, "%s", cases[i].pattern);
+                ck_assert_msg(selector_parse(text, NULL, &s, NULL) == ST_OK, "%s", cases[i].pattern);
                 ck_assert_msg(s.matchers[0].match(s.matchers[0].context, cases[i].text, strlen(cases[i].text)) ==
                                       cases[i].match,
                               "%s on '%s'", cases[i].pattern, cases[i].text);
@@ -125,9 +125,86 @@ START_TEST(no_pattern_takes_more_than_linear_time)
         stars[LIMIT_REGEX_BYTES - 1] = 'b';
         stars[LIMIT_REGEX_BYTES] = 0;
         for (size_t i = 0; i < 6; i++) { /* a backtracking matcher would not end */
-                ck_assert_int_eq(regex_match_create(i < 5 ? patterns[i] : stars, &m, NULL), ST_OK);
+                ck_assert_int_eq(regex_match_create(i < 5 ? patterns[i] : stars, NULL, &m, NULL), ST_OK);
                 ck_assert(!regex_match_text(m, text, 4096));
                 regex_match_destroy(m);
+        }
+}
+END_TEST
+
+/* The step budget is one for all texts: as many of them as it allows, however few steps each takes. */
+START_TEST(regex_steps_of_all_texts_share_one_budget)
+{
+        struct work_meter meter;
+        struct regex_match *m;
+        struct error err = { 0 };
+        char text[32];
+        uint64_t one, left;
+        unsigned i;
+
+        work_meter_init(&meter, NULL, NULL);
+        ck_assert_uint_eq(meter.regex_steps_left, LIMIT_REGEX_STEPS);
+        ck_assert_int_eq(regex_match_create("(.{0,30}){0,30}x", &meter, &m, NULL), ST_OK);
+        ck_assert(!regex_match_text(m, "name_000000", 11));
+        one = LIMIT_REGEX_STEPS - meter.regex_steps_left;
+        ck_assert_uint_gt(one, 11); /* many states at each byte */
+        left = meter.regex_steps_left;
+        ck_assert(!regex_match_text(m, "name_000000", 11)); /* remembered: takes no step */
+        ck_assert_uint_eq(meter.regex_steps_left, left);
+
+        meter.regex_steps_left = 100 * one;
+        for (i = 1; i < 10000 && !meter.failed; i++) {
+                snprintf(text, sizeof text, "name_%06u", i);
+                ck_assert(!regex_match_text(m, text, 11));
+        }
+        ck_assert_uint_ge(i, 100);
+        ck_assert_uint_le(i, 102);
+        ck_assert_int_eq(work_meter_check(&meter, &err), ST_TOO_BIG);
+        ck_assert_ptr_nonnull(strstr(err.text, "regular expressions of this query take more than"));
+        left = meter.regex_steps_left;
+        ck_assert(!regex_match_text(m, "another", 7)); /* at once */
+        ck_assert_uint_eq(meter.regex_steps_left, left);
+        regex_match_destroy(m);
+}
+END_TEST
+
+/* Comparing a code point with hundreds of ranges is work too. */
+START_TEST(wide_classes_count_as_steps)
+{
+        struct work_meter narrow, wide;
+        struct regex_match *m;
+        char pattern[LIMIT_REGEX_BYTES];
+        size_t n = 1;
+
+        work_meter_init(&narrow, NULL, NULL);
+        work_meter_init(&wide, NULL, NULL);
+        pattern[0] = '[';
+        while (n + 6 < sizeof pattern)
+                n += (size_t)snprintf(pattern + n, sizeof pattern - n, "\\D");
+        snprintf(pattern + n, sizeof pattern - n, "]*");
+        ck_assert_int_eq(regex_match_create("[5]*", &narrow, &m, NULL), ST_OK);
+        ck_assert(regex_match_text(m, "5555555555", 10));
+        regex_match_destroy(m);
+        ck_assert_int_eq(regex_match_create(pattern, &wide, &m, NULL), ST_OK);
+        ck_assert(regex_match_text(m, "aaaaaaaaaa", 10));
+        regex_match_destroy(m);
+        ck_assert_uint_gt(LIMIT_REGEX_STEPS - wide.regex_steps_left,
+                          10 * (LIMIT_REGEX_STEPS - narrow.regex_steps_left));
+}
+END_TEST
+
+START_TEST(patterns_that_count_out_too_long_are_refused)
+{
+        static const char *const patterns[] = { "(a{1000}){1000}", "((a{0,99}){0,99}){0,99}", "(((a?){30}){30}){30}",
+                                                "(((((){1000}){1000}){1000}){1000}){1000}", "a{1000}b{1000}c" };
+
+        for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+                struct regex_match *m;
+                struct error err = { 0 };
+
+                ck_assert_msg(regex_match_create(patterns[i], NULL, &m, &err) == ST_USAGE, "%s", patterns[i]);
+                ck_assert_msg(strstr(err.text, "repeats too much: counted out it has more than 2000 parts"), "%s",
+                              err.text);
         }
 }
 END_TEST
@@ -161,7 +238,7 @@ START_TEST(bad_selectors_say_what_was_expected_where)
                 struct selector s;
                 struct error err;
 
-                ck_assert_msg(selector_parse(cases[i].text, &s, &err) == ST_USAGE, "%s", cases[i].text);
+                ck_assert_msg(selector_parse(cases[i].text, NULL, &s, &err) == ST_USAGE, "%s", cases[i].text);
                 ck_assert_msg(strstr(err.text, cases[i].error) != NULL, "%s: %s", cases[i].text, err.text);
         }
 }
@@ -293,7 +370,7 @@ static char *ask(const char *operation, struct pairs p, enum status want)
         enum status st;
 
         buf_init(&b, MiB(4));
-        st = query_run(store, operation, pair_value, &p, NOW, &b, &content_type, &err);
+        st = query_run(store, operation, pair_value, &p, NOW, NULL, &b, &content_type, &err);
         ck_assert_msg(st == want, "%s: %s", operation, err.text);
         if (st) {
                 buf_clear(&b);
@@ -524,7 +601,7 @@ START_TEST(pprof_output_holds_the_same_sums)
                 int64_t sum = 0;
 
                 buf_init(&b, MiB(1));
-                ck_assert_int_eq(query_run(store, "pprof", pair_value, &p, NOW, &b, &content_type, &err), ST_OK);
+                ck_assert_int_eq(query_run(store, "pprof", pair_value, &p, NOW, NULL, &b, &content_type, &err), ST_OK);
                 ck_assert(gzip_detect(b.data, b.size));
                 ck_assert_int_eq(pprof_decode(b.data, b.size, NULL, &back, &err), ST_OK);
                 for (uint32_t i = 0; i < back.samples.count; i++)
@@ -624,7 +701,177 @@ START_TEST(wrong_parameters_are_named)
 }
 END_TEST
 
-TEST_SUITE("query", selectors_parse_as_in_prometheus, regular_expressions_match_whole_values,
+/* ---- work that is ended -------------------------------------------------------------------------- */
+
+/* Many stacks of many names, so that every loop passes a check: it is asked for each 65,536 units. */
+static void open_large_store(void)
+{
+        struct buf text;
+
+        open_store();
+        buf_init(&text, MiB(16));
+        for (int i = 0; i < 20000; i++)
+                buf_printf(&text, "main;f%d;g%d;leaf%d %d\n", i % 100, i % 5000, i, i + 1);
+        ck_assert_ptr_nonnull(buf_cstr(&text));
+        append_folded((const char *)text.data, CPU, "large", NOW - 20 * S, 5);
+        buf_deinit(&text);
+}
+
+struct ending {
+        uint64_t after; /* checks that pass */
+};
+
+static enum status end_work(void *context, struct error *err)
+{
+        struct ending *e = context;
+
+        return e->after-- ? ST_OK : error_set(err, ST_BUSY, "ended by the test");
+}
+
+static enum status run_ended(const char *operation, struct pairs p, uint64_t after, uint64_t *checks_ret,
+                             size_t *size_ret)
+{
+        _cleanup_buf_ struct buf b;
+        struct ending e = { after };
+        struct work_meter meter;
+        const char *content_type;
+        struct error err = { 0 };
+        enum status st;
+
+        work_meter_init(&meter, end_work, &e);
+        buf_init(&b, MiB(64));
+        st = query_run(store, operation, pair_value, &p, NOW, &meter, &b, &content_type, &err);
+        if (st)
+                ck_assert_str_eq(err.text, "ended by the test");
+        *checks_ret = meter.checks;
+        *size_ret = b.size;
+        return st;
+}
+
+START_TEST(every_query_stops_when_its_meter_ends_it)
+{
+        static const struct {
+                const char *operation;
+                struct pairs p;
+        } cases[] = {
+                { "top", { { "limit=0" } } },
+                { "top", { { "limit=100000", "format=text" } } },
+                { "top", { { "function=.*1" } } },
+                { "flame", { { "max_nodes=0" } } },
+                { "flame", { { "callers_of=leaf7" } } },
+                { "flame", { { "format=text" } } },
+                { "flame", { { "format=html" } } },
+                { "folded", { { NULL } } },
+                { "pprof", { { NULL } } },
+                { "diff", { { "base_from=now-2h", "base_to=now-1h", "max_nodes=0" } } },
+                { "diff", { { "view=top" } } },
+                { "series", { { NULL } } },
+                { "labels", { { NULL } } },
+                { "values", { { "name=service.name" } } },
+                { "types", { { NULL } } },
+                { "missing", { { NULL } } },
+                { "uploads", { { NULL } } },
+        };
+
+        open_large_store();
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                uint64_t checks, all;
+                size_t size, whole;
+
+                ck_assert_int_eq(run_ended(cases[i].operation, cases[i].p, UINT64_MAX, &all, &whole), ST_OK);
+                ck_assert_msg(all > 1, "%s was asked only at its end", cases[i].operation);
+                ck_assert_int_eq(run_ended(cases[i].operation, cases[i].p, 0, &checks, &size), ST_BUSY);
+                ck_assert_uint_eq(checks, 1);
+                ck_assert_msg(size == 0, "%s went on to its answer", cases[i].operation);
+                ck_assert_int_eq(run_ended(cases[i].operation, cases[i].p, all - 1, &checks, &size), ST_BUSY);
+        }
+        close_store();
+}
+END_TEST
+
+static int by_value(const void *x, const void *y, void *context)
+{
+        const uint32_t *a = x, *b = y;
+
+        ++*(uint64_t *)context;
+        return *a < *b ? -1 : *a > *b;
+}
+
+START_TEST(sorting_can_be_ended_and_loses_nothing)
+{
+        enum { COUNT = 300000 };
+        _cleanup_free_ uint32_t *items = calloc(COUNT, sizeof *items);
+        struct ending e = { UINT64_MAX };
+        struct work_meter meter;
+        uint64_t compared = 0, all, sum = 0, sum_after = 0;
+
+        for (uint32_t i = 0; i < COUNT; i++)
+                sum += items[i] = (uint32_t)(i * 2654435761u);
+        work_meter_init(&meter, end_work, &e);
+        ck_assert_int_eq(work_meter_sort(&meter, items, COUNT, sizeof *items, by_value, &compared, NULL), ST_OK);
+        for (uint32_t i = 1; i < COUNT; i++)
+                ck_assert_uint_le(items[i - 1], items[i]);
+        all = meter.checks;
+        ck_assert_uint_gt(all, 8);
+        for (uint64_t after = 0; after < all; after++) {
+                sum_after = 0;
+                for (uint32_t i = 0; i < COUNT; i++)
+                        items[i] = (uint32_t)(i * 2654435761u);
+                e.after = after;
+                work_meter_init(&meter, end_work, &e);
+                ck_assert_int_eq(work_meter_sort(&meter, items, COUNT, sizeof *items, by_value, &compared, NULL),
+                                 ST_BUSY);
+                for (uint32_t i = 0; i < COUNT; i++)
+                        sum_after += items[i];
+                ck_assert_uint_eq(sum_after, sum);
+        }
+}
+END_TEST
+
+/* ---- texts for a terminal ---------------------------------------------------------------------------- */
+
+START_TEST(no_text_output_holds_a_control_character)
+{
+        static const char *const operations[] = { "top", "flame", "diff", "values", "missing", "uploads", "folded",
+                                                  "series", "labels", "types" };
+
+        open_store();
+        append_folded("ma\033]0;owned\007in;le\302\233af\177\xff\342\200\256x 90000000000\n", CPU,
+                      "ser\033[2Jvice\342\200\256", NOW - 5 * S, 9);
+        for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+                ASK(text, operations[i], "format=text", "name=service.name");
+
+                for (const char *c = text; *c; c++)
+                        ck_assert_msg(*c == '\n' || ((unsigned char)*c >= 0x20 && *c != 0x7f), "%s: %s", operations[i],
+                                      text);
+                ck_assert_ptr_null(strstr(text, "\302\233"));
+                ck_assert_ptr_null(strstr(text, "\342\200\256"));
+                ck_assert_ptr_null(strchr(text, '\xff'));
+        }
+        {
+                ASK(top, "top", "format=text");
+                ASK(flame, "flame", "format=text");
+                ASK(folded, "folded");
+                ASK(values, "values", "format=text", "name=service.name");
+                ASK(json, "top");
+                json_object *parsed = json_tokener_parse(json);
+
+                ck_assert_ptr_nonnull(strstr(top, "le\\xc2\\x9baf\\x7f"));
+                ck_assert_ptr_nonnull(strstr(top, "\\u{202e}x"));
+                ck_assert_ptr_nonnull(strstr(flame, "ma\\x1b]0"));
+                ck_assert_ptr_nonnull(strstr(folded, "ma\\x1b]0"));
+                ck_assert_ptr_nonnull(strstr(values, "ser\\x1b[2Jvice\\u{202e}\n"));
+                ck_assert_ptr_nonnull(parsed);
+                json_object_put(parsed);
+        }
+        close_store();
+}
+END_TEST
+
+TEST_SUITE("query", regex_steps_of_all_texts_share_one_budget, wide_classes_count_as_steps,
+           patterns_that_count_out_too_long_are_refused, every_query_stops_when_its_meter_ends_it,
+           sorting_can_be_ended_and_loses_nothing, no_text_output_holds_a_control_character,
+           selectors_parse_as_in_prometheus, regular_expressions_match_whole_values,
            no_pattern_takes_more_than_linear_time, bad_selectors_say_what_was_expected_where,
            times_parse_in_every_form, values_read_well, top_counts_leaves_flat_and_recursion_once,
            folded_merges_equal_stacks_and_marks_the_kernel, flame_json_holds_the_tree_in_drawing_order,
