@@ -40,7 +40,7 @@ ok "a query is stopped when its client leaves" wait_metric 'cairn_queries_cancel
 
 controls() { LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" "$1"; }
 printf 'ma\033]0;owned\007in;evil\033[2J_\302\233 900000000000000\n' >"$tmp/evil.folded"
-ok "control characters in names are taken" import --type $cpu "$tmp/evil.folded"
+ok "control characters in names are taken" import --format folded --type $cpu "$tmp/evil.folded"
 for command in top flame 'debuginfo list'; do
         case $command in
         top | flame) "$cairn" "$command" --server "$url" >"$tmp/out" 2>&1 ;;
