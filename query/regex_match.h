@@ -10,9 +10,9 @@
  * Model: the pattern is parsed into a tree and compiled into a small program
  * whose possible states are followed side by side, one code point at a time
  * (Thompson's construction). glibc's regcomp() was dropped: it takes hours for
- * a run of a hundred stars. PCRE2 and TRE were dropped too: the first backtracks
- * or accepts another syntax than RE2, the second expands counted repetitions
- * without a limit; RE2 itself is C++ only. Linear in the text still means up to
+ * a run of a hundred stars. PCRE2 backtracks and RE2 is C++ only, and neither
+ * lets a caller bound the steps of several patterns together, as needed here.
+ * Linear in the text still means up to
  * LIMIT_REGEX_PROGRAM steps for each of its code points, and a query tests many
  * texts: the steps of all expressions of a query come out of one budget, that of
  * its work meter, and the result for each distinct text is remembered.
@@ -30,7 +30,6 @@
 #include <stddef.h>
 
 #include "common/error.h"
-#include "common/limits.h"
 #include "common/limits.h"
 #include "common/work_meter.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query_work.h"
 
-#include "common/clock.h"
 #include "common/deadline.h"
 #include "common/metrics.h"
 
@@ -28,12 +27,12 @@ static enum status test_interruption(void *context, struct error *err)
                 w->end = QUERY_CLIENT;
                 return deadline_check(d, err);
         }
-        if (deadline_expired(d) || monotonic_ns() > w->end_ns) {
+        if (deadline_expired(d)) {
                 w->end = QUERY_DEADLINE;
                 return error_set(err, ST_TIMEOUT,
-                                 "the query took longer than %d s; take a shorter time range, or choose fewer samples "
-                                 "by their labels",
-                                 LIMIT_QUERY_S);
+                                 "the query took longer than %llu s; take a shorter time range, or choose fewer "
+                                 "samples by their labels",
+                                 (unsigned long long)d->timeout_s);
         }
         return ST_OK;
 }
@@ -41,7 +40,6 @@ static enum status test_interruption(void *context, struct error *err)
 void query_work_init(struct query_work *w, struct http_request *req)
 {
         w->req = req;
-        w->end_ns = monotonic_ns() + LIMIT_QUERY_S * INT64_C(1000000000);
         w->end = QUERY_RUNS;
         work_meter_init(&w->meter, test_interruption, w);
 }

@@ -12,18 +12,15 @@
 #include "common/work_meter.h"
 #include "http/server.h"
 
-#define LIMIT_QUERY_S 30 /* a query, until its answer is complete in memory */
-
 enum query_end { QUERY_RUNS, QUERY_DEADLINE, QUERY_CLIENT, QUERY_SHUTDOWN };
 
 struct query_work {
         struct work_meter meter;
         struct http_request *req;
-        int64_t end_ns; /* monotonic */
         enum query_end end;
 };
 
-/** Start the time of a query. Not to be moved afterwards: the meter points to it. */
+/** Not to be moved afterwards: the meter points to it. */
 void query_work_init(struct query_work *w, struct http_request *req);
 
 /**

@@ -25,7 +25,7 @@ ok "ingest goes on" import --type $cpu "$tmp/honest.folded"
 for i in 1 2 3 4; do
         wait "$(cat "$tmp/pid$i")"
         like "$(cat "$tmp/code$i")" '^(413|504)$' "hostile query $i ends with a limit"
-        like "$(cat "$tmp/hostile$i")" 'take more than 1000000000 steps; use|took longer than 30 s; take a shorter' "  and says which"
+        like "$(cat "$tmp/hostile$i")" 'take more than 1000000000 steps; use|took longer than 60 s; take a shorter' "  and says which"
 done
 cancelled() { curl -sS --max-time 60 "$url/metrics" | awk '/^cairn_queries_cancelled_total/ { n += $2 } END { print n + 0 }'; }
 is "$(cancelled)" 4 "each is counted"
