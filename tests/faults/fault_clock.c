@@ -27,7 +27,7 @@ static time_t seconds_ahead(void)
         if (syscall(SYS_read, fd, text, sizeof text - 1) < 0)
                 text[0] = 0;
         syscall(SYS_close, fd);
-        return atol(text);
+        return (time_t)strtoll(text, NULL, 10);
 }
 
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret)
