@@ -173,11 +173,14 @@ def elf_with_id(n):
 
 
 def slow(r, n):
+    host = b"Host: 127.0.0.1:%d\r\n" % port  # any other is answered 421 before what these requests are about is reached
+    profile = b"POST /v1development/profiles HTTP/1.1\r\n" + host + b"Content-Type: application/x-protobuf\r\n"
     with socket.create_connection(("127.0.0.1", port), timeout=10) as s:
         try:
-            s.sendall(r.choice((b"", b"GET /healthz HT", b"POST /v1development/profiles HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc",
-                                b"GET /api/v1/query/folded?from=now-1h HTTP/1.1\r\nHost: x\r\n\r\n", r.randbytes(300),
-                                b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde")))
+            s.sendall(r.choice((b"", b"GET /healthz HT", profile + b"Content-Length: 100000\r\n\r\nabc",
+                                b"GET /api/v1/query/folded?from=now-1h HTTP/1.1\r\n" + host + b"\r\n", r.randbytes(300),
+                                b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                                b"GET / HTTP/1.1\r\n" + host + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde")))
             if not stop.wait(r.random() * 3) and r.random() < 0.5:
                 s.recv(100)
         except OSError:
