@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What of a batch is accepted before it is acknowledged. The input is an OTLP body; whatever labels and times it brings,
+ * what is left holds to the limits that the tables rely on.
+ */
+#include <stdlib.h>
+
+#include "common/limits.h"
+#include "profile-formats/otlp.h"
+#include "profile-formats/profile_accept.h"
+#include "tests/support/profile_walk.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct profile_window window = { 1600000000000000000, 1900000000000000000 };
+
+static void check_accepted(const struct profile *p, bool labels_accepted)
+{
+        _cleanup_free_ uint8_t *seen = calloc(p->strings.count, 1);
+        size_t keys = 0, bytes = 0;
+
+        WALK_CHECK(seen != NULL);
+        for (uint32_t i = 0; i < p->samples.count; i++) {
+                const struct profile_sample *s = &p->samples.items[i];
+
+                WALK_CHECK(s->time_unix_ns >= window.oldest_unix_ns && s->time_unix_ns <= window.newest_unix_ns);
+                for (uint32_t j = 0; j < s->label_count; j++) {
+                        uint32_t key = p->labels.items[s->first_label + j].key;
+
+                        WALK_CHECK(p->strings.items[key].size <= LIMIT_LABEL_KEY_BYTES);
+                        keys += !seen[key];
+                        bytes += seen[key] ? 0 : p->strings.items[key].size;
+                        seen[key] = 1;
+                }
+        }
+        WALK_CHECK(labels_accepted == (keys <= LIMIT_BATCH_LABEL_KEYS && bytes <= LIMIT_BATCH_LABEL_KEY_BYTES));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct profile p;
+        struct error err;
+        uint64_t rejected;
+        uint32_t count;
+
+        if (otlp_decode(data, size, &p, &err))
+                return 0;
+        profile_default_time(&p, 1700000000000000000);
+        if (profile_label_all(&p, "service_name", "x", &err) == ST_OK) {
+                profile_walk(&p);
+                rejected = p.rejected_samples;
+                count = p.samples.count;
+                WALK_CHECK(profile_reject_unacceptable(&p, &window, &err) == ST_OK);
+                WALK_CHECK(p.samples.count + (p.rejected_samples - rejected) == count);
+                WALK_CHECK(p.rejected_samples == 0 || p.rejected_reason[0]);
+                WALK_CHECK(utf8_valid(p.rejected_reason, strlen(p.rejected_reason)));
+                check_accepted(&p, profile_check_labels(&p, &err) == ST_OK);
+        }
+        profile_deinit(&p);
+        return 0;
+}
