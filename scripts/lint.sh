@@ -34,6 +34,7 @@ if need mandoc; then
                 [ -z "$said" ] || { printf '%s\n' "$said" >&2; bad=1; }
         done
 fi
+scripts/cleanup-order.py || bad=1
 # Each source file says its licence.
 for f in $(git ls-files '*.c' '*.h' '*.sh' '*.t' Makefile '*.mk'); do
         head -n 3 "$f" | grep -q SPDX-License-Identifier || {
