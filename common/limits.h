@@ -44,8 +44,7 @@
 #define LIMIT_DEBUGINFOD_THREADS 16
 #define LIMIT_ADMIN_THREADS 2
 #define LIMIT_DISK_LOW_BYTES MiB(64)           /* free space below which /readyz says disk_full */
-#define LIMIT_CLOCK_JUMP_S 60                  /* a larger step of the wall clock is reported, */
-#define LIMIT_CLOCK_JUMP_SHOWN_S 3600          /* for so long */
+#define LIMIT_CLOCK_JUMP_SHOWN_S 3600          /* for which /readyz reports a step of the wall clock */
 #define LIMIT_STALLED_S 30                     /* for which the store may not answer before it is reported */
 #define LIMIT_PEM_BYTES MiB(1)                 /* a file of certificates or a key */
 #define LIMIT_RESPONSE_BYTES MiB(256)          /* a response that is built in memory */

@@ -113,8 +113,6 @@ static enum status make_and_load(struct indexer *ix, struct job *j, bool *replac
         table.build_id = j->id; /* what was verified when it was stored; a Go or hash id may be spelled otherwise inside */
         st = index_load_named(&(struct index_load_into){ ix->options.objects, ix->options.symbols, ix->options.healer, &ix->write },
                               &table, replaced_ret, err);
-        if (ix->options.written && (!st || st == ST_OS || st == ST_TOO_BIG || st == ST_NO_MEMORY))
-                ix->options.written(ix->options.context, st ? err : NULL);
         symbol_table_deinit(&table);
         return st;
 }

@@ -31,8 +31,6 @@ struct indexer_options {
         bool (*has_other)(void *context, const struct build_id *id);
         /* The index has symbols from debuginfo or an executable, all of them, that are as good as these. May be NULL. */
         void (*superseded)(void *context, const struct stored_object *symbols);
-        /* Symbols were written to the index (NULL), or could not be: it is full, or the disk is. May be NULL. */
-        void (*written)(void *context, const struct error *err);
         /* One object less waits. May be NULL. */
         void (*done)(void *context);
         void *context;

@@ -11,6 +11,7 @@
 #include "common/condition.h"
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "common/stable_clock.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define STAT_PATIENCE_NS (SECOND_NS / 10)
@@ -30,7 +31,8 @@ struct readiness {
         uint64_t asked_count, answered_count;
         struct profile_store_stat stat;
         int64_t stat_ns;      /* monotonic, of the last statistics */
-        int64_t clock_offset_ns, clock_jump_ns; /* wall minus monotonic; when it changed, monotonic, 0: never */
+        uint64_t clock_steps;
+        int64_t clock_step_ns; /* monotonic, when the last of them was noticed */
         struct state states[READY_CONDITION_COUNT];
 };
 
@@ -41,7 +43,7 @@ static const struct {
         [READY_SYNC_FAILING] = { "sync_failing", "error", "check the disk and the kernel's log, then restart the service" },
         [READY_QUEUE_FULL] = { "queue_full", "error", "senders keep batches and retry; the disk is slow or full, or flushing fails" },
         [READY_DISK_FULL] = { "disk_full", "error", "make room, for example with --retain and 'cairn debuginfo gc'" },
-        [READY_INDEX_FAILING] = { "index_failing", "warning", "samples are taken, new symbols are not; make room on the disk, or restart when the index is full" },
+        [READY_INDEX_FAILING] = { "index_failing", "warning", "samples are taken, new symbols wait and are tried again; see the reason" },
         [READY_CLOCK_JUMP] = { "clock_jump", "warning", "check time synchronization; batches without times of their own got those of the clock" },
         [READY_QUARANTINE] = { "quarantine", "warning", "'cairn store quarantine' lists these batches; everything else proceeds" },
         [READY_STALLED] = { "stalled", "warning", "the disk may hang; check it and the kernel's log" },
@@ -89,20 +91,28 @@ static void watch_disk(struct readiness *r)
         pthread_mutex_unlock(&r->lock);
 }
 
-void readiness_watch_clock(struct readiness *r, int64_t wall_ns, int64_t mono_ns)
+void readiness_watch_clock(struct readiness *r, uint64_t steps, int64_t held_s, int64_t mono_ns)
 {
-        int64_t offset = wall_ns - mono_ns, jump;
-
         pthread_mutex_lock(&r->lock);
-        jump = r->clock_offset_ns ? offset - r->clock_offset_ns : 0;
-        r->clock_offset_ns = offset;
-        if (jump > LIMIT_CLOCK_JUMP_S * SECOND_NS || jump < -LIMIT_CLOCK_JUMP_S * SECOND_NS) {
-                r->clock_jump_ns = mono_ns;
-                set_state(r, READY_CLOCK_JUMP, true, "the clock jumped by %+" PRId64 " s", jump / SECOND_NS);
-        } else if (mono_ns - r->clock_jump_ns > LIMIT_CLOCK_JUMP_SHOWN_S * SECOND_NS) {
-                set_state(r, READY_CLOCK_JUMP, false, " ");
+        if (steps != r->clock_steps) {
+                r->clock_steps = steps;
+                r->clock_step_ns = mono_ns;
         }
+        if (held_s > 0)
+                set_state(r, READY_CLOCK_JUMP, true, "the clock stepped forward by %" PRId64 " s, which does not count as age yet", held_s);
+        else
+                set_state(r, READY_CLOCK_JUMP, steps && mono_ns - r->clock_step_ns <= LIMIT_CLOCK_JUMP_SHOWN_S * SECOND_NS,
+                          "the clock was set within the last hour, %" PRIu64 " times since the start", steps);
         pthread_mutex_unlock(&r->lock);
+}
+
+static void watch_process_clock(struct readiness *r)
+{
+        int64_t held_s, left_s;
+        uint64_t steps;
+
+        stable_clock_is_held(&held_s, &left_s, &steps);
+        readiness_watch_clock(r, steps, held_s, monotonic_ns());
 }
 
 static void *watch_store(void *arg)
@@ -117,7 +127,7 @@ static void *watch_store(void *arg)
 
                 pthread_mutex_unlock(&r->lock);
                 if (r->dir) {
-                        readiness_watch_clock(r, wall_clock_ns(), monotonic_ns());
+                        watch_process_clock(r);
                         watch_disk(r);
                 }
                 is_right = !profile_store_stat(r->store, &stat, NULL);

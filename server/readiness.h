@@ -53,7 +53,12 @@ bool readiness_write(struct readiness *r, struct buf *to);
  */
 void readiness_stat(struct readiness *r, struct profile_store_stat *ret);
 
-/** Compare the clocks with the last call's: a jump of the wall clock sets READY_CLOCK_JUMP for an hour. For the thread and tests. */
-void readiness_watch_clock(struct readiness *r, int64_t wall_ns, int64_t mono_ns);
+/**
+ * A new number of steps of the wall clock sets READY_CLOCK_JUMP for LIMIT_CLOCK_JUMP_SHOWN_S, and for as long as a step
+ * forward does not count as age. For the thread and tests; the values are those of stable_clock_is_held().
+ *
+ * @param held_s    seconds by which the clock stepped forward and that do not count yet, 0: none
+ */
+void readiness_watch_clock(struct readiness *r, uint64_t steps, int64_t held_s, int64_t mono_ns);
 
 #endif

@@ -118,14 +118,6 @@ static void object_indexed(void *context)
                 collector_indexed(collector);
 }
 
-/* err: why an object's symbols could not be written to the index; NULL: they were. */
-static void index_written(void *context, const struct error *err)
-{
-        struct server *s = context;
-
-        readiness_report(s->readiness, READY_INDEX_FAILING, err);
-}
-
 static void symbols_superseded(void *context, const struct stored_object *symbols)
 {
         struct server *s = context;
@@ -207,7 +199,7 @@ static enum status start_pipeline(struct server *s, struct error *err)
         _cleanup_free_ char *queue = path_join(s->options->dir, "heal-queue");
         _cleanup_free_ char *needs = path_join(s->options->dir, "supplement-needs");
         struct indexer_options o = { .objects = s->objects, .symbols = s->symbols, .scratch_dir = s->scratch_dir,
-                                     .needs_path = needs, .wanted = indexing_wants, .done = object_indexed, .written = index_written, .superseded = symbols_superseded,
+                                     .needs_path = needs, .wanted = indexing_wants, .done = object_indexed, .superseded = symbols_superseded,
                                      .open_other = scanned_open, .has_other = scanned_has_debuginfo, .context = s };
         struct collector *collector;
         struct collector_options c = { .objects = s->objects, .symbols = s->symbols,
@@ -376,6 +368,15 @@ static void tell_troubles(struct server *s, struct profile_store_stat *told)
         *told = now;
 }
 
+/* Not by the handler of /readyz: the indexer's lock may wait for the disk. */
+static void report_indexing(struct server *s)
+{
+        struct error why;
+
+        if (s->indexer)
+                readiness_report(s->readiness, READY_INDEX_FAILING, indexer_is_hindered(s->indexer, &why) ? &why : NULL);
+}
+
 /* Returns the signal that ends the service. */
 static int wait_for_end(struct server *s, const sigset_t *signals)
 {
@@ -396,6 +397,7 @@ static int wait_for_end(struct server *s, const sigset_t *signals)
                 else if (got > 0 && got != SIGUSR1)
                         return got;
                 tell_troubles(s, &told);
+                report_indexing(s);
         }
 }
 

@@ -69,6 +69,10 @@ for days in 1 3; do
         is "$(collect age=12h)" '[]' "  what is a minute old is not given up"
         is "$(collect unused=12h)" '[]' "  nor for not being used"
         [ "$days" != 1 ] || like "$(metric cairn_clock_held_seconds)" '^86(399|400)$' "  a metric says so"
+        [ "$days" != 1 ] || {
+                wait_metric 'cairn_ready_condition{condition="clock_jump"}' 1
+                answers 200 '^warning clock_jump: the clock stepped forward by 86(399|400) s' "  and so does /readyz" "$url/readyz"
+        }
         step 0
         is "$(metric cairn_clock_held_seconds)" 0 "  the step back is seen"
 done

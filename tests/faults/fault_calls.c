@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that stand before the C library's. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -206,6 +208,27 @@ OURS ssize_t writev(int fd, const struct iovec *v, int count)
         done = write(fd, all, n);
         free(all);
         return done;
+}
+
+/* Both names: which one is called depends on _FILE_OFFSET_BITS. */
+static int stat_file_system(const char *name, const char *path, struct statvfs *ret)
+{
+        int (*original)(const char *, struct statvfs *) = (int (*)(const char *, struct statvfs *))dlsym(RTLD_NEXT, name);
+        int rc = original(path, ret);
+
+        if (!rc && fault_has_no_room(path))
+                ret->f_bfree = ret->f_bavail = 0;
+        return rc;
+}
+
+OURS int statvfs(const char *path, struct statvfs *ret)
+{
+        return stat_file_system("statvfs", path, ret);
+}
+
+OURS int statvfs64(const char *path, struct statvfs64 *ret)
+{
+        return stat_file_system("statvfs64", path, (struct statvfs *)ret); /* the same layout on 64-bit machines */
 }
 
 OURS int ftruncate(int fd, off_t size)

@@ -59,7 +59,7 @@ void fault_where(const char *what, const char *path)
 /* ---- a step ---- */
 
 /* The flag may say where alone there is no room. */
-static bool has_no_room(const char *path)
+static bool is_full_at(const char *path)
 {
         char part[64] = "";
         int fd = fault.full_flag ? (int)syscall(SYS_openat, AT_FDCWD, fault.full_flag, O_RDONLY | O_CLOEXEC) : -1;
@@ -73,6 +73,11 @@ static bool has_no_room(const char *path)
         return strstr(path, part);
 }
 
+bool fault_has_no_room(const char *path)
+{
+        return fault.mode == FULL && fault_is_on() && fault_is_watched(path) && is_full_at(path);
+}
+
 bool fault_step(const char *what, const char *path, enum need need)
 {
         fault.step++;
@@ -81,7 +86,7 @@ bool fault_step(const char *what, const char *path, enum need need)
                 errno = EROFS;
                 return false;
         }
-        if (fault.mode == FULL && need == NEEDS_ROOM && fault.step >= fault.at && has_no_room(path)) {
+        if (fault.mode == FULL && need == NEEDS_ROOM && fault.step >= fault.at && is_full_at(path)) {
                 fault_where(what, path);
                 errno = ENOSPC;
                 return false;

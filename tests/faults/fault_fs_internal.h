@@ -37,6 +37,8 @@ bool fault_is_watched(const char *path);
 bool fault_is_on(void);
 /** Is the file system read-only now? */
 bool fault_is_read_only(void);
+/** Is the file system full for this path? */
+bool fault_has_no_room(const char *path);
 
 enum need { NEEDS_ROOM, NEEDS_NONE };
 
