@@ -277,7 +277,7 @@ static void make_request(const char *type, const char *accept, void (*make)(stru
         buf_init(&body, MiB(64));
         buf_init(ret, MiB(64));
         make(&body);
-        buf_printf(ret, "POST /api/v1/symbolize HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: %s\r\n%s"
+        buf_printf(ret, "POST /api/v1/symbolize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: %s\r\n%s"
                         "Content-Length: %zu\r\n\r\n", type, accept, body.size);
         buf_append(ret, body.data, body.size);
 }
