@@ -46,6 +46,9 @@
 #define LIMIT_DISK_LOW_BYTES MiB(64)           /* free space below which /readyz says disk_full */
 #define LIMIT_CLOCK_JUMP_SHOWN_S 3600          /* for which /readyz reports a step of the wall clock */
 #define LIMIT_STALLED_S 30                     /* for which the store may not answer before it is reported */
+#define LIMIT_LOG_BURST 100                    /* log messages of one kind at once, */
+#define LIMIT_LOG_LINES_PER_S 1                /* and a second after these; the others are counted */
+#define LIMIT_LOG_KINDS 1024                   /* of level, subsystem and format; the program has fewer */
 #define LIMIT_PEM_BYTES MiB(1)                 /* a file of certificates or a key */
 #define LIMIT_RESPONSE_BYTES MiB(256)          /* a response that is built in memory */
 

@@ -7,6 +7,8 @@
 #include "common/log.h"
 #include "common/metrics.h"
 
+#define LINE_FORMAT "%u %s %.300s by %s from %s"
+
 static struct metric unknown = METRIC_COUNTER("cairn_access_refused_total", "Requests refused for their token.", "code=\"401\"");
 static struct metric denied = METRIC_COUNTER("cairn_access_refused_total", "Requests refused for their token.", "code=\"403\"");
 
@@ -26,7 +28,10 @@ static void line(const struct http_request *req, unsigned code)
 {
         const char *name = http_token_name(req);
 
-        log_info("audit", "%u %s %.300s by %s from %s", code, http_method(req), http_uri(req), *name ? name : "-", http_peer(req));
+        if (code < 400) /* what was changed is told in full */
+                log_line_always(LOG_INFO, "audit", LINE_FORMAT, code, http_method(req), http_uri(req), *name ? name : "-", http_peer(req));
+        else
+                log_info("audit", LINE_FORMAT, code, http_method(req), http_uri(req), *name ? name : "-", http_peer(req));
 }
 
 void audit_answered(void *context, const struct http_request *req, unsigned code)

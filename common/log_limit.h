@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_LOG_LIMIT_H
+#define CAIRN_COMMON_LOG_LIMIT_H
+
+/**
+ * @file
+ * Rate limit of repeated log messages: a token bucket for each kind of
+ * message, which is its level, subsystem and format. What an outsider can
+ * repeat (a request, an upload, a broken file) then cannot fill the disk that
+ * holds the log.
+ *
+ * Threads: any, without locks, also after fork().
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/limits.h"
+
+struct log_limit {
+        struct log_bucket {
+                _Atomic uint64_t key;     /* 0: free */
+                _Atomic int64_t full_ns;  /* when the bucket is full again; monotonic clock */
+                _Atomic uint64_t suppressed;
+        } buckets[LIMIT_LOG_KINDS];
+};
+
+/**
+ * May another message of this kind be written?
+ *
+ * @param key             of the kind, never 0
+ * @param suppressed_ret  messages of this kind that were refused since the last that was admitted
+ */
+bool log_limit_admit(struct log_limit *l, uint64_t key, int64_t now_ns, uint64_t *suppressed_ret);
+
+#endif
