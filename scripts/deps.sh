@@ -14,7 +14,7 @@ libxxhash-dev libjson-c-dev libcap-dev libarchive-dev"
 
 tests="check libsubunit-dev perl git curl openssl python3 python3-venv python3-protobuf protobuf-compiler jq xz-utils zstd nodejs
 procps iproute2 systemd elfutils debuginfod gdb valgrind linux-perf lld g++ dwz golang-go rustc musl-tools libarchive-tools libclang-rt-14-dev rpm cppcheck shellcheck mandoc clang-format
-python3.11 libpython3.11-stdlib python3.11-dbg libc6-dbg"
+chromium python3.11 libpython3.11-stdlib python3.11-dbg libc6-dbg"
 
 case "${1:-all}" in
 build) want=$build ;;
