@@ -161,6 +161,11 @@
 #define LIMIT_FLUSH_MEMORY_BYTES GiB(2)         /* texts of the locations of one flush */
 #define LIMIT_QUERY_FRAMES (1u << 26)          /* distinct ones of the locations of one query: 800 MB */
 #define LIMIT_SCAN_MEMORY_BYTES GiB(2)          /* stacks and locations of one query */
+#define LIMIT_REGEX_BYTES 512                  /* text of one regular expression of a query */
+#define LIMIT_REGEX_REPEAT 1000                /* {n,m} of it */
+#define LIMIT_REGEX_PROGRAM 2000               /* its instructions; time per text is at most its length times this */
+#define LIMIT_REGEX_STEPS 1000000000ull        /* of all regular expressions of one query: some 5 s */
+#define LIMIT_REGEX_REMEMBERED_BYTES MiB(64)   /* texts of which one expression remembers whether they match */
 #define LIMIT_BATCH_DATES 64                   /* distinct days of the samples of one batch */
 #define LIMIT_FLUSH_DATES 64                   /* distinct days of one commit: each has a file in each of two tables */
 #define LIMIT_FLUSH_BATCH_BYTES MiB(128)       /* memory of the batches of one commit; one batch may be larger */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/limits.h"
 
 #define SORT_RUN 16384 /* items that are sorted at a time: about 2 ms */
 

@@ -21,7 +21,6 @@
 #include "common/error.h"
 
 #define WORK_CHECK_UNITS 65536
-#define LIMIT_REGEX_STEPS 1000000000ull /* of all regular expressions of one query: some 5 s */
 
 /** ST_OK while the work may go on; any other status ends it, with its error. */
 typedef enum status work_interrupted(void *context, struct error *err);

@@ -33,10 +33,6 @@
 #include "common/limits.h"
 #include "common/work_meter.h"
 
-#define LIMIT_REGEX_BYTES 512
-#define LIMIT_REGEX_REMEMBERED_BYTES MiB(64) /* texts of which one expression remembers whether they match */
-#define LIMIT_REGEX_PROGRAM 2000 /* instructions; time per text is at most its length times this */
-
 struct regex_match;
 
 /**

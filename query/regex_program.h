@@ -3,6 +3,7 @@
 #define CAIRN_QUERY_REGEX_PROGRAM_H
 
 /** @file What a pattern is compiled to, and from. Private to query/regex_*.c. */
+#include "common/limits.h"
 #include "query/regex_match.h"
 
 #include <stdint.h>
@@ -12,7 +13,6 @@
 enum node_kind { NODE_EMPTY, NODE_SET, NODE_CAT, NODE_ALT, NODE_REPEAT, NODE_BEGIN, NODE_END };
 
 #define REPEAT_FOREVER UINT32_MAX
-#define LIMIT_REGEX_REPEAT 1000
 
 struct regex_node {
         enum node_kind kind;
