@@ -30,7 +30,8 @@ void buf_clear(struct buf *b)
 enum status buf_status(const struct buf *b, struct error *err, const char *what)
 {
         if (b->failed == ST_TOO_BIG)
-                return error_set(err, ST_TOO_BIG, "%s is larger than %zu bytes, or than the memory it may use", what, b->max);
+                return error_set(err, ST_TOO_BIG, "%s is larger than %zu bytes%s", what, b->max,
+                                 b->memory.use == MEMORY_BASE ? "" : ", or than its share of --memory");
         if (b->failed == ST_BUSY)
                 return error_set(err, ST_BUSY, "the memory for %s is in use; retry later", what);
         if (b->failed)

@@ -81,7 +81,7 @@ while [ "$code" = 201 ] && [ $n -lt 150 ]; do
         put_object executable "$tmp/p"
 done
 is "$code" 507 "an upload that the records have no room for is answered with 507"
-like "$body" 'disk_full.*is full; set CAIRN_DEBUGINFO_MAP_MIB to more' "with what to do"
+like "$body" 'is full; set CAIRN_DEBUGINFO_MAP_MIB to more.*disk_full' "with what to do"
 sample 2
 is "$code" 200 "a batch is taken"
 answers 200 . "what is stored is served" "$url/buildid/$(printf '%040x' 4097)/executable"
