@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A small debug file with 250 nested inlined calls over 400,000 bytes of code, and a profile with 350,000 addresses in it:
-# a flush has bounded memory, other objects get their symbols, and queries end.
+# flushes and re-symbolizations have bounded memory, other objects get their symbols, and queries end.
+# Time limit: 600 s.
 . tests/e2e/lib.sh
 cairn=$CAIRN_BUILD/cairn # memory is measured, so without sanitizers
 
@@ -21,6 +22,8 @@ build() { gcc -g -O1 -Wl,--build-id="0x00000000000000000000000000000000000000$2"
 address() { nm "$tmp/$1" | awk -v name="$2" '$3 == name { print $1 }'; }
 build deep 01
 build plain 11
+build deep 02
+build plain 12
 
 # send FILE FUNCTION COUNT: one sample of value 1 for each stack of 2,000 addresses from the function on.
 send() {
@@ -72,5 +75,24 @@ like "$(folded plain-11)" 'plain_part' "another object of the flush has its symb
 like "$(folded deep-01)" 'f249;f248.*;f0' "and the deep one where there was room"
 queries deep-01
 bounded "a query of the table"
+stop_server
+
+# ---- samples first: both objects wait for one round of re-symbolization ----
+
+start_server --flush-interval 3600
+send deep-02 deep 120000
+send plain-12 plain_part 1
+stop_server
+start_server --flush-interval 3600
+is "$(metric cairn_queue_batches)" 0 "samples without symbols were flushed"
+put_object debuginfo "$tmp/deep-02"
+put_object debuginfo "$tmp/plain-12"
+resolved() { folded plain-12 | grep -q plain_part; }
+wait_for "the other object to get its symbols" resolved
+wait_for "the queue of re-symbolization to be empty" metric_equals cairn_heal_queue 0
+is "$(metric cairn_heal_failures_total)" 0 "no round failed"
+like "$(folded deep-02)" 'f249;f248.*;f0' "and the deep one where there was room"
+queries deep-02
+bounded "a re-symbolization"
 stop_server
 done_testing
