@@ -647,7 +647,7 @@ void flush_register_metrics(void)
 enum status flush_once(struct profile_store *s, struct error *err)
 {
         _cleanup_(flush_run_deinit) struct flush_run r = { .s = s };
-        struct error unused;
+        struct error unused = { 0 };
         enum status st;
 
         err = err ? err : &unused; /* its text is kept for profile_store_health() */

@@ -172,7 +172,7 @@ static enum status append_profile(struct profile_store *s, const struct profile 
 enum status profile_store_append(struct profile_store *s, const struct profile *profile, struct hash128 batch_id,
                                  bool *duplicate_ret, struct error *err)
 {
-        struct error unused;
+        struct error unused = { 0 };
         enum status st;
 
         err = err ? err : &unused; /* its text is kept for profile_store_health() */
@@ -320,7 +320,7 @@ void head_close(struct profile_store *s)
 enum status profile_store_retry(struct profile_store *s, const struct quarantine_item *item, struct error *err)
 {
         struct profile p;
-        struct error unused;
+        struct error unused = { 0 };
         enum status st;
 
         err = err ? err : &unused;

@@ -329,7 +329,7 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, query
                            int64_t now_unix_ns, struct work_meter *meter, struct buf *ret,
                            const char **content_type_ret, struct error *err)
 {
-        struct work_meter budgets;
+        struct work_meter budgets = { 0 };
         struct question q = { .scan = scan,
                               .meter = meter ? meter : &budgets,
                               .now_unix_ns = now_unix_ns,

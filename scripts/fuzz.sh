@@ -82,6 +82,7 @@ minimize_target() {
         "$out/fuzzer/$name" -merge=1 -timeout=20 -rss_limit_mb=4096 -artifact_prefix="$out/$name/" \
                 "$work/known" "$work/small" >"$work/log" 2>&1 || { tail -n 20 "$work/log"; failed="$failed $name"; return 0; }
         rm -rf "tests/corpus/$name/found"
+        # shellcheck disable=SC2045  # the names are hashes, and ls sorts them by size
         for file in $(ls -Sr "$work/known"); do
                 ! grep -qxF "$file" "$work/before" || continue
                 size=$(stat -c %s "$work/known/$file")

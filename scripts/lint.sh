@@ -24,7 +24,11 @@ if need cppcheck; then
                 $(git ls-files '*.c' | grep -vE '^(bpf|tests)/') || bad=1
 fi
 if need shellcheck; then
-        git ls-files '*.sh' '*.t' tests/run .ci/run | xargs shellcheck -S warning -s sh -e SC1007 || bad=1
+        scripts=$(git ls-files '*.sh' '*.t' tests/run .ci/run)
+        # shellcheck disable=SC2086  # a list of files on purpose
+        bash_scripts=$(grep -lE '^#!.*bash' $scripts)
+        echo "$bash_scripts" | xargs -r shellcheck -S warning -s bash -e SC1007 || bad=1
+        echo "$scripts" | grep -vxF "$bash_scripts" | xargs shellcheck -S warning -s sh -e SC1007 || bad=1
 fi
 if need mandoc; then
         for page in docs/man/*.[158]; do
