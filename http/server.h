@@ -90,6 +90,7 @@ struct http_pool_options {
         unsigned threads;             /* 0: one per core, at least 4 */
         unsigned queue_max;           /* requests that wait for a thread; more get 503 with Retry-After. 0: no bound */
         unsigned timeout_s;           /* from the end of its body a request has so long, see http_request_deadline(). 0: forever */
+        unsigned niceness;            /* added to that of the process: other pools go first while all CPUs are busy */
 };
 #define HTTP_POOLS_MAX 8
 

@@ -9,6 +9,9 @@
  */
 #include "http/server_internal.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests that wait for an upstream.", "");
 static _Thread_local struct handler_pool *pool_of_thread;
 
@@ -92,6 +95,8 @@ static void *serve(void *arg)
         struct pool_task *task;
 
         pool_of_thread = p;
+        if (p->options.niceness)
+                (void)setpriority(PRIO_PROCESS, (id_t)gettid(), getpriority(PRIO_PROCESS, 0) + (int)p->options.niceness);
         while ((task = pop(p))) {
                 task->run(task);
                 pthread_mutex_lock(&p->lock);

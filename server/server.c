@@ -22,6 +22,7 @@
 
 #define DEFAULT_PORT 7700
 #define DESCRIPTORS_MAX 65536
+#define BACKGROUND_NICENESS 10 /* of pools whose clients can wait, beside ingest and /healthz */
 #define MALLOC_MMAP_BYTES (256 << 10)
 #define MALLOC_TRIM_BYTES (1 << 20)
 #define MALLOC_ARENAS 8
@@ -248,13 +249,13 @@ static enum status start_wishes(struct server *s, struct error *err)
 static enum status start_http(struct server *s, const struct listen_address *listen, struct error *err)
 {
         const struct http_pool_options pools[POOL_COUNT] = {
-                [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)s->options->query_timeout_s },
-                [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S },
-                [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S },
-                [POOL_UPLOAD] = { "upload", LIMIT_UPLOAD_THREADS, LIMIT_POOL_QUEUE, LIMIT_UPLOAD_S },
-                [POOL_SYMBOLIZE] = { "symbolize", 0, LIMIT_POOL_QUEUE, LIMIT_SYMBOLIZE_S },
-                [POOL_DEBUGINFOD] = { "debuginfod", LIMIT_DEBUGINFOD_THREADS, LIMIT_POOL_QUEUE, LIMIT_DEBUGINFOD_S },
-                [POOL_ADMIN] = { "admin", LIMIT_ADMIN_THREADS, LIMIT_POOL_QUEUE, LIMIT_ADMIN_S },
+                [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)s->options->query_timeout_s, BACKGROUND_NICENESS },
+                [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S, 0 },
+                [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S, 0 },
+                [POOL_UPLOAD] = { "upload", LIMIT_UPLOAD_THREADS, LIMIT_POOL_QUEUE, LIMIT_UPLOAD_S, BACKGROUND_NICENESS },
+                [POOL_SYMBOLIZE] = { "symbolize", 0, LIMIT_POOL_QUEUE, LIMIT_SYMBOLIZE_S, BACKGROUND_NICENESS },
+                [POOL_DEBUGINFOD] = { "debuginfod", LIMIT_DEBUGINFOD_THREADS, LIMIT_POOL_QUEUE, LIMIT_DEBUGINFOD_S, BACKGROUND_NICENESS },
+                [POOL_ADMIN] = { "admin", LIMIT_ADMIN_THREADS, LIMIT_POOL_QUEUE, LIMIT_ADMIN_S, BACKGROUND_NICENESS },
         };
         const struct http_options o = { .pools = pools, .pool_count = POOL_COUNT,
                                         .size = sizeof o, .host = listen->host, .port = listen->port,
