@@ -40,12 +40,12 @@ static const struct {
         const char *name, *severity, *next_step;
 } kinds[READY_CONDITION_COUNT] = {
         [READY_FLUSH_FAILING] = { "flush_failing", "error", "queued batches are safe and tried again; see the reason, and 'cairn store status'" },
-        [READY_SYNC_FAILING] = { "sync_failing", "error", "check the disk and the kernel's log, then restart the service" },
+        [READY_SYNC_FAILING] = { "sync_failing", "error", "the next flush begins a new queue file; if this stays, check the disk and the kernel's log" },
         [READY_QUEUE_FULL] = { "queue_full", "error", "senders keep batches and retry; the disk is slow or full, or flushing fails" },
         [READY_DISK_FULL] = { "disk_full", "error", "make room, for example with --retain and 'cairn debuginfo gc'" },
         [READY_INDEX_FAILING] = { "index_failing", "warning", "samples are taken, new symbols wait and are tried again; see the reason" },
         [READY_CLOCK_JUMP] = { "clock_jump", "warning", "check time synchronization; batches without times of their own got those of the clock" },
-        [READY_QUARANTINE] = { "quarantine", "warning", "'cairn store quarantine' lists these batches; everything else proceeds" },
+        [READY_QUARANTINE] = { "quarantine", "warning", "see 'cairn store quarantine list'; everything else proceeds" },
         [READY_STALLED] = { "stalled", "warning", "the disk may hang; check it and the kernel's log" },
 };
 
