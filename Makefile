@@ -12,6 +12,7 @@ VERSION := 0.1.0
 O ?= build
 CC = gcc
 CLANG ?= clang
+PROTOC_C ?= protoc-c
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -28,7 +29,7 @@ endif
 # ---- flags ------------------------------------------------------------------
 
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes -Wformat=2
-CPPFLAGS += -D_GNU_SOURCE -DCAIRN_VERSION='"$(VERSION)"' -I. -I$(O)/gen
+CPPFLAGS += -D_GNU_SOURCE -DCAIRN_VERSION='"$(VERSION)"' -I. -I$(O)/gen -I$(O)/gen/proto
 CFLAGS_ALL := -std=gnu17 $(WARNINGS) -g -fPIE -fvisibility=hidden -fno-omit-frame-pointer -pthread \
 	-ffile-prefix-map=$(CURDIR)/=
 LDFLAGS_ALL := -pie -pthread
@@ -50,26 +51,29 @@ BANNED := -include common/banned.h
 
 # ---- modules: a folder is a library -----------------------------------------
 
-MODULES := common sandbox http archive elf-image dwarf profile-formats unwind-tables agent source-bundle uploader \
-	debuginfo-store scan symbolizer parquet profile-store query server cli
+MODULES := common sandbox http archive elf-image dwarf debuginfod-client profile-formats unwind-tables agent source-bundle uploader \
+	debuginfo-store scan symbol-index symbolizer parquet profile-store pipeline query server cli
 MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c),$(m)))
 
 # A folder's main.c is a program's entry, not a part of the library.
-lib_sources = $(filter-out $(1)/main.c,$(wildcard $(1)/*.c))
+lib_sources = $(filter-out $(1)/main.c,$(wildcard $(1)/*.c $(1)/*/*.c))
 lib_objects = $(patsubst %.c,$(O)/%.o,$(call lib_sources,$(1)))
 lib = $(O)/lib/lib$(1).a
 
 BPF_SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/gen/bpf/%.skel.h,$(wildcard bpf/*.bpf.c))
 
-SYSTEM_LIBS := -ldw -lelf -larchive -llmdb -lmicrohttpd -lgnutls -lcurl -lzstd -lz -llzma -lxxhash -ljson-c \
-	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
-LIBS_cairn := common sandbox http archive elf-image dwarf profile-formats unwind-tables agent source-bundle debuginfo-store \
-	scan symbolizer parquet profile-store query server cli
-SYSTEM_cairn := -ldw -lelf -larchive -llmdb -lmicrohttpd -lgnutls -lcurl -lzstd -lz -llzma -lxxhash -ljson-c \
-	-liberty -lseccomp -lbpf -lcap -lcrypto -lm
-LIBS_cairn-agent := common sandbox http elf-image symbolizer profile-formats unwind-tables uploader agent
-SYSTEM_cairn-agent := -lseccomp -lbpf -lelf -lmicrohttpd -lgnutls -lcurl -lzstd -lz -lxxhash -ljson-c -lcap -lcrypto -lm
-LIBS_cairn-upload := common sandbox http archive elf-image dwarf symbolizer source-bundle uploader
+PROTO_FILES := $(wildcard profile-formats/proto/*.proto)
+PROTO_CODE := $(PROTO_FILES:%.proto=$(O)/gen/proto/%.pb-c)
+
+SYSTEM_LIBS := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lgnutls -lcurl -lzstd -lz -llzma -lxxhash -ljson-c \
+	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lm
+LIBS_cairn := common sandbox http archive elf-image dwarf debuginfod-client profile-formats unwind-tables agent source-bundle debuginfo-store \
+	scan symbol-index symbolizer parquet profile-store pipeline query server cli
+SYSTEM_cairn := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lgnutls -lcurl -lzstd -lz -llzma -lxxhash -ljson-c \
+	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lm
+LIBS_cairn-agent := common sandbox http elf-image debuginfod-client symbol-index symbolizer profile-formats unwind-tables uploader agent
+SYSTEM_cairn-agent := -lseccomp -lbpf -ldebuginfod -lelf -lmicrohttpd -lgnutls -lcurl -lzstd -lz -lxxhash -ljson-c -lprotobuf-c -lcap -lcrypto -lm
+LIBS_cairn-upload := common sandbox http archive elf-image dwarf symbol-index symbolizer source-bundle uploader
 SYSTEM_cairn-upload := -lseccomp -liberty -lelf -llzma -larchive -lcurl -lzstd -lz -lxxhash -ljson-c -lcrypto -lm
 MAIN_cairn := cli/main.c
 MAIN_cairn-agent := agent/main.c
@@ -104,7 +108,17 @@ $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 
 $(O)/query/assets.o: $(wildcard web/*)
 
-generated: $(BPF_SKELETONS)
+# Code that protoc-gen-c writes: compiled without our warnings, part of the library of profile-formats.
+$(O)/gen/proto/%.pb-c.c $(O)/gen/proto/%.pb-c.h: %.proto
+	@mkdir -p $(O)/gen/proto
+	$(if $(Q),@echo "  PROTO  $<")
+	$(Q)$(PROTOC_C) --c_out=$(O)/gen/proto $<
+
+$(O)/gen/proto/%.pb-c.o: $(O)/gen/proto/%.pb-c.c $(O)/gen/proto/%.pb-c.h
+	$(if $(Q),@echo "  CC     $<")
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -w -c $< -o $@
+
+generated: $(BPF_SKELETONS) $(PROTO_CODE:=.h)
 
 define module_rule
 $(call lib,$(1)): $(call lib_objects,$(1))
@@ -113,6 +127,7 @@ $(call lib,$(1)): $(call lib_objects,$(1))
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
 $(foreach m,$(MODULES),$(eval $(call module_rule,$(m))))
+$(call lib,profile-formats): $(PROTO_CODE:=.o)
 
 define program_rule
 $(O)/$(1): $(O)/$(MAIN_$(1):.c=.o) $(foreach m,$(filter $(LIBS_$(1)),$(MODULES)),$(call lib,$(m)))
@@ -129,7 +144,7 @@ TEST_SUPPORT := $(patsubst %.c,$(O)/%.o,$(wildcard tests/support/*.c))
 
 # What has threads to test lies below the service and the commands: the thread sanitizer's build is of that only.
 THREAD_TESTS := $(filter $(O)/tests/unit/test_threads_%,$(UNIT_TESTS))
-LOWER_LIBS := $(filter-out $(foreach m,query server cli,$(call lib,$(m))),$(ALL_LIBS))
+LOWER_LIBS := $(filter-out $(foreach m,pipeline query server cli,$(call lib,$(m))),$(ALL_LIBS))
 $(THREAD_TESTS): $(LOWER_LIBS)
 $(filter-out $(THREAD_TESTS),$(UNIT_TESTS)): $(ALL_LIBS)
 $(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT)
@@ -149,6 +164,7 @@ $(FUZZ_REPLAYS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/driver.o
 	$(Q)$(link_test)
 
 $(O)/tests/fuzz/fuzz_minidebuginfo $(O)/fuzzer/minidebuginfo: $(O)/tests/support/elf_maker.o
+$(O)/tests/fuzz/fuzz_proto_oracle $(O)/fuzzer/proto_oracle: $(O)/tests/support/proto_oracle.o $(O)/tests/support/profile_text.o
 
 # The judge of tests/oracle has nothing of ours in it.
 $(O)/tests/oracle/die_facts: $(O)/tests/oracle/die_facts.o

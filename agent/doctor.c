@@ -1,27 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/doctor_internal.h"
+#include "agent/doctor.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "agent/kernel.h"
+#include "agent/processes/kernel.h"
+#include "agent/processes/object_cache.h"
 #include "agent/privileges.h"
-#include "agent/process_read.h"
-#include "agent/sampler.h"
+#include "agent/processes/process_read.h"
+#include "agent/sampling/sampler.h"
+#include "agent/unwinding/unwind_builder.h"
+#include "common/cleanup.h"
+#include "common/error.h"
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
+#include "http/client.h"
+#include "uploader/offer.h"
 
-void doctor_add(struct doctor *d, const char *name, enum sampler_kind needed_by, enum doctor_state state,
-                const char *mend, const char *fmt, ...)
+static void check_lockdown(struct doctor *d);
+static void check_bpf_jit(struct doctor *d);
+static void check_perf_buffers(struct doctor *d);
+static void check_mapped_files(struct doctor *d);
+static void check_unwind_tables(struct doctor *d);
+static void check_cgroup_namespace(struct doctor *d);
+static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes);
+
+/* fix is shown unless the state is DOCTOR_OK. */
+PRINTF(6, 7)
+static void add_item(struct doctor *d, const char *name, enum sampler_kind needed_by, enum doctor_state state,
+                     const char *fix, const char *fmt, ...)
 {
         struct doctor_item *item = &d->items[d->count++];
         va_list args;
@@ -30,33 +51,33 @@ void doctor_add(struct doctor *d, const char *name, enum sampler_kind needed_by,
         item->name = name;
         item->needed_by = needed_by;
         item->state = state;
-        item->mend = state == DOCTOR_OK ? "" : mend;
+        item->fix = state == DOCTOR_OK ? "" : fix;
         va_start(args, fmt);
         vsnprintf(item->found, sizeof item->found, fmt, args);
         va_end(args);
 }
 
-static void kernel_version(struct doctor *d)
+static void check_kernel_version(struct doctor *d)
 {
         struct utsname u;
         unsigned major = 0, minor = 0;
 
         if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
                 snprintf(u.release, sizeof u.release, "unknown");
-        doctor_add(d, "kernel", SAMPLER_BPF, major > 5 || (major == 5 && minor >= 15) ? DOCTOR_OK : DOCTOR_FAIL,
-            "run Linux 5.15 or later", "Linux %s on %s", u.release, u.machine);
+        add_item(d, "kernel", SAMPLER_BPF, major > 5 || (major == 5 && minor >= 15) ? DOCTOR_OK : DOCTOR_FAIL,
+                 "run Linux 5.15 or later", "Linux %s on %s", u.release, u.machine);
 }
 
-static void btf(struct doctor *d)
+static void check_btf(struct doctor *d)
 {
         int e = access("/sys/kernel/btf/vmlinux", R_OK) < 0 ? errno : 0;
 
-        doctor_add(d, "btf", SAMPLER_BPF, e ? DOCTOR_FAIL : DOCTOR_OK,
-            "run a kernel built with CONFIG_DEBUG_INFO_BTF=y, with /sys mounted, as every distribution's is",
-            "/sys/kernel/btf/vmlinux: %s", e ? strerror(e) : "readable");
+        add_item(d, "btf", SAMPLER_BPF, e ? DOCTOR_FAIL : DOCTOR_OK,
+                 "run a kernel built with CONFIG_DEBUG_INFO_BTF=y, with /sys mounted, as distribution kernels are",
+                 "/sys/kernel/btf/vmlinux: %s", e ? strerror(e) : "readable");
 }
 
-static void capabilities(struct doctor *d)
+static void check_capabilities(struct doctor *d)
 {
         bool admin = privileges_have(CAP_SYS_ADMIN);
         bool bpf = admin || privileges_have(CAP_BPF), perfmon = admin || privileges_have(CAP_PERFMON);
@@ -64,18 +85,19 @@ static void capabilities(struct doctor *d)
         bool files = admin || privileges_have(CAP_CHECKPOINT_RESTORE);
         bool read = privileges_have(CAP_DAC_READ_SEARCH);
 
-        doctor_add(d, "rights to sample", SAMPLER_BPF, bpf && perfmon ? DOCTOR_OK : DOCTOR_FAIL,
-            "run as root (sudo), or give the program CAP_BPF and CAP_PERFMON",
-            "CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_ADMIN %s", bpf ? "yes" : "no", perfmon ? "yes" : "no",
-            admin ? "yes" : "no");
-        doctor_add(d, "rights to read processes", SAMPLER_AUTO, ptrace && files && read ? DOCTOR_OK : DOCTOR_LESS,
-            "run as root, or give CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH: without them "
-            "other users' processes have no build-ids",
-            "CAP_SYS_PTRACE %s, CAP_CHECKPOINT_RESTORE %s, CAP_DAC_READ_SEARCH %s", ptrace ? "yes" : "no",
-            files ? "yes" : "no", read ? "yes" : "no");
+        add_item(d, "rights to sample", SAMPLER_BPF, bpf && perfmon ? DOCTOR_OK : DOCTOR_FAIL,
+                 "run as root (sudo), or give the program CAP_BPF and CAP_PERFMON",
+                 "CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_ADMIN %s", bpf ? "yes" : "no", perfmon ? "yes" : "no",
+                 admin ? "yes" : "no");
+        add_item(d, "rights to read processes", SAMPLER_AUTO, ptrace && files && read ? DOCTOR_OK : DOCTOR_LESS,
+                 "run as root, or give CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH: without them "
+                 "other users' processes have no build-ids",
+                 "CAP_SYS_PTRACE %s, CAP_CHECKPOINT_RESTORE %s, CAP_DAC_READ_SEARCH %s", ptrace ? "yes" : "no",
+                 files ? "yes" : "no", read ? "yes" : "no");
 }
 
-void doctor_first_line(const char *path, char *ret, size_t size)
+/* The first line of a file, or "unknown". */
+static void read_first_line(const char *path, char *ret, size_t size)
 {
         _cleanup_buf_ struct buf b = { 0 };
         struct error err;
@@ -87,24 +109,26 @@ void doctor_first_line(const char *path, char *ret, size_t size)
                 snprintf(ret, size, "%.*s", (int)strcspn(buf_cstr(&b), "\n"), (const char *)b.data);
 }
 
-static void clock_event(struct doctor *d)
+static void check_clock_event(struct doctor *d)
 {
-        struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof attr,
-                                        .config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = 1000000000 };
+        struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+                                        .size = sizeof attr,
+                                        .config = PERF_COUNT_SW_CPU_CLOCK,
+                                        .sample_period = 1000000000 };
         int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
         int e = fd < 0 ? errno : 0;
         char paranoid[32];
 
         if (fd >= 0)
                 close(fd);
-        doctor_first_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
-        doctor_add(d, "perf events", SAMPLER_BPF, e ? DOCTOR_FAIL : DOCTOR_OK,
-            "run as root or with CAP_PERFMON, or set kernel.perf_event_paranoid to -1; in a container, allow "
-            "perf_event_open in its seccomp profile",
-            "CPU clock of CPU 0: %s (kernel.perf_event_paranoid is %s)", e ? strerror(e) : "opens", paranoid);
+        read_first_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
+        add_item(d, "perf events", SAMPLER_BPF, e ? DOCTOR_FAIL : DOCTOR_OK,
+                 "run as root or with CAP_PERFMON, or set kernel.perf_event_paranoid to -1; in a container, allow "
+                 "perf_event_open in its seccomp profile",
+                 "CPU clock of CPU 0: %s (kernel.perf_event_paranoid is %s)", e ? strerror(e) : "opens", paranoid);
 }
 
-static void memlock(struct doctor *d)
+static void check_memlock_limit(struct doctor *d)
 {
         struct rlimit limit;
         struct utsname u;
@@ -113,52 +137,57 @@ static void memlock(struct doctor *d)
 
         if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
                 return;
-        counted = major < 5 || (major == 5 && minor < 11); /* BPF memory has its own accounting since 5.11 */
-        doctor_add(d, "locked memory", SAMPLER_BPF, counted && limit.rlim_cur != RLIM_INFINITY ? DOCTOR_LESS : DOCTOR_OK,
-            "raise the limit: ulimit -l unlimited, or LimitMEMLOCK=infinity",
-            counted ? "the limit counts BPF maps" : "the limit does not count for BPF maps since Linux 5.11");
+        counted = major < 5 || (major == 5 && minor < 11); /* BPF memory is charged to the memory cgroup since 5.11 */
+        add_item(d, "locked memory", SAMPLER_BPF, counted && limit.rlim_cur != RLIM_INFINITY ? DOCTOR_LESS : DOCTOR_OK,
+                 "raise the limit: ulimit -l unlimited, or LimitMEMLOCK=infinity",
+                 counted ? "the limit applies to BPF maps" : "the limit does not apply to BPF maps since Linux 5.11");
 }
 
-static void bpf_program(struct doctor *d)
+static void check_bpf_program(struct doctor *d)
 {
         const struct sampler_options o = { .kind = SAMPLER_BPF, .frequency_hz = 1, .interval_s = 1 };
         struct sampler *s = NULL;
         struct error err = { 0 };
 
         if (sampler_create(&o, &s, &err))
-                doctor_add(d, "BPF program", SAMPLER_BPF, DOCTOR_FAIL,
-                    "mend the items above; with kernel lockdown or a container's seccomp profile in the way, allow bpf()",
-                    "%s", err.text);
+                add_item(d, "BPF program", SAMPLER_BPF, DOCTOR_FAIL,
+                         "fix the items above; with kernel lockdown or a container's seccomp profile in the way, "
+                         "allow bpf()",
+                         "%s", err.text);
         else
-                doctor_add(d, "BPF program", SAMPLER_BPF, DOCTOR_OK, "", "loads and attaches to %u CPUs", sampler_cpu_count(s));
+                add_item(d, "BPF program", SAMPLER_BPF, DOCTOR_OK, "", "loads and attaches to %u CPUs",
+                         sampler_cpu_count(s));
         sampler_destroy(s);
 }
 
-static void perf_sampler(struct doctor *d)
+static void check_perf_sampler(struct doctor *d)
 {
         const struct sampler_options o = { .kind = SAMPLER_PERF, .frequency_hz = 1, .interval_s = 1 };
         struct sampler *s = NULL;
         struct error err = { 0 };
 
         if (sampler_create(&o, &s, &err))
-                doctor_add(d, "perf sampler", SAMPLER_PERF, DOCTOR_FAIL, "it needs kernel.perf_event_paranoid of 2 or less, "
-                    "and perf_event_open allowed in a container's seccomp profile", "%s", err.text);
+                add_item(d, "perf sampler", SAMPLER_PERF, DOCTOR_FAIL,
+                         "it needs kernel.perf_event_paranoid of 2 or less, "
+                         "and perf_event_open allowed in a container's seccomp profile",
+                         "%s", err.text);
         else
-                doctor_add(d, "perf sampler", SAMPLER_PERF, DOCTOR_OK, "", "works without BPF, but for %s", sampler_gaps(s));
+                add_item(d, "perf sampler", SAMPLER_PERF, DOCTOR_OK, "", "works without BPF, except for %s",
+                         sampler_coverage_gaps(s));
         sampler_destroy(s);
 }
 
-static void pid_namespace(struct doctor *d)
+static void check_pid_namespace(struct doctor *d)
 {
-        bool host = process_numbers_are_the_hosts();
+        bool host = process_in_host_pid_namespace();
 
-        doctor_add(d, "pid namespace", SAMPLER_BPF, host ? DOCTOR_OK : DOCTOR_LESS,
-            "run in the host's pid namespace (docker --pid=host, Kubernetes hostPID: true): else the mappings of "
-            "processes are not found",
-            host ? "the host's" : "not the host's");
+        add_item(d, "pid namespace", SAMPLER_BPF, host ? DOCTOR_OK : DOCTOR_LESS,
+                 "run in the host's pid namespace (docker --pid=host, Kubernetes hostPID: true): else the mappings of "
+                 "processes are not found",
+                 host ? "the host's" : "not the host's");
 }
 
-static void kernel_symbols(struct doctor *d)
+static void check_kernel_symbols(struct doctor *d)
 {
         struct kernel k;
         struct error err = { 0 };
@@ -166,52 +195,53 @@ static void kernel_symbols(struct doctor *d)
 
         kernel_init(&k, &err);
         if (!k.has_symbols)
-                doctor_add(d, "kernel symbols", SAMPLER_AUTO, DOCTOR_LESS,
-                    "give CAP_SYSLOG, or set kernel.kptr_restrict to 0 or 1: else kernel frames have no names", "%s",
-                    err.text);
+                add_item(d, "kernel symbols", SAMPLER_AUTO, DOCTOR_LESS,
+                         "give CAP_SYSLOG, or set kernel.kptr_restrict to 0 or 1: else kernel frames have no names",
+                         "%s", err.text);
         else
-                doctor_add(d, "kernel symbols", SAMPLER_AUTO, DOCTOR_OK, "", "%zu in /proc/kallsyms", k.symbols.count);
-        doctor_add(d, "kernel build-id", SAMPLER_AUTO, k.build_id.size ? DOCTOR_OK : DOCTOR_LESS,
-            "mount /sys: else vmlinux debuginfo cannot be found", "%s",
-            k.build_id.size ? build_id_hex(&k.build_id, hex) : "none in /sys/kernel/notes");
-        doctor_add(d, "kernel shift", SAMPLER_AUTO, k.has_shift ? DOCTOR_OK : DOCTOR_LESS,
-            "run as root with /proc/kcore: else kernel frames have names but no lines",
-            k.has_shift ? "0x%llx" : "unknown", (unsigned long long)k.shift);
+                add_item(d, "kernel symbols", SAMPLER_AUTO, DOCTOR_OK, "", "%zu in /proc/kallsyms", k.symbols.count);
+        add_item(d, "kernel build-id", SAMPLER_AUTO, k.build_id.size ? DOCTOR_OK : DOCTOR_LESS,
+                 "mount /sys: else vmlinux debuginfo cannot be found", "%s",
+                 k.build_id.size ? build_id_hex(&k.build_id, hex) : "none in /sys/kernel/notes");
+        add_item(d, "kernel shift", SAMPLER_AUTO, k.has_shift ? DOCTOR_OK : DOCTOR_LESS,
+                 "run as root with /proc/kcore: else kernel frames have names but no lines",
+                 k.has_shift ? "0x%llx" : "unknown", (unsigned long long)k.shift);
         kernel_deinit(&k);
 }
 
-static void stack_depth(struct doctor *d)
+static void check_stack_depth(struct doctor *d)
 {
         char depth[32];
         unsigned n;
 
-        doctor_first_line("/proc/sys/kernel/perf_event_max_stack", depth, sizeof depth);
-        doctor_add(d, "stack depth", SAMPLER_AUTO, sscanf(depth, "%u", &n) == 1 && n < SAMPLE_KERNEL_STACK_MAX ? DOCTOR_LESS : DOCTOR_OK,
-            "set kernel.perf_event_max_stack to 127: else deep stacks are cut",
-            "kernel.perf_event_max_stack is %s", depth);
+        read_first_line("/proc/sys/kernel/perf_event_max_stack", depth, sizeof depth);
+        add_item(d, "stack depth", SAMPLER_AUTO,
+                 sscanf(depth, "%u", &n) == 1 && n < SAMPLE_KERNEL_STACK_MAX ? DOCTOR_LESS : DOCTOR_OK,
+                 "set kernel.perf_event_max_stack to 127: else deep stacks are cut",
+                 "kernel.perf_event_max_stack is %s", depth);
 }
 
 void doctor_examine(struct doctor *d, const char *spool, uint64_t spool_bytes)
 {
         *d = (struct doctor){ 0 };
-        kernel_version(d);
-        btf(d);
-        capabilities(d);
-        doctor_lockdown(d);
-        clock_event(d);
-        memlock(d);
-        doctor_jit(d);
-        bpf_program(d);
-        doctor_unwind_tables(d);
-        perf_sampler(d);
-        doctor_perf_buffers(d);
-        pid_namespace(d);
-        doctor_mapped_files(d);
-        doctor_cgroups(d);
-        kernel_symbols(d);
-        stack_depth(d);
+        check_kernel_version(d);
+        check_btf(d);
+        check_capabilities(d);
+        check_lockdown(d);
+        check_clock_event(d);
+        check_memlock_limit(d);
+        check_bpf_jit(d);
+        check_bpf_program(d);
+        check_unwind_tables(d);
+        check_perf_sampler(d);
+        check_perf_buffers(d);
+        check_pid_namespace(d);
+        check_mapped_files(d);
+        check_cgroup_namespace(d);
+        check_kernel_symbols(d);
+        check_stack_depth(d);
         if (spool)
-                doctor_spool(d, spool, spool_bytes);
+                check_spool_room(d, spool, spool_bytes);
 }
 
 bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind)
@@ -226,7 +256,7 @@ bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind)
 }
 
 /* The sampler that would run; NULL when none can. */
-static const char *choice(const struct doctor *d, enum sampler_kind kind)
+static const char *choose_sampler_name(const struct doctor *d, enum sampler_kind kind)
 {
         if (kind != SAMPLER_PERF && doctor_can_profile(d, SAMPLER_BPF))
                 return "bpf";
@@ -235,14 +265,14 @@ static const char *choice(const struct doctor *d, enum sampler_kind kind)
 
 static const char *const STATES[] = { [DOCTOR_OK] = "ok", [DOCTOR_LESS] = "less", [DOCTOR_FAIL] = "fail" };
 
-static void write_text(const struct doctor *d, const char *chosen, struct buf *out)
+static void write_doctor_text(const struct doctor *d, const char *chosen, struct buf *out)
 {
         for (size_t i = 0; i < d->count; i++) {
                 const struct doctor_item *item = &d->items[i];
 
                 buf_printf(out, "%-4s  %-25s %s\n", STATES[item->state], item->name, item->found);
-                if (item->mend[0])
-                        buf_printf(out, "%-31s mend: %s\n", "", item->mend);
+                if (item->fix[0])
+                        buf_printf(out, "%-31s fix: %s\n", "", item->fix);
         }
         if (!chosen)
                 buf_printf(out, "The agent cannot profile here.\n");
@@ -251,9 +281,11 @@ static void write_text(const struct doctor *d, const char *chosen, struct buf *o
                            strcmp(chosen, "bpf") == 0 ? "BPF" : "perf events alone (see 'perf sampler')");
 }
 
-static void write_json(const struct doctor *d, const char *chosen, struct buf *out)
+static void write_doctor_json(const struct doctor *d, const char *chosen, struct buf *out)
 {
-        static const char *const needed_by[] = { [SAMPLER_AUTO] = "any", [SAMPLER_BPF] = "bpf", [SAMPLER_PERF] = "perf" };
+        static const char *const needed_by[] = {
+                [SAMPLER_AUTO] = "any", [SAMPLER_BPF] = "bpf", [SAMPLER_PERF] = "perf"
+        };
         struct json_out j;
 
         json_out_init(&j, out);
@@ -267,7 +299,7 @@ static void write_json(const struct doctor *d, const char *chosen, struct buf *o
                 json_out_str(&j, "state", STATES[d->items[i].state]);
                 json_out_str(&j, "sampler", needed_by[d->items[i].needed_by]);
                 json_out_str(&j, "found", d->items[i].found);
-                json_out_str(&j, "mend", d->items[i].mend);
+                json_out_str(&j, "mend", d->items[i].fix);
                 json_out_object_end(&j);
         }
         json_out_array_end(&j);
@@ -277,10 +309,187 @@ static void write_json(const struct doctor *d, const char *chosen, struct buf *o
 
 void doctor_write(const struct doctor *d, enum sampler_kind kind, bool json, struct buf *out)
 {
-        const char *chosen = choice(d, kind);
+        const char *chosen = choose_sampler_name(d, kind);
 
         if (json)
-                write_json(d, chosen, out);
+                write_doctor_json(d, chosen, out);
         else
-                write_text(d, chosen, out);
+                write_doctor_text(d, chosen, out);
+}
+
+#define HOST_CGROUP_NAMESPACE 0xeffffffbu /* PROC_CGROUP_INIT_INO, include/linux/proc_ns.h */
+#define WORKER_WAIT_MS 20000
+#define OPEN_FILES_FEW 4096
+
+/* "none [integrity] confidentiality": confidentiality forbids reading kernel memory, also by BPF. */
+static void check_lockdown(struct doctor *d)
+{
+        char line[80];
+        const char *mode;
+
+        read_first_line("/sys/kernel/security/lockdown", line, sizeof line);
+        mode = strstr(line, "[confidentiality]") ? "confidentiality"
+               : strstr(line, "[integrity]")     ? "integrity"
+                                                 : "none";
+        add_item(d, "lockdown", SAMPLER_BPF, strcmp(mode, "confidentiality") == 0 ? DOCTOR_FAIL : DOCTOR_OK,
+                 "boot without lockdown=confidentiality; lockdown=integrity is fine", "kernel lockdown: %s", mode);
+}
+
+static void check_bpf_jit(struct doctor *d)
+{
+        char on[16];
+
+        read_first_line("/proc/sys/net/core/bpf_jit_enable", on, sizeof on);
+        add_item(d, "BPF compiler", SAMPLER_BPF, strcmp(on, "0") == 0 ? DOCTOR_LESS : DOCTOR_OK,
+                 "set net.core.bpf_jit_enable to 1: else each sample costs many times more",
+                 "net.core.bpf_jit_enable is %s", on);
+}
+
+static void check_perf_buffers(struct doctor *d)
+{
+        char kb[32];
+        unsigned n = 0;
+        struct rlimit files = { 0 };
+
+        read_first_line("/proc/sys/kernel/perf_event_mlock_kb", kb, sizeof kb);
+        add_item(d, "perf buffers", SAMPLER_PERF, sscanf(kb, "%u", &n) == 1 && n < 516 ? DOCTOR_LESS : DOCTOR_OK,
+                 "set kernel.perf_event_mlock_kb to 516 or more: else buffers are small and samples may get lost",
+                 "kernel.perf_event_mlock_kb is %s", kb);
+        if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+                return;
+        add_item(d, "open files", SAMPLER_PERF, files.rlim_max < OPEN_FILES_FEW ? DOCTOR_LESS : DOCTOR_OK,
+                 "raise the hard limit (ulimit -Hn, LimitNOFILE=): each thread takes one file for each CPU",
+                 "%" PRIu64 " at most", (uint64_t)files.rlim_max);
+}
+
+/* Open the first mapped file of this process as for any other process: the same right is required. */
+static void check_mapped_files(struct doctor *d)
+{
+        _cleanup_close_ int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct error err = { .text = "no mapped file" };
+        _cleanup_proc_maps_ struct proc_maps maps = { 0 };
+        char name[64], found[120] = "";
+
+        if (proc_fd >= 0 && !process_read_maps(proc_fd, &maps, &err)) {
+                for (size_t i = 0; i < maps.count && !found[0]; i++) {
+                        _cleanup_close_ int fd = -1;
+
+                        if (!maps.items[i].inode)
+                                continue;
+                        snprintf(name, sizeof name, "map_files/%" PRIx64 "-%" PRIx64, maps.items[i].start,
+                                 maps.items[i].end);
+                        fd = openat(proc_fd, name, O_PATH | O_CLOEXEC);
+                        snprintf(found, sizeof found, "%s", fd < 0 ? strerror(errno) : "ok");
+                }
+        }
+        add_item(d, "mapped files", SAMPLER_AUTO, strcmp(found, "ok") == 0 ? DOCTOR_OK : DOCTOR_LESS,
+                 "give CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN: else programs that were removed or replaced, and "
+                 "some in "
+                 "containers, have no build-id",
+                 "/proc/PID/map_files: %s", found[0] ? strcmp(found, "ok") == 0 ? "opens" : found : err.text);
+}
+
+/* Build the table of this program, by a worker as for any file. */
+static void check_unwind_tables(struct doctor *d)
+{
+        struct unwind_builder *builder = NULL;
+        struct unwind_built built = { .fd = -1 };
+        struct error err = { .text = "the worker made none" };
+
+        if (!unwind_builder_create(NULL, &builder, &err)) {
+                int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+                struct pollfd fd = { .fd = unwind_builder_fd(builder), .events = POLLIN };
+
+                if (exe >= 0 && unwind_builder_request(builder, 1, exe) && poll(&fd, 1, WORKER_WAIT_MS) > 0)
+                        (void)unwind_builder_take(builder, &built);
+        }
+        unwind_builder_destroy(builder);
+        add_item(d, "unwind tables", SAMPLER_BPF, built.fd >= 0 ? DOCTOR_OK : DOCTOR_LESS,
+                 "the program must be able to start itself (/proc/self/exe) with a seccomp filter, and memfd_create "
+                 "must be "
+                 "allowed: else only code with frame pointers has whole stacks",
+                 "%s", built.fd >= 0 ? "a confined worker makes them" : err.text);
+        if (built.fd >= 0)
+                close(built.fd);
+}
+
+static void check_cgroup_namespace(struct doctor *d)
+{
+        struct stat st;
+        bool host = stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino == HOST_CGROUP_NAMESPACE;
+        bool readable = access("/proc/1/cgroup", R_OK) == 0;
+
+        add_item(d, "cgroups", SAMPLER_AUTO, host && readable ? DOCTOR_OK : DOCTOR_LESS,
+                 readable ? "run in the host's cgroup namespace (docker --cgroupns=host): else paths of cgroups begin "
+                            "where the agent's own lies; containers, pods and units are found all the same"
+                          : "mount /proc without hidepid, or run as root: else no container, pod or unit is found",
+                 "%s",
+                 !readable ? "/proc/1/cgroup cannot be read"
+                 : host    ? "the host's namespace"
+                           : "not the host's namespace");
+}
+
+static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes)
+{
+        _cleanup_free_ char *parent = strdup(dir);
+        struct statvfs fs;
+        const char *slash = parent ? strrchr(parent, '/') : NULL, *where = dir;
+
+        if (access(dir, F_OK) < 0 && slash) { /* it will be created */
+                parent[slash == parent ? 1 : slash - parent] = 0;
+                where = parent;
+        } else if (access(dir, F_OK) < 0) {
+                where = ".";
+        }
+        if (access(where, W_OK | X_OK) < 0 || statvfs(where, &fs) < 0) {
+                add_item(d, "spool", SAMPLER_AUTO, DOCTOR_FAIL, "name a directory that the agent may write to",
+                         "'%.100s': %s", where, strerror(errno));
+                return;
+        }
+        add_item(d, "spool", SAMPLER_AUTO, (uint64_t)fs.f_bavail * fs.f_frsize < bytes ? DOCTOR_LESS : DOCTOR_OK,
+                 "make room, or lower --spool-size: else batches are dropped when the disk is full",
+                 "'%.100s': %" PRIu64 " MiB free for %" PRIu64, where, (uint64_t)fs.f_bavail * fs.f_frsize >> 20,
+                 bytes >> 20);
+}
+
+#define ASK_TIMEOUT_S 10
+
+/* Offer a made-up file: this changes nothing and needs the same right as an upload. */
+static enum status ask_for_uploads(const char *server, const char *ca_file, const char *token, struct error *err)
+{
+        const struct http_client_options http = { .size = sizeof http,
+                                                  .base_url = server,
+                                                  .ca_file = ca_file,
+                                                  .token = token,
+                                                  .user_agent = "cairn-agent/" CAIRN_VERSION,
+                                                  .idle_timeout_s = ASK_TIMEOUT_S };
+        char nowhere[] = "nowhere";
+        struct upload_item item = { .path = nowhere,
+                                    .build_id = { .size = 20 },
+                                    .kind = UPLOAD_DEBUGINFO,
+                                    .quality = QUALITY_SYMTAB,
+                                    .size_bytes = 1 };
+        struct upload_list list = { .items = &item, .count = 1 };
+        struct http_client *client = NULL;
+        enum status st = http_client_create(&http, &client, err);
+
+        if (!st)
+                st = offer_files(client, &list, err);
+        http_client_destroy(client);
+        return st;
+}
+
+void doctor_check_service(struct doctor *d, const char *server, const char *ca_file, const char *token)
+{
+        struct error err = { 0 };
+        enum status st = ask_for_uploads(server, ca_file, token, &err);
+        const char *fix =
+                st == ST_USAGE
+                        ? "give a token with the scope upload (--token-file), or --no-upload: else the service "
+                          "gets no symbols that this host has"
+                        : "the service must answer there: else samples wait (--spool keeps them), and no symbols "
+                          "are uploaded";
+
+        add_item(d, "uploads", SAMPLER_AUTO, st ? DOCTOR_LESS : DOCTOR_OK, fix, "%s",
+                 st ? err.text : "the service takes symbols from here");
 }

@@ -1,64 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/id_table.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
+
 void id_table_deinit(struct id_table *t)
 {
-        free(t->slots);
+        hash_table_deinit(&t->by_digest);
+        free(t->entries);
         *t = (struct id_table){ 0 };
 }
 
-static struct id_table_slot *slot_of(const struct id_table *t, const struct hash128 *hash)
+static bool equal_digest(const void *context, uint32_t entry, const void *key, size_t size)
 {
-        uint64_t start;
+        const struct id_table *t = context;
 
-        memcpy(&start, hash->bytes, sizeof start);
-        for (size_t i = start & (t->capacity - 1);; i = (i + 1) & (t->capacity - 1)) {
-                struct id_table_slot *s = &t->slots[i];
+        return memcmp(&t->entries[entry].digest, key, size) == 0;
+}
 
-                if (!s->used || memcmp(&s->hash, hash, sizeof *hash) == 0)
-                        return s;
-        }
+static bool find_id_entry(const struct id_table *t, uint32_t hash, const struct hash128 *digest, uint32_t *ret)
+{
+        return hash_table_find(&t->by_digest, hash, equal_digest, t, digest, sizeof *digest, ret);
 }
 
 bool id_table_find(const struct id_table *t, const void *key, size_t n, uint32_t *ret)
 {
-        struct hash128 hash = hash128(key, n);
-        const struct id_table_slot *s = t->capacity ? slot_of(t, &hash) : NULL;
+        struct hash128 digest = hash_bytes128(key, n);
+        uint32_t i;
 
-        if (!s || !s->used)
+        if (!find_id_entry(t, hash_table_hash(&digest, sizeof digest), &digest, &i))
                 return false;
-        *ret = s->id;
-        return true;
-}
-
-static bool grow(struct id_table *t)
-{
-        struct id_table old = *t, bigger = { .capacity = old.capacity ? 2 * old.capacity : 256, .count = old.count };
-
-        bigger.slots = calloc(bigger.capacity, sizeof *bigger.slots);
-        if (!bigger.slots)
-                return false;
-        for (size_t i = 0; i < old.capacity; i++)
-                if (old.slots[i].used)
-                        *slot_of(&bigger, &old.slots[i].hash) = old.slots[i];
-        free(old.slots);
-        *t = bigger;
+        *ret = t->entries[i].id;
         return true;
 }
 
 bool id_table_put(struct id_table *t, const void *key, size_t n, uint32_t id)
 {
-        struct hash128 hash = hash128(key, n);
+        struct hash128 digest = hash_bytes128(key, n);
+        uint32_t hash = hash_table_hash(&digest, sizeof digest), i;
 
-        struct id_table_slot *s;
-
-        if (3 * (t->count + 1) > 2 * t->capacity && !grow(t))
+        assert(t->count == t->by_digest.count);
+        if (find_id_entry(t, hash, &digest, &i)) {
+                t->entries[i].id = id;
+                return true;
+        }
+        if (!array_reserve(&t->entries, &t->capacity, t->count) || hash_table_reserve(&t->by_digest, NULL))
                 return false;
-        s = slot_of(t, &hash);
-        t->count += !s->used;
-        *s = (struct id_table_slot){ .hash = hash, .id = id, .used = true };
+        hash_table_insert(&t->by_digest, hash, (uint32_t)t->count);
+        t->entries[t->count++] = (struct id_table_entry){ .digest = digest, .id = id };
         return true;
 }

@@ -4,7 +4,11 @@
 
 /**
  * @file
- * Numbers for keys of bytes: a key is known by its 128-bit hash alone.
+ * Map from byte strings to 32-bit ids.
+ *
+ * Keys are not stored: a key is identified by its 128-bit hash (common/hash.h),
+ * so a lookup needs no key comparison and the caller need not keep the key. The
+ * slots are a common/hash_table over a keyed hash of that digest.
  *
  * Threads: one writer, or any number of readers.
  */
@@ -14,24 +18,29 @@
 
 #include "common/cleanup.h"
 #include "common/hash.h"
+#include "common/hash_table.h"
 
-struct id_table_slot {
-        struct hash128 hash;
+struct id_table_entry {
+        struct hash128 digest;
         uint32_t id;
-        bool used;
 };
 
+/** Zeroed: empty. */
 struct id_table {
-        struct id_table_slot *slots; /* owned; a power of two, at most two thirds in use */
-        size_t capacity, count;
+        struct hash_table by_digest;
+        struct id_table_entry *entries; /* owned */
+        size_t count, capacity;
 };
+
+/** Memory of one entry, slots included, for owners that account for it. */
+#define ID_TABLE_ENTRY_BYTES (sizeof(struct id_table_entry) + 2 * sizeof(struct hash_slot))
 
 void id_table_deinit(struct id_table *t);
 
-/** False when the key has no number. */
-bool id_table_find(const struct id_table *t, const void *key, size_t n, uint32_t *ret);
+/** False when the key has no id; ret untouched. */
+bool id_table_find(const struct id_table *t, const void *key, size_t n, uint32_t *ret) MUST_CHECK;
 
-/** Give a key its number, in place of one it may have; false without memory. */
+/** Set the id of a key, replacing an earlier one. False without memory. */
 bool id_table_put(struct id_table *t, const void *key, size_t n, uint32_t id);
 
 #endif

@@ -2,17 +2,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/doctor.h"
 #include "agent/privileges.h"
-#include "agent/run.h"
-#include "agent/unwind_table_command.h"
-#include "agent/worker_unwind.h"
-#include "agent/worker_upload.h"
-#include "common/utf8.h"
+#include "agent/unwinding/unwind_builder.h"
+#include "agent/unwinding/unwind_table_command.h"
+#include "agent/uploads/worker_upload.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/options.h"
+#include "common/utf8.h"
+#include "debuginfod-client/debuginfod_worker.h"
 #include "http/client.h"
 #include "sandbox/setup.h"
 
@@ -36,13 +37,13 @@ static const struct usage USAGE = {
 };
 
 struct command_line {
-        struct run_options run;
+        struct agent_options run;
         const char *token_file, *log_level, *sampler, *worker_user;
         struct option_list pids;
         bool no_upload, doctor, json, once, version;
 };
 
-static enum status check_number(const char *name, uint64_t v, uint64_t low, uint64_t high, struct error *err)
+static enum status check_option_range(const char *name, uint64_t v, uint64_t low, uint64_t high, struct error *err)
 {
         if (v >= low && v <= high)
                 return ST_OK;
@@ -50,9 +51,9 @@ static enum status check_number(const char *name, uint64_t v, uint64_t low, uint
                          (unsigned long long)high, (unsigned long long)v);
 }
 
-static enum status check(struct command_line *c, int argc, char **argv, struct error *err)
+static enum status check_command_line(struct command_line *c, int argc, char **argv, struct error *err)
 {
-        struct run_options *o = &c->run;
+        struct agent_options *o = &c->run;
         enum log_level level;
         enum status st;
 
@@ -61,7 +62,8 @@ static enum status check(struct command_line *c, int argc, char **argv, struct e
                 return error_set(err, ST_USAGE, "unexpected argument '%s' (try --help)", argv[0]);
         if (c->log_level) {
                 if (log_level_parse(c->log_level, &level))
-                        return error_set(err, ST_USAGE, "option '--log-level' takes debug, info, warn or error, not '%s'",
+                        return error_set(err, ST_USAGE,
+                                         "option '--log-level' takes debug, info, warn or error, not '%s'",
                                          c->log_level);
                 log_set_level(level);
         }
@@ -69,26 +71,26 @@ static enum status check(struct command_line *c, int argc, char **argv, struct e
                 return error_set(err, ST_USAGE, "option '--sampler' takes auto, bpf or perf, not '%s'", c->sampler);
         if (c->once && !o->output)
                 return error_set(err, ST_USAGE, "option '--once' goes with '--output FILE'");
-        if (o->output) { /* one request holds one interval: the whole run */
+        if (o->output) { /* one request covers one interval: the whole run */
                 o->duration_s = o->duration_s ? o->duration_s : o->interval_s;
-                st = check_number("duration", o->duration_s, 1, 600, err);
+                st = check_option_range("duration", o->duration_s, 1, 600, err);
                 if (st)
                         return st;
                 o->interval_s = o->duration_s;
         }
-        st = check_number("frequency", o->frequency_hz, 1, 1000, err);
+        st = check_option_range("frequency", o->frequency_hz, 1, 1000, err);
         if (!st)
-                st = check_number("interval", o->interval_s, 1, 600, err);
+                st = check_option_range("interval", o->interval_s, 1, 600, err);
         if (!st)
-                st = check_number("duration", o->duration_s, 0, 1000000000, err);
+                st = check_option_range("duration", o->duration_s, 0, 1000000000, err);
         if (!st)
-                st = check_number("spool-size", o->spool_bytes, LEAST_SPOOL_BYTES, INT64_MAX, err);
+                st = check_option_range("spool-size", o->spool_bytes, LEAST_SPOOL_BYTES, INT64_MAX, err);
         if (!st && o->spool && o->output)
                 st = error_set(err, ST_USAGE, "option '--spool' is of no use with '--output'");
         if (!st)
-                st = check_number("upload-max-size", o->upload_max_bytes, 1, LIMIT_OBJECT_BYTES, err);
+                st = check_option_range("upload-max-size", o->upload_max_bytes, 1, LIMIT_OBJECT_BYTES, err);
         if (!st)
-                st = labels_check(&o->labels, err);
+                st = label_options_check(&o->labels, err);
         for (size_t i = 0; i < o->labels.own.count && !st; i++) {
                 const char *equals = strchr(o->labels.own.items[i], '=');
 
@@ -100,18 +102,19 @@ static enum status check(struct command_line *c, int argc, char **argv, struct e
         return st;
 }
 
-static enum status take_pids(struct command_line *c, uint32_t **ret, struct error *err)
+static enum status parse_pid_options(struct command_line *c, uint32_t **ret, struct error *err)
 {
         uint32_t *pids = calloc(c->pids.count ? c->pids.count : 1, sizeof *pids);
 
         if (!pids)
                 return error_no_memory(err);
-        *ret = pids; /* also on failure: the caller frees it */
+        *ret = pids; /* also on failure; freed by the caller */
         for (size_t i = 0; i < c->pids.count; i++) {
                 uint64_t pid;
 
                 if (!parse_uint(c->pids.items[i], &pid) || pid == 0 || pid > INT32_MAX)
-                        return error_set(err, ST_USAGE, "option '--pid' takes a process id, not '%s'", c->pids.items[i]);
+                        return error_set(err, ST_USAGE, "option '--pid' takes a process id, not '%s'",
+                                         c->pids.items[i]);
                 pids[i] = (uint32_t)pid;
         }
         c->run.pids = pids;
@@ -119,9 +122,9 @@ static enum status take_pids(struct command_line *c, uint32_t **ret, struct erro
         return ST_OK;
 }
 
-static enum status examine(const struct command_line *c, int *code_ret, struct error *err)
+static enum status run_doctor(const struct command_line *c, int *code_ret, struct error *err)
 {
-        const struct run_options *o = &c->run;
+        const struct agent_options *o = &c->run;
         _cleanup_free_ char *token = NULL;
         _cleanup_buf_ struct buf out;
         struct doctor d;
@@ -132,7 +135,7 @@ static enum status examine(const struct command_line *c, int *code_ret, struct e
                 return st;
         doctor_examine(&d, o->spool, o->spool_bytes);
         if (o->server && o->upload)
-                doctor_service(&d, o->server, o->ca_file, token);
+                doctor_check_service(&d, o->server, o->ca_file, token);
         doctor_write(&d, o->sampler, c->json, &out);
         fwrite(out.data, 1, out.size, stdout);
         *code_ret = doctor_can_profile(&d, o->sampler) ? EXIT_DONE : EXIT_FAILED;
@@ -140,30 +143,32 @@ static enum status examine(const struct command_line *c, int *code_ret, struct e
 }
 
 /* "worker", NAME */
-static int run_worker(int argc, char **argv)
+static int run_worker_command(int argc, char **argv)
 {
         if (argc > 1 && strcmp(argv[1], "unwind") == 0)
                 return worker_unwind();
         if (argc > 1 && strcmp(argv[1], "inspect") == 0)
                 return worker_inspect();
+        if (argc > 1 && strcmp(argv[1], "debuginfod") == 0)
+                return debuginfod_worker(argc - 1, argv + 1);
         if (argc > 1 && strcmp(argv[1], "split") == 0)
                 return worker_split();
         fprintf(stderr, "cairn-agent: no such worker\n");
         return EXIT_USAGE;
 }
 
-static enum status run(struct command_line *c, struct error *err)
+static enum status run_agent(struct command_line *c, struct error *err)
 {
         _cleanup_free_ uint32_t *pids = NULL;
         _cleanup_free_ char *token = NULL;
-        enum status st = take_pids(c, &pids, err);
+        enum status st = parse_pid_options(c, &pids, err);
 
         if (!st)
                 st = sandbox_setup("agent", c->worker_user, err);
-        if (!st) /* before the token is read */
-                st = nursery_create(privileges_drop_all, run_worker, &c->run.nursery, err);
+        if (!st) /* workers must not inherit the token */
+                st = fork_server_create(privileges_drop_all, run_worker_command, &c->run.fork_server, err);
         if (!st && c->run.upload && !c->run.output)
-                st = nursery_create(upload_workers_prepare, run_worker, &c->run.upload_nursery, err);
+                st = fork_server_create(upload_workers_prepare, run_worker_command, &c->run.upload_fork_server, err);
         if (!st && c->token_file)
                 st = http_client_read_token(c->token_file, &token, err);
         c->run.token = token;
@@ -171,16 +176,21 @@ static enum status run(struct command_line *c, struct error *err)
                 log_warn("agent", "the token goes to %s unencrypted; use https", c->run.server);
         if (!st)
                 st = agent_run(&c->run, err);
-        nursery_destroy(c->run.upload_nursery);
-        nursery_destroy(c->run.nursery);
+        fork_server_destroy(c->run.upload_fork_server);
+        fork_server_destroy(c->run.fork_server);
         return st;
 }
 
-static void free_lists(struct command_line *c)
+static void free_option_lists(struct command_line *c)
 {
-        struct option_list *lists[] = { &c->pids, &c->run.labels.own, &c->run.labels.keep, &c->run.labels.drop,
-                                        &c->run.selection.exclude_process, &c->run.selection.only_process,
-                                        &c->run.selection.exclude_cgroup, &c->run.selection.only_cgroup };
+        struct option_list *lists[] = { &c->pids,
+                                        &c->run.labels.own,
+                                        &c->run.labels.keep,
+                                        &c->run.labels.drop,
+                                        &c->run.filter.exclude_process,
+                                        &c->run.filter.only_process,
+                                        &c->run.filter.exclude_cgroup,
+                                        &c->run.filter.only_cgroup };
 
         for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
                 options_list_deinit(lists[i]);
@@ -189,56 +199,58 @@ static void free_lists(struct command_line *c)
 int main(int argc, char **argv)
 {
         if (argc > 1 && strcmp(argv[1], "unwind-table") == 0)
-                return unwind_table_command(argc - 1, argv + 1);
+                return run_unwind_table_command(argc - 1, argv + 1);
         if (argc > 1 && strcmp(argv[1], "worker") == 0)
-                return run_worker(argc - 1, argv + 1);
+                return run_worker_command(argc - 1, argv + 1);
 
-        struct command_line c = { .run = { .frequency_hz = 19, .interval_s = 10,
-                                          .spool_bytes = DEFAULT_SPOOL_BYTES,
-                                          .upload_rate = DEFAULT_UPLOAD_RATE,
-                                          .upload_max_bytes = DEFAULT_UPLOAD_MAX } };
+        struct command_line c = { .run = { .frequency_hz = 19,
+                                           .interval_s = 10,
+                                           .spool_bytes = DEFAULT_SPOOL_BYTES,
+                                           .upload_rate = DEFAULT_UPLOAD_RATE,
+                                           .upload_max_bytes = DEFAULT_UPLOAD_MAX } };
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 's', "URL", &c.run.server, "the service, default " DEFAULT_SERVER),
-                OPTION_STRING("token-file", 0, "FILE", &c.token_file, "first line is the token that the service asks for"),
-                OPTION_STRING("ca", 0, "FILE", &c.run.ca_file, "certificates that may sign the service's, as PEM (the system's)"),
-                OPTION_UINT("frequency", 'F', "HZ", &c.run.frequency_hz, "samples a second on each CPU, default 19"),
-                OPTION_UINT("interval", 0, "SECONDS", &c.run.interval_s, "between two sendings, default 10"),
-                OPTION_UINT("duration", 'd', "SECONDS", &c.run.duration_s, "stop after so long; default: at a signal"),
-                OPTION_STRING("spool", 0, "DIR", &c.run.spool,
-                              "keep batches here until the service has them; default: in memory"),
-                OPTION_UINT("spool-size", 0, "BYTES", &c.run.spool_bytes, "of the spool at most, default 512 MiB"),
-                OPTION_FLAG("no-upload", 0, &c.no_upload, "send no symbols that the service lacks and this host has"),
-                OPTION_UINT("upload-rate", 0, "BYTES", &c.run.upload_rate, "of symbols a second, default 1 MiB; 0: no limit"),
+                OPTION_STRING("token-file", 0, "FILE", &c.token_file, "file whose first line is the bearer token"),
+                OPTION_STRING("ca", 0, "FILE", &c.run.ca_file,
+                              "PEM file of trusted CA certificates, default: the system's"),
+                OPTION_UINT("frequency", 'F', "HZ", &c.run.frequency_hz, "samples per second on each CPU, default 19"),
+                OPTION_UINT("interval", 0, "SECONDS", &c.run.interval_s, "time between two requests, default 10"),
+                OPTION_UINT("duration", 'd', "SECONDS", &c.run.duration_s,
+                            "stop after this time; default: on a signal"),
+                OPTION_STRING("spool", 0, "DIR", &c.run.spool, "store unacknowledged batches here; default: in memory"),
+                OPTION_UINT("spool-size", 0, "BYTES", &c.run.spool_bytes, "size limit of the spool, default 512 MiB"),
+                OPTION_FLAG("no-upload", 0, &c.no_upload, "do not upload symbols that the service lacks"),
+                OPTION_UINT("upload-rate", 0, "BYTES", &c.run.upload_rate,
+                            "rate limit of symbol uploads per second, default 1 MiB; 0: none"),
                 OPTION_UINT("upload-max-size", 0, "BYTES", &c.run.upload_max_bytes,
-                            "of one file of symbols, unpacked, default 512 MiB"),
-                OPTION_STRING("sampler", 0, "KIND", &c.sampler,
-                              "bpf, perf, or auto (default): bpf, and perf where that is not possible"),
+                            "size limit of a symbol file, uncompressed, default 512 MiB"),
+                OPTION_STRING("sampler", 0, "KIND", &c.sampler, "bpf, perf, or auto (default): bpf, else perf"),
                 OPTION_LIST("pid", 'p', "PID", &c.pids, "sample this process only"),
-                OPTION_LIST("exclude-process", 0, "NAME", &c.run.selection.exclude_process,
-                            "leave out processes of this name; a shell pattern"),
-                OPTION_LIST("only-process", 0, "NAME", &c.run.selection.only_process, "leave out all others"),
-                OPTION_LIST("exclude-cgroup", 0, "PATTERN", &c.run.selection.exclude_cgroup,
-                            "leave out processes whose cgroup's path, or an element of it, matches"),
-                OPTION_LIST("only-cgroup", 0, "PATTERN", &c.run.selection.only_cgroup, "leave out all others"),
-                OPTION_LIST("label", 'l', "KEY=VALUE", &c.run.labels.own, "put this label on every sample"),
+                OPTION_LIST("exclude-process", 0, "NAME", &c.run.filter.exclude_process,
+                            "exclude processes with this name; a shell pattern"),
+                OPTION_LIST("only-process", 0, "NAME", &c.run.filter.only_process, "exclude all others"),
+                OPTION_LIST("exclude-cgroup", 0, "PATTERN", &c.run.filter.exclude_cgroup,
+                            "exclude processes whose cgroup path, or an element of it, matches"),
+                OPTION_LIST("only-cgroup", 0, "PATTERN", &c.run.filter.only_cgroup, "exclude all others"),
+                OPTION_LIST("label", 'l', "KEY=VALUE", &c.run.labels.own, "add this label to every sample"),
                 OPTION_LIST("keep-label", 0, "KEY", &c.run.labels.keep,
-                            "of the agent's own labels only those that match; a shell pattern"),
-                OPTION_LIST("drop-label", 0, "KEY", &c.run.labels.drop, "of the agent's own labels not those that match"),
+                            "keep only the agent's labels that match; a shell pattern"),
+                OPTION_LIST("drop-label", 0, "KEY", &c.run.labels.drop, "drop the agent's labels that match"),
                 OPTION_STRING("service-name", 0, "NAME", &c.run.labels.service_name,
                               "label service.name, default: the executable's name"),
-                OPTION_FLAG("pid-label", 0, &c.run.labels.with_pid, "put the label process.pid on every sample"),
+                OPTION_FLAG("pid-label", 0, &c.run.labels.with_pid, "add the label process.pid to every sample"),
                 OPTION_FLAG("stack-end-label", 0, &c.run.labels.with_stack_end,
-                            "put the label cairn.stack.end on every sample"),
+                            "add the label cairn.stack.end to every sample"),
                 OPTION_STRING("worker-user", 0, "USER", &c.worker_user,
-                              "name or uid that an agent of root runs workers as, default 61111"),
+                              "user name or uid of workers when the agent is root, default 61111"),
                 OPTION_STRING("output", 'o', "FILE", &c.run.output,
-                              "write one OTLP request of the whole run to FILE, send nothing"),
+                              "write one OTLP request with the whole run to FILE, send nothing"),
                 OPTION_FLAG("once", 0, &c.once, "one interval only; --output implies it"),
                 OPTION_STRING("metrics-file", 0, "FILE", &c.run.metrics_file,
                               "write counters as Prometheus text after each interval"),
                 OPTION_STRING("metrics-listen", 0, "ADDRESS", &c.run.metrics_listen,
-                              "serve /metrics and /healthz at HOST:PORT; default: nowhere"),
-                OPTION_FLAG("doctor", 0, &c.doctor, "say what this kernel and these rights allow, and stop"),
+                              "serve /metrics and /healthz at HOST:PORT; default: off"),
+                OPTION_FLAG("doctor", 0, &c.doctor, "check what this kernel and these rights allow, and exit"),
                 OPTION_FLAG("json", 0, &c.json, "with --doctor: print JSON"),
                 OPTION_STRING("log-level", 0, "LEVEL", &c.log_level, "debug, info (default), warn or error"),
                 OPTION_FLAG("version", 'V', &c.version, "print the version"),
@@ -249,17 +261,17 @@ int main(int argc, char **argv)
         int code = EXIT_DONE;
 
         if (!st)
-                st = check(&c, argc, argv, &err);
+                st = check_command_line(&c, argc, argv, &err);
         if (!st && c.version) {
                 puts("cairn-agent " CAIRN_VERSION);
         } else if (!st && c.doctor) {
-                st = examine(&c, &code, &err);
+                st = run_doctor(&c, &code, &err);
         } else if (!st) {
                 c.run.server = c.run.server ? c.run.server : DEFAULT_SERVER;
-                st = run(&c, &err);
+                st = run_agent(&c, &err);
         }
         if (st)
                 fprintf(stderr, "cairn-agent: %s\n", PRINTABLE(err.text));
-        free_lists(&c);
-        return st ? exit_code_of(st) : code;
+        free_option_lists(&c);
+        return st ? exit_code_from_status(st) : code;
 }

@@ -6,8 +6,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static const cap_value_t KEPT[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH, CAP_SYSLOG,
-                                   CAP_SETUID, CAP_SETGID, CAP_KILL };
+static const cap_value_t KEPT[] = {
+        CAP_BPF,    CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH, CAP_SYSLOG,
+        CAP_SETUID, CAP_SETGID,  CAP_KILL
+};
 #define KEPT_BY_ROOT 3 /* the last ones */
 
 bool privileges_have(cap_value_t cap)
@@ -41,16 +43,16 @@ enum status privileges_drop(bool with_bpf, char *kept_ret, size_t size, struct e
                         continue;
                 if (cap_set_flag(less, CAP_PERMITTED, 1, &KEPT[i], CAP_SET) < 0 ||
                     cap_set_flag(less, CAP_EFFECTIVE, 1, &KEPT[i], CAP_SET) < 0)
-                        st = error_os(err, errno, "cannot choose the capabilities");
+                        st = error_os(err, errno, "cannot select capabilities");
                 name = cap_to_name(KEPT[i]);
                 n = snprintf(kept_ret + at, size - at, "%s%s", at ? " " : "", name ? name : "?");
                 cap_free(name);
                 at += n > 0 && (size_t)n < size - at ? (size_t)n : 0;
         }
         if (!st && cap_set_proc(less) < 0)
-                st = error_os(err, errno, "cannot give up capabilities");
+                st = error_os(err, errno, "cannot drop capabilities");
         if (!st && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-                st = error_os(err, errno, "cannot rule out new privileges");
+                st = error_os(err, errno, "cannot set no_new_privs");
 out:
         cap_free(own);
         cap_free(less);
@@ -63,7 +65,7 @@ enum status privileges_drop_all(struct error *err)
         enum status st = ST_OK;
 
         if (!none || cap_set_proc(none) < 0)
-                st = error_os(err, errno, "cannot give up capabilities");
+                st = error_os(err, errno, "cannot drop capabilities");
         cap_free(none);
         return st;
 }

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "agent/id_table.h"
-#include "agent/sample_end.h"
+#include "agent/sampling/sample_end.h"
 #include "common/limits.h"
 #include "profile-formats/return_address.h"
 
 #define TYPE_ID "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1) /* either half may come from perf events */
+#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1) /* perf events allow this many in either half */
 
 struct build {
         const struct profile_context *c;
@@ -20,14 +20,14 @@ struct build {
         uint32_t type;
 };
 
-/* ---- tables without duplicates ------------------------------------------------------- */
+/* ---- interned tables ---- */
 
-static enum status string(struct build *b, const char *text, uint32_t *ret)
+static enum status intern_text(struct build *b, const char *text, uint32_t *ret)
 {
         return profile_add_string(b->p, text, strlen(text), ret, b->err);
 }
 
-static enum status mapping(struct build *b, const struct build_id *id, const char *file, uint32_t *ret)
+static enum status intern_object_mapping(struct build *b, const struct build_id *id, const char *file, uint32_t *ret)
 {
         struct profile_mapping m;
         enum status st;
@@ -37,7 +37,7 @@ static enum status mapping(struct build *b, const struct build_id *id, const cha
                 m.build_id.size = id->size;
                 memcpy(m.build_id.bytes, id->bytes, id->size);
         }
-        st = string(b, file, &m.file);
+        st = intern_text(b, file, &m.file);
         if (st || id_table_find(&b->mappings, &m, sizeof m, ret))
                 return st;
         st = profile_add_mapping(b->p, &m, ret, b->err);
@@ -46,18 +46,19 @@ static enum status mapping(struct build *b, const struct build_id *id, const cha
         return st;
 }
 
-/* known: NULL when the service is to find it. */
-static enum status location(struct build *b, struct profile_location l, const struct jit_place *known, uint32_t *ret)
+/* known: NULL when the service is to resolve it. */
+static enum status intern_jit_location(struct build *b, struct profile_location l, const struct jit_location *known,
+                                       uint32_t *ret)
 {
         struct profile_line line = { .line = known ? known->line : 0 };
         struct {
                 uint64_t address, line; /* no padding: the bytes are the key */
                 uint32_t mapping, kind, kernel, name, file, reserved;
         } key = { .address = l.address, .mapping = l.mapping, .kind = l.kind, .kernel = l.is_kernel };
-        enum status st = known ? string(b, known->name, &line.function) : ST_OK;
+        enum status st = known ? intern_text(b, known->name, &line.function) : ST_OK;
 
         if (!st && known && known->file)
-                st = string(b, known->file, &line.file);
+                st = intern_text(b, known->file, &line.file);
         key.name = line.function;
         key.file = line.file;
         key.line = (uint64_t)line.line;
@@ -74,91 +75,92 @@ static enum status location(struct build *b, struct profile_location l, const st
         return st;
 }
 
-static enum status name_only(struct build *b, const char *name, bool is_kernel, uint32_t *ret)
+static enum status build_named_frame(struct build *b, const char *name, bool is_kernel, uint32_t *ret)
 {
         struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .is_kernel = is_kernel };
 
-        return location(b, l, &(struct jit_place){ .name = name }, ret);
+        return intern_jit_location(b, l, &(struct jit_location){ .name = name }, ret);
 }
 
 /* ---- frames --------------------------------------------------------------------------- */
 
-static enum status kernel_frame(struct build *b, uint64_t addr, uint32_t *ret)
+static enum status build_kernel_frame(struct build *b, uint64_t addr, uint32_t *ret)
 {
-        struct kernel_place place = kernel_locate(b->c->kernel, addr);
+        struct kernel_location place = kernel_locate(b->c->kernel, addr);
         struct profile_location l = { .kind = ADDRESS_OBJECT, .address = place.address, .is_kernel = true };
         enum status st;
 
         if (!place.module) {
                 b->stats->kernel_name_only++;
-                return name_only(b, place.name ? place.name : "[kernel]", true, ret);
+                return build_named_frame(b, place.name ? place.name : "[kernel]", true, ret);
         }
-        st = mapping(b, place.build_id, place.module, &l.mapping);
-        return st ? st : location(b, l, place.name ? &(struct jit_place){ .name = place.name } : NULL, ret);
+        st = intern_object_mapping(b, place.build_id, place.module, &l.mapping);
+        return st ? st
+                  : intern_jit_location(b, l, place.name ? &(struct jit_location){ .name = place.name } : NULL, ret);
 }
 
-/* *end_ret: nothing after this one is a frame. *count_ret: 0 when this one is none either. */
-static enum status user_frame(struct build *b, struct process *process, uint64_t addr, bool leaf, uint32_t *ret,
-                              bool *is_frame_ret, bool *end_ret)
+/* *end_ret: no frames after this one. *count_ret: 0 when this is not a frame either. */
+static enum status build_user_frame(struct build *b, struct process *process, uint64_t addr, bool leaf, uint32_t *ret,
+                                    bool *is_frame_ret, bool *end_ret)
 {
-        struct place place = process_locate(b->c->processes, process, addr);
+        struct user_location place = process_table_locate(b->c->processes, process, addr);
         struct profile_location l = { .kind = ADDRESS_OBJECT, .address = place.address };
         enum status st;
 
         *is_frame_ret = true;
         *end_ret = false;
         switch (place.kind) {
-        case PLACE_NAMED:
+        case USER_LOCATION_NAMED:
                 l = (struct profile_location){ .mapping = PROFILE_NONE, .kind = ADDRESS_NONE };
-                return location(b, l, &place.jit, ret);
-        case PLACE_GONE:
+                return intern_jit_location(b, l, &place.jit, ret);
+        case USER_LOCATION_PROCESS_GONE:
                 b->stats->exited++;
                 *end_ret = true;
-                return name_only(b, "[exited]", false, ret);
-        case PLACE_NOWHERE:
+                return build_named_frame(b, "[exited]", false, ret);
+        case USER_LOCATION_UNMAPPED:
                 b->stats->no_code_frames++;
                 *end_ret = true;
                 *is_frame_ret = leaf;
-                return leaf ? name_only(b, "[unmapped]", false, ret) : ST_OK;
-        case PLACE_ANONYMOUS:
+                return leaf ? build_named_frame(b, "[unmapped]", false, ret) : ST_OK;
+        case USER_LOCATION_ANONYMOUS:
                 if (place.mapping->path[0] == '[') /* "[vsyscall]", "[anon:...]" */
-                        return name_only(b, place.mapping->path, false, ret);
+                        return build_named_frame(b, place.mapping->path, false, ret);
                 b->stats->jit_frames++;
-                return name_only(b, "[jit]", false, ret);
-        case PLACE_FILE_OFFSET:
+                return build_named_frame(b, "[jit]", false, ret);
+        case USER_LOCATION_FILE_OFFSET:
                 l.kind = ADDRESS_FILE_OFFSET;
                 break;
-        case PLACE_OBJECT:
+        case USER_LOCATION_OBJECT:
                 break;
         }
         if (!place.object || !place.object->build_id.size)
                 b->stats->no_build_id++;
-        st = mapping(b, place.object ? &place.object->build_id : NULL, place.mapping->path, &l.mapping);
-        return st ? st : location(b, l, place.jit.name ? &place.jit : NULL, ret);
+        st = intern_object_mapping(b, place.object ? &place.object->build_id : NULL, place.mapping->path, &l.mapping);
+        return st ? st : intern_jit_location(b, l, place.jit.name ? &place.jit : NULL, ret);
 }
 
 /* One half of a stack, borrowed from the batch. */
-struct half {
+struct stack_half {
         const uint64_t *frames;
         uint32_t count;
         uint32_t end;
 };
 
-static struct half half(const struct sample_batch *batch, uint64_t hash)
+static struct stack_half find_stack_half(const struct sample_batch *batch, uint64_t number)
 {
-        const struct sample_stack *s = sample_batch_stack(batch, hash);
+        const struct sample_stack *s = sample_batch_find_stack(batch, number);
 
         if (!s)
-                return (struct half){ .end = SAMPLE_END_UNKNOWN };
-        return (struct half){ batch->frames + s->first_frame,
-                              s->frame_count < SAMPLE_STACK_MAX ? s->frame_count : SAMPLE_STACK_MAX, s->end };
+                return (struct stack_half){ .end = SAMPLE_END_UNKNOWN };
+        return (struct stack_half){ batch->frames + s->first_frame,
+                                    s->frame_count < SAMPLE_STACK_MAX ? s->frame_count : SAMPLE_STACK_MAX, s->end };
 }
 
-static enum status kernel_frames(struct build *b, struct half s, uint32_t *to, uint32_t *count)
+static enum status build_kernel_half(struct build *b, struct stack_half s, uint32_t *to, uint32_t *count)
 {
         for (uint32_t depth = 0; depth < s.count; depth++) {
-                uint64_t addr = profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s.frames[depth], depth, false);
-                enum status st = addr ? kernel_frame(b, addr, &to[*count]) : ST_OK;
+                uint64_t addr = adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s.frames[depth], depth, false);
+                enum status st = addr ? build_kernel_frame(b, addr, &to[*count]) : ST_OK;
 
                 if (st)
                         return st;
@@ -167,23 +169,23 @@ static enum status kernel_frames(struct build *b, struct half s, uint32_t *to, u
         return ST_OK;
 }
 
-static enum status user_frames(struct build *b, struct process *process, struct half s, bool in_syscall, uint32_t *to,
-                               uint32_t *count)
+static enum status build_user_half(struct build *b, struct process *process, struct stack_half s, bool in_syscall,
+                                   uint32_t *to, uint32_t *count)
 {
         bool end = false;
 
         b->stats->stacks += s.count != 0;
         for (uint32_t i = 0; i < s.count && !end; i++) {
-                /* A system call is a call: the instruction that made it lies before the saved pc. */
+                /* A system call is a call: its instruction precedes the saved pc. */
                 uint32_t depth = i + in_syscall;
-                uint64_t addr = profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s.frames[i] & ~SAMPLE_FRAME_EXACT, depth,
-                                                       s.frames[i] & SAMPLE_FRAME_EXACT);
+                uint64_t addr = adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s.frames[i] & ~SAMPLE_FRAME_EXACT,
+                                                      depth, s.frames[i] & SAMPLE_FRAME_EXACT);
                 bool is_frame;
                 enum status st;
 
                 if (!addr)
                         break;
-                st = user_frame(b, process, addr, i == 0, &to[*count], &is_frame, &end);
+                st = build_user_frame(b, process, addr, i == 0, &to[*count], &is_frame, &end);
                 if (st)
                         return st;
                 *count += is_frame;
@@ -191,41 +193,43 @@ static enum status user_frames(struct build *b, struct process *process, struct 
         return ST_OK;
 }
 
-static enum status stack(struct build *b, const struct sample_batch *batch, const struct sample_key *key,
-                         struct process *process, uint32_t *ret)
+static enum status build_stack(struct build *b, const struct sample_batch *batch, const struct sample_key *key,
+                               struct process *process, uint32_t *ret)
 {
-        struct half kernel = half(batch, key->kernel_stack), user = half(batch, key->user_stack);
+        struct stack_half kernel = find_stack_half(batch, key->kernel_stack),
+                          user = find_stack_half(batch, key->user_stack);
         uint32_t frames[FRAMES_MAX], count = 0;
-        enum status st = kernel_frames(b, kernel, frames, &count);
+        enum status st = build_kernel_half(b, kernel, frames, &count);
 
         if (!st)
-                st = user_frames(b, process, user, key->flags & SAMPLE_IN_SYSCALL, frames, &count);
+                st = build_user_half(b, process, user, key->flags & SAMPLE_IN_SYSCALL, frames, &count);
         if (!st && !count)
-                st = name_only(b, "[no stack]", false, &frames[count++]);
+                st = build_named_frame(b, "[no stack]", false, &frames[count++]);
         if (st || id_table_find(&b->stacks, frames, count * sizeof *frames, ret))
                 return st;
         st = profile_add_stack(b->p, frames, count, ret, b->err);
         if (st)
                 return st;
-        b->p->stacks.items[*ret].truncated = kernel.count >= SAMPLE_KERNEL_STACK_MAX || user.end == SAMPLE_END_TOO_DEEP ||
+        b->p->stacks.items[*ret].truncated = kernel.count >= SAMPLE_KERNEL_STACK_MAX ||
+                                             user.end == SAMPLE_END_TOO_DEEP ||
                                              (user.end == SAMPLE_END_UNKNOWN && user.count >= SAMPLE_KERNEL_STACK_MAX);
         return id_table_put(&b->stacks, frames, count * sizeof *frames, *ret) ? ST_OK : error_no_memory(b->err);
 }
 
 /* ---- labels ----------------------------------------------------------------------------- */
 
-static enum status labels(struct build *b, const struct sample_key *key, const struct process *process,
-                          const char *stack_end, uint32_t *first_ret, uint32_t *count_ret)
+static enum status build_labels(struct build *b, const struct sample_key *key, const struct process *process,
+                                const char *stack_end, uint32_t *first_ret, uint32_t *count_ret)
 {
         struct profile_label set[LIMIT_LABELS_PER_SAMPLE];
-        struct label_list list;
+        struct sample_label_set list;
         enum status st = ST_OK;
 
         labels_collect(b->c->labels, process, key, stack_end, &list);
         for (size_t i = 0; i < list.count && !st; i++) {
                 st = profile_add_string(b->p, list.items[i].key, list.items[i].key_size, &set[i].key, b->err);
                 if (!st)
-                        st = string(b, list.items[i].value, &set[i].value);
+                        st = intern_text(b, list.items[i].value, &set[i].value);
         }
         *count_ret = (uint32_t)list.count;
         return st ? st : profile_add_label_set(b->p, set, (uint32_t)list.count, first_ret, b->err);
@@ -233,8 +237,8 @@ static enum status labels(struct build *b, const struct sample_key *key, const s
 
 /* ---- samples ------------------------------------------------------------------------------ */
 
-/* Keys that differ only in what no label tells (two processes of one program, say) are one sample. */
-static enum status add(struct build *b, const struct profile_sample *s)
+/* Merge keys that differ in no label, such as two processes of one program. */
+static enum status add_built_sample(struct build *b, const struct profile_sample *s)
 {
         const uint32_t key[] = { s->stack, s->first_label, s->label_count };
         uint32_t number;
@@ -250,7 +254,7 @@ static enum status add(struct build *b, const struct profile_sample *s)
         return st;
 }
 
-static enum status sample(struct build *b, const struct sample_batch *batch, const struct sample_count *s)
+static enum status build_sample(struct build *b, const struct sample_batch *batch, const struct sample_count *s)
 {
         struct profile_sample out = {
                 .type = b->type,
@@ -263,30 +267,32 @@ static enum status sample(struct build *b, const struct sample_batch *batch, con
 
         if (!process)
                 return error_no_memory(b->err);
-        if (process->is_excluded) { /* it ran before the sampler was told */
+        if (process->is_excluded) { /* sampled before the sampler was notified */
                 b->stats->excluded_samples += s->count;
                 process_table_exclude(b->c->processes, process);
                 return ST_OK;
         }
-        st = stack(b, batch, &s->key, process, &out.stack);
+        st = build_stack(b, batch, &s->key, process, &out.stack);
         if (!st)
-                st = labels(b, &s->key, process, s->key.user_stack ? sample_end_name(half(batch, s->key.user_stack).end) : "",
-                            &out.first_label, &out.label_count);
-        return st ? st : add(b, &out);
+                st = build_labels(b, &s->key, process,
+                                  s->key.user_stack ? sample_end_name(find_stack_half(batch, s->key.user_stack).end)
+                                                    : "",
+                                  &out.first_label, &out.label_count);
+        return st ? st : add_built_sample(b, &out);
 }
 
-static enum status build_all(struct build *b, const struct sample_batch *batch)
+static enum status build_samples(struct build *b, const struct sample_batch *batch)
 {
         struct profile_type type = { .period = b->c->period_ns };
-        enum status st = string(b, TYPE_ID, &type.id);
+        enum status st = intern_text(b, TYPE_ID, &type.id);
 
         if (!st)
-                st = string(b, "nanoseconds", &type.unit);
+                st = intern_text(b, "nanoseconds", &type.unit);
         if (!st)
                 st = profile_add_type(b->p, &type, &b->type, b->err);
         process_table_begin_drain(b->c->processes);
         for (size_t i = 0; i < batch->count_count && !st; i++)
-                st = sample(b, batch, &batch->counts[i]);
+                st = build_sample(b, batch, &batch->counts[i]);
         process_table_end_drain(b->c->processes);
         return st;
 }
@@ -299,7 +305,7 @@ enum status profile_build(const struct profile_context *c, const struct sample_b
 
         if (st)
                 return st;
-        st = build_all(&b, batch);
+        st = build_samples(&b, batch);
         id_table_deinit(&b.mappings);
         id_table_deinit(&b.locations);
         id_table_deinit(&b.stacks);

@@ -3,9 +3,13 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -15,13 +19,13 @@
 
 struct archive_walk {
         const struct archive_visitor *visitor;
-        const char *name;          /* of the outermost archive, for messages */
+        const char *name; /* of the outermost archive, for messages */
         struct archive *outermost, *current;
-        uint64_t unpacked_bytes;   /* of all members so far */
+        uint64_t unpacked_bytes; /* of all members so far */
         uint32_t ordinal;
 };
 
-/* An archive inside of another one, read while that one is. */
+/* A nested archive, read as a stream from its parent. */
 struct inner {
         struct archive *outer;
         void *block;
@@ -37,11 +41,11 @@ static enum status archive_failed(const struct archive_walk *w, struct archive *
 static enum status check_stopped(const struct archive_walk *w, struct error *err)
 {
         if (w->visitor->stopped && w->visitor->stopped(w->visitor->context))
-                return error_set(err, ST_BUSY, "stopped while '%s' was unpacked", w->name);
+                return error_set(err, ST_BUSY, "stopped while reading '%s'", w->name);
         return ST_OK;
 }
 
-/* A bomb is known by what went in for what came out. */
+/* Decompression-bomb check: the output is bounded by a multiple of the compressed bytes consumed so far. */
 static enum status count_bytes(struct archive_walk *w, size_t n, struct error *err)
 {
         la_int64_t packed = archive_filter_bytes(w->outermost, -1);
@@ -49,7 +53,8 @@ static enum status count_bytes(struct archive_walk *w, size_t n, struct error *e
 
         w->unpacked_bytes += n;
         if (w->unpacked_bytes > allowed)
-                return error_set(err, ST_TOO_BIG, "'%s' unpacks to more than %d times its size", w->name, LIMIT_ARCHIVE_RATIO);
+                return error_set(err, ST_TOO_BIG, "'%s' unpacks to more than %d times its size", w->name,
+                                 LIMIT_ARCHIVE_RATIO);
         return check_stopped(w, err);
 }
 
@@ -76,7 +81,7 @@ enum status archive_member_read(struct archive_member *m, const void **data_ret,
         return ST_OK;
 }
 
-static struct archive *reader(void)
+static struct archive *open_reader(void)
 {
         struct archive *a = archive_read_new();
 
@@ -95,7 +100,7 @@ static struct archive *reader(void)
         return a;
 }
 
-static la_ssize_t read_inner(struct archive *a, void *context, const void **data)
+static la_ssize_t read_inner_block(struct archive *a, void *context, const void **data)
 {
         struct inner *in = context;
         la_ssize_t n = archive_read_data(in->outer, in->block, BLOCK_BYTES);
@@ -106,27 +111,27 @@ static la_ssize_t read_inner(struct archive *a, void *context, const void **data
         return n;
 }
 
-static enum status read_all(struct archive_walk *w, struct archive *a, unsigned depth, struct error *err);
+static enum status walk_archive_members(struct archive_walk *w, struct archive *a, unsigned depth, struct error *err);
 
-static enum status read_nested(struct archive_walk *w, struct archive *outer, unsigned depth, struct error *err)
+static enum status walk_nested_archive(struct archive_walk *w, struct archive *outer, unsigned depth, struct error *err)
 {
         struct inner in = { .outer = outer, .block = malloc(BLOCK_BYTES) };
-        struct archive *a = in.block ? reader() : NULL;
+        struct archive *a = in.block ? open_reader() : NULL;
         enum status st;
 
         if (!a)
                 st = error_no_memory(err);
-        else if (archive_read_open(a, &in, NULL, read_inner, NULL) != ARCHIVE_OK)
+        else if (archive_read_open(a, &in, NULL, read_inner_block, NULL) != ARCHIVE_OK)
                 st = archive_failed(w, a, err);
         else
-                st = read_all(w, a, depth, err);
+                st = walk_archive_members(w, a, depth, err);
         archive_read_free(a);
         free(in.block);
         return st;
 }
 
-/* The bytes that are passed over are unpacked as well, but for those of a zip file. */
-static enum status skip_rest(struct archive_walk *w, struct archive_member *m, struct error *err)
+/* Skipped bytes are decompressed as well, except in zip files. */
+static enum status skip_member_rest(struct archive_walk *w, struct archive_member *m, struct error *err)
 {
         enum status st = ST_OK;
         uint64_t offset;
@@ -140,8 +145,8 @@ static enum status skip_rest(struct archive_walk *w, struct archive_member *m, s
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-static enum status read_member(struct archive_walk *w, struct archive *a, struct archive_entry *e, unsigned depth,
-                               struct error *err)
+static enum status visit_archive_member(struct archive_walk *w, struct archive *a, struct archive_entry *e,
+                                        unsigned depth, struct error *err)
 {
         const char *name = archive_entry_pathname(e);
         bool in_ar = (archive_format(a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_AR;
@@ -156,7 +161,7 @@ static enum status read_member(struct archive_walk *w, struct archive *a, struct
                 return ST_OK;
         if (in_ar && strncmp(name, "data.tar", 8) == 0 ? depth <= w->visitor->nested_max
                                                        : depth < w->visitor->nested_max && archive_name(name))
-                return read_nested(w, a, depth + 1, err);
+                return walk_nested_archive(w, a, depth + 1, err);
         name += strspn(name, "/");
         while (name[0] == '.' && name[1] == '/')
                 name += 1 + strspn(name + 1, "/");
@@ -164,10 +169,10 @@ static enum status read_member(struct archive_walk *w, struct archive *a, struct
         m.ordinal = w->ordinal++;
         w->current = a;
         st = w->visitor->member(w->visitor->context, &m, err);
-        return st ? st : skip_rest(w, &m, err);
+        return st ? st : skip_member_rest(w, &m, err);
 }
 
-static enum status read_all(struct archive_walk *w, struct archive *a, unsigned depth, struct error *err)
+static enum status walk_archive_members(struct archive_walk *w, struct archive *a, unsigned depth, struct error *err)
 {
         for (;;) {
                 struct archive_entry *e;
@@ -182,7 +187,7 @@ static enum status read_all(struct archive_walk *w, struct archive *a, unsigned 
                 if (!st && w->ordinal >= LIMIT_ARCHIVE_MEMBERS)
                         st = error_set(err, ST_TOO_BIG, "'%s' has more than %d files", w->name, LIMIT_ARCHIVE_MEMBERS);
                 if (!st)
-                        st = read_member(w, a, e, depth, err);
+                        st = visit_archive_member(w, a, e, depth, err);
                 if (st)
                         return st;
         }
@@ -190,9 +195,10 @@ static enum status read_all(struct archive_walk *w, struct archive *a, unsigned 
 
 enum status archive_walk(int fd, const char *name, const struct archive_visitor *visitor, struct error *err)
 {
-        struct archive_walk w = { .visitor = visitor, .name = name, .outermost = reader() };
+        struct archive_walk w = { .visitor = visitor, .name = name, .outermost = open_reader() };
         enum status st;
 
+        assert(fd >= 0 && visitor->member);
         if (!w.outermost)
                 return error_no_memory(err);
         if (lseek(fd, 0, SEEK_SET) < 0)
@@ -200,7 +206,75 @@ enum status archive_walk(int fd, const char *name, const struct archive_visitor 
         else if (archive_read_open_fd(w.outermost, fd, BLOCK_BYTES) != ARCHIVE_OK)
                 st = archive_failed(&w, w.outermost, err);
         else
-                st = read_all(&w, w.outermost, 0, err);
+                st = walk_archive_members(&w, w.outermost, 0, err);
         archive_read_free(w.outermost);
         return st;
+}
+
+static bool has_name_suffix(const char *name, const char *suffix)
+{
+        size_t n = strlen(name), s = strlen(suffix);
+
+        return n > s && strcasecmp(name + n - s, suffix) == 0;
+}
+
+bool archive_name_is_package(const char *path)
+{
+        return has_name_suffix(path, ".deb") || has_name_suffix(path, ".ddeb") || has_name_suffix(path, ".udeb") ||
+               has_name_suffix(path, ".rpm");
+}
+
+bool archive_name(const char *path)
+{
+        static const char *const suffixes[] = { ".tar",     ".tar.gz",  ".tgz",      ".tar.xz", ".txz",
+                                                ".tar.zst", ".tar.bz2", ".tar.lzma", ".zip",    ".cpio" };
+
+        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+                if (has_name_suffix(path, suffixes[i]))
+                        return true;
+        return archive_name_is_package(path);
+}
+
+bool archive_magic_at_fd(int fd)
+{
+        static const struct {
+                size_t offset;
+                const char *bytes;
+                size_t n;
+        } magics[] = {
+                { 0, "!<arch>\n", 8 },
+                { 0, "\xed\xab\xee\xdb", 4 },
+                { 0, "PK\3\4", 4 },
+                { 257, "ustar", 5 },
+                { 0, "0707", 4 },
+                { 0, "\x1f\x8b", 2 },
+                { 0, "BZh", 3 },
+                { 0,
+                  "\xfd"
+                  "7zXZ",
+                  5 },
+                { 0, "\x28\xb5\x2f\xfd", 4 },
+                { 0, "\x5d\0\0", 3 },
+        };
+        char head[512];
+        ssize_t n = pread(fd, head, sizeof head, 0);
+
+        for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+                if (n >= (ssize_t)(magics[i].offset + magics[i].n) &&
+                    memcmp(head + magics[i].offset, magics[i].bytes, magics[i].n) == 0)
+                        return true;
+        return false;
+}
+
+bool archive_path_is_odd(const char *path)
+{
+        if (!*path || strlen(path) >= LIMIT_PATH_BYTES / 2)
+                return true;
+        for (const char *part = path; *part; part += strcspn(part, "/"), part += strspn(part, "/")) {
+                size_t n = strcspn(part, "/");
+
+                if (n > NAME_MAX || (n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
+                        return true;
+        }
+        return false;
 }

@@ -4,14 +4,12 @@
 
 /**
  * @file
- * The regular files inside of archives and packages: .deb, .rpm, tar, zip, cpio
- * and ar, packed with gzip, bzip2, xz, lzma or zstd, one after the other as
- * they come. Nothing is written anywhere, links and devices are passed over,
- * and names are text that nobody here opens.
+ * Iterates over the regular files in archives and packages: .deb, .rpm, tar, zip, cpio and ar, compressed with gzip,
+ * bzip2, xz, lzma or zstd. Streaming, in archive order. Nothing is written to disk, links and devices are skipped, and
+ * names are never opened.
  *
- * An archive may be anybody's: what it unpacks to is held to
- * LIMIT_ARCHIVE_RATIO times its own bytes, beyond LIMIT_ARCHIVE_FREE_BYTES.
- * Memory does not grow with it.
+ * Archives are untrusted: the decompressed size is limited to LIMIT_ARCHIVE_RATIO times the compressed size, beyond
+ * LIMIT_ARCHIVE_FREE_BYTES. Memory use does not depend on the archive.
  *
  * Threads: one walk belongs to one thread.
  */
@@ -24,45 +22,49 @@
 struct archive_walk;
 
 struct archive_member {
-        const char *path;    /* as the archive has it, without "/" and "./" in front; borrowed; it may hold anything */
-        uint32_t ordinal;    /* it is the so-manieth regular file of the archive, from 0; the same at each walk */
+        const char *path; /* as in the archive, without leading "/" and "./"; borrowed; untrusted */
+        uint32_t ordinal; /* number of this regular file in the archive, from 0; the same at each walk */
         struct archive_walk *walk;
 };
 
 struct archive_visitor {
-        /** Told of each member; a status other than ST_OK ends the walk with it. */
+        /** Called for each member; a status other than ST_OK ends the walk and is returned. */
         enum status (*member)(void *context, struct archive_member *m, struct error *err);
-        /** Asked now and then; true ends the walk with ST_BUSY. May be NULL. */
+        /** Polled regularly; true ends the walk with ST_BUSY. May be NULL. */
         bool (*stopped)(void *context);
         void *context;
-        unsigned nested_max; /* archives inside of archives, that deep; what a .deb consists of is always opened */
+        unsigned nested_max; /* maximum depth of nested archives; the parts of a .deb are always opened */
 };
 
 /**
  * Walk one archive from the start of an open file.
  * @param name for messages.
- * @return ST_BAD_DATA when it is damaged or locked, ST_TOO_BIG past the limits; members before that were told.
+ * @return ST_BAD_DATA when it is damaged or encrypted, ST_TOO_BIG past the limits. Members before the failure were
+ *          visited.
  */
 enum status archive_walk(int fd, const char *name, const struct archive_visitor *visitor, struct error *err) MUST_CHECK;
 
 /**
- * The next bytes of the member that is being told of, and where in it they belong (there may be holes before them).
+ * The next block of the current member and its offset; there may be holes between blocks.
  * @param data_ret borrowed until the next call.
- * @return ST_NOT_FOUND at its end.
+ * @return ST_NOT_FOUND at the end.
  */
 enum status archive_member_read(struct archive_member *m, const void **data_ret, size_t *n_ret, uint64_t *offset_ret,
                                 struct error *err) MUST_CHECK;
 
-/** Whether the file begins like something that archive_walk() reads; keeps the position. */
+/** Whether the file starts with the magic of a supported format. Keeps the file position. */
 bool archive_magic_at_fd(int fd);
 
-/** Whether the name says package (.deb, .ddeb, .udeb, .rpm). */
+/** Whether the file name is that of a package (.deb, .ddeb, .udeb, .rpm). */
 bool archive_name_is_package(const char *path);
 
-/** Whether the name says archive, packages among them. */
+/** Whether the file name is that of an archive or package. */
 bool archive_name(const char *path);
 
-/** Whether a member's path leaves the archive, or would be odd to open: "..", ".", a part that is too long, nothing at all. */
+/**
+ * Whether the path of a member is unsafe or unusable: empty, with a ".." or "." component, or with a component that is
+ * too long.
+ */
 bool archive_path_is_odd(const char *path);
 
 #endif

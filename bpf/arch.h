@@ -3,12 +3,10 @@
 #define CAIRN_BPF_ARCH_H
 
 /*
- * All that depends on the processor: the user registers that the kernel saved
- * on entry. Their order is ABI (ptrace, signal frames), so no offset of it
- * needs the running kernel's BTF. The number of the system call is -1 when the
- * kernel was entered by an interrupt or an exception.
- * Source: arch/x86/include/asm/ptrace.h, arch/x86/entry/entry_64.S;
- * arch/arm64/include/asm/ptrace.h, arch/arm64/kernel/entry-common.c.
+ * Processor-specific part: the user registers that the kernel saved on entry. Their order is ABI (ptrace, signal
+ * frames), so no BTF of the running kernel is needed. The system call number is -1 after an interrupt or
+ * exception. Source: arch/x86/include/asm/ptrace.h, arch/x86/entry/entry_64.S; arch/arm64/include/asm/ptrace.h,
+ * arch/arm64/kernel/entry-common.c.
  */
 #include "unwind-tables/unwind_step.h"
 
@@ -81,7 +79,7 @@ static inline __attribute__((always_inline)) int arch_is_64_bit(const struct arc
         return !(r->pstate & ARCH_PSTATE_32);
 }
 
-/* Return addresses may be signed in the bits above the 48 of an address. */
+/* Return addresses may be signed above bit 47. */
 static inline __attribute__((always_inline)) void arch_unwind_regs(const struct arch_regs *r, struct unwind_regs *ret)
 {
         ret->pc = r->pc;
@@ -96,7 +94,7 @@ static inline __attribute__((always_inline)) void arch_unwind_regs(const struct 
 }
 
 #else
-#error "no rule for this processor"
+#error "unsupported processor"
 #endif
 
 #endif

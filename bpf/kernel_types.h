@@ -3,15 +3,14 @@
 #define CAIRN_BPF_KERNEL_TYPES_H
 
 /*
- * The few kernel fields that we read, declared by ourselves. libbpf replaces
- * the offsets by those of the running kernel (its BTF), so the layout here
- * means nothing and building needs no kernel's headers or BTF.
+ * The kernel fields that the program reads. libbpf relocates their offsets to the running kernel (BTF), so this
+ * layout is irrelevant and building needs neither kernel headers nor BTF.
  */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct mm_struct {
-        unsigned long exec_vm; /* pages that are executable and not writable */
-        unsigned long start_stack; /* where the first thread's stack began; arguments and environment lie above */
+        unsigned long exec_vm;     /* executable, not writable pages */
+        unsigned long start_stack; /* start of the stack of the first thread; arguments and environment are above */
 };
 
 struct task_struct {

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Runs at every tick of the CPU clock of every CPU: takes both halves of the
- * stack that was interrupted and hands them to the agent.
+ * Runs on every CPU clock tick of every CPU: captures both halves of the interrupted stack and submits them to the
+ * agent. Other programs evict our data from the caches between two ticks, so the cost of a tick is the memory it
+ * touches: a sample is assembled in per-CPU memory and submitted as one ring buffer record. Counting in hash maps
+ * was rejected: at 19 Hz nearly every sample is the first of its kind in an interval, and each map adds cache
+ * misses.
  *
- * Between two ticks other programs use the caches, so a tick costs what it
- * touches: a sample is put together in per-CPU memory and leaves as one record
- * of a ring buffer. Counting it in hash maps was dropped: at 19 Hz nearly every
- * sample is the first of its kind within an interval, and each map costs its
- * own places in memory.
- *
- * The per-CPU scratch needs no lock: the kernel runs no second program of a
- * perf event on a CPU while one is running there (bpf_prog_active).
+ * The per-CPU scratch needs no lock: the kernel does not run a second perf event program on a CPU while one is
+ * running there (bpf_prog_active).
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -22,14 +19,14 @@
 #include "bpf/arch.h"
 #include "bpf/sample.h"
 #include "bpf/kernel_types.h"
-#include "bpf/late.h"
+#include "bpf/deferred_samples.h"
 #include "bpf/unwind_user.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-const volatile __u64 wake_bytes = 0; /* of samples that wait, past which the agent is woken */
-const volatile __u32 filter_tgids = 0; /* when set, only the processes of `wanted` */
-const volatile __u32 filter_excluded = 0; /* when set, not those of `excluded` */
+const volatile __u64 wake_bytes = 0;      /* wake the agent when more bytes are queued */
+const volatile __u32 filter_tgids = 0;    /* if set, sample only the processes in `wanted` */
+const volatile __u32 filter_excluded = 0; /* if set, skip the processes in `excluded` */
 
 /* Sized by the agent before loading. */
 struct {
@@ -38,9 +35,9 @@ struct {
 } samples SEC(".maps");
 
 /*
- * Replacing an entry of a map in a map returns only after every program that
- * ran before has ended (maybe_wait_bpf_programs() in kernel/bpf/syscall.c): the
- * agent does so here before it uses a place again that such a program may read.
+ * Grace period: replacing an entry of a map in a map returns only after every program that ran before has ended
+ * (maybe_wait_bpf_programs() in kernel/bpf/syscall.c). The agent does so here before it reuses space that such a
+ * program may read.
  */
 struct fence_map {
         __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -77,7 +74,7 @@ struct {
         __type(value, __u32);
 } wanted SEC(".maps");
 
-/* Processes that are left out; another life of the same number is not. */
+/* Excluded processes; another life of the same pid is not excluded. */
 struct {
         __uint(type, BPF_MAP_TYPE_LRU_HASH);
         __uint(max_entries, 16384);
@@ -85,7 +82,7 @@ struct {
         __type(value, struct sample_process);
 } excluded SEC(".maps");
 
-/* What the agent has been told of each process last. */
+/* The last notice sent for each process. */
 struct known_process {
         struct sample_process process;
         __u64 executable_pages;
@@ -103,7 +100,7 @@ struct {
         __uint(max_entries, 256 * 1024);
 } notices SEC(".maps");
 
-static __always_inline void count(__u32 stat)
+static __always_inline void count_stat(__u32 stat)
 {
         __u64 *n = bpf_map_lookup_elem(&sample_stats, &stat);
 
@@ -112,8 +109,8 @@ static __always_inline void count(__u32 stat)
 }
 
 /*
- * The kernel half: the kernel walks itself, in one go, since each call walks
- * from the leaf. A user address was interrupted: there is no such half.
+ * Capture the kernel half, in one call, since each call walks from the leaf. There is none when a user address was
+ * interrupted.
  */
 static __always_inline void walk_kernel(struct bpf_perf_event_data *ctx, struct sample_record *r)
 {
@@ -124,10 +121,10 @@ static __always_inline void walk_kernel(struct bpf_perf_event_data *ctx, struct 
         r->kernel_count = n > 0 ? (__u32)n / sizeof *r->frames : 0;
 }
 
-/* The head of a process's run. */
-static __always_inline const struct unwind_process *find_process(__u32 tgid, __u32 *first_mapping_ret)
+/* The head entry of a process in `mappings`. */
+static __always_inline const struct unwind_process *find_process_head(__u32 tgid, __u32 *first_mapping_ret)
 {
-        __u32 number = unwind_bucket_of(tgid), head;
+        __u32 number = unwind_bucket_index(tgid), head;
         const volatile struct unwind_bucket *bucket = bpf_map_lookup_elem(&process_runs, &number);
 
         if (!bucket)
@@ -144,10 +141,11 @@ static __always_inline const struct unwind_process *find_process(__u32 tgid, __u
         return NULL;
 }
 
-/* Does the agent's view of the process hold? */
-static __always_inline int knows(struct unwind_walk *w, const struct sample_process *process, __u64 executable_pages)
+/* Whether the mappings that the agent wrote are those of this life and still current. */
+static __always_inline int is_agent_view_current(struct unwind_walk *w, const struct sample_process *process,
+                                                 __u64 executable_pages)
 {
-        const struct unwind_process *p = find_process(process->tgid, &w->first_mapping);
+        const struct unwind_process *p = find_process_head(process->tgid, &w->first_mapping);
 
         w->mapping.start = w->mapping.end = 0;
         if (!p || p->exec_id != process->exec_id || p->start_boot_ns != process->start_boot_ns) {
@@ -174,13 +172,13 @@ static __always_inline void walk_user(struct unwind_walk *w)
         w->window_bytes = 0;
         w->recent = bpf_get_smp_processor_id() << UNWIND_RECENT_BITS;
         for (__u32 i = 0; i <= SAMPLE_STACK_MAX; i++) {
-                if (unwind_frame(w))
+                if (unwind_walk_frame(w))
                         break;
         }
 }
 
-/* The agent is woken only when much waits; it looks here once an interval anyway. */
-static __always_inline void hand_over(struct sample_record *r)
+/* The agent is woken only when much is queued; it drains this ring buffer once per interval anyway. */
+static __always_inline void submit_sample(struct sample_record *r)
 {
         __u64 frames = (__u64)r->kernel_count + r->user_count;
         int wake = bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > wake_bytes;
@@ -189,7 +187,7 @@ static __always_inline void hand_over(struct sample_record *r)
                 return;
         if (bpf_ringbuf_output(&samples, r, sizeof *r - sizeof r->frames + frames * sizeof *r->frames,
                                wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP) < 0)
-                count(STAT_LOST_RING_FULL);
+                count_stat(STAT_LOST_RING_FULL);
 }
 
 static __always_inline int is_excluded(const struct sample_process *process)
@@ -199,8 +197,8 @@ static __always_inline int is_excluded(const struct sample_process *process)
         return life && life->exec_id == process->exec_id && life->start_boot_ns == process->start_boot_ns;
 }
 
-static __always_inline void notify(const struct sample_process *process, struct task_struct *leader,
-                                   __u64 executable_pages)
+static __always_inline void notify_agent(const struct sample_process *process, struct task_struct *leader,
+                                         __u64 executable_pages)
 {
         struct known_process *last = bpf_map_lookup_elem(&known, &process->tgid);
         struct known_process now = { .process = *process, .executable_pages = executable_pages };
@@ -211,7 +209,7 @@ static __always_inline void notify(const struct sample_process *process, struct 
                 return;
         bpf_core_read_str(notice.leader_comm, sizeof notice.leader_comm, &leader->comm);
         if (bpf_ringbuf_output(&notices, &notice, sizeof notice, 0) < 0) {
-                count(STAT_NOTICES_LOST);
+                count_stat(STAT_NOTICES_LOST);
                 return;
         }
         bpf_map_update_elem(&known, &process->tgid, &now, BPF_ANY);
@@ -260,7 +258,7 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
         process->exec_id = (__u32)leader->self_exec_id;
         process->start_boot_ns = leader->start_boottime;
         if (filter_excluded && is_excluded(process)) {
-                count(STAT_EXCLUDED);
+                count_stat(STAT_EXCLUDED);
                 return 0;
         }
         key->flags = 0;
@@ -268,31 +266,31 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
         mm = task->mm;
         if (mm)
                 executable_pages = mm->exec_vm;
-        is_known = knows(w, process, executable_pages);
+        is_known = is_agent_view_current(w, process, executable_pages);
         if (!is_known)
-                notify(process, leader, executable_pages);
+                notify_agent(process, leader, executable_pages);
 
         w->record.user_count = 0;
         w->record.user_end = SAMPLE_END_UNKNOWN;
         walk_kernel(ctx, &w->record);
         if (task->flags & PF_KTHREAD) {
                 key->flags = SAMPLE_KERNEL_THREAD;
-        } else if (mm) { /* else it is ending */
+        } else if (mm) { /* else it is exiting */
                 if (bpf_probe_read_kernel(&w->saved, sizeof w->saved, (const void *)bpf_task_pt_regs(task))) {
-                        count(STAT_NO_USER_STACK);
+                        count_stat(STAT_NO_USER_STACK);
                 } else {
                         arch_unwind_regs(&w->saved, &w->regs);
                         if (w->record.kernel_count && arch_in_syscall(&w->saved))
                                 key->flags = SAMPLE_IN_SYSCALL;
-                        /* Code that was made at run time in pages that can be written counts in no number of executable pages. */
-                        if (!is_known || !unwind_enter(w, w->regs.pc)) {
-                                if (arch_is_64_bit(&w->saved) && postpone(w, mm->start_stack, is_known))
+                        /* Generated code in writable pages is not counted in the number of executable pages. */
+                        if (!is_known || !unwind_find_mapping(w, w->regs.pc)) {
+                                if (arch_is_64_bit(&w->saved) && defer_user_stack(w, mm->start_stack, is_known))
                                         return 0;
-                                count(STAT_LATE_FULL);
+                                count_stat(STAT_DEFERRED_FULL);
                         }
                         walk_user(w);
                 }
         }
-        hand_over(&w->record);
+        submit_sample(&w->record);
         return 0;
 }

@@ -4,27 +4,26 @@
 
 /**
  * @file
- * How the agent hands unwind tables and the mappings of processes to the
- * sampling program.
+ * Data structures through which the agent passes unwind tables and
+ * process mappings to the sampling program.
  *
- * A table has a number, never used twice. Its rows (unwind-tables/row.h) lie in
- * segments, inner maps of the outer map `row_segments`; a row's number counts
- * through all of them. `pages` says where the rows of one page of code begin;
- * the rows of a page never cross a segment's end. Rules are in `rules`.
+ * A table has a number that is never reused. Its rows (unwind-tables/row.h)
+ * are in segments, inner maps of `row_segments`; row numbers count through all
+ * segments. `pages` locates the rows of one page of code; they never cross the
+ * end of a segment. Rules are in `rules`.
  *
- * A process has a run of `mappings`: first a head that says which life of it
- * this is, in the place of a mapping, then its executable mappings, ascending
- * and apart. A run is written before anybody is told of it and then stays as it
- * is. `process_runs` says where the run of a process begins, in one number, so
- * that it is never seen half written. What a number named before is given to another only after every
- * program that may have read the number has ended, so a program never sees
- * half of the old and half of the new.
+ * A process has a run of entries in `mappings`: a head that identifies the
+ * life of the process, then its executable mappings, ascending and disjoint. A
+ * run is written before it is published and immutable afterwards.
+ * `process_runs` holds the start of a process's run in one word, so it is
+ * updated atomically. Numbers are reused only after every program that may
+ * have read them has ended, so a program never sees a mix of old and new.
  */
 #include "unwind-tables/row.h"
 
-#define UNWIND_CHUNK_BITS 10 /* rows of one value of a segment */
+#define UNWIND_CHUNK_BITS 10 /* rows per value of a segment */
 #define UNWIND_CHUNK_ROWS (1u << UNWIND_CHUNK_BITS)
-#define UNWIND_SEGMENT_BITS 20 /* rows of a segment: 4 MiB */
+#define UNWIND_SEGMENT_BITS 20 /* rows per segment: 4 MiB */
 #define UNWIND_SEGMENT_ROWS (1u << UNWIND_SEGMENT_BITS)
 #define UNWIND_SEGMENTS_MAX 64
 #define UNWIND_PAGES_MAX 65536u /* 4 GiB of code */
@@ -46,25 +45,24 @@ struct unwind_page_rows {
 };
 
 /**
- * What a CPU looked up of late: rules, and where in a block of 256 bytes of
- * code each holds. Stacks come again and again, the interrupted pc not always
- * at the same instruction, and finding a rule anew takes a dozen places in
- * memory that are in no cache any more. What shares a place is the two that
- * came last, a line of the cache, so a frame that was met before costs one miss.
- * Each CPU has UNWIND_RECENT_MAX places.
+ * Per-CPU cache of recent lookups: rules, and the part of a 256-byte block of code where each is valid. Stacks
+ * repeat, although the interrupted pc varies within a block, and finding a rule touches a dozen uncached lines.
+ * Two entries share a line, so a frame that was seen before costs one cache miss. Each CPU has UNWIND_RECENT_MAX
+ * lines.
  */
 #define UNWIND_RECENT_BITS 11
 #define UNWIND_RECENT_MAX (1u << UNWIND_RECENT_BITS)
-#define UNWIND_RECENT_PAGE_BITS 6  /* of them in 4 KiB of memory: those of a page of code */
+#define UNWIND_RECENT_PAGE_BITS 6 /* lines in 4 KiB of memory, for one page of code */
 #define UNWIND_RECENT_BLOCK_BITS 8
 #define UNWIND_RECENT_BLOCK_SIZE (1u << UNWIND_RECENT_BLOCK_BITS)
-#define UNWIND_RECENT_NEAR_BITS 5  /* addresses of so many low bits share a place */
+#define UNWIND_RECENT_NEAR_BITS 5 /* addresses that differ in these low bits share a line */
 #define UNWIND_HASH_FACTOR 0x9e3779b97f4a7c15ull
 
 struct unwind_recent {
         __u32 table;     /* 0: free */
-        __u32 block_low; /* link-time address >> UNWIND_RECENT_BLOCK_BITS; the highest 8 of its 40 bits are in rule.why */
-        struct unwind_rule rule; /* reserved: offsets in the block, the first and, 8 bits higher, the last where it holds */
+        __u32 block_low; /* link-time address >> UNWIND_RECENT_BLOCK_BITS; the upper 8 of its 40 bits are in rule.reason
+                          */
+        struct unwind_rule rule; /* reserved: first and, in the upper 8 bits, last valid offset in the block */
 };
 
 struct unwind_recent_line {
@@ -72,33 +70,29 @@ struct unwind_recent_line {
 };
 _Static_assert(sizeof(struct unwind_recent_line) == 64, "a line of the cache");
 
-#define UNWIND_TABLE_NONE 0 /* frame pointers: code made at run time, or a file whose table could not be had */
+#define UNWIND_TABLE_NONE 0 /* frame pointers: generated code, or a file without a table */
 
 struct unwind_mapping {
         __u64 start, end; /* in the process */
         __u64 bias;       /* link-time address = address - bias */
         __u32 table;
-        __u32 generation; /* of the process's run that it is part of */
+        __u32 generation; /* of the run that it belongs to */
 };
 
-/**
- * The head of a run. A process of which the program sees another life (exec_id,
- * start) or another number of executable pages has not been told of yet.
- */
+/** The head of a run. A process with another life (exec_id, start) or number of executable pages is not known yet. */
 struct unwind_process {
         __u64 start_boot_ns;
         __u64 executable_pages;
         __u32 exec_id;
         __u32 generation;
-        __u32 mapping_count; /* of those that follow */
+        __u32 mapping_count; /* of the entries that follow */
         __u32 reserved;
 };
 _Static_assert(sizeof(struct unwind_process) == sizeof(struct unwind_mapping), "a head takes the place of a mapping");
 
 /**
- * Processes whose tgids have the same low bits, a line of the cache: the tgid,
- * and 32 bits higher where its run begins; 0 is free. A hash map of the kernel
- * takes five lines to find one.
+ * Hash bucket of one cache line: the tgid in the lower 32 bits, the start of its run in the upper ones; 0 is free.
+ * A kernel hash map touches five lines per lookup.
  */
 #define UNWIND_BUCKET_RUNS 8
 #define UNWIND_BUCKETS (UNWIND_PROCESSES_MAX / UNWIND_BUCKET_RUNS)
@@ -107,9 +101,13 @@ struct unwind_bucket {
         __u64 runs[UNWIND_BUCKET_RUNS];
 };
 
-static inline __attribute__((always_inline)) __u32 unwind_bucket_of(__u32 tgid)
+static inline __attribute__((always_inline)) __u32 unwind_bucket_index(__u32 tgid)
 {
         return tgid & (UNWIND_BUCKETS - 1);
 }
+
+_Static_assert(sizeof(struct unwind_bucket) == 64, "a cache line");
+_Static_assert(UNWIND_PROCESSES_MAX % UNWIND_BUCKET_RUNS == 0 && (UNWIND_BUCKETS & (UNWIND_BUCKETS - 1)) == 0,
+               "the bucket index is a mask");
 
 #endif

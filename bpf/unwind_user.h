@@ -3,12 +3,12 @@
 #define CAIRN_BPF_UNWIND_USER_H
 
 /*
- * Walking the user half of a stack in the kernel, by unwind tables or frame
- * pointers, whichever the code of a frame has.
+ * Walks the user half of a stack in the kernel, by unwind tables or frame pointers, whichever the code of a frame
+ * has.
  *
- * The functions that are not inlined are global, so the verifier looks at each
- * once and the loop over 512 frames costs it next to nothing; no tail call is
- * needed. Numbers from one map are checked against the next map's size there.
+ * Functions that are not inlined are global, so the verifier checks each once and the loop over 512 frames is
+ * cheap to verify; no tail call is needed. Indexes read from one map are checked against the size of the next map
+ * on access.
  */
 #include <linux/bpf.h>
 
@@ -64,11 +64,11 @@ struct {
         __type(value, struct unwind_bucket);
 } process_runs SEC(".maps");
 
-/* Sized by the agent: UNWIND_RECENT_MAX places for each CPU, which alone uses them. */
+/* Sized by the agent: UNWIND_RECENT_MAX lines for each CPU, private to it. */
 struct {
         __uint(type, BPF_MAP_TYPE_ARRAY);
         __uint(max_entries, UNWIND_RECENT_MAX);
-        __uint(map_flags, BPF_F_MMAPABLE); /* begins at a page, so none lies in two lines of the cache */
+        __uint(map_flags, BPF_F_MMAPABLE); /* page-aligned, so no entry straddles cache lines */
         __type(key, __u32);
         __type(value, struct unwind_recent_line);
 } recent SEC(".maps");
@@ -77,25 +77,25 @@ struct {
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define UNWIND_WINDOW_BYTES 256
-#define UNWIND_WINDOW_BELOW 56 /* registers that were pushed after what is read first, the return address */
+#define UNWIND_WINDOW_BELOW 56 /* bytes pushed after the return address, which is read first */
 
-/* Of one sample, in per-CPU memory. */
+/* State of one walk, in per-CPU memory. */
 struct unwind_walk {
         struct unwind_regs regs;
         struct arch_regs saved;
-        struct unwind_process process;  /* generation 0: not known */
-        struct unwind_mapping mapping;  /* the last one used */
+        struct unwind_process process; /* generation 0: not known */
+        struct unwind_mapping mapping; /* the last one used */
         __u64 window_start;
-        __u32 window_bytes;             /* where 8 bytes may begin; 0 nothing is copied */
+        __u32 window_bytes; /* valid start offsets of 8-byte reads; 0: empty */
         __u32 first_mapping;
-        __u32 end;                      /* enum sample_end, when no rule leads on */
-        __u32 recent;                   /* where this CPU's places begin */
-        __u8 window[UNWIND_WINDOW_BYTES]; /* a copy of the stack around the last place that was read */
+        __u32 end;                        /* enum sample_end if no rule applies */
+        __u32 recent;                     /* first line of this CPU */
+        __u8 window[UNWIND_WINDOW_BYTES]; /* cached stack memory around the last read */
         struct sample_record record;
 };
 
-/* Have w->mapping be the process's mapping that covers pc. 0: there is none. */
-__noinline int unwind_enter(struct unwind_walk *w, __u64 pc)
+/* Set w->mapping to the mapping that covers pc. 0: there is none. */
+__noinline int unwind_find_mapping(struct unwind_walk *w, __u64 pc)
 {
         __u32 low, high;
 
@@ -127,8 +127,9 @@ __noinline int unwind_enter(struct unwind_walk *w, __u64 pc)
 }
 
 /*
- * The rule of the last of count rows that is not behind offset, in 16 bits, and where in the page it holds: from the next 16
- * bits to before the highest 32. A struct on the stack would keep the verifier from seeing that rounds of the loop are alike.
+ * Binary search for the last of count rows that is not past offset. Returns its rule in 16 bits, the start of its
+ * range in the next 16 bits, and the end in the upper 32. A struct on the stack would keep the verifier from
+ * recognizing equal loop states.
  */
 __noinline __u64 unwind_find_row(__u32 first, __u32 count, __u32 offset)
 {
@@ -164,8 +165,8 @@ __noinline __u64 unwind_find_row(__u32 first, __u32 count, __u32 offset)
 }
 
 /*
- * Copy the stack around addr. Places of it that are not in the caches are waited for one after the other when each is read by
- * itself; lines that follow each other are fetched together.
+ * Copy the stack around addr. Separate reads of uncached lines wait for one another; adjacent lines are fetched
+ * together.
  */
 __noinline int unwind_move_window(struct unwind_walk *w, __u64 addr)
 {
@@ -175,7 +176,7 @@ __noinline int unwind_move_window(struct unwind_walk *w, __u64 addr)
         w->window_bytes = sizeof w->window - sizeof(__u64) + 1;
         if (!bpf_probe_read_user(w->window, sizeof w->window, (const void *)w->window_start))
                 return 0;
-        w->window_start = addr; /* the lines around it cannot all be read */
+        w->window_start = addr; /* the surrounding lines are not all readable */
         w->window_bytes = 1;
         if (!bpf_probe_read_user(w->window, sizeof(__u64), (const void *)addr))
                 return 0;
@@ -200,8 +201,8 @@ static __always_inline int unwind_read_user(void *ctx, __u64 addr, __u64 *ret)
 }
 
 /*
- * Where a CPU keeps an address of a table. Addresses of one page of code lie together, in a page of memory: the frames
- * of a stack are in few pages of code, and each page of memory is a place that the processor must look up.
+ * Cache line for an address of a table. Addresses of one page of code share a page of memory, because the frames
+ * of a stack are in few pages of code and each page of memory costs a TLB entry.
  */
 static __always_inline __u32 unwind_recent_slot(__u32 table, __u64 address)
 {
@@ -212,13 +213,13 @@ static __always_inline __u32 unwind_recent_slot(__u32 table, __u64 address)
                (__u32)(in_page >> (64 - UNWIND_RECENT_PAGE_BITS));
 }
 
-/* The number of the rule for an address of a table, kept in the place of this CPU for the next time. */
-__noinline __u32 unwind_table_number(__u32 slot, __u32 table, __u64 address)
+/* Look up the rule number for an address of a table, and cache it for this CPU. */
+__noinline __u32 unwind_search_table(__u32 slot, __u32 table, __u64 address)
 {
         struct unwind_page_key key = { .table = table, .page = (__u32)(address >> UNWIND_PAGE_BITS) };
         struct unwind_page_rows *rows = bpf_map_lookup_elem(&pages, &key);
-        __u64 found = rows ? unwind_find_row(rows->first, rows->count, (__u32)address & (UNWIND_PAGE_SIZE - 1)) :
-                             (__u64)UNWIND_PAGE_SIZE << 32;
+        __u64 found = rows ? unwind_find_row(rows->first, rows->count, (__u32)address & (UNWIND_PAGE_SIZE - 1))
+                           : (__u64)UNWIND_PAGE_SIZE << 32;
         __u32 number = found & 0xffff, start = found >> 16 & 0xffff, end = found >> 32;
         __u32 block = (__u32)address & (UNWIND_PAGE_SIZE - 1) & ~(UNWIND_RECENT_BLOCK_SIZE - 1), first, last;
         struct unwind_recent_line *line;
@@ -236,7 +237,7 @@ __noinline __u32 unwind_table_number(__u32 slot, __u32 table, __u64 address)
         r->table = table;
         r->block_low = (__u32)(address >> UNWIND_RECENT_BLOCK_BITS);
         r->rule = *rule;
-        r->rule.why = (__u8)(address >> UNWIND_RECENT_BLOCK_BITS >> 32);
+        r->rule.reason = (__u8)(address >> UNWIND_RECENT_BLOCK_BITS >> 32);
         r->rule.reserved = (__u16)(first | last << 8);
         return number;
 }
@@ -246,11 +247,12 @@ static __always_inline int unwind_is_recent(const struct unwind_recent *r, __u32
         __u64 block = address >> UNWIND_RECENT_BLOCK_BITS;
         __u32 offset = (__u32)address & (UNWIND_RECENT_BLOCK_SIZE - 1);
 
-        return r->block_low == (__u32)block && r->table == table && r->rule.why == block >> 32 &&
+        return r->block_low == (__u32)block && r->table == table && r->rule.reason == block >> 32 &&
                offset >= (r->rule.reserved & 0xff) && offset <= r->rule.reserved >> 8;
 }
 
-static __always_inline const struct unwind_rule *unwind_table_rule(const struct unwind_walk *w, __u32 table, __u64 address)
+static __always_inline const struct unwind_rule *unwind_find_table_rule(const struct unwind_walk *w, __u32 table,
+                                                                        __u64 address)
 {
         __u32 slot = w->recent | unwind_recent_slot(table, address), number;
         const struct unwind_recent_line *line = bpf_map_lookup_elem(&recent, &slot);
@@ -259,51 +261,51 @@ static __always_inline const struct unwind_rule *unwind_table_rule(const struct 
                 return &line->entries[0].rule;
         if (line && unwind_is_recent(&line->entries[1], table, address))
                 return &line->entries[1].rule;
-        number = unwind_table_number(slot, table, address);
+        number = unwind_search_table(slot, table, address);
         return bpf_map_lookup_elem(&rules, &number);
 }
 
-/* The rule for a pc; w->end says what it means when there is none or it leads nowhere. */
-static __always_inline const struct unwind_rule *unwind_rule_at(struct unwind_walk *w, __u64 pc)
+/* The rule for a pc; w->end is the end to report when there is none or it fails. */
+static __always_inline const struct unwind_rule *unwind_find_rule(struct unwind_walk *w, __u64 pc)
 {
         __u32 number = UNWIND_RULE_FRAME_POINTER;
 
         w->end = SAMPLE_END_NO_RULE;
         if (!w->process.generation) {
                 w->end = SAMPLE_END_NEW_PROCESS;
-        } else if ((pc < w->mapping.start || pc >= w->mapping.end) && !unwind_enter(w, pc)) {
+        } else if ((pc < w->mapping.start || pc >= w->mapping.end) && !unwind_find_mapping(w, pc)) {
                 w->end = SAMPLE_END_NO_MAPPING;
                 number = UNWIND_RULE_GAP;
         } else if (w->mapping.table == UNWIND_TABLE_NONE) {
                 w->end = SAMPLE_END_NO_TABLE;
         } else {
-                return unwind_table_rule(w, w->mapping.table, pc - w->mapping.bias);
+                return unwind_find_table_rule(w, w->mapping.table, pc - w->mapping.bias);
         }
         return bpf_map_lookup_elem(&rules, &number);
 }
 
-/* The number of the rule to go by where a table has none for the frame; UNWIND_RULE_GAP when w->end is the end. */
-__noinline __u32 unwind_number_in_gap(struct unwind_walk *w)
+/* The rule number for a frame that the table does not cover; UNWIND_RULE_GAP when w->end is the end. */
+__noinline __u32 unwind_find_gap_rule(struct unwind_walk *w)
 {
         __u32 number = UNWIND_RULE_GAP;
 
         if (!w || w->end != SAMPLE_END_NO_RULE)
                 return number;
         if (w->regs.pc_is_return) {
-                const struct unwind_rule *rule = unwind_rule_at(w, w->regs.pc);
+                const struct unwind_rule *rule = unwind_find_rule(w, w->regs.pc);
                 __u64 address = w->regs.pc - w->mapping.bias;
 
                 if (rule && rule->cfa != UNWIND_CFA_NONE)
-                        number = unwind_rule_at_start(rule, UNWIND_RULES_MAX);
-                if (number == UNWIND_RULES_MAX) /* its own; what was found last is overwritten here */
-                        number = unwind_table_number(w->recent | unwind_recent_slot(w->mapping.table, address), w->mapping.table,
-                                                     address);
+                        number = unwind_rule_at_function_start(rule, UNWIND_RULES_MAX);
+                if (number == UNWIND_RULES_MAX) /* its own rule; the cached one was replaced */
+                        number = unwind_search_table(w->recent | unwind_recent_slot(w->mapping.table, address),
+                                                     w->mapping.table, address);
         }
-        return w->end == SAMPLE_END_NO_RULE ? unwind_rule_in_hole(number) : number;
+        return w->end == SAMPLE_END_NO_RULE ? unwind_rule_in_gap(number) : number;
 }
 
-/* Note the frame that the registers are of, and go on to its caller's. 0: there is one; 1: the walk is over, w->record.user_end. */
-__noinline int unwind_frame(struct unwind_walk *w)
+/* Record the current frame and step to its caller. 0: there is one; 1: the walk is over, with w->record.user_end. */
+__noinline int unwind_walk_frame(struct unwind_walk *w)
 {
         const struct unwind_rule *rule;
         enum unwind_status st;
@@ -315,7 +317,7 @@ __noinline int unwind_frame(struct unwind_walk *w)
         n = w->record.user_count;
         at = (__u64)w->record.kernel_count + n;
         pc = w->regs.pc;
-        rule = unwind_rule_at(w, unwind_lookup_pc(&w->regs));
+        rule = unwind_find_rule(w, unwind_lookup_pc(&w->regs));
         w->record.user_end = w->end;
         if (unlikely(w->end == SAMPLE_END_NO_MAPPING && n))
                 return 1;
@@ -326,24 +328,24 @@ __noinline int unwind_frame(struct unwind_walk *w)
         w->record.frames[at] = pc | (n && !w->regs.pc_is_return ? SAMPLE_FRAME_EXACT : 0);
         w->record.user_count = n + 1;
         if (unlikely(rule && rule->cfa == UNWIND_CFA_NONE)) {
-                number = unwind_number_in_gap(w);
+                number = unwind_find_gap_rule(w);
                 w->record.user_end = w->end;
                 if (number == UNWIND_RULE_GAP)
                         return 1;
                 rule = bpf_map_lookup_elem(&rules, &number);
         }
-        if (unlikely(rule && unwind_rule_for(&w->regs, rule, UNWIND_RULE_GAP) != UNWIND_RULE_GAP)) {
+        if (unlikely(rule && unwind_select_rule(&w->regs, rule, UNWIND_RULE_GAP) != UNWIND_RULE_GAP)) {
                 number = UNWIND_RULE_GO;
                 rule = bpf_map_lookup_elem(&rules, &number);
         }
         if (!rule)
                 return 1;
-        if (unlikely(n && (rule->flags & UNWIND_FLAG_SIGNAL))) /* a trampoline: nobody called from before it */
+        if (unlikely(n && (rule->flags & UNWIND_FLAG_SIGNAL))) /* a trampoline: not a call site */
                 w->record.frames[at] = pc | SAMPLE_FRAME_EXACT;
         st = unwind_step(&w->regs, rule, unwind_read_user, w);
         if (st == UNWIND_STEPPED)
                 return 0;
-        if (st == UNWIND_DONE || !unwind_is_by_frame_pointer(rule))
+        if (st == UNWIND_DONE || !unwind_rule_uses_frame_chain(rule))
                 w->record.user_end = sample_end_of(st);
         return 1;
 }

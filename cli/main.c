@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The `cairn` program: finds the subcommand and hands over.
- */
+/* The `cairn` program: dispatches to its subcommands. */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/commands/command.h"
+#include "common/utf8.h"
 #include "sandbox/worker.h"
 
 struct command {
@@ -15,14 +14,14 @@ struct command {
 };
 
 static const struct command commands[] = {
-        { "record", command_record, "profile processes of this host, with no service" },
+        { "record", command_record, "profile processes of this host, without a service" },
         { "serve", command_serve, "run the service" },
-        { "debuginfo", command_debuginfo, "which objects are stored, and which are missing" },
-        { "symbolize", command_symbolize, "names, files and lines of addresses of an ELF file" },
-        { "why", command_why, "how an address was resolved, or why it was not" },
-        { "index", command_index, "put the symbols of ELF files into the index, or say what it has" },
+        { "debuginfo", command_debuginfo, "list and maintain stored debuginfo" },
+        { "symbolize", command_symbolize, "resolve addresses of an ELF file or a profile" },
+        { "why", command_why, "explain how an address is resolved, or why not" },
+        { "index", command_index, "add ELF files to the symbol index, or inspect it" },
         { "resymbolize", command_resymbolize, "look stored locations up again" },
-        { "store", command_store, "say what the profile store holds" },
+        { "store", command_store, "status and quarantine of the profile store" },
         { "query", command_query, "call trees, cost over time, profile types, labels, missing debuginfo" },
         { "top", command_top, "the functions that cost most" },
         { "flame", command_flame, "a flame graph: page, folded stacks, JSON, pprof" },
@@ -31,29 +30,15 @@ static const struct command commands[] = {
         { NULL, NULL, NULL },
 };
 
-static const struct command workers[] = {
-        { "symbols", worker_symbols, "make a symbol table of ELF files" },
-        { "verify", worker_verify, "say what an uploaded file is" },
-        { "explain", worker_explain, "say why addresses of ELF files are what they are" },
-        { "elf", worker_elf, "answer a small question about an ELF file" },
-        { "objects", worker_objects, "say which ELF files these are" },
-        { "unwind", worker_unwind_tables, "make unwind tables of ELF files" },
-        { "scan", worker_scan, "say what scanned files hold" },
-        { "member", worker_member, "take one member out of an archive" },
-        { "source-names", worker_source_names, "which sources debuginfo names" },
-        { "fetch", worker_fetch, "get one object from one upstream" },
-        { NULL, NULL, NULL },
-};
-
-static const struct command *find(const struct command *table, const char *name)
+static const struct command *find_command(const char *name)
 {
-        for (; table->name; table++)
-                if (strcmp(table->name, name) == 0)
-                        return table;
+        for (const struct command *c = commands; c->name; c++)
+                if (strcmp(c->name, name) == 0)
+                        return c;
         return NULL;
 }
 
-static void print_help(FILE *out)
+static void print_command_list(FILE *out)
 {
         fprintf(out, "Usage: cairn COMMAND [OPTION]... [ARGUMENT]...\n\n"
                      "Symbolization and debuginfo for continuous profiling.\n\nCommands:\n");
@@ -62,15 +47,10 @@ static void print_help(FILE *out)
         fprintf(out, "\n'cairn COMMAND --help' describes one command; 'cairn --version' prints the version.\n");
 }
 
-int command_worker(int argc, char **argv)
+int command_fail(const char *name, enum status st, const struct error *err)
 {
-        const struct command *worker = argc > 1 ? find(workers, argv[1]) : NULL;
-
-        if (!worker) {
-                fprintf(stderr, "cairn worker: workers are started by other commands, not by hand\n");
-                return EXIT_USAGE;
-        }
-        return worker->run(argc - 1, argv + 1);
+        fprintf(stderr, "cairn %s: %s\n", name, PRINTABLE(err->text));
+        return exit_code_from_status(st);
 }
 
 int main(int argc, char **argv)
@@ -78,11 +58,11 @@ int main(int argc, char **argv)
         const struct command *command;
 
         if (argc < 2) {
-                print_help(stderr);
+                print_command_list(stderr);
                 return EXIT_USAGE;
         }
         if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-                print_help(stdout);
+                print_command_list(stdout);
                 return EXIT_DONE;
         }
         if (strcmp(argv[1], "--version") == 0) {
@@ -91,12 +71,12 @@ int main(int argc, char **argv)
         }
         if (strcmp(argv[1], "worker") == 0)
                 return command_worker(argc - 1, argv + 1);
-        command = find(commands, argv[1]);
+        command = find_command(argv[1]);
         if (!command) {
                 fprintf(stderr, "cairn: unknown command '%s' (try 'cairn --help')\n", argv[1]);
                 return EXIT_USAGE;
         }
         if (strcmp(command->name, "symbolize") == 0)
-                worker_set_entry(command_worker); /* it has nothing to hide, and its job is often short */
+                worker_set_entry(command_worker); /* no secrets in memory, and jobs are often short */
         return command->run(argc - 1, argv + 1);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/arena.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Chunks grow with what is used: many arenas hold a few names only. */
+/* The chunk size grows with the bytes in use, because many arenas hold only a few names. */
 #define FIRST_CHUNK_BYTES (1u << 10)
 #define CHUNK_BYTES (64u << 10)
 
@@ -28,7 +29,8 @@ void arena_init_budget(struct arena *a, size_t max, enum memory_use use)
 enum status arena_error(const struct arena *a, struct error *err, const char *what)
 {
         if (a->failed == ST_TOO_BIG)
-                return error_set(err, ST_TOO_BIG, "%s take more than %zu bytes, or than the memory they may use", what, a->max);
+                return error_set(err, ST_TOO_BIG, "%s take more than %zu bytes, or than the memory they may use", what,
+                                 a->max);
         if (a->failed == ST_BUSY)
                 return error_set(err, ST_BUSY, "the memory for %s is in use; retry later", what);
         return error_no_memory(err);
@@ -47,7 +49,7 @@ void arena_deinit(struct arena *a)
 }
 
 /* For n bytes and some that follow; n alone when it is large. */
-static size_t chunk_bytes(size_t used, size_t n)
+static size_t arena_chunk_bytes(size_t used, size_t n)
 {
         size_t size = used > 4 * n ? used : 4 * n;
 
@@ -72,7 +74,7 @@ void *arena_alloc(struct arena *a, size_t n)
         }
         n = (n + 15) & ~(size_t)15;
         if (!c || n > c->size - c->used) {
-                size_t size = chunk_bytes(a->used, n);
+                size_t size = arena_chunk_bytes(a->used, n);
 
                 if (a->memory.use != MEMORY_BASE) {
                         a->failed = memory_reserve(&a->memory, sizeof *c + size, NULL);
@@ -114,6 +116,7 @@ char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
         char *copy = n == SIZE_MAX ? NULL : arena_alloc(a, n + 1);
 
+        assert(s || !n);
         if (copy && n)
                 memcpy(copy, s, n);
         return copy;

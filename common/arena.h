@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Memory that is given back all at once, with a maximum.
+ * Arena allocator with a maximum: all memory is freed at once.
  *
  * Threads: one arena belongs to one thread.
  */
@@ -17,22 +17,22 @@
 
 struct arena {
         struct arena_chunk *chunks;
-        size_t used;  /* bytes handed out or lost to alignment */
+        size_t used; /* bytes handed out or lost to alignment */
         size_t max;
         enum status failed;               /* of the last allocation that failed: ST_TOO_BIG, ST_NO_MEMORY, ST_BUSY */
         struct memory_reservation memory; /* of all chunks; MEMORY_BASE: none */
 };
 
 void arena_init(struct arena *a, size_t max);
-/** The same, with its chunks reserved from the budget. */
+/** As arena_init(), with chunks reserved from the memory budget. */
 void arena_init_budget(struct arena *a, size_t max, enum memory_use use);
 void arena_deinit(struct arena *a);
 #define _cleanup_arena_ _cleanup_(arena_deinit)
 
-/** Whether n bytes more stay within the maximum: tells a full arena from a system without memory. */
+/** Whether n more bytes stay within the maximum. Distinguishes a full arena from a failed malloc(). */
 bool arena_fits(const struct arena *a, size_t n);
 
-/** Why the last allocation failed: ST_TOO_BIG past the maximum, ST_BUSY from the budget, else ST_NO_MEMORY. */
+/** The error of the last failed allocation: ST_TOO_BIG past the maximum, ST_BUSY from the budget, else ST_NO_MEMORY. */
 enum status arena_error(const struct arena *a, struct error *err, const char *what);
 
 /** n zeroed bytes, 16-byte aligned; NULL past the maximum or without memory. Valid until arena_deinit(). */

@@ -1,21 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/array.h"
 
+#include <assert.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_COUNT 64
+#define FIRST_CAPACITY 64
 
-bool array_grow(void *array_pointer, size_t *capacity, size_t element_size)
+bool array_grow(void *array_pointer, size_t *capacity, size_t count, size_t n, size_t element_size)
 {
-        size_t wanted = *capacity < FIRST_COUNT ? FIRST_COUNT : *capacity + *capacity / 2; /* half of one would be nothing */
+        size_t needed, grown_capacity = *capacity + *capacity / 2;
         void *array, *grown;
 
-        memcpy(&array, array_pointer, sizeof array); /* whatever it points to */
-        grown = reallocarray(array, wanted, element_size);
+        assert(count <= *capacity && element_size);
+        if (__builtin_add_overflow(count, n, &needed))
+                return false;
+        if (grown_capacity < FIRST_CAPACITY)
+                grown_capacity = FIRST_CAPACITY;
+        if (grown_capacity < needed)
+                grown_capacity = needed;
+        if (grown_capacity > PTRDIFF_MAX / element_size)
+                return false;
+        memcpy(&array, array_pointer, sizeof array); /* a pointer of any type */
+        grown = realloc(array, grown_capacity * element_size);
         if (!grown)
                 return false;
         memcpy(array_pointer, &grown, sizeof grown);
-        *capacity = wanted;
+        *capacity = grown_capacity;
         return true;
 }

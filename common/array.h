@@ -4,23 +4,31 @@
 
 /**
  * @file
- * Arrays that grow by one element at a time: an allocated pointer, how many
- * elements it has room for, and how many are in use.
+ * Growable arrays: an allocated pointer, its capacity in elements, and the number of elements in use.
  *
  *     if (!array_reserve(&l->items, &l->capacity, l->count))
  *             return error_no_memory(err);
  *     l->items[l->count++] = item;
  *
- * How many elements there may be is for the caller to bound.
+ * The caller bounds the number of elements (common/limits.h).
  */
 #include <stdbool.h>
 #include <stddef.h>
 
-/** Room for one more element behind the first `count`; false without memory, the array is then as it was. */
-#define array_reserve(array, capacity, count) \
-        ((count) < *(capacity) || array_grow((array), (capacity), sizeof **(array)))
+#include "common/error.h"
 
-/** Half as much room again. @param array_pointer the address of the pointer to the first element. */
-bool array_grow(void *array_pointer, size_t *capacity, size_t element_size);
+/** Make room for one more element after the first `count`. False without memory; the array is then unchanged. */
+#define array_reserve(array, capacity, count)                                                                          \
+        ((count) < *(capacity) || array_grow((array), (capacity), (count), 1, sizeof **(array)))
+
+/** Make room for n more elements after the first `count`. False as above, or when count + n overflows. */
+#define array_reserve_many(array, capacity, count, n)                                                                  \
+        ((n) <= *(capacity) - (count) || array_grow((array), (capacity), (count), (n), sizeof **(array)))
+
+/**
+ * Grow by half, or to count + n elements when that is more. Called through the macros above.
+ * @param array_pointer  the address of the pointer to the first element; count <= *capacity
+ */
+bool array_grow(void *array_pointer, size_t *capacity, size_t count, size_t n, size_t element_size) MUST_CHECK;
 
 #endif

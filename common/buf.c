@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/buf.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ void *buf_reserve(struct buf *b, size_t n)
         size_t capacity;
         void *data;
 
+        assert(b->size <= b->capacity);
         if (b->failed)
                 return NULL;
         if (n > b->max - b->size) {
@@ -75,6 +77,7 @@ void *buf_reserve(struct buf *b, size_t n)
 
 void buf_commit(struct buf *b, size_t n)
 {
+        assert(n <= b->capacity - b->size); /* at most the bytes reserved */
         b->size += n;
 }
 

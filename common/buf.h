@@ -4,11 +4,10 @@
 
 /**
  * @file
- * A growable byte buffer that cannot be made without a maximum.
+ * A growable byte buffer with a maximum size.
  *
- * A failed append leaves the content as it was, marks the buffer as failed and
- * every later append fails too, so a long run of appends needs one test at its
- * end: buf_status().
+ * A failed append leaves the content unchanged and marks the buffer as failed; every later append fails too, so a
+ * sequence of appends needs one test at its end: buf_status().
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -21,24 +20,24 @@ struct buf {
         uint8_t *data; /* owned; NULL while empty */
         size_t size;
         size_t capacity;
-        size_t max;    /* size never passes it */
+        size_t max; /* limit of size */
         enum status failed;
         struct memory_reservation memory; /* of capacity bytes; MEMORY_BASE: none */
 };
 
 void buf_init(struct buf *b, size_t max);
-/** The same, with its memory reserved from the budget; who takes data away takes memory too. */
+/** As buf_init(), with memory reserved from the budget. Code that takes data away must take the reservation too. */
 void buf_init_budget(struct buf *b, size_t max, enum memory_use use);
 void buf_deinit(struct buf *b);
 #define _cleanup_buf_ _cleanup_(buf_deinit)
 
-/** Forget the content and the failure, keep the memory. */
+/** Reset content and failure, keep the memory. */
 void buf_clear(struct buf *b);
 
 /** ST_OK, or the first failure (ST_TOO_BIG, ST_NO_MEMORY, ST_BUSY from the budget). */
 enum status buf_status(const struct buf *b, struct error *err, const char *what);
 
-/** Make room for n more bytes and return where they go; NULL on failure. buf_commit() counts them in. */
+/** Make room for n more bytes and return their address; NULL on failure. buf_commit() adds them to size. */
 void *buf_reserve(struct buf *b, size_t n);
 void buf_commit(struct buf *b, size_t n);
 

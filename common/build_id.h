@@ -6,9 +6,8 @@
  * @file
  * The identity of one ELF file.
  *
- * A GNU build-id is kept as its raw bytes. A Go build-id is text; it is
- * reduced to 20 bytes by hashing, the same way wherever it is met, so that an
- * object has one spelling. An OTLP htlhash is 16 raw bytes.
+ * A GNU build-id is kept as raw bytes. A Go build-id is text; it is always reduced to 20 bytes by the same hash, so
+ * that an object has one spelling. An OTLP htlhash is 16 raw bytes.
  * Source: ELF note NT_GNU_BUILD_ID; Go note type 4.
  */
 #include <stdbool.h>

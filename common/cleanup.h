@@ -3,8 +3,8 @@
 #define CAIRN_COMMON_CLEANUP_H
 
 /*
- * Scope guards: the resource is released when the variable leaves its scope.
- * steal_ptr() and steal_fd() hand ownership to somebody else.
+ * Scope guards: the resource is released when the variable leaves its scope. steal_ptr() and steal_fd() transfer
+ * ownership to another variable or to the caller.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -45,12 +45,12 @@ static inline void cleanup_closedir(DIR **d)
 #define _cleanup_fclose_ _cleanup_(cleanup_fclose)
 #define _cleanup_closedir_ _cleanup_(cleanup_closedir)
 
-#define steal_ptr(p)                            \
-        ({                                      \
-                __auto_type steal_p_ = &(p);    \
-                __auto_type steal_v_ = *steal_p_; \
-                *steal_p_ = NULL;               \
-                steal_v_;                       \
+#define steal_ptr(p)                                                                                                   \
+        ({                                                                                                             \
+                __auto_type steal_p_ = &(p);                                                                           \
+                __auto_type steal_v_ = *steal_p_;                                                                      \
+                *steal_p_ = NULL;                                                                                      \
+                steal_v_;                                                                                              \
         })
 
 static inline int steal_fd(int *fd)

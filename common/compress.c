@@ -21,8 +21,8 @@ bool zstd_detect(const void *data, size_t n)
         return n >= 4 && memcmp(data, "\x28\xb5\x2f\xfd", 4) == 0;
 }
 
-/* Free room of the buffer, one step at least unless that passes its max; 0 when it is full or without memory. */
-static size_t room(struct buf *b, void **ret)
+/* Free space of the buffer, at least one step unless that exceeds its maximum; 0 when it is full or out of memory. */
+static size_t reserve_output_space(struct buf *b, void **ret)
 {
         size_t left = b->max - b->size;
         size_t want = left < STEP_BYTES ? left : STEP_BYTES;
@@ -33,25 +33,26 @@ static size_t room(struct buf *b, void **ret)
         return b->capacity - b->size < left ? b->capacity - b->size : left;
 }
 
-static enum status full(struct buf *b, const char *what, struct error *err)
+static enum status report_output_full(struct buf *b, const char *what, struct error *err)
 {
         if (b->failed == ST_NO_MEMORY)
                 return error_no_memory(err);
         return error_set(err, ST_TOO_BIG, "%s unpacks to more than %zu bytes", what, b->max);
 }
 
-static enum status unpack_members(z_stream *z, const uint8_t *data, size_t n, struct buf *ret, struct error *err)
+static enum status decompress_gzip_members(z_stream *z, const uint8_t *data, size_t n, struct buf *ret,
+                                           struct error *err)
 {
-        size_t taken = 0; /* bytes that z has been given */
+        size_t taken = 0; /* bytes passed to z */
         uint8_t spare = 0;
 
         for (;;) {
                 void *to;
-                size_t space = room(ret, &to);
+                size_t space = reserve_output_space(ret, &to);
                 int rc;
 
                 if (ret->failed)
-                        return full(ret, "gzip data", err);
+                        return report_output_full(ret, "gzip data", err);
                 if (z->avail_in == 0) {
                         size_t step = n - taken < UINT_MAX ? n - taken : UINT_MAX;
 
@@ -59,14 +60,14 @@ static enum status unpack_members(z_stream *z, const uint8_t *data, size_t n, st
                         z->avail_in = (uInt)step;
                         taken += step;
                 }
-                /* At the maximum one spare byte tells a text that just fits from one that goes on. */
+                /* At the maximum, one spare byte tells output that just fits from output that continues. */
                 z->next_out = space ? to : &spare;
                 z->avail_out = space ? (uInt)(space < UINT_MAX ? space : UINT_MAX) : 1;
                 rc = inflate(z, Z_NO_FLUSH);
                 if (space)
                         buf_commit(ret, (size_t)(z->next_out - (Bytef *)to));
                 else if (z->avail_out == 0)
-                        return full(ret, "gzip data", err);
+                        return report_output_full(ret, "gzip data", err);
                 if (rc == Z_STREAM_END) {
                         if (z->avail_in == 0 && taken == n)
                                 return ST_OK;
@@ -75,15 +76,14 @@ static enum status unpack_members(z_stream *z, const uint8_t *data, size_t n, st
                 } else if (rc == Z_MEM_ERROR) {
                         return error_no_memory(err);
                 } else if (rc != Z_OK && rc != Z_BUF_ERROR) {
-                        return error_set(err, ST_BAD_DATA, "gzip data is damaged: %s",
-                                         z->msg ? z->msg : "bad stream");
+                        return error_set(err, ST_BAD_DATA, "gzip data is damaged: %s", z->msg ? z->msg : "bad stream");
                 } else if (z->avail_in == 0 && taken == n && z->avail_out) {
                         return error_set(err, ST_BAD_DATA, "gzip data is cut off");
                 }
         }
 }
 
-enum status gzip_unpack(const void *data, size_t n, struct buf *ret, struct error *err)
+enum status gzip_decompress(const void *data, size_t n, struct buf *ret, struct error *err)
 {
         size_t before = ret->size;
         z_stream z = { 0 };
@@ -91,14 +91,14 @@ enum status gzip_unpack(const void *data, size_t n, struct buf *ret, struct erro
 
         if (inflateInit2(&z, 15 + 32) != Z_OK) /* 32: gzip or zlib, by its header */
                 return error_no_memory(err);
-        st = unpack_members(&z, data, n, ret, err);
+        st = decompress_gzip_members(&z, data, n, ret, err);
         inflateEnd(&z);
         if (st)
                 ret->size = before;
         return st;
 }
 
-enum status gzip_pack(const void *data, size_t n, int level, struct buf *ret, struct error *err)
+enum status gzip_compress(const void *data, size_t n, int level, struct buf *ret, struct error *err)
 {
         z_stream z = { .next_in = (Bytef *)data };
         size_t taken = 0;
@@ -108,7 +108,7 @@ enum status gzip_pack(const void *data, size_t n, int level, struct buf *ret, st
                 return error_no_memory(err);
         while (rc != Z_STREAM_END) {
                 void *to;
-                size_t space = room(ret, &to);
+                size_t space = reserve_output_space(ret, &to);
 
                 if (!space) {
                         (void)buf_reserve(ret, 1); /* marks it as too big when it is full */
@@ -129,7 +129,7 @@ enum status gzip_pack(const void *data, size_t n, int level, struct buf *ret, st
         return buf_status(ret, err, "gzip output");
 }
 
-enum status zstd_unpack(const void *data, size_t n, struct buf *ret, struct error *err)
+enum status zstd_decompress(const void *data, size_t n, struct buf *ret, struct error *err)
 {
         ZSTD_inBuffer in = { data, n, 0 };
         ZSTD_DCtx *z = ZSTD_createDCtx();
@@ -144,10 +144,10 @@ enum status zstd_unpack(const void *data, size_t n, struct buf *ret, struct erro
                 ZSTD_outBuffer out = { NULL, 0, 0 };
                 bool at_max;
 
-                out.size = room(ret, &out.dst);
+                out.size = reserve_output_space(ret, &out.dst);
                 at_max = out.size == 0;
                 if (ret->failed) {
-                        st = full(ret, "zstd data", err);
+                        st = report_output_full(ret, "zstd data", err);
                         break;
                 }
                 if (at_max) {
@@ -160,7 +160,7 @@ enum status zstd_unpack(const void *data, size_t n, struct buf *ret, struct erro
                 else if (ZSTD_isError(rc))
                         st = error_set(err, ST_BAD_DATA, "zstd data is damaged: %s", ZSTD_getErrorName(rc));
                 else if (at_max && out.pos)
-                        st = full(ret, "zstd data", err);
+                        st = report_output_full(ret, "zstd data", err);
                 else if (!at_max)
                         buf_commit(ret, out.pos);
                 if (!st && rc != 0 && in.pos == in.size && out.pos < out.size)

@@ -4,22 +4,22 @@
 
 /**
  * @file
- * gzip and zstd over whole buffers, with a bound on what comes out.
+ * gzip and zstd over whole buffers, with a bound on the output.
  *
- * Unpacking appends to ret and never lets it pass its max, whatever the input
- * claims: that many bytes and one is ST_TOO_BIG. On failure ret is cut back to
- * what it held. A cut-off or damaged input is ST_BAD_DATA.
+ * Decompression appends to ret and never exceeds its max, whatever sizes the input claims; one byte more is ST_TOO_BIG.
+ * On failure ret is truncated to its previous size. Truncated or damaged input is ST_BAD_DATA.
  *
  * Threads: no shared state.
- * Source: RFC 1952 (several members in a row are one text), RFC 1950, RFC 8878.
+ * Source: RFC 1952 (concatenated members form one text), RFC 1950, RFC 8878.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "common/buf.h"
 
-/** Of a stream that needs a larger window than LIMIT_ZSTD_WINDOW_LOG. */
-#define ZSTD_WINDOW_TEXT "the zstd stream needs a window of more than 8 MiB: compress it without --long and --ultra, or with --long=23"
+/** The error for a stream with a window larger than LIMIT_ZSTD_WINDOW_LOG. */
+#define ZSTD_WINDOW_TEXT                                                                                               \
+        "the zstd stream needs a window of more than 8 MiB: compress it without --long and --ultra, or with --long=23"
 #include "common/error.h"
 
 /** Whether data begins with the magic of a gzip member / of a zstd frame. */
@@ -27,10 +27,10 @@ bool gzip_detect(const void *data, size_t n);
 bool zstd_detect(const void *data, size_t n);
 
 /** gzip, or zlib ("deflate" of HTTP). */
-enum status gzip_unpack(const void *data, size_t n, struct buf *ret, struct error *err) MUST_CHECK;
-enum status gzip_pack(const void *data, size_t n, int level, struct buf *ret, struct error *err) MUST_CHECK;
+enum status gzip_decompress(const void *data, size_t n, struct buf *ret, struct error *err) MUST_CHECK;
+enum status gzip_compress(const void *data, size_t n, int level, struct buf *ret, struct error *err) MUST_CHECK;
 
-/** The window is bounded too (128 MiB), so that a frame header cannot ask for memory. */
-enum status zstd_unpack(const void *data, size_t n, struct buf *ret, struct error *err) MUST_CHECK;
+/** The window is limited to LIMIT_ZSTD_WINDOW_LOG, so that a frame header cannot request more memory. */
+enum status zstd_decompress(const void *data, size_t n, struct buf *ret, struct error *err) MUST_CHECK;
 
 #endif

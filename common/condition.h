@@ -5,12 +5,18 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /**
- * Wait on a condition, its lock held, at most until monotonic_ns() is until_ns: the wall clock may be set meanwhile.
- * As any wait it may return early for no reason.
- * @return false when the time has come.
+ * Wait on a condition variable, with its mutex locked, until monotonic_ns() reaches until_ns. The monotonic clock is
+ * used because the wall clock may be set while waiting. Wakeups may be spurious.
+ * @return false on timeout.
  */
-bool condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t until_ns);
+static inline bool condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t until_ns)
+{
+        const struct timespec until = { .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
+
+        return pthread_cond_clockwait(condition, lock, CLOCK_MONOTONIC, &until) == 0;
+}
 
 #endif

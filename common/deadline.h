@@ -22,18 +22,18 @@
 
 struct deadline {
         int64_t expires_ns;           /* monotonic_ns(); INT64_MAX: never */
-        uint64_t timeout_s;           /* what it was set to, for the error text; 0: not said */
-        const atomic_bool *cancelled; /* true: nobody waits for the result any more. NULL: cannot be. Borrowed */
+        uint64_t timeout_s;           /* the configured value, for the error text; 0: unspecified */
+        const atomic_bool *cancelled; /* true: the client is gone. NULL: cannot be cancelled. Borrowed */
 };
 
-/** Whether the work should stop: the time is over, or the result is not wanted any more. Costs about 30 ns. */
+/** Whether to stop: the deadline has passed or the work was cancelled. Costs about 30 ns. */
 static inline bool deadline_expired(const struct deadline *d)
 {
         return d && ((d->cancelled && atomic_load_explicit(d->cancelled, memory_order_relaxed)) ||
                      (d->expires_ns != INT64_MAX && monotonic_ns() >= d->expires_ns));
 }
 
-/** @return ST_OK, or ST_TIMEOUT with a text that says whether the time was over or the client left. */
+/** @return ST_OK, or ST_TIMEOUT with a text that tells a timeout from a cancellation. */
 enum status deadline_check(const struct deadline *d, struct error *err) MUST_CHECK;
 
 #endif

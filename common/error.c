@@ -6,8 +6,8 @@
 #include <string.h>
 
 PRINTF(5, 0)
-static enum status fill(struct error *err, enum status code, int os_errno, uint64_t offset, const char *fmt,
-                        va_list args)
+static enum status error_fill(struct error *err, enum status code, int os_errno, uint64_t offset, const char *fmt,
+                              va_list args)
 {
         if (!err)
                 return code;
@@ -23,7 +23,7 @@ enum status error_set(struct error *err, enum status code, const char *fmt, ...)
         va_list args;
 
         va_start(args, fmt);
-        fill(err, code, 0, 0, fmt, args);
+        error_fill(err, code, 0, 0, fmt, args);
         va_end(args);
         return code;
 }
@@ -33,12 +33,12 @@ enum status error_at(struct error *err, enum status code, uint64_t offset, const
         va_list args;
 
         va_start(args, fmt);
-        fill(err, code, 0, offset, fmt, args);
+        error_fill(err, code, 0, offset, fmt, args);
         va_end(args);
         return code;
 }
 
-static const char *advice(int os_errno)
+static const char *os_error_advice(int os_errno)
 {
         if (os_errno == ENOSPC || os_errno == EDQUOT)
                 return "; make room there and try again";
@@ -46,12 +46,13 @@ static const char *advice(int os_errno)
 }
 
 /* The reason is whole, also where the text before it is cut off for that. */
-static void end_with_reason(struct error *err, int os_errno)
+static void append_os_reason(struct error *err, int os_errno)
 {
         char name[128], reason[sizeof name + 96];
         size_t used = strlen(err->text), size;
 
-        size = (size_t)snprintf(reason, sizeof reason, ": %s%s", strerror_r(os_errno, name, sizeof name), advice(os_errno));
+        size = (size_t)snprintf(reason, sizeof reason, ": %s%s", strerror_r(os_errno, name, sizeof name),
+                                os_error_advice(os_errno));
         if (used + size >= sizeof err->text) {
                 used = sizeof err->text - size - 4;
                 memcpy(err->text + used, "...", 3);
@@ -66,19 +67,19 @@ enum status error_os(struct error *err, int os_errno, const char *fmt, ...)
         va_list args;
 
         va_start(args, fmt);
-        fill(err, code, os_errno, 0, fmt, args);
+        error_fill(err, code, os_errno, 0, fmt, args);
         va_end(args);
         if (err)
-                end_with_reason(err, os_errno);
+                append_os_reason(err, os_errno);
         return code;
 }
 
-enum status error_no_room(struct error *err, const char *fmt, ...)
+enum status error_no_space(struct error *err, const char *fmt, ...)
 {
         va_list args;
 
         va_start(args, fmt);
-        fill(err, ST_OS, ENOSPC, 0, fmt, args);
+        error_fill(err, ST_OS, ENOSPC, 0, fmt, args);
         va_end(args);
         return ST_OS;
 }

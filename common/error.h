@@ -6,9 +6,8 @@
  * @file
  * The result of every fallible call.
  *
- * The status says what to do, the optional struct error says what happened and
- * at which byte. Nothing is allocated to report a failure. Texts are lower
- * case, without a full stop, failure first, subject quoted:
+ * The status tells the caller how to proceed; the optional struct error describes the failure and its byte offset.
+ * Reporting a failure allocates nothing. Texts are lower case, without a full stop, failure first, subject quoted:
  * "cannot read 'FILE': section .eh_frame ends at 0x1f20".
  *
  * Threads: a struct error belongs to one thread.
@@ -18,15 +17,15 @@
 
 enum status {
         ST_OK = 0,
-        ST_NOT_FOUND = -1,   /* a valid question whose answer is "none" */
+        ST_NOT_FOUND = -1,   /* a valid request without a result */
         ST_BAD_DATA = -2,    /* the input breaks its format; do not retry */
         ST_TOO_BIG = -3,     /* a named limit (common/limits.h) was hit */
-        ST_UNSUPPORTED = -4, /* valid, but not something we handle */
+        ST_UNSUPPORTED = -4, /* valid, but not supported */
         ST_NO_MEMORY = -5,
-        ST_OS = -6,          /* os_errno says which */
-        ST_BUSY = -7,        /* try again later */
-        ST_USAGE = -8,       /* the caller's or the user's request is wrong */
-        ST_TIMEOUT = -9,     /* a deadline is over, or the result is not wanted any more (common/deadline.h) */
+        ST_OS = -6,      /* os_errno says which */
+        ST_BUSY = -7,    /* try again later */
+        ST_USAGE = -8,   /* the caller's or the user's request is wrong */
+        ST_TIMEOUT = -9, /* deadline passed or work cancelled (common/deadline.h) */
 };
 
 struct error {
@@ -45,11 +44,12 @@ enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 /** As error_set(), with the byte offset of the input that was wrong. */
 enum status error_at(struct error *err, enum status code, uint64_t offset, const char *fmt, ...) PRINTF(4, 5);
 
-/** Fill err with a system error; the text gets ": " and strerror(os_errno) appended. Returns ST_OS, or ST_NO_MEMORY for ENOMEM. */
+/** Fill err with a system error; the text gets ": " and strerror(os_errno) appended. Returns ST_OS, or ST_NO_MEMORY for
+ * ENOMEM. */
 enum status error_os(struct error *err, int os_errno, const char *fmt, ...) PRINTF(3, 4);
 
-/** A disk or a database has no room: ST_OS with ENOSPC, and a text of the caller's own that says what to do. */
-enum status error_no_room(struct error *err, const char *fmt, ...) PRINTF(2, 3);
+/** A disk or database is full: ST_OS with ENOSPC, and a text with the remedy. */
+enum status error_no_space(struct error *err, const char *fmt, ...) PRINTF(2, 3);
 
 /** Put "context: " in front of err's text; the code stays. Returns the code. */
 enum status error_prefix(struct error *err, enum status code, const char *fmt, ...) PRINTF(3, 4);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/evict.h"
 
+#include "common/array.h"
+
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,23 +23,16 @@ struct listing {
         uint64_t bytes;
 };
 
-static void add(struct listing *l, const char *path, const struct stat *s)
+static void evict_list_add(struct listing *l, const char *path, const struct stat *s)
 {
-        if (l->count == l->capacity) {
-                size_t capacity = l->capacity ? 2 * l->capacity : 64;
-                struct kept_file *files = reallocarray(l->files, capacity, sizeof *files);
-
-                if (!files)
-                        return;
-                l->files = files;
-                l->capacity = capacity;
-        }
+        if (!array_reserve(&l->files, &l->capacity, l->count))
+                return;
         l->files[l->count] = (struct kept_file){ strdup(path), s->st_mtim, (uint64_t)s->st_blocks * BLOCK_BYTES };
         l->bytes += l->files[l->count].bytes;
         l->count += l->files[l->count].path != NULL;
 }
 
-static int by_use(const void *a, const void *b)
+static int compare_by_mtime(const void *a, const void *b)
 {
         const struct kept_file *x = a, *y = b;
 
@@ -46,7 +41,7 @@ static int by_use(const void *a, const void *b)
         return x->used.tv_nsec < y->used.tv_nsec ? -1 : x->used.tv_nsec > y->used.tv_nsec;
 }
 
-void evict_oldest(const char *directory, uint64_t max_bytes)
+void evict_oldest_files(const char *directory, uint64_t max_bytes)
 {
         char *const roots[] = { (char *)directory, NULL };
         FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
@@ -55,11 +50,11 @@ void evict_oldest(const char *directory, uint64_t max_bytes)
 
         while (walk && (entry = fts_read(walk)))
                 if (entry->fts_info == FTS_F)
-                        add(&l, entry->fts_path, entry->fts_statp);
+                        evict_list_add(&l, entry->fts_path, entry->fts_statp);
         if (walk)
                 fts_close(walk);
         if (l.bytes > max_bytes)
-                qsort(l.files, l.count, sizeof *l.files, by_use);
+                qsort(l.files, l.count, sizeof *l.files, compare_by_mtime);
         for (size_t i = 0; i < l.count; i++) {
                 if (l.bytes > max_bytes && unlink(l.files[i].path) == 0)
                         l.bytes -= l.files[i].bytes;

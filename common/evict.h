@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/** Remove regular files below a directory, by their time of change the oldest first, until all take at most max_bytes. */
-void evict_oldest(const char *directory, uint64_t max_bytes);
+/** Remove regular files below a directory, least recently modified first, until the rest uses at most max_bytes. */
+void evict_oldest_files(const char *directory, uint64_t max_bytes);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/file.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <string.h>
@@ -70,7 +71,7 @@ enum status file_write_all(int fd, const void *data, size_t n, const char *path,
         return ST_OK;
 }
 
-static char *parent_of(const char *path)
+static char *parent_directory(const char *path)
 {
         const char *slash = strrchr(path, '/');
 
@@ -81,7 +82,7 @@ static char *parent_of(const char *path)
 
 enum status file_sync_parent(const char *path, struct error *err)
 {
-        _cleanup_free_ char *dir = parent_of(path);
+        _cleanup_free_ char *dir = parent_directory(path);
         _cleanup_close_ int fd = -1;
 
         if (!dir)
@@ -103,7 +104,7 @@ enum status file_sync_filesystem(const char *dir, struct error *err)
 
 enum status file_create_temporary(const char *path, char **tmp_ret, int *fd_ret, struct error *err)
 {
-        _cleanup_free_ char *dir = parent_of(path);
+        _cleanup_free_ char *dir = parent_directory(path);
         _cleanup_free_ char *tmp = NULL;
         int fd;
 
@@ -120,7 +121,7 @@ enum status file_create_temporary(const char *path, char **tmp_ret, int *fd_ret,
         return ST_OK;
 }
 
-static enum status publish(int fd, const char *tmp, const char *path, bool replace, struct error *err)
+static enum status publish_as(int fd, const char *tmp, const char *path, bool replace, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -137,12 +138,12 @@ static enum status publish(int fd, const char *tmp, const char *path, bool repla
 
 enum status file_publish(int fd, const char *tmp, const char *path, struct error *err)
 {
-        return publish(fd, tmp, path, true, err);
+        return publish_as(fd, tmp, path, true, err);
 }
 
 enum status file_publish_new(int fd, const char *tmp, const char *path, struct error *err)
 {
-        return publish(fd, tmp, path, false, err);
+        return publish_as(fd, tmp, path, false, err);
 }
 
 enum status file_write_durable(const char *path, const void *data, size_t n, struct error *err)
@@ -240,4 +241,33 @@ void file_map_close(struct file_map *m)
         if (m->data)
                 munmap((void *)m->data, m->size);
         *m = (struct file_map){ 0 };
+}
+
+enum status file_read_chunks(int fd, const char *name,
+                             enum status (*each)(void *context, const void *data, size_t n, struct error *err),
+                             void *context, uint64_t *size_ret, struct error *err)
+{
+        _cleanup_free_ char *bytes = malloc(MiB(1));
+        uint64_t at = 0;
+
+        assert(fd >= 0 && each);
+        if (!bytes)
+                return error_no_memory(err);
+        for (;;) {
+                ssize_t n = pread(fd, bytes, MiB(1), (off_t)at);
+                enum status st;
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return error_os(err, errno, "cannot read %s", name);
+                if (n == 0)
+                        break;
+                st = each(context, bytes, (size_t)n, err);
+                if (st)
+                        return st;
+                at += (uint64_t)n;
+        }
+        *size_ret = at;
+        return ST_OK;
 }

@@ -6,10 +6,9 @@
  * @file
  * Whole-file reads with a limit, and writes that survive power loss.
  *
- * A durable file is written under a temporary name in its own directory,
- * fdatasync()ed, renamed, and the directory is fsync()ed. When the call has
- * returned ST_OK the new content is there after a power cut; before, the old
- * one is. Temporary names begin with ".tmp-" and may be removed at start-up.
+ * A durable file is written under a temporary name in its directory, fdatasync()ed, renamed, and the directory is
+ * fsync()ed. Once the call has returned ST_OK the new content survives a power cut; until then the old content does.
+ * Temporary names begin with ".tmp-" and may be removed at start-up.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,8 +23,12 @@ enum status file_read(const char *path, struct buf *ret, struct error *err) MUST
 /** Write all n bytes, through short writes and EINTR. */
 enum status file_write_all(int fd, const void *data, size_t n, const char *path, struct error *err) MUST_CHECK;
 
-/** Hand all of a file to each, in pieces of at most a megabyte, whatever its offset is. @param name for messages. */
-enum status file_read_pieces(int fd, const char *name, enum status (*each)(void *context, const void *data, size_t n, struct error *err),
+/**
+ * Call each() for consecutive chunks of the file of at most a megabyte, from its start regardless of its offset. @param
+ * name for messages.
+ */
+enum status file_read_chunks(int fd, const char *name,
+                             enum status (*each)(void *context, const void *data, size_t n, struct error *err),
                              void *context, uint64_t *size_ret, struct error *err) MUST_CHECK;
 
 /** Replace path durably. */
@@ -41,9 +44,8 @@ enum status file_publish(int fd, const char *tmp, const char *path, struct error
 enum status file_publish_new(int fd, const char *tmp, const char *path, struct error *err) MUST_CHECK;
 
 /**
- * Sync all of the file system that dir is in. Whoever builds on what an earlier
- * process left does this first: that one may have been killed between a change
- * and its sync, and what reads well now would be gone after a power cut.
+ * Sync the file system that contains dir. Needed before relying on the state left by an earlier process, which may have
+ * been killed between a change and its sync: the change is visible but would be lost by a power cut.
  */
 enum status file_sync_filesystem(const char *dir, struct error *err) MUST_CHECK;
 

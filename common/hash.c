@@ -4,7 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-uint64_t hash64(const void *data, size_t n)
+uint64_t hash_bytes64(const void *data, size_t n)
 {
         return XXH3_64bits(data, n);
 }
@@ -32,7 +32,7 @@ uint64_t hash64_end(struct hash64_stream *s)
         return h;
 }
 
-struct hash128 hash128(const void *data, size_t n)
+struct hash128 hash_bytes128(const void *data, size_t n)
 {
         XXH128_canonical_t c;
         struct hash128 ret;

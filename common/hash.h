@@ -18,9 +18,9 @@ struct hash128 {
         uint8_t bytes[16]; /* canonical (big-endian) form */
 };
 
-uint64_t hash64(const void *data, size_t n);
+uint64_t hash_bytes64(const void *data, size_t n);
 
-/** hash64() of bytes that come in pieces. Ending frees the stream. */
+/** hash_bytes64() of bytes that come in pieces. Ending frees the stream. */
 struct hash64_stream {
         void *state; /* owned */
 };
@@ -28,6 +28,6 @@ enum status hash64_begin(struct hash64_stream *s, struct error *err) MUST_CHECK;
 void hash64_update(struct hash64_stream *s, const void *data, size_t n);
 uint64_t hash64_end(struct hash64_stream *s);
 
-struct hash128 hash128(const void *data, size_t n);
+struct hash128 hash_bytes128(const void *data, size_t n);
 
 #endif

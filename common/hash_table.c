@@ -30,7 +30,7 @@ struct sip_state {
         uint64_t v0, v1, v2, v3;
 };
 
-static inline uint64_t rotate_left(uint64_t x, unsigned bits)
+static inline uint64_t rotate_left_64(uint64_t x, unsigned bits)
 {
         return x << bits | x >> (64 - bits);
 }
@@ -39,13 +39,13 @@ static inline void sip_round(struct sip_state *s)
 {
         s->v0 += s->v1;
         s->v2 += s->v3;
-        s->v1 = rotate_left(s->v1, 13) ^ s->v0;
-        s->v3 = rotate_left(s->v3, 16) ^ s->v2;
-        s->v0 = rotate_left(s->v0, 32) + s->v3;
+        s->v1 = rotate_left_64(s->v1, 13) ^ s->v0;
+        s->v3 = rotate_left_64(s->v3, 16) ^ s->v2;
+        s->v0 = rotate_left_64(s->v0, 32) + s->v3;
         s->v2 += s->v1;
-        s->v3 = rotate_left(s->v3, 21) ^ s->v0;
-        s->v1 = rotate_left(s->v1, 17) ^ s->v2;
-        s->v2 = rotate_left(s->v2, 32);
+        s->v3 = rotate_left_64(s->v3, 21) ^ s->v0;
+        s->v1 = rotate_left_64(s->v1, 17) ^ s->v2;
+        s->v2 = rotate_left_64(s->v2, 32);
 }
 
 static inline uint64_t load_word(const uint8_t *p)
@@ -66,7 +66,7 @@ static inline uint64_t last_word(const uint8_t *p, size_t n)
         return word;
 }
 
-uint64_t siphash13(const uint8_t key[16], const void *data, size_t n)
+uint64_t siphash13_hash(const uint8_t key[16], const void *data, size_t n)
 {
         const uint8_t *p = data;
         uint64_t k0 = load_word(key), k1 = load_word(key + 8), word;
@@ -92,7 +92,7 @@ uint64_t siphash13(const uint8_t key[16], const void *data, size_t n)
 
 uint64_t keyed_hash(const void *data, size_t n)
 {
-        return siphash13(process_key, data, n);
+        return siphash13_hash(process_key, data, n);
 }
 
 /* ---- table --------------------------------------------------------------------------- */

@@ -57,7 +57,7 @@ struct hash_table {
         struct hash_slot *slots; /* owned, or of the arena */
         uint32_t slot_count;     /* 0 or a power of two */
         uint32_t count;
-        struct arena *arena;     /* borrowed; NULL: the slots are allocated with malloc */
+        struct arena *arena; /* borrowed; NULL: the slots are allocated with malloc */
 };
 
 /** Whether entry has this key. @param context what the caller of hash_table_find() gave. */
@@ -67,7 +67,7 @@ typedef bool hash_table_equal(const void *context, uint32_t entry, const void *k
 uint64_t keyed_hash(const void *data, size_t n);
 
 /** SipHash-1-3 with the given 16-byte key: what keyed_hash() uses. */
-uint64_t siphash13(const uint8_t key[16], const void *data, size_t n);
+uint64_t siphash13_hash(const uint8_t key[16], const void *data, size_t n);
 
 /** The bits of keyed_hash() that a table uses. */
 static inline uint32_t hash_table_hash(const void *key, size_t size)

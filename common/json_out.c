@@ -40,7 +40,7 @@ void json_out_init(struct json_out *j, struct buf *buf)
         *j = (struct json_out){ .buf = buf };
 }
 
-static void begin(struct json_out *j, const char *key)
+static void begin_value(struct json_out *j, const char *key)
 {
         if (j->comma)
                 buf_append_u8(j->buf, ',');
@@ -53,7 +53,7 @@ static void begin(struct json_out *j, const char *key)
 
 static void open_scope(struct json_out *j, const char *key, char c)
 {
-        begin(j, key);
+        begin_value(j, key);
         buf_append_u8(j->buf, (uint8_t)c);
         j->comma = false;
 }
@@ -86,7 +86,7 @@ void json_out_array_end(struct json_out *j)
 
 void json_out_strn(struct json_out *j, const char *key, const char *value, size_t n)
 {
-        begin(j, key);
+        begin_value(j, key);
         json_out_quote(j->buf, value, n);
 }
 
@@ -96,19 +96,19 @@ void json_out_str(struct json_out *j, const char *key, const char *value)
                 json_out_strn(j, key, value, strlen(value));
                 return;
         }
-        begin(j, key);
+        begin_value(j, key);
         buf_append_str(j->buf, "null");
 }
 
 void json_out_int(struct json_out *j, const char *key, int64_t value)
 {
-        begin(j, key);
+        begin_value(j, key);
         buf_printf(j->buf, "%" PRId64, value);
 }
 
 void json_out_uint(struct json_out *j, const char *key, uint64_t value)
 {
-        begin(j, key);
+        begin_value(j, key);
         buf_printf(j->buf, "%" PRIu64, value);
 }
 
@@ -116,7 +116,7 @@ void json_out_double(struct json_out *j, const char *key, double value)
 {
         char text[32];
 
-        begin(j, key);
+        begin_value(j, key);
         snprintf(text, sizeof text, "%.15g", value);
         if (isfinite(value) && strtod(text, NULL) == value)
                 buf_append_str(j->buf, text);
@@ -128,6 +128,6 @@ void json_out_double(struct json_out *j, const char *key, double value)
 
 void json_out_bool(struct json_out *j, const char *key, bool value)
 {
-        begin(j, key);
+        begin_value(j, key);
         buf_append_str(j->buf, value ? "true" : "false");
 }

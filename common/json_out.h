@@ -4,11 +4,10 @@
 
 /**
  * @file
- * Writes JSON into a buf; commas and escapes are its business.
+ * Writes JSON into a buf, with commas and escapes.
  *
- * Keys go with their value; inside an array pass NULL as key. Text that is not
- * valid UTF-8 gets U+FFFD in place of each bad byte, so the output always
- * parses. Failures stay in the buf (buf_status()).
+ * Keys are passed with their value; inside an array pass NULL as key. Each byte of text that is not valid UTF-8 is
+ * replaced by U+FFFD, so the output always parses. Failures stay in the buf (buf_status()).
  * Source: RFC 8259.
  */
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/json_scan.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/limits.h"
@@ -10,6 +11,7 @@ void json_scan_init(struct json_scan *s, const void *data, size_t n)
         static const uint8_t nothing;
         const uint8_t *begin = n ? data : &nothing;
 
+        assert(data || !n);
         *s = (struct json_scan){ .begin = begin, .at = begin, .end = begin + n };
 }
 
@@ -22,7 +24,7 @@ bool json_scan_fail(struct json_scan *s, const uint8_t *at, const char *what)
         return false;
 }
 
-static bool expected(struct json_scan *s, const char *what)
+static bool fail_expected(struct json_scan *s, const char *what)
 {
         return json_scan_fail(s, s->at, what);
 }
@@ -39,7 +41,7 @@ uint8_t json_scan_peek(struct json_scan *s)
         return s->at < s->end ? *s->at : 0;
 }
 
-static bool take(struct json_scan *s, uint8_t c)
+static bool take_byte(struct json_scan *s, uint8_t c)
 {
         if (s->failed || json_scan_peek(s) != c || s->at == s->end)
                 return false;
@@ -47,12 +49,12 @@ static bool take(struct json_scan *s, uint8_t c)
         return true;
 }
 
-static bool enter(struct json_scan *s, uint8_t c, const char *what)
+static bool enter_scope(struct json_scan *s, uint8_t c, const char *what)
 {
-        if (!take(s, c))
-                return expected(s, what);
+        if (!take_byte(s, c))
+                return fail_expected(s, what);
         if (s->depth == LIMIT_JSON_DEPTH)
-                return expected(s, "fewer values inside of each other");
+                return fail_expected(s, "fewer values inside of each other");
         s->depth++;
         s->first = true;
         return true;
@@ -60,40 +62,41 @@ static bool enter(struct json_scan *s, uint8_t c, const char *what)
 
 bool json_scan_object(struct json_scan *s)
 {
-        return enter(s, '{', "an object");
+        return enter_scope(s, '{', "an object");
 }
 
 bool json_scan_array(struct json_scan *s)
 {
-        return enter(s, '[', "an array");
+        return enter_scope(s, '[', "an array");
 }
 
 /* Behind a '{', '[' or value: true when another one must follow. */
-static bool another(struct json_scan *s, uint8_t close, const char *what)
+static bool next_scan_element(struct json_scan *s, uint8_t close, const char *what)
 {
         bool first = s->first;
 
         if (s->failed)
                 return false;
         s->first = false;
-        if (take(s, close)) {
+        if (take_byte(s, close)) {
                 s->depth--;
                 return false;
         }
-        return first || take(s, ',') || expected(s, what);
+        return first || take_byte(s, ',') || fail_expected(s, what);
 }
 
 bool json_scan_item(struct json_scan *s)
 {
-        return another(s, ']', "',' or ']'");
+        return next_scan_element(s, ']', "',' or ']'");
 }
 
 bool json_scan_key(struct json_scan *s, struct json_span *ret)
 {
-        return another(s, '}', "',' or '}'") && json_scan_str(s, ret) && (take(s, ':') || expected(s, "':'"));
+        return next_scan_element(s, '}', "',' or '}'") && json_scan_str(s, ret) &&
+               (take_byte(s, ':') || fail_expected(s, "':'"));
 }
 
-static bool is_hex(uint8_t c)
+static bool is_hex_digit_byte(uint8_t c)
 {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
@@ -108,10 +111,10 @@ static bool skip_escape(struct json_scan *s)
                 return true;
         }
         if (left < 6 || s->at[1] != 'u')
-                return expected(s, "an escape");
+                return fail_expected(s, "an escape");
         for (unsigned i = 2; i < 6; i++)
-                if (!is_hex(s->at[i]))
-                        return expected(s, "an escape");
+                if (!is_hex_digit_byte(s->at[i]))
+                        return fail_expected(s, "an escape");
         s->at += 6;
         return true;
 }
@@ -121,12 +124,12 @@ bool json_scan_str(struct json_scan *s, struct json_span *ret)
         const uint8_t *begin;
         bool escaped = false;
 
-        if (!take(s, '"'))
-                return expected(s, "text in quotes");
+        if (!take_byte(s, '"'))
+                return fail_expected(s, "text in quotes");
         begin = s->at;
         for (;; s->at++) {
                 if (s->at == s->end || *s->at < ' ')
-                        return expected(s, "'\"'");
+                        return fail_expected(s, "'\"'");
                 if (*s->at == '"')
                         break;
                 if (*s->at != '\\')
@@ -198,7 +201,7 @@ static bool skip_word(struct json_scan *s)
                         return true;
                 }
         }
-        return expected(s, "a value");
+        return fail_expected(s, "a value");
 }
 
 static bool skip_digits(struct json_scan *s)
@@ -207,7 +210,7 @@ static bool skip_digits(struct json_scan *s)
 
         while (s->at < s->end && *s->at >= '0' && *s->at <= '9')
                 s->at++;
-        return s->at > begin || expected(s, "a digit");
+        return s->at > begin || fail_expected(s, "a digit");
 }
 
 static bool skip_number(struct json_scan *s)
@@ -279,7 +282,7 @@ enum status json_scan_end(struct json_scan *s, struct error *err)
         enum status st;
 
         if (!s->failed && (s->depth || json_scan_peek(s) || s->at < s->end))
-                expected(s, "the end");
+                fail_expected(s, "the end");
         if (!s->failed)
                 return ST_OK;
         st = error_set(err, ST_BAD_DATA, "the JSON is malformed at byte %zu: expected %s",
@@ -287,4 +290,78 @@ enum status json_scan_end(struct json_scan *s, struct error *err)
         if (err)
                 err->offset = (uint64_t)(s->fail_at - s->begin);
         return st;
+}
+
+/* ---- the text of a string ---- */
+
+#define REPLACEMENT 0xfffd
+
+/* Four hexadecimal digits, which the scanner has looked at. */
+static uint32_t decode_unicode_escape(const char *digits)
+{
+        uint32_t v = 0;
+
+        for (unsigned i = 0; i < 4; i++) {
+                unsigned c = (unsigned char)digits[i];
+
+                v = v << 4 | (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+        }
+        return v;
+}
+
+static void append_utf8_code_point(struct buf *to, uint32_t c)
+{
+        uint8_t bytes[4];
+        unsigned n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+        for (unsigned i = n; i-- > 1; c >>= 6)
+                bytes[i] = (uint8_t)(0x80 | (c & 0x3f));
+        bytes[0] = (uint8_t)(n == 1 ? c : (0xf00u >> n & 0xf0) | c);
+        buf_append(to, bytes, n);
+}
+
+/* From the 'u' of an escape on; where it ends. */
+static const char *append_unicode(const char *p, const char *end, struct buf *to)
+{
+        uint32_t c = decode_unicode_escape(p + 1);
+
+        p += 5;
+        if (c >= 0xd800 && c < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
+                uint32_t low = decode_unicode_escape(p + 2);
+
+                if (low >= 0xdc00 && low < 0xe000) {
+                        append_utf8_code_point(to, 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00));
+                        return p + 6;
+                }
+        }
+        append_utf8_code_point(to, c >= 0xd800 && c < 0xe000 ? REPLACEMENT : c);
+        return p;
+}
+
+static char decode_short_escape(char c)
+{
+        static const char names[] = "bfnrt", values[] = "\b\f\n\r\t";
+        const char *at = strchr(names, c);
+
+        return at ? values[at - names] : c;
+}
+
+void json_span_unescape(const struct json_span *span, struct buf *to)
+{
+        const char *p = span->text, *end = p + span->size;
+
+        while (p < end) {
+                const char *stop = span->escaped ? memchr(p, '\\', (size_t)(end - p)) : NULL;
+
+                if (!stop)
+                        stop = end;
+                buf_append(to, p, (size_t)(stop - p));
+                if (stop == end)
+                        return;
+                p = stop + 1;
+                if (*p == 'u')
+                        p = append_unicode(p, end, to);
+                else
+                        buf_append_u8(to, (uint8_t)decode_short_escape(*p++));
+        }
 }

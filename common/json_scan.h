@@ -24,21 +24,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/error.h"
 
 struct json_scan {
         const uint8_t *begin, *at, *end;
         unsigned depth;
-        bool first;            /* right behind '{' or '[' */
-        const char *failed;    /* what was expected; NULL: no failure yet */
+        bool first;         /* right behind '{' or '[' */
+        const char *failed; /* the expected token; NULL: no failure yet */
         const uint8_t *fail_at;
 };
 
-/** Text between quotes as it stands in the input, escapes untouched. Borrowed from the input. */
+/** Text of a string as in the input, escapes not resolved. Borrowed from the input. */
 struct json_span {
         const char *text;
         size_t size;
-        bool escaped;          /* holds a backslash */
+        bool escaped; /* holds a backslash */
 };
 
 void json_scan_init(struct json_scan *s, const void *data, size_t n);
@@ -54,11 +55,11 @@ bool json_scan_item(struct json_scan *s) MUST_CHECK;
 
 bool json_scan_str(struct json_scan *s, struct json_span *ret);
 bool json_scan_bool(struct json_scan *s, bool *ret);
-/** A whole number, minus one and fractions are failures. */
+/** A non-negative integer; a sign or a fraction is a failure. */
 bool json_scan_uint(struct json_scan *s, uint64_t *ret);
 /** The same with a sign allowed. */
 bool json_scan_int(struct json_scan *s, int64_t *ret);
-/** Any value, whatever is in it. */
+/** Skip a value of any type. */
 bool json_scan_skip(struct json_scan *s);
 
 /** The byte that the next value begins with, 0 at the end of the input. */
@@ -66,10 +67,17 @@ uint8_t json_scan_peek(struct json_scan *s);
 
 bool json_span_is(const struct json_span *span, const char *text);
 
-/** Record a failure of the caller's own at the value that was read last: "expected WHAT". Always false. */
+/**
+ * Append the decoded text of a string as UTF-8: escapes are resolved, half a surrogate pair becomes U+FFFD, all other
+ * bytes are copied unchanged. The result is never longer than the span. Failures stay in the buf (buf_status()).
+ * Source: RFC 8259, 7.
+ */
+void json_span_unescape(const struct json_span *span, struct buf *to);
+
+/** Record a semantic failure at a value: "expected WHAT". Always returns false. */
 bool json_scan_fail(struct json_scan *s, const uint8_t *at, const char *what);
 
-/** ST_OK when the one value ended and nothing follows; else ST_BAD_DATA with the byte. */
+/** ST_OK when the input consists of exactly one value; else ST_BAD_DATA with the byte. */
 enum status json_scan_end(struct json_scan *s, struct error *err) MUST_CHECK;
 
 #endif

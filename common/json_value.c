@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "common/json_text.h"
+#include "common/json_scan.h"
 #include "common/options.h"
 #include "common/utf8.h"
 
-#define KEY_BYTES 256 /* longer keys are none of ours */
+#define KEY_BYTES 256 /* no key of this program is longer */
 
 enum status json_value_parse(const void *data, size_t n, struct json_value *ret, struct error *err)
 {
@@ -48,7 +48,7 @@ static bool key_matches(const struct json_span *span, const char *key)
         buf_init(&text, KEY_BYTES);
         if (!span->escaped)
                 return json_span_is(span, key);
-        json_span_append(span, &text);
+        json_span_unescape(span, &text);
         return !text.failed && text.size == strlen(key) && memcmp(text.data, key, text.size) == 0;
 }
 
@@ -82,7 +82,7 @@ bool json_value_copy(const struct json_value *value, char *to, size_t size)
         json_scan_init(&s, value->data, value->size);
         if (!json_scan_str(&s, &span))
                 return false;
-        json_span_append(&span, &text);
+        json_span_unescape(&span, &text);
         if (text.failed || (text.size && memchr(text.data, 0, text.size)))
                 return false;
         if (text.size)

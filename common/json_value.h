@@ -4,17 +4,16 @@
 
 /**
  * @file
- * Small JSON messages read by member, without a tree: a value is a span of the
- * text, which is scanned again for each member. A tree takes up to 250 times
- * the memory of its text; this takes none.
+ * Reads small JSON messages by member, without a tree: a value is a span of the text, which is scanned again for each
+ * member. A tree takes up to 250 times the memory of its text; this takes none.
  *
  *     st = json_value_parse(data, n, &root, err);
  *     if (json_value_member(&root, "files", &files) && json_value_open_array(&files, &items))
  *             while (json_value_next(&items, &file))
  *                     json_value_text(&file, "build_id", hex, sizeof hex);
  *
- * Values are borrowed from the text. Nesting is bounded (LIMIT_JSON_DEPTH), and
- * nothing recurses. Of members with one name the last one counts.
+ * Values are borrowed from the text. Nesting is bounded (LIMIT_JSON_DEPTH); nothing recurses. The last of several
+ * members with one name counts.
  * Source: RFC 8259.
  */
 #include <stdbool.h>
@@ -32,28 +31,31 @@ struct json_value {
 /** Check the whole text: one object, UTF-8. ST_BAD_DATA with the byte. */
 enum status json_value_parse(const void *data, size_t n, struct json_value *ret, struct error *err) MUST_CHECK;
 
-/** A member of an object; false when object is none or has no such member. */
+/** Get a member of an object. False when the value is not an object or has no such member. */
 bool json_value_member(const struct json_value *object, const char *key, struct json_value *ret);
 
-/** The text of a string value, copied; false when it is no string, holds NUL or takes more than size - 1 bytes. */
+/** Copy the text of a string. False when the value is not a string, contains NUL or needs more than size bytes. */
 bool json_value_copy(const struct json_value *value, char *to, size_t size);
 
-/** The text of a member, copied: to, or NULL where json_value_copy() says false or the member is absent. */
+/** Copy the text of a member. Returns to, or NULL when it is absent or json_value_copy() fails. */
 const char *json_value_text(const struct json_value *object, const char *key, char *to, size_t size);
 
-/** A member that is a whole number not below 0, or text of one; absent_value when absent; UINT64_MAX for anything else. */
+/**
+ * A member that is a non-negative integer, or such a number as a string; absent_value when absent, UINT64_MAX for any
+ * other value.
+ */
 uint64_t json_value_uint(const struct json_value *object, const char *key, uint64_t absent_value);
 
-/** A member that is true or false into ret; absent leaves it. False when it is anything else. */
+/** Read a Boolean member into ret; an absent member leaves ret unchanged. False for any other value. */
 bool json_value_bool(const struct json_value *object, const char *key, bool *ret);
 
-/** Begin to walk an array; false when the value is none. */
+/** Begin to iterate over an array. False when the value is not an array. */
 bool json_value_open_array(const struct json_value *array, struct json_scan *items_ret);
 
 /** The next item; false at the end. */
 bool json_value_next(struct json_scan *items, struct json_value *ret);
 
-/** How many items an array has, 0 when the value is none; counting stops past max. */
+/** The number of items of an array, 0 for any other value; counting stops past max. */
 size_t json_value_count(const struct json_value *array, size_t max);
 
 #endif

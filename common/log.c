@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/log.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,11 +16,13 @@
 
 static _Atomic enum log_level threshold = LOG_INFO;
 static struct log_limit limit;
-static struct metric suppressed = METRIC_COUNTER("cairn_log_suppressed_total", "Log messages left out, since too many of the kind came at once.", "");
+static struct metric suppressed = METRIC_COUNTER("cairn_log_suppressed_total",
+                                                 "Log messages left out, since too many of the kind came at once.", "");
 static const char *const names[] = { "debug", "info", "warn", "error" };
 
 void log_set_level(enum log_level level)
 {
+        assert(level >= LOG_DEBUG && level <= LOG_ERROR);
         atomic_store(&threshold, level);
 }
 
@@ -71,7 +74,8 @@ void log_line_always(enum log_level level, const char *subsystem, const char *fm
 /* By the addresses of the texts: a collision of two kinds would only make them share a bucket. */
 static uint64_t message_kind(enum log_level level, const char *subsystem, const char *fmt)
 {
-        return (((uint64_t)(uintptr_t)fmt * UINT64_C(0x9e3779b97f4a7c15) + (uintptr_t)subsystem) * 4 + level) | UINT64_C(1) << 63;
+        return (((uint64_t)(uintptr_t)fmt * UINT64_C(0x9e3779b97f4a7c15) + (uintptr_t)subsystem) * 4 + level) |
+               UINT64_C(1) << 63;
 }
 
 void log_line(enum log_level level, const char *subsystem, const char *fmt, ...)

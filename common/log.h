@@ -25,7 +25,7 @@ enum status log_level_parse(const char *name, enum log_level *ret);
 
 void log_line(enum log_level level, const char *subsystem, const char *fmt, ...) PRINTF(3, 4);
 
-/** Without a limit in rate: for a record that has to be complete, of events that a stranger cannot cause. */
+/** As log_line(), without rate limit: for records that must be complete, about events that outsiders cannot cause. */
 void log_line_always(enum log_level level, const char *subsystem, const char *fmt, ...) PRINTF(3, 4);
 
 #define log_debug(subsystem, ...) log_line(LOG_DEBUG, subsystem, __VA_ARGS__)

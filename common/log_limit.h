@@ -4,10 +4,8 @@
 
 /**
  * @file
- * Rate limit of repeated log messages: a token bucket for each kind of
- * message, which is its level, subsystem and format. What an outsider can
- * repeat (a request, an upload, a broken file) then cannot fill the disk that
- * holds the log.
+ * Token-bucket rate limit of log messages, one bucket per kind: level, subsystem and format. Messages that an outsider
+ * can trigger repeatedly (a request, an upload, a broken file) cannot fill the disk that holds the log.
  *
  * Threads: any, without locks, also after fork().
  */
@@ -19,8 +17,8 @@
 
 struct log_limit {
         struct log_bucket {
-                _Atomic uint64_t key;     /* 0: free */
-                _Atomic int64_t full_ns;  /* when the bucket is full again; monotonic clock */
+                _Atomic uint64_t key;    /* 0: free */
+                _Atomic int64_t full_ns; /* when the bucket is full again; monotonic clock */
                 _Atomic uint64_t suppressed;
         } buckets[LIMIT_LOG_KINDS];
 };

@@ -19,35 +19,31 @@
 #define BASE_BYTES MiB(64)
 #define SHORT_NS INT64_C(3000000000)
 
-/* Percent of the limit less BASE_BYTES. The floors add up to 60: the other 40 belong to who comes first. */
+/* Percent of the limit minus BASE_BYTES. The floors add up to 60; the other 40 are first come, first served. */
 static const struct {
         const char *name;
         unsigned floor, ceiling;
 } shares[MEMORY_USES] = {
-        [MEMORY_BASE] = { "base", 0, 0 },
-        [MEMORY_CONNECTIONS] = { "connections", 5, 10 },
-        [MEMORY_INGEST] = { "ingest", 10, 40 },
-        [MEMORY_QUEUE] = { "queue", 10, 25 },
-        [MEMORY_FLUSH] = { "flush", 15, 50 },
-        [MEMORY_RESYMBOLIZE] = { "resymbolize", 5, 30 },
-        [MEMORY_BODIES] = { "bodies", 0, 20 },
-        [MEMORY_UPLOADS] = { "uploads", 0, 20 },
-        [MEMORY_QUERIES] = { "queries", 5, 40 },
-        [MEMORY_SYMBOLIZE] = { "symbolize", 0, 25 },
-        [MEMORY_ANSWERS] = { "answers", 0, 25 },
-        [MEMORY_CACHES] = { "caches", 10, 10 },
+        [MEMORY_BASE] = { "base", 0, 0 },        [MEMORY_CONNECTIONS] = { "connections", 5, 10 },
+        [MEMORY_INGEST] = { "ingest", 10, 40 },  [MEMORY_QUEUE] = { "queue", 10, 25 },
+        [MEMORY_FLUSH] = { "flush", 15, 50 },    [MEMORY_RESYMBOLIZE] = { "resymbolize", 5, 30 },
+        [MEMORY_BODIES] = { "bodies", 0, 20 },   [MEMORY_UPLOADS] = { "uploads", 0, 20 },
+        [MEMORY_QUERIES] = { "queries", 5, 40 }, [MEMORY_SYMBOLIZE] = { "symbolize", 0, 25 },
+        [MEMORY_ANSWERS] = { "answers", 0, 25 }, [MEMORY_CACHES] = { "caches", 10, 10 },
 };
 
 #define HELD(label) METRIC_GAUGE("cairn_memory_bytes", "Memory held, by use.", "use=\"" label "\"")
-#define REFUSED(label) METRIC_COUNTER("cairn_memory_refused_total", "Reservations of memory refused, by use.", "use=\"" label "\"")
+#define REFUSED(label)                                                                                                 \
+        METRIC_COUNTER("cairn_memory_refused_total", "Reservations of memory refused, by use.", "use=\"" label "\"")
 
 static struct metric held_metrics[MEMORY_USES] = {
-        HELD("base"), HELD("connections"), HELD("ingest"), HELD("queue"), HELD("flush"), HELD("resymbolize"),
-        HELD("bodies"), HELD("uploads"), HELD("queries"), HELD("symbolize"), HELD("answers"), HELD("caches"),
+        HELD("base"),   HELD("connections"), HELD("ingest"),  HELD("queue"),     HELD("flush"),   HELD("resymbolize"),
+        HELD("bodies"), HELD("uploads"),     HELD("queries"), HELD("symbolize"), HELD("answers"), HELD("caches"),
 };
 static struct metric refused_metrics[MEMORY_USES] = {
-        REFUSED("base"), REFUSED("connections"), REFUSED("ingest"), REFUSED("queue"), REFUSED("flush"), REFUSED("resymbolize"),
-        REFUSED("bodies"), REFUSED("uploads"), REFUSED("queries"), REFUSED("symbolize"), REFUSED("answers"), REFUSED("caches"),
+        REFUSED("base"),    REFUSED("connections"), REFUSED("ingest"),  REFUSED("queue"),
+        REFUSED("flush"),   REFUSED("resymbolize"), REFUSED("bodies"),  REFUSED("uploads"),
+        REFUSED("queries"), REFUSED("symbolize"),   REFUSED("answers"), REFUSED("caches"),
 };
 static struct metric limit_metric = METRIC_GAUGE("cairn_memory_limit_bytes", "The limit of --memory.", "");
 
@@ -58,7 +54,7 @@ static size_t held[MEMORY_USES], floors[MEMORY_USES];
 
 static _Atomic int64_t refused_ns = -SHORT_NS; /* when a reservation was refused last */
 
-static size_t larger(size_t a, size_t b)
+static size_t max_size(size_t a, size_t b)
 {
         return a > b ? a : b;
 }
@@ -71,15 +67,15 @@ static size_t percent_of_limit(unsigned percent)
 enum status memory_budget_set_limit(size_t limit_bytes, struct error *err)
 {
         if (limit_bytes < LIMIT_MEMORY_LEAST_BYTES)
-                return error_set(err, ST_USAGE, "a memory limit of %zu bytes is too low: at least %zu MiB are needed", limit_bytes,
-                                 LIMIT_MEMORY_LEAST_BYTES >> 20);
+                return error_set(err, ST_USAGE, "a memory limit of %zu bytes is too low: at least %zu MiB are needed",
+                                 limit_bytes, LIMIT_MEMORY_LEAST_BYTES >> 20);
         pthread_mutex_lock(&lock);
         limit = limit_bytes;
         held[MEMORY_BASE] = BASE_BYTES;
         committed = 0;
         for (unsigned u = 0; u < MEMORY_USES; u++) {
                 floors[u] = percent_of_limit(shares[u].floor);
-                committed += larger(held[u], floors[u]);
+                committed += max_size(held[u], floors[u]);
         }
         assert(committed <= limit);
         pthread_mutex_unlock(&lock);
@@ -101,7 +97,7 @@ size_t memory_use_ceiling(enum memory_use use)
         return limit == SIZE_MAX ? SIZE_MAX : percent_of_limit(shares[use].ceiling);
 }
 
-bool memory_budget_is_short(void)
+bool memory_budget_refused_recently(void)
 {
         return monotonic_ns() - atomic_load(&refused_ns) < SHORT_NS;
 }
@@ -125,16 +121,16 @@ static bool fits_budget(enum memory_use use, size_t n)
                 return n <= SIZE_MAX / 2 - now;
         if (n > memory_use_ceiling(use) || now > memory_use_ceiling(use) - n)
                 return false;
-        more = larger(now + n, floors[use]) - larger(now, floors[use]);
+        more = max_size(now + n, floors[use]) - max_size(now, floors[use]);
         return more <= limit - committed;
 }
 
 /* Under the lock. */
 static void set_held(enum memory_use use, size_t n)
 {
-        committed -= larger(held[use], floors[use]);
+        committed -= max_size(held[use], floors[use]);
         held[use] = n;
-        committed += larger(n, floors[use]);
+        committed += max_size(n, floors[use]);
 }
 
 enum status memory_reserve(struct memory_reservation *r, size_t n, struct error *err)
@@ -155,10 +151,12 @@ enum status memory_reserve(struct memory_reservation *r, size_t n, struct error 
         metric_add(&refused_metrics[r->use], 1);
         atomic_store(&refused_ns, monotonic_ns());
         if (n > ceiling || r->bytes > ceiling - n)
-                return error_set(err, ST_TOO_BIG, "more memory is needed than the %zu bytes that '%s' may use; ask for less, or "
-                                 "raise --memory", ceiling, shares[r->use].name);
-        return error_set(err, ST_BUSY, "the memory for '%s' is in use (--memory %zu MiB); retry later", shares[r->use].name,
-                         limit >> 20);
+                return error_set(err, ST_TOO_BIG,
+                                 "more memory is needed than the %zu bytes that '%s' may use; ask for less, or "
+                                 "raise --memory",
+                                 ceiling, shares[r->use].name);
+        return error_set(err, ST_BUSY, "the memory for '%s' is in use (--memory %zu MiB); retry later",
+                         shares[r->use].name, limit >> 20);
 }
 
 void memory_shrink(struct memory_reservation *r, size_t n)
@@ -198,12 +196,15 @@ static void lower_to_file(const char *path, size_t *bytes)
 
         if (!f)
                 return;
-        if (fscanf(f, "%llu", &n) == 1 && n < *bytes) /* "max" is no number */
+        if (fscanf(f, "%llu", &n) == 1 && n < *bytes) /* fails for "max" */
                 *bytes = (size_t)n;
         fclose(f);
 }
 
-/* A limit of any folder on the way up holds. In a container the path may name folders of the host that cannot be seen. */
+/*
+ * The limits of all parent cgroups apply. In a container the path may name directories of the host that are not
+ * visible.
+ */
 static void lower_to_cgroup(const char *root, const char *name, char *path, size_t *bytes)
 {
         char text[PATH_MAX + 80], *slash;
@@ -245,5 +246,5 @@ size_t memory_budget_default(void)
         size_t bytes = pages > 0 && page_size > 0 ? (size_t)pages * (size_t)page_size : GiB(2);
 
         lower_to_cgroups(&bytes);
-        return larger(bytes / 2, LIMIT_MEMORY_LEAST_BYTES);
+        return max_size(bytes / 2, LIMIT_MEMORY_LEAST_BYTES);
 }

@@ -18,8 +18,8 @@
  * free. Without a limit (other programs than `cairn serve`) everything is
  * granted and only counted.
  *
- * Memory of workers is not part of it: they are processes of their own, bounded
- * in number and by LIMIT_WORKER_MEMORY_BYTES and their data limits.
+ * Workers have memory beside it, together at most as much as the limit
+ * (sandbox/worker_budget.h).
  *
  * Threads: any; one reservation belongs to one thread at a time.
  */
@@ -36,12 +36,12 @@ enum memory_use {
         MEMORY_QUEUE,       /* acknowledged batches that are not in a part yet */
         MEMORY_FLUSH,       /* distinct stacks and locations of a flush, and the parts it writes */
         MEMORY_RESYMBOLIZE, /* of a round of re-symbolization */
-        MEMORY_BODIES,      /* other request bodies, and what is parsed from them */
+        MEMORY_BODIES,      /* other request bodies and the data parsed from them */
         MEMORY_UPLOADS,     /* decompression contexts and pieces of uploads in progress */
         MEMORY_QUERIES,     /* stacks, locations and trees of running queries */
         MEMORY_SYMBOLIZE,   /* keys and frames of running symbolize requests */
         MEMORY_ANSWERS,     /* answers until they are sent */
-        MEMORY_CACHES,      /* between requests: names, pages, parts of objects */
+        MEMORY_CACHES,      /* kept between requests: names, pages, parts of objects */
         MEMORY_USES,
 };
 
@@ -53,29 +53,31 @@ struct memory_reservation {
 
 /** Set the limit, before other threads exist. ST_USAGE below LIMIT_MEMORY_LEAST_BYTES. */
 enum status memory_budget_set_limit(size_t limit_bytes, struct error *err) MUST_CHECK;
-/** Half of what the machine has, or of what the cgroup of this process may use (v2, v1) when that is less; at least the minimum. */
+/**
+ * Half of the memory of the machine, or of the limit of the cgroup (v2, v1) if that is less; at least
+ * LIMIT_MEMORY_LEAST_BYTES.
+ */
 size_t memory_budget_default(void);
 /** SIZE_MAX without a limit. */
 size_t memory_budget_limit(void);
-/** The ceiling of a use: what it may hold while nothing else is held. SIZE_MAX without a limit. */
+/** The ceiling of a use: the most it may hold while no other use holds anything. SIZE_MAX without a limit. */
 size_t memory_use_ceiling(enum memory_use use);
 /** Whether a reservation was refused within the last seconds. */
-bool memory_budget_is_short(void);
+bool memory_budget_refused_recently(void);
 /** Bytes that a use holds. */
 size_t memory_use_held(enum memory_use use);
 
 /**
- * Reserve n bytes more.
- * @return ST_OK; ST_BUSY when the use is at its ceiling or the process at its
- *         limit (retry later); ST_TOO_BIG when this reservation alone would
- *         pass the ceiling, so that a retry is in vain. Unchanged on failure.
+ * Reserve n more bytes.
+ * @return ST_OK; ST_BUSY when the use is at its ceiling or the process at its limit (retry later); ST_TOO_BIG when this
+ *          reservation alone exceeds the ceiling (do not retry). Unchanged on failure.
  */
 enum status memory_reserve(struct memory_reservation *r, size_t n, struct error *err) MUST_CHECK;
-/** Make the reservation hold n bytes in all; giving back never fails. */
+/** Resize the reservation to n bytes; shrinking never fails. */
 enum status memory_resize(struct memory_reservation *r, size_t n, struct error *err) MUST_CHECK;
-/** Give back all but n bytes; nothing when it holds less. */
+/** Shrink the reservation to n bytes; no effect when it holds less. */
 void memory_shrink(struct memory_reservation *r, size_t n);
-/** Give back all of it. */
+/** Release the whole reservation. */
 void memory_release(struct memory_reservation *r);
 #define _cleanup_memory_ _cleanup_(memory_release)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/metrics.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,6 +14,7 @@ void metric_register(struct metric *m)
 {
         struct metric **at;
 
+        assert(m->name && m->help && m->type && m->labels);
         if (atomic_load_explicit(&m->registered, memory_order_acquire))
                 return;
         pthread_mutex_lock(&lock);

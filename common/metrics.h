@@ -28,8 +28,14 @@ struct metric {
         struct metric *next;
 };
 
-#define METRIC_COUNTER(n, h, l) { .name = (n), .help = (h), .type = "counter", .labels = (l) }
-#define METRIC_GAUGE(n, h, l) { .name = (n), .help = (h), .type = "gauge", .labels = (l) }
+#define METRIC_COUNTER(n, h, l)                                                                                        \
+        {                                                                                                              \
+                .name = (n), .help = (h), .type = "counter", .labels = (l)                                             \
+        }
+#define METRIC_GAUGE(n, h, l)                                                                                          \
+        {                                                                                                              \
+                .name = (n), .help = (h), .type = "gauge", .labels = (l)                                               \
+        }
 
 void metric_add(struct metric *m, int64_t n);
 void metric_set(struct metric *m, int64_t v);
@@ -38,7 +44,7 @@ int64_t metric_get(struct metric *m);
 /** Make a metric appear with value 0 before its first event. */
 void metric_register(struct metric *m);
 
-/** Nobody counts with it any more, and it may go: for metrics that are no static objects. */
+/** Remove a metric that is not a static object. No other thread may use it any more. */
 void metric_unregister(struct metric *m);
 
 /** Append the label NAME="VALUE", escaped. Source: Prometheus text format 0.0.4. */

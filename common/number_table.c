@@ -21,9 +21,10 @@ void number_table_clear(struct number_table *t)
         t->count = 0;
 }
 
-static bool grow(struct number_table *t)
+static bool grow_number_table(struct number_table *t)
 {
-        struct number_table bigger = { .slot_count = t->slot_count ? 2 * t->slot_count : FIRST_SLOTS, .count = t->count };
+        struct number_table bigger = { .slot_count = t->slot_count ? 2 * t->slot_count : FIRST_SLOTS,
+                                       .count = t->count };
 
         if (bigger.slot_count > MOST_SLOTS)
                 return false;
@@ -42,7 +43,7 @@ static bool grow(struct number_table *t)
 bool number_table_add(struct number_table *t, uint32_t key, uint32_t value)
 {
         assert(key);
-        if (2 * t->count >= t->slot_count && !grow(t))
+        if (2 * t->count >= t->slot_count && !grow_number_table(t))
                 return false;
         t->slots[number_table_slot(t, key)] = (struct number_slot){ key, value };
         t->count++;

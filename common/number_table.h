@@ -4,11 +4,11 @@
 
 /**
  * @file
- * A hash table from 32-bit numbers other than 0 to 32-bit values, for hot
- * paths: 8 bytes a slot, at most half of them in use. Keys are ours (numbers
- * that we gave), so a multiplication mixes them well enough.
+ * A hash table from 32-bit numbers other than 0 to 32-bit values, for hot paths: 8 bytes per slot, at most half of them
+ * in use. Keys are assigned by this program, so multiplicative hashing suffices; keys chosen by outsiders need
+ * common/hash_table.h.
  *
- * A zeroed table is an empty one.
+ * A zeroed table is empty and usable.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static inline uint32_t number_table_slot(const struct number_table *t, uint32_t 
         return at;
 }
 
-/** A hint that a key of a table with keys is asked for soon. */
+/** Prefetch the slot of a key. The table must not be empty. */
 static inline void number_table_expect(const struct number_table *t, uint32_t key)
 {
         __builtin_prefetch(&t->slots[number_table_home(t, key)]);

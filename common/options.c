@@ -54,7 +54,9 @@ bool parse_amount(const char *text, const struct unit *units, bool unit_needed, 
 
 bool parse_bytes(const char *text, uint64_t *ret)
 {
-        static const struct unit sizes[] = { { 'K', KiB(1) }, { 'M', MiB(1) }, { 'G', GiB(1) }, { 'T', GiB(1024) }, { 0 } };
+        static const struct unit sizes[] = {
+                { 'K', KiB(1) }, { 'M', MiB(1) }, { 'G', GiB(1) }, { 'T', GiB(1024) }, { 0 }
+        };
 
         return parse_amount(text, sizes, false, ret);
 }
@@ -69,8 +71,7 @@ static void print_option(const struct option_spec *s)
         char left[64];
         int n = 0;
 
-        n = s->short_name ? snprintf(left, sizeof left, "-%c, ", s->short_name)
-                          : snprintf(left, sizeof left, "    ");
+        n = s->short_name ? snprintf(left, sizeof left, "-%c, ", s->short_name) : snprintf(left, sizeof left, "    ");
         snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s%s", s->name, s->value_name ? " " : "",
                  s->value_name ? s->value_name : "", s->kind == OPTION_KIND_LIST ? " ..." : "");
         if (strlen(left) <= 28)
@@ -79,7 +80,7 @@ static void print_option(const struct option_spec *s)
                 printf("  %s\n  %-28s  %s\n", left, "", s->help);
 }
 
-static void print_help(const struct usage *usage, const struct option_spec *specs)
+static void print_usage_page(const struct usage *usage, const struct option_spec *specs)
 {
         printf("Usage: %s\n\n%s\n\nOptions:\n", usage->synopsis, usage->about);
         for (const struct option_spec *s = specs; s->kind != OPTION_KIND_END; s++)
@@ -90,7 +91,7 @@ static void print_help(const struct usage *usage, const struct option_spec *spec
         exit(EXIT_DONE);
 }
 
-static enum status store(const struct option_spec *s, const char *value, struct error *err)
+static enum status store_option_value(const struct option_spec *s, const char *value, struct error *err)
 {
         struct option_list *list = s->target;
         const char **items;
@@ -159,7 +160,7 @@ enum status options_parse(const struct usage *usage, const struct option_spec *s
                         continue;
                 }
                 if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
-                        print_help(usage, specs);
+                        print_usage_page(usage, specs);
                 if (arg[1] == '-') {
                         const char *equals = strchr(arg, '=');
 
@@ -179,7 +180,7 @@ enum status options_parse(const struct usage *usage, const struct option_spec *s
                                                  s->value_name);
                         value = in[i];
                 }
-                st = store(s, value, err);
+                st = store_option_value(s, value, err);
                 if (st)
                         return st;
         }
@@ -194,7 +195,7 @@ void options_list_deinit(struct option_list *list)
         *list = (struct option_list){ 0 };
 }
 
-int exit_code_of(enum status st)
+int exit_code_from_status(enum status st)
 {
         switch (st) {
         case ST_OK:

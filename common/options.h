@@ -26,7 +26,7 @@
 
 enum option_kind { OPTION_KIND_END, OPTION_KIND_FLAG, OPTION_KIND_STRING, OPTION_KIND_UINT, OPTION_KIND_LIST };
 
-struct option_list { /* values of a repeated option, in order; items borrowed from argv */
+struct option_list {        /* values of a repeated option, in order; items borrowed from argv */
         const char **items; /* owned by the process, freed with options_list_deinit() */
         size_t count;
 };
@@ -40,11 +40,26 @@ struct option_spec {
         const char *help;
 };
 
-#define OPTION_FLAG(n, s, t, h) { OPTION_KIND_FLAG, n, s, NULL, (bool *){ t }, h }
-#define OPTION_STRING(n, s, v, t, h) { OPTION_KIND_STRING, n, s, v, (const char **){ t }, h }
-#define OPTION_UINT(n, s, v, t, h) { OPTION_KIND_UINT, n, s, v, (uint64_t *){ t }, h }
-#define OPTION_LIST(n, s, v, t, h) { OPTION_KIND_LIST, n, s, v, (struct option_list *){ t }, h }
-#define OPTION_END { OPTION_KIND_END, NULL, 0, NULL, NULL, NULL }
+#define OPTION_FLAG(n, s, t, h)                                                                                        \
+        {                                                                                                              \
+                OPTION_KIND_FLAG, n, s, NULL, (bool *){ t }, h                                                         \
+        }
+#define OPTION_STRING(n, s, v, t, h)                                                                                   \
+        {                                                                                                              \
+                OPTION_KIND_STRING, n, s, v, (const char **){ t }, h                                                   \
+        }
+#define OPTION_UINT(n, s, v, t, h)                                                                                     \
+        {                                                                                                              \
+                OPTION_KIND_UINT, n, s, v, (uint64_t *){ t }, h                                                        \
+        }
+#define OPTION_LIST(n, s, v, t, h)                                                                                     \
+        {                                                                                                              \
+                OPTION_KIND_LIST, n, s, v, (struct option_list *){ t }, h                                              \
+        }
+#define OPTION_END                                                                                                     \
+        {                                                                                                              \
+                OPTION_KIND_END, NULL, 0, NULL, NULL, NULL                                                             \
+        }
 
 struct usage {
         const char *synopsis; /* "cairn symbolize -e FILE [ADDRESS...]" */
@@ -54,9 +69,8 @@ struct usage {
 };
 
 /**
- * Parse and take the options out of argv; what remains are the arguments
- * (argv[0] excluded). --help prints the page on stdout and exits the process
- * with 0: the one place of common/ that does.
+ * Parse the options and remove them from argv; the arguments remain (argv[0] excluded). --help prints the page on
+ * stdout and exits the process with 0: the only function of common/ that exits.
  * @return ST_OK, or ST_USAGE with one line that names the option.
  */
 enum status options_parse(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
@@ -84,7 +98,7 @@ bool parse_hex(const char *text, uint64_t *ret);
 /* Exit codes of every program (EXIT STATUS in the manual pages). */
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_DATA = 2, EXIT_USAGE = 64 };
 
-/** The exit code that says what a status said. */
-int exit_code_of(enum status st);
+/** The exit code for a status. */
+int exit_code_from_status(enum status st);
 
 #endif

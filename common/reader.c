@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/reader.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <inttypes.h>
 #include <string.h>
@@ -10,7 +11,7 @@ void reader_init(struct reader *r, const void *data, size_t size)
         *r = (struct reader){ .data = data, .size = size };
 }
 
-static bool fail(struct reader *r)
+static bool reader_fail(struct reader *r)
 {
         if (!r->failed) {
                 r->failed = true;
@@ -19,10 +20,11 @@ static bool fail(struct reader *r)
         return false;
 }
 
-static bool take(struct reader *r, void *ret, size_t n)
+static bool reader_copy(struct reader *r, void *ret, size_t n)
 {
+        assert(r->pos <= r->size);
         if (n > reader_left(r))
-                return fail(r);
+                return reader_fail(r);
         memcpy(ret, r->data + r->pos, n);
         r->pos += n;
         return true;
@@ -30,14 +32,14 @@ static bool take(struct reader *r, void *ret, size_t n)
 
 bool reader_u8(struct reader *r, uint8_t *ret)
 {
-        return take(r, ret, 1);
+        return reader_copy(r, ret, 1);
 }
 
 bool reader_u16(struct reader *r, uint16_t *ret)
 {
         uint16_t v;
 
-        if (!take(r, &v, sizeof v))
+        if (!reader_copy(r, &v, sizeof v))
                 return false;
         *ret = r->big_endian ? be16toh(v) : le16toh(v);
         return true;
@@ -47,7 +49,7 @@ bool reader_u32(struct reader *r, uint32_t *ret)
 {
         uint32_t v;
 
-        if (!take(r, &v, sizeof v))
+        if (!reader_copy(r, &v, sizeof v))
                 return false;
         *ret = r->big_endian ? be32toh(v) : le32toh(v);
         return true;
@@ -57,7 +59,7 @@ bool reader_u64(struct reader *r, uint64_t *ret)
 {
         uint64_t v;
 
-        if (!take(r, &v, sizeof v))
+        if (!reader_copy(r, &v, sizeof v))
                 return false;
         *ret = r->big_endian ? be64toh(v) : le64toh(v);
         return true;
@@ -72,16 +74,16 @@ bool reader_uleb128(struct reader *r, uint64_t *ret)
                 uint8_t byte;
 
                 if (pos == r->size)
-                        return fail(r);
+                        return reader_fail(r);
                 byte = r->data[pos++];
                 if (shift >= 64 ? (byte & 0x7f) != 0 : shift == 63 && (byte & 0x7e))
-                        return fail(r);
+                        return reader_fail(r);
                 if (shift < 64)
                         v |= (uint64_t)(byte & 0x7f) << shift;
                 if (!(byte & 0x80))
                         break;
                 if (shift > 140)
-                        return fail(r);
+                        return reader_fail(r);
         }
         r->pos = pos;
         *ret = v;
@@ -97,16 +99,16 @@ bool reader_sleb128(struct reader *r, int64_t *ret)
 
         do {
                 if (pos == r->size)
-                        return fail(r);
+                        return reader_fail(r);
                 byte = r->data[pos++];
                 if (shift < 63)
                         v |= (uint64_t)(byte & 0x7f) << shift;
                 else if (shift == 63 && (byte & 0x7f) != 0 && (byte & 0x7f) != 0x7f)
-                        return fail(r);
+                        return reader_fail(r);
                 else if (shift == 63)
                         v |= (uint64_t)(byte & 1) << 63;
                 else if ((byte & 0x7f) != ((v >> 63) ? 0x7f : 0) || shift > 140)
-                        return fail(r);
+                        return reader_fail(r);
                 shift += 7;
         } while (byte & 0x80);
         if (shift < 64 && (byte & 0x40))
@@ -118,8 +120,9 @@ bool reader_sleb128(struct reader *r, int64_t *ret)
 
 bool reader_bytes(struct reader *r, uint64_t n, const uint8_t **ret)
 {
+        assert(r->pos <= r->size);
         if (n > reader_left(r))
-                return fail(r);
+                return reader_fail(r);
         *ret = r->data + r->pos;
         r->pos += n;
         return true;
@@ -131,7 +134,7 @@ bool reader_cstr(struct reader *r, const char **ret)
         const uint8_t *nul = reader_left(r) ? memchr(start, 0, reader_left(r)) : NULL;
 
         if (!nul)
-                return fail(r);
+                return reader_fail(r);
         r->pos += (size_t)(nul - start) + 1;
         *ret = (const char *)start;
         return true;
@@ -140,7 +143,7 @@ bool reader_cstr(struct reader *r, const char **ret)
 bool reader_skip(struct reader *r, uint64_t n)
 {
         if (n > reader_left(r))
-                return fail(r);
+                return reader_fail(r);
         r->pos += n;
         return true;
 }
@@ -148,7 +151,7 @@ bool reader_skip(struct reader *r, uint64_t n)
 bool reader_seek(struct reader *r, uint64_t pos)
 {
         if (pos > r->size)
-                return fail(r);
+                return reader_fail(r);
         r->pos = pos;
         return true;
 }
@@ -157,8 +160,9 @@ bool reader_sub(struct reader *r, uint64_t n, struct reader *ret)
 {
         struct reader sub;
 
+        assert(ret != r);
         if (n > reader_left(r))
-                return fail(r);
+                return reader_fail(r);
         reader_init(&sub, r->data + r->pos, n);
         sub.base = r->base + r->pos;
         sub.big_endian = r->big_endian;

@@ -4,12 +4,11 @@
 
 /**
  * @file
- * A bounded cursor over bytes that we did not write.
+ * A bounded cursor over untrusted bytes.
  *
- * Invariant: pos <= size. A read that would pass the end returns false, does
- * not move the cursor and keeps the offset of the first failure, so a chain of
- * reads joined with || can be reported once with reader_error(). Sub-readers
- * carry the inner length and the absolute offset of their start.
+ * Invariant: pos <= size. A read past the end returns false, does not move the cursor and records the offset of the
+ * first failure, so a chain of reads joined with || can be reported once with reader_error(). Sub-readers carry the
+ * inner length and the absolute offset of their start.
  *
  * Threads: one reader belongs to one thread; the bytes may be shared.
  */
@@ -23,8 +22,8 @@ struct reader {
         const uint8_t *data;
         size_t size;
         size_t pos;
-        uint64_t base;     /* offset of data[0] in the whole input, for messages */
-        uint64_t fail_at;  /* offset of the first failure, valid when failed */
+        uint64_t base;    /* offset of data[0] in the whole input, for messages */
+        uint64_t fail_at; /* offset of the first failure, valid when failed */
         bool failed;
         bool big_endian;
 };
@@ -54,7 +53,7 @@ bool reader_cstr(struct reader *r, const char **ret) MUST_CHECK;
 bool reader_skip(struct reader *r, uint64_t n) MUST_CHECK;
 bool reader_seek(struct reader *r, uint64_t pos) MUST_CHECK;
 
-/** Cut the next n bytes off into a reader of their own. */
+/** Create a reader for the next n bytes and skip them. */
 bool reader_sub(struct reader *r, uint64_t n, struct reader *ret) MUST_CHECK;
 
 /** Report the first failure as ST_BAD_DATA: "WHAT is cut off or malformed at 0x...". */

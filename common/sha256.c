@@ -5,7 +5,7 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#include "common/build_id.h"
+#include "common/text.h"
 
 enum status sha256_init(struct sha256 *s, struct error *err)
 {
@@ -46,22 +46,15 @@ void sha256_final(struct sha256 *s, uint8_t ret[static SHA256_BYTES])
 
 const char *sha256_hex(const uint8_t digest[static SHA256_BYTES], char out[static SHA256_HEX_MAX])
 {
-        static const char digits[] = "0123456789abcdef";
-
-        for (size_t i = 0; i < SHA256_BYTES; i++) {
-                out[2 * i] = digits[digest[i] >> 4];
-                out[2 * i + 1] = digits[digest[i] & 15];
-        }
-        out[2 * SHA256_BYTES] = 0;
-        return out;
+        return hex_encode(digest, SHA256_BYTES, out);
 }
 
 bool sha256_parse(const char *hex, uint8_t ret[static SHA256_BYTES])
 {
-        struct build_id id;
+        uint8_t digest[SHA256_BYTES];
 
-        if (strlen(hex) != 2 * SHA256_BYTES || !build_id_from_hex(&id, hex, 2 * SHA256_BYTES))
+        if (strlen(hex) != 2 * SHA256_BYTES || !hex_decode(hex, SHA256_BYTES, digest))
                 return false;
-        memcpy(ret, id.bytes, SHA256_BYTES);
+        memcpy(ret, digest, SHA256_BYTES);
         return true;
 }

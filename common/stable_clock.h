@@ -19,16 +19,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STABLE_CLOCK_STEP_S 60      /* a smaller change is a correction, and followed at once */
+#define STABLE_CLOCK_STEP_S 60 /* a smaller change is a correction, and followed at once */
 #define STABLE_CLOCK_HOLD_S 86400
 
 struct stable_clock {
         bool is_set;
-        int64_t offset_ns;        /* wall clock minus CLOCK_BOOTTIME, as it counts */
-        int64_t last_offset_ns;   /* as it was seen last */
-        int64_t held_offset_ns;   /* a step forward that does not count yet, */
-        int64_t held_since_ns;    /* of CLOCK_BOOTTIME; 0: there is none */
-        uint64_t steps;           /* in both directions */
+        int64_t offset_ns;      /* wall clock minus CLOCK_BOOTTIME, as it counts */
+        int64_t last_offset_ns; /* at the last reading */
+        int64_t held_offset_ns; /* a step forward that does not count yet, */
+        int64_t held_since_ns;  /* of CLOCK_BOOTTIME; 0: no step is held */
+        uint64_t steps;         /* in both directions */
         int64_t last_step_ns;
 };
 
@@ -39,8 +39,8 @@ int64_t stable_clock_read(struct stable_clock *c, int64_t wall_ns, int64_t boot_
 int64_t stable_unix_s(void);
 
 /**
- * Has the wall clock stepped forward so that ages are not believed yet?
- * @param held_s_ret by how many seconds; @param left_s_ret for how many seconds more.
+ * Whether the wall clock stepped forward and the step does not count yet.
+ * @param held_s_ret size of the step in seconds; @param left_s_ret seconds until it counts.
  * @param steps_ret steps in both directions since the process began.
  */
 bool stable_clock_is_held(int64_t *held_s_ret, int64_t *left_s_ret, uint64_t *steps_ret);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-size_t utf8_sequence(const char *s, size_t n)
+size_t utf8_sequence_length(const char *s, size_t n)
 {
         const unsigned char *u = (const unsigned char *)s;
         size_t len;
@@ -38,7 +38,7 @@ size_t utf8_sequence(const char *s, size_t n)
 bool utf8_valid(const char *s, size_t n)
 {
         while (n) {
-                size_t len = utf8_sequence(s, n);
+                size_t len = utf8_sequence_length(s, n);
 
                 if (len == 0)
                         return false;
@@ -48,7 +48,7 @@ bool utf8_valid(const char *s, size_t n)
         return true;
 }
 
-const char *utf8_clean(const char *text, struct buf *scratch)
+const char *utf8_replace_invalid(const char *text, struct buf *scratch)
 {
         size_t n = strlen(text);
         const char *copy;
@@ -57,7 +57,7 @@ const char *utf8_clean(const char *text, struct buf *scratch)
                 return text;
         buf_clear(scratch);
         for (size_t i = 0, len; i < n; i += len ? len : 1) {
-                len = utf8_sequence(text + i, n - i);
+                len = utf8_sequence_length(text + i, n - i);
                 buf_append(scratch, len ? text + i : "\xef\xbf\xbd", len ? len : 3);
         }
         copy = buf_cstr(scratch);
@@ -89,7 +89,7 @@ static size_t plain_prefix(const char *text, size_t left)
 
         while (at < left) {
                 unsigned char c = (unsigned char)text[at];
-                size_t n = c < 0x80 ? 1 : utf8_sequence(text + at, left - at);
+                size_t n = c < 0x80 ? 1 : utf8_sequence_length(text + at, left - at);
 
                 if (n == 0 || c < 0x20 || c == 0x7f || utf8_is_c1(text + at, left - at) ||
                     code_of_reordering(text + at, n))
@@ -101,7 +101,7 @@ static size_t plain_prefix(const char *text, size_t left)
 
 uint32_t utf8_reordering_code(const char *s, size_t n, size_t *size_ret)
 {
-        *size_ret = utf8_sequence(s, n);
+        *size_ret = utf8_sequence_length(s, n);
         return code_of_reordering(s, *size_ret);
 }
 
@@ -111,11 +111,12 @@ const char *utf8_printable(const char *text, char *out, size_t size)
 
         while (left) {
                 char escape[16];
-                size_t n, plain = plain_prefix(text, utf8_sequence(text, left) ? utf8_sequence(text, left) : 1);
+                size_t n, plain = plain_prefix(text,
+                                               utf8_sequence_length(text, left) ? utf8_sequence_length(text, left) : 1);
                 const char *from = plain ? text : escape;
 
                 if (plain) {
-                        n = utf8_sequence(text, left); /* one character at a time: none is cut */
+                        n = utf8_sequence_length(text, left); /* one character at a time: none is cut */
                         plain = n;
                 } else {
                         size_t taken;
@@ -147,7 +148,7 @@ void utf8_mask_controls(char *text)
                 left -= n;
                 if (!left)
                         break;
-                n = utf8_sequence(text, left);
+                n = utf8_sequence_length(text, left);
                 for (n = n ? n : 1; n; n--, left--)
                         *text++ = '?';
         }
@@ -158,7 +159,7 @@ bool utf8_needs_escape(const char *text, size_t n)
         return plain_prefix(text, n) < n;
 }
 
-void utf8_put_escaped_n(struct buf *ret, const char *text, size_t left)
+void utf8_append_escaped_n(struct buf *ret, const char *text, size_t left)
 {
         while (left) {
                 size_t n = plain_prefix(text, left);
@@ -169,7 +170,7 @@ void utf8_put_escaped_n(struct buf *ret, const char *text, size_t left)
                 left -= n;
                 if (!left)
                         break;
-                n = utf8_sequence(text, left);
+                n = utf8_sequence_length(text, left);
                 code = code_of_reordering(text, n);
                 if (code)
                         buf_printf(ret, "\\u{%x}", code);
@@ -181,7 +182,7 @@ void utf8_put_escaped_n(struct buf *ret, const char *text, size_t left)
         }
 }
 
-void utf8_put_escaped(struct buf *ret, const char *text)
+void utf8_append_escaped(struct buf *ret, const char *text)
 {
-        utf8_put_escaped_n(ret, text, strlen(text));
+        utf8_append_escaped_n(ret, text, strlen(text));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/work_meter.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 
 void work_meter_init(struct work_meter *m, work_interrupted *interrupted, void *context)
 {
+        assert(m);
         *m = (struct work_meter){ .interrupted = interrupted,
                                   .context = context,
                                   .regex_steps_left = LIMIT_REGEX_STEPS };
@@ -94,8 +96,9 @@ enum status work_meter_sort(struct work_meter *meter, void *items, size_t count,
                             struct error *err)
 {
         _cleanup_free_ char *scratch = NULL;
-        struct merge m = { .meter = meter, .from = items, .count = count, .size = size, .compare = compare,
-                           .context = context };
+        struct merge m = {
+                .meter = meter, .from = items, .count = count, .size = size, .compare = compare, .context = context
+        };
         enum status st = ST_OK;
 
         for (size_t start = 0; !st && start < count; start += SORT_RUN) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "debuginfo-store/download.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,11 +15,11 @@
 
 struct download {
         int fd;
-        pthread_mutex_t lock;     /* of what follows */
+        pthread_mutex_t lock; /* protects the following members */
         pthread_cond_t changed;
         unsigned references;
         enum { RUNS, STORED, FAILED } state;
-        struct fetch_answer answer;
+        struct fetch_response response;
 };
 
 enum status download_create(int fd, struct download **ret, struct error *err)
@@ -29,6 +30,7 @@ enum status download_create(int fd, struct download **ret, struct error *err)
                 close(fd);
                 return error_no_memory(err);
         }
+        assert(fd >= 0);
         d->fd = fd;
         d->references = 1;
         pthread_mutex_init(&d->lock, NULL);
@@ -40,6 +42,7 @@ enum status download_create(int fd, struct download **ret, struct error *err)
 struct download *download_ref(struct download *d)
 {
         pthread_mutex_lock(&d->lock);
+        assert(d->references > 0);
         d->references++;
         pthread_mutex_unlock(&d->lock);
         return d;
@@ -52,6 +55,7 @@ void download_unref(struct download *d)
         if (!d)
                 return;
         pthread_mutex_lock(&d->lock);
+        assert(d->references > 0);
         last = --d->references == 0;
         pthread_mutex_unlock(&d->lock);
         if (!last)
@@ -62,46 +66,48 @@ void download_unref(struct download *d)
         free(d);
 }
 
-int download_fd(const struct download *d)
+int download_get_fd(const struct download *d)
 {
         return d->fd;
 }
 
-void download_grew(struct download *d, const struct fetch_answer *answer)
+void download_note_progress(struct download *d, const struct fetch_response *response)
 {
         pthread_mutex_lock(&d->lock);
-        d->answer = *answer;
+        assert(d->state == RUNS);
+        d->response = *response;
         pthread_cond_broadcast(&d->changed);
         pthread_mutex_unlock(&d->lock);
 }
 
-void download_end(struct download *d, bool stored)
+void download_finish(struct download *d, bool stored)
 {
         pthread_mutex_lock(&d->lock);
+        assert(d->state == RUNS);
         d->state = stored ? STORED : FAILED;
         pthread_cond_broadcast(&d->changed);
         pthread_mutex_unlock(&d->lock);
 }
 
-void download_get(struct download *d, struct fetch_answer *ret)
+void download_get_answer(struct download *d, struct fetch_response *ret)
 {
         pthread_mutex_lock(&d->lock);
-        *ret = d->answer;
+        *ret = d->response;
         pthread_mutex_unlock(&d->lock);
 }
 
-/* How many bytes are behind offset: more than none, but at the end of what is stored. */
+/* Wait for bytes after offset. @param ret their number; 0 only at the end of a stored file. */
 static enum status wait_for_bytes(struct download *d, uint64_t offset, const atomic_bool *cancel, uint64_t *ret,
                                   struct error *err)
 {
         enum status st = ST_OK;
 
         pthread_mutex_lock(&d->lock);
-        while (d->state == RUNS && d->answer.received_bytes <= offset && !atomic_load(cancel))
+        while (d->state == RUNS && d->response.received_bytes <= offset && !atomic_load(cancel))
                 condition_wait_until(&d->changed, &d->lock, monotonic_ns() + CANCEL_POLL_NS);
-        *ret = d->answer.received_bytes > offset ? d->answer.received_bytes - offset : 0;
+        *ret = d->response.received_bytes > offset ? d->response.received_bytes - offset : 0;
         if (!*ret && d->state != STORED)
-                st = error_set(err, ST_BUSY, "the file did not come whole from its upstream");
+                st = error_set(err, ST_BUSY, "the download from the upstream failed");
         pthread_mutex_unlock(&d->lock);
         return st;
 }
@@ -118,7 +124,7 @@ ssize_t download_read(struct download *d, void *to, size_t n, uint64_t offset, c
                 got = pread(d->fd, to, n < there ? n : (size_t)there, (off_t)offset);
         } while (got < 0 && errno == EINTR);
         if (got < 0 || (got == 0 && there)) {
-                error_os(err, got < 0 ? errno : EIO, "cannot read a file that comes from an upstream");
+                error_os(err, got < 0 ? errno : EIO, "cannot read a download from an upstream");
                 return -1;
         }
         return got;

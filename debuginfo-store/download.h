@@ -4,12 +4,12 @@
 
 /**
  * @file
- * A file while it comes from an upstream: one writer, any number of clients that read what is there already.
+ * A download in progress from an upstream: one writer, any number of clients that read the bytes that have arrived.
  *
- * Nobody is told the end before the whole was verified and stored; what is found wrong then ends as a failure for all
- * who read it, so that nobody has a whole wrong file.
+ * Readers see the end only after the whole file was verified and stored. If verification fails, every reader gets an
+ * error, so that no client receives a complete bad file.
  *
- * Threads: any; every holder has a reference.
+ * Threads: any; reference counted.
  */
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -18,24 +18,24 @@
 
 struct download;
 
-/** With one reference. @param fd taken, also on failure: an empty file. */
+/** Create with one reference. @param fd an empty file; taken, also on failure. */
 enum status download_create(int fd, struct download **ret, struct error *err) MUST_CHECK;
 struct download *download_ref(struct download *d); /* returns d */
 void download_unref(struct download *d);           /* takes NULL */
 
-/** The file, for the writer: borrowed. */
-int download_fd(const struct download *d);
-/** The writer's: more is there. */
-void download_grew(struct download *d, const struct fetch_answer *answer);
-/** The writer's: no more comes. @param stored all is well. */
-void download_end(struct download *d, bool stored);
+/** The file's descriptor, for the writer. Borrowed. */
+int download_get_fd(const struct download *d);
+/** Publish the bytes received so far. Called by the writer. */
+void download_note_progress(struct download *d, const struct fetch_response *response);
+/** End the download. Called by the writer. @param stored the file was verified and stored. */
+void download_finish(struct download *d, bool stored);
 
-/** What is known of it. */
-void download_get(struct download *d, struct fetch_answer *ret);
+/** The response so far. */
+void download_get_answer(struct download *d, struct fetch_response *ret);
 
 /**
- * Bytes at offset, waiting for some.
- * @return how many; 0 at the end; -1 and err when it failed or *cancel was set.
+ * Read bytes at offset; blocks until there are some.
+ * @return number of bytes; 0 at the end; -1 and err when the download failed or *cancel was set.
  */
 ssize_t download_read(struct download *d, void *to, size_t n, uint64_t offset, const atomic_bool *cancel,
                       struct error *err);

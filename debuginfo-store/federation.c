@@ -1,32 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that wait for one entry of the table share it, so equal questions in
- * flight are one. What samples wish for waits in a queue for a few threads; the
- * question of a client that waits gets a thread of its own at once (an errand),
- * so that it stands neither behind wishes nor behind a slow upstream, and goes
- * on when the client has left.
+ * Single flight: clients that wait for one resource share its table entry. Build-ids that samples need wait in a queue
+ * for a few background threads. A request with a waiting client gets its own thread at once (a client fetch), so that
+ * it waits neither for background fetches nor for a slow upstream, and continues when the client disconnects.
  *
- * Services may be each other's upstreams. What makes questions equal is then
- * also the list of services they came through: each service adds its own name
- * to what it asks and answers what comes back with it from its store alone, so
- * whoever waits for another waits with a longer list, and no ring of waiting
- * comes about. The miss of a forwarded question is not the whole truth, since
- * who asked was left out, and is remembered only as long as an error; that of
- * a direct question holds for all. A forwarded question that finds no room waits
- * in the queue for that of its like (federation_internal.h), not for a thread of
- * the service, so that services whose threads all wait for each other still answer.
+ * Services may be each other's upstreams. The key of an entry therefore includes the list of services that forwarded
+ * the request: each service appends its own name to its requests, and answers a request that carries its name from its
+ * store alone. A request thus waits only for requests with a longer list, which rules out deadlock. A miss for a
+ * forwarded request is inconclusive, since the forwarding services were not queried, and is cached only as long as an
+ * error; a miss for a direct request holds for all. A forwarded request that exceeds its limit of client fetches
+ * (federation_internal.h) waits in the queue, so that services whose threads all wait for each other still answer.
  */
 #include "debuginfo-store/federation.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "debuginfo-store/federation_internal.h"
+#include "debuginfo-store/part_cache.h"
 
 static struct metric fetched = METRIC_COUNTER("cairn_federation_fetches_total",
                                               "Build-ids looked for at upstreams, by outcome.", "outcome=\"found\"");
@@ -35,209 +33,218 @@ static struct metric missed = METRIC_COUNTER("cairn_federation_fetches_total",
 static struct metric failed = METRIC_COUNTER("cairn_federation_fetches_total",
                                              "Build-ids looked for at upstreams, by outcome.", "outcome=\"failed\"");
 
-/* ---- one question ---- */
+/* ---- one fetch ---- */
 
-struct visible {
+struct fetch_context {
         struct federation *f;
-        struct wanted *w;
+        struct fetch_entry *entry;
 };
 
-/* From its first bytes on, who waits may read along; NULL: no more. */
-static void show(void *context, struct download *d)
+/* Let waiting clients read the download; NULL: it ended. */
+static void publish_download(void *context, struct download *d)
 {
-        struct visible *v = context;
+        struct fetch_context *v = context;
 
         pthread_mutex_lock(&v->f->lock);
-        download_unref(v->w->download);
-        v->w->download = d ? download_ref(d) : NULL;
+        download_unref(v->entry->download);
+        v->entry->download = d ? download_ref(d) : NULL;
         pthread_cond_broadcast(&v->f->changed);
         pthread_mutex_unlock(&v->f->lock);
 }
 
-static void tell(struct federation *f, const struct wanted *w, enum asked asked, const struct stored_object *object,
-                 const struct error *err)
+static void report_outcome(struct federation *f, const struct fetch_entry *entry, enum federation_outcome outcome,
+                           const struct stored_object *object, const struct error *err)
 {
-        metric_add(asked == ASKED_STORED ? &fetched : asked == ASKED_MISSING ? &missed : &failed, 1);
-        if (asked == ASKED_STORED && f->options.arrived && !wanted_is_piece(w->part))
+        metric_add(outcome == FEDERATION_STORED ? &fetched : outcome == FEDERATION_MISSING ? &missed : &failed, 1);
+        if (outcome == FEDERATION_STORED && f->options.arrived && !fetch_resource_is_part(entry->resource))
                 f->options.arrived(f->options.context, object);
-        if ((asked == ASKED_FAILED || asked == ASKED_REFUSED) && !f->stop && f->options.failed)
-                f->options.failed(f->options.context, &w->id, err);
+        if ((outcome == FEDERATION_FAILED || outcome == FEDERATION_REFUSED) && !f->stop && f->options.failed)
+                f->options.failed(f->options.context, &entry->id, err);
 }
 
-/* Not when the upstream knows it by one of its other names: it is stored under its build-id, where who waits does not look. */
-static bool is_found(struct federation *f, const struct wanted *w)
+/* False when the requested id is an alias: the object is stored under its build-id, where waiting clients do not look.
+ */
+static bool is_requested_object_stored(struct federation *f, const struct fetch_entry *entry)
 {
         struct stored_object have;
         enum object_kind kind;
 
-        return !object_kind_parse(w->part, &kind) || debuginfo_store_find(f->asker.store, &w->id, kind, &have, NULL) != ST_NOT_FOUND;
+        return !object_kind_parse(entry->resource, &kind) ||
+               debuginfo_store_find(f->upstreams.store, &entry->id, kind, &have, NULL) != ST_NOT_FOUND;
 }
 
-/* Ask for what the entry is about. Called with the lock held, which is given up meanwhile; the entry may be gone then. */
-static void fetch_entry(struct federation *f, struct wanted *w)
+/* Fetch an entry's resource. Called with the lock held, which is released meanwhile; the entry may be freed.
+ */
+static void execute_fetch(struct federation *f, struct fetch_entry *entry)
 {
-        struct visible visible = { f, w };
+        struct fetch_context context = { f, entry };
         struct stored_object object;
         struct error err = { 0 };
-        enum asked asked;
+        enum federation_outcome outcome;
 
-        w->state = WANTED_IN_FLIGHT;
+        assert(entry->state == FETCH_ENTRY_QUEUED || entry->state == FETCH_ENTRY_IN_FLIGHT);
+        entry->state = FETCH_ENTRY_IN_FLIGHT;
         pthread_mutex_unlock(&f->lock);
-        asked = federation_ask(&f->asker, w, &f->stop, show, &visible, &object, &err);
-        tell(f, w, asked, &object, &err);
+        outcome = federation_query_upstreams(&f->upstreams, entry, &f->stop, publish_download, &context, &object, &err);
+        report_outcome(f, entry, outcome, &object, &err);
 
         pthread_mutex_lock(&f->lock);
-        if (asked == ASKED_STORED && !is_found(f, w))
-                asked = ASKED_MISSING;
-        if (asked == ASKED_STORED) {
-                wanted_forget(&f->table, w);
+        if (outcome == FEDERATION_STORED && !is_requested_object_stored(f, entry))
+                outcome = FEDERATION_MISSING;
+        if (outcome == FEDERATION_STORED) {
+                fetch_queue_remove(&f->table, entry);
         } else {
-                bool is_for_long = asked == ASKED_REFUSED || (asked == ASKED_MISSING && !w->via[0]);
+                bool is_for_long = outcome == FEDERATION_REFUSED || (outcome == FEDERATION_MISSING && !entry->via[0]);
                 uint64_t wait_s = is_for_long ? f->options.miss_s : f->options.error_s;
 
-                w->state = asked == ASKED_MISSING ? WANTED_MISSING : WANTED_FAILED;
-                w->forget_ns = monotonic_ns() + (int64_t)wait_s * 1000000000;
+                entry->state = outcome == FEDERATION_MISSING ? FETCH_ENTRY_MISSING : FETCH_ENTRY_FAILED;
+                entry->forget_ns = monotonic_ns() + (int64_t)wait_s * 1000000000;
         }
         pthread_cond_broadcast(&f->changed);
 }
 
-/* ---- wishes ---- */
+/* ---- background fetches ---- */
 
-void federation_enqueue(struct federation *f, struct wanted *w)
+static void enqueue_fetch(struct federation *f, struct fetch_entry *entry)
 {
-        w->next_queued = NULL;
-        *f->queue_last = w;
-        f->queue_last = &w->next_queued;
+        assert(entry->state == FETCH_ENTRY_QUEUED);
+        entry->next_queued = NULL;
+        *f->queue_last = entry;
+        f->queue_last = &entry->next_queued;
         pthread_cond_broadcast(&f->changed);
 }
 
-void federation_dequeue(struct federation *f, struct wanted *w)
+static void dequeue_fetch(struct federation *f, struct fetch_entry *entry)
 {
-        struct wanted **at = &f->queue_first;
+        struct fetch_entry **at = &f->queue_first;
 
-        while (*at != w)
+        while (*at != entry)
                 at = &(*at)->next_queued;
-        *at = w->next_queued;
-        if (f->queue_last == &w->next_queued)
+        *at = entry->next_queued;
+        if (f->queue_last == &entry->next_queued)
                 f->queue_last = at;
 }
 
-static void *run(void *context)
+static void *run_background_fetches(void *context)
 {
         struct federation *f = context;
 
         pthread_setname_np(pthread_self(), "federation");
         pthread_mutex_lock(&f->lock);
         while (!f->stop) {
-                struct wanted *w = f->queue_first;
+                struct fetch_entry *entry = f->queue_first;
 
-                if (!w) {
+                if (!entry) {
                         pthread_cond_wait(&f->changed, &f->lock);
                         continue;
                 }
-                federation_dequeue(f, w);
-                fetch_entry(f, w);
+                dequeue_fetch(f, entry);
+                execute_fetch(f, entry);
         }
         pthread_mutex_unlock(&f->lock);
         return NULL;
 }
 
-/* Called with the lock held, so that what is stored just now still has its entry or is found. */
-static void want_one(struct federation *f, const struct build_id *id, enum object_kind kind, const struct forwarded *way)
+/* Called with the lock held, so that an object being stored is found in the table or in the store. */
+static void request_object(struct federation *f, const struct build_id *id, enum object_kind kind,
+                           const struct forwarded *route)
 {
-        const char *part = object_kind_name(kind);
+        const char *resource = object_kind_name(kind);
         struct stored_object have;
-        struct wanted *w;
+        struct fetch_entry *entry;
 
-        if (wanted_find(&f->table, id, part, way) || debuginfo_store_find(f->asker.store, id, kind, &have, NULL) == ST_OK)
+        if (fetch_queue_find(&f->table, id, resource, route) ||
+            debuginfo_store_find(f->upstreams.store, id, kind, &have, NULL) == ST_OK)
                 return;
-        w = wanted_add(&f->table, id, part, way);
-        if (w)
-                federation_enqueue(f, w);
+        entry = fetch_queue_add(&f->table, id, resource, route);
+        if (entry)
+                enqueue_fetch(f, entry);
 }
 
-void federation_want(struct federation *f, const struct build_id *ids, size_t count, enum object_kind kind)
+void federation_request(struct federation *f, const struct build_id *ids, size_t count, enum object_kind kind)
 {
-        struct forwarded way;
+        struct forwarded route;
 
-        if (forwarded_parse(NULL, f->name, &way, NULL))
+        if (forwarded_parse(NULL, f->name, &route, NULL))
                 return;
         for (size_t i = 0; i < count; i++) {
                 pthread_mutex_lock(&f->lock);
-                want_one(f, &ids[i], kind, &way);
+                request_object(f, &ids[i], kind, &route);
                 pthread_mutex_unlock(&f->lock);
         }
 }
 
-/* ---- errands ---- */
+/* ---- client_fetches ---- */
 
-static unsigned services_passed(const struct wanted *w)
+static unsigned count_forwarding_services(const struct fetch_entry *entry)
 {
-        return (unsigned)(strlen(w->via) / (FORWARDED_NAME_SIZE - 1));
+        return (unsigned)(strlen(entry->via) / (FORWARDED_NAME_SIZE - 1));
 }
 
-static void *run_errand(void *context)
+static void *run_client_fetch(void *context)
 {
-        struct visible *errand = context;
-        struct federation *f = errand->f;
+        struct fetch_context *fetch = context;
+        struct federation *f = fetch->f;
         unsigned passed;
 
-        pthread_setname_np(pthread_self(), "errand");
+        pthread_setname_np(pthread_self(), "fetch");
         pthread_mutex_lock(&f->lock);
-        passed = services_passed(errand->w);
-        fetch_entry(f, errand->w);
-        f->errands--;
-        f->errands_through[passed]--;
+        passed = count_forwarding_services(fetch->entry);
+        execute_fetch(f, fetch->entry);
+        assert(f->client_fetches > 0 && f->client_fetches_by_hops[passed] > 0);
+        f->client_fetches--;
+        f->client_fetches_by_hops[passed]--;
         pthread_cond_broadcast(&f->changed);
-        pthread_mutex_unlock(&f->lock); /* f may be gone from here on */
-        free(errand);
+        pthread_mutex_unlock(&f->lock); /* f may be freed from here on */
+        free(fetch);
         return NULL;
 }
 
-bool federation_has_room(const struct federation *f, const struct wanted *w)
+static bool has_client_fetch_room(const struct federation *f, const struct fetch_entry *entry)
 {
-        unsigned passed = services_passed(w);
+        unsigned passed = count_forwarding_services(entry);
 
-        return f->errands_through[passed] < (passed < 2 ? FEDERATION_ERRANDS_MAX : FEDERATION_ERRANDS_FAR_MAX);
+        return f->client_fetches_by_hops[passed] <
+               (passed < 2 ? FEDERATION_CLIENT_FETCHES_MAX : FEDERATION_FORWARDED_FETCHES_MAX);
 }
 
-bool federation_start_errand(struct federation *f, struct wanted *w)
+static bool start_client_fetch(struct federation *f, struct fetch_entry *entry)
 {
-        struct visible *errand = federation_has_room(f, w) ? malloc(sizeof *errand) : NULL;
+        struct fetch_context *fetch = has_client_fetch_room(f, entry) ? malloc(sizeof *fetch) : NULL;
         pthread_attr_t attr;
         pthread_t thread;
         int rc;
 
-        if (!errand)
+        if (!fetch)
                 return false;
-        *errand = (struct visible){ f, w };
+        *fetch = (struct fetch_context){ f, entry };
         pthread_attr_init(&attr);
         pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-        rc = pthread_create(&thread, &attr, run_errand, errand);
+        rc = pthread_create(&thread, &attr, run_client_fetch, fetch);
         pthread_attr_destroy(&attr);
         if (rc) {
-                free(errand);
+                free(fetch);
                 return false;
         }
-        w->state = WANTED_IN_FLIGHT;
-        f->errands++;
-        f->errands_through[services_passed(w)]++;
+        entry->state = FETCH_ENTRY_IN_FLIGHT;
+        f->client_fetches++;
+        f->client_fetches_by_hops[count_forwarding_services(entry)]++;
         return true;
 }
 
-/* ---- the whole ---- */
+/* ---- status, start and stop ---- */
 
-void federation_get(struct federation *f, struct federation_status *ret)
+void federation_get_status(struct federation *f, struct federation_status *ret)
 {
-        struct federation_status s = { .upstream_count = f->asker.upstream_count };
+        struct federation_status s = { .upstream_count = f->upstreams.upstream_count };
 
         pthread_mutex_lock(&f->lock);
-        for (size_t b = 0; b < WANTED_BUCKETS; b++) {
-                for (const struct wanted *w = f->table.buckets[b]; w; w = w->next) {
-                        s.queued += w->state == WANTED_QUEUED;
-                        s.in_flight += w->state == WANTED_IN_FLIGHT;
-                        s.missing += w->state == WANTED_MISSING && w->forget_ns > monotonic_ns();
-                        s.failed += w->state == WANTED_FAILED && w->forget_ns > monotonic_ns();
+        for (size_t b = 0; b < FETCH_QUEUE_BUCKETS; b++) {
+                for (const struct fetch_entry *entry = f->table.buckets[b]; entry; entry = entry->next) {
+                        s.queued += entry->state == FETCH_ENTRY_QUEUED;
+                        s.in_flight += entry->state == FETCH_ENTRY_IN_FLIGHT;
+                        s.missing += entry->state == FETCH_ENTRY_MISSING && entry->forget_ns > monotonic_ns();
+                        s.failed += entry->state == FETCH_ENTRY_FAILED && entry->forget_ns > monotonic_ns();
                 }
         }
         pthread_mutex_unlock(&f->lock);
@@ -246,13 +253,13 @@ void federation_get(struct federation *f, struct federation_status *ret)
 
 void federation_get_upstream(struct federation *f, size_t i, struct upstream_status *ret)
 {
-        upstream_get(f->asker.upstreams[i], ret);
+        upstream_get_status(f->upstreams.upstreams[i], ret);
 }
 
-static enum status start_threads(struct federation *f, struct error *err)
+static enum status start_federation_threads(struct federation *f, struct error *err)
 {
         while (f->thread_count < f->options.threads) {
-                int rc = pthread_create(&f->threads[f->thread_count], NULL, run, f);
+                int rc = pthread_create(&f->threads[f->thread_count], NULL, run_background_fetches, f);
 
                 if (rc)
                         return error_os(err, rc, "cannot start a federation thread");
@@ -265,7 +272,7 @@ enum status federation_start(struct debuginfo_store *store, const struct federat
                              struct error *err)
 {
         struct federation *f = calloc(1, sizeof *f);
-        enum status st = f ? forwarded_name(f->name, err) : error_no_memory(err);
+        enum status st = f ? forwarded_make_name(f->name, err) : error_no_memory(err);
 
         if (st) {
                 free(f);
@@ -274,16 +281,18 @@ enum status federation_start(struct debuginfo_store *store, const struct federat
         f->options = *o;
         f->options.miss_s = o->miss_s ? o->miss_s : 600;
         f->options.error_s = o->error_s ? o->error_s : 30;
-        f->options.threads = !o->threads ? 2 : o->threads < FEDERATION_THREADS_MAX ? o->threads : FEDERATION_THREADS_MAX;
+        f->options.threads = !o->threads                           ? 2
+                             : o->threads < FEDERATION_THREADS_MAX ? o->threads
+                                                                   : FEDERATION_THREADS_MAX;
         f->queue_last = &f->queue_first;
         pthread_mutex_init(&f->lock, NULL);
         pthread_cond_init(&f->changed, NULL);
         metric_register(&fetched);
         metric_register(&missed);
         metric_register(&failed);
-        st = federation_asker_init(&f->asker, store, o, err);
+        st = federation_upstreams_init(&f->upstreams, store, o, err);
         if (!st)
-                st = start_threads(f, err);
+                st = start_federation_threads(f, err);
         if (st)
                 federation_stop(f);
         else
@@ -298,14 +307,129 @@ void federation_stop(struct federation *f)
         pthread_mutex_lock(&f->lock);
         f->stop = true;
         pthread_cond_broadcast(&f->changed);
-        while (f->errands)
+        while (f->client_fetches)
                 pthread_cond_wait(&f->changed, &f->lock);
         pthread_mutex_unlock(&f->lock);
         for (unsigned i = 0; i < f->thread_count; i++)
                 pthread_join(f->threads[i], NULL);
-        wanted_deinit(&f->table);
-        federation_asker_deinit(&f->asker);
+        fetch_queue_deinit(&f->table);
+        federation_upstreams_deinit(&f->upstreams);
         pthread_cond_destroy(&f->changed);
         pthread_mutex_destroy(&f->lock);
         free(f);
+}
+
+/* ---- waiting clients ---- */
+
+#define CANCEL_POLL_NS 100000000
+
+/* Called with the lock held. Add a client's request; NULL: the table is full. */
+static struct fetch_entry *begin_client_fetch(struct federation *f, const struct build_id *id, const char *resource,
+                                              const struct forwarded *route)
+{
+        struct fetch_entry *entry = fetch_queue_add(&f->table, id, resource, route);
+
+        if (entry && !start_client_fetch(f, entry))
+                enqueue_fetch(f, entry);
+        return entry;
+}
+
+/* Called with the lock held. Cancellation is not signalled, so a caller with a cancel flag polls it. */
+static void wait_for_federation(struct federation *f, const atomic_bool *cancel)
+{
+        if (cancel)
+                condition_wait_until(&f->changed, &f->lock, monotonic_ns() + CANCEL_POLL_NS);
+        else
+                pthread_cond_wait(&f->changed, &f->lock);
+}
+
+/* A waiting client's request: for an object if fd is NULL, else for a part. */
+struct client_wait {
+        const struct build_id *id;
+        const char *resource;
+        enum object_kind kind;
+        int *fd;
+        const struct federation_client *client;
+        struct forwarded route;
+};
+
+static enum status find_stored_resource(struct federation *f, const struct client_wait *q, struct error *err)
+{
+        struct stored_object have;
+
+        return q->fd ? part_cache_open(f->upstreams.store, q->id, q->resource, q->fd, err)
+                     : debuginfo_store_find(f->upstreams.store, q->id, q->kind, &have, err);
+}
+
+/* Called with the lock held. Find or add the entry, and start its fetch if possible; NULL: there is none. */
+static struct fetch_entry *find_or_begin_fetch(struct federation *f, const struct client_wait *q, bool is_over)
+{
+        struct fetch_entry *entry = fetch_queue_find(&f->table, q->id, q->resource, &q->route);
+
+        if (!entry)
+                return is_over ? NULL : begin_client_fetch(f, q->id, q->resource, &q->route);
+        if (entry->state == FETCH_ENTRY_QUEUED && has_client_fetch_room(f, entry)) {
+                dequeue_fetch(f, entry);
+                if (!start_client_fetch(f, entry))
+                        enqueue_fetch(f, entry);
+        }
+        return entry;
+}
+
+static enum status wait_for_resource(struct federation *f, struct client_wait *q, struct download **coming_ret,
+                                     struct error *err)
+{
+        const atomic_bool *cancel = q->client->cancel;
+        char hex[BUILD_ID_HEX_MAX];
+        enum status st;
+
+        build_id_hex(q->id, hex);
+        if (forwarded_parse(q->client->forwarded_for, f->name, &q->route, err)) {
+                error_prefix(err, ST_NOT_FOUND, "cannot forward the request for build-id %s", hex);
+                return ST_NOT_FOUND;
+        }
+        pthread_mutex_lock(&f->lock);
+        for (;;) {
+                bool is_over = f->stop || (cancel && *cancel);
+                struct fetch_entry *entry;
+
+                st = find_stored_resource(f, q, err);
+                if (st != ST_NOT_FOUND)
+                        break;
+                entry = find_or_begin_fetch(f, q, is_over);
+                if (entry && entry->state == FETCH_ENTRY_MISSING) {
+                        st = error_set(err, ST_NOT_FOUND, "no upstream has %.80s for build-id %s", q->resource, hex);
+                        break;
+                }
+                if (!entry || entry->state == FETCH_ENTRY_FAILED || is_over) {
+                        st = error_set(err, ST_BUSY, "the upstreams did not answer for build-id %s", hex);
+                        break;
+                }
+                if (coming_ret && entry->download) {
+                        *coming_ret = download_ref(entry->download);
+                        st = ST_OK;
+                        break;
+                }
+                wait_for_federation(f, cancel);
+        }
+        pthread_mutex_unlock(&f->lock);
+        return st;
+}
+
+enum status federation_fetch(struct federation *f, const struct build_id *id, enum object_kind kind,
+                             const struct federation_client *client, struct download **coming_ret, struct error *err)
+{
+        struct client_wait q = { .id = id, .resource = object_kind_name(kind), .kind = kind, .client = client };
+
+        if (coming_ret)
+                *coming_ret = NULL;
+        return wait_for_resource(f, &q, coming_ret, err);
+}
+
+enum status federation_fetch_part(struct federation *f, const struct build_id *id, const char *part,
+                                  const struct federation_client *client, int *fd_ret, struct error *err)
+{
+        struct client_wait q = { .id = id, .resource = part, .fd = fd_ret, .client = client };
+
+        return wait_for_resource(f, &q, NULL, err);
 }

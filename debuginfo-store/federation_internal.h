@@ -4,39 +4,69 @@
 
 #include <pthread.h>
 
-#include "debuginfo-store/federation_ask.h"
+#include "debuginfo-store/federation.h"
+#include "debuginfo-store/fetch_queue.h"
+
+/* ---- queries to upstreams (federation_query.c) ---- */
+
+/* Threads: any, except init and deinit. */
+struct federation_upstreams {
+        struct debuginfo_store *store;
+        uint64_t timeout_s;
+        struct upstream **upstreams;
+        size_t upstream_count;
+        void (*upstream_changed)(void *context, const struct upstream_status *status);
+        void *context;
+};
+
+enum status federation_upstreams_init(struct federation_upstreams *a, struct debuginfo_store *store,
+                                      const struct federation_options *options, struct error *err) MUST_CHECK;
+void federation_upstreams_deinit(struct federation_upstreams *a); /* also after a failed init */
+
+enum federation_outcome {
+        FEDERATION_STORED,
+        FEDERATION_MISSING, /* no upstream has it */
+        FEDERATION_REFUSED, /* an upstream sent a file that failed verification, and no other upstream has it */
+        FEDERATION_FAILED   /* an upstream that may have it did not answer, or cancel was set */
+};
+
+/**
+ * Query the upstreams in their order until one has the resource, and store it.
+ * @param entry  id, resource and forwarded_for are read.
+ * @param show   called with a download once its first bytes have arrived, and with NULL when it ended.
+ * @param ret    set with FEDERATION_STORED.
+ * @param err    set with FEDERATION_REFUSED and FEDERATION_FAILED.
+ */
+enum federation_outcome federation_query_upstreams(struct federation_upstreams *a, const struct fetch_entry *entry,
+                                                   const atomic_bool *cancel,
+                                                   void (*show)(void *context, struct download *d), void *context,
+                                                   struct stored_object *ret, struct error *err);
+
+/* ---- the federation ---- */
 
 #define FEDERATION_THREADS_MAX 16
 
 /*
- * Errands at once of questions that came through so many services of ours. A question waits for one that came through one
- * more, so each number has room of its own: else services that ask each other in a ring could all be full of questions
- * that wait for each other.
+ * Concurrent client fetches by the number of Cairn services that forwarded the request. A request waits for one that
+ * was forwarded once more, so each number has its own limit: otherwise services that are each other's upstreams in a
+ * ring could all be full of requests that wait for each other.
  */
-#define FEDERATION_ERRANDS_MAX 32     /* through none, and through one */
-#define FEDERATION_ERRANDS_FAR_MAX 8  /* through each further number */
+#define FEDERATION_CLIENT_FETCHES_MAX 32   /* not forwarded, or forwarded once */
+#define FEDERATION_FORWARDED_FETCHES_MAX 8 /* for each further number */
 
 struct federation {
-        struct federation_asker asker;
+        struct federation_upstreams upstreams;
         struct federation_options options;
         char name[FORWARDED_NAME_SIZE];
         pthread_mutex_t lock;
-        pthread_cond_t changed;   /* an entry's state, the number of errands, or stop */
-        struct wanted_table table;
-        struct wanted *queue_first, **queue_last;
-        unsigned errands;         /* in all, */
-        unsigned errands_through[FORWARD_LIMIT]; /* and by the services that their questions came through */
+        pthread_cond_t changed; /* an entry's state, client_fetches, or stop */
+        struct fetch_queue table;
+        struct fetch_entry *queue_first, **queue_last;
+        unsigned client_fetches; /* threads that run one */
+        unsigned client_fetches_by_hops[FORWARD_LIMIT];
         atomic_bool stop;
         pthread_t threads[FEDERATION_THREADS_MAX];
         unsigned thread_count;
 };
-
-/* With the lock held: put a question at the end of the queue, and take it out of it. */
-void federation_enqueue(struct federation *f, struct wanted *w);
-void federation_dequeue(struct federation *f, struct wanted *w);
-/* With the lock held: may one more question that came this way be asked now? */
-bool federation_has_room(const struct federation *f, const struct wanted *w);
-/* With the lock held: ask now, on a thread of its own. False when there is no room. */
-bool federation_start_errand(struct federation *f, struct wanted *w);
 
 #endif

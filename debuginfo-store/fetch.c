@@ -14,6 +14,39 @@
 #include "debuginfo-store/fetch_internal.h"
 #include "sandbox/worker.h"
 
+#define FETCH_DATA_BYTES MiB(64) /* of one worker; at most LIMIT_HTTP_WAITING run at one time */
+
+/* ---- messages of the worker ---- */
+
+static void sanitize_text(char *text, size_t size)
+{
+        text[size - 1] = '\0';
+        for (char *p = text; *p; p++)
+                if ((unsigned char)*p < ' ' || *p == 0x7f)
+                        *p = '?';
+}
+
+static uint64_t clamp_max(uint64_t value, uint64_t max)
+{
+        return value < max ? value : max;
+}
+
+void fetch_message_sanitize(struct fetch_message *m, uint64_t max_bytes)
+{
+        struct fetch_response *a = &m->response;
+
+        sanitize_text(a->name, sizeof a->name);
+        sanitize_text(m->text, sizeof m->text);
+        a->retry_after_s = clamp_max(a->retry_after_s, LIMIT_UPSTREAM_PAUSE_S);
+        a->received_bytes = clamp_max(a->received_bytes, max_bytes);
+        if (m->type <= FETCH_FAILED)
+                return;
+        m->type = FETCH_FAILED;
+        snprintf(m->text, sizeof m->text, "its worker sent an invalid message");
+}
+
+/* ---- the request ---- */
+
 static const char *authorities;
 
 void fetch_set_authorities(const char *path)
@@ -21,7 +54,7 @@ void fetch_set_authorities(const char *path)
         authorities = path;
 }
 
-const char *fetch_url_text(const char *url, char ret[static FETCH_URL_TEXT])
+const char *fetch_url_redact(const char *url, char ret[static FETCH_URL_TEXT])
 {
         const char *scheme = strstr(url, "://");
         const char *host = scheme ? scheme + 3 : url;
@@ -31,81 +64,89 @@ const char *fetch_url_text(const char *url, char ret[static FETCH_URL_TEXT])
         return ret;
 }
 
-static uint64_t max_bytes(const struct fetch_question *q)
+static uint64_t get_max_bytes(const struct fetch_request *request)
 {
-        return q->max_bytes ? q->max_bytes : LIMIT_OBJECT_BYTES;
+        return request->max_bytes ? request->max_bytes : LIMIT_OBJECT_BYTES;
 }
 
-/* What the worker has said so far. */
+/* Reads the worker's messages. */
 struct listener {
-        const struct fetch_question *question;
+        const struct fetch_request *request;
         struct fetch_message last;
 };
 
-static void listen_to(void *context, int fd)
+static void read_messages(void *context, int fd)
 {
         struct listener *l = context;
         struct fetch_message m;
 
         while (read(fd, &m, sizeof m) == (ssize_t)sizeof m) {
-                fetch_message_check(&m, max_bytes(l->question));
+                fetch_message_sanitize(&m, get_max_bytes(l->request));
                 l->last = m;
-                if (m.word == FETCH_GROWS && l->question->progress)
-                        l->question->progress(l->question->context, &m.answer);
+                if (m.type == FETCH_PROGRESS && l->request->progress)
+                        l->request->progress(l->request->context, &m.response);
         }
 }
 
-static enum status judge(const struct fetch_question *q, const struct fetch_message *m, struct error *err)
+static enum status convert_message(const struct fetch_request *request, const struct fetch_message *m,
+                                   struct error *err)
 {
         char hex[BUILD_ID_HEX_MAX], url[FETCH_URL_TEXT];
-        const char *what = q->id ? build_id_hex(q->id, hex) : q->part;
+        const char *what = request->id ? build_id_hex(request->id, hex) : request->resource;
 
-        fetch_url_text(q->url, url);
-        switch (m->word) {
+        fetch_url_redact(request->url, url);
+        switch (m->type) {
         case FETCH_FOUND:
                 return ST_OK;
         case FETCH_MISSING:
-                return error_set(err, ST_NOT_FOUND, "%s has no %.60s%s%s", url, q->part, q->id ? " for build-id " : "", q->id ? hex : "");
+                return error_set(err, ST_NOT_FOUND, "%s has no %.60s%s%s", url, request->resource,
+                                 request->id ? " for build-id " : "", request->id ? hex : "");
         case FETCH_TOO_BIG:
                 return error_set(err, ST_TOO_BIG, "cannot fetch %.130s from %s: %s", what, url, m->text);
         default:
-                return error_set(err, ST_BUSY, "cannot fetch %.130s from %s: %s", what, url, m->text[0] ? m->text : "no answer");
+                return error_set(err, ST_BUSY, "cannot fetch %.130s from %s: %s", what, url,
+                                 m->text[0] ? m->text : "no answer");
         }
 }
 
-/* As a file, since arguments are for everybody on the host to see, and a URL may have a password: the header is its second line. */
-static enum status hand_over(const char *url, const char *header, int *ret, struct error *err)
+/* Pass the URL in a memory file and not as an argument, since arguments are visible to all users and a URL may have a
+ * password. The header is the second line. */
+static enum status write_url_file(const char *url, const char *header, int *ret, struct error *err)
 {
         _cleanup_close_ int fd = memfd_create("upstream", MFD_CLOEXEC);
 
         if (fd < 0 || dprintf(fd, "%s%s%s", url, header ? "\n" : "", header ? header : "") < 0)
-                return error_os(err, errno, "cannot hand an upstream's URL to its worker");
+                return error_os(err, errno, "cannot pass an upstream's URL to its worker");
         *ret = steal_fd(&fd);
         return ST_OK;
 }
 
-enum status fetch_object(const struct fetch_question *q, int out, const atomic_bool *cancel, struct fetch_answer *ret,
-                         struct error *err)
+enum status fetch_object(const struct fetch_request *request, int out, const atomic_bool *cancel,
+                         struct fetch_response *ret, struct error *err)
 {
         char hex[BUILD_ID_HEX_MAX], seconds[24], total[24], bytes[24], url[FETCH_URL_TEXT];
-        const uint64_t total_s = q->total_s ? q->total_s : LIMIT_UPSTREAM_S;
+        const uint64_t total_s = request->total_s ? request->total_s : LIMIT_UPSTREAM_S;
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int heard = -1, said = -1, upstream = -1, ca = -1;
-        struct listener listener = { .question = q, .last.word = FETCH_FAILED };
-        const char *args[] = { "fetch", NULL, seconds, total, bytes, q->forwarded_for, NULL };
+        struct listener listener = { .request = request, .last.type = FETCH_FAILED };
+        const char *args[] = { "fetch", NULL, seconds, total, bytes, request->forwarded_for, NULL };
         struct worker_job job = {
                 .args = args,
                 .fd_count = 4,
+                .is_fetch = true,
+                .data_bytes = FETCH_DATA_BYTES,
                 .wall_s = total_s + 10,
                 .cancel = cancel,
-                .serve = listen_to,
+                .serve = read_messages,
                 .serve_context = &listener,
         };
         int fds[2];
         enum status st;
 
         memset(ret, 0, sizeof *ret);
-        if (asprintf(&path, "%s%s%s%s", q->id ? "buildid/" : "", q->id ? build_id_hex(q->id, hex) : "", q->id ? "/" : "", q->part) < 0) {
+        if (asprintf(&path, "%s%s%s%s", request->id ? "buildid/" : "",
+                     request->id ? build_id_hex(request->id, hex) : "", request->id ? "/" : "",
+                     request->resource) < 0) {
                 path = NULL;
                 return error_no_memory(err);
         }
@@ -117,7 +158,7 @@ enum status fetch_object(const struct fetch_question *q, int out, const atomic_b
                         return ST_BUSY;
                 }
         }
-        st = hand_over(q->url, q->header, &upstream, err);
+        st = write_url_file(request->url, request->header, &upstream, err);
         if (st)
                 return st;
         if (pipe2(fds, O_CLOEXEC))
@@ -127,15 +168,15 @@ enum status fetch_object(const struct fetch_question *q, int out, const atomic_b
         fcntl(heard, F_SETFL, O_NONBLOCK);
         job.fds = (const int[]){ out, said, upstream, ca };
         job.serve_fd = heard;
-        snprintf(seconds, sizeof seconds, "%" PRIu64, q->timeout_s);
+        snprintf(seconds, sizeof seconds, "%" PRIu64, request->timeout_s);
         snprintf(total, sizeof total, "%" PRIu64, total_s);
-        snprintf(bytes, sizeof bytes, "%" PRIu64, max_bytes(q));
+        snprintf(bytes, sizeof bytes, "%" PRIu64, get_max_bytes(request));
         st = worker_run(&job, err);
-        listen_to(&listener, heard);
-        *ret = listener.last.answer;
+        read_messages(&listener, heard);
+        *ret = listener.last.response;
         if (st) {
-                error_prefix(err, ST_BUSY, "cannot ask %s for %.130s", fetch_url_text(q->url, url), path);
+                error_prefix(err, ST_BUSY, "cannot query %s for %.130s", fetch_url_redact(request->url, url), path);
                 return ST_BUSY;
         }
-        return judge(q, &listener.last, err);
+        return convert_message(request, &listener.last, err);
 }

@@ -5,22 +5,22 @@
 #include "debuginfo-store/fetch.h"
 
 /*
- * What the worker says through its pipe: any number of FETCH_GROWS, then one of the others. A message is smaller than
- * PIPE_BUF, so it is read whole.
+ * Messages that the worker writes to its pipe: any number of FETCH_PROGRESS, then one of another type. A message is
+ * smaller than PIPE_BUF, so writes are atomic.
  */
-enum fetch_word { FETCH_GROWS, FETCH_FOUND, FETCH_MISSING, FETCH_TOO_BIG, FETCH_FAILED };
+enum fetch_message_type { FETCH_PROGRESS, FETCH_FOUND, FETCH_MISSING, FETCH_TOO_BIG, FETCH_FAILED };
 
 struct fetch_message {
-        uint32_t word;
-        struct fetch_answer answer;
+        uint32_t type;
+        struct fetch_response response;
         char text[200]; /* of FETCH_FAILED and FETCH_TOO_BIG */
 };
 
 /**
- * A message as it came: whoever answers an upstream's question may have taken the worker over. Texts are ended and without
- * control characters after it, numbers within their limits; a word that there is none of is FETCH_FAILED.
- * @param max_bytes of the file.
+ * Sanitize a message in place. The worker may be compromised by the response: terminate texts, replace control
+ * characters, clamp numbers to their limits, and turn an unknown type into FETCH_FAILED.
+ * @param max_bytes limit of the file's size.
  */
-void fetch_message_check(struct fetch_message *m, uint64_t max_bytes);
+void fetch_message_sanitize(struct fetch_message *m, uint64_t max_bytes);
 
 #endif

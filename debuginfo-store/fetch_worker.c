@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker that asks one upstream for one file, once.
+ * The worker that fetches one file from one upstream.
  *
- *  1. Nothing but the body of a 200 goes to the file, and never more than the limit.
- *  2. A redirect is followed to the same host only, and never from TLS to none: whom to ask is the configuration's word.
- *  3. Only 404 and 410 mean that there is none.
+ *  1. Only the body of a 200 response is written to the file, and never more than the limit.
+ *  2. Redirects are followed to the same host only, and never from https to http.
+ *  3. Only 404 and 410 mean "not found".
  *
  * Source: elfutils, debuginfod(8); RFC 9110, 15.4 and 10.2.3.
  */
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,33 +22,107 @@
 #include "common/limits.h"
 #include "common/options.h"
 #include "debuginfo-store/fetch_internal.h"
-#include "debuginfo-store/fetch_url.h"
+
+/* ---- URLs ---- */
+
+/* A part of a URL; NULL: absent. Free with curl_free(). */
+static char *get_url_part(CURLU *u, CURLUPart what)
+{
+        char *part = NULL;
+
+        return curl_url_get(u, what, &part, CURLU_DEFAULT_PORT) ? NULL : part;
+}
+
+static bool is_same_part(CURLU *a, CURLU *b, CURLUPart what)
+{
+        char *x = get_url_part(a, what), *y = get_url_part(b, what);
+        bool same = x && y && strcasecmp(x, y) == 0;
+
+        curl_free(x);
+        curl_free(y);
+        return same;
+}
+
+static bool has_same_origin(const char *from, const char *to)
+{
+        CURLU *a = curl_url(), *b = curl_url();
+        bool same = a && b && !curl_url_set(a, CURLUPART_URL, from, 0) && !curl_url_set(b, CURLUPART_URL, to, 0) &&
+                    is_same_part(a, b, CURLUPART_SCHEME) && is_same_part(a, b, CURLUPART_HOST) &&
+                    is_same_part(a, b, CURLUPART_PORT);
+
+        curl_url_cleanup(a);
+        curl_url_cleanup(b);
+        return same;
+}
+
+static bool may_follow_redirect(const char *from, const char *to)
+{
+        CURLU *a = curl_url(), *b = curl_url();
+        char *scheme = NULL;
+        bool may = a && b && !curl_url_set(a, CURLUPART_URL, from, 0) && !curl_url_set(b, CURLUPART_URL, to, 0) &&
+                   is_same_part(a, b, CURLUPART_HOST);
+
+        if (may) {
+                scheme = get_url_part(b, CURLUPART_SCHEME);
+                may = scheme && (strcasecmp(scheme, "https") == 0 ||
+                                 (is_same_part(a, b, CURLUPART_SCHEME) && is_same_part(a, b, CURLUPART_PORT)));
+        }
+        curl_free(scheme);
+        curl_url_cleanup(a);
+        curl_url_cleanup(b);
+        return may;
+}
+
+/* Whether the host is this machine, for which no proxy is used. A name such as 127.evil.example is not. */
+static bool is_loopback_upstream(const char *url)
+{
+        CURLU *u = curl_url();
+        char *host = u && !curl_url_set(u, CURLUPART_URL, url, 0) ? get_url_part(u, CURLUPART_HOST) : NULL;
+        size_t n = host ? strlen(host) : 0;
+        struct in6_addr v6;
+        struct in_addr v4;
+        bool ret = false;
+
+        if (n > 2 && host[0] == '[') {
+                host[n - 1] = 0;
+                ret = inet_pton(AF_INET6, host + 1, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+        } else if (n && inet_pton(AF_INET, host, &v4) == 1) {
+                ret = ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+        } else if (n) {
+                ret = strcasecmp(host, "localhost") == 0;
+        }
+        curl_free(host);
+        curl_url_cleanup(u);
+        return ret;
+}
+
+/* ---- the transfer ---- */
 
 #define REDIRECTS_MAX 5
-#define TELL_BYTES KiB(64)        /* that arrive between two messages */
-#define ERROR_BODY_MAX KiB(64)    /* of an answer other than 200, which nobody reads */
+#define TELL_BYTES KiB(64)     /* received between two messages */
+#define ERROR_BODY_MAX KiB(64) /* of a response other than 200, which is discarded */
 #define CONNECT_S 20
-#define SLOW_BYTES_PER_S 1024     /* fewer count for nothing */
+#define SLOW_BYTES_PER_S 1024 /* a slower transfer times out */
 
 struct download {
         CURL *curl;
-        struct curl_slist *headers, *with_secret; /* the second one to the upstream alone, and ending in the first */
+        struct curl_slist *headers, *with_secret; /* the second for the upstream only; its tail is the first */
         int out, answer;
         uint64_t max_bytes, told_bytes, ignored_bytes;
         bool is_too_big;
         struct fetch_message said;
-        struct error err;        /* of writing */
+        struct error err; /* of writing the file */
 };
 
-static enum status say(struct download *d, enum fetch_word word)
+static enum status send_message(struct download *d, enum fetch_message_type type)
 {
-        d->said.word = word;
+        d->said.type = type;
         return file_write_all(d->answer, &d->said, sizeof d->said, "answer", &d->err);
 }
 
-/* ---- what comes ---- */
+/* ---- the response ---- */
 
-static bool header_value(const char *line, size_t n, const char *name, char *ret, size_t size)
+static bool parse_header_value(const char *line, size_t n, const char *name, char *ret, size_t size)
 {
         size_t skip = strlen(name);
 
@@ -60,21 +136,21 @@ static bool header_value(const char *line, size_t n, const char *name, char *ret
         return true;
 }
 
-static size_t on_header(char *line, size_t size, size_t count, void *context)
+static size_t on_fetch_header(char *line, size_t size, size_t count, void *context)
 {
         struct download *d = context;
         size_t n = size * count;
         char number[24];
         uint64_t bytes;
 
-        if (header_value(line, n, "x-debuginfod-file:", d->said.answer.name, sizeof d->said.answer.name))
+        if (parse_header_value(line, n, "x-debuginfod-file:", d->said.response.name, sizeof d->said.response.name))
                 return n;
-        if (header_value(line, n, "x-debuginfod-size:", number, sizeof number) && parse_uint(number, &bytes))
-                d->said.answer.size_bytes = bytes;
+        if (parse_header_value(line, n, "x-debuginfod-size:", number, sizeof number) && parse_uint(number, &bytes))
+                d->said.response.size_bytes = bytes;
         return n;
 }
 
-static unsigned status_of(struct download *d)
+static unsigned get_http_status(struct download *d)
 {
         long code = 0;
 
@@ -82,42 +158,42 @@ static unsigned status_of(struct download *d)
         return code > 0 ? (unsigned)code : 0;
 }
 
-/* Before the first byte of the body. */
-static void note_size(struct download *d)
+/* Called before the first byte of the body. */
+static void note_announced_size(struct download *d)
 {
         curl_off_t length = -1;
 
         curl_easy_getinfo(d->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
         if (length > 0)
-                d->said.answer.size_bytes = (uint64_t)length;
-        d->said.answer.http_status = 200;
-        d->is_too_big = d->said.answer.size_bytes > d->max_bytes;
+                d->said.response.size_bytes = (uint64_t)length;
+        d->said.response.http_status = 200;
+        d->is_too_big = d->said.response.size_bytes > d->max_bytes;
 }
 
-static size_t on_body(char *data, size_t size, size_t count, void *context)
+static size_t on_fetch_body(char *data, size_t size, size_t count, void *context)
 {
         struct download *d = context;
         size_t n = size * count;
 
-        if (status_of(d) != 200) {
+        if (get_http_status(d) != 200) {
                 d->ignored_bytes += n;
                 return d->ignored_bytes > ERROR_BODY_MAX ? 0 : n;
         }
-        if (d->said.answer.received_bytes == 0)
-                note_size(d);
-        d->is_too_big |= n > d->max_bytes - d->said.answer.received_bytes;
+        if (d->said.response.received_bytes == 0)
+                note_announced_size(d);
+        d->is_too_big |= n > d->max_bytes - d->said.response.received_bytes;
         if (d->is_too_big || file_write_all(d->out, data, n, "fetched file", &d->err))
                 return 0;
-        d->said.answer.received_bytes += n;
-        if (d->told_bytes && d->said.answer.received_bytes - d->told_bytes < TELL_BYTES)
+        d->said.response.received_bytes += n;
+        if (d->told_bytes && d->said.response.received_bytes - d->told_bytes < TELL_BYTES)
                 return n;
-        d->told_bytes = d->said.answer.received_bytes;
-        return say(d, FETCH_GROWS) ? 0 : n;
+        d->told_bytes = d->said.response.received_bytes;
+        return send_message(d, FETCH_PROGRESS) ? 0 : n;
 }
 
-/* ---- asking ---- */
+/* ---- the request ---- */
 
-static void configure(struct download *d, uint64_t timeout_s, uint64_t total_s)
+static void configure_curl(struct download *d, uint64_t timeout_s, uint64_t total_s)
 {
         CURL *curl = d->curl;
 
@@ -130,25 +206,27 @@ static void configure(struct download *d, uint64_t timeout_s, uint64_t total_s)
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)SLOW_BYTES_PER_S);
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)timeout_s);
         curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)total_s);
-        curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+        curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_fetch_header);
         curl_easy_setopt(curl, CURLOPT_HEADERDATA, d);
-        curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+        curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_fetch_body);
         curl_easy_setopt(curl, CURLOPT_WRITEDATA, d);
 }
 
-/* An empty file trusts nobody. */
-static void trust_only(CURL *curl, const struct file_map *authorities)
+/* An empty file trusts no authority. */
+static void set_authorities(CURL *curl, const struct file_map *authorities)
 {
-        struct curl_blob blob = { .data = authorities->size ? (void *)(uintptr_t)authorities->data : (void *)(uintptr_t)"",
-                                  .len = authorities->size, .flags = CURL_BLOB_NOCOPY };
+        struct curl_blob blob = { .data = authorities->size ? (void *)(uintptr_t)authorities->data
+                                                            : (void *)(uintptr_t) "",
+                                  .len = authorities->size,
+                                  .flags = CURL_BLOB_NOCOPY };
 
         curl_easy_setopt(curl, CURLOPT_CAINFO, NULL);
         curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
         curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &blob);
 }
 
-/* One request, and those that redirects lead to; *refused: a redirect that is not followed. */
-static CURLcode ask(struct download *d, const char *first, bool *refused)
+/* Send the request and follow redirects. @param refused a redirect was not followed. */
+static CURLcode follow_redirects(struct download *d, const char *first, bool *refused)
 {
         _cleanup_free_ char *url = strdup(first);
         CURLcode rc = url ? CURLE_OK : CURLE_OUT_OF_MEMORY;
@@ -157,16 +235,17 @@ static CURLcode ask(struct download *d, const char *first, bool *refused)
         for (unsigned i = 0; !rc; i++) {
                 char *next = NULL;
 
-                d->said.answer = (struct fetch_answer){ 0 };
-                if (fetch_url_is_loopback(url))
+                d->said.response = (struct fetch_response){ 0 };
+                if (is_loopback_upstream(url))
                         curl_easy_setopt(d->curl, CURLOPT_PROXY, "");
                 curl_easy_setopt(d->curl, CURLOPT_URL, url);
-                curl_easy_setopt(d->curl, CURLOPT_HTTPHEADER, fetch_url_same_origin(first, url) ? d->with_secret : d->headers);
+                curl_easy_setopt(d->curl, CURLOPT_HTTPHEADER,
+                                 has_same_origin(first, url) ? d->with_secret : d->headers);
                 rc = curl_easy_perform(d->curl);
-                if (rc || status_of(d) / 100 != 3)
+                if (rc || get_http_status(d) / 100 != 3)
                         break;
                 curl_easy_getinfo(d->curl, CURLINFO_REDIRECT_URL, &next);
-                *refused = !next || i == REDIRECTS_MAX || !fetch_url_may_follow(first, next);
+                *refused = !next || i == REDIRECTS_MAX || !may_follow_redirect(first, next);
                 if (*refused)
                         break;
                 free(url);
@@ -176,54 +255,57 @@ static CURLcode ask(struct download *d, const char *first, bool *refused)
         return rc;
 }
 
-/* ---- what to say of it ---- */
+/* ---- the result ---- */
 
-static enum status conclude(struct download *d, CURLcode rc, bool refused, const char *curl_text)
+static enum status send_result(struct download *d, CURLcode rc, bool refused, const char *curl_text)
 {
         struct fetch_message *m = &d->said;
-        unsigned status = status_of(d);
+        unsigned status = get_http_status(d);
         curl_off_t pause_s = 0;
 
         curl_easy_getinfo(d->curl, CURLINFO_RETRY_AFTER, &pause_s);
-        m->answer.http_status = status;
-        m->answer.retry_after_s = pause_s <= 0 ? 0 : pause_s < LIMIT_UPSTREAM_PAUSE_S ? (uint64_t)pause_s : LIMIT_UPSTREAM_PAUSE_S;
+        m->response.http_status = status;
+        m->response.retry_after_s = pause_s <= 0                       ? 0
+                                    : pause_s < LIMIT_UPSTREAM_PAUSE_S ? (uint64_t)pause_s
+                                                                       : LIMIT_UPSTREAM_PAUSE_S;
         if (d->is_too_big || status == 406) {
                 snprintf(m->text, sizeof m->text, "it is larger than %" PRIu64 " bytes", d->max_bytes);
-                return say(d, FETCH_TOO_BIG);
+                return send_message(d, FETCH_TOO_BIG);
         }
         if (d->err.text[0])
                 snprintf(m->text, sizeof m->text, "%.190s", d->err.text);
         else if (status == 404 || status == 410)
-                return say(d, FETCH_MISSING);
+                return send_message(d, FETCH_MISSING);
         else if (refused)
-                snprintf(m->text, sizeof m->text, "it sends us to another host, which is not followed");
+                snprintf(m->text, sizeof m->text, "it redirects to another host, which is not followed");
         else if (status >= 400)
                 snprintf(m->text, sizeof m->text, "it answered with status %u", status);
-        else if (rc && m->answer.received_bytes)
+        else if (rc && m->response.received_bytes)
                 snprintf(m->text, sizeof m->text, "its answer was cut off after %" PRIu64 " bytes: %.120s",
-                         m->answer.received_bytes, curl_text);
+                         m->response.received_bytes, curl_text);
         else if (rc)
                 snprintf(m->text, sizeof m->text, "%.190s", curl_text);
         else if (status != 200)
                 snprintf(m->text, sizeof m->text, "it answered with status %u", status);
-        else if (m->answer.received_bytes == 0)
+        else if (m->response.received_bytes == 0)
                 snprintf(m->text, sizeof m->text, "its answer is empty");
         else
-                return say(d, FETCH_FOUND);
-        return say(d, FETCH_FAILED);
+                return send_message(d, FETCH_FOUND);
+        return send_message(d, FETCH_FAILED);
 }
 
-static bool add_header(struct download *d, const char *name, const char *value)
+static bool add_request_header(struct download *d, const char *name, const char *value)
 {
         _cleanup_free_ char *line = NULL;
-        struct curl_slist *longer = asprintf(&line, "%s: %s", name, value) < 0 ? NULL : curl_slist_append(d->headers, line);
+        struct curl_slist *longer =
+                asprintf(&line, "%s: %s", name, value) < 0 ? NULL : curl_slist_append(d->headers, line);
 
         if (longer)
                 d->headers = longer;
         return longer != NULL;
 }
 
-static bool add_secret(struct download *d, const char *line)
+static bool add_secret_header(struct download *d, const char *line)
 {
         d->with_secret = d->headers;
         if (line) {
@@ -243,8 +325,8 @@ static void free_headers(struct download *d)
         curl_slist_free_all(d->headers);
 }
 
-/* The address of the file that is wanted, and the header for it or NULL; owned. */
-static enum status address(const char *path, char **ret, char **header_ret, struct error *err)
+/* The URL of the file, and the header for it or NULL; owned. */
+static enum status read_url(const char *path, char **ret, char **header_ret, struct error *err)
 {
         _cleanup_file_map_ struct file_map base = { 0 };
         enum status st = file_map_fd(FETCH_WORKER_URL, LIMIT_UPSTREAM_URL_BYTES + 1 + LIMIT_UPSTREAM_HEADER_BYTES,
@@ -266,7 +348,7 @@ static enum status address(const char *path, char **ret, char **header_ret, stru
         return asprintf(ret, "%.*s/%s", (int)size, (const char *)base.data, path) < 0 ? error_no_memory(err) : ST_OK;
 }
 
-enum status fetch_worker(char *const args[static FETCH_WORKER_ARGS], struct error *err)
+enum status fetch_worker_run(char *const args[static FETCH_WORKER_ARGS], struct error *err)
 {
         const char *path = args[0], *max_text = args[3], *forwarded_for = args[4];
         struct download d = { .out = FETCH_WORKER_OUT, .answer = FETCH_WORKER_ANSWER };
@@ -280,23 +362,25 @@ enum status fetch_worker(char *const args[static FETCH_WORKER_ARGS], struct erro
         enum status st;
 
         if (!parse_uint(args[1], &timeout_s) || !parse_uint(args[2], &total_s) || !parse_uint(max_text, &d.max_bytes))
-                return error_set(err, ST_USAGE, "no such question: '%s' '%s' '%s'", args[1], args[2], max_text);
-        st = has_authorities ? file_map_fd(FETCH_WORKER_AUTHORITIES, LIMIT_PEM_BYTES, "certificates", &authorities, err) : ST_OK;
+                return error_set(err, ST_USAGE, "invalid arguments: '%s' '%s' '%s'", args[1], args[2], max_text);
+        st = has_authorities ? file_map_fd(FETCH_WORKER_AUTHORITIES, LIMIT_PEM_BYTES, "certificates", &authorities, err)
+                             : ST_OK;
         if (!st)
-                st = address(path, &url, &secret, err);
+                st = read_url(path, &url, &secret, err);
         if (st)
                 return st;
         d.curl = !curl_global_init(CURL_GLOBAL_DEFAULT) ? curl_easy_init() : NULL;
-        if (!d.curl || !add_header(&d, "X-DEBUGINFOD-MAXSIZE", max_text) ||
-            (forwarded_for[0] && !add_header(&d, "X-Forwarded-For", forwarded_for)) || !add_secret(&d, secret)) {
+        if (!d.curl || !add_request_header(&d, "X-DEBUGINFOD-MAXSIZE", max_text) ||
+            (forwarded_for[0] && !add_request_header(&d, "X-Forwarded-For", forwarded_for)) ||
+            !add_secret_header(&d, secret)) {
                 st = error_no_memory(err);
         } else {
-                configure(&d, timeout_s, total_s);
+                configure_curl(&d, timeout_s, total_s);
                 if (has_authorities)
-                        trust_only(d.curl, &authorities);
+                        set_authorities(d.curl, &authorities);
                 curl_easy_setopt(d.curl, CURLOPT_ERRORBUFFER, curl_error);
-                rc = ask(&d, url, &refused);
-                st = conclude(&d, rc, refused, curl_error[0] ? curl_error : curl_easy_strerror(rc));
+                rc = follow_redirects(&d, url, &refused);
+                st = send_result(&d, rc, refused, curl_error[0] ? curl_error : curl_easy_strerror(rc));
         }
         curl_easy_cleanup(d.curl);
         free_headers(&d);

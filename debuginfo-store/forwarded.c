@@ -9,7 +9,7 @@
 
 #define NAME_PREFIX "_cairn-"
 
-enum status forwarded_name(char ret[static FORWARDED_NAME_SIZE], struct error *err)
+enum status forwarded_make_name(char ret[static FORWARDED_NAME_SIZE], struct error *err)
 {
         uint64_t random;
 
@@ -19,7 +19,7 @@ enum status forwarded_name(char ret[static FORWARDED_NAME_SIZE], struct error *e
         return ST_OK;
 }
 
-static bool is_name(const char *item, size_t n)
+static bool is_service_name(const char *item, size_t n)
 {
         return n == FORWARDED_NAME_SIZE - 1 && strncmp(item, NAME_PREFIX, strlen(NAME_PREFIX)) == 0;
 }
@@ -30,7 +30,7 @@ enum status forwarded_parse(const char *header, const char *self, struct forward
         unsigned hops = 0;
 
         if (size + 2 + FORWARDED_NAME_SIZE > sizeof ret->header)
-                return error_set(err, ST_TOO_BIG, "the way of the question has %zu bytes", size);
+                return error_set(err, ST_TOO_BIG, "the X-Forwarded-For header has %zu bytes", size);
         for (const char *at = header; size && at; at = strchr(at, ',')) {
                 size_t n;
 
@@ -38,11 +38,11 @@ enum status forwarded_parse(const char *header, const char *self, struct forward
                 at += strspn(at, " \t");
                 n = strcspn(at, ", \t");
                 if (++hops >= FORWARD_LIMIT)
-                        return error_set(err, ST_TOO_BIG, "the question has passed %u servers", hops);
-                if (!is_name(at, n))
+                        return error_set(err, ST_TOO_BIG, "the request was forwarded by %u servers", hops);
+                if (!is_service_name(at, n))
                         continue;
                 if (strncmp(at, self, n) == 0)
-                        return error_set(err, ST_TOO_BIG, "the question has passed this service before");
+                        return error_set(err, ST_TOO_BIG, "the request was forwarded by this service before");
                 memcpy(ret->via + via_size, at, n);
                 via_size += n;
         }
@@ -51,7 +51,7 @@ enum status forwarded_parse(const char *header, const char *self, struct forward
         return ST_OK;
 }
 
-bool forwarded_by_service(const char *header)
+bool forwarded_is_from_service(const char *header)
 {
         const char *last = header ? strrchr(header, ',') : NULL;
 
@@ -59,5 +59,5 @@ bool forwarded_by_service(const char *header)
         if (!last)
                 return false;
         last += strspn(last, " \t");
-        return is_name(last, strcspn(last, " \t"));
+        return is_service_name(last, strcspn(last, " \t"));
 }

@@ -4,38 +4,36 @@
 
 /**
  * @file
- * Where a question came along, as X-Forwarded-For tells it: one item for each
- * server it has passed. Ours add a name that is drawn when the service starts
- * ("_cairn-" and 16 hex digits, an obfuscated identifier of RFC 7239, 6.3),
- * so that a service knows a question of its own when it comes back; other
- * servers hand the list on as it is.
+ * Loop prevention by X-Forwarded-For, which lists the servers that forwarded a request. A Cairn service appends a
+ * random name drawn at its start ("_cairn-" and 16 hex digits, an obfuscated identifier of RFC 7239, 6.3), and so
+ * recognizes its own requests when they come back. Other servers forward the list unchanged.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "common/error.h"
 
-#define FORWARDED_NAME_SIZE 24   /* with its NUL */
-#define FORWARDED_SIZE 1024      /* of a header, with its NUL */
-#define FORWARD_LIMIT 8          /* servers a question may have passed, as in elfutils */
+#define FORWARDED_NAME_SIZE 24 /* with its NUL */
+#define FORWARDED_SIZE 1024    /* of a header, with its NUL */
+#define FORWARD_LIMIT 8        /* servers that may forward a request, as in elfutils */
 
 struct forwarded {
-        char header[FORWARDED_SIZE]; /* to send on: what came, and self */
-        char via[FORWARD_LIMIT * FORWARDED_NAME_SIZE]; /* the services of our kind it passed, "" none; self left out */
+        char header[FORWARDED_SIZE];                   /* to send: the received list and self */
+        char via[FORWARD_LIMIT * FORWARDED_NAME_SIZE]; /* names of the Cairn services in it, without self; "": none */
 };
 
-/** A new name; ST_OS when there is no randomness. */
-enum status forwarded_name(char ret[static FORWARDED_NAME_SIZE], struct error *err) MUST_CHECK;
+/** Draw a name. ST_OS when getrandom() fails. */
+enum status forwarded_make_name(char ret[static FORWARDED_NAME_SIZE], struct error *err) MUST_CHECK;
 
 /**
- * @param header the value that came, NULL or "" none.
+ * @param header the received value; NULL or "": none.
  * @param self   the name of this service.
- * @return ST_OK; ST_TOO_BIG when the question has passed FORWARD_LIMIT servers or this one, or does not say so within
- *         reason: it is not to be asked any further.
+ * @return ST_OK; ST_TOO_BIG when FORWARD_LIMIT servers or this one have forwarded the request, or the header is too
+ * long: it must not be forwarded again.
  */
 enum status forwarded_parse(const char *header, const char *self, struct forwarded *ret, struct error *err) MUST_CHECK;
 
-/** Does the question come straight from a service of our kind, as the last item of the list says? NULL is none. */
-bool forwarded_by_service(const char *header);
+/** Whether the last server in the list is a Cairn service. @param header NULL: no header. */
+bool forwarded_is_from_service(const char *header);
 
 #endif

@@ -1,15 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "debuginfo-store/gc.h"
 
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "debuginfo-store/partial.h"
 #include "debuginfo-store/store_internal.h"
-#include "debuginfo-store/strays.h"
 
-/* An object that may have to go for its rule's size. */
+/* ---- orphans ---- */
+
+struct sweep {
+        struct debuginfo_store *store;
+        bool dry_run;
+        uint64_t *count, *bytes;
+        struct error *err;
+};
+
+static DIR *open_subfolder(int parent, const char *name)
+{
+        int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+        if (!d && fd >= 0)
+                close(fd);
+        return d;
+}
+
+static bool parse_file_kind(const char *file, enum object_kind *ret)
+{
+        const char *dash = strchr(file, '-'), *end = strrchr(file, '.');
+        char kind[16];
+
+        if (!dash || !end || strcmp(end, ".zst") != 0 || (size_t)(dash - file) >= sizeof kind)
+                return false;
+        snprintf(kind, sizeof kind, "%.*s", (int)(dash - file), file);
+        return object_kind_parse(kind, ret);
+}
+
+/* Called with the publish lock held, so a file without a record cannot get one. */
+static enum status sweep_file(struct sweep *s, int dir, const struct build_id *id, const char *file)
+{
+        _cleanup_free_ char *path = NULL;
+        struct stored_object o;
+        enum object_kind kind;
+        struct stat info;
+        enum status st;
+
+        if (!parse_file_kind(file, &kind) || fstatat(dir, file, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !S_ISREG(info.st_mode))
+                return ST_OK;
+        st = meta_get(s->store->meta, id, kind, &o, s->err);
+        if (st && st != ST_NOT_FOUND)
+                return st;
+        if (!st) {
+                path = object_format_path(s->store, &o);
+                if (!path)
+                        return error_no_memory(s->err);
+                if (strcmp(path_base(path), file) == 0)
+                        return ST_OK;
+        }
+        ++*s->count;
+        *s->bytes += (uint64_t)info.st_size;
+        if (!s->dry_run && unlinkat(dir, file, 0) < 0)
+                return error_os(s->err, errno, "cannot remove the orphan '%s'", file);
+        return ST_OK;
+}
+
+/* Sweep the folder of one build-id. */
+static enum status sweep_object(struct sweep *s, int parent, const char *prefix, const char *rest)
+{
+        char hex[BUILD_ID_HEX_MAX];
+        struct build_id id;
+        _cleanup_closedir_ DIR *d = NULL;
+        struct dirent *e;
+        enum status st = ST_OK;
+        int n = snprintf(hex, sizeof hex, "%s%s", prefix, rest);
+
+        if (n < 0 || (size_t)n >= sizeof hex || !build_id_from_hex(&id, hex, (size_t)n))
+                return ST_OK;
+        d = open_subfolder(parent, rest);
+        if (!d)
+                return errno == ENOENT || errno == ENOTDIR
+                               ? ST_OK
+                               : error_os(s->err, errno, "cannot read the folder of %s", hex);
+        pthread_mutex_lock(&s->store->publish);
+        while (!st && (e = readdir(d)))
+                if (e->d_name[0] != '.')
+                        st = sweep_file(s, dirfd(d), &id, e->d_name);
+        if (!s->dry_run)
+                unlinkat(parent, rest, AT_REMOVEDIR); /* fails unless empty */
+        pthread_mutex_unlock(&s->store->publish);
+        return st;
+}
+
+static enum status sweep_orphans(struct debuginfo_store *store, bool dry_run, uint64_t *count_ret, uint64_t *bytes_ret,
+                                 struct error *err)
+{
+        struct sweep s = { .store = store, .dry_run = dry_run, .count = count_ret, .bytes = bytes_ret, .err = err };
+        _cleanup_free_ char *path = path_join(store->dir, "objects");
+        _cleanup_closedir_ DIR *top = path ? opendir(path) : NULL;
+        struct dirent *e;
+        enum status st = ST_OK;
+
+        *count_ret = *bytes_ret = 0;
+        if (!path)
+                return error_no_memory(err);
+        if (!top)
+                return errno == ENOENT ? ST_OK : error_os(err, errno, "cannot read '%s'", path);
+        while (!st && (e = readdir(top))) {
+                _cleanup_closedir_ DIR *d = strlen(e->d_name) == 2 ? open_subfolder(dirfd(top), e->d_name) : NULL;
+                struct dirent *o;
+
+                while (d && !st && (o = readdir(d)))
+                        if (o->d_name[0] != '.')
+                                st = sweep_object(&s, dirfd(d), e->d_name, o->d_name);
+        }
+        return st;
+}
+
+/* ---- retention ---- */
+
+/* An object that its rule's size limit may remove. */
 struct candidate {
         struct object_name name;
         uint64_t bytes;
@@ -25,8 +144,8 @@ struct collection {
         struct candidate *candidates;
         size_t count, capacity;
         uint64_t rule_bytes[RETENTION_RULES_MAX];
-        struct object_name *needs; /* of all stored objects, sorted */
-        size_t need_count;
+        struct object_name *companions; /* companions of all stored objects, sorted */
+        size_t companion_count;
         struct error *err;
 };
 
@@ -37,8 +156,8 @@ const char *gc_reason_name(enum gc_reason r)
         return names[r];
 }
 
-/* Does a stored object need this one? */
-static bool is_companion(struct collection *c, const struct stored_object *o)
+/* Whether a stored object needs this one. */
+static bool is_needed_companion(struct collection *c, const struct stored_object *o)
 {
         struct object_name name = { o->build_id, o->kind };
         struct stored_object owner;
@@ -46,18 +165,19 @@ static bool is_companion(struct collection *c, const struct stored_object *o)
         if (o->kind == OBJECT_DWP)
                 return meta_get(c->store->meta, &o->build_id, OBJECT_DEBUGINFO, &owner, NULL) == ST_OK ||
                        meta_get(c->store->meta, &o->build_id, OBJECT_EXECUTABLE, &owner, NULL) == ST_OK;
-        if (o->kind == OBJECT_DEBUGINFO) /* where older versions put supplementary files */
+        if (o->kind == OBJECT_DEBUGINFO) /* older versions stored supplementary files as debuginfo */
                 name.kind = OBJECT_SUPPLEMENTARY;
-        return c->need_count && bsearch(&name, c->needs, c->need_count, sizeof name, object_name_compare);
+        return c->companion_count &&
+               bsearch(&name, c->companions, c->companion_count, sizeof name, object_name_compare);
 }
 
-static bool is_protected(struct collection *c, const struct stored_object *o)
+static bool is_protected_object(struct collection *c, const struct stored_object *o)
 {
         if (o->is_pinned)
                 c->result->pinned++;
         else if (c->options->needed && c->options->needed(c->options->context, o))
                 c->result->needed++;
-        else if (is_companion(c, o))
+        else if (is_needed_companion(c, o))
                 c->result->companions++;
         else
                 return false;
@@ -65,15 +185,17 @@ static bool is_protected(struct collection *c, const struct stored_object *o)
 }
 
 /* @param removed_ret false: it was replaced, pinned or used meanwhile. */
-static enum status drop(struct collection *c, const struct stored_object *o, enum gc_reason why, bool *removed_ret)
+static enum status collect_object(struct collection *c, const struct stored_object *o, enum gc_reason why,
+                                  bool *removed_ret)
 {
         enum status st = ST_OK;
 
         if (!c->options->dry_run)
-                st = debuginfo_store_remove_exactly(c->store, o, c->err);
+                st = debuginfo_store_remove_if_unchanged(c->store, o, c->err);
         *removed_ret = !st;
         if (st)
                 return st == ST_NOT_FOUND ? ST_OK : st;
+        assert(why < GC_REASON_COUNT && !o->is_pinned);
         c->result->removed[why]++;
         c->result->removed_bytes += o->stored_bytes;
         if (c->options->removed)
@@ -81,13 +203,13 @@ static enum status drop(struct collection *c, const struct stored_object *o, enu
         return ST_OK;
 }
 
-static void keep(struct collection *c, const struct stored_object *o)
+static void count_kept(struct collection *c, const struct stored_object *o)
 {
         c->result->objects++;
         c->result->bytes += o->stored_bytes;
 }
 
-static enum status add_candidate(struct collection *c, const struct stored_object *o, size_t rule)
+static enum status add_gc_candidate(struct collection *c, const struct stored_object *o, size_t rule)
 {
         if (c->count == c->capacity) {
                 size_t capacity = c->capacity ? 2 * c->capacity : 256;
@@ -99,40 +221,43 @@ static enum status add_candidate(struct collection *c, const struct stored_objec
                 c->capacity = capacity;
         }
         c->candidates[c->count++] = (struct candidate){
-                .name = { o->build_id, o->kind }, .bytes = o->stored_bytes, .used_unix_s = o->used_unix_s,
-                .rule = (uint8_t)rule, .is_from_upstream = o->source == SOURCE_UPSTREAM,
+                .name = { o->build_id, o->kind },
+                .bytes = o->stored_bytes,
+                .used_unix_s = o->used_unix_s,
+                .rule = (uint8_t)rule,
+                .is_from_upstream = o->source == SOURCE_UPSTREAM,
         };
         return ST_OK;
 }
 
-static enum status look(void *context, const struct stored_object *o)
+static enum status apply_age_rules(void *context, const struct stored_object *o)
 {
         struct collection *c = context;
         const struct gc_options *p = c->options;
-        size_t rule = retention_rule_of(p->rules, p->rule_count, o);
+        size_t rule = retention_find_rule(p->rules, p->rule_count, o);
         bool is_old, is_unused, removed;
 
         if (rule == p->rule_count) {
-                keep(c, o);
+                count_kept(c, o);
                 return ST_OK;
         }
         is_old = p->rules[rule].age_s && p->now_unix_s - o->stored_unix_s > (int64_t)p->rules[rule].age_s;
         is_unused = p->rules[rule].unused_s && p->now_unix_s - o->used_unix_s > (int64_t)p->rules[rule].unused_s;
-        if ((is_old || is_unused) && !is_protected(c, o)) {
-                enum status st = drop(c, o, is_old ? GC_AGE : GC_UNUSED, &removed);
+        if ((is_old || is_unused) && !is_protected_object(c, o)) {
+                enum status st = collect_object(c, o, is_old ? GC_AGE : GC_UNUSED, &removed);
 
                 if (st || removed)
                         return st;
         }
-        keep(c, o);
+        count_kept(c, o);
         c->rule_bytes[rule] += o->stored_bytes;
-        if (!p->rules[rule].size_bytes || is_old || is_unused) /* what is protected above is so here */
+        if (!p->rules[rule].size_bytes || is_old || is_unused) /* an object protected above is protected here too */
                 return ST_OK;
-        return add_candidate(c, o, rule);
+        return add_gc_candidate(c, o, rule);
 }
 
-/* What can be had again first, then what was used longest ago. */
-static int order(const void *a, const void *b)
+/* Objects that upstreams can supply again first, then least recently used. */
+static int compare_candidates(const void *a, const void *b)
 {
         const struct candidate *x = a, *y = b;
 
@@ -141,23 +266,23 @@ static int order(const void *a, const void *b)
         return (x->used_unix_s > y->used_unix_s) - (x->used_unix_s < y->used_unix_s);
 }
 
-static enum status shrink(struct collection *c)
+static enum status apply_size_rules(struct collection *c)
 {
         if (c->count)
-                qsort(c->candidates, c->count, sizeof *c->candidates, order);
+                qsort(c->candidates, c->count, sizeof *c->candidates, compare_candidates);
         for (size_t i = 0; i < c->count; i++) {
                 const struct candidate *k = &c->candidates[i];
                 struct stored_object o;
-                bool removed = true; /* by somebody else, when it is not found */
+                bool removed = true; /* by another thread, if it is not found */
                 enum status st;
 
                 if (c->rule_bytes[k->rule] <= c->options->rules[k->rule].size_bytes)
                         continue;
                 st = debuginfo_store_stat(c->store, &k->name.build_id, k->name.kind, &o, c->err);
-                if (!st && is_protected(c, &o))
+                if (!st && is_protected_object(c, &o))
                         continue;
                 if (!st)
-                        st = drop(c, &o, GC_SIZE, &removed);
+                        st = collect_object(c, &o, GC_SIZE, &removed);
                 if (st && st != ST_NOT_FOUND)
                         return st;
                 if (!removed)
@@ -169,8 +294,8 @@ static enum status shrink(struct collection *c)
         return ST_OK;
 }
 
-enum status debuginfo_store_gc(struct debuginfo_store *store, const struct gc_options *options, struct gc_result *ret,
-                               struct error *err)
+enum status debuginfo_store_collect_garbage(struct debuginfo_store *store, const struct gc_options *options,
+                                            struct gc_result *ret, struct error *err)
 {
         struct collection c = { .store = store, .options = options, .result = ret, .err = err };
         enum status st;
@@ -178,14 +303,92 @@ enum status debuginfo_store_gc(struct debuginfo_store *store, const struct gc_op
         *ret = (struct gc_result){ 0 };
         if (options->rule_count > RETENTION_RULES_MAX)
                 return error_set(err, ST_USAGE, "more than %d retention rules", RETENTION_RULES_MAX);
-        st = debuginfo_store_needs(store, &c.needs, &c.need_count, err);
+        st = debuginfo_store_list_companions(store, &c.companions, &c.companion_count, err);
         if (!st)
-                st = debuginfo_store_list(store, look, &c, err);
+                st = debuginfo_store_list(store, apply_age_rules, &c, err);
         if (!st)
-                st = shrink(&c);
-        free(c.needs);
+                st = apply_size_rules(&c);
+        free(c.companions);
         free(c.candidates);
         if (!options->dry_run)
                 partial_expire(store, options->now_unix_s);
-        return st || !options->sweep ? st : strays_sweep(store, options->dry_run, &ret->strays, &ret->stray_bytes, err);
+        return st || !options->sweep ? st
+                                     : sweep_orphans(store, options->dry_run, &ret->strays, &ret->stray_bytes, err);
+}
+
+/* ---- superseded symbol files ---- */
+
+static const enum object_kind better_kinds[] = { OBJECT_DEBUGINFO, OBJECT_EXECUTABLE };
+
+#define BETTER_KINDS (sizeof better_kinds / sizeof *better_kinds)
+
+static bool is_as_good_stored(struct debuginfo_store *store, const struct stored_object *symbols)
+{
+        struct stored_object o;
+
+        for (size_t i = 0; i < BETTER_KINDS; i++)
+                if (!meta_get(store->meta, &symbols->build_id, better_kinds[i], &o, NULL) &&
+                    o.quality >= symbols->quality)
+                        return true;
+        return false;
+}
+
+static bool is_in_aliases(const struct build_id *ids, size_t count, const struct build_id *id)
+{
+        while (count && !build_id_equal(&ids[count - 1], id))
+                count--;
+        return count > 0;
+}
+
+/* Whether each alias of the symbol file is an alias of the debuginfo or executable too. */
+static enum status shares_aliases(struct debuginfo_store *store, const struct build_id *id, bool *ret,
+                                  struct error *err)
+{
+        struct build_id own[OBJECT_ALIASES_MAX], others[BETTER_KINDS * OBJECT_ALIASES_MAX];
+        const struct link_databases *links;
+        size_t count, other_count = 0, n;
+        MDB_txn *txn;
+        enum status st = meta_begin_links_read(store->meta, &txn, &links, err);
+        int rc;
+
+        if (st)
+                return st;
+        rc = links_list_aliases(links, txn, &(struct object_name){ *id, OBJECT_SYMBOLS }, own, &count);
+        for (size_t i = 0; !rc && i < BETTER_KINDS; i++) {
+                rc = links_list_aliases(links, txn, &(struct object_name){ *id, better_kinds[i] }, others + other_count,
+                                        &n);
+                other_count += n;
+        }
+        mdb_txn_abort(txn);
+        if (rc)
+                return meta_set_error(err, rc, "cannot read the aliases of an object");
+        while (count && is_in_aliases(others, other_count, &own[count - 1]))
+                count--;
+        *ret = count == 0;
+        return ST_OK;
+}
+
+static bool is_kept_by_retention(const struct stored_object *o, const struct retention_rule *rules, size_t count)
+{
+        size_t i = retention_find_rule(rules, count, o);
+
+        return i < count && !rules[i].age_s && !rules[i].unused_s && !rules[i].size_bytes;
+}
+
+enum status debuginfo_store_remove_superseded(struct debuginfo_store *store, const struct stored_object *symbols,
+                                              const struct retention_rule *rules, size_t rule_count, struct error *err)
+{
+        struct stored_object now;
+        bool shares = false;
+        enum status st = debuginfo_store_stat(store, &symbols->build_id, OBJECT_SYMBOLS, &now, err);
+
+        if (st)
+                return st;
+        if (memcmp(now.sha256, symbols->sha256, sizeof now.sha256) != 0 || now.is_pinned ||
+            is_kept_by_retention(&now, rules, rule_count) || !is_as_good_stored(store, &now))
+                return error_set(err, ST_NOT_FOUND, "the symbol file is still needed");
+        st = shares_aliases(store, &now.build_id, &shares, err);
+        if (!st && !shares)
+                st = error_set(err, ST_NOT_FOUND, "the symbol file has an alias that no other object has");
+        return st ? st : debuginfo_store_remove_if_unchanged(store, &now, err);
 }

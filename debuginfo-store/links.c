@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "debuginfo-store/links.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -19,11 +20,11 @@
 struct parsed_links {
         struct object_alias aliases[OBJECT_ALIASES_MAX];
         uint8_t alias_count;
-        struct reader needs; /* at the first of them */
-        uint32_t need_count;
+        struct reader companions; /* at the first companion */
+        uint32_t companion_count;
 };
 
-static bool read_id(struct reader *r, struct build_id *ret)
+static bool read_link_id(struct reader *r, struct build_id *ret)
 {
         const uint8_t *bytes;
         uint8_t size;
@@ -31,7 +32,7 @@ static bool read_id(struct reader *r, struct build_id *ret)
         return reader_u8(r, &size) && reader_bytes(r, size, &bytes) && build_id_from_bytes(ret, bytes, size);
 }
 
-static bool parse(const MDB_val *value, struct parsed_links *ret)
+static bool parse_links(const MDB_val *value, struct parsed_links *ret)
 {
         uint8_t version, claimed;
         struct reader r;
@@ -41,59 +42,62 @@ static bool parse(const MDB_val *value, struct parsed_links *ret)
             ret->alias_count > OBJECT_ALIASES_MAX)
                 return false;
         for (uint8_t i = 0; i < ret->alias_count; i++) {
-                if (!reader_u8(&r, &claimed) || !read_id(&r, &ret->aliases[i].id))
+                if (!reader_u8(&r, &claimed) || !read_link_id(&r, &ret->aliases[i].id))
                         return false;
                 ret->aliases[i].is_claimed = claimed;
         }
-        if (!reader_u32(&r, &ret->need_count))
+        if (!reader_u32(&r, &ret->companion_count))
                 return false;
-        ret->needs = r;
+        ret->companions = r;
         return true;
 }
 
-static bool read_need(struct reader *r, struct object_name *ret)
+static bool read_companion(struct reader *r, struct object_name *ret)
 {
         uint8_t kind;
 
-        if (!reader_u8(r, &kind) || kind >= OBJECT_KIND_COUNT || !read_id(r, &ret->build_id))
+        if (!reader_u8(r, &kind) || kind >= OBJECT_KIND_COUNT || !read_link_id(r, &ret->build_id))
                 return false;
         ret->kind = kind;
         return true;
 }
 
-static void put_id(struct buf *b, const struct build_id *id)
+static void append_link_id(struct buf *b, const struct build_id *id)
 {
         buf_append_u8(b, id->size);
         buf_append(b, id->bytes, id->size);
 }
 
-static void encode(struct buf *b, const struct object_links *l)
+static void encode_links(struct buf *b, const struct object_links *l)
 {
+        assert(l->alias_count <= OBJECT_ALIASES_MAX && (l->companions || !l->companion_count));
         buf_append_u8(b, LINKS_VERSION);
         buf_append_u8(b, (uint8_t)l->alias_count);
         for (size_t i = 0; i < l->alias_count; i++) {
                 buf_append_u8(b, l->aliases[i].is_claimed);
-                put_id(b, &l->aliases[i].id);
+                append_link_id(b, &l->aliases[i].id);
         }
-        buf_append_u32(b, l->need_count);
-        for (uint32_t i = 0; i < l->need_count; i++) {
-                buf_append_u8(b, (uint8_t)l->needs[i].kind);
-                put_id(b, &l->needs[i].build_id);
+        buf_append_u32(b, l->companion_count);
+        for (uint32_t i = 0; i < l->companion_count; i++) {
+                buf_append_u8(b, (uint8_t)l->companions[i].kind);
+                append_link_id(b, &l->companions[i].build_id);
         }
 }
 
-/* ---- who has an alias ----
+/* ---- owners of an alias ----
  *
- * The values of an alias sort by whom it leads to: claimed, since when (big-endian), kind, build-id.
+ * The values of an alias sort in order of precedence: claimed, since when (big-endian), kind, build-id.
  */
 
 #define OWNER_AT (1 + 8)
 #define OWNER_MAX (OWNER_AT + 1 + BUILD_ID_MAX)
 
-static size_t owner(uint8_t out[static OWNER_MAX], bool is_claimed, uint64_t since, const struct object_name *name)
+static size_t encode_owner(uint8_t out[static OWNER_MAX], bool is_claimed, uint64_t since,
+                           const struct object_name *name)
 {
         uint64_t big = htobe64(since);
 
+        assert(name->build_id.size > 0 && name->build_id.size <= BUILD_ID_MAX);
         out[0] = is_claimed;
         memcpy(out + 1, &big, sizeof big);
         out[OWNER_AT] = (uint8_t)name->kind;
@@ -101,7 +105,7 @@ static size_t owner(uint8_t out[static OWNER_MAX], bool is_claimed, uint64_t sin
         return OWNER_AT + 1u + name->build_id.size;
 }
 
-static bool is_of(const MDB_val *value, const struct object_name *name)
+static bool is_owned_by(const MDB_val *value, const struct object_name *name)
 {
         const uint8_t *bytes = value->mv_data;
 
@@ -109,9 +113,9 @@ static bool is_of(const MDB_val *value, const struct object_name *name)
                memcmp(bytes + OWNER_AT + 1, name->build_id.bytes, name->build_id.size) == 0;
 }
 
-/* Remove what the object has of the alias. @param since_ret since when it had it; untouched when it did not. */
-static int drop_alias(const struct link_databases *d, MDB_txn *txn, const struct build_id *alias,
-                      const struct object_name *name, uint64_t *since_ret)
+/* Remove an object's entry of an alias. @param since_ret since when it had the alias; untouched when it did not. */
+static int delete_alias(const struct link_databases *d, MDB_txn *txn, const struct build_id *alias,
+                        const struct object_name *name, uint64_t *since_ret)
 {
         MDB_val key = { alias->size, (void *)alias->bytes }, value;
         MDB_cursor *cursor;
@@ -120,7 +124,7 @@ static int drop_alias(const struct link_databases *d, MDB_txn *txn, const struct
 
         if (rc)
                 return rc;
-        for (rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_KEY); !rc && !is_of(&value, name);)
+        for (rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_KEY); !rc && !is_owned_by(&value, name);)
                 rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT_DUP);
         if (!rc) {
                 memcpy(&since, (const uint8_t *)value.mv_data + 1, sizeof since);
@@ -131,17 +135,17 @@ static int drop_alias(const struct link_databases *d, MDB_txn *txn, const struct
         return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-static int put_alias(const struct link_databases *d, MDB_txn *txn, const struct object_alias *alias,
-                     const struct object_name *name, uint64_t since)
+static int insert_alias(const struct link_databases *d, MDB_txn *txn, const struct object_alias *alias,
+                        const struct object_name *name, uint64_t since)
 {
         MDB_val key = { alias->id.size, (void *)alias->id.bytes }, value;
         uint8_t bytes[OWNER_MAX];
 
-        value = (MDB_val){ .mv_size = owner(bytes, alias->is_claimed, since, name), .mv_data = bytes };
+        value = (MDB_val){ .mv_size = encode_owner(bytes, alias->is_claimed, since, name), .mv_data = bytes };
         return mdb_put(txn, d->aliases, &key, &value, 0);
 }
 
-/* ---- both ---- */
+/* ---- the links of an object in the databases ---- */
 
 int links_open(MDB_txn *txn, bool read_only, struct link_databases *ret)
 {
@@ -154,21 +158,22 @@ int links_open(MDB_txn *txn, bool read_only, struct link_databases *ret)
         return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-static int find(const struct link_databases *d, MDB_txn *txn, const struct object_name *name, struct parsed_links *ret)
+static int find_links(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,
+                      struct parsed_links *ret)
 {
         uint8_t bytes[RECORD_KEY_MAX];
-        MDB_val key = { .mv_size = record_key(bytes, &name->build_id, name->kind), .mv_data = bytes }, value;
+        MDB_val key = { .mv_size = record_make_key(bytes, &name->build_id, name->kind), .mv_data = bytes }, value;
         int rc = d->are_open ? mdb_get(txn, d->links, &key, &value) : MDB_NOTFOUND;
 
-        return !rc && !parse(&value, ret) ? MDB_CORRUPTED : rc;
+        return !rc && !parse_links(&value, ret) ? MDB_CORRUPTED : rc;
 }
 
-/* @param since since when the object has the aliases that it keeps, in their order */
-static int drop(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,
-                const struct object_links *keeps, uint64_t *since)
+/* @param since set for the aliases that the object keeps: since when it has them */
+static int delete_aliases(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,
+                          const struct object_links *keeps, uint64_t *since)
 {
         struct parsed_links old;
-        int rc = find(d, txn, name, &old);
+        int rc = find_links(d, txn, name, &old);
 
         if (rc)
                 return rc == MDB_NOTFOUND ? 0 : rc;
@@ -176,7 +181,7 @@ static int drop(const struct link_databases *d, MDB_txn *txn, const struct objec
                 const struct build_id alias = old.aliases[i].id;
                 uint64_t had = 0;
 
-                rc = drop_alias(d, txn, &alias, name, &had);
+                rc = delete_alias(d, txn, &alias, name, &had);
                 for (size_t k = 0; keeps && had && k < keeps->alias_count; k++)
                         if (build_id_equal(&keeps->aliases[k].id, &alias))
                                 since[k] = had;
@@ -184,20 +189,22 @@ static int drop(const struct link_databases *d, MDB_txn *txn, const struct objec
         return rc;
 }
 
-int links_put(const struct link_databases *d, MDB_txn *txn, const struct object_name *name, const struct object_links *links)
+int links_put(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,
+              const struct object_links *links)
 {
         uint64_t now = (uint64_t)wall_clock_ns(), since[OBJECT_ALIASES_MAX] = { now, now, now };
         uint8_t key_bytes[RECORD_KEY_MAX];
-        MDB_val key = { .mv_size = record_key(key_bytes, &name->build_id, name->kind), .mv_data = key_bytes }, value;
+        MDB_val key = { .mv_size = record_make_key(key_bytes, &name->build_id, name->kind), .mv_data = key_bytes },
+                value;
         _cleanup_buf_ struct buf b;
-        int rc = drop(d, txn, name, links, since);
+        int rc = delete_aliases(d, txn, name, links, since);
 
         buf_init(&b, MiB(16));
         for (size_t i = 0; !rc && i < links->alias_count; i++)
-                rc = put_alias(d, txn, &links->aliases[i], name, since[i]);
+                rc = insert_alias(d, txn, &links->aliases[i], name, since[i]);
         if (rc)
                 return rc;
-        encode(&b, links);
+        encode_links(&b, links);
         if (b.failed)
                 return ENOMEM;
         value = (MDB_val){ .mv_size = b.size, .mv_data = b.data };
@@ -207,8 +214,8 @@ int links_put(const struct link_databases *d, MDB_txn *txn, const struct object_
 int links_remove(const struct link_databases *d, MDB_txn *txn, const struct object_name *name)
 {
         uint8_t bytes[RECORD_KEY_MAX];
-        MDB_val key = { .mv_size = record_key(bytes, &name->build_id, name->kind), .mv_data = bytes };
-        int rc = drop(d, txn, name, NULL, NULL);
+        MDB_val key = { .mv_size = record_make_key(bytes, &name->build_id, name->kind), .mv_data = bytes };
+        int rc = delete_aliases(d, txn, name, NULL, NULL);
 
         if (!rc)
                 rc = mdb_del(txn, d->links, &key, NULL);
@@ -228,11 +235,11 @@ int links_resolve(const struct link_databases *d, MDB_txn *txn, const struct bui
                        : MDB_CORRUPTED;
 }
 
-int links_aliases(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,
-                  struct build_id ret[static OBJECT_ALIASES_MAX], size_t *count_ret)
+int links_list_aliases(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,
+                       struct build_id ret[static OBJECT_ALIASES_MAX], size_t *count_ret)
 {
         struct parsed_links found;
-        int rc = find(d, txn, name, &found);
+        int rc = find_links(d, txn, name, &found);
 
         *count_ret = rc ? 0 : found.alias_count;
         for (size_t i = 0; i < *count_ret; i++)
@@ -240,17 +247,17 @@ int links_aliases(const struct link_databases *d, MDB_txn *txn, const struct obj
         return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-/* ---- needs ---- */
+/* ---- companions ---- */
 
-struct need_list {
+struct companion_list {
         struct object_name *items;
         size_t count, capacity;
 };
 
-static int add_needs(struct need_list *l, struct parsed_links *from)
+static int append_companions(struct companion_list *l, struct parsed_links *from)
 {
-        if (l->count + from->need_count > l->capacity) {
-                size_t capacity = 2 * (l->count + from->need_count);
+        if (l->count + from->companion_count > l->capacity) {
+                size_t capacity = 2 * (l->count + from->companion_count);
                 struct object_name *more = reallocarray(l->items, capacity, sizeof *more);
 
                 if (!more)
@@ -258,15 +265,33 @@ static int add_needs(struct need_list *l, struct parsed_links *from)
                 l->items = more;
                 l->capacity = capacity;
         }
-        for (uint32_t i = 0; i < from->need_count; i++)
-                if (!read_need(&from->needs, &l->items[l->count++]))
+        for (uint32_t i = 0; i < from->companion_count; i++)
+                if (!read_companion(&from->companions, &l->items[l->count++]))
                         return MDB_CORRUPTED;
         return 0;
 }
 
-int links_needs(const struct link_databases *d, MDB_txn *txn, struct object_name **ret, size_t *count_ret)
+int links_get_companions(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,
+                         struct object_name **ret, size_t *count_ret)
 {
-        struct need_list list = { 0 };
+        struct companion_list list = { 0 };
+        struct parsed_links links;
+        int rc = find_links(d, txn, name, &links);
+
+        if (!rc)
+                rc = append_companions(&list, &links);
+        if (rc) {
+                free(list.items);
+                return rc;
+        }
+        *ret = list.items;
+        *count_ret = list.count;
+        return 0;
+}
+
+int links_list_companions(const struct link_databases *d, MDB_txn *txn, struct object_name **ret, size_t *count_ret)
+{
+        struct companion_list list = { 0 };
         struct parsed_links links;
         MDB_cursor *cursor;
         MDB_val key, value;
@@ -279,8 +304,9 @@ int links_needs(const struct link_databases *d, MDB_txn *txn, struct object_name
         rc = mdb_cursor_open(txn, d->links, &cursor);
         if (rc)
                 return rc;
-        for (rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); !rc; rc = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_NEXT))
-                rc = parse(&value, &links) ? add_needs(&list, &links) : MDB_CORRUPTED;
+        for (rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); !rc;
+             rc = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_NEXT))
+                rc = parse_links(&value, &links) ? append_companions(&list, &links) : MDB_CORRUPTED;
         mdb_cursor_close(cursor);
         if (rc != MDB_NOTFOUND) {
                 free(list.items);

@@ -8,10 +8,81 @@
 #include "common/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/lmdb_map.h"
-#include "common/lmdb_new.h"
+#include "common/lmdb_env.h"
 #include "debuginfo-store/record.h"
 #include "elf-image/section_list.h"
+
+static MDB_val make_meta_key(uint8_t out[static RECORD_KEY_MAX], const struct build_id *id, enum object_kind kind)
+{
+        return (MDB_val){ .mv_size = record_make_key(out, id, kind), .mv_data = out };
+}
+
+/* ---- section lists ---- */
+
+#define SECTION_NOTE_VERSION 1
+#define LIST_AT (1 + sizeof((struct stored_object *)NULL)->sha256)
+
+struct section_notes {
+        MDB_dbi dbi;
+        bool is_open; /* false for a store of an older version that is opened read-only */
+};
+
+static int section_notes_open(MDB_txn *txn, bool read_only, struct section_notes *ret)
+{
+        int rc = mdb_dbi_open(txn, "sections", read_only ? 0 : MDB_CREATE, &ret->dbi);
+
+        ret->is_open = !rc;
+        return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+static int section_notes_remove(const struct section_notes *d, MDB_txn *txn, const struct object_name *name)
+{
+        uint8_t bytes[RECORD_KEY_MAX];
+        MDB_val key = make_meta_key(bytes, &name->build_id, name->kind);
+        int rc = mdb_del(txn, d->dbi, &key, NULL);
+
+        return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+static int section_notes_put(const struct section_notes *d, MDB_txn *txn, const struct stored_object *object,
+                             const struct section_note *note)
+{
+        uint8_t bytes[RECORD_KEY_MAX], *to;
+        MDB_val key = make_meta_key(bytes, &object->build_id, object->kind),
+                value = { .mv_size = LIST_AT + note->size };
+        int rc;
+
+        if (!note->size || note->size > LIMIT_SECTION_LIST_BYTES)
+                return section_notes_remove(d, txn, &(struct object_name){ object->build_id, object->kind });
+        rc = mdb_put(txn, d->dbi, &key, &value, MDB_RESERVE);
+        if (rc)
+                return rc;
+        to = value.mv_data;
+        to[0] = SECTION_NOTE_VERSION;
+        memcpy(to + 1, object->sha256, sizeof object->sha256);
+        memcpy(to + LIST_AT, note->list, note->size);
+        return 0;
+}
+
+static int section_notes_get(const struct section_notes *d, MDB_txn *txn, const struct stored_object *object,
+                             struct section_note *ret)
+{
+        uint8_t bytes[RECORD_KEY_MAX];
+        MDB_val key = make_meta_key(bytes, &object->build_id, object->kind), value;
+        int rc = d->is_open ? mdb_get(txn, d->dbi, &key, &value) : MDB_NOTFOUND;
+        const uint8_t *at;
+
+        if (rc)
+                return rc;
+        at = value.mv_data;
+        if (value.mv_size <= LIST_AT || at[0] != SECTION_NOTE_VERSION ||
+            memcmp(at + 1, object->sha256, sizeof object->sha256) != 0)
+                return MDB_NOTFOUND;
+        *ret = (struct section_note){ at + LIST_AT, value.mv_size - LIST_AT };
+        return 0;
+}
+
+/* ---- records ---- */
 
 #define MAP_BYTES GiB(16)
 
@@ -23,24 +94,25 @@ struct meta {
         struct section_notes sections;
 };
 
-enum status meta_error(struct error *err, int rc, const char *what)
+enum status meta_set_error(struct error *err, int rc, const char *what)
 {
         if (rc == MDB_NOTFOUND)
                 return error_set(err, ST_NOT_FOUND, "%s: not found", what);
-        if (rc == EIO) /* what LMDB makes of a short write */
-                return error_os(err, rc, "%s: the disk is full, make room there and try again, or it fails", what);
+        if (rc == EIO) /* LMDB's code for a short write */
+                return error_os(err, rc, "%s: the disk is full or failing; make room there and try again", what);
         if (rc > 0)
                 return error_os(err, rc, "%s", what);
         if (rc == MDB_PANIC)
-                return error_set(err, ST_OS, "%s, since a write there failed; restart the service", what);
+                return error_set(err, ST_OS, "%s, because an earlier write failed; restart the service", what);
         if (rc == MDB_MAP_FULL)
-                return lmdb_map_full(err, lmdb_map_bytes(LMDB_MAP_DEBUGINFO, MAP_BYTES), LMDB_MAP_DEBUGINFO, what);
+                return lmdb_map_full_error(err, lmdb_map_bytes(LMDB_MAP_DEBUGINFO, MAP_BYTES), LMDB_MAP_DEBUGINFO,
+                                           what);
         return error_set(err, ST_BAD_DATA, "%s: %s", what, mdb_strerror(rc));
 }
 
-static enum status failed_there(const struct meta *m, struct error *err, int rc, const char *what)
+static enum status set_meta_error_at(const struct meta *m, struct error *err, int rc, const char *what)
 {
-        return error_prefix(err, meta_error(err, rc, what), "'%s'", m->dir);
+        return error_prefix(err, meta_set_error(err, rc, what), "'%s'", m->dir);
 }
 
 void meta_close(struct meta *m)
@@ -58,24 +130,24 @@ static void cleanup_meta(struct meta **m)
         meta_close(*m);
 }
 
-static enum status open_database(struct meta *m, bool read_only, struct error *err)
+static enum status open_meta_databases(struct meta *m, bool read_only, struct error *err)
 {
         MDB_txn *txn;
         int rc = mdb_txn_begin(m->env, NULL, read_only ? MDB_RDONLY : 0, &txn);
 
         if (rc)
-                return failed_there(m, err, rc, "cannot open the debuginfo records");
+                return set_meta_error_at(m, err, rc, "cannot open the debuginfo records");
         rc = mdb_dbi_open(txn, "objects", read_only ? 0 : MDB_CREATE, &m->objects);
         if (!rc)
                 rc = links_open(txn, read_only, &m->links);
         if (!rc)
-                rc = sections_open(txn, read_only, &m->sections);
+                rc = section_notes_open(txn, read_only, &m->sections);
         if (rc) {
                 mdb_txn_abort(txn);
-                return failed_there(m, err, rc, "cannot open the debuginfo records");
+                return set_meta_error_at(m, err, rc, "cannot open the debuginfo records");
         }
         rc = mdb_txn_commit(txn);
-        return rc ? failed_there(m, err, rc, "cannot open the debuginfo records") : ST_OK;
+        return rc ? set_meta_error_at(m, err, rc, "cannot open the debuginfo records") : ST_OK;
 }
 
 enum status meta_open(const char *dir, bool read_only, struct meta **ret, struct error *err)
@@ -89,7 +161,7 @@ enum status meta_open(const char *dir, bool read_only, struct meta **ret, struct
         if (!read_only) {
                 st = file_make_dirs(dir, err);
                 if (!st)
-                        st = lmdb_make_new(dir, err);
+                        st = lmdb_create_env(dir, err);
                 if (st)
                         return st;
         }
@@ -103,34 +175,30 @@ enum status meta_open(const char *dir, bool read_only, struct meta **ret, struct
         if (!rc)
                 rc = mdb_env_open(m->env, dir, MDB_NOTLS | (read_only ? MDB_RDONLY : 0), 0644);
         if (rc) {
-                failed_there(m, err, rc, "cannot open the debuginfo records");
+                set_meta_error_at(m, err, rc, "cannot open the debuginfo records");
                 return rc == ENOENT ? ST_NOT_FOUND : ST_OS;
         }
-        st = open_database(m, read_only, err);
+        st = open_meta_databases(m, read_only, err);
         if (st)
                 return st;
         *ret = steal_ptr(m);
         return ST_OK;
 }
 
-static MDB_val key_of(uint8_t out[static RECORD_KEY_MAX], const struct build_id *id, enum object_kind kind)
-{
-        return (MDB_val){ .mv_size = record_key(out, id, kind), .mv_data = out };
-}
-
-static enum status read_record(const MDB_val *key, const MDB_val *value, struct stored_object *ret, struct error *err)
+static enum status decode_meta_record(const MDB_val *key, const MDB_val *value, struct stored_object *ret,
+                                      struct error *err)
 {
         return record_decode(key->mv_data, key->mv_size, value->mv_data, value->mv_size, ret, err);
 }
 
-static enum status get(struct meta *m, MDB_txn *txn, const struct build_id *id, enum object_kind kind,
-                       struct stored_object *ret, struct error *err)
+static enum status get_meta_record(struct meta *m, MDB_txn *txn, const struct build_id *id, enum object_kind kind,
+                                   struct stored_object *ret, struct error *err)
 {
         uint8_t bytes[RECORD_KEY_MAX];
-        MDB_val key = key_of(bytes, id, kind), value;
+        MDB_val key = make_meta_key(bytes, id, kind), value;
         int rc = mdb_get(txn, m->objects, &key, &value);
 
-        return rc ? meta_error(err, rc, "debuginfo record") : read_record(&key, &value, ret, err);
+        return rc ? meta_set_error(err, rc, "debuginfo record") : decode_meta_record(&key, &value, ret, err);
 }
 
 enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind kind, struct stored_object *ret,
@@ -141,21 +209,21 @@ enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind
         int rc = mdb_txn_begin(m->env, NULL, MDB_RDONLY, &txn);
 
         if (rc)
-                return failed_there(m, err, rc, "cannot read the debuginfo records");
-        st = get(m, txn, id, kind, ret, err);
+                return set_meta_error_at(m, err, rc, "cannot read the debuginfo records");
+        st = get_meta_record(m, txn, id, kind, ret, err);
         mdb_txn_abort(txn);
         return st;
 }
 
-static enum status begin(struct meta *m, MDB_txn **ret, struct error *err)
+static enum status begin_meta_write(struct meta *m, MDB_txn **ret, struct error *err)
 {
         int rc = mdb_txn_begin(m->env, NULL, 0, ret);
 
-        return rc ? failed_there(m, err, rc, "cannot write the debuginfo records") : ST_OK;
+        return rc ? set_meta_error_at(m, err, rc, "cannot write the debuginfo records") : ST_OK;
 }
 
-/* Commits when st is ST_OK, else gives up and returns st. */
-static enum status end(const struct meta *m, MDB_txn *txn, enum status st, struct error *err)
+/* Commit if st is ST_OK, else abort and return st. */
+static enum status end_meta_write(const struct meta *m, MDB_txn *txn, enum status st, struct error *err)
 {
         int rc;
 
@@ -164,13 +232,13 @@ static enum status end(const struct meta *m, MDB_txn *txn, enum status st, struc
                 return st;
         }
         rc = mdb_txn_commit(txn);
-        return rc ? failed_there(m, err, rc, "cannot commit a debuginfo record") : ST_OK;
+        return rc ? set_meta_error_at(m, err, rc, "cannot commit a debuginfo record") : ST_OK;
 }
 
-static enum status put(struct meta *m, MDB_txn *txn, const struct stored_object *object, struct error *err)
+static enum status put_meta_record(struct meta *m, MDB_txn *txn, const struct stored_object *object, struct error *err)
 {
         uint8_t bytes[RECORD_KEY_MAX];
-        MDB_val key = key_of(bytes, &object->build_id, object->kind), value;
+        MDB_val key = make_meta_key(bytes, &object->build_id, object->kind), value;
         _cleanup_buf_ struct buf b;
         enum status st;
         int rc;
@@ -182,7 +250,7 @@ static enum status put(struct meta *m, MDB_txn *txn, const struct stored_object 
                 return st;
         value = (MDB_val){ .mv_size = b.size, .mv_data = b.data };
         rc = mdb_put(txn, m->objects, &key, &value, 0);
-        return rc ? meta_error(err, rc, "cannot write a debuginfo record") : ST_OK;
+        return rc ? meta_set_error(err, rc, "cannot write a debuginfo record") : ST_OK;
 }
 
 enum status meta_put(struct meta *m, const struct stored_object *object, const struct object_links *links,
@@ -190,94 +258,98 @@ enum status meta_put(struct meta *m, const struct stored_object *object, const s
 {
         const struct object_name name = { object->build_id, object->kind };
         MDB_txn *txn;
-        enum status st = begin(m, &txn, err);
+        enum status st = begin_meta_write(m, &txn, err);
         int rc;
 
         if (st)
                 return st;
-        st = put(m, txn, object, err);
+        st = put_meta_record(m, txn, object, err);
         rc = st || !links ? 0 : links_put(&m->links, txn, &name, links);
         if (!st && !rc && note)
-                rc = sections_put(&m->sections, txn, object, note);
-        return end(m, txn, rc ? meta_error(err, rc, "cannot write the links and sections of an object") : st, err);
+                rc = section_notes_put(&m->sections, txn, object, note);
+        return end_meta_write(
+                m, txn, rc ? meta_set_error(err, rc, "cannot write the links and sections of an object") : st, err);
 }
 
-enum status meta_links_begin(struct meta *m, MDB_txn **txn_ret, const struct link_databases **ret, struct error *err)
+enum status meta_begin_links_read(struct meta *m, MDB_txn **txn_ret, const struct link_databases **ret,
+                                  struct error *err)
 {
         int rc = mdb_txn_begin(m->env, NULL, MDB_RDONLY, txn_ret);
 
         *ret = &m->links;
-        return rc ? meta_error(err, rc, "cannot read the links of objects") : ST_OK;
+        return rc ? meta_set_error(err, rc, "cannot read the links of objects") : ST_OK;
 }
 
 enum status meta_edit(struct meta *m, const struct object_name *names, size_t count, meta_change *change, void *context,
                       struct error *err)
 {
         MDB_txn *txn;
-        enum status st = begin(m, &txn, err);
+        enum status st = begin_meta_write(m, &txn, err);
         bool changed = false;
 
         if (st)
                 return st;
         for (size_t i = 0; !st && i < count; i++) {
                 uint8_t bytes[RECORD_KEY_MAX];
-                MDB_val key = key_of(bytes, &names[i].build_id, names[i].kind), value;
+                MDB_val key = make_meta_key(bytes, &names[i].build_id, names[i].kind), value;
                 struct stored_object object;
                 int rc = mdb_get(txn, m->objects, &key, &value);
 
                 if (rc == MDB_NOTFOUND)
                         continue;
-                st = rc ? meta_error(err, rc, "debuginfo record") : read_record(&key, &value, &object, err);
+                st = rc ? meta_set_error(err, rc, "debuginfo record") : decode_meta_record(&key, &value, &object, err);
                 if (!st && change(context, &object)) {
-                        st = put(m, txn, &object, err);
+                        st = put_meta_record(m, txn, &object, err);
                         changed = true;
                 }
         }
         if (st || changed)
-                return end(m, txn, st, err);
+                return end_meta_write(m, txn, st, err);
         mdb_txn_abort(txn);
         return ST_OK;
 }
 
-static enum status remove_record(struct meta *m, MDB_txn *txn, const struct object_name *name, struct error *err)
+static enum status remove_meta_record(struct meta *m, MDB_txn *txn, const struct object_name *name, struct error *err)
 {
         uint8_t bytes[RECORD_KEY_MAX];
-        MDB_val key = key_of(bytes, &name->build_id, name->kind);
+        MDB_val key = make_meta_key(bytes, &name->build_id, name->kind);
         int rc = mdb_del(txn, m->objects, &key, NULL);
 
         if (!rc)
                 rc = links_remove(&m->links, txn, name);
         if (!rc)
-                rc = sections_remove(&m->sections, txn, name);
-        return rc ? meta_error(err, rc, "cannot remove a debuginfo record") : ST_OK;
+                rc = section_notes_remove(&m->sections, txn, name);
+        return rc ? meta_set_error(err, rc, "cannot remove a debuginfo record") : ST_OK;
 }
 
 enum status meta_remove(struct meta *m, const struct build_id *id, enum object_kind kind, struct error *err)
 {
         MDB_txn *txn;
-        enum status st = begin(m, &txn, err);
+        enum status st = begin_meta_write(m, &txn, err);
 
-        return st ? st : end(m, txn, remove_record(m, txn, &(struct object_name){ *id, kind }, err), err);
+        return st ? st
+                  : end_meta_write(m, txn, remove_meta_record(m, txn, &(struct object_name){ *id, kind }, err), err);
 }
 
-/* Compared in the transaction that removes it, since others note uses in theirs at any time. */
-enum status meta_remove_exactly(struct meta *m, const struct stored_object *object, struct error *err)
+/* Compared in the transaction that removes the record, since other transactions record uses at any time. */
+enum status meta_remove_if_unchanged(struct meta *m, const struct stored_object *object, struct error *err)
 {
         const struct object_name name = { object->build_id, object->kind };
         struct stored_object now;
         MDB_txn *txn;
-        enum status st = begin(m, &txn, err);
+        enum status st = begin_meta_write(m, &txn, err);
 
         if (st)
                 return st;
-        st = get(m, txn, &name.build_id, name.kind, &now, err);
-        if (!st && (memcmp(now.sha256, object->sha256, sizeof now.sha256) != 0 || now.is_pinned || now.used_unix_s != object->used_unix_s))
-                st = error_set(err, ST_NOT_FOUND, "the object is another one by now");
-        return end(m, txn, st ? st : remove_record(m, txn, &name, err), err);
+        st = get_meta_record(m, txn, &name.build_id, name.kind, &now, err);
+        if (!st && (memcmp(now.sha256, object->sha256, sizeof now.sha256) != 0 || now.is_pinned ||
+                    now.used_unix_s != object->used_unix_s))
+                st = error_set(err, ST_NOT_FOUND, "the object was changed meanwhile");
+        return end_meta_write(m, txn, st ? st : remove_meta_record(m, txn, &name, err), err);
 }
 
-enum status meta_section(struct meta *m, const struct stored_object *object, const char *name, uint64_t *offset_ret,
-                         uint64_t *size_ret, struct error *err)
+enum status meta_find_section(struct meta *m, const struct stored_object *object, const char *name,
+                              uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
 {
         struct section_note note;
         MDB_txn *txn;
@@ -285,39 +357,40 @@ enum status meta_section(struct meta *m, const struct stored_object *object, con
         int rc = mdb_txn_begin(m->env, NULL, MDB_RDONLY, &txn);
 
         if (rc)
-                return failed_there(m, err, rc, "cannot read the debuginfo records");
-        rc = sections_get(&m->sections, txn, object, &note);
+                return set_meta_error_at(m, err, rc, "cannot read the debuginfo records");
+        rc = section_notes_get(&m->sections, txn, object, &note);
         if (rc == MDB_NOTFOUND)
-                st = error_set(err, ST_UNSUPPORTED, "where its sections lie is not noted");
+                st = error_set(err, ST_UNSUPPORTED, "its section list is not stored");
         else if (rc)
-                st = meta_error(err, rc, "sections of an object");
+                st = meta_set_error(err, rc, "sections of an object");
         else
                 st = section_list_find(note.list, note.size, name, offset_ret, size_ret, err);
         mdb_txn_abort(txn);
         return st;
 }
 
-enum status meta_note_sections(struct meta *m, const struct stored_object *object, const struct section_note *note,
-                               struct error *err)
+enum status meta_store_sections(struct meta *m, const struct stored_object *object, const struct section_note *note,
+                                struct error *err)
 {
         struct stored_object now;
         MDB_txn *txn;
-        enum status st = begin(m, &txn, err);
+        enum status st = begin_meta_write(m, &txn, err);
         int rc;
 
         if (st)
                 return st;
-        st = get(m, txn, &object->build_id, object->kind, &now, err);
+        st = get_meta_record(m, txn, &object->build_id, object->kind, &now, err);
         if (st || memcmp(now.sha256, object->sha256, sizeof now.sha256) != 0) {
                 mdb_txn_abort(txn);
                 return st == ST_NOT_FOUND ? ST_OK : st;
         }
-        rc = sections_put(&m->sections, txn, object, note);
-        return end(m, txn, rc ? meta_error(err, rc, "cannot note the sections of an object") : ST_OK, err);
+        rc = section_notes_put(&m->sections, txn, object, note);
+        return end_meta_write(m, txn, rc ? meta_set_error(err, rc, "cannot store the sections of an object") : ST_OK,
+                              err);
 }
 
-enum status meta_next(struct meta *m, const struct stored_object *after, struct stored_object *ret, size_t n,
-                      size_t *count_ret, struct error *err)
+enum status meta_list_next(struct meta *m, const struct stored_object *after, struct stored_object *ret, size_t n,
+                           size_t *count_ret, struct error *err)
 {
         uint8_t bytes[RECORD_KEY_MAX];
         MDB_val key = { 0 }, value;
@@ -328,10 +401,10 @@ enum status meta_next(struct meta *m, const struct stored_object *after, struct 
         int rc = mdb_txn_begin(m->env, NULL, MDB_RDONLY, &txn);
 
         if (rc)
-                return failed_there(m, err, rc, "cannot read the debuginfo records");
+                return set_meta_error_at(m, err, rc, "cannot read the debuginfo records");
         rc = mdb_cursor_open(txn, m->objects, &cursor);
         if (!rc && after) {
-                MDB_val from = key_of(bytes, &after->build_id, after->kind);
+                MDB_val from = make_meta_key(bytes, &after->build_id, after->kind);
 
                 key = from;
                 rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
@@ -341,7 +414,7 @@ enum status meta_next(struct meta *m, const struct stored_object *after, struct 
                 rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
         }
         for (; !rc && !st && count < n; count++) {
-                st = read_record(&key, &value, &ret[count], err);
+                st = decode_meta_record(&key, &value, &ret[count], err);
                 if (!st)
                         rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
         }
@@ -349,7 +422,7 @@ enum status meta_next(struct meta *m, const struct stored_object *after, struct 
                 mdb_cursor_close(cursor);
         mdb_txn_abort(txn);
         if (!st && rc && rc != MDB_NOTFOUND)
-                st = meta_error(err, rc, "cannot list the debuginfo records");
+                st = meta_set_error(err, rc, "cannot list the debuginfo records");
         if (st)
                 return st;
         *count_ret = count;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
 #include "debuginfo-store/store.h"
 
-static const char *const kinds[OBJECT_KIND_COUNT] = { "debuginfo", "executable", "source",
-                                                     "supplementary", "dwp", "dwo", "symbols" };
+static const char *const kinds[OBJECT_KIND_COUNT] = { "debuginfo", "executable", "source", "supplementary",
+                                                      "dwp",       "dwo",        "symbols" };
 
 static const char *const refusals[] = {
         [REFUSED_NOT] = "accepted",
@@ -28,6 +29,7 @@ static const char *const refusals[] = {
 
 const char *object_kind_name(enum object_kind k)
 {
+        assert(k < OBJECT_KIND_COUNT);
         return kinds[k];
 }
 
@@ -42,7 +44,7 @@ bool object_kind_parse(const char *name, enum object_kind *ret)
         return false;
 }
 
-void object_dwo_id(struct build_id *ret, uint64_t dwo_id)
+void object_make_dwo_id(struct build_id *ret, uint64_t dwo_id)
 {
         uint64_t big = htobe64(dwo_id);
 
@@ -62,14 +64,16 @@ const char *object_source_name(enum object_source s)
         return s == SOURCE_UPLOAD ? "upload" : "upstream";
 }
 
-bool object_label_valid(const char *text)
+bool object_label_is_valid(const char *text)
 {
         size_t n = strlen(text);
 
-        return n < OBJECT_LABEL_SIZE && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+") == n;
+        return n < OBJECT_LABEL_SIZE &&
+               strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+") == n;
 }
 
 const char *refusal_name(enum refusal r)
 {
+        assert(r < sizeof refusals / sizeof *refusals);
         return refusals[r];
 }

@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes of stored objects, and where their sections lie. */
+/* Reading stored objects and their sections. */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/file.h"
+#include "common/metrics.h"
+#include "common/sha256.h"
 #include "debuginfo-store/seekable.h"
 #include "debuginfo-store/store_internal.h"
+
+static struct metric unpacked_objects =
+        METRIC_COUNTER("cairn_debuginfo_unpacked_total",
+                       "Stored objects that were decompressed as a whole, for a worker to read.", "");
 
 struct object_reader {
         struct debuginfo_store *store;
         struct seekable_reader *seekable;
         struct stored_object object;
 };
+
+void object_reader_register_metrics(void)
+{
+        metric_register(&unpacked_objects);
+}
 
 enum status object_reader_open(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                struct object_reader **ret, struct stored_object *object_ret, struct error *err)
@@ -21,7 +34,7 @@ enum status object_reader_open(struct debuginfo_store *store, const struct build
 
         if (!r)
                 return error_no_memory(err);
-        /* A better upload may replace the object between the two steps; then its record names the new file. */
+        /* A better upload may replace the object between find and open: retry with the new record. */
         for (unsigned tries = 0;; tries++) {
                 _cleanup_free_ char *path = NULL;
                 int fd;
@@ -29,7 +42,7 @@ enum status object_reader_open(struct debuginfo_store *store, const struct build
                 st = debuginfo_store_find(store, id, kind, &r->object, err);
                 if (st)
                         return st;
-                path = object_path(store, &r->object);
+                path = object_format_path(store, &r->object);
                 if (!path)
                         return error_no_memory(err);
                 fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -42,9 +55,10 @@ enum status object_reader_open(struct debuginfo_store *store, const struct build
                         return st;
                 break;
         }
-        if (seekable_size(r->seekable) != r->object.size_bytes) {
+        if (seekable_get_size(r->seekable) != r->object.size_bytes) {
                 seekable_close(r->seekable);
-                return error_set(err, ST_BAD_DATA, "stored object '%s' has another size than its record", r->object.name);
+                return error_set(err, ST_BAD_DATA, "stored object '%s' does not have the size in its record",
+                                 r->object.name);
         }
         r->store = store;
         if (object_ret)
@@ -58,9 +72,9 @@ ssize_t object_reader_pread(struct object_reader *r, void *to, size_t n, uint64_
         return seekable_pread(r->seekable, to, n, offset, err);
 }
 
-void object_reader_share(struct object_reader *r)
+void object_reader_use_cache(struct object_reader *r)
 {
-        seekable_share(r->seekable, r->store->frames, r->object.sha256);
+        seekable_use_cache(r->seekable, r->store->frames, r->object.sha256);
 }
 
 void object_reader_close(struct object_reader *r)
@@ -86,63 +100,103 @@ enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct b
 
         if (st)
                 return st;
-        fd = object_scratch(store, err);
+        fd = object_create_temporary(store, err);
         if (fd < 0)
                 return ST_OS;
         if (!bytes)
                 return error_no_memory(err);
-        for (uint64_t at = 0; at < seekable_size(r->seekable);) {
+        for (uint64_t at = 0; at < seekable_get_size(r->seekable);) {
                 ssize_t n = object_reader_pread(r, bytes, SEEKABLE_FRAME_BYTES, at, err);
 
                 if (n <= 0)
-                        return n < 0 ? ST_BAD_DATA : error_set(err, ST_BAD_DATA, "a stored object is cut off");
+                        return n < 0 ? ST_BAD_DATA : error_set(err, ST_BAD_DATA, "a stored object is truncated");
                 st = file_write_all(fd, bytes, (size_t)n, store->dir, err);
                 if (st)
                         return st;
                 at += (uint64_t)n;
         }
+        metric_add(&unpacked_objects, 1);
         *fd_ret = steal_fd(&fd);
         return ST_OK;
 }
 
 /* ---- sections ---- */
 
-enum status object_reader_section(const struct object_reader *r, const char *name, uint64_t *offset_ret, uint64_t *size_ret,
-                                  struct error *err)
+enum status object_reader_find_section(const struct object_reader *r, const char *name, uint64_t *offset_ret,
+                                       uint64_t *size_ret, struct error *err)
 {
-        return meta_section(r->store->meta, &r->object, name, offset_ret, size_ret, err);
+        return meta_find_section(r->store->meta, &r->object, name, offset_ret, size_ret, err);
 }
 
-enum status object_reader_note_sections(const struct object_reader *r, const void *list, size_t n, struct error *err)
+enum status object_reader_store_sections(const struct object_reader *r, const void *list, size_t n, struct error *err)
 {
         const struct section_note note = { list, n };
 
-        return meta_note_sections(r->store->meta, &r->object, &note, err);
+        return meta_store_sections(r->store->meta, &r->object, &note, err);
 }
 
-/* A section that ends past the file is for somebody else to tell of. */
-static enum status copy_section(struct debuginfo_store *store, const struct stored_object *object, uint64_t offset,
-                                uint64_t size, void **ret, struct error *err)
+/* A section that ends beyond the file is reported by the uncached path. */
+static enum status copy_cached_section(struct debuginfo_store *store, const struct stored_object *object,
+                                       uint64_t offset, uint64_t size, void **ret, struct error *err)
 {
-        _cleanup_free_ void *bytes = size <= OBJECT_AT_HAND_BYTES ? malloc(size ? size : 1) : NULL;
+        _cleanup_free_ void *bytes = size <= OBJECT_CACHED_SECTION_MAX_BYTES ? malloc(size ? size : 1) : NULL;
 
-        if (!bytes || frames_copy(store->frames, object->sha256, bytes, size, offset) != size)
-                return error_set(err, ST_BUSY, "the section has to be unpacked");
+        if (!bytes || frame_cache_read(store->frames, object->sha256, bytes, size, offset) != size)
+                return error_set(err, ST_BUSY, "the section has to be decompressed");
         *ret = steal_ptr(bytes);
         return ST_OK;
 }
 
-enum status debuginfo_store_section_at_hand(struct debuginfo_store *store, const struct stored_object *object,
-                                            const char *name, void **ret, size_t *size_ret, struct error *err)
+enum status debuginfo_store_read_cached_section(struct debuginfo_store *store, const struct stored_object *object,
+                                                const char *name, void **ret, size_t *size_ret, struct error *err)
 {
         uint64_t offset, size;
-        enum status st = meta_section(store->meta, object, name, &offset, &size, err);
+        enum status st = meta_find_section(store->meta, object, name, &offset, &size, err);
 
         if (st == ST_UNSUPPORTED)
-                return error_set(err, ST_BUSY, "where its sections lie has to be found out");
+                return error_set(err, ST_BUSY, "its section list is not stored");
         if (!st)
-                st = copy_section(store, object, offset, size, ret, err);
+                st = copy_cached_section(store, object, offset, size, ret, err);
         if (!st)
                 *size_ret = (size_t)size;
+        return st;
+}
+
+/* ---- checking a stored object ---- */
+
+static enum status hash_stored_object(struct object_reader *r, const struct stored_object *object, struct error *err)
+{
+        _cleanup_free_ void *bytes = malloc(SEEKABLE_FRAME_BYTES);
+        _cleanup_sha256_ struct sha256 sha = { 0 };
+        uint8_t found[SHA256_BYTES];
+        enum status st = bytes ? sha256_init(&sha, err) : error_no_memory(err);
+
+        for (uint64_t at = 0; !st && at < object->size_bytes;) {
+                ssize_t n = object_reader_pread(r, bytes, SEEKABLE_FRAME_BYTES, at, err);
+
+                if (n <= 0)
+                        return n < 0 ? ST_BAD_DATA : error_set(err, ST_BAD_DATA, "it is truncated");
+                sha256_update(&sha, bytes, (size_t)n);
+                at += (uint64_t)n;
+        }
+        if (st)
+                return st;
+        sha256_final(&sha, found);
+        return memcmp(found, object->sha256, sizeof found) == 0
+                       ? ST_OK
+                       : error_set(err, ST_BAD_DATA, "its content does not have the SHA-256 in its record");
+}
+
+enum status debuginfo_store_check_object(struct debuginfo_store *store, const struct object_name *name,
+                                         struct error *err)
+{
+        struct object_reader *r;
+        struct stored_object object;
+        enum status st = object_reader_open(store, &name->build_id, name->kind, &r, &object, err);
+
+        if (st)
+                return st;
+        st = hash_stored_object(r, &object, err);
+        object_reader_close(r);
         return st;
 }

@@ -16,7 +16,7 @@
 #include "common/sha256.h"
 #include "debuginfo-store/store_internal.h"
 
-static char *partial_path(const struct debuginfo_store *store, const struct object_claim *claim)
+static char *format_partial_path(const struct debuginfo_store *store, const struct object_claim *claim)
 {
         char id[BUILD_ID_HEX_MAX], hash[SHA256_HEX_MAX], *ret;
 
@@ -26,10 +26,10 @@ static char *partial_path(const struct debuginfo_store *store, const struct obje
         return ret;
 }
 
-enum status partial_size(const struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,
-                         struct error *err)
+enum status partial_find_size(const struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,
+                              struct error *err)
 {
-        _cleanup_free_ char *path = partial_path(store, claim);
+        _cleanup_free_ char *path = format_partial_path(store, claim);
         struct stat st;
 
         *ret = 0;
@@ -38,31 +38,31 @@ enum status partial_size(const struct debuginfo_store *store, const struct objec
         if (stat(path, &st) == 0)
                 *ret = (uint64_t)st.st_size;
         else if (errno != ENOENT)
-                return error_os(err, errno, "cannot look at '%s'", path);
+                return error_os(err, errno, "cannot stat '%s'", path);
         return ST_OK;
 }
 
-/* Locked, and still what the path names: whoever had it before may have removed it. ST_NOT_FOUND when not. */
-static enum status open_locked(const char *path, int *ret, struct stat *st, struct error *err)
+/* Open and lock the file. ST_NOT_FOUND when the previous holder of the lock unlinked it. */
+static enum status open_partial_locked(const char *path, int *ret, struct stat *st, struct error *err)
 {
         _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 
         if (fd < 0)
                 return error_os(err, errno, "cannot open '%s'", path);
         if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-                return error_set(err, ST_BUSY, "another connection is sending this object; try again in a moment");
+                return error_set(err, ST_BUSY, "another connection is uploading this object; try again later");
         if (fstat(fd, st) < 0)
-                return error_os(err, errno, "cannot look at '%s'", path);
+                return error_os(err, errno, "cannot stat '%s'", path);
         if (st->st_nlink == 0)
                 return error_set(err, ST_NOT_FOUND, "'%s' was removed", path);
         *ret = steal_fd(&fd);
         return ST_OK;
 }
 
-enum status partial_open(struct debuginfo_store *store, const struct object_claim *claim, int *fd_ret,
-                         char **path_ret, uint64_t *size_ret, struct error *err)
+enum status partial_open(struct debuginfo_store *store, const struct object_claim *claim, int *fd_ret, char **path_ret,
+                         uint64_t *size_ret, struct error *err)
 {
-        _cleanup_free_ char *path = partial_path(store, claim);
+        _cleanup_free_ char *path = format_partial_path(store, claim);
         struct stat info;
         enum status st;
         int fd = -1;
@@ -71,10 +71,10 @@ enum status partial_open(struct debuginfo_store *store, const struct object_clai
                 return error_no_memory(err);
         partial_expire(store, stable_unix_s());
         do {
-                st = open_locked(path, &fd, &info, err);
+                st = open_partial_locked(path, &fd, &info, err);
         } while (st == ST_NOT_FOUND);
-        if (st == ST_BUSY && live_take(&store->live, path, &fd))
-                st = fstat(fd, &info) < 0 ? error_os(err, errno, "cannot look at '%s'", path) : ST_OK;
+        if (st == ST_BUSY && active_upload_take_over(&store->active_uploads, path, &fd))
+                st = fstat(fd, &info) < 0 ? error_os(err, errno, "cannot stat '%s'", path) : ST_OK;
         if (st)
                 return st;
         *fd_ret = fd;
@@ -88,8 +88,8 @@ struct oldest {
         int64_t at_unix_s;
 };
 
-/* Unless a connection adds to it, or has ended it since it was opened here: then the name may be that of a new one. */
-static void remove_idle(int dir, const char *name)
+/* Remove a file unless a connection has it locked, or unlinked it meanwhile: the name may then belong to a new file. */
+static void remove_idle_partial(int dir, const char *name)
 {
         _cleanup_close_ int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
         struct stat st;
@@ -98,8 +98,8 @@ static void remove_idle(int dir, const char *name)
                 unlinkat(dir, name, 0);
 }
 
-/* All bytes of the folder, and its oldest file; what is past its time goes. */
-static uint64_t look(DIR *d, int64_t now_unix_s, struct oldest *oldest)
+/* Remove expired files. @return the size of the others; oldest is set to the oldest of them. */
+static uint64_t expire_and_measure(DIR *d, int64_t now_unix_s, struct oldest *oldest)
 {
         struct dirent *e;
         uint64_t bytes = 0;
@@ -112,7 +112,7 @@ static uint64_t look(DIR *d, int64_t now_unix_s, struct oldest *oldest)
                 if (e->d_name[0] == '.' || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
                 if (now_unix_s - st.st_mtime > LIMIT_PARTIAL_S) {
-                        remove_idle(dirfd(d), e->d_name);
+                        remove_idle_partial(dirfd(d), e->d_name);
                         continue;
                 }
                 bytes += (uint64_t)st.st_blocks * 512;
@@ -136,9 +136,10 @@ void partial_expire(const struct debuginfo_store *store, int64_t now_unix_s)
                 return;
         }
         d = opendir(path);
-        /* It ends when what is oldest is being added to. */
-        while (d && (bytes = look(d, now_unix_s, &oldest)) > LIMIT_PARTIAL_BYTES && bytes < before && oldest.name[0]) {
-                remove_idle(dirfd(d), oldest.name);
+        /* Ends when the oldest file is locked by a connection. */
+        while (d && (bytes = expire_and_measure(d, now_unix_s, &oldest)) > LIMIT_PARTIAL_BYTES && bytes < before &&
+               oldest.name[0]) {
+                remove_idle_partial(dirfd(d), oldest.name);
                 before = bytes;
         }
 }

@@ -4,32 +4,29 @@
 
 /**
  * @file
- * What has arrived of uploads that can be resumed: DIR/partial/ID-KIND-HASH,
- * the unpacked bytes so far. Nothing of it is synced or promised: when it is
- * complete it is hashed and verified like any other upload, so what a power
- * cut did to it is found then.
+ * Files of resumable uploads: DIR/partial/ID-KIND-HASH holds the uncompressed bytes so far. They are not synced: a
+ * complete file is hashed and verified like any other upload, which detects damage by a power failure.
  *
- * A file is locked while a connection adds to it. Files that nobody added to
- * for LIMIT_PARTIAL_S go, and the oldest when all together have more than
- * LIMIT_PARTIAL_BYTES.
+ * A connection locks the file that it appends to. Files unchanged for LIMIT_PARTIAL_S are removed, and the oldest ones
+ * while all files exceed LIMIT_PARTIAL_BYTES.
  *
  * Threads: any.
  */
 #include "debuginfo-store/store.h"
 
-/** How much of the claimed content is here: 0 when nothing. */
-enum status partial_size(const struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,
-                         struct error *err) MUST_CHECK;
+/** Number of bytes received of the claimed content. */
+enum status partial_find_size(const struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,
+                              struct error *err) MUST_CHECK;
 
 /**
- * Open or create it, at its end.
- * @param path_ret owned; unlink it once it is stored, or wrong.
- * @return ST_BUSY when another connection adds to it, and did so in the last LIMIT_PARTIAL_IDLE_S; ST_OS.
+ * Open or create the file for appending.
+ * @param path_ret owned; unlink the file once it is stored or refused.
+ * @return ST_BUSY when another connection appended to it in the last LIMIT_PARTIAL_IDLE_S; ST_OS.
  */
-enum status partial_open(struct debuginfo_store *store, const struct object_claim *claim, int *fd_ret,
-                         char **path_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;
+enum status partial_open(struct debuginfo_store *store, const struct object_claim *claim, int *fd_ret, char **path_ret,
+                         uint64_t *size_ret, struct error *err) MUST_CHECK;
 
-/** Remove what is too old or too much. */
+/** Remove files beyond the age and size limits. */
 void partial_expire(const struct debuginfo_store *store, int64_t now_unix_s);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "debuginfo-store/record.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/reader.h"
@@ -8,9 +9,10 @@
 #define RECORD_VERSION 2
 #define FLAG_PINNED 1u
 
-/* The build-id first, so that the records of one object lie together. */
-size_t record_key(uint8_t out[static RECORD_KEY_MAX], const struct build_id *id, enum object_kind kind)
+/* The build-id comes first, so that the records of one build-id are adjacent. */
+size_t record_make_key(uint8_t out[static RECORD_KEY_MAX], const struct build_id *id, enum object_kind kind)
 {
+        assert(id->size <= BUILD_ID_MAX && kind < OBJECT_KIND_COUNT);
         out[0] = id->size;
         memcpy(out + 1, id->bytes, id->size);
         out[1 + id->size] = (uint8_t)kind;
@@ -19,6 +21,7 @@ size_t record_key(uint8_t out[static RECORD_KEY_MAX], const struct build_id *id,
 
 void record_encode(struct buf *to, const struct stored_object *o)
 {
+        assert(o->source <= SOURCE_UPSTREAM && o->quality <= QUALITY_DWARF);
         buf_append_u8(to, RECORD_VERSION);
         buf_append_u8(to, (uint8_t)o->source);
         buf_append_u8(to, (uint8_t)o->quality);
@@ -33,7 +36,7 @@ void record_encode(struct buf *to, const struct stored_object *o)
         buf_append(to, o->token, strlen(o->token) + 1);
 }
 
-static bool read_text(struct reader *r, char *ret, size_t size)
+static bool read_text_field(struct reader *r, char *ret, size_t size)
 {
         const char *text;
 
@@ -43,8 +46,8 @@ static bool read_text(struct reader *r, char *ret, size_t size)
         return true;
 }
 
-/* Version 1 had no flags, no last use, no label and no token: it was used when it was stored, as far as is known. */
-static bool read_fields(struct reader *r, uint8_t version, struct stored_object *o)
+/* Version 1 has no flags, time of last use, label or token; the last use defaults to the time of storing. */
+static bool read_record_fields(struct reader *r, uint8_t version, struct stored_object *o)
 {
         const uint8_t *sha;
         uint8_t source, quality, flags = 0;
@@ -53,9 +56,10 @@ static bool read_fields(struct reader *r, uint8_t version, struct stored_object 
         if (!reader_u8(r, &source) || !reader_u8(r, &quality) || (version > 1 && !reader_u8(r, &flags)) ||
             !reader_u64(r, &o->size_bytes) || !reader_u64(r, &o->stored_bytes) ||
             !reader_bytes(r, sizeof o->sha256, &sha) || !reader_u64(r, &stored) ||
-            (version > 1 && !reader_u64(r, &used)) || !read_text(r, o->name, sizeof o->name))
+            (version > 1 && !reader_u64(r, &used)) || !read_text_field(r, o->name, sizeof o->name))
                 return false;
-        if (version > 1 && (!read_text(r, o->label, sizeof o->label) || !read_text(r, o->token, sizeof o->token)))
+        if (version > 1 &&
+            (!read_text_field(r, o->label, sizeof o->label) || !read_text_field(r, o->token, sizeof o->token)))
                 return false;
         if (source > SOURCE_UPSTREAM || quality > QUALITY_DWARF)
                 return false;
@@ -82,9 +86,10 @@ enum status record_decode(const void *key, size_t key_size, const void *value, s
         o.kind = k[key_size - 1];
         reader_init(&r, value, value_size);
         if (reader_u8(&r, &version) && version > RECORD_VERSION)
-                return error_set(err, ST_UNSUPPORTED, "a debuginfo record has version %u, this program knows %u",
-                                 version, RECORD_VERSION);
-        if (!value_size || version == 0 || !read_fields(&r, version, &o))
+                return error_set(err, ST_UNSUPPORTED,
+                                 "a debuginfo record has version %u, this program supports up to %u", version,
+                                 RECORD_VERSION);
+        if (!value_size || version == 0 || !read_record_fields(&r, version, &o))
                 return error_set(err, ST_BAD_DATA, "a debuginfo record is damaged");
         *ret = o;
         return ST_OK;

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * What is written of a stored object: a key and a record
+ * Encoding of a stored object's key and record
  * (docs/formats/debuginfo-store.md).
  *
  * Threads: any.
@@ -15,11 +15,11 @@
 #define RECORD_KEY_MAX (1 + BUILD_ID_MAX + 1)
 
 /** Returns the key's size. */
-size_t record_key(uint8_t out[static RECORD_KEY_MAX], const struct build_id *id, enum object_kind kind);
+size_t record_make_key(uint8_t out[static RECORD_KEY_MAX], const struct build_id *id, enum object_kind kind);
 
 void record_encode(struct buf *to, const struct stored_object *o);
 
-/** Any bytes are fine: ST_BAD_DATA; ST_UNSUPPORTED for a newer version. */
+/** Decode untrusted bytes. @return ST_BAD_DATA when they are damaged; ST_UNSUPPORTED for a newer version. */
 enum status record_decode(const void *key, size_t key_size, const void *value, size_t value_size,
                           struct stored_object *ret, struct error *err) MUST_CHECK;
 

@@ -9,10 +9,10 @@
 #include "common/limits.h"
 #include "common/options.h"
 
-static const struct unit times[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 'w', 604800 },
-                                     { 'y', 31536000 }, { 0 } };
+static const struct unit times[] = { { 's', 1 },      { 'm', 60 },       { 'h', 3600 }, { 'd', 86400 },
+                                     { 'w', 604800 }, { 'y', 31536000 }, { 0 } };
 
-static bool parse_pattern(const char *text, char ret[static OBJECT_LABEL_SIZE])
+static bool parse_rule_pattern(const char *text, char ret[static OBJECT_LABEL_SIZE])
 {
         if (!*text || strlen(text) >= OBJECT_LABEL_SIZE)
                 return false;
@@ -20,7 +20,7 @@ static bool parse_pattern(const char *text, char ret[static OBJECT_LABEL_SIZE])
         return true;
 }
 
-static bool parse_source(const char *text, const char **ret)
+static bool parse_rule_source(const char *text, const char **ret)
 {
         for (unsigned s = 0; s <= SOURCE_UPSTREAM; s++) {
                 if (strcmp(text, object_source_name(s)) == 0) {
@@ -31,7 +31,7 @@ static bool parse_source(const char *text, const char **ret)
         return false;
 }
 
-static bool parse_kind(const char *text, const char **ret)
+static bool parse_rule_kind(const char *text, const char **ret)
 {
         enum object_kind kind;
 
@@ -41,16 +41,16 @@ static bool parse_kind(const char *text, const char **ret)
         return true;
 }
 
-static bool parse_part(const char *key, const char *value, struct retention_rule *r)
+static bool parse_rule_part(const char *key, const char *value, struct retention_rule *r)
 {
         if (strcmp(key, "label") == 0)
-                return parse_pattern(value, r->label);
+                return parse_rule_pattern(value, r->label);
         if (strcmp(key, "token") == 0)
-                return parse_pattern(value, r->token);
+                return parse_rule_pattern(value, r->token);
         if (strcmp(key, "source") == 0)
-                return parse_source(value, &r->source);
+                return parse_rule_source(value, &r->source);
         if (strcmp(key, "kind") == 0)
-                return parse_kind(value, &r->kind);
+                return parse_rule_kind(value, &r->kind);
         if (strcmp(key, "age") == 0)
                 return parse_amount(value, times, true, &r->age_s);
         if (strcmp(key, "unused") == 0)
@@ -74,7 +74,7 @@ enum status retention_rule_parse(const char *text, struct retention_rule *ret, s
                         *value++ = 0;
                 if (!value && strcmp(part, "keep") == 0)
                         keep = true;
-                else if (!value || !parse_part(part, value, &r))
+                else if (!value || !parse_rule_part(part, value, &r))
                         return error_set(err, ST_USAGE,
                                          "retention rule '%.200s': '%.60s%s%.60s' is none of label=GLOB, token=GLOB, "
                                          "source=upload|upstream, kind=KIND, age=90d, unused=4w, size=200G, keep",
@@ -82,24 +82,26 @@ enum status retention_rule_parse(const char *text, struct retention_rule *ret, s
         }
         if (keep == (r.age_s || r.unused_s || r.size_bytes))
                 return error_set(err, ST_USAGE, "retention rule '%.200s' %s", text,
-                                 keep ? "says keep and bounds it too" : "has no bound: add age=, unused=, size=, or keep");
+                                 keep ? "has both keep and a bound"
+                                      : "has no bound: add age=, unused=, size=, or keep");
         *ret = r;
         return ST_OK;
 }
 
-enum status retention_rules_parse(const char *const *texts, size_t count, struct retention_rule ret[static RETENTION_RULES_MAX],
-                                  struct error *err)
+enum status retention_rules_parse(const char *const *texts, size_t count,
+                                  struct retention_rule ret[static RETENTION_RULES_MAX], struct error *err)
 {
         enum status st = ST_OK;
 
         if (count > RETENTION_RULES_MAX)
-                return error_set(err, ST_USAGE, "%zu retention rules, at most %d are taken", count, RETENTION_RULES_MAX);
+                return error_set(err, ST_USAGE, "%zu retention rules, at most %d are allowed", count,
+                                 RETENTION_RULES_MAX);
         for (size_t i = 0; i < count && !st; i++)
                 st = retention_rule_parse(texts[i], &ret[i], err);
         return st;
 }
 
-static bool fits(const struct retention_rule *r, const struct stored_object *o)
+static bool rule_selects(const struct retention_rule *r, const struct stored_object *o)
 {
         return (!r->label[0] || fnmatch(r->label, o->label, 0) == 0) &&
                (!r->token[0] || fnmatch(r->token, o->token, 0) == 0) &&
@@ -107,11 +109,11 @@ static bool fits(const struct retention_rule *r, const struct stored_object *o)
                (!r->kind || strcmp(r->kind, object_kind_name(o->kind)) == 0);
 }
 
-size_t retention_rule_of(const struct retention_rule *rules, size_t count, const struct stored_object *object)
+size_t retention_find_rule(const struct retention_rule *rules, size_t count, const struct stored_object *object)
 {
         size_t i = 0;
 
-        while (i < count && !fits(&rules[i], object))
+        while (i < count && !rule_selects(&rules[i], object))
                 i++;
         return i;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "debuginfo-store/seekable.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zstd.h>
@@ -9,7 +10,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/reader.h"
-#include "debuginfo-store/frames.h"
+#include "debuginfo-store/frame_cache.h"
 
 #define SKIPPABLE_MAGIC 0x184D2A5Eu
 #define SEEKABLE_MAGIC 0x8F92EAB1u
@@ -63,7 +64,7 @@ enum status seekable_compress(int in_fd, uint64_t size, int out_fd, const char *
                 if (got < 0)
                         return error_os(err, errno, "cannot read back '%s'", name);
                 if ((size_t)got != want)
-                        return error_set(err, ST_BAD_DATA, "'%s' became shorter while it was stored", name);
+                        return error_set(err, ST_BAD_DATA, "'%s' was truncated while it was stored", name);
                 packed = ZSTD_compressCCtx(ctx, out, bound, in, want, LEVEL);
                 if (ZSTD_isError(packed))
                         return error_set(err, ST_OS, "cannot compress '%s': %s", name, ZSTD_getErrorName(packed));
@@ -105,10 +106,10 @@ struct seekable_reader {
         uint32_t frame_count;
         uint64_t *packed_at;   /* frame_count + 1 entries */
         uint64_t *unpacked_at; /* frame_count + 1 entries */
-        ZSTD_DCtx *ctx;        /* made when the first frame is unpacked */
+        ZSTD_DCtx *ctx;        /* created for the first frame */
         uint8_t *unpacked;
-        uint32_t cached; /* frame in unpacked, UINT32_MAX none */
-        struct frames *frames; /* NULL: those of this reader are nobody else's */
+        uint32_t cached;            /* frame in unpacked; UINT32_MAX: none */
+        struct frame_cache *frames; /* NULL: no shared cache */
         const uint8_t *sha256;
 };
 
@@ -126,13 +127,13 @@ void seekable_close(struct seekable_reader *r)
         free(r);
 }
 
-static void cleanup_reader(struct seekable_reader **r)
+static void cleanup_seekable_reader(struct seekable_reader **r)
 {
         seekable_close(*r);
 }
 
-/* Invariant: packed frames lie one after the other from 0 and end where the table begins. */
-static enum status read_table(struct seekable_reader *r, uint64_t file_size, struct error *err)
+/* Invariant: compressed frames are contiguous from offset 0 to the start of the table. */
+static enum status read_seek_table(struct seekable_reader *r, uint64_t file_size, struct error *err)
 {
         uint8_t footer[FOOTER_BYTES];
         _cleanup_free_ uint8_t *table = NULL;
@@ -180,15 +181,15 @@ static enum status read_table(struct seekable_reader *r, uint64_t file_size, str
         if (r->unpacked_at[frames] > LIMIT_OBJECT_BYTES)
                 return error_set(err, ST_TOO_BIG, "'%s' unpacks to more than %zu bytes", r->name, LIMIT_OBJECT_BYTES);
         if (r->packed_at[frames] != table_at)
-                return error_set(err, ST_BAD_DATA, "'%s' has frames up to 0x%llx, its seek table is at 0x%llx",
-                                 r->name, (unsigned long long)r->packed_at[frames], (unsigned long long)table_at);
+                return error_set(err, ST_BAD_DATA, "'%s' has frames up to 0x%llx, its seek table is at 0x%llx", r->name,
+                                 (unsigned long long)r->packed_at[frames], (unsigned long long)table_at);
         r->frame_count = frames;
         return ST_OK;
 }
 
 enum status seekable_open(int fd, const char *name, struct seekable_reader **ret, struct error *err)
 {
-        _cleanup_(cleanup_reader) struct seekable_reader *r = calloc(1, sizeof *r);
+        _cleanup_(cleanup_seekable_reader) struct seekable_reader *r = calloc(1, sizeof *r);
         struct stat file;
         enum status st;
 
@@ -203,22 +204,23 @@ enum status seekable_open(int fd, const char *name, struct seekable_reader **ret
                 return error_no_memory(err);
         if (fstat(fd, &file) < 0)
                 return error_os(err, errno, "cannot stat '%s'", name);
-        st = read_table(r, (uint64_t)file.st_size, err);
+        st = read_seek_table(r, (uint64_t)file.st_size, err);
         if (st)
                 return st;
         *ret = steal_ptr(r);
         return ST_OK;
 }
 
-uint64_t seekable_size(const struct seekable_reader *r)
+uint64_t seekable_get_size(const struct seekable_reader *r)
 {
         return r->unpacked_at[r->frame_count];
 }
 
-static uint32_t frame_of(const struct seekable_reader *r, uint64_t offset)
+static uint32_t find_frame_index(const struct seekable_reader *r, uint64_t offset)
 {
         uint32_t lo = 0, hi = r->frame_count; /* unpacked_at[lo] <= offset < unpacked_at[hi] */
 
+        assert(offset < seekable_get_size(r));
         while (hi - lo > 1) {
                 uint32_t mid = lo + (hi - lo) / 2;
 
@@ -230,7 +232,7 @@ static uint32_t frame_of(const struct seekable_reader *r, uint64_t offset)
         return lo;
 }
 
-static enum status unpack(struct seekable_reader *r, uint32_t frame, void *to, struct error *err)
+static enum status decompress_frame(struct seekable_reader *r, uint32_t frame, void *to, struct error *err)
 {
         size_t packed_size = r->packed_at[frame + 1] - r->packed_at[frame];
         size_t unpacked_size = r->unpacked_at[frame + 1] - r->unpacked_at[frame];
@@ -249,8 +251,9 @@ static enum status unpack(struct seekable_reader *r, uint32_t frame, void *to, s
         return ST_OK;
 }
 
-/* Bytes [offset, offset + n), which lie in the frame. */
-static enum status copy_own(struct seekable_reader *r, uint32_t frame, void *to, size_t n, uint64_t offset, struct error *err)
+/* Copy bytes [offset, offset + n), which lie in the frame. */
+static enum status copy_from_own_frame(struct seekable_reader *r, uint32_t frame, void *to, size_t n, uint64_t offset,
+                                       struct error *err)
 {
         enum status st = ST_OK;
 
@@ -259,34 +262,36 @@ static enum status copy_own(struct seekable_reader *r, uint32_t frame, void *to,
                 return error_no_memory(err);
         if (r->cached != frame) {
                 r->cached = UINT32_MAX;
-                st = unpack(r, frame, r->unpacked, err);
+                st = decompress_frame(r, frame, r->unpacked, err);
         }
         if (st)
                 return st;
         r->cached = frame;
+        assert(offset >= r->unpacked_at[frame] && n <= r->unpacked_at[frame + 1] - offset);
         memcpy(to, r->unpacked + (offset - r->unpacked_at[frame]), n);
         return ST_OK;
 }
 
-static enum status copy_shared(struct seekable_reader *r, uint32_t frame, void *to, size_t n, uint64_t offset, struct error *err)
+static enum status copy_from_cached_frame(struct seekable_reader *r, uint32_t frame, void *to, size_t n,
+                                          uint64_t offset, struct error *err)
 {
         uint64_t at = r->unpacked_at[frame];
         size_t size = r->unpacked_at[frame + 1] - at;
         _cleanup_free_ uint8_t *bytes = NULL;
         enum status st;
 
-        if (frames_copy(r->frames, r->sha256, to, n, offset) == n)
+        if (frame_cache_read(r->frames, r->sha256, to, n, offset) == n)
                 return ST_OK;
         bytes = malloc(size);
-        st = bytes ? unpack(r, frame, bytes, err) : error_no_memory(err);
+        st = bytes ? decompress_frame(r, frame, bytes, err) : error_no_memory(err);
         if (st)
                 return st;
         memcpy(to, bytes + (offset - at), n);
-        frames_put(r->frames, r->sha256, at, steal_ptr(bytes), size);
+        frame_cache_insert(r->frames, r->sha256, at, steal_ptr(bytes), size);
         return ST_OK;
 }
 
-void seekable_share(struct seekable_reader *r, struct frames *frames, const uint8_t sha256[static 32])
+void seekable_use_cache(struct seekable_reader *r, struct frame_cache *frames, const uint8_t sha256[static 32])
 {
         r->frames = frames;
         r->sha256 = sha256;
@@ -298,13 +303,14 @@ ssize_t seekable_pread(struct seekable_reader *r, void *to, size_t n, uint64_t o
 
         if (n > SSIZE_MAX)
                 n = SSIZE_MAX;
-        while (done < n && offset < seekable_size(r)) {
-                uint32_t frame = frame_of(r, offset);
+        while (done < n && offset < seekable_get_size(r)) {
+                uint32_t frame = find_frame_index(r, offset);
                 size_t have = r->unpacked_at[frame + 1] - offset;
                 size_t take = have < n - done ? have : n - done;
                 char *here = (char *)to + done;
 
-                if (r->frames ? copy_shared(r, frame, here, take, offset, err) : copy_own(r, frame, here, take, offset, err))
+                if (r->frames ? copy_from_cached_frame(r, frame, here, take, offset, err)
+                              : copy_from_own_frame(r, frame, here, take, offset, err))
                         return -1;
                 done += take;
                 offset += take;

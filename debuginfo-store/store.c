@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "debuginfo-store/store.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "debuginfo-store/store_internal.h"
 
 #define LIST_SLICE 64
 
-char *object_path(const struct debuginfo_store *store, const struct stored_object *object)
+char *object_format_path(const struct debuginfo_store *store, const struct stored_object *object)
 {
         char hex[BUILD_ID_HEX_MAX];
         char *ret;
@@ -18,13 +23,12 @@ char *object_path(const struct debuginfo_store *store, const struct stored_objec
         build_id_hex(&object->build_id, hex);
         if (asprintf(&ret, "%s/objects/%.2s/%s/%s-%02x%02x%02x%02x%02x%02x%02x%02x.zst", store->dir, hex, hex + 2,
                      object_kind_name(object->kind), object->sha256[0], object->sha256[1], object->sha256[2],
-                     object->sha256[3], object->sha256[4], object->sha256[5], object->sha256[6],
-                     object->sha256[7]) < 0)
+                     object->sha256[3], object->sha256[4], object->sha256[5], object->sha256[6], object->sha256[7]) < 0)
                 return NULL;
         return ret;
 }
 
-int object_scratch(const struct debuginfo_store *store, struct error *err)
+int object_create_temporary(const struct debuginfo_store *store, struct error *err)
 {
         _cleanup_free_ char *dir = path_join(store->dir, "incoming");
         int fd;
@@ -55,8 +59,9 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
         if (!s)
                 return error_no_memory(err);
         pthread_mutex_init(&s->publish, NULL);
-        live_uploads_init(&s->live);
-        st = frames_create(LIMIT_FRAMES_BYTES, &s->frames, err);
+        active_uploads_init(&s->active_uploads);
+        object_reader_register_metrics();
+        st = frame_cache_create(LIMIT_FRAMES_BYTES, &s->frames, err);
         if (st)
                 return st;
         s->dir = strdup(dir);
@@ -65,7 +70,7 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
         if (!read_only) {
                 st = file_make_dirs(objects, err);
                 if (!st)
-                        st = file_remove_tree(incoming, err); /* what a crash left half */
+                        st = file_remove_tree(incoming, err); /* temporary files of a crashed process */
                 if (!st)
                         st = file_make_dirs(incoming, err);
                 if (!st)
@@ -88,8 +93,8 @@ void debuginfo_store_close(struct debuginfo_store *store)
                 return;
         meta_close(store->meta);
         pthread_mutex_destroy(&store->publish);
-        live_uploads_deinit(&store->live);
-        frames_destroy(store->frames);
+        active_uploads_deinit(&store->active_uploads);
+        frame_cache_destroy(store->frames);
         free(store->dir);
         free(store);
 }
@@ -118,8 +123,8 @@ enum status debuginfo_store_find(struct debuginfo_store *store, const struct bui
         return st;
 }
 
-enum status object_rival(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
-                         struct stored_object *ret, struct error *err)
+enum status object_find_incumbent(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                  struct stored_object *ret, struct error *err)
 {
         const enum object_kind kinds[] = { kind, OBJECT_DEBUGINFO, OBJECT_EXECUTABLE };
         struct stored_object best, one;
@@ -154,7 +159,7 @@ enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_
                 return error_no_memory(err);
         for (;;) {
                 size_t n;
-                enum status st = meta_next(store->meta, after, slice, LIST_SLICE, &n, err);
+                enum status st = meta_list_next(store->meta, after, slice, LIST_SLICE, &n, err);
 
                 if (st)
                         return st;
@@ -168,4 +173,277 @@ enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_
                 last = slice[n - 1];
                 after = &last;
         }
+}
+
+/* ---- aliases and companions ---- */
+
+static enum status is_any_kind_stored(struct debuginfo_store *store, const struct build_id *id, bool *ret,
+                                      struct error *err)
+{
+        enum status st = ST_NOT_FOUND;
+
+        for (unsigned kind = 0; kind < OBJECT_KIND_COUNT && st == ST_NOT_FOUND; kind++) {
+                struct stored_object object;
+
+                st = meta_get(store->meta, id, kind, &object, err);
+        }
+        *ret = !st;
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+enum status debuginfo_store_resolve_alias(struct debuginfo_store *store, const struct build_id *id,
+                                          struct build_id *ret, struct error *err)
+{
+        const struct link_databases *links;
+        bool found;
+        MDB_txn *txn;
+        enum status st = is_any_kind_stored(store, id, &found, err);
+        int rc;
+
+        if (st)
+                return st;
+        if (found) {
+                *ret = *id;
+                return ST_OK;
+        }
+        st = meta_begin_links_read(store->meta, &txn, &links, err);
+        if (st)
+                return st;
+        rc = links_resolve(links, txn, id, ret);
+        mdb_txn_abort(txn);
+        return rc ? meta_set_error(err, rc, "an alias of a build-id") : ST_OK;
+}
+
+static bool contains_build_id(const struct build_id *ids, size_t count, const struct build_id *id)
+{
+        for (size_t i = 0; i < count; i++)
+                if (build_id_equal(&ids[i], id))
+                        return true;
+        return false;
+}
+
+/* Aliases of all kinds; those that resolve to another object are skipped. */
+enum status debuginfo_store_list_aliases(struct debuginfo_store *store, const struct build_id *id, struct build_id *ret,
+                                         size_t max, size_t *count_ret, struct error *err)
+{
+        const struct link_databases *links;
+        MDB_txn *txn;
+        size_t n = 0;
+        enum status st = meta_begin_links_read(store->meta, &txn, &links, err);
+        int rc = 0;
+
+        if (st)
+                return st;
+        for (unsigned kind = 0; !rc && kind < OBJECT_KIND_COUNT; kind++) {
+                struct build_id found[OBJECT_ALIASES_MAX], leads_to;
+                size_t count;
+
+                rc = links_list_aliases(links, txn, &(struct object_name){ *id, kind }, found, &count);
+                for (size_t i = 0; !rc && i < count && n < max; i++)
+                        if (!contains_build_id(ret, n, &found[i]) &&
+                            links_resolve(links, txn, &found[i], &leads_to) == 0 && build_id_equal(&leads_to, id))
+                                ret[n++] = found[i];
+        }
+        mdb_txn_abort(txn);
+        if (rc)
+                return meta_set_error(err, rc, "the aliases of an object");
+        *count_ret = n;
+        return ST_OK;
+}
+
+enum status debuginfo_store_get_companions(struct debuginfo_store *store, const struct object_name *name,
+                                           struct object_name **ret, size_t *count_ret, struct error *err)
+{
+        const struct link_databases *links;
+        MDB_txn *txn;
+        enum status st = meta_begin_links_read(store->meta, &txn, &links, err);
+        int rc;
+
+        if (st)
+                return st;
+        rc = links_get_companions(links, txn, name, ret, count_ret);
+        mdb_txn_abort(txn);
+        return rc ? meta_set_error(err, rc, "the companions of an object") : ST_OK;
+}
+
+enum status debuginfo_store_list_companions(struct debuginfo_store *store, struct object_name **ret, size_t *count_ret,
+                                            struct error *err)
+{
+        const struct link_databases *links;
+        MDB_txn *txn;
+        enum status st = meta_begin_links_read(store->meta, &txn, &links, err);
+        int rc;
+
+        if (st)
+                return st;
+        rc = links_list_companions(links, txn, ret, count_ret);
+        mdb_txn_abort(txn);
+        if (rc)
+                return meta_set_error(err, rc, "the companions of objects");
+        if (*count_ret)
+                qsort(*ret, *count_ret, sizeof **ret, object_name_compare);
+        return ST_OK;
+}
+
+/* ---- offers of uploaders ---- */
+
+static enum status find_offer_incumbent(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                        struct stored_object *ret, struct error *err)
+{
+        return kind == OBJECT_SYMBOLS ? object_find_incumbent(store, id, kind, ret, err)
+                                      : debuginfo_store_find(store, id, kind, ret, err);
+}
+
+/* @param rival_ret the stored object of at least this quality, when the offer is not wanted. */
+static enum status assess_offer(struct debuginfo_store *store, struct object_offer *q, struct object_name *rival_ret,
+                                struct error *err)
+{
+        struct stored_object have;
+        struct build_id owner;
+        enum status st = find_offer_incumbent(store, &q->build_id, q->kind, &have, err);
+
+        if (st == ST_NOT_FOUND && debuginfo_store_resolve_alias(store, &q->build_id, &owner, NULL) == ST_OK)
+                st = find_offer_incumbent(store, &owner, q->kind, &have, err);
+        if (st && st != ST_NOT_FOUND)
+                return st;
+        q->is_wanted = st || q->quality > have.quality;
+        q->reason = st ? "unknown" : q->is_wanted ? "better" : "same_or_better";
+        if (!q->is_wanted)
+                *rival_ret = (struct object_name){ have.build_id, have.kind };
+        return ST_OK;
+}
+
+enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct object_offer *questions, size_t count,
+                                          struct error *err)
+{
+        _cleanup_free_ struct object_name *rivals = calloc(count + 1, sizeof *rivals);
+        _cleanup_free_ struct object_offer **unwanted = calloc(count + 1, sizeof *unwanted);
+        size_t n = 0;
+        enum status st = rivals && unwanted ? ST_OK : error_no_memory(err);
+
+        for (size_t i = 0; !st && i < count; i++) {
+                if (questions[i].reason)
+                        continue;
+                st = assess_offer(store, &questions[i], &rivals[n], err);
+                if (!st && !questions[i].is_wanted)
+                        unwanted[n++] = &questions[i];
+        }
+        if (!st)
+                st = debuginfo_store_note_use(store, rivals, n, err);
+        for (size_t i = 0; !st && i < n; i++) /* objects removed before their use was recorded are wanted after all */
+                st = assess_offer(store, unwanted[i], &rivals[i], err);
+        return st;
+}
+
+/* ---- removal ---- */
+
+/* Called with the publish lock held. Readers that have the file open can still read it. */
+static enum status remove_object_locked(struct debuginfo_store *store, const struct stored_object *object, bool exactly,
+                                        struct error *err)
+{
+        _cleanup_free_ char *path = object_format_path(store, object);
+        enum status st;
+
+        if (!path)
+                return error_no_memory(err);
+        st = exactly ? meta_remove_if_unchanged(store->meta, object, err)
+                     : meta_remove(store->meta, &object->build_id, object->kind, err);
+        if (st)
+                return st;
+        return unlink(path) < 0 && errno != ENOENT ? error_os(err, errno, "cannot remove '%s'", path) : ST_OK;
+}
+
+enum status debuginfo_store_remove(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                   struct error *err)
+{
+        struct stored_object object;
+        enum status st;
+
+        pthread_mutex_lock(&store->publish);
+        st = debuginfo_store_stat(store, id, kind, &object, err);
+        if (!st)
+                st = remove_object_locked(store, &object, false, err);
+        pthread_mutex_unlock(&store->publish);
+        return st;
+}
+
+enum status debuginfo_store_remove_if_unchanged(struct debuginfo_store *store, const struct stored_object *object,
+                                                struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&store->publish);
+        st = remove_object_locked(store, object, true, err);
+        pthread_mutex_unlock(&store->publish);
+        return st;
+}
+
+/* ---- use and pins ---- */
+
+bool object_is_use_due(const struct stored_object *object)
+{
+        return wall_clock_ns() / 1000000000 - object->used_unix_s >= OBJECT_USE_STEP_S;
+}
+
+static bool update_use_time(void *context, struct stored_object *object)
+{
+        const int64_t *now = context;
+
+        if (*now - object->used_unix_s < OBJECT_USE_STEP_S)
+                return false;
+        object->used_unix_s = *now;
+        return true;
+}
+
+/* Most objects have a recent use recorded, which a read transaction can tell without the writer's lock. */
+static enum status select_use_due(struct debuginfo_store *store, const struct object_name *names, size_t count,
+                                  int64_t now, struct object_name *ret, size_t *count_ret, struct error *err)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < count; i++) {
+                struct stored_object o;
+                enum status st = meta_get(store->meta, &names[i].build_id, names[i].kind, &o, err);
+
+                if (st && st != ST_NOT_FOUND)
+                        return st;
+                if (!st && update_use_time(&now, &o))
+                        ret[n++] = names[i];
+        }
+        *count_ret = n;
+        return ST_OK;
+}
+
+enum status debuginfo_store_note_use(struct debuginfo_store *store, const struct object_name *names, size_t count,
+                                     struct error *err)
+{
+        _cleanup_free_ struct object_name *due = calloc(count + 1, sizeof *due);
+        int64_t now = wall_clock_ns() / 1000000000;
+        enum status st = due ? select_use_due(store, names, count, now, due, &count, err) : error_no_memory(err);
+
+        return st || !count ? st : meta_edit(store->meta, due, count, update_use_time, &now, err);
+}
+
+static bool set_pin(void *context, struct stored_object *object)
+{
+        const bool *pinned = context;
+        bool differs = object->is_pinned != *pinned;
+
+        object->is_pinned = *pinned;
+        return differs;
+}
+
+enum status debuginfo_store_set_pin(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                    bool pinned, struct error *err)
+{
+        const struct object_name name = { *id, kind };
+        struct stored_object object;
+        enum status st;
+
+        pthread_mutex_lock(&store->publish); /* serialized with publishing, which copies the pin to a replacement */
+        st = debuginfo_store_stat(store, id, kind, &object, err);
+        if (!st)
+                st = meta_edit(store->meta, &name, 1, set_pin, &pinned, err);
+        pthread_mutex_unlock(&store->publish);
+        return st;
 }

@@ -4,16 +4,15 @@
 
 /**
  * @file
- * Objects by build-id, on disk and durable.
+ * Durable store of objects by build-id.
  *
  * DIR/objects/ab/cdef.../KIND-HASH.zst           seekable zstd, one file an object
- * DIR/partial/                                   uploads that can be resumed, partial.h
- * DIR/meta/                                      LMDB: what is known of each (docs/formats/debuginfo-store.md)
+ * DIR/partial/                                   resumable uploads (partial.h)
+ * DIR/meta/                                      LMDB records (docs/formats/debuginfo-store.md)
  *
- * A stored object was verified before: it is ELF, its build-id is the claimed
- * one, its content has the claimed hash. It is written to a temporary file,
- * synced and renamed, then its record is committed; a crash leaves the old
- * object, the new one, or nothing.
+ * Objects are verified before they are stored: ELF form, claimed build-id, claimed hash. An object is written to a
+ * temporary file, synced and renamed, then its record is committed; a crash leaves the old object, the new one, or
+ * neither.
  *
  * Threads: any, except open and close.
  */
@@ -25,7 +24,7 @@
 #include "common/build_id.h"
 #include "common/error.h"
 #include "common/limits.h"
-#include "symbolizer/lookup.h"
+#include "elf-image/quality.h"
 
 struct debuginfo_store;
 
@@ -33,23 +32,23 @@ enum object_kind {
         OBJECT_DEBUGINFO,
         OBJECT_EXECUTABLE,
         OBJECT_SOURCE,        /* a bundle of all source files of the build-id (source-bundle/bundle.h) */
-        OBJECT_SUPPLEMENTARY, /* what dwz takes out of several debuginfo files, under its own id */
-        OBJECT_DWP,           /* a package of split DWARF, under the build-id of the file it belongs to */
-        OBJECT_DWO,           /* split DWARF of one unit, under object_dwo_id() */
-        OBJECT_SYMBOLS,       /* a symbol file (symbolizer/symbol_file.h), for the index only */
+        OBJECT_SUPPLEMENTARY, /* a dwz supplementary file, under its own id */
+        OBJECT_DWP,           /* a package of split DWARF, under the build-id of its executable */
+        OBJECT_DWO,           /* split DWARF of one unit, under object_make_dwo_id() */
+        OBJECT_SYMBOLS,       /* a symbol file (symbolizer/portable_symbols.h), for the index only */
         OBJECT_KIND_COUNT
 };
 /** "debuginfo, executable, source, ...", for messages. */
 #define OBJECT_KIND_NAMES "debuginfo, executable, source, supplementary, dwp, dwo or symbols"
 const char *object_kind_name(enum object_kind k);
 bool object_kind_parse(const char *name, enum object_kind *ret);
-/** What a unit of split DWARF is stored under: its 8-byte id, the highest byte first, as readelf prints it. */
-void object_dwo_id(struct build_id *ret, uint64_t dwo_id);
+/** The build-id that a split DWARF unit is stored under: its 8-byte id, big-endian, as readelf prints it. */
+void object_make_dwo_id(struct build_id *ret, uint64_t dwo_id);
 
 enum object_source { SOURCE_UPLOAD, SOURCE_UPSTREAM };
 const char *object_source_name(enum object_source s); /* "upload", "upstream" */
 
-/** What an object is found by. */
+/** Key of an object. */
 struct object_name {
         struct build_id build_id;
         enum object_kind kind;
@@ -62,46 +61,48 @@ struct stored_object {
         enum object_kind kind;
         enum object_source source;
         enum symbol_quality quality;
-        uint64_t size_bytes;         /* unpacked */
+        uint64_t size_bytes; /* unpacked */
         uint64_t stored_bytes;
         uint8_t sha256[32];
         int64_t stored_unix_s;
-        int64_t used_unix_s;         /* last handed out or asked for by an uploader, within OBJECT_USE_STEP_S */
-        bool is_pinned;              /* never collected */
-        char name[128];              /* file name as the uploader knew it; "" unknown */
-        char label[OBJECT_LABEL_SIZE]; /* the uploader's word for what it belongs to: "release"; "" none */
-        char token[OBJECT_LABEL_SIZE]; /* name of the token that uploaded it; "" none */
+        int64_t used_unix_s;           /* last served or offered by an uploader, within OBJECT_USE_STEP_S */
+        bool is_pinned;                /* never garbage-collected */
+        char name[128];                /* file name given by the uploader; "": unknown */
+        char label[OBJECT_LABEL_SIZE]; /* set by the uploader, for retention rules: "release"; "": none */
+        char token[OBJECT_LABEL_SIZE]; /* name of the uploader's access token; "": none */
 };
 
-enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret, struct error *err) MUST_CHECK;
+enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret,
+                                 struct error *err) MUST_CHECK;
 void debuginfo_store_close(struct debuginfo_store *store);
 
 /**
- * What answers a question for this kind: the object itself, or for debuginfo a supplementary file of that id and the
- * other way round, since clients of debuginfod ask for both in the same way. @return ST_NOT_FOUND.
+ * Find the object that serves a request: of this kind, or for debuginfo a supplementary file of that id and vice versa,
+ * since debuginfod clients request both in the same way. @return ST_NOT_FOUND.
  */
 enum status debuginfo_store_find(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                  struct stored_object *ret, struct error *err) MUST_CHECK;
 
-/** Exactly this kind. ST_NOT_FOUND when there is none. */
+/** Find the object of exactly this kind. @return ST_NOT_FOUND. */
 enum status debuginfo_store_stat(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                  struct stored_object *ret, struct error *err) MUST_CHECK;
 
-/** A file that an uploader might send. */
-struct object_question {
+/** A file that an uploader offers to send. */
+struct object_offer {
         struct build_id build_id;
         enum object_kind kind;
         enum symbol_quality quality;
-        bool is_wanted;              /* the answer: the store would be better with it */
-        const char *reason;          /* a static text for the uploader; set by who asks: the question is answered already */
+        bool is_wanted;     /* the answer: the uploader should send it */
+        const char *reason; /* static text for the uploader; if set by the caller, the offer is already answered */
 };
 
 /**
- * Symbols are no improvement where debuginfo or an executable is as good. What is as good as a file that is not wanted is
- * in use by that (debuginfo_store_used()), so no collection that runs already takes it away.
+ * Decide for each offer whether the file would improve the store. A symbol file does not where debuginfo or an
+ * executable has the same quality. A stored object that makes an offer unwanted is marked as used
+ * (debuginfo_store_note_use()), so that a running garbage collection does not remove it.
  */
-enum status debuginfo_store_want(struct debuginfo_store *store, struct object_question *questions, size_t count,
-                                 struct error *err) MUST_CHECK;
+enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct object_offer *questions, size_t count,
+                                          struct error *err) MUST_CHECK;
 
 /* ---- receiving one object, as a stream ---- */
 
@@ -111,135 +112,172 @@ struct object_claim {
         struct build_id build_id;
         enum object_kind kind;
         enum object_source source;
-        uint64_t size_bytes;         /* unpacked; 0 not claimed */
-        uint8_t sha256[32];          /* of the unpacked content; all zero not claimed */
-        const char *name;            /* may be NULL, as are label and token; copied */
+        uint64_t size_bytes; /* uncompressed; 0: not claimed */
+        uint8_t sha256[32];  /* of the uncompressed content; all zero: not claimed */
+        const char *name;    /* may be NULL, as are label and token; copied */
         const char *label, *token;
-        struct build_id htlhash;     /* of the file that a debuginfo was split from, as the uploader says; size 0 not claimed */
-        bool has_quality;            /* quality is claimed, which counts for symbols only */
+        struct build_id htlhash; /* htlhash of the executable that the debuginfo was split from; size 0: not claimed */
+        bool has_quality;        /* quality is claimed; used for symbol files only */
         enum symbol_quality quality;
-        bool is_zstd;                /* what is appended is compressed */
-        bool force;                  /* replace an object that is as good or better */
-        bool is_resumable;           /* what arrived stays for a day when the rest does not; needs size and sha256 */
-        uint64_t offset;             /* unpacked bytes that are here already: what is appended continues them */
+        bool is_zstd;      /* the appended bytes are compressed */
+        bool force;        /* replace an object of the same or better quality */
+        bool is_resumable; /* keep the received part for a day if the upload breaks off; needs size and sha256 */
+        uint64_t offset;   /* uncompressed bytes received before; the appended bytes continue them */
 };
 
 /** Why an upload was refused; the names are part of the protocol. */
-enum refusal { REFUSED_NOT, REFUSED_NOT_ELF, REFUSED_TRUNCATED, REFUSED_BUILD_ID, REFUSED_HASH, REFUSED_SIZE,
-               REFUSED_TOO_BIG, REFUSED_ENCODING, REFUSED_NO_SYMBOLS, REFUSED_NOT_BETTER,
-               REFUSED_NOT_SOURCE,
-               REFUSED_NOT_SYMBOLS,
-               REFUSED_QUALITY,    /* the symbols are of another quality than claimed */
-               REFUSED_KIND,       /* a companion of another kind, or none */
-               REFUSED_OFFSET,     /* another number of bytes is here */
-               REFUSED_INCOMPLETE  /* no error: it was kept, the rest is awaited */ };
+enum refusal {
+        REFUSED_NOT,
+        REFUSED_NOT_ELF,
+        REFUSED_TRUNCATED,
+        REFUSED_BUILD_ID,
+        REFUSED_HASH,
+        REFUSED_SIZE,
+        REFUSED_TOO_BIG,
+        REFUSED_ENCODING,
+        REFUSED_NO_SYMBOLS,
+        REFUSED_NOT_BETTER,
+        REFUSED_NOT_SOURCE,
+        REFUSED_NOT_SYMBOLS,
+        REFUSED_QUALITY,   /* the symbols do not have the claimed quality */
+        REFUSED_KIND,      /* a companion of another kind, or not a companion */
+        REFUSED_OFFSET,    /* offset does not match the bytes received before */
+        REFUSED_INCOMPLETE /* not an error: the received part was kept */
+};
 const char *refusal_name(enum refusal r); /* "not_elf", "truncated", "build_id_mismatch", ... */
 
-/** How many unpacked bytes of a resumable upload are here. */
-enum status object_upload_offset(struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,
-                                 struct error *err) MUST_CHECK;
+/** Number of uncompressed bytes received of a resumable upload. */
+enum status object_upload_find_offset(struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,
+                                      struct error *err) MUST_CHECK;
 
 /** ST_BUSY when another connection sends the same resumable upload. */
 enum status object_upload_begin(struct debuginfo_store *store, const struct object_claim *claim,
                                 struct object_upload **ret, enum refusal *why, struct error *err) MUST_CHECK;
 /**
- * Append some of *n bytes and say how many, so that a stream that unpacks to much is work in pieces: about
- * LIMIT_UPLOAD_STEP_BYTES are unpacked, hashed and written by a call. ST_BUSY when the memory for uploads is in use.
+ * Append some of *n bytes and set *n to the number consumed: a call decompresses, hashes and writes about
+ * LIMIT_UPLOAD_STEP_BYTES, which bounds its duration. ST_BUSY when the memory budget of uploads is exhausted.
  */
-enum status object_upload_step(struct object_upload *u, const void *data, size_t *n, enum refusal *why, struct error *err) MUST_CHECK;
-/** Append all of them. */
-enum status object_upload_append(struct object_upload *u, const void *data, size_t n, enum refusal *why, struct error *err) MUST_CHECK;
+enum status object_upload_append_some(struct object_upload *u, const void *data, size_t *n, enum refusal *why,
+                                      struct error *err) MUST_CHECK;
+/** Append all bytes. */
+enum status object_upload_append(struct object_upload *u, const void *data, size_t n, enum refusal *why,
+                                 struct error *err) MUST_CHECK;
 
 /**
- * Verify (in a confined worker), store, sync. Takes u in every case.
- * @param same_ret the same content was there already.
+ * Verify in a confined worker, store and sync. @param u taken, also on failure.
+ * @param same_ret set when the same content was stored before.
  */
 enum status object_upload_finish(struct object_upload *u, struct stored_object *ret, bool *same_ret, enum refusal *why,
                                  struct error *err) MUST_CHECK;
-/** What arrived of a resumable upload stays. */
+/**
+ * The same, with the uploaded file for a further reader.
+ * @param fd_ret read-only descriptor of the uncompressed content when it was stored now, owned; else -1.
+ */
+enum status object_upload_finish_open(struct object_upload *u, struct stored_object *ret, bool *same_ret, int *fd_ret,
+                                      enum refusal *why, struct error *err) MUST_CHECK;
+/** Discard the upload. The received part of a resumable upload is kept. */
 void object_upload_abort(struct object_upload *u);
-/** Unpacked bytes so far. */
-uint64_t object_upload_size(const struct object_upload *u);
+/** Uncompressed bytes so far. */
+uint64_t object_upload_get_size(const struct object_upload *u);
 
 /* ---- reading ---- */
 
 struct object_reader; /* one thread */
 
-/** What debuginfo_store_find() finds. */
+/** Open the object that debuginfo_store_find() returns. */
 enum status object_reader_open(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
-                               struct object_reader **ret, struct stored_object *object_ret, struct error *err) MUST_CHECK;
-/** Unpacked bytes [offset, offset + n), fewer only at the end. */
+                               struct object_reader **ret, struct stored_object *object_ret,
+                               struct error *err) MUST_CHECK;
+/** Read uncompressed bytes [offset, offset + n), fewer only at the end. */
 ssize_t object_reader_pread(struct object_reader *r, void *to, size_t n, uint64_t offset, struct error *err) MUST_CHECK;
 void object_reader_close(struct object_reader *r);
 /**
- * For who reads a small part: what is unpacked around it stays for the next one, LIMIT_FRAMES_BYTES of all objects
- * together.
+ * Read through the store's frame cache (frame_cache.h), for small reads.
  */
-void object_reader_share(struct object_reader *r);
+void object_reader_use_cache(struct object_reader *r);
 
-/** Where a section lies. ST_NOT_FOUND when it has none of that name; ST_UNSUPPORTED when nothing was noted of it. */
-enum status object_reader_section(const struct object_reader *r, const char *name, uint64_t *offset_ret, uint64_t *size_ret,
-                                  struct error *err) MUST_CHECK;
-/** Note where all of them lie (elf-image/section_list.h) of an object that an older version stored. Durable. */
-enum status object_reader_note_sections(const struct object_reader *r, const void *list, size_t n, struct error *err) MUST_CHECK;
+/** Find a section's offset and size. ST_NOT_FOUND when there is no such section; ST_UNSUPPORTED when no list is stored.
+ */
+enum status object_reader_find_section(const struct object_reader *r, const char *name, uint64_t *offset_ret,
+                                       uint64_t *size_ret, struct error *err) MUST_CHECK;
+/** Store the section list (elf-image/section_list.h) of an object that an older version stored without one. Durable. */
+enum status object_reader_store_sections(const struct object_reader *r, const void *list, size_t n,
+                                         struct error *err) MUST_CHECK;
 
-#define OBJECT_AT_HAND_BYTES KiB(128) /* of a longer section nothing is at hand */
+#define OBJECT_CACHED_SECTION_MAX_BYTES KiB(128) /* longer sections are not returned */
 
 /**
- * A section whose bytes are unpacked already, without waiting for a disk.
- * @param object as it was found.
+ * Read a section from the frame cache, without disk access.
+ * @param object as debuginfo_store_find() returned it.
  * @param ret    owned, free(); untouched on failure.
- * @return ST_NOT_FOUND when the object has none of that name; ST_BUSY when only a reader can tell.
+ * @return ST_NOT_FOUND when the object has no such section; ST_BUSY when an object_reader is needed.
  */
-enum status debuginfo_store_section_at_hand(struct debuginfo_store *store, const struct stored_object *object,
-                                            const char *name, void **ret, size_t *size_ret, struct error *err) MUST_CHECK;
+enum status debuginfo_store_read_cached_section(struct debuginfo_store *store, const struct stored_object *object,
+                                                const char *name, void **ret, size_t *size_ret,
+                                                struct error *err) MUST_CHECK;
 
-/** The whole unpacked object in an unlinked temporary file, ready to be mapped or handed to a worker. */
+/** Decompress an object into an unlinked temporary file. @param fd_ret owned. */
 enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                    int *fd_ret, struct error *err) MUST_CHECK;
 
-/* ---- other names, and who needs whom ---- */
+/**
+ * Decompress a stored object and compare its SHA-256 with its record.
+ * @return ST_BAD_DATA when it is damaged, ST_NOT_FOUND when it is not stored any more.
+ */
+enum status debuginfo_store_check_object(struct debuginfo_store *store, const struct object_name *name,
+                                         struct error *err) MUST_CHECK;
+
+/* ---- aliases and companions ---- */
 
 #define OBJECT_ALIASES_MAX 3
 
 /**
- * The build-id that objects are stored under: id itself when something is, else that of the object which has the alias
- * id (docs/formats/debuginfo-store.md, "Aliases"). @return ST_NOT_FOUND.
+ * Resolve an alias: returns id itself when an object is stored under it, else the build-id of the object with that
+ * alias (docs/formats/debuginfo-store.md, "Aliases"). @return ST_NOT_FOUND.
  */
-enum status debuginfo_store_resolve(struct debuginfo_store *store, const struct build_id *id, struct build_id *ret,
-                                    struct error *err) MUST_CHECK;
+enum status debuginfo_store_resolve_alias(struct debuginfo_store *store, const struct build_id *id,
+                                          struct build_id *ret, struct error *err) MUST_CHECK;
 
-/** The aliases of a build-id that lead to it. */
-enum status debuginfo_store_aliases(struct debuginfo_store *store, const struct build_id *id, struct build_id *ret, size_t max,
-                                    size_t *count_ret, struct error *err) MUST_CHECK;
+/** The aliases that resolve to a build-id. */
+enum status debuginfo_store_list_aliases(struct debuginfo_store *store, const struct build_id *id, struct build_id *ret,
+                                         size_t max, size_t *count_ret, struct error *err) MUST_CHECK;
 
-/** The companions that stored objects need, stored or not, sorted by object_name_compare(). @param ret owned. */
-enum status debuginfo_store_needs(struct debuginfo_store *store, struct object_name **ret, size_t *count_ret,
-                                  struct error *err) MUST_CHECK;
+/** The companions that stored objects need, whether stored or not, sorted by object_name_compare(). @param ret owned.
+ */
+enum status debuginfo_store_list_companions(struct debuginfo_store *store, struct object_name **ret, size_t *count_ret,
+                                            struct error *err) MUST_CHECK;
 int object_name_compare(const void *a, const void *b);
 
-/** Every object, in build-id order; return a status from each to stop. */
+/**
+ * The companions that one stored object needs, as its verification found them. @param ret owned, free().
+ * @return ST_NOT_FOUND when nothing was recorded, as by versions without links.
+ */
+enum status debuginfo_store_get_companions(struct debuginfo_store *store, const struct object_name *name,
+                                           struct object_name **ret, size_t *count_ret, struct error *err) MUST_CHECK;
+
+/** Call each for every object, in build-id order; a status other than ST_OK ends the listing. */
 typedef enum status debuginfo_store_each(void *context, const struct stored_object *object);
-enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_each *each, void *context, struct error *err) MUST_CHECK;
-
-/** A use is written when the one before is this old, so that serving an object does not write each time. */
-#define OBJECT_USE_STEP_S 3600
-
-/** Was it used so long ago that the next use is written? */
-bool object_use_is_due(const struct stored_object *object);
-
-/** These objects are in use now; those that are not stored are left out. Durable, one commit for all. */
-enum status debuginfo_store_used(struct debuginfo_store *store, const struct object_name *names, size_t count,
+enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_each *each, void *context,
                                  struct error *err) MUST_CHECK;
 
-/** ST_NOT_FOUND when it is not stored. */
-enum status debuginfo_store_pin(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
-                                bool pinned, struct error *err) MUST_CHECK;
+/** A use is recorded only when the last recorded one is this old, so that serving an object rarely writes. */
+#define OBJECT_USE_STEP_S 3600
 
-/** Is the text a label? Letters, digits and "._-/:@+", fewer than OBJECT_LABEL_SIZE. */
-bool object_label_valid(const char *text);
+/** Whether the next use has to be recorded. */
+bool object_is_use_due(const struct stored_object *object);
 
-/** Durable when it returns, but for the file, which goes right after. */
+/** Record a use of these objects now; objects that are not stored are skipped. Durable, in one commit. */
+enum status debuginfo_store_note_use(struct debuginfo_store *store, const struct object_name *names, size_t count,
+                                     struct error *err) MUST_CHECK;
+
+/** Pin or unpin an object. ST_NOT_FOUND when it is not stored. */
+enum status debuginfo_store_set_pin(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                    bool pinned, struct error *err) MUST_CHECK;
+
+/** Whether the text is a valid label: letters, digits and "._-/:@+", fewer than OBJECT_LABEL_SIZE. */
+bool object_label_is_valid(const char *text);
+
+/** Remove an object: durably its record, then its file. */
 enum status debuginfo_store_remove(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                    struct error *err) MUST_CHECK;
 

@@ -4,37 +4,41 @@
 
 #include <pthread.h>
 
-#include "debuginfo-store/frames.h"
-#include "debuginfo-store/live.h"
+#include "debuginfo-store/frame_cache.h"
+#include "debuginfo-store/active_uploads.h"
 #include "debuginfo-store/meta.h"
 #include "debuginfo-store/store.h"
 
 struct debuginfo_store {
         char *dir;
         struct meta *meta;
-        pthread_mutex_t publish; /* one object at a time takes its place */
-        struct live_uploads live;
-        struct frames *frames; /* for who asks for parts of objects */
+        pthread_mutex_t publish; /* serializes publishing, removal and pins */
+        struct active_uploads active_uploads;
+        struct frame_cache *frames; /* for reads of object parts */
 };
 
-/** Where an object with this content lies: DIR/objects/ab/cdef/debuginfo-0123456789abcdef.zst. Owned; NULL without memory. */
-char *object_path(const struct debuginfo_store *store, const struct stored_object *object);
+/** Path of an object with this content: DIR/objects/ab/cdef/debuginfo-0123456789abcdef.zst. Owned; NULL: out of memory.
+ */
+char *object_format_path(const struct debuginfo_store *store, const struct stored_object *object);
 
-/** An unlinked temporary file in DIR/incoming; -1 and err on failure. */
-int object_scratch(const struct debuginfo_store *store, struct error *err);
+/** Create an unlinked temporary file in DIR/incoming; -1 and err on failure. */
+int object_create_temporary(const struct debuginfo_store *store, struct error *err);
 
-/** Remove this very content: ST_NOT_FOUND when another took its place, or it was pinned or used meanwhile. */
-enum status debuginfo_store_remove_exactly(struct debuginfo_store *store, const struct stored_object *object,
-                                           struct error *err) MUST_CHECK;
+/** Make the metrics of reading objects appear. */
+void object_reader_register_metrics(void);
 
-/** Append the whole of a file, from its start. */
+/** Remove an object if it was not replaced, pinned or used meanwhile; otherwise ST_NOT_FOUND. */
+enum status debuginfo_store_remove_if_unchanged(struct debuginfo_store *store, const struct stored_object *object,
+                                                struct error *err) MUST_CHECK;
+
+/** Append a whole file, from its start. */
 enum status object_upload_append_file(struct object_upload *u, int fd, enum refusal *why, struct error *err) MUST_CHECK;
 
 /**
- * The best of what is stored that an object of this kind has to be better than: of its kind, and for symbols debuginfo and
- * an executable too, which answer as much and more. @return ST_NOT_FOUND.
+ * Find the best stored object that a new object of this kind has to improve on: of its kind, and for a symbol file also
+ * debuginfo and executable. @return ST_NOT_FOUND.
  */
-enum status object_rival(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
-                         struct stored_object *ret, struct error *err) MUST_CHECK;
+enum status object_find_incumbent(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                  struct stored_object *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -2,39 +2,66 @@
 /*
  * Receiving one object.
  *
- * The unpacked bytes go to an unlinked file in DIR/incoming while they are
- * counted and hashed; those of a resumable upload to a file that stays, and
- * one that was resumed is hashed when it is whole. finish() has the file verified by a confined worker,
- * writes it compressed under a temporary name in the object's folder, syncs,
- * renames, and then commits the record. The file's name carries its hash, so:
+ * The uncompressed bytes are counted, hashed and written to an unlinked file in DIR/incoming, or for a resumable upload
+ * to a file in DIR/partial; a resumed upload is hashed again when it is complete. object_upload_finish() has the file
+ * verified by a confined worker, compresses it to a temporary file, syncs and renames it, and then commits the record.
+ * The file's name contains its hash, so:
  *
- *  1. a record always names a file that was complete and synced before it;
+ *  1. a record always refers to a file that was complete and synced before;
  *  2. a crash before the commit leaves the old record and its old file;
- *  3. a file that no record names is waste, and the next upload of the object
- *     removes it (sweep()).
+ *  3. an orphaned file is removed by the next upload of the object (sweep()).
  */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <zstd.h>
 #include <zstd_errors.h>
 
+#include "common/clock.h"
 #include "common/compress.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/memory_budget.h"
+#include "common/sha256.h"
 #include "debuginfo-store/partial.h"
-#include "debuginfo-store/upload_internal.h"
+#include "debuginfo-store/seekable.h"
+#include "debuginfo-store/store_internal.h"
+#include "debuginfo-store/validate.h"
 
-bool upload_stop_being_live(struct object_upload *u)
+struct object_upload {
+        struct debuginfo_store *store;
+        struct object_claim claim;
+        char name[sizeof(((struct stored_object *)0)->name)];
+        char label[OBJECT_LABEL_SIZE], token[OBJECT_LABEL_SIZE];
+        int fd;
+        char *partial;               /* path of a resumable upload's file, until it is stored or refused; else NULL */
+        struct active_upload active; /* when partial */
+        bool is_active;
+        uint64_t size;
+        struct sha256 sha;
+        ZSTD_DCtx *zstd;
+        size_t zstd_left;                 /* bytes that the decoder expects of the current frame; 0: between frames */
+        struct memory_reservation memory; /* of zstd and unpacked */
+        void *unpacked;
+        size_t unpacked_capacity;
+};
+
+/* Stop takeovers of the upload. False: another connection has taken it over. */
+static bool unregister_upload(struct object_upload *u)
 {
-        bool was_live = u->is_live;
+        bool was_live = u->is_active;
 
-        u->is_live = false;
-        return !was_live || live_remove(&u->store->live, &u->live);
+        u->is_active = false;
+        return !was_live || active_upload_unregister(&u->store->active_uploads, &u->active);
 }
 
 void object_upload_abort(struct object_upload *u)
 {
         if (!u)
                 return;
-        if (upload_stop_being_live(u) && u->partial && u->size == 0)
+        if (unregister_upload(u) && u->partial && u->size == 0)
                 unlink(u->partial);
         free(u->partial);
         if (u->fd >= 0)
@@ -46,41 +73,41 @@ void object_upload_abort(struct object_upload *u)
         free(u);
 }
 
-void upload_cleanup(struct object_upload **u)
+static void cleanup_object_upload(struct object_upload **u)
 {
         object_upload_abort(*u);
 }
 
-uint64_t object_upload_size(const struct object_upload *u)
+uint64_t object_upload_get_size(const struct object_upload *u)
 {
         return u->size;
 }
 
-enum status object_upload_offset(struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,
-                                 struct error *err)
+enum status object_upload_find_offset(struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,
+                                      struct error *err)
 {
-        return partial_size(store, claim, ret, err);
+        return partial_find_size(store, claim, ret, err);
 }
 
-static enum status open_partial(struct object_upload *u, enum refusal *why, struct error *err)
+static enum status open_resumable_upload(struct object_upload *u, enum refusal *why, struct error *err)
 {
         enum status st = partial_open(u->store, &u->claim, &u->fd, &u->partial, &u->size, err);
 
         if (st)
                 return st;
-        live_add(&u->store->live, &u->live, u->partial, u->fd);
-        u->is_live = true;
+        active_upload_register(&u->store->active_uploads, &u->active, u->partial, u->fd);
+        u->is_active = true;
         if (u->size == u->claim.offset)
                 return ST_OK;
         *why = REFUSED_OFFSET;
-        return error_set(err, ST_USAGE, "%llu bytes of the object are here, go on there and not at %llu",
+        return error_set(err, ST_USAGE, "%llu bytes of the object were received; continue there and not at %llu",
                          (unsigned long long)u->size, (unsigned long long)u->claim.offset);
 }
 
 enum status object_upload_begin(struct debuginfo_store *store, const struct object_claim *claim,
                                 struct object_upload **ret, enum refusal *why, struct error *err)
 {
-        _cleanup_(upload_cleanup) struct object_upload *u = calloc(1, sizeof *u);
+        _cleanup_(cleanup_object_upload) struct object_upload *u = calloc(1, sizeof *u);
         enum status st;
 
         *why = REFUSED_NOT;
@@ -103,14 +130,15 @@ enum status object_upload_begin(struct debuginfo_store *store, const struct obje
                 if (!u->zstd || !u->unpacked)
                         return error_no_memory(err);
                 ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, LIMIT_ZSTD_WINDOW_LOG);
-                st = memory_reserve(&u->memory, LIMIT_ZSTD_CONTEXT_BYTES, err); /* a first frame with the largest window */
+                st = memory_reserve(&u->memory, LIMIT_ZSTD_CONTEXT_BYTES,
+                                    err); /* the first frame may have the largest window */
                 if (st)
                         return st;
         }
         if (claim->is_resumable) {
-                st = open_partial(u, why, err);
+                st = open_resumable_upload(u, why, err);
         } else {
-                u->fd = object_scratch(store, err);
+                u->fd = object_create_temporary(store, err);
                 st = u->fd < 0 ? ST_OS : ST_OK;
         }
         if (!st)
@@ -118,19 +146,21 @@ enum status object_upload_begin(struct debuginfo_store *store, const struct obje
         return st;
 }
 
-static enum status take(struct object_upload *u, const void *data, size_t n, enum refusal *why, struct error *err)
+static enum status append_unpacked(struct object_upload *u, const void *data, size_t n, enum refusal *why,
+                                   struct error *err)
 {
         uint64_t limit = u->claim.size_bytes ? u->claim.size_bytes : LIMIT_OBJECT_BYTES;
 
         if (limit > LIMIT_OBJECT_BYTES)
                 limit = LIMIT_OBJECT_BYTES;
-        if (n > limit - u->size) {
+        /* A resumed upload may have received more than this request claims. */
+        if (u->size > limit || n > limit - u->size) {
                 if (limit == LIMIT_OBJECT_BYTES) {
                         *why = REFUSED_TOO_BIG;
                         return error_set(err, ST_TOO_BIG, "the object is larger than %zu bytes", (size_t)limit);
                 }
                 *why = REFUSED_SIZE;
-                return error_set(err, ST_BAD_DATA, "the object is larger than the %llu bytes it was announced with",
+                return error_set(err, ST_BAD_DATA, "the object is larger than its announced %llu bytes",
                                  (unsigned long long)limit);
         }
         sha256_update(&u->sha, data, n);
@@ -138,13 +168,14 @@ static enum status take(struct object_upload *u, const void *data, size_t n, enu
         return file_write_all(u->fd, data, n, u->partial ? u->partial : u->store->dir, err);
 }
 
-/* A frame's header chooses the window: before it the largest is reserved, after it what the decoder has. */
-static enum status reserve_window(struct object_upload *u, struct error *err)
+/* A frame's header selects the window size: reserve the largest window before it, and the decoder's actual size after
+ * it. */
+static enum status reserve_decoder_window(struct object_upload *u, struct error *err)
 {
         return u->zstd_left ? ST_OK : memory_resize(&u->memory, LIMIT_ZSTD_CONTEXT_BYTES, err);
 }
 
-static enum status refuse_stream(size_t failed, enum refusal *why, struct error *err)
+static enum status refuse_zstd_stream(size_t failed, enum refusal *why, struct error *err)
 {
         *why = REFUSED_ENCODING;
         if (ZSTD_getErrorCode(failed) == ZSTD_error_frameParameter_windowTooLarge)
@@ -152,44 +183,46 @@ static enum status refuse_stream(size_t failed, enum refusal *why, struct error 
         return error_set(err, ST_BAD_DATA, "the zstd stream is damaged: %s", ZSTD_getErrorName(failed));
 }
 
-/* Takes some of *n bytes and says how many: not all when LIMIT_UPLOAD_STEP_BYTES were unpacked. */
-static enum status append_step(struct object_upload *u, const void *data, size_t *n, enum refusal *why, struct error *err)
+/* Consume some of *n bytes and set *n to their number: stops after LIMIT_UPLOAD_STEP_BYTES uncompressed bytes. */
+static enum status decode_some(struct object_upload *u, const void *data, size_t *n, enum refusal *why,
+                               struct error *err)
 {
         ZSTD_inBuffer in = { data, *n, 0 };
         uint64_t before = u->size;
         enum status st = ST_OK;
 
         if (!u->zstd)
-                return take(u, data, *n, why, err);
+                return append_unpacked(u, data, *n, why, err);
         while (!st && in.pos < in.size && u->size - before < LIMIT_UPLOAD_STEP_BYTES) {
                 ZSTD_outBuffer out = { u->unpacked, u->unpacked_capacity, 0 };
 
-                st = reserve_window(u, err);
+                st = reserve_decoder_window(u, err);
                 if (st)
                         break;
                 u->zstd_left = ZSTD_decompressStream(u->zstd, &out, &in);
                 if (ZSTD_isError(u->zstd_left))
-                        return refuse_stream(u->zstd_left, why, err);
-                st = take(u, out.dst, out.pos, why, err);
+                        return refuse_zstd_stream(u->zstd_left, why, err);
+                st = append_unpacked(u, out.dst, out.pos, why, err);
         }
-        if (u->size > before) /* past the header: the decoder has its window */
+        if (u->size > before) /* after the header: the decoder has allocated its window */
                 memory_shrink(&u->memory, ZSTD_sizeof_DCtx(u->zstd) + u->unpacked_capacity);
         *n = in.pos;
         return st;
 }
 
-enum status object_upload_step(struct object_upload *u, const void *data, size_t *n, enum refusal *why, struct error *err)
+enum status object_upload_append_some(struct object_upload *u, const void *data, size_t *n, enum refusal *why,
+                                      struct error *err)
 {
         enum status st;
 
         *why = REFUSED_NOT;
-        if (!u->is_live)
-                return append_step(u, data, n, why, err);
-        st = live_enter(&u->live, err);
+        if (!u->is_active)
+                return decode_some(u, data, n, why, err);
+        st = active_upload_lock(&u->active, err);
         if (st)
                 return st;
-        st = append_step(u, data, n, why, err);
-        live_leave(&u->live);
+        st = decode_some(u, data, n, why, err);
+        active_upload_unlock(&u->active);
         return st;
 }
 
@@ -201,7 +234,7 @@ enum status object_upload_append(struct object_upload *u, const void *data, size
         *why = REFUSED_NOT;
         for (size_t done = 0, taken; !st && done < n; done += taken) {
                 taken = n - done;
-                st = object_upload_step(u, (const uint8_t *)data + done, &taken, why, err);
+                st = object_upload_append_some(u, (const uint8_t *)data + done, &taken, why, err);
         }
         return st;
 }
@@ -211,7 +244,7 @@ struct appended {
         enum refusal *why;
 };
 
-static enum status append_piece(void *context, const void *data, size_t n, struct error *err)
+static enum status append_file_chunk(void *context, const void *data, size_t n, struct error *err)
 {
         struct appended *a = context;
 
@@ -224,10 +257,10 @@ enum status object_upload_append_file(struct object_upload *u, int fd, enum refu
         uint64_t size;
 
         *why = REFUSED_NOT;
-        return file_read_pieces(fd, "the fetched file", append_piece, &a, &size, err);
+        return file_read_chunks(fd, "the fetched file", append_file_chunk, &a, &size, err);
 }
 
-enum status upload_drain(struct object_upload *u, enum refusal *why, struct error *err)
+static enum status drain_decoder(struct object_upload *u, enum refusal *why, struct error *err)
 {
         while (u->zstd && u->zstd_left) {
                 ZSTD_inBuffer in = { "", 0, 0 };
@@ -236,7 +269,7 @@ enum status upload_drain(struct object_upload *u, enum refusal *why, struct erro
 
                 u->zstd_left = ZSTD_decompressStream(u->zstd, &out, &in);
                 if (!ZSTD_isError(u->zstd_left) && out.pos) {
-                        st = take(u, out.dst, out.pos, why, err);
+                        st = append_unpacked(u, out.dst, out.pos, why, err);
                         if (st)
                                 return st;
                         continue;
@@ -248,4 +281,235 @@ enum status upload_drain(struct object_upload *u, enum refusal *why, struct erro
                 }
         }
         return ST_OK;
+}
+
+/* ---- from received bytes to a stored object ---- */
+
+static enum status hash_file_chunk(void *context, const void *data, size_t n, struct error *err)
+{
+        (void)err;
+        sha256_update(context, data, n);
+        return ST_OK;
+}
+
+/* Hash the whole file: another connection received a part of it. */
+static enum status rehash_upload(struct object_upload *u, struct error *err)
+{
+        uint64_t size;
+        enum status st;
+
+        sha256_deinit(&u->sha);
+        if (sha256_init(&u->sha, err))
+                return ST_NO_MEMORY;
+        st = file_read_chunks(u->fd, "an upload again", hash_file_chunk, &u->sha, &size, err);
+        if (!st && size != u->size)
+                st = error_os(err, EIO, "cannot read an upload again");
+        return st;
+}
+
+/* The file that another process or thread may read and not change; -1 and err on failure. */
+static int reopen_read_only(int fd, struct error *err)
+{
+        char path[48];
+        int ret;
+
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ret = open(path, O_RDONLY | O_CLOEXEC);
+        if (ret < 0)
+                error_os(err, errno, "cannot reopen '%s'", path);
+        return ret;
+}
+
+static enum status check_upload_claim(struct object_upload *u, struct stored_object *object,
+                                      struct validated_object *judged, enum refusal *why, struct error *err)
+{
+        static const uint8_t not_claimed[32];
+        _cleanup_close_ int fd = -1;
+        enum status st = drain_decoder(u, why, err);
+
+        if (st)
+                return st;
+        if (u->partial && u->size < u->claim.size_bytes) {
+                *why = REFUSED_INCOMPLETE;
+                return error_set(err, ST_BAD_DATA, "%llu of %llu bytes were received", (unsigned long long)u->size,
+                                 (unsigned long long)u->claim.size_bytes);
+        }
+        if (u->claim.size_bytes && u->size != u->claim.size_bytes) {
+                *why = REFUSED_TRUNCATED;
+                return error_set(err, ST_BAD_DATA, "the object has %llu bytes, not the announced %llu",
+                                 (unsigned long long)u->size, (unsigned long long)u->claim.size_bytes);
+        }
+        if (u->claim.offset) {
+                st = rehash_upload(u, err);
+                if (st)
+                        return st;
+        }
+        sha256_final(&u->sha, object->sha256);
+        if (memcmp(u->claim.sha256, not_claimed, 32) != 0 && memcmp(u->claim.sha256, object->sha256, 32) != 0) {
+                *why = REFUSED_HASH;
+                return error_set(err, ST_BAD_DATA, "the object does not have the announced SHA-256");
+        }
+        fd = reopen_read_only(u->fd, err); /* the content is hashed: a compromised worker must not change it */
+        if (fd < 0)
+                return ST_OS;
+        st = validate_object(u->store, &u->claim, fd, u->size, judged, why, err);
+        if (st)
+                return st;
+        object->build_id = judged->build_id;
+        object->kind = judged->kind;
+        object->source = u->claim.source;
+        object->quality = judged->quality;
+        object->size_bytes = u->size;
+        object->stored_unix_s = object->used_unix_s = wall_clock_ns() / 1000000000;
+        memcpy(object->name, u->name, sizeof object->name);
+        memcpy(object->label, u->label, sizeof object->label);
+        memcpy(object->token, u->token, sizeof object->token);
+        return ST_OK;
+}
+
+/* Remove the other files of this build-id and kind. */
+static void remove_superseded_files(const char *path)
+{
+        const char *base = path_base(path);
+        size_t kind_size = (size_t)(strchr(base, '-') - base) + 1;
+        _cleanup_free_ char *dir = strndup(path, (size_t)(base - path));
+        _cleanup_closedir_ DIR *d = dir ? opendir(dir) : NULL;
+        struct dirent *e;
+
+        while (d && (e = readdir(d)))
+                if (strncmp(e->d_name, base, kind_size) == 0 && strcmp(e->d_name, base) != 0)
+                        unlinkat(dirfd(d), e->d_name, 0);
+}
+
+/* Write the compressed object to a temporary file in DIR/incoming and sync it. */
+static enum status stage_compressed(struct object_upload *u, struct stored_object *object, char **tmp_ret, int *fd_ret,
+                                    struct error *err)
+{
+        _cleanup_free_ char *path = NULL;
+        _cleanup_free_ char *tmp = NULL;
+        int fd;
+        enum status st;
+
+        if (asprintf(&path, "%s/incoming/object", u->store->dir) < 0) {
+                path = NULL;
+                return error_no_memory(err);
+        }
+        st = file_create_temporary(path, &tmp, &fd, err);
+        if (st)
+                return st;
+        st = seekable_compress(u->fd, u->size, fd, tmp, &object->stored_bytes, err);
+        if (!st && fdatasync(fd) < 0)
+                st = error_os(err, errno, "cannot sync '%s'", tmp);
+        if (st) {
+                close(fd);
+                unlink(tmp);
+                return st;
+        }
+        *tmp_ret = steal_ptr(tmp);
+        *fd_ret = fd;
+        return ST_OK;
+}
+
+/* Takes fd. */
+static enum status publish_object(struct object_upload *u, const struct stored_object *object,
+                                  const struct validated_object *judged, const char *tmp, int fd, struct error *err)
+{
+        const struct section_note sections = { judged->verified.sections, judged->verified.sections_bytes };
+        _cleanup_free_ char *path = object_format_path(u->store, object);
+        _cleanup_free_ char *dir = path ? strndup(path, (size_t)(path_base(path) - path - 1)) : NULL;
+        enum status st = dir ? file_make_dirs(dir, err) : error_no_memory(err);
+
+        if (st) {
+                close(fd);
+                unlink(tmp);
+                return st;
+        }
+        st = file_publish(fd, tmp, path, err);
+        if (!st)
+                st = meta_put(u->store->meta, object, &judged->links, &sections, err);
+        if (!st)
+                remove_superseded_files(path);
+        return st;
+}
+
+/*
+ * Compare a verified object with the stored one. @param have the stored object of its kind; zero: none. @return ST_OK
+ * to store it, ST_BUSY when the same content is stored, else to refuse it.
+ */
+static enum status compare_with_stored(struct object_upload *u, const struct stored_object *object,
+                                       struct stored_object *have, enum refusal *why, struct error *err)
+{
+        struct stored_object rival;
+        enum status st;
+
+        *have = (struct stored_object){ 0 };
+        st = meta_get(u->store->meta, &object->build_id, object->kind, have, err);
+        if (!st && memcmp(have->sha256, object->sha256, sizeof have->sha256) == 0)
+                return ST_BUSY;
+        if (!st || st == ST_NOT_FOUND)
+                st = object_find_incumbent(u->store, &object->build_id, object->kind, &rival, err);
+        if (st)
+                return st == ST_NOT_FOUND ? ST_OK : st;
+        if (rival.quality < object->quality || u->claim.force)
+                return ST_OK;
+        *why = REFUSED_NOT_BETTER;
+        return error_set(err, ST_USAGE, "the stored object is as good or better (%s of quality %s, this is %s)",
+                         object_kind_name(rival.kind), symbol_quality_name(rival.quality),
+                         symbol_quality_name(object->quality));
+}
+
+enum status object_upload_finish_open(struct object_upload *upload, struct stored_object *ret, bool *same_ret,
+                                      int *fd_ret, enum refusal *why, struct error *err)
+{
+        _cleanup_(cleanup_object_upload) struct object_upload *u = upload;
+        _cleanup_free_ char *tmp = NULL;
+        struct stored_object object = { 0 }, have = { 0 };
+        _cleanup_validated_object_ struct validated_object judged = { .verified.form = VERIFIED_ELF };
+        int fd = -1;
+        enum status st;
+
+        *why = REFUSED_NOT;
+        if (fd_ret)
+                *fd_ret = -1;
+        if (!unregister_upload(u)) {
+                free(steal_ptr(u->partial)); /* the file belongs to the other connection */
+                return error_set(err, ST_BUSY, "another connection has taken this upload over");
+        }
+        st = check_upload_claim(u, &object, &judged, why, err);
+        if (!st)
+                st = compare_with_stored(u, &object, &have, why, err);
+        if (!st)
+                st = stage_compressed(u, &object, &tmp, &fd, err);
+        if (!st) {
+                /* Another thread may have stored one meanwhile: compare again under the lock. */
+                pthread_mutex_lock(&u->store->publish);
+                st = compare_with_stored(u, &object, &have, why, err);
+                if (!st) {
+                        object.is_pinned = have.is_pinned;
+                        st = publish_object(u, &object, &judged, tmp, fd, err);
+                } else {
+                        close(fd);
+                        unlink(tmp);
+                }
+                pthread_mutex_unlock(&u->store->publish);
+        }
+        if (u->partial && (!st || st == ST_BUSY || (*why != REFUSED_NOT && *why != REFUSED_INCOMPLETE))) {
+                unlink(u->partial);
+                free(steal_ptr(u->partial));
+        }
+        if (st && st != ST_BUSY)
+                return st;
+        if (object.kind == OBJECT_DEBUGINFO || object.kind == OBJECT_EXECUTABLE || object.kind == OBJECT_DWP)
+                validate_stored_package(u->store, &object.build_id);
+        *ret = st == ST_BUSY ? have : object;
+        if (!st && fd_ret)
+                *fd_ret = reopen_read_only(u->fd, NULL);
+        *same_ret = st == ST_BUSY;
+        return ST_OK;
+}
+
+enum status object_upload_finish(struct object_upload *u, struct stored_object *ret, bool *same_ret, enum refusal *why,
+                                 struct error *err)
+{
+        return object_upload_finish_open(u, ret, same_ret, NULL, why, err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "debuginfo-store/upstream.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +25,10 @@ struct upstream {
         uint64_t first_pause_s;
         pthread_mutex_t lock;
         struct upstream_status status;
-        uint64_t pause_s;       /* of the next time that it opens */
-        int64_t ask_again_ns;   /* monotonic; while open */
-        bool is_probed;         /* while half open, by a question of this epoch: */
-        uint64_t epoch;         /* how often it has opened */
+        uint64_t pause_s;     /* when it opens next */
+        int64_t ask_again_ns; /* monotonic; while open */
+        bool is_probed;       /* half open and a probe of this epoch is in flight */
+        uint64_t epoch;       /* number of times it opened */
         uint64_t recent_ms[RECENT];
         uint64_t answered, answered_ms;
         struct metric metrics[METRIC_COUNT];
@@ -41,17 +42,17 @@ const char *upstream_state_name(enum upstream_state s)
         return names[s];
 }
 
-const char *upstream_url(const struct upstream *u)
+const char *upstream_get_url(const struct upstream *u)
 {
         return u->url;
 }
 
-const char *upstream_header(const struct upstream *u)
+const char *upstream_get_header(const struct upstream *u)
 {
         return u->header;
 }
 
-static enum status make_metrics(struct upstream *u, struct error *err)
+static enum status make_upstream_metrics(struct upstream *u, struct error *err)
 {
         static const char requests[] = "cairn_upstream_requests_total";
         static const struct {
@@ -63,10 +64,12 @@ static enum status make_metrics(struct upstream *u, struct error *err)
                 [UPSTREAM_FAILED] = { requests, "Questions to an upstream, by outcome.", "counter", "failed" },
                 [UPSTREAM_UNSURE] = { requests, "Questions to an upstream, by outcome.", "counter", "unsure" },
                 [SKIPPED] = { requests, "Questions to an upstream, by outcome.", "counter", "skipped" },
-                [MILLISECONDS] = { "cairn_upstream_milliseconds_total", "Time that questions to an upstream took.", "counter", NULL },
+                [MILLISECONDS] = { "cairn_upstream_milliseconds_total", "Time that questions to an upstream took.",
+                                   "counter", NULL },
                 [BYTES] = { "cairn_upstream_bytes_total", "Bytes that came from an upstream.", "counter", NULL },
                 [IN_FLIGHT] = { "cairn_upstream_in_flight", "Questions that wait for an upstream.", "gauge", NULL },
-                [OPEN] = { "cairn_upstream_open", "1 while an upstream is not asked, since it failed too often.", "gauge", NULL },
+                [OPEN] = { "cairn_upstream_open", "1 while an upstream is not asked, since it failed too often.",
+                           "gauge", NULL },
         };
 
         for (size_t i = 0; i < METRIC_COUNT; i++) {
@@ -84,8 +87,9 @@ static enum status make_metrics(struct upstream *u, struct error *err)
                         return st;
                 }
                 u->labels[i] = (char *)label.data;
-                u->metrics[i] = (struct metric){ .name = kinds[i].name, .help = kinds[i].help, .type = kinds[i].type,
-                                                 .labels = u->labels[i] };
+                u->metrics[i] = (struct metric){
+                        .name = kinds[i].name, .help = kinds[i].help, .type = kinds[i].type, .labels = u->labels[i]
+                };
                 metric_register(&u->metrics[i]);
         }
         return ST_OK;
@@ -101,10 +105,10 @@ enum status upstream_create(const struct upstream_options *o, struct upstream **
         pthread_mutex_init(&u->lock, NULL);
         u->failures_max = o->failures_max ? o->failures_max : FAILURES_MAX;
         u->first_pause_s = u->pause_s = o->pause_s ? o->pause_s : PAUSE_S;
-        fetch_url_text(o->url, u->status.url);
+        fetch_url_redact(o->url, u->status.url);
         u->url = strdup(o->url);
         u->header = o->header ? strdup(o->header) : NULL;
-        st = u->url && (u->header || !o->header) ? make_metrics(u, err) : error_no_memory(err);
+        st = u->url && (u->header || !o->header) ? make_upstream_metrics(u, err) : error_no_memory(err);
         if (st)
                 upstream_destroy(u);
         else
@@ -126,7 +130,7 @@ void upstream_destroy(struct upstream *u)
         free(u);
 }
 
-enum status upstream_begin(struct upstream *u, uint64_t *epoch_ret, struct error *err)
+enum status upstream_begin_request(struct upstream *u, uint64_t *epoch_ret, struct error *err)
 {
         struct upstream_status *s = &u->status;
         enum status st = ST_OK;
@@ -137,7 +141,8 @@ enum status upstream_begin(struct upstream *u, uint64_t *epoch_ret, struct error
         if (s->state == UPSTREAM_OPEN || (s->state == UPSTREAM_HALF_OPEN && u->is_probed)) {
                 s->skipped++;
                 metric_add(&u->metrics[SKIPPED], 1);
-                st = error_set(err, ST_BUSY, "%s is not asked for a while, its last failure: %.120s", s->url, s->last_error);
+                st = error_set(err, ST_BUSY, "%s is skipped after repeated failures, the last: %.120s", s->url,
+                               s->last_error);
         } else {
                 u->is_probed = s->state == UPSTREAM_HALF_OPEN;
                 *epoch_ret = u->epoch;
@@ -157,11 +162,11 @@ static enum upstream_change close_breaker(struct upstream *u)
         u->status.failures = 0;
         u->pause_s = u->first_pause_s;
         metric_set(&u->metrics[OPEN], 0);
-        return was_closed ? UPSTREAM_UNCHANGED : UPSTREAM_CAME_BACK;
+        return was_closed ? UPSTREAM_UNCHANGED : UPSTREAM_RETURNED;
 }
 
-/* Under the lock. Of a question that was not under way yet when it opened last. */
-static enum upstream_change count_failure(struct upstream *u, uint64_t retry_after_s)
+/* Called with the lock held, for a request that began after the breaker last opened. */
+static enum upstream_change count_breaker_failure(struct upstream *u, uint64_t retry_after_s)
 {
         struct upstream_status *s = &u->status;
         bool was_closed = s->state == UPSTREAM_CLOSED;
@@ -175,11 +180,11 @@ static enum upstream_change count_failure(struct upstream *u, uint64_t retry_aft
         u->ask_again_ns = monotonic_ns() + (int64_t)pause_s * 1000000000;
         u->pause_s = 2 * u->pause_s < PAUSE_MAX_S ? 2 * u->pause_s : PAUSE_MAX_S;
         metric_set(&u->metrics[OPEN], 1);
-        return was_closed ? UPSTREAM_WENT : UPSTREAM_UNCHANGED;
+        return was_closed ? UPSTREAM_LOST : UPSTREAM_UNCHANGED;
 }
 
 /* Under the lock. */
-static void note_time(struct upstream *u, uint64_t took_ms)
+static void note_answer_time(struct upstream *u, uint64_t took_ms)
 {
         u->recent_ms[u->answered++ % RECENT] = took_ms;
         u->answered_ms += took_ms;
@@ -190,8 +195,9 @@ static void note_time(struct upstream *u, uint64_t took_ms)
                         u->status.slowest_ms = u->recent_ms[i];
 }
 
-enum upstream_change upstream_end(struct upstream *u, uint64_t epoch, enum upstream_outcome outcome,
-                                  const struct fetch_answer *answer, uint64_t took_ms, const struct error *why)
+enum upstream_change upstream_end_request(struct upstream *u, uint64_t epoch, enum upstream_outcome outcome,
+                                          const struct fetch_response *response, uint64_t took_ms,
+                                          const struct error *why)
 {
         struct upstream_status *s = &u->status;
         enum upstream_change change = UPSTREAM_UNCHANGED;
@@ -199,28 +205,29 @@ enum upstream_change upstream_end(struct upstream *u, uint64_t epoch, enum upstr
         pthread_mutex_lock(&u->lock);
         if (epoch == u->epoch)
                 u->is_probed = false;
+        assert(s->in_flight > 0 && outcome < UPSTREAM_OUTCOME_COUNT && epoch <= u->epoch);
         s->in_flight--;
         s->answers[outcome]++;
-        s->bytes += answer->received_bytes;
+        s->bytes += response->received_bytes;
         metric_set(&u->metrics[IN_FLIGHT], s->in_flight);
         metric_add(&u->metrics[outcome], 1);
-        metric_add(&u->metrics[BYTES], (int64_t)answer->received_bytes);
+        metric_add(&u->metrics[BYTES], (int64_t)response->received_bytes);
         metric_add(&u->metrics[MILLISECONDS], (int64_t)took_ms);
         if (outcome == UPSTREAM_FAILED || outcome == UPSTREAM_REFUSED) {
                 snprintf(s->last_error, sizeof s->last_error, "%.*s", (int)sizeof s->last_error - 1, why->text);
                 s->last_error_unix_s = wall_clock_ns() / 1000000000;
         }
         if (outcome != UPSTREAM_UNSURE)
-                note_time(u, took_ms);
+                note_answer_time(u, took_ms);
         if (outcome == UPSTREAM_FAILED && epoch == u->epoch)
-                change = count_failure(u, answer->retry_after_s);
+                change = count_breaker_failure(u, response->retry_after_s);
         else if (outcome != UPSTREAM_FAILED && outcome != UPSTREAM_UNSURE)
                 change = close_breaker(u);
         pthread_mutex_unlock(&u->lock);
         return change;
 }
 
-void upstream_get(struct upstream *u, struct upstream_status *ret)
+void upstream_get_status(struct upstream *u, struct upstream_status *ret)
 {
         int64_t left_ns;
 

@@ -4,11 +4,11 @@
 
 /**
  * @file
- * One upstream debuginfod server as those who ask it see it: its circuit breaker and its figures.
+ * One upstream debuginfod server: its circuit breaker and statistics.
  *
- * After some failures in a row the breaker opens: the upstream is not asked for a while, which is twice as long after
- * each further failure, or for as long as its Retry-After says. Then one question is let through; its answer closes the breaker,
- * its failure opens it again. An answer is anything that the upstream says for certain, "not found" included.
+ * After failures_max consecutive failures the breaker opens: the upstream is skipped for a pause that doubles with each
+ * further failure, or for its Retry-After. Then one probe request is allowed: an answer closes the breaker, a failure
+ * opens it again. "Not found" counts as an answer.
  *
  * Threads: any, except create and destroy.
  */
@@ -20,62 +20,64 @@
 struct upstream;
 
 enum upstream_state { UPSTREAM_CLOSED, UPSTREAM_OPEN, UPSTREAM_HALF_OPEN };
-const char *upstream_state_name(enum upstream_state s); /* of the breaker: "closed" all is well, "open", "half_open" */
+const char *upstream_state_name(enum upstream_state s); /* of the breaker: "closed", "open", "half_open" */
 
 enum upstream_outcome {
         UPSTREAM_FOUND,
         UPSTREAM_MISSING,
-        UPSTREAM_REFUSED, /* what it sent was not what was asked for, or too large */
+        UPSTREAM_REFUSED, /* its file failed verification or was too large */
         UPSTREAM_FAILED,
-        UPSTREAM_UNSURE,  /* given up, or an answer that says nothing of the upstream */
+        UPSTREAM_UNSURE, /* cancelled, or a result that does not tell whether the upstream works */
         UPSTREAM_OUTCOME_COUNT
 };
 
 struct upstream_status {
-        char url[FETCH_URL_TEXT];   /* without user and password */
+        char url[FETCH_URL_TEXT]; /* without user and password */
         enum upstream_state state;
-        unsigned failures;          /* in a row */
-        uint64_t retry_in_s;        /* while open */
+        unsigned failures;   /* consecutive */
+        uint64_t retry_in_s; /* while open */
         uint64_t answers[UPSTREAM_OUTCOME_COUNT];
-        uint64_t skipped;           /* questions that an open breaker kept from it */
-        uint64_t bytes;             /* that were taken from it */
+        uint64_t skipped; /* requests not sent because of an open breaker */
+        uint64_t bytes;   /* received */
         unsigned in_flight;
-        uint64_t slowest_ms;        /* of the last hundred questions or less */
-        uint64_t mean_ms;           /* of all that it answered */
-        int64_t last_error_unix_s;  /* 0 none */
+        uint64_t slowest_ms;       /* of the last 100 requests */
+        uint64_t mean_ms;          /* of all requests it answered */
+        int64_t last_error_unix_s; /* 0 none */
         char last_error[200];
 };
 
 struct upstream_options {
-        const char *url;         /* copied */
-        const char *header;      /* as in struct fetch_question; copied; NULL none */
-        unsigned failures_max;   /* in a row, that open the breaker; 0: 5 */
-        uint64_t pause_s;        /* for which it is open the first time; 0: 30 */
+        const char *url;       /* copied */
+        const char *header;    /* as in struct fetch_request; copied; NULL none */
+        unsigned failures_max; /* consecutive failures that open the breaker; 0: 5 */
+        uint64_t pause_s;      /* how long it stays open the first time; 0: 30 */
 };
 
-enum status upstream_create(const struct upstream_options *options, struct upstream **ret, struct error *err) MUST_CHECK;
+enum status upstream_create(const struct upstream_options *options, struct upstream **ret,
+                            struct error *err) MUST_CHECK;
 void upstream_destroy(struct upstream *u);
-const char *upstream_url(const struct upstream *u); /* borrowed; may hold a password */
-const char *upstream_header(const struct upstream *u); /* borrowed; NULL none */
+const char *upstream_get_url(const struct upstream *u);    /* borrowed; may hold a password */
+const char *upstream_get_header(const struct upstream *u); /* borrowed; NULL none */
 
 /**
- * May it be asked? After ST_OK upstream_end() must follow.
- * @param epoch_ret for upstream_end(): how often the breaker had opened.
+ * Ask the breaker for permission to send a request. After ST_OK call upstream_end_request().
+ * @param epoch_ret for upstream_end_request(): how often the breaker has opened so far.
  * @return ST_BUSY when its breaker is open.
  */
-enum status upstream_begin(struct upstream *u, uint64_t *epoch_ret, struct error *err) MUST_CHECK;
+enum status upstream_begin_request(struct upstream *u, uint64_t *epoch_ret, struct error *err) MUST_CHECK;
 
-enum upstream_change { UPSTREAM_UNCHANGED, UPSTREAM_WENT, UPSTREAM_CAME_BACK };
+enum upstream_change { UPSTREAM_UNCHANGED, UPSTREAM_LOST, UPSTREAM_RETURNED };
 
 /**
- * What became of a question. One from before the breaker opened last may still close it, and does nothing else to it: its
- * failure is no news, and the one question that is let through goes on alone.
- * @param why of UPSTREAM_FAILED and UPSTREAM_REFUSED.
- * @return whether the breaker has opened or closed by that.
+ * Report the outcome of a request. A request that began before the breaker last opened may still close it; its failure
+ * is ignored.
+ * @param why set for UPSTREAM_FAILED and UPSTREAM_REFUSED.
+ * @return whether this opened or closed the breaker.
  */
-enum upstream_change upstream_end(struct upstream *u, uint64_t epoch, enum upstream_outcome outcome,
-                                  const struct fetch_answer *answer, uint64_t took_ms, const struct error *why);
+enum upstream_change upstream_end_request(struct upstream *u, uint64_t epoch, enum upstream_outcome outcome,
+                                          const struct fetch_response *response, uint64_t took_ms,
+                                          const struct error *why);
 
-void upstream_get(struct upstream *u, struct upstream_status *ret);
+void upstream_get_status(struct upstream *u, struct upstream_status *ret);
 
 #endif

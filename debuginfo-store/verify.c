@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,54 +11,55 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/reader.h"
-#include "debuginfo-store/verify_answer.h"
 #include "dwarf/split_units.h"
 #include "elf-image/elf_identity.h"
 #include "elf-image/section_list.h"
 #include "sandbox/worker.h"
 #include "source-bundle/bundle.h"
-#include "symbolizer/symbol_file.h"
+#include "symbolizer/portable_symbols.h"
 
 /* ---- in the worker ---- */
 
-static enum status add_need(struct verified *v, enum object_kind kind, const struct build_id *id, struct error *err)
+static enum status add_found_companion(struct verify_result *v, enum object_kind kind, const struct build_id *id,
+                                       struct error *err)
 {
-        if ((v->need_count & (v->need_count - 1)) == 0) {
-                size_t capacity = v->need_count ? 2 * (size_t)v->need_count : 1;
-                struct object_name *more = reallocarray(v->needs, capacity, sizeof *more);
+        if ((v->companion_count & (v->companion_count - 1)) == 0) {
+                size_t capacity = v->companion_count ? 2 * (size_t)v->companion_count : 1;
+                struct object_name *more = reallocarray(v->companions, capacity, sizeof *more);
 
                 if (!more)
                         return error_no_memory(err);
-                v->needs = more;
+                v->companions = more;
         }
-        v->needs[v->need_count++] = (struct object_name){ *id, kind };
+        v->companions[v->companion_count++] = (struct object_name){ *id, kind };
         return ST_OK;
 }
 
-static enum status add_unit(void *context, const struct dwarf_split_unit *unit)
+static enum status add_dwo_companion(void *context, const struct dwarf_split_unit *unit)
 {
-        struct verified *v = context;
+        struct verify_result *v = context;
         struct build_id id;
 
-        if (v->need_count >= LIMIT_COMPANIONS)
+        if (v->companion_count >= LIMIT_COMPANIONS)
                 return ST_OK;
-        object_dwo_id(&id, unit->id);
-        return add_need(v, OBJECT_DWO, &id, NULL);
+        object_make_dwo_id(&id, unit->id);
+        return add_found_companion(v, OBJECT_DWO, &id, NULL);
 }
 
-/* Units that cannot be read need nothing: no reason to refuse the file. */
-static enum status find_needs(const struct elf_image *img, struct verified *v, struct error *err)
+/* Unreadable units are ignored; they do not make the file invalid. */
+static enum status find_companions(const struct elf_image *img, struct verify_result *v, struct error *err)
 {
         struct build_id id;
         const char *path;
 
-        (void)!dwarf_split_units(img, add_unit, v, err);
-        return elf_image_altlink(img, &path, &id, NULL) == ST_OK && id.size ? add_need(v, OBJECT_SUPPLEMENTARY, &id, err)
-                                                                           : ST_OK;
+        (void)!dwarf_split_units(img, add_dwo_companion, v, err);
+        return elf_image_altlink(img, &path, &id, NULL) == ST_OK && id.size
+                       ? add_found_companion(v, OBJECT_SUPPLEMENTARY, &id, err)
+                       : ST_OK;
 }
 
-/* A list that is too long, or of no memory, is not told. */
-static void find_sections(const struct elf_image *img, struct verified *v)
+/* A list that is too long, or does not fit in memory, is left out. */
+static void list_file_sections(const struct elf_image *img, struct verify_result *v)
 {
         struct buf list;
 
@@ -70,7 +72,7 @@ static void find_sections(const struct elf_image *img, struct verified *v)
         v->sections_bytes = (uint32_t)list.size;
 }
 
-static enum status look_at_package(const struct elf_image *img, int other, struct verified *v, struct error *err)
+static enum status verify_package(const struct elf_image *img, int other, struct verify_result *v, struct error *err)
 {
         _cleanup_elf_image_ struct elf_image owner = { 0 };
         bool has_owner = elf_image_from_fd(other, "the stored file", &owner, NULL) == ST_OK;
@@ -84,7 +86,7 @@ static enum status look_at_package(const struct elf_image *img, int other, struc
         return st || units ? st : error_set(err, ST_BAD_DATA, "the package has no units");
 }
 
-static enum status look_at_dwo(const struct elf_image *img, struct verified *v, struct error *err)
+static enum status verify_dwo(const struct elf_image *img, struct verify_result *v, struct error *err)
 {
         uint64_t id;
         enum status st = dwarf_split_file_id(img, &id, err);
@@ -92,11 +94,11 @@ static enum status look_at_dwo(const struct elf_image *img, struct verified *v, 
         v->form = VERIFIED_DWO;
         v->quality = QUALITY_DWARF;
         if (!st)
-                object_dwo_id(&v->build_id, id);
+                object_make_dwo_id(&v->build_id, id);
         return st;
 }
 
-static enum status look_at_elf(int in, int other, struct verified *v, struct error *err)
+static enum status verify_elf(int in, int other, struct verify_result *v, struct error *err)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
         enum status st = elf_image_from_fd(in, "upload", &img, err);
@@ -105,11 +107,11 @@ static enum status look_at_elf(int in, int other, struct verified *v, struct err
                 st = elf_image_check_complete(&img, err);
         if (st)
                 return st;
-        find_sections(&img, v);
+        list_file_sections(&img, v);
         if (elf_image_section(&img, ".debug_cu_index"))
-                return look_at_package(&img, other, v, err);
+                return verify_package(&img, other, v, err);
         if (elf_image_section(&img, ".debug_info.dwo"))
-                return look_at_dwo(&img, v, err);
+                return verify_dwo(&img, v, err);
         v->build_id = img.build_id;
         v->quality = elf_image_quality(&img);
         if (elf_image_is_supplement(&img)) {
@@ -120,10 +122,10 @@ static enum status look_at_elf(int in, int other, struct verified *v, struct err
         v->has_code = (elf_image_kind(&img) & ELF_KIND_EXECUTABLE) != 0;
         if (img.build_id_kind == ELF_BUILD_ID_GNU)
                 (void)!elf_image_go_build_id(&img, &v->go_id);
-        return find_needs(&img, v, err);
+        return find_companions(&img, v, err);
 }
 
-static ssize_t read_source(void *context, void *to, size_t n, uint64_t offset, struct error *err)
+static ssize_t read_source_bundle(void *context, void *to, size_t n, uint64_t offset, struct error *err)
 {
         ssize_t got = pread(*(const int *)context, to, n, (off_t)offset);
 
@@ -132,12 +134,13 @@ static ssize_t read_source(void *context, void *to, size_t n, uint64_t offset, s
         return got;
 }
 
-static enum status look_at_source(int in, struct verified *v, struct error *err)
+static enum status verify_source_bundle(int in, struct verify_result *v, struct error *err)
 {
         struct source_bundle bundle;
         struct stat info;
-        enum status st = fstat(in, &info) < 0 ? error_os(err, errno, "cannot look at the source bundle")
-                                              : source_bundle_open(read_source, &in, (uint64_t)info.st_size, &bundle, err);
+        enum status st = fstat(in, &info) < 0
+                                 ? error_os(err, errno, "cannot stat the source bundle")
+                                 : source_bundle_open(read_source_bundle, &in, (uint64_t)info.st_size, &bundle, err);
 
         if (st)
                 return st;
@@ -147,10 +150,10 @@ static enum status look_at_source(int in, struct verified *v, struct error *err)
         return ST_OK;
 }
 
-static enum status look_at_symbols(int in, struct verified *v, struct error *err)
+static enum status verify_symbol_file(int in, struct verify_result *v, struct error *err)
 {
         struct symbol_table table;
-        enum status st = symbol_file_read(in, "symbol file", &table, &v->go_id, err);
+        enum status st = portable_symbols_read(in, "symbol file", &table, &v->go_id, err);
 
         if (st)
                 return st == ST_UNSUPPORTED || st == ST_TOO_BIG ? error_prefix(err, ST_BAD_DATA, "not taken") : st;
@@ -161,23 +164,23 @@ static enum status look_at_symbols(int in, struct verified *v, struct error *err
         return ST_OK;
 }
 
-static enum status look_at(int in, int other, struct verified *v, struct error *err)
+static enum status verify_file(int in, int other, struct verify_result *v, struct error *err)
 {
         char head[16];
         ssize_t n = pread(in, head, sizeof head, 0);
 
         if (n > 0 && source_bundle_magic(head, (size_t)n))
-                return look_at_source(in, v, err);
-        if (n > 0 && symbol_file_magic(head, (size_t)n))
-                return look_at_symbols(in, v, err);
-        return look_at_elf(in, other, v, err);
+                return verify_source_bundle(in, v, err);
+        if (n > 0 && portable_symbols_has_magic(head, (size_t)n))
+                return verify_symbol_file(in, v, err);
+        return verify_elf(in, other, v, err);
 }
 
-enum status verify_worker(int in, int out, int other, struct error *err)
+enum status verify_worker_run(int in, int out, int other, struct error *err)
 {
-        _cleanup_verified_ struct verified v = { 0 };
+        _cleanup_verify_result_ struct verify_result v = { 0 };
         _cleanup_buf_ struct buf answer;
-        enum status st = look_at(in, other, &v, err);
+        enum status st = verify_file(in, other, &v, err);
 
         buf_init(&answer, VERIFY_ANSWER_MAX);
         if (st)
@@ -189,7 +192,7 @@ enum status verify_worker(int in, int out, int other, struct error *err)
 
 /* ---- in the service ---- */
 
-enum status verify_object(int fd, int other, struct verified *ret, struct error *err)
+enum status verify_file_in_worker(int fd, int other, struct verify_result *ret, struct error *err)
 {
         static const char *const args[] = { "verify", NULL };
         _cleanup_close_ int out = memfd_create("verify-answer", MFD_CLOEXEC);
@@ -198,7 +201,8 @@ enum status verify_object(int fd, int other, struct verified *ret, struct error 
 
         if (out < 0)
                 return error_os(err, errno, "cannot make a memory file");
-        st = worker_run(&(struct worker_job){ .args = args, .fds = (const int[]){ fd, out, other }, .fd_count = 3 }, err);
+        st = worker_run(&(struct worker_job){ .args = args, .fds = (const int[]){ fd, out, other }, .fd_count = 3 },
+                        err);
         if (!st)
                 st = file_map_fd(out, VERIFY_ANSWER_MAX, "the verifier's answer", &answer, err);
         if (st)

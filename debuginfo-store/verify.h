@@ -4,51 +4,64 @@
 
 /**
  * @file
- * What an uploaded file really is, found out by a confined worker
- * (`cairn worker verify`; descriptor 3 the file, 4 the answer, 5 the file that
- * a package of split DWARF is said to belong to).
+ * Verification of an uploaded file by a confined worker (`cairn worker verify`; descriptor 3: the file, 4: the answer,
+ * 5: the file that a package of split DWARF is claimed to belong to).
  */
+#include "common/buf.h"
 #include "common/build_id.h"
 #include "common/error.h"
 #include "debuginfo-store/store.h"
-#include "symbolizer/lookup.h"
+#include "elf-image/quality.h"
 
 enum verified_form {
         VERIFIED_ELF,           /* an executable, a library, or their debuginfo */
         VERIFIED_SOURCE,        /* a source bundle */
-        VERIFIED_SUPPLEMENTARY, /* what dwz makes of several files: elf_image_is_supplement() */
+        VERIFIED_SUPPLEMENTARY, /* made by dwz: elf_image_is_supplement() */
         VERIFIED_DWP,
         VERIFIED_DWO,
-        VERIFIED_SYMBOLS,       /* a symbol file */
+        VERIFIED_SYMBOLS, /* a symbol file */
         VERIFIED_FORM_COUNT
 };
 
-struct verified {
+struct verify_result {
         enum verified_form form;
-        struct build_id build_id;    /* or what stands for it: a supplementary file's checksum, a .dwo's id; size 0: none */
-        struct build_id go_id;       /* where build_id is another one; size 0: none */
+        struct build_id build_id; /* or its substitute: a supplementary file's checksum, a .dwo's id; size 0: none */
+        struct build_id go_id;    /* if it differs from build_id; size 0: none */
         enum symbol_quality quality;
-        bool has_code;               /* holds the content of executable sections */
-        uint32_t package_units;      /* of a package: how many it has, */
-        uint32_t asked_units;        /* and how many of them the other file asks for */
-        struct object_name *needs;   /* supplementary and .dwo files that it needs; owned */
-        uint32_t need_count;
-        uint8_t *sections;           /* where they lie, as elf-image/section_list.h has it; owned; NULL: not told */
+        bool has_code;                  /* has the content of executable sections */
+        uint32_t package_units;         /* of a package: number of units, and */
+        uint32_t asked_units;           /* how many of them the other file references */
+        struct object_name *companions; /* needed supplementary and .dwo files; owned */
+        uint32_t companion_count;
+        uint8_t *sections; /* elf-image/section_list.h; owned; NULL: unknown */
         uint32_t sections_bytes;
 };
 
-void verified_deinit(struct verified *v);
-#define _cleanup_verified_ _cleanup_(verified_deinit)
+void verify_result_deinit(struct verify_result *v);
+#define _cleanup_verify_result_ _cleanup_(verify_result_deinit)
 
 /**
- * Ask a worker.
+ * Run a worker on the file.
  * @param other the file that a package may belong to; -1 none.
- * @param ret   verified_deinit().
- * @return ST_BAD_DATA with the reason when it is nothing of these, or the worker died of it.
+ * @param ret   verify_result_deinit().
+ * @return ST_BAD_DATA with the reason when it has no known form, or it crashed the worker.
  */
-enum status verify_object(int fd, int other, struct verified *ret, struct error *err) MUST_CHECK;
+enum status verify_file_in_worker(int fd, int other, struct verify_result *ret, struct error *err) MUST_CHECK;
 
-/** The worker's side. @param other may be a descriptor that is not open. */
-enum status verify_worker(int in, int out, int other, struct error *err) MUST_CHECK;
+/** The worker's entry point. @param other may be a closed descriptor. */
+enum status verify_worker_run(int in, int out, int other, struct error *err) MUST_CHECK;
+
+/*
+ * The answer in bytes, little-endian: form, quality and code (u8 each), units of a package and how many of them are
+ * referenced (u32 each), build-id and Go build-id (u8 size, bytes), number of companions (u32), of each its kind (u8)
+ * and id (u8 size, bytes), size of the section list (u32) and the list.
+ */
+#define VERIFY_ANSWER_MAX                                                                                              \
+        (64 + 2 * BUILD_ID_MAX + (LIMIT_COMPANIONS + 1) * (2 + BUILD_ID_MAX) + LIMIT_SECTION_LIST_BYTES)
+
+void verify_answer_encode(struct buf *to, const struct verify_result *v);
+
+/** The answer is untrusted: the worker may be compromised. @param ret verify_result_deinit(). */
+enum status verify_answer_decode(const void *bytes, size_t n, struct verify_result *ret, struct error *err) MUST_CHECK;
 
 #endif

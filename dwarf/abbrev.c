@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dwarf/abbrev.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/array.h"
 #include "common/limits.h"
+#include "common/search.h"
 
 struct spec {
         int64_t implicit;
@@ -13,7 +15,7 @@ struct spec {
         int8_t size; /* of the value; dwarf_form_size() */
 };
 
-static enum dwarf_role role_of(uint16_t attribute)
+static enum dwarf_role find_attribute_role(uint16_t attribute)
 {
         switch (attribute) {
         case DW_AT_sibling:
@@ -64,7 +66,7 @@ static enum dwarf_role role_of(uint16_t attribute)
         }
 }
 
-static bool wants_all(uint16_t tag)
+static bool needs_full_plan(uint16_t tag)
 {
         switch (tag) {
         case DW_TAG_subprogram:
@@ -86,7 +88,7 @@ static bool wants_all(uint16_t tag)
         }
 }
 
-static enum dwarf_kind kind_of(uint16_t tag, uint32_t roles)
+static enum dwarf_kind classify_tag(uint16_t tag, uint32_t roles)
 {
         const uint32_t places = 1u << DWARF_ROLE_LOW_PC | 1u << DWARF_ROLE_RANGES;
 
@@ -94,9 +96,9 @@ static enum dwarf_kind kind_of(uint16_t tag, uint32_t roles)
         case DW_TAG_subprogram:
                 if (roles & places)
                         return DWARF_KIND_FUNCTION;
-                return (roles & 1u << DWARF_ROLE_NAME) && !(roles & 1u << DWARF_ROLE_LINKAGE_NAME) ?
-                               DWARF_KIND_DECLARED :
-                               DWARF_KIND_ABSTRACT;
+                return (roles & 1u << DWARF_ROLE_NAME) && !(roles & 1u << DWARF_ROLE_LINKAGE_NAME)
+                               ? DWARF_KIND_DECLARED
+                               : DWARF_KIND_ABSTRACT;
         case DW_TAG_inlined_subroutine:
                 return DWARF_KIND_INLINED;
         case DW_TAG_namespace:
@@ -116,7 +118,7 @@ static enum dwarf_kind kind_of(uint16_t tag, uint32_t roles)
         }
 }
 
-/* Turn specs into a plan. @return false without memory. */
+/* Compile attribute specifications into a plan. @return false when out of memory */
 static bool add_plan(struct dwarf_abbrevs *t, const struct spec *specs, size_t count, uint32_t wanted,
                      struct dwarf_plan *ret)
 {
@@ -139,7 +141,7 @@ static bool add_plan(struct dwarf_abbrevs *t, const struct spec *specs, size_t c
         return true;
 }
 
-/* An unknown form only matters to the DIEs that have it. */
+/* An unknown form affects only the DIEs that use it, so it is no error here. */
 static enum status read_specs(struct dwarf_cursor *c, const struct dwarf_format *f, struct spec *specs,
                               size_t *count_ret, uint32_t *roles)
 {
@@ -156,7 +158,7 @@ static enum status read_specs(struct dwarf_cursor *c, const struct dwarf_format 
                         break;
                 if (count == LIMIT_DWARF_ATTRIBUTES)
                         return ST_TOO_BIG;
-                role = role_of((uint16_t)attribute);
+                role = find_attribute_role((uint16_t)attribute);
                 *roles |= 1u << role;
                 specs[count++] = (struct spec){ implicit, (uint16_t)form, (uint8_t)role,
                                                 (int8_t)dwarf_form_size((uint16_t)form, f) };
@@ -165,7 +167,7 @@ static enum status read_specs(struct dwarf_cursor *c, const struct dwarf_format 
         return ST_OK;
 }
 
-static enum status read_one(struct dwarf_abbrevs *t, struct dwarf_cursor *c, uint64_t code)
+static enum status read_abbrev(struct dwarf_abbrevs *t, struct dwarf_cursor *c, uint64_t code)
 {
         struct spec specs[LIMIT_DWARF_ATTRIBUTES];
         struct dwarf_abbrev a = { .code = code };
@@ -183,11 +185,11 @@ static enum status read_one(struct dwarf_abbrevs *t, struct dwarf_cursor *c, uin
                 return st;
         if (t->count == LIMIT_DWARF_ABBREVS)
                 return ST_TOO_BIG;
-        a.kind = (uint8_t)kind_of(a.tag, roles);
+        a.kind = (uint8_t)classify_tag(a.tag, roles);
         if (!add_plan(t, specs, count, 1u << DWARF_ROLE_SIBLING, &a.skip))
                 return ST_NO_MEMORY;
         a.full = a.skip;
-        if (wants_all(a.tag) && !add_plan(t, specs, count, UINT32_MAX, &a.full))
+        if (needs_full_plan(a.tag) && !add_plan(t, specs, count, UINT32_MAX, &a.full))
                 return ST_NO_MEMORY;
         if (!array_reserve(&t->items, &t->capacity, t->count))
                 return ST_NO_MEMORY;
@@ -197,7 +199,7 @@ static enum status read_one(struct dwarf_abbrevs *t, struct dwarf_cursor *c, uin
 }
 
 /* By code, then by place. */
-static int by_code(const void *x, const void *y, void *items)
+static int compare_abbrev_codes(const void *x, const void *y, void *items)
 {
         uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
         const struct dwarf_abbrev *of = items;
@@ -207,24 +209,18 @@ static int by_code(const void *x, const void *y, void *items)
         return a < b ? -1 : a > b;
 }
 
-static bool make_order(struct dwarf_abbrevs *t)
+static bool sort_abbrevs_by_code(struct dwarf_abbrevs *t)
 {
-        if (t->order_capacity < t->count) {
-                uint32_t *order = reallocarray(t->order, t->count, sizeof *order);
-
-                if (!order)
-                        return false;
-                t->order = order;
-                t->order_capacity = t->count;
-        }
+        if (!array_reserve_many(&t->order, &t->order_capacity, 0, t->count))
+                return false;
         for (size_t i = 0; i < t->count; i++)
                 t->order[i] = (uint32_t)i;
-        qsort_r(t->order, t->count, sizeof *t->order, by_code, t->items);
+        qsort_r(t->order, t->count, sizeof *t->order, compare_abbrev_codes, t->items);
         return true;
 }
 
-/* Step over an abbreviation that nobody wants: pairs of numbers up to one of zeroes. */
-static enum status skip_one(struct dwarf_cursor *c)
+/* Skip an abbreviation: pairs of attribute and form up to a pair of zeroes. */
+static enum status skip_abbrev(struct dwarf_cursor *c)
 {
         uint64_t attribute, form;
 
@@ -239,9 +235,9 @@ static enum status skip_one(struct dwarf_cursor *c)
         return c->failed ? ST_BAD_DATA : ST_OK;
 }
 
-/* @param only the one that is wanted, 0: all */
-static enum status read_table(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
-                              const struct dwarf_format *format, uint64_t only)
+/* @param only  the code of the only abbreviation to read; 0: read all */
+static enum status read_abbrev_table(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
+                                     const struct dwarf_format *format, uint64_t only)
 {
         struct dwarf_cursor c = dwarf_section_at(s, DWARF_ABBREV, offset);
         const uint8_t *start = c.pos;
@@ -254,11 +250,11 @@ static enum status read_table(struct dwarf_abbrevs *t, const struct dwarf_sectio
         t->offset = offset;
         t->format = *format;
         while (!st && !(only && t->count) && dwarf_left(&c) && (code = dwarf_uleb(&c)) != 0)
-                st = only && code != only ? skip_one(&c) : read_one(t, &c, code);
+                st = only && code != only ? skip_abbrev(&c) : read_abbrev(t, &c, code);
         t->bytes = (size_t)(c.pos - start);
         if (!st && c.failed)
                 st = ST_BAD_DATA;
-        if (!st && !t->is_dense && !make_order(t))
+        if (!st && !t->is_dense && !sort_abbrevs_by_code(t))
                 st = ST_NO_MEMORY;
         t->is_valid = !st && !only;
         t->is_one = !st && only;
@@ -268,13 +264,14 @@ static enum status read_table(struct dwarf_abbrevs *t, const struct dwarf_sectio
 enum status dwarf_abbrevs_read(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
                                const struct dwarf_format *format)
 {
-        return read_table(t, s, offset, format, 0);
+        return read_abbrev_table(t, s, offset, format, 0);
 }
 
 enum status dwarf_abbrevs_read_one(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
                                    const struct dwarf_format *format, uint64_t code)
 {
-        return read_table(t, s, offset, format, code);
+        assert(code);
+        return read_abbrev_table(t, s, offset, format, code);
 }
 
 void dwarf_abbrevs_deinit(struct dwarf_abbrevs *t)
@@ -287,15 +284,7 @@ void dwarf_abbrevs_deinit(struct dwarf_abbrevs *t)
 
 const struct dwarf_abbrev *dwarf_abbrevs_search(const struct dwarf_abbrevs *t, uint64_t code)
 {
-        size_t low = 0, high = t->count;
+        size_t at = find_lower_bound(i, 0, t->count, t->items[t->order[i]].code < code);
 
-        while (low < high) {
-                size_t mid = low + (high - low) / 2;
-
-                if (t->items[t->order[mid]].code < code)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return low < t->count && t->items[t->order[low]].code == code ? &t->items[t->order[low]] : NULL;
+        return at < t->count && t->items[t->order[at]].code == code ? &t->items[t->order[at]] : NULL;
 }

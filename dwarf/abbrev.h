@@ -4,13 +4,12 @@
 
 /**
  * @file
- * Abbreviation tables, turned into plans for reading the DIEs that use them.
+ * Abbreviation tables, compiled into plans for decoding the DIEs that use them.
  *
- * A plan is a list of steps: skip so many bytes, then look at one value. Values
- * of fixed size that nobody wants are summed up in the skips, so that most DIEs
- * are stepped over with one or two additions. Each abbreviation has a plan that
- * only finds the DIE's end and its sibling; those of DIEs that name functions
- * or hold code have another one that finds all values with a role.
+ * A plan is a list of steps: skip a number of bytes, then read one value. Consecutive unused values of fixed size are
+ * folded into one skip, so most DIEs are passed with one or two additions. Each abbreviation has a skip plan, which
+ * finds the end of the DIE and its sibling. Abbreviations of functions, inlined calls, scopes and units also have a
+ * full plan, which reads every value that has a role.
  *
  * Source: DWARF 5, 7.5.3.
  */
@@ -18,7 +17,7 @@
 #include "dwarf/form.h"
 #include "dwarf/sections.h"
 
-/** What an attribute is wanted for. */
+/** The purpose an attribute is read for. */
 enum dwarf_role {
         DWARF_ROLE_NONE,
         DWARF_ROLE_SIBLING,
@@ -46,22 +45,22 @@ enum dwarf_role {
         DWARF_ROLE_COUNT,
 };
 
-/** What a walk does with a DIE. */
+/** How the walk treats a DIE. */
 enum dwarf_kind {
-        DWARF_KIND_PLAIN,     /* neither it nor anything inside is code */
-        DWARF_KIND_FUNCTION,  /* a function that may have code */
-        DWARF_KIND_DECLARED,  /* a function without code and linkage name, with a name */
-        DWARF_KIND_ABSTRACT,  /* another function without code; functions inside may have some */
-        DWARF_KIND_INLINED,   /* an inlined call */
-        DWARF_KIND_SCOPE,     /* a namespace or class: its name goes in front of names inside */
-        DWARF_KIND_BLOCK,     /* may hold code */
+        DWARF_KIND_PLAIN,    /* contains no code, nor do its children */
+        DWARF_KIND_FUNCTION, /* a function that may have code */
+        DWARF_KIND_DECLARED, /* a function without code and linkage name, with a name */
+        DWARF_KIND_ABSTRACT, /* another function without code; functions inside may have some */
+        DWARF_KIND_INLINED,  /* an inlined call */
+        DWARF_KIND_SCOPE,    /* a namespace or class: its name goes in front of names inside */
+        DWARF_KIND_BLOCK,    /* may hold code */
 };
 
 struct dwarf_step {
         int64_t implicit; /* of DW_FORM_implicit_const */
         uint32_t skip;    /* bytes in front of the value */
         uint16_t form;
-        uint8_t role;     /* DWARF_ROLE_NONE: step over it */
+        uint8_t role; /* DWARF_ROLE_NONE: step over it */
 };
 
 struct dwarf_plan {
@@ -84,12 +83,12 @@ struct dwarf_abbrevs {
         uint32_t *order;            /* owned; indices by code, made when codes are not 1, 2, 3, ... */
         struct dwarf_step *steps;   /* owned */
         size_t count, capacity, order_capacity, step_count, step_capacity;
-        bool is_dense;              /* item i has the code i + 1 */
-        uint64_t offset;            /* what it holds, when is_valid */
+        bool is_dense;   /* item i has the code i + 1 */
+        uint64_t offset; /* of the table it holds, when is_valid */
         struct dwarf_format format;
         bool is_valid;
-        bool is_one;                /* not valid, but holds the first one with the code that was asked for, if there is one */
-        size_t bytes;               /* of the section */
+        bool is_one; /* holds only the abbreviation passed to dwarf_abbrevs_read_one(), if present; is_valid is false */
+        size_t bytes; /* of the section */
 };
 
 /**
@@ -99,14 +98,14 @@ struct dwarf_abbrevs {
  */
 enum status dwarf_abbrevs_read(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
                                const struct dwarf_format *format) MUST_CHECK;
-/** The same for who wants no other than the abbreviation with this code, which is not 0. */
+/** Read only the abbreviation with this code, which is not 0. */
 enum status dwarf_abbrevs_read_one(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
                                    const struct dwarf_format *format, uint64_t code) MUST_CHECK;
 void dwarf_abbrevs_deinit(struct dwarf_abbrevs *t);
 
 const struct dwarf_abbrev *dwarf_abbrevs_search(const struct dwarf_abbrevs *t, uint64_t code);
 
-/** Of several abbreviations with one code the first; NULL without one. */
+/** The first abbreviation with this code; NULL if there is none. */
 static inline const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *t, uint64_t code)
 {
         if (t->is_dense)

@@ -4,12 +4,10 @@
 
 /**
  * @file
- * What one unit says about code: its functions and inlined calls as scopes with
- * names, the addresses of each, and its line rows. Everything else in the unit
- * is stepped over.
+ * The code described by one unit: its functions and inlined calls as scopes with names, the address ranges of each
+ * scope, and its line rows. Everything else in the unit is skipped.
  *
- * Threads: a reader and its results belong to one thread at a time; any number
- * of readers work on one object.
+ * Threads: a reader and its results belong to one thread at a time; any number of readers work on one object.
  */
 #include "common/arena.h"
 #include "dwarf/line.h"
@@ -31,13 +29,13 @@ struct dwarf_interval {
 };
 
 /**
- * The name of a function: the linkage name, wherever its chain of abstract
- * origins and specifications has it; else the plain one, in C++ behind the
- * namespaces, classes and the function it stands in. Both NULL: nameless.
+ * The name of a function. The linkage name is used if any DIE of its chain of abstract origins and specifications has
+ * one. Otherwise the plain name is used, for C++ prefixed with the enclosing namespaces, classes and function. Both are
+ * NULL for a nameless function.
  */
 struct dwarf_name {
         const char *linkage, *plain; /* borrowed from the object or from the result */
-        const char *around;          /* the linkage name of the function that a plain name stands in, or NULL */
+        const char *around;          /* the linkage name of the function that encloses a plain name, or NULL */
 };
 
 struct dwarf_code {
@@ -48,11 +46,11 @@ struct dwarf_code {
         size_t interval_count, interval_capacity;
         struct dwarf_name *names;
         size_t name_count, name_capacity;
-        size_t function_count;     /* scopes that are not inlined */
-        uint64_t line_offset;      /* of the table in .debug_line, UINT64_MAX without one */
-        enum status damage;        /* ST_OK, or why some of the unit is missing */
-        struct dwarf_companion *companion; /* owned: the other half of a skeleton, or NULL */
-        bool misses_companion;     /* there is one, but nobody has it; the lines are read */
+        size_t function_count;             /* scopes that are not inlined */
+        uint64_t line_offset;              /* of the table in .debug_line, UINT64_MAX without one */
+        enum status damage;                /* ST_OK, or the reason why part of the unit is missing */
+        struct dwarf_companion *companion; /* owned: the split unit of a skeleton, or NULL */
+        bool misses_companion;             /* the companion exists but was not found; only the lines are read */
         struct arena texts;
 };
 
@@ -62,29 +60,29 @@ void dwarf_code_deinit(struct dwarf_code *c);
 struct dwarf_reader;
 
 /**
- * @param code where code is; borrowed, as o, until dwarf_reader_destroy().
- * @param ret owned.
+ * @param code  the address ranges of the executable sections; borrowed, like o, until dwarf_reader_destroy().
+ * @param ret   owned.
  */
 enum status dwarf_reader_create(struct dwarf_object *o, struct dwarf_regions code, struct dwarf_reader **ret,
                                 struct error *err) MUST_CHECK;
 void dwarf_reader_destroy(struct dwarf_reader *r);
 
 /**
- * From now on leave out of units and line tables what covers none of these addresses. Which functions there are is
- * counted as before.
- * @param addresses ascending; borrowed until dwarf_reader_destroy(); NULL: leave nothing out.
+ * Restrict units and line tables read from here on to these addresses: rows and intervals that cover none of them are
+ * dropped. function_count is not affected.
+ * @param addresses ascending; borrowed until dwarf_reader_destroy(); NULL removes the filter.
  */
-void dwarf_reader_want(struct dwarf_reader *r, const uint64_t *addresses, size_t count);
+void dwarf_reader_set_address_filter(struct dwarf_reader *r, const uint64_t *addresses, size_t count);
 
 /**
- * Read unit i of the object's own file, in place of what the result held.
- * What cannot be read is left out and code->damage says why. A unit that holds
- * no code of its own (types, partial units) gives an empty result.
+ * Read unit i of the object's main file and replace the content of code.
+ * Data that cannot be read is left out, and code->damage gives the reason. Type units and partial units give an empty
+ * result.
  * @return ST_OK also with damage; ST_NO_MEMORY; ST_TOO_BIG past LIMIT_RANGES_PER_OBJECT.
  */
 enum status dwarf_reader_unit(struct dwarf_reader *r, size_t i, struct dwarf_code *code) MUST_CHECK;
 
-/** Read the line table at an offset of .debug_line that no unit refers to. As above. */
+/** Read a line table that no unit refers to, by its offset in .debug_line. Returns as above. */
 enum status dwarf_reader_lines(struct dwarf_reader *r, uint64_t offset, struct dwarf_code *code) MUST_CHECK;
 
 #endif

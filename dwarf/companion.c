@@ -5,8 +5,8 @@
 
 #include "dwarf/package.h"
 
-static enum status take(struct dwarf_companion *c, enum status st, const struct dwarf_sections *sections,
-                        struct dwarf_companion **ret)
+static enum status init_companion_file(struct dwarf_companion *c, enum status st, const struct dwarf_sections *sections,
+                                       struct dwarf_companion **ret)
 {
         if (!st)
                 st = dwarf_file_init(&c->file, sections, NULL);
@@ -31,7 +31,7 @@ enum status dwarf_companion_from_fd(int fd, struct dwarf_companion **ret)
         st = elf_image_from_fd(fd, "companion", &c->image, NULL);
         if (!st)
                 st = dwarf_sections_load(&c->image, DWARF_SPLIT, &sections, NULL);
-        return take(c, st, &sections, ret);
+        return init_companion_file(c, st, &sections, ret);
 }
 
 enum status dwarf_companion_from_package(const struct dwarf_package *p, uint64_t id, struct dwarf_companion **ret)
@@ -43,7 +43,7 @@ enum status dwarf_companion_from_package(const struct dwarf_package *p, uint64_t
         if (st)
                 return st;
         c = calloc(1, sizeof *c);
-        return c ? take(c, ST_OK, &sections, ret) : ST_NO_MEMORY;
+        return c ? init_companion_file(c, ST_OK, &sections, ret) : ST_NO_MEMORY;
 }
 
 enum status dwarf_companion_of_type(const struct dwarf_package *p, uint64_t signature, struct dwarf_companion **ret)
@@ -57,7 +57,7 @@ enum status dwarf_companion_of_type(const struct dwarf_package *p, uint64_t sign
         if (sections.data[DWARF_TYPES].size)
                 dwarf_sections_of_types(&sections, &sections);
         c = calloc(1, sizeof *c);
-        return c ? take(c, ST_OK, &sections, ret) : ST_NO_MEMORY;
+        return c ? init_companion_file(c, ST_OK, &sections, ret) : ST_NO_MEMORY;
 }
 
 void dwarf_companion_close(struct dwarf_companion *c)

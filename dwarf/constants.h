@@ -3,7 +3,7 @@
 #define CAIRN_DWARF_CONSTANTS_H
 
 /*
- * The numbers of the format that this reader knows by name.
+ * Constants of the DWARF format that this reader uses.
  * Source: DWARF 5, 7; GNU extensions of GCC (split DWARF before version 5) and of dwz.
  */
 enum dwarf_tag {
@@ -106,14 +106,14 @@ enum dwarf_form {
         DW_FORM_GNU_strp_alt = 0x1f21,
 };
 
-enum dwarf_unit_type { /* DW_UT_ */
-        DW_UT_none = 0,  /* before version 5 headers do not say */
-        DW_UT_compile = 0x01,
-        DW_UT_type = 0x02,
-        DW_UT_partial = 0x03,
-        DW_UT_skeleton = 0x04,
-        DW_UT_split_compile = 0x05,
-        DW_UT_split_type = 0x06,
+enum dwarf_unit_type {                 /* DW_UT_ */
+                       DW_UT_none = 0, /* before version 5 headers do not say */
+                       DW_UT_compile = 0x01,
+                       DW_UT_type = 0x02,
+                       DW_UT_partial = 0x03,
+                       DW_UT_skeleton = 0x04,
+                       DW_UT_split_compile = 0x05,
+                       DW_UT_split_type = 0x06,
 };
 
 enum dwarf_language {
@@ -127,14 +127,14 @@ enum dwarf_language {
 };
 
 enum dwarf_range_entry { /* DW_RLE_ */
-        DW_RLE_end_of_list = 0,
-        DW_RLE_base_addressx = 1,
-        DW_RLE_startx_endx = 2,
-        DW_RLE_startx_length = 3,
-        DW_RLE_offset_pair = 4,
-        DW_RLE_base_address = 5,
-        DW_RLE_start_end = 6,
-        DW_RLE_start_length = 7,
+                         DW_RLE_end_of_list = 0,
+                         DW_RLE_base_addressx = 1,
+                         DW_RLE_startx_endx = 2,
+                         DW_RLE_startx_length = 3,
+                         DW_RLE_offset_pair = 4,
+                         DW_RLE_base_address = 5,
+                         DW_RLE_start_end = 6,
+                         DW_RLE_start_length = 7,
 };
 
 enum dwarf_line_opcode {

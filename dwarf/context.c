@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dwarf/context.h"
 
-struct dwarf_cursor dwarf_context_at(const struct dwarf_context *x, uint64_t offset)
+#include <assert.h>
+
+struct dwarf_cursor dwarf_context_cursor(const struct dwarf_context *x, uint64_t offset)
 {
         const struct elf_section_data *d = &x->file->sections.data[DWARF_INFO];
-        struct dwarf_cursor c = { .pos = d->bytes + x->unit->end, .end = d->bytes + x->unit->end,
+        struct dwarf_cursor c = { .pos = d->bytes + x->unit->end,
+                                  .end = d->bytes + x->unit->end,
                                   .swap = x->file->sections.swap };
 
         if (offset < x->unit->first_die || offset >= x->unit->end)
@@ -14,8 +17,8 @@ struct dwarf_cursor dwarf_context_at(const struct dwarf_context *x, uint64_t off
         return c;
 }
 
-void dwarf_context_die(const struct dwarf_context *x, struct dwarf_cursor *c, const struct dwarf_abbrev *a,
-                       struct dwarf_die *ret)
+void dwarf_context_read_die(const struct dwarf_context *x, struct dwarf_cursor *c, const struct dwarf_abbrev *a,
+                            struct dwarf_die *ret)
 {
         const struct dwarf_step *s = a->full.count ? x->abbrevs.steps + a->full.first : NULL;
         const struct dwarf_format *f = &x->unit->format;
@@ -34,9 +37,9 @@ void dwarf_context_die(const struct dwarf_context *x, struct dwarf_cursor *c, co
         ret->end = (uint64_t)(c->pos - x->file->sections.data[DWARF_INFO].bytes);
 }
 
-/* ---- what values mean ---- */
+/* interpretation of values */
 
-static const char *indexed_string(const struct dwarf_context *x, uint64_t index)
+static const char *resolve_indexed_string(const struct dwarf_context *x, uint64_t index)
 {
         uint8_t size = x->unit->format.offset_size;
         struct dwarf_cursor c;
@@ -67,7 +70,7 @@ const char *dwarf_context_string(const struct dwarf_context *x, const struct dwa
         case DW_FORM_strx3:
         case DW_FORM_strx4:
         case DW_FORM_GNU_str_index:
-                return indexed_string(x, v->number);
+                return resolve_indexed_string(x, v->number);
         default:
                 return NULL;
         }
@@ -125,16 +128,16 @@ dwarf_ref dwarf_context_reference(const struct dwarf_context *x, const struct dw
         case DW_FORM_GNU_ref_alt:
         case DW_FORM_ref_sup4:
         case DW_FORM_ref_sup8:
-                return v->number < x->object->alt.sections.data[DWARF_INFO].size ? DWARF_REF_ALT | v->number :
-                                                                                  DWARF_NO_REF;
-        default: /* ref_sig8 leads to types (dwarf/reader_types.c), which are no functions */
+                return v->number < x->object->alt.sections.data[DWARF_INFO].size ? DWARF_REF_ALT | v->number
+                                                                                 : DWARF_NO_REF;
+        default: /* ref_sig8 refers to types, never to functions */
                 return DWARF_NO_REF;
         }
 }
 
 /* ---- entering a unit ---- */
 
-static enum status use_abbrevs(struct dwarf_context *x, uint64_t only)
+static enum status load_abbrevs(struct dwarf_context *x, uint64_t only)
 {
         struct dwarf_abbrevs *t = &x->abbrevs;
         const struct dwarf_unit *u = x->unit;
@@ -143,14 +146,15 @@ static enum status use_abbrevs(struct dwarf_context *x, uint64_t only)
 
         if (!dwarf_object_spend(x->object, DWARF_BUDGET_ABBREV, 1))
                 return ST_TOO_BIG;
-        st = only ? dwarf_abbrevs_read_one(t, s, u->abbrev_offset, &u->format, only) :
-                    dwarf_abbrevs_read(t, s, u->abbrev_offset, &u->format);
+        st = only ? dwarf_abbrevs_read_one(t, s, u->abbrev_offset, &u->format, only)
+                  : dwarf_abbrevs_read(t, s, u->abbrev_offset, &u->format);
         if (!dwarf_object_spend(x->object, DWARF_BUDGET_ABBREV, t->bytes))
                 st = ST_TOO_BIG;
         return st;
 }
 
-static bool is_same_table(const struct dwarf_context *x, const struct dwarf_file *file, const struct dwarf_unit *unit)
+static bool is_same_abbrev_table(const struct dwarf_context *x, const struct dwarf_file *file,
+                                 const struct dwarf_unit *unit)
 {
         const struct dwarf_format *a = &x->abbrevs.format, *b = &unit->format;
 
@@ -158,7 +162,7 @@ static bool is_same_table(const struct dwarf_context *x, const struct dwarf_file
                a->address_size == b->address_size && a->offset_size == b->offset_size;
 }
 
-static uint64_t offset_of(const struct dwarf_value *v, uint64_t otherwise)
+static uint64_t section_offset_or(const struct dwarf_value *v, uint64_t otherwise)
 {
         uint64_t number;
 
@@ -167,32 +171,34 @@ static uint64_t offset_of(const struct dwarf_value *v, uint64_t otherwise)
         return dwarf_value_uint(v, &number) ? number : otherwise;
 }
 
-/* The bases come first: the unit's other values may need them, wherever they stand. */
-static void use_values(struct dwarf_context *x, const struct dwarf_die *d)
+/* Bases are read first, because other values of the unit may depend on them regardless of their order. */
+static void load_unit_values(struct dwarf_context *x, const struct dwarf_die *d)
 {
         const struct dwarf_format *f = &x->unit->format;
         uint64_t header = f->version >= 5 ? 2u * f->offset_size : 0; /* of .debug_str_offsets and .debug_addr */
         uint64_t number;
 
-        x->str_offsets_base = offset_of(&d->values[DWARF_ROLE_STR_OFFSETS_BASE], header);
-        x->addr_base = offset_of(&d->values[DWARF_ROLE_ADDR_BASE], header);
-        x->rnglists_base = offset_of(&d->values[DWARF_ROLE_RNGLISTS_BASE], header ? header + 4 : 0);
-        x->ranges_base = offset_of(&d->values[DWARF_ROLE_GNU_RANGES_BASE], 0);
+        x->str_offsets_base = section_offset_or(&d->values[DWARF_ROLE_STR_OFFSETS_BASE], header);
+        x->addr_base = section_offset_or(&d->values[DWARF_ROLE_ADDR_BASE], header);
+        x->rnglists_base = section_offset_or(&d->values[DWARF_ROLE_RNGLISTS_BASE], header ? header + 4 : 0);
+        x->ranges_base = section_offset_or(&d->values[DWARF_ROLE_GNU_RANGES_BASE], 0);
         x->low_pc = 0;
         if (!dwarf_context_address(x, &d->values[DWARF_ROLE_LOW_PC], &x->low_pc))
                 x->low_pc = 0;
-        x->line_offset = offset_of(&d->values[DWARF_ROLE_STMT_LIST], UINT64_MAX);
+        x->line_offset = section_offset_or(&d->values[DWARF_ROLE_STMT_LIST], UINT64_MAX);
         x->has_lines = x->line_offset != UINT64_MAX;
-        x->language = dwarf_value_uint(&d->values[DWARF_ROLE_LANGUAGE], &number) && number < UINT32_MAX ?
-                              (uint32_t)number : 0;
+        x->language = dwarf_value_uint(&d->values[DWARF_ROLE_LANGUAGE], &number) && number < UINT32_MAX
+                              ? (uint32_t)number
+                              : 0;
         x->directory = dwarf_context_string(x, &d->values[DWARF_ROLE_COMP_DIR]);
         x->dwo_name = dwarf_context_string(x, &d->values[DWARF_ROLE_DWO_NAME]);
-        x->dwo_id = f->version >= 5 ? x->unit->signature : offset_of(&d->values[DWARF_ROLE_DWO_ID], 0);
+        x->dwo_id = f->version >= 5 ? x->unit->signature : section_offset_or(&d->values[DWARF_ROLE_DWO_ID], 0);
 }
 
-static enum status enter(struct dwarf_context *x, const struct dwarf_unit *unit, bool only_die, struct dwarf_die *die)
+static enum status read_unit_die(struct dwarf_context *x, const struct dwarf_unit *unit, bool only_die,
+                                 struct dwarf_die *die)
 {
-        struct dwarf_cursor c = dwarf_context_at(x, unit->first_die);
+        struct dwarf_cursor c = dwarf_context_cursor(x, unit->first_die);
         uint64_t code = dwarf_uleb(&c);
         const struct dwarf_abbrev *a = NULL;
         enum status st;
@@ -202,7 +208,7 @@ static enum status enter(struct dwarf_context *x, const struct dwarf_unit *unit,
         if (x->abbrevs.is_valid || (only_die && x->abbrevs.is_one))
                 a = dwarf_abbrevs_find(&x->abbrevs, code);
         if (!a && !x->abbrevs.is_valid) {
-                st = use_abbrevs(x, only_die ? code : 0);
+                st = load_abbrevs(x, only_die ? code : 0);
                 if (st)
                         return st;
                 a = dwarf_abbrevs_find(&x->abbrevs, code);
@@ -210,28 +216,28 @@ static enum status enter(struct dwarf_context *x, const struct dwarf_unit *unit,
         if (!a)
                 return ST_BAD_DATA;
         *die = (struct dwarf_die){ 0 };
-        dwarf_context_die(x, &c, a, die);
+        dwarf_context_read_die(x, &c, a, die);
         if (c.failed)
                 return ST_BAD_DATA;
         x->tag = a->tag;
         x->has_children = a->has_children;
         x->children = die->end;
-        use_values(x, die);
+        load_unit_values(x, die);
         return ST_OK;
 }
 
-static enum status set_up(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
-                          const struct dwarf_unit *unit, bool only_die, struct dwarf_die *die)
+static enum status context_set_up(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
+                                  const struct dwarf_unit *unit, bool only_die, struct dwarf_die *die)
 {
         enum status st;
 
-        if (!is_same_table(x, file, unit))
+        if (!is_same_abbrev_table(x, file, unit))
                 x->abbrevs.is_valid = x->abbrevs.is_one = false;
         x->object = o;
         x->file = file;
         x->linked = file;
         x->unit = unit;
-        st = enter(x, unit, only_die, die);
+        st = read_unit_die(x, unit, only_die, die);
         if (st)
                 x->unit = NULL;
         return st;
@@ -242,18 +248,19 @@ enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o,
 {
         struct dwarf_die die;
 
-        return set_up(x, o, file, unit, false, &die);
+        return context_set_up(x, o, file, unit, false, &die);
 }
 
 enum status dwarf_context_peek(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
                                const struct dwarf_unit *unit, struct dwarf_die *die_ret)
 {
-        return set_up(x, o, file, unit, true, die_ret);
+        return context_set_up(x, o, file, unit, true, die_ret);
 }
 
-/* DWARF 5, 3.1.3; before it the producers agree. */
+/* Source: DWARF 5, 3.1.3. For earlier versions GCC and clang do the same. */
 void dwarf_context_inherit(struct dwarf_context *x, const struct dwarf_context *skeleton)
 {
+        assert(skeleton->unit);
         x->linked = skeleton->file;
         x->addr_base = skeleton->addr_base;
         x->ranges_base = skeleton->ranges_base;
@@ -274,4 +281,58 @@ void dwarf_context_deinit(struct dwarf_context *x)
 {
         dwarf_abbrevs_deinit(&x->abbrevs);
         *x = (struct dwarf_context){ 0 };
+}
+
+/* ---- all attributes of one DIE ---- */
+
+/* @return false behind the last pair of an abbreviation */
+static bool next_spec(struct dwarf_cursor *c, uint64_t *attribute, uint64_t *form, int64_t *implicit)
+{
+        *attribute = dwarf_uleb(c);
+        *form = dwarf_uleb(c);
+        *implicit = *form == DW_FORM_implicit_const ? dwarf_sleb(c) : 0;
+        return !c->failed && (*attribute || *form);
+}
+
+/* Of several abbreviations with one code the first. */
+static bool find_specs(struct dwarf_attributes *a, uint64_t wanted)
+{
+        struct dwarf_cursor c = dwarf_section_at(&a->context->file->sections, DWARF_ABBREV, a->context->abbrevs.offset);
+        uint64_t code, attribute, form;
+        int64_t implicit;
+
+        while ((code = dwarf_uleb(&c)) != 0) {
+                uint64_t tag = dwarf_uleb(&c);
+
+                dwarf_u8(&c); /* whether it has children */
+                if (code == wanted) {
+                        a->tag = (uint16_t)tag;
+                        a->specs = c;
+                        return !c.failed;
+                }
+                while (next_spec(&c, &attribute, &form, &implicit))
+                        ;
+        }
+        return false;
+}
+
+bool dwarf_attributes_begin(struct dwarf_attributes *a, const struct dwarf_context *x, uint64_t die)
+{
+        uint64_t code;
+
+        *a = (struct dwarf_attributes){ .context = x, .values = dwarf_context_cursor(x, die) };
+        code = dwarf_uleb(&a->values);
+        return !a->values.failed && code != 0 && find_specs(a, code);
+}
+
+bool dwarf_attributes_next(struct dwarf_attributes *a, uint16_t *attribute_ret, struct dwarf_value *ret)
+{
+        uint64_t attribute, form;
+        int64_t implicit;
+
+        if (!next_spec(&a->specs, &attribute, &form, &implicit) || attribute > UINT16_MAX || form > UINT16_MAX)
+                return false;
+        dwarf_value_read(&a->values, &a->context->unit->format, (uint16_t)form, implicit, ret);
+        *attribute_ret = (uint16_t)attribute;
+        return !a->values.failed;
 }

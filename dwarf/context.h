@@ -4,8 +4,7 @@
 
 /**
  * @file
- * A unit that is being read: its abbreviations and what its own DIE says that
- * the values of other DIEs depend on.
+ * The decoding state of one unit: its abbreviations, and the attributes of the unit DIE that other values depend on.
  *
  * Threads: a context belongs to one thread.
  * Source: DWARF 5, 7.26 (string offsets), 7.27 (addresses), 3.1.1.
@@ -16,18 +15,19 @@
 struct dwarf_context {
         struct dwarf_object *object;
         struct dwarf_file *file;
-        const struct dwarf_file *linked; /* where addresses are: the file, or the object's for one in a companion */
-        const struct dwarf_unit *unit;   /* NULL: not set up */
+        const struct dwarf_file
+                *linked; /* the file with the addresses: `file`, or for a companion the main file of the object */
+        const struct dwarf_unit *unit; /* NULL: not set up */
         struct dwarf_abbrevs abbrevs;
-        uint16_t tag;                    /* of the unit's own DIE */
+        uint16_t tag; /* of the unit's own DIE */
         bool has_children, has_lines;
-        uint64_t children;               /* offset of the DIE behind it */
+        uint64_t children; /* offset of the DIE behind it */
         uint64_t str_offsets_base, addr_base, rnglists_base;
-        uint64_t ranges_base;            /* before version 5: of the range lists of a companion */
+        uint64_t ranges_base; /* before version 5: of the range lists of a companion */
         uint64_t low_pc, line_offset;
         uint32_t language;
-        const char *directory;           /* NULL unknown */
-        const char *dwo_name;            /* of a skeleton; else NULL */
+        const char *directory; /* NULL unknown */
+        const char *dwo_name;  /* of a skeleton; else NULL */
         uint64_t dwo_id;
 };
 
@@ -49,23 +49,23 @@ typedef uint64_t dwarf_ref;
  */
 enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
                                 const struct dwarf_unit *unit) MUST_CHECK;
-/** The same for who looks at nothing but the unit's own DIE: cheap, since most of the abbreviations are left alone. */
+/** As dwarf_context_enter(), but reads only the unit's own DIE. Cheap: the other abbreviations are skipped. */
 enum status dwarf_context_peek(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
                                const struct dwarf_unit *unit, struct dwarf_die *die_ret) MUST_CHECK;
-/** Take over what a skeleton says for its other half, which the context is set up for. */
+/** Copy to a split unit the attributes that it inherits from its skeleton. */
 void dwarf_context_inherit(struct dwarf_context *x, const struct dwarf_context *skeleton);
-/** Give up the unit it is set up for: its file may be closed then. */
+/** Detach from the unit, so that its file may be closed. */
 void dwarf_context_forget(struct dwarf_context *x);
 void dwarf_context_deinit(struct dwarf_context *x);
 
 /** A cursor from a DIE of the unit to the unit's end; a failed one for an offset outside. */
-struct dwarf_cursor dwarf_context_at(const struct dwarf_context *x, uint64_t offset);
+struct dwarf_cursor dwarf_context_cursor(const struct dwarf_context *x, uint64_t offset);
 
 /** Read the values of a DIE of which the cursor has read the code, by its full plan. */
-void dwarf_context_die(const struct dwarf_context *x, struct dwarf_cursor *c, const struct dwarf_abbrev *a,
-                       struct dwarf_die *ret);
+void dwarf_context_read_die(const struct dwarf_context *x, struct dwarf_cursor *c, const struct dwarf_abbrev *a,
+                            struct dwarf_die *ret);
 
-/** What a value means; NULL, false or DWARF_NO_REF when it is absent, of another class, or out of bounds. */
+/** Interpret a value. NULL, false or DWARF_NO_REF when it is absent, of another class, or out of bounds. */
 const char *dwarf_context_string(const struct dwarf_context *x, const struct dwarf_value *v);
 bool dwarf_context_address(const struct dwarf_context *x, const struct dwarf_value *v, uint64_t *ret);
 bool dwarf_context_indexed_address(const struct dwarf_context *x, uint64_t index, uint64_t *ret);
@@ -90,5 +90,17 @@ static inline bool dwarf_value_uint(const struct dwarf_value *v, uint64_t *ret)
                 return false;
         }
 }
+
+struct dwarf_attributes {
+        const struct dwarf_context *context;
+        struct dwarf_cursor specs, values;
+        uint16_t tag;
+};
+
+/** Returns false when the offset is not inside the unit or holds a null entry. */
+bool dwarf_attributes_begin(struct dwarf_attributes *a, const struct dwarf_context *x, uint64_t die);
+
+/** False after the last attribute, and at malformed data. */
+bool dwarf_attributes_next(struct dwarf_attributes *a, uint16_t *attribute_ret, struct dwarf_value *ret);
 
 #endif

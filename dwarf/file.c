@@ -30,7 +30,7 @@ void dwarf_file_deinit(struct dwarf_file *f)
         dwarf_units_deinit(&f->units);
 }
 
-static struct dwarf_outline **bucket_of(struct dwarf_file *f, const struct dwarf_unit *unit)
+static struct dwarf_outline **outline_bucket(struct dwarf_file *f, const struct dwarf_unit *unit)
 {
         return &f->outlines[(uintptr_t)unit / sizeof *unit % DWARF_OUTLINE_BUCKETS];
 }
@@ -40,7 +40,7 @@ struct dwarf_outline *dwarf_file_outline(struct dwarf_file *f, const struct dwar
         struct dwarf_outline *found;
 
         pthread_mutex_lock(&f->lock);
-        found = *bucket_of(f, unit);
+        found = *outline_bucket(f, unit);
         while (found && found->unit != unit)
                 found = found->next;
         pthread_mutex_unlock(&f->lock);
@@ -49,7 +49,7 @@ struct dwarf_outline *dwarf_file_outline(struct dwarf_file *f, const struct dwar
 
 void dwarf_file_keep_outline(struct dwarf_file *f, struct dwarf_outline *outline)
 {
-        struct dwarf_outline **bucket = bucket_of(f, outline->unit);
+        struct dwarf_outline **bucket = outline_bucket(f, outline->unit);
 
         pthread_mutex_lock(&f->lock);
         outline->next = *bucket;

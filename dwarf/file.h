@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Debug sections with their units: of an object, of its supplementary file, of
- * one .dwo file, or of what a package has for one unit.
+ * Debug sections with their units: of an object, of its supplementary file, of one .dwo file, or of one unit of a
+ * package.
  *
- * Threads: immutable but for the outlines and the index of types it keeps, which have a lock.
+ * Threads: immutable except for the cached outlines and the index of types, which a lock protects.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,9 +23,9 @@ struct dwarf_types;
 struct dwarf_file {
         struct dwarf_sections sections;
         struct dwarf_units units;
-        pthread_mutex_t lock; /* of outlines, and of making types */
+        pthread_mutex_t lock;                                  /* of outlines, and of making types */
         struct dwarf_outline *outlines[DWARF_OUTLINE_BUCKETS]; /* owned; of units that others refer to */
-        _Atomic(struct dwarf_types *) types; /* owned; NULL until somebody asks (dwarf/types.h) */
+        _Atomic(struct dwarf_types *) types;                   /* owned; created on first use (dwarf/types.h) */
 };
 
 /**
@@ -33,7 +33,8 @@ struct dwarf_file {
  * @param ret no copy of it may be made; dwarf_file_deinit() also on failure.
  * @return ST_OK also with damage of sections and units; ST_NO_MEMORY.
  */
-enum status dwarf_file_init(struct dwarf_file *ret, const struct dwarf_sections *sections, struct error *err) MUST_CHECK;
+enum status dwarf_file_init(struct dwarf_file *ret, const struct dwarf_sections *sections,
+                            struct error *err) MUST_CHECK;
 /** Also fine on a zeroed file. */
 void dwarf_file_deinit(struct dwarf_file *f);
 

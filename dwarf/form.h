@@ -5,13 +5,13 @@
 /**
  * @file
  * How attribute values are written: reading them and stepping over them.
- * What a value means is the business of dwarf/context.h.
+ * dwarf/context.h interprets the values.
  * Source: DWARF 5, 7.5.6.
  */
 #include "dwarf/constants.h"
 #include "dwarf/cursor.h"
 
-/** What the size of some forms depends on; of one unit. */
+/** Unit header fields that determine the size of some forms. */
 struct dwarf_format {
         uint8_t version;
         uint8_t address_size; /* 4 or 8; 2 is read as well */
@@ -25,7 +25,7 @@ struct dwarf_value {
         const char *string; /* DW_FORM_string */
 };
 
-/** Bytes of a form, -1 when they vary, -2 for a form that nobody knows. */
+/** Size of a form in bytes, -1 when it varies, -2 for an unknown form. */
 int dwarf_form_size(uint16_t form, const struct dwarf_format *f);
 
 /** Read a value. Blocks and data16 are stepped over and have the number 0. Bad forms fail the cursor. */

@@ -1,11 +1,204 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dwarf/line.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/array.h"
 #include "common/limits.h"
-#include "dwarf/line_internal.h"
+
+/* ---- header ---- */
+
+static enum status add_line_file(struct dwarf_lines *l, const char *name, uint64_t directory)
+{
+        if (l->file_count >= LIMIT_DWARF_LINE_FILES)
+                return ST_TOO_BIG;
+        if (!array_reserve(&l->files, &l->file_capacity, l->file_count))
+                return ST_NO_MEMORY;
+        l->files[l->file_count++] = (struct dwarf_line_file){ name, directory };
+        return ST_OK;
+}
+
+static enum status add_line_directory(struct dwarf_lines *l, const char *name)
+{
+        if (l->directory_count >= LIMIT_DWARF_LINE_FILES)
+                return ST_TOO_BIG;
+        if (!array_reserve(&l->directories, &l->directory_capacity, l->directory_count))
+                return ST_NO_MEMORY;
+        l->directories[l->directory_count++] = name;
+        return ST_OK;
+}
+
+/* ---- before version 5 ---- */
+
+enum status dwarf_line_add_file(struct dwarf_lines *l, struct dwarf_cursor *c, bool *is_end)
+{
+        const char *name = dwarf_cstr(c);
+        uint64_t directory;
+
+        *is_end = !name[0];
+        if (*is_end)
+                return c->failed ? ST_BAD_DATA : ST_OK;
+        directory = dwarf_uleb(c);
+        dwarf_skip_leb(c); /* time */
+        dwarf_skip_leb(c); /* size */
+        return c->failed ? ST_BAD_DATA : add_line_file(l, name, directory);
+}
+
+/* Directory 0 is the unit's, which goes in front of relative ones anyway; files begin with 1. */
+static enum status read_old_tables(struct dwarf_lines *l, struct dwarf_cursor *c)
+{
+        enum status st = add_line_directory(l, NULL);
+        bool is_end = false;
+
+        while (!st) {
+                const char *name = dwarf_cstr(c);
+
+                if (!name[0])
+                        break;
+                st = add_line_directory(l, name);
+        }
+        if (!st)
+                st = add_line_file(l, NULL, 0);
+        while (!st && !is_end)
+                st = dwarf_line_add_file(l, c, &is_end);
+        return st;
+}
+
+/* ---- version 5 ---- */
+
+struct content {
+        uint64_t type;
+        uint16_t form;
+};
+
+static enum status read_entry_formats(struct dwarf_cursor *c, struct content *formats, unsigned *count_ret)
+{
+        unsigned count = dwarf_u8(c);
+
+        if (count > LIMIT_DWARF_LINE_FORMATS)
+                return ST_TOO_BIG;
+        for (unsigned i = 0; i < count; i++) {
+                uint64_t type = dwarf_uleb(c), form = dwarf_uleb(c);
+
+                if (form > UINT16_MAX || form == DW_FORM_implicit_const)
+                        dwarf_fail(c);
+                formats[i] = (struct content){ type, (uint16_t)form };
+        }
+        *count_ret = count;
+        return c->failed ? ST_BAD_DATA : ST_OK;
+}
+
+static enum status read_entry_table(struct dwarf_lines *l, struct dwarf_cursor *c, const struct dwarf_line_header *h,
+                                    const struct dwarf_context *x, bool is_files)
+{
+        struct content formats[LIMIT_DWARF_LINE_FORMATS];
+        unsigned format_count;
+        enum status st = read_entry_formats(c, formats, &format_count);
+        uint64_t count = st ? 0 : dwarf_uleb(c);
+
+        for (uint64_t i = 0; !st && i < count; i++) {
+                const char *name = NULL;
+                uint64_t directory = 0;
+
+                for (unsigned f = 0; f < format_count; f++) {
+                        struct dwarf_value v;
+
+                        dwarf_value_read(c, &h->format, formats[f].form, 0, &v);
+                        if (formats[f].type == DW_LNCT_path)
+                                name = dwarf_context_string(x, &v);
+                        else if (formats[f].type == DW_LNCT_directory_index && !dwarf_value_uint(&v, &directory))
+                                directory = UINT64_MAX;
+                }
+                if (c->failed)
+                        st = ST_BAD_DATA;
+                else
+                        st = is_files ? add_line_file(l, name, directory) : add_line_directory(l, name);
+        }
+        return st ? st : c->failed ? ST_BAD_DATA : ST_OK;
+}
+
+/* ---- both ---- */
+
+static bool read_machine_parameters(struct dwarf_line_header *h, struct dwarf_cursor *c)
+{
+        h->min_instruction_length = dwarf_u8(c);
+        h->max_operations = h->format.version >= 4 ? dwarf_u8(c) : 1;
+        h->is_statement = dwarf_u8(c);
+        h->line_base = (int8_t)dwarf_u8(c);
+        h->line_range = dwarf_u8(c);
+        h->opcode_base = dwarf_u8(c);
+        if (c->failed || h->max_operations == 0 || h->line_range == 0 || h->opcode_base == 0)
+                return false;
+        h->opcode_lengths = dwarf_bytes(c, h->opcode_base - 1u);
+        return !c->failed;
+}
+
+enum status dwarf_line_header_read(struct dwarf_line_header *h, struct dwarf_lines *l, const struct dwarf_context *x,
+                                   uint64_t offset)
+{
+        struct dwarf_cursor c = dwarf_section_at(&x->file->sections, DWARF_LINE, offset);
+        uint64_t length = dwarf_initial_length(&c, &h->format.offset_size);
+        uint16_t version;
+        enum status st;
+
+        if (c.failed || length > dwarf_left(&c))
+                return ST_BAD_DATA;
+        c.end = c.pos + length;
+        version = dwarf_u16(&c);
+        if (!c.failed && (version < 2 || version > 5))
+                return ST_UNSUPPORTED;
+        l->version = version;
+        l->unit_directory = x->directory;
+        h->format.version = (uint8_t)version;
+        h->format.address_size = x->unit->format.address_size;
+        if (version >= 5) {
+                h->format.address_size = dwarf_u8(&c);
+                dwarf_u8(&c); /* segment selector size: not supported by any producer */
+        }
+        length = dwarf_uint(&c, h->format.offset_size);
+        if (c.failed || length > dwarf_left(&c))
+                return ST_BAD_DATA;
+        h->program = c;
+        h->program.pos += length;
+        c.end = h->program.pos;
+        if (!read_machine_parameters(h, &c))
+                return ST_BAD_DATA;
+        if (version < 5)
+                return read_old_tables(l, &c);
+        st = read_entry_table(l, &c, h, x, false);
+        return st ? st : read_entry_table(l, &c, h, x, true);
+}
+
+/* ---- paths ---- */
+
+static void append_directory(struct buf *to, const char *name)
+{
+        if (name && name[0]) {
+                buf_append_str(to, name);
+                buf_append_u8(to, '/');
+        }
+}
+
+/*
+ * In version 5 directory 0 repeats the compilation directory. Where that entry is relative ("./csu"), other readers
+ * still put the compilation directory in front; doing the same keeps paths equal to theirs, so that sources are found.
+ */
+void dwarf_lines_path(const struct dwarf_lines *l, uint64_t file, struct buf *to)
+{
+        const struct dwarf_line_file *f = file < l->file_count ? &l->files[file] : NULL;
+        const char *directory;
+
+        if (!f || !f->name || !f->name[0])
+                return;
+        if (f->name[0] != '/') {
+                directory = f->directory < l->directory_count ? l->directories[f->directory] : NULL;
+                if (!directory || directory[0] != '/')
+                        append_directory(to, l->unit_directory);
+                append_directory(to, directory);
+        }
+        buf_append_str(to, f->name);
+}
 
 /* The registers of the line number machine. */
 struct machine {
@@ -35,7 +228,7 @@ void dwarf_lines_deinit(struct dwarf_lines *l)
 }
 
 /* Unsigned arithmetic may wrap; a row that goes backwards is then dropped. */
-static inline void advance(const struct dwarf_line_header *h, struct machine *m, uint64_t operations)
+static inline void advance_address(const struct dwarf_line_header *h, struct machine *m, uint64_t operations)
 {
         if (h->max_operations == 1) {
                 m->address += h->min_instruction_length * operations;
@@ -47,8 +240,8 @@ static inline void advance(const struct dwarf_line_header *h, struct machine *m,
 }
 
 /* The first row says whether the sequence is in code. @return whether it is */
-static bool begin_sequence(struct dwarf_lines *l, struct machine *m, const struct dwarf_row *row,
-                           const struct dwarf_regions *code)
+static bool begin_line_sequence(struct dwarf_lines *l, struct machine *m, const struct dwarf_row *row,
+                                const struct dwarf_regions *code)
 {
         m->started = true;
         m->first_row = l->row_count;
@@ -59,7 +252,7 @@ static bool begin_sequence(struct dwarf_lines *l, struct machine *m, const struc
 }
 
 /* A row's end is set when the next one comes. */
-static inline void add_row(struct dwarf_lines *l, struct machine *m, const struct dwarf_regions *code)
+static inline void emit_line_row(struct dwarf_lines *l, struct machine *m, const struct dwarf_regions *code)
 {
         struct dwarf_row row = { .start = m->address, .end = m->address };
 
@@ -67,7 +260,7 @@ static inline void add_row(struct dwarf_lines *l, struct machine *m, const struc
                 return;
         row.file = m->file < UINT32_MAX ? (uint32_t)m->file : UINT32_MAX;
         row.line = m->line <= INT32_MAX ? (uint32_t)m->line : 0;
-        if (!m->started && !begin_sequence(l, m, &row, code))
+        if (!m->started && !begin_line_sequence(l, m, &row, code))
                 return;
         if (l->row_count > m->first_row) {
                 struct dwarf_row *last = &l->rows[l->row_count - 1];
@@ -80,7 +273,7 @@ static inline void add_row(struct dwarf_lines *l, struct machine *m, const struc
                 }
                 last->end = row.start;
                 if (last->file == row.file && last->line == row.line)
-                        return; /* the same again: the last one goes on */
+                        return; /* repeats the last row, which continues */
         }
         if (l->row_count >= LIMIT_DWARF_LINE_ROWS)
                 m->failed = ST_TOO_BIG;
@@ -90,7 +283,7 @@ static inline void add_row(struct dwarf_lines *l, struct machine *m, const struc
                 l->rows[l->row_count++] = row;
 }
 
-static void end_sequence(struct dwarf_lines *l, struct machine *m, const struct dwarf_regions *code)
+static void finish_line_sequence(struct dwarf_lines *l, struct machine *m, const struct dwarf_regions *code)
 {
         struct dwarf_row *last = l->row_count > m->first_row && m->started ? &l->rows[l->row_count - 1] : NULL;
         enum status failed = m->failed;
@@ -106,15 +299,15 @@ static void end_sequence(struct dwarf_lines *l, struct machine *m, const struct 
                 if (!array_reserve(&l->sequences, &l->sequence_capacity, l->sequence_count))
                         failed = ST_NO_MEMORY;
                 else
-                        l->sequences[l->sequence_count++] = (struct dwarf_sequence){
-                                l->rows[m->first_row].start, m->first_row, l->row_count - m->first_row, m->first_file,
-                                m->first_line };
+                        l->sequences[l->sequence_count++] =
+                                (struct dwarf_sequence){ l->rows[m->first_row].start, m->first_row,
+                                                         l->row_count - m->first_row, m->first_file, m->first_line };
         }
         *m = (struct machine){ .file = 1, .line = 1, .first_row = l->row_count, .failed = failed };
 }
 
-static void run_extended(struct dwarf_cursor *p, struct dwarf_lines *l, struct machine *m,
-                         const struct dwarf_regions *code)
+static void run_extended_opcode(struct dwarf_cursor *p, struct dwarf_lines *l, struct machine *m,
+                                const struct dwarf_regions *code)
 {
         struct dwarf_cursor inner = *p;
         uint64_t length = dwarf_uleb(p);
@@ -127,7 +320,7 @@ static void run_extended(struct dwarf_cursor *p, struct dwarf_lines *l, struct m
                 return;
         switch (dwarf_u8(&inner)) {
         case DW_LNE_end_sequence:
-                end_sequence(l, m, code);
+                finish_line_sequence(l, m, code);
                 return;
         case DW_LNE_set_address:
                 m->op_index = 0;
@@ -144,15 +337,15 @@ static void run_extended(struct dwarf_cursor *p, struct dwarf_lines *l, struct m
         }
 }
 
-static void run_standard(uint8_t opcode, const struct dwarf_line_header *h, struct dwarf_cursor *p,
-                         struct dwarf_lines *l, struct machine *m, const struct dwarf_regions *code)
+static void run_standard_opcode(uint8_t opcode, const struct dwarf_line_header *h, struct dwarf_cursor *p,
+                                struct dwarf_lines *l, struct machine *m, const struct dwarf_regions *code)
 {
         switch (opcode) {
         case DW_LNS_copy:
-                add_row(l, m, code);
+                emit_line_row(l, m, code);
                 return;
         case DW_LNS_advance_pc:
-                advance(h, m, dwarf_uleb(p));
+                advance_address(h, m, dwarf_uleb(p));
                 return;
         case DW_LNS_advance_line:
                 m->line += (uint64_t)dwarf_sleb(p);
@@ -164,7 +357,7 @@ static void run_standard(uint8_t opcode, const struct dwarf_line_header *h, stru
                 dwarf_skip_leb(p);
                 return;
         case DW_LNS_const_add_pc:
-                advance(h, m, (255u - h->opcode_base) / h->line_range);
+                advance_address(h, m, (255u - h->opcode_base) / h->line_range);
                 return;
         case DW_LNS_fixed_advance_pc:
                 m->address += dwarf_u16(p);
@@ -182,7 +375,8 @@ struct special {
         int16_t lines;
 };
 
-static enum status run(const struct dwarf_line_header *h, struct dwarf_lines *l, const struct dwarf_regions *code)
+static enum status run_line_program(const struct dwarf_line_header *h, struct dwarf_lines *l,
+                                    const struct dwarf_regions *code)
 {
         struct dwarf_cursor p = h->program;
         struct machine m = { .file = 1, .line = 1 };
@@ -195,13 +389,13 @@ static enum status run(const struct dwarf_line_header *h, struct dwarf_lines *l,
                 uint8_t opcode = *p.pos++;
 
                 if (opcode >= h->opcode_base) {
-                        advance(h, &m, special[opcode].operations);
+                        advance_address(h, &m, special[opcode].operations);
                         m.line += (uint64_t)(int64_t)special[opcode].lines;
-                        add_row(l, &m, code);
+                        emit_line_row(l, &m, code);
                 } else if (opcode == 0) {
-                        run_extended(&p, l, &m, code);
+                        run_extended_opcode(&p, l, &m, code);
                 } else {
-                        run_standard(opcode, h, &p, l, &m, code);
+                        run_standard_opcode(opcode, h, &p, l, &m, code);
                 }
         }
         if (m.started)
@@ -209,7 +403,7 @@ static enum status run(const struct dwarf_line_header *h, struct dwarf_lines *l,
         return m.failed ? m.failed : p.failed ? ST_BAD_DATA : ST_OK;
 }
 
-static int by_start(const void *a, const void *b)
+static int compare_sequences(const void *a, const void *b)
 {
         const struct dwarf_sequence *x = a, *y = b;
 
@@ -218,29 +412,29 @@ static int by_start(const void *a, const void *b)
         return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static uint64_t end_of(const struct dwarf_lines *l, const struct dwarf_sequence *s)
+static uint64_t sequence_rows_end(const struct dwarf_lines *l, const struct dwarf_sequence *s)
 {
         return l->rows[s->first + s->count - 1].end;
 }
 
-static bool is_sorted(const struct dwarf_lines *l)
+static bool are_rows_sorted(const struct dwarf_lines *l)
 {
         for (size_t i = 1; i < l->sequence_count; i++)
-                if (l->sequences[i].start < end_of(l, &l->sequences[i - 1]))
+                if (l->sequences[i].start < sequence_rows_end(l, &l->sequences[i - 1]))
                         return false;
         return true;
 }
 
 /* Sequences come in any order. */
-static enum status sort(struct dwarf_lines *l)
+static enum status sort_sequences(struct dwarf_lines *l)
 {
         struct dwarf_row *rows = l->rows;
         size_t kept = 0, capacity = l->row_capacity;
         uint64_t end = 0;
 
-        if (is_sorted(l))
+        if (are_rows_sorted(l))
                 return ST_OK;
-        qsort(l->sequences, l->sequence_count, sizeof *l->sequences, by_start);
+        qsort(l->sequences, l->sequence_count, sizeof *l->sequences, compare_sequences);
         if (l->spare_capacity < l->row_count) {
                 free(l->spare);
                 l->spare_capacity = 0;
@@ -285,8 +479,8 @@ enum status dwarf_lines_read(struct dwarf_lines *l, const struct dwarf_context *
                 return ST_TOO_BIG;
         if (st)
                 return st;
-        st = run(&h, l, code);
-        if (sort(l))
+        st = run_line_program(&h, l, code);
+        if (sort_sequences(l))
                 st = ST_NO_MEMORY;
         if (st == ST_NO_MEMORY)
                 l->row_count = 0;
@@ -302,7 +496,8 @@ enum status dwarf_lines_read_files(struct dwarf_lines *l, const struct dwarf_con
         if (!dwarf_object_spend(x->object, DWARF_BUDGET_LINE, 1))
                 return ST_TOO_BIG;
         st = dwarf_line_header_read(&h, l, x, offset);
-        return dwarf_object_spend(x->object, DWARF_BUDGET_LINE, 4 * (l->file_count + l->directory_count)) ? st : ST_TOO_BIG;
+        return dwarf_object_spend(x->object, DWARF_BUDGET_LINE, 4 * (l->file_count + l->directory_count)) ? st
+                                                                                                          : ST_TOO_BIG;
 }
 
 uint64_t dwarf_lines_next(const struct dwarf_sections *s, uint64_t offset)

@@ -14,7 +14,7 @@
 struct dwarf_row { /* covers [start, end) */
         uint64_t start, end;
         uint32_t file; /* number in the table's files */
-        uint32_t line; /* 0: the compiler made it up */
+        uint32_t line; /* 0: compiler-generated code */
 };
 
 struct dwarf_sequence { /* rows without a gap */
@@ -30,7 +30,7 @@ struct dwarf_line_file {
 
 /** One table; reused from unit to unit. */
 struct dwarf_lines {
-        struct dwarf_row *rows; /* owned; sorted and apart */
+        struct dwarf_row *rows; /* owned; sorted, disjoint */
         size_t row_count, row_capacity;
         struct dwarf_row *spare; /* owned; where rows are put in order */
         size_t spare_capacity;
@@ -46,17 +46,15 @@ struct dwarf_lines {
 };
 
 /**
- * Replace the content by the table at an offset of .debug_line.
+ * Replace the content with the table at an offset of .debug_line.
  *
- * Of several rows at one address the last is kept: it is the one that covers
- * the instruction. Sequences that do not begin in code are left out; of two
- * that overlap (identical functions that the linker made one) the one that
- * begins first stays whole, else the first of the program.
- * @param x the unit that refers to it; its directory and strings are used.
- * @return ST_BAD_DATA, with the files and the rows of the sequences before the
- *         fault kept; ST_UNSUPPORTED for another version; ST_TOO_BIG for more than
- *         LIMIT_DWARF_LINE_ROWS rows, LIMIT_DWARF_LINE_FILES files or the object's
- *         budget; ST_NO_MEMORY.
+ * Of several rows at one address the last is kept, since it covers the instruction. Sequences that do not start in code
+ * are dropped. Of two overlapping sequences (identical code folding) the one with the lower start is kept whole, else
+ * the first in the program.
+ * @param x the unit that refers to the table; provides directory and strings.
+ * @return ST_BAD_DATA, with the files and the rows of the sequences before the fault kept; ST_UNSUPPORTED for another
+ *          version; ST_TOO_BIG for more than LIMIT_DWARF_LINE_ROWS rows, LIMIT_DWARF_LINE_FILES files or the object's
+ *          budget; ST_NO_MEMORY.
  */
 enum status dwarf_lines_read(struct dwarf_lines *l, const struct dwarf_context *x, uint64_t offset,
                              const struct dwarf_regions *code) MUST_CHECK;
@@ -74,5 +72,22 @@ uint64_t dwarf_lines_next(const struct dwarf_sections *s, uint64_t offset);
  * Appends nothing for a number that is not in the table.
  */
 void dwarf_lines_path(const struct dwarf_lines *l, uint64_t file, struct buf *to);
+
+struct dwarf_line_header {
+        struct dwarf_format format;
+        uint8_t min_instruction_length, max_operations;
+        bool is_statement; /* rows are, until the program says otherwise */
+        int8_t line_base;
+        uint8_t line_range, opcode_base;
+        const uint8_t *opcode_lengths; /* of opcodes 1 to opcode_base - 1 */
+        struct dwarf_cursor program;
+};
+
+/** Read the header with its files and directories; h->program is the line program behind it. */
+enum status dwarf_line_header_read(struct dwarf_line_header *h, struct dwarf_lines *l, const struct dwarf_context *x,
+                                   uint64_t offset) MUST_CHECK;
+
+/** One file in the form of versions before 5, as headers and programs have it; ends the list when its name is empty. */
+enum status dwarf_line_add_file(struct dwarf_lines *l, struct dwarf_cursor *c, bool *is_end) MUST_CHECK;
 
 #endif

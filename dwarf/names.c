@@ -1,17 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of a unit's functions, each origin resolved once, after the walk:
- * by then the outline of the unit is complete, wherever the DIEs stand. They
- * are resolved in the order of their DIEs, so that another unit that many of
- * them refer to is made ready once.
+ * Resolves the names of the functions of a unit. Each origin is resolved once, after the walk, when the outline of the
+ * unit is complete. Names are resolved in the order of their DIEs, so that another unit that many of them refer to is
+ * entered once.
  */
-#include <stdlib.h>
 
-#include "dwarf/reader.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/hash_table.h"
+#include "common/limits.h"
+#include "dwarf/reader_internal.h"
+
+/* cache of names shared by units */
+
+void dwarf_name_cache_init(struct dwarf_name_cache *k)
+{
+        *k = (struct dwarf_name_cache){ 0 };
+        arena_init(&k->texts, LIMIT_DWARF_UNIT_TEXT_BYTES);
+}
+
+void dwarf_name_cache_deinit(struct dwarf_name_cache *k)
+{
+        hash_table_deinit(&k->table);
+        free(k->items);
+        arena_deinit(&k->texts);
+        dwarf_name_cache_init(k);
+}
+
+static bool equal_cached_ref(const void *context, uint32_t entry, const void *key, size_t size)
+{
+        const struct dwarf_name_cache *k = context;
+
+        assert(size == sizeof k->items->ref);
+        return memcmp(&k->items[entry].ref, key, size) == 0;
+}
+
+/* NULL: not cached. Borrowed until the next one is added. */
+static const struct dwarf_name *name_cache_find(const struct dwarf_name_cache *k, dwarf_ref ref)
+{
+        uint32_t entry;
+
+        return hash_table_find(&k->table, hash_table_hash(&ref, sizeof ref), equal_cached_ref, k, &ref, sizeof ref,
+                               &entry)
+                       ? &k->items[entry].name
+                       : NULL;
+}
+
+/* Make room for one more. False at the limit or without memory: the name is then not cached. */
+static bool name_cache_reserve(struct dwarf_name_cache *k)
+{
+        return k->table.count < LIMIT_DWARF_KNOWN_NAMES && k->texts.used <= k->texts.max / 2 &&
+               hash_table_reserve(&k->table, NULL) == ST_OK && array_reserve(&k->items, &k->capacity, k->table.count);
+}
+
+static void name_cache_add(struct dwarf_name_cache *k, dwarf_ref ref, const struct dwarf_name *name)
+{
+        uint32_t entry = k->table.count;
+
+        assert(entry < k->capacity);
+        k->items[entry] = (struct dwarf_cached_name){ ref, *name };
+        hash_table_insert(&k->table, hash_table_hash(&ref, sizeof ref), entry);
+}
 
 /* ---- outlines of other units ---- */
 
-static const struct dwarf_outline *outline_of(struct dwarf_reader *r, const struct dwarf_context *x)
+static const struct dwarf_outline *get_unit_outline(struct dwarf_reader *r, const struct dwarf_context *x)
 {
         struct dwarf_outline *outline;
 
@@ -39,10 +95,11 @@ static const struct dwarf_outline *outline_of(struct dwarf_reader *r, const stru
 
 /* ---- "ns::Class::name" ---- */
 
-static const char *qualifier_text(struct dwarf_reader *r, const struct dwarf_context *x, const struct dwarf_qualifier *q)
+static const char *get_qualifier_text(struct dwarf_reader *r, const struct dwarf_context *x,
+                                      const struct dwarf_qualifier *q)
 {
-        const char *text = q->name.form == DW_FORM_ref_sig8 ? dwarf_reader_type_name(r, x->file, q->name.number) :
-                                                              dwarf_context_string(x, &q->name);
+        const char *text = q->name.form == DW_FORM_ref_sig8 ? dwarf_reader_type_name(r, x->file, q->name.number)
+                                                            : dwarf_context_string(x, &q->name);
 
         if (text && text[0])
                 return text;
@@ -62,11 +119,11 @@ static const char *qualifier_text(struct dwarf_reader *r, const struct dwarf_con
 
 struct found {
         struct dwarf_name name;
-        dwarf_ref plain_ref; /* where the plain name is */
+        dwarf_ref plain_ref; /* the DIE with the plain name */
 };
 
-/* Take what a DIE has. @return the next DIE to look at, DWARF_NO_REF when this was the last. */
-static dwarf_ref take(struct dwarf_reader *r, dwarf_ref ref, struct found *f)
+/* Read the names of one DIE. @return the next DIE of the chain, DWARF_NO_REF at its end */
+static dwarf_ref read_die_name(struct dwarf_reader *r, dwarf_ref ref, struct found *f)
 {
         struct dwarf_context *x = dwarf_reader_context(r, ref);
         const struct dwarf_abbrev *a;
@@ -77,11 +134,11 @@ static dwarf_ref take(struct dwarf_reader *r, dwarf_ref ref, struct found *f)
 
         if (!x)
                 return DWARF_NO_REF;
-        c = dwarf_context_at(x, ref & ~DWARF_REF_ALT);
+        c = dwarf_context_cursor(x, ref & ~DWARF_REF_ALT);
         a = dwarf_abbrevs_find(&x->abbrevs, dwarf_uleb(&c));
         if (!a || c.failed)
                 return DWARF_NO_REF;
-        dwarf_context_die(x, &c, a, &d);
+        dwarf_context_read_die(x, &c, a, &d);
         if (c.failed)
                 return DWARF_NO_REF;
         text = dwarf_context_string(x, &d.values[DWARF_ROLE_LINKAGE_NAME]);
@@ -97,19 +154,21 @@ static dwarf_ref take(struct dwarf_reader *r, dwarf_ref ref, struct found *f)
         return next != DWARF_NO_REF ? next : dwarf_context_reference(x, &d.values[DWARF_ROLE_SPECIFICATION]);
 }
 
-/* ---- names with what is around ---- */
+/* qualified names */
 
-static struct found follow(struct dwarf_reader *r, dwarf_ref ref)
+static struct found follow_origins(struct dwarf_reader *r, dwarf_ref ref)
 {
         struct found f = { .plain_ref = DWARF_NO_REF };
 
         for (int hops = 0; hops < LIMIT_DWARF_ORIGINS && ref != DWARF_NO_REF; hops++)
-                ref = take(r, ref, &f);
+                ref = read_die_name(r, ref, &f);
         return f;
 }
 
-/* "ns::Class::name", written from its end to its start. One that gets too long stays without its scopes. */
-static const char *joined(const char *const *parts, size_t count, struct arena *texts)
+/*
+ * "ns::Class::name", composed from its end to its start. A name that would exceed LIMIT_NAME_BYTES stays unqualified.
+ */
+static const char *join_name_parts(const char *const *parts, size_t count, struct arena *texts)
 {
         size_t size = 1, at;
         char *text;
@@ -132,21 +191,21 @@ static const char *joined(const char *const *parts, size_t count, struct arena *
         return text;
 }
 
-/* Where a function is declared says what it stands in; where its code is may be at the top of the unit. */
-static uint32_t outside_of(const struct dwarf_context *x, const struct dwarf_outline *outline, uint32_t function,
-                           dwarf_ref declared)
+/* The declaration of a function gives its enclosing scope; its definition may be at the top level of the unit. */
+static uint32_t find_enclosing_qualifier(const struct dwarf_context *x, const struct dwarf_outline *outline,
+                                         uint32_t function, dwarf_ref declared)
 {
         uint64_t offset = declared & ~DWARF_REF_ALT;
-        uint32_t q = declared != DWARF_NO_REF && offset >= x->unit->offset && offset < x->unit->end ?
-                             dwarf_outline_find(outline, offset) :
-                             DWARF_NO_QUALIFIER;
+        uint32_t q = declared != DWARF_NO_REF && offset >= x->unit->offset && offset < x->unit->end
+                             ? dwarf_outline_find(outline, offset)
+                             : DWARF_NO_QUALIFIER;
 
         return q != DWARF_NO_QUALIFIER ? q : outline->qualifiers[function].parent;
 }
 
-/* Put what is around in front of a plain name, up to a function with a linkage name, which says the rest. */
-static void qualify(struct dwarf_reader *r, struct arena *texts, const struct dwarf_outline *outline, uint32_t q,
-                    const struct found *f, struct dwarf_name *ret)
+/* Prefix a plain name with its enclosing scopes, up to a function with a linkage name. */
+static void qualify_name(struct dwarf_reader *r, struct arena *texts, const struct dwarf_outline *outline, uint32_t q,
+                         const struct found *f, struct dwarf_name *ret)
 {
         const char *parts[LIMIT_DWARF_NAME_SCOPES] = { f->name.plain };
         const struct dwarf_context *x = dwarf_reader_context(r, f->plain_ref);
@@ -157,27 +216,27 @@ static void qualify(struct dwarf_reader *r, struct arena *texts, const struct dw
                 struct found around;
 
                 if (at->tag != DW_TAG_subprogram) {
-                        parts[count++] = qualifier_text(r, x, at);
+                        parts[count++] = get_qualifier_text(r, x, at);
                         q = at->parent;
                         continue;
                 }
                 functions++;
-                around = follow(r, at->name.number);
+                around = follow_origins(r, at->name.number);
                 ret->around = around.name.linkage;
                 if (ret->around)
                         break;
                 if (around.name.plain && around.name.plain[0])
                         parts[count++] = around.name.plain;
-                x = dwarf_reader_context(r, f->plain_ref); /* another one may have taken its place */
+                x = dwarf_reader_context(r, f->plain_ref); /* the slot may have been reused for another unit */
                 if (x)
-                        q = outside_of(x, outline, q, around.plain_ref);
+                        q = find_enclosing_qualifier(x, outline, q, around.plain_ref);
         }
-        ret->plain = joined(parts, count, texts);
+        ret->plain = join_name_parts(parts, count, texts);
 }
 
-static void resolve_with(struct dwarf_reader *r, struct arena *texts, dwarf_ref ref, struct dwarf_name *ret)
+static void resolve_uncached(struct dwarf_reader *r, struct arena *texts, dwarf_ref ref, struct dwarf_name *ret)
 {
-        struct found f = follow(r, ref);
+        struct found f = follow_origins(r, ref);
         const struct dwarf_outline *outline;
         struct dwarf_context *x;
         uint32_t q;
@@ -186,55 +245,56 @@ static void resolve_with(struct dwarf_reader *r, struct arena *texts, dwarf_ref 
         if (f.name.linkage || !f.name.plain || !f.name.plain[0])
                 return;
         x = dwarf_reader_context(r, f.plain_ref);
-        outline = x ? outline_of(r, x) : NULL;
+        outline = x ? get_unit_outline(r, x) : NULL;
         q = outline ? dwarf_outline_find(outline, f.plain_ref & ~DWARF_REF_ALT) : DWARF_NO_QUALIFIER;
         if (q != DWARF_NO_QUALIFIER)
-                qualify(r, texts, outline, q, &f, ret);
+                qualify_name(r, texts, outline, q, &f, ret);
 }
 
-/* ---- once for all units ---- */
+/* names in other units */
 
-static bool is_outside(const struct dwarf_reader *r, dwarf_ref ref)
+static bool is_other_unit(const struct dwarf_reader *r, dwarf_ref ref)
 {
         const struct dwarf_unit *unit = r->main.unit;
 
         return (ref & DWARF_REF_ALT) || (unit && (ref < unit->first_die || ref >= unit->end));
 }
 
-/* Does the DIE say nothing itself, and lead to another unit? @return where, else the DIE itself. */
+/* If the DIE has no name and refers to a DIE in another unit, return that one, else the DIE itself. */
 static dwarf_ref skip_to_other_unit(struct dwarf_reader *r, dwarf_ref ref)
 {
         struct found f = { .plain_ref = DWARF_NO_REF };
-        dwarf_ref next = is_outside(r, ref) ? ref : take(r, ref, &f);
+        dwarf_ref next = is_other_unit(r, ref) ? ref : read_die_name(r, ref, &f);
 
-        return next != DWARF_NO_REF && !f.name.plain && is_outside(r, next) ? next : ref;
+        return next != DWARF_NO_REF && !f.name.plain && is_other_unit(r, next) ? next : ref;
 }
 
-/* References in another half are of that file, which is closed soon. */
-static void resolve(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref ref, struct dwarf_name *ret)
+/* References inside a companion are relative to that file, which is closed soon, so they are not cached. */
+static void resolve_name(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref ref, struct dwarf_name *ret)
 {
-        struct dwarf_known_names *known = &r->known_names;
+        struct dwarf_name_cache *known = &r->name_cache;
         const struct dwarf_name *found;
 
         ref = code->companion ? ref : skip_to_other_unit(r, ref);
-        if (code->companion || !is_outside(r, ref)) {
-                resolve_with(r, &code->texts, ref, ret);
+        if (code->companion || !is_other_unit(r, ref)) {
+                resolve_uncached(r, &code->texts, ref, ret);
                 return;
         }
-        found = dwarf_known_names_find(known, ref);
+        found = name_cache_find(known, ref);
         if (found) {
                 *ret = *found;
-        } else if (dwarf_known_names_have_room(known)) {
-                resolve_with(r, &known->texts, ref, ret);
-                dwarf_known_names_add(known, ref, ret);
+        } else if (name_cache_reserve(known)) {
+                resolve_uncached(r, &known->texts, ref, ret);
+                name_cache_add(known, ref, ret);
         } else {
-                resolve_with(r, &code->texts, ref, ret);
+                resolve_uncached(r, &code->texts, ref, ret);
         }
 }
 
-static int by_ref(const void *a, const void *b, void *refs)
+static int compare_name_refs(const void *a, const void *b, void *refs)
 {
-        dwarf_ref x = ((const dwarf_ref *)refs)[*(const uint32_t *)a], y = ((const dwarf_ref *)refs)[*(const uint32_t *)b];
+        dwarf_ref x = ((const dwarf_ref *)refs)[*(const uint32_t *)a],
+                  y = ((const dwarf_ref *)refs)[*(const uint32_t *)b];
 
         return x < y ? -1 : x > y;
 }
@@ -244,26 +304,20 @@ enum status dwarf_names_resolve(struct dwarf_reader *r, struct dwarf_code *code)
         _cleanup_free_ bool *marks = NULL;
         size_t n = code->name_count, kept = 0;
 
-        if (r->wanted) {
+        if (r->filter) {
                 marks = calloc(n + 1, sizeof *marks);
                 if (!marks)
                         return ST_NO_MEMORY;
-                dwarf_wanted_mark_names(code, marks);
+                dwarf_address_filter_mark_names(code, marks);
         }
-        if (n > r->by_ref_capacity) {
-                uint32_t *grown = reallocarray(r->by_ref, n, sizeof *grown);
-
-                if (!grown)
-                        return ST_NO_MEMORY;
-                r->by_ref = grown;
-                r->by_ref_capacity = n;
-        }
+        if (!array_reserve_many(&r->by_ref, &r->by_ref_capacity, 0, n))
+                return ST_NO_MEMORY;
         for (size_t i = 0; i < n; i++)
                 if (!marks || marks[i])
                         r->by_ref[kept++] = (uint32_t)i;
         if (kept)
-                qsort_r(r->by_ref, kept, sizeof *r->by_ref, by_ref, r->refs);
+                qsort_r(r->by_ref, kept, sizeof *r->by_ref, compare_name_refs, r->refs);
         for (size_t i = 0; i < kept; i++)
-                resolve(r, code, r->refs[r->by_ref[i]], &code->names[r->by_ref[i]]);
+                resolve_name(r, code, r->refs[r->by_ref[i]], &code->names[r->by_ref[i]]);
         return ST_OK;
 }

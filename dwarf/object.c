@@ -3,25 +3,29 @@
 
 #include "common/limits.h"
 
-static int64_t bytes(const struct dwarf_sections *s, enum dwarf_section_id id, uint64_t times)
+static int64_t section_budget(const struct dwarf_sections *s, enum dwarf_section_id id, uint64_t times)
 {
         return (int64_t)(s->data[id].size * times);
 }
 
-static int64_t range_entries(const struct dwarf_sections *s)
+static int64_t range_entry_budget(const struct dwarf_sections *s)
 {
-        int64_t n = bytes(s, DWARF_RANGES, LIMIT_DWARF_REREAD) + bytes(s, DWARF_RNGLISTS, LIMIT_DWARF_REREAD);
+        int64_t n = section_budget(s, DWARF_RANGES, LIMIT_DWARF_REREAD) +
+                    section_budget(s, DWARF_RNGLISTS, LIMIT_DWARF_REREAD);
 
         return n < LIMIT_DWARF_RANGE_ENTRIES ? n : LIMIT_DWARF_RANGE_ENTRIES;
 }
 
 static void add_budgets(struct dwarf_object *o, const struct dwarf_sections *s)
 {
-        const struct { enum dwarf_budget what; int64_t n; } added[] = {
-                { DWARF_BUDGET_ABBREV, bytes(s, DWARF_ABBREV, LIMIT_DWARF_ABBREV_REREAD) },
-                { DWARF_BUDGET_LINE, bytes(s, DWARF_LINE, LIMIT_DWARF_REREAD) },
-                { DWARF_BUDGET_INFO, bytes(s, DWARF_INFO, LIMIT_DWARF_REREAD) },
-                { DWARF_BUDGET_RANGES, range_entries(s) },
+        const struct {
+                enum dwarf_budget what;
+                int64_t n;
+        } added[] = {
+                { DWARF_BUDGET_ABBREV, section_budget(s, DWARF_ABBREV, LIMIT_DWARF_ABBREV_REREAD) },
+                { DWARF_BUDGET_LINE, section_budget(s, DWARF_LINE, LIMIT_DWARF_REREAD) },
+                { DWARF_BUDGET_INFO, section_budget(s, DWARF_INFO, LIMIT_DWARF_REREAD) },
+                { DWARF_BUDGET_RANGES, range_entry_budget(s) },
         };
 
         for (size_t i = 0; i < sizeof added / sizeof *added; i++)
@@ -36,8 +40,8 @@ bool dwarf_object_allow(struct dwarf_object *o, const struct dwarf_sections *s)
         return true;
 }
 
-enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf_sections *alt, struct dwarf_object *ret,
-                                       struct error *err)
+enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf_sections *alt,
+                                       struct dwarf_object *ret, struct error *err)
 {
         enum status st;
 
@@ -47,7 +51,7 @@ enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf
                 st = dwarf_file_init(&ret->alt, alt, err);
         if (!st && !main->data[DWARF_INFO].size && !main->data[DWARF_LINE].size)
                 st = main->damage.code ? error_set(err, main->damage.code, "%s", main->damage.text)
-                                       : error_set(err, ST_NOT_FOUND, "there is no DWARF");
+                                       : error_set(err, ST_NOT_FOUND, "no DWARF sections");
         if (st) {
                 dwarf_object_close(ret);
                 return st;

@@ -4,33 +4,35 @@
 
 /**
  * @file
- * The DWARF of one file, with its supplementary file and whoever finds the
- * other halves of its skeleton units: where reading starts.
+ * The entry point: the DWARF of one file, with its supplementary file and the source of its split units.
  *
- * Open an object, make a reader for each thread (dwarf/code.h), read units.
+ * Open an object, create a reader per thread (dwarf/code.h), read units.
  *
- * Threads: an object is immutable but for its budgets, which are atomic, and
- * what its files keep; any number of readers may use it.
+ * Threads: an object is immutable except for its budgets, which are atomic, and the caches of its files; any number of
+ * readers may use it.
  */
 #include <stdatomic.h>
 
 #include "dwarf/companion.h"
 #include "dwarf/file.h"
 
-/** Data that several units share is read for each of them; a budget bounds that for a file made to abuse it. */
+/**
+ * Data shared by several units is read once for each of them. A budget bounds the total, so that a crafted file cannot
+ * multiply it.
+ */
 enum dwarf_budget {
-        DWARF_BUDGET_ABBREV,  /* bytes of abbreviation tables */
-        DWARF_BUDGET_LINE,    /* bytes of line programs */
-        DWARF_BUDGET_RANGES,  /* entries of range lists */
-        DWARF_BUDGET_INFO,    /* bytes of units read again for the names of scopes */
-        DWARF_BUDGET_COMPANIONS, /* bytes of units in companions, once for each time one is opened */
+        DWARF_BUDGET_ABBREV,     /* bytes of abbreviation tables */
+        DWARF_BUDGET_LINE,       /* bytes of line programs */
+        DWARF_BUDGET_RANGES,     /* entries of range lists */
+        DWARF_BUDGET_INFO,       /* bytes of units read again for the names of scopes */
+        DWARF_BUDGET_COMPANIONS, /* bytes of units in companions, charged each time one is opened */
         DWARF_BUDGET_COUNT,
 };
 
 struct dwarf_object {
         struct dwarf_file main, alt; /* alt: all empty without one */
         struct dwarf_companions companions;
-        _Atomic int64_t budgets[DWARF_BUDGET_COUNT]; /* what is left */
+        _Atomic int64_t budgets[DWARF_BUDGET_COUNT]; /* remaining */
 };
 
 /**
@@ -43,8 +45,8 @@ struct dwarf_object {
 enum status dwarf_object_open(const struct elf_image *img, const struct elf_image *alt, struct dwarf_object *ret,
                               struct error *err) MUST_CHECK;
 /** As above, from sections that are taken, also on failure. */
-enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf_sections *alt, struct dwarf_object *ret,
-                                       struct error *err) MUST_CHECK;
+enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf_sections *alt,
+                                       struct dwarf_object *ret, struct error *err) MUST_CHECK;
 void dwarf_object_close(struct dwarf_object *o);
 
 /** Take the number of bytes that a companion has into the budgets. @return false when it is too much. */
@@ -59,7 +61,8 @@ static inline bool dwarf_unit_has_code(const struct dwarf_unit *u)
 /** Take n from a budget; false when it is used up. */
 static inline bool dwarf_object_spend(struct dwarf_object *o, enum dwarf_budget what, uint64_t n)
 {
-        return n <= INT64_MAX && atomic_fetch_sub_explicit(&o->budgets[what], (int64_t)n, memory_order_relaxed) >= (int64_t)n;
+        return n <= INT64_MAX &&
+               atomic_fetch_sub_explicit(&o->budgets[what], (int64_t)n, memory_order_relaxed) >= (int64_t)n;
 }
 
 #endif

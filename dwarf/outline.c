@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dwarf/outline.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "common/search.h"
 
 void dwarf_outline_deinit(struct dwarf_outline *o)
 {
@@ -22,6 +24,7 @@ bool dwarf_outline_add_qualifier(struct dwarf_outline *o, const struct dwarf_qua
 
 bool dwarf_outline_add_declared(struct dwarf_outline *o, uint64_t offset, uint32_t qualifier)
 {
+        assert(qualifier < o->qualifier_count);
         if (!array_reserve(&o->declared, &o->declared_capacity, o->declared_count))
                 return false;
         o->declared[o->declared_count++] = (struct dwarf_declared){ offset, qualifier };
@@ -30,16 +33,8 @@ bool dwarf_outline_add_declared(struct dwarf_outline *o, uint64_t offset, uint32
 
 uint32_t dwarf_outline_find(const struct dwarf_outline *o, uint64_t offset)
 {
-        size_t low = 0, high = o->declared_count;
+        size_t at = find_lower_bound(i, 0, o->declared_count, o->declared[i].offset < offset);
 
-        while (low < high) {
-                size_t mid = low + (high - low) / 2;
-
-                if (o->declared[mid].offset < offset)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return low < o->declared_count && o->declared[low].offset == offset ? o->declared[low].qualifier :
-                                                                              DWARF_NO_QUALIFIER;
+        return at < o->declared_count && o->declared[at].offset == offset ? o->declared[at].qualifier
+                                                                          : DWARF_NO_QUALIFIER;
 }

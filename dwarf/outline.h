@@ -4,11 +4,10 @@
 
 /**
  * @file
- * Which functions of a unit stand inside which namespaces and classes: for the
- * names of those that have no linkage name.
+ * The nesting of functions in namespaces and classes, for qualifying the names of functions without a linkage name.
  *
- * The walk of a unit makes its outline on the way. Units that are only referred
- * to get one when it is first asked for, kept for all readers of the object.
+ * The walk of a unit creates its outline. For a unit that is only referred to, the outline is created on first use and
+ * kept for all readers of the object.
  */
 #include "dwarf/context.h"
 
@@ -16,8 +15,9 @@
 
 struct dwarf_qualifier {
         uint32_t parent; /* DWARF_NO_QUALIFIER outside */
-        uint16_t tag;    /* DW_TAG_subprogram: a function with a class inside; the name's number is a dwarf_ref to its DIE */
-        struct dwarf_value name; /* or the signature of the type that has it (DW_FORM_ref_sig8) */
+        uint16_t tag; /* DW_TAG_subprogram: a function with a class inside; the name's number is a dwarf_ref to its DIE
+                       */
+        struct dwarf_value name; /* or the signature of the type unit with the name (DW_FORM_ref_sig8) */
 };
 
 struct dwarf_declared { /* a function without a linkage name */
@@ -28,9 +28,9 @@ struct dwarf_declared { /* a function without a linkage name */
 struct dwarf_outline {
         struct dwarf_qualifier *qualifiers; /* owned */
         size_t qualifier_count, qualifier_capacity;
-        struct dwarf_declared *declared;    /* owned, by offset */
+        struct dwarf_declared *declared; /* owned, by offset */
         size_t declared_count, declared_capacity;
-        const struct dwarf_unit *unit;      /* of a kept one */
+        const struct dwarf_unit *unit; /* of a kept one */
         struct dwarf_outline *next;
 };
 
@@ -38,7 +38,7 @@ void dwarf_outline_deinit(struct dwarf_outline *o);
 bool dwarf_outline_add_qualifier(struct dwarf_outline *o, const struct dwarf_qualifier *q);
 bool dwarf_outline_add_declared(struct dwarf_outline *o, uint64_t offset, uint32_t qualifier);
 
-/** What the function at this offset stands in, DWARF_NO_QUALIFIER nothing. */
+/** The innermost qualifier of the function at this offset, or DWARF_NO_QUALIFIER. */
 uint32_t dwarf_outline_find(const struct dwarf_outline *o, uint64_t offset);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dwarf/package.h"
 
+#include <assert.h>
+
 #include "common/limits.h"
 
 #define HEADER_BYTES 16
@@ -9,7 +11,7 @@
 /* ---- the index ---- */
 
 /* The numbers of sections in column heads (DW_SECT_); version 2 has others where version 5 has range lists. */
-static int section_of(uint32_t version, uint32_t number)
+static int find_package_section(uint32_t version, uint32_t number)
 {
         switch (number) {
         case 1:
@@ -29,7 +31,7 @@ static int section_of(uint32_t version, uint32_t number)
         }
 }
 
-static struct dwarf_cursor at(const struct dwarf_package_index *ix, uint64_t offset)
+static struct dwarf_cursor package_cursor(const struct dwarf_package_index *ix, uint64_t offset)
 {
         struct dwarf_cursor c = ix->bytes;
 
@@ -37,22 +39,22 @@ static struct dwarf_cursor at(const struct dwarf_package_index *ix, uint64_t off
         return c;
 }
 
-static uint64_t columns_at(const struct dwarf_package_index *ix)
+static uint64_t columns_offset(const struct dwarf_package_index *ix)
 {
         return HEADER_BYTES + UINT64_C(12) * ix->slots;
 }
 
-static uint64_t row_bytes(const struct dwarf_package_index *ix)
+static uint64_t package_row_bytes(const struct dwarf_package_index *ix)
 {
         return UINT64_C(4) * ix->columns;
 }
 
-static enum status read_columns(struct dwarf_package_index *ix)
+static enum status read_package_columns(struct dwarf_package_index *ix)
 {
-        struct dwarf_cursor c = at(ix, columns_at(ix));
+        struct dwarf_cursor c = package_cursor(ix, columns_offset(ix));
 
         for (uint32_t i = 0; i < ix->columns; i++) {
-                int section = section_of(ix->version, dwarf_u32(&c));
+                int section = find_package_section(ix->version, dwarf_u32(&c));
 
                 if (section < 0)
                         continue;
@@ -60,7 +62,8 @@ static enum status read_columns(struct dwarf_package_index *ix)
                         return ST_BAD_DATA;
                 ix->column_of[section] = (int8_t)i;
         }
-        if (ix->rows && ((ix->column_of[DWARF_INFO] < 0 && ix->column_of[DWARF_TYPES] < 0) || ix->column_of[DWARF_ABBREV] < 0))
+        if (ix->rows &&
+            ((ix->column_of[DWARF_INFO] < 0 && ix->column_of[DWARF_TYPES] < 0) || ix->column_of[DWARF_ABBREV] < 0))
                 return ST_BAD_DATA;
         return ST_OK;
 }
@@ -89,9 +92,9 @@ enum status dwarf_package_index_read(struct dwarf_cursor bytes, struct dwarf_pac
         if (ix.rows > LIMIT_DWARF_PACKAGE_UNITS || ix.slots > LIMIT_DWARF_PACKAGE_UNITS || ix.columns > COLUMNS_MAX)
                 return ST_TOO_BIG;
         if ((ix.slots & (ix.slots - 1)) || ix.rows > ix.slots ||
-            columns_at(&ix) + row_bytes(&ix) * (1 + UINT64_C(2) * ix.rows) > dwarf_left(&bytes))
+            columns_offset(&ix) + package_row_bytes(&ix) * (1 + UINT64_C(2) * ix.rows) > dwarf_left(&bytes))
                 return ST_BAD_DATA;
-        st = read_columns(&ix);
+        st = read_package_columns(&ix);
         if (!st)
                 *ret = ix;
         return st;
@@ -102,8 +105,9 @@ enum status dwarf_package_index_find(const struct dwarf_package_index *ix, uint6
         uint32_t mask = ix->slots - 1, step = ((uint32_t)(id >> 32) & mask) | 1, slot = (uint32_t)id & mask;
 
         for (uint32_t i = 0; i < ix->slots; i++, slot = (slot + step) & mask) {
-                struct dwarf_cursor ids = at(ix, HEADER_BYTES + UINT64_C(8) * slot);
-                struct dwarf_cursor rows = at(ix, HEADER_BYTES + UINT64_C(8) * ix->slots + UINT64_C(4) * slot);
+                struct dwarf_cursor ids = package_cursor(ix, HEADER_BYTES + UINT64_C(8) * slot);
+                struct dwarf_cursor rows =
+                        package_cursor(ix, HEADER_BYTES + UINT64_C(8) * ix->slots + UINT64_C(4) * slot);
                 uint64_t found = dwarf_u64(&ids);
                 uint32_t row = dwarf_u32(&rows);
 
@@ -123,28 +127,33 @@ void dwarf_package_index_part(const struct dwarf_package_index *ix, uint32_t row
                               uint64_t *offset_ret, uint64_t *size_ret)
 {
         int column = ix->column_of[section];
-        uint64_t offsets = columns_at(ix) + row_bytes(ix) * (1 + (uint64_t)row) + 4 * (uint64_t)(column < 0 ? 0 : column);
-        struct dwarf_cursor offset = at(ix, offsets), size = at(ix, offsets + row_bytes(ix) * ix->rows);
+        uint64_t offsets = columns_offset(ix) + package_row_bytes(ix) * (1 + (uint64_t)row) +
+                           4 * (uint64_t)(column < 0 ? 0 : column);
+        struct dwarf_cursor offset = package_cursor(ix, offsets),
+                            size = package_cursor(ix, offsets + package_row_bytes(ix) * ix->rows);
 
+        assert(row < ix->rows);
         *offset_ret = column < 0 ? 0 : dwarf_u32(&offset);
         *size_ret = column < 0 ? 0 : dwarf_u32(&size);
 }
 
 /* ---- the package ---- */
 
-static enum status open_index(const struct elf_image *img, const char *name, const struct dwarf_sections *sections,
-                              struct elf_section_data *data, struct dwarf_package_index *ret, struct error *err)
+static enum status open_package_index(const struct elf_image *img, const char *name,
+                                      const struct dwarf_sections *sections, struct elf_section_data *data,
+                                      struct dwarf_package_index *ret, struct error *err)
 {
         const struct elf_section *s = elf_image_section(img, name);
         enum status st;
 
         if (!s || !elf_section_has_content(s))
-                return error_set(err, ST_NOT_FOUND, "'%s' is no package of split DWARF", img->name);
+                return error_set(err, ST_NOT_FOUND, "'%s' is not a package of split DWARF", img->name);
         st = elf_section_data(img, s, LIMIT_SECTION_UNPACKED_BYTES, data, err);
         if (st)
                 return st;
-        st = dwarf_package_index_read((struct dwarf_cursor){ .pos = data->bytes, .end = data->bytes + data->size,
-                                                             .swap = sections->swap }, ret);
+        st = dwarf_package_index_read(
+                (struct dwarf_cursor){ .pos = data->bytes, .end = data->bytes + data->size, .swap = sections->swap },
+                ret);
         return st ? error_set(err, st, "the %s of '%s' is malformed", name, img->name) : ST_OK;
 }
 
@@ -154,12 +163,12 @@ enum status dwarf_package_open(const struct elf_image *img, struct dwarf_package
         enum status st;
 
         if (!elf_image_section(img, ".debug_cu_index"))
-                return error_set(err, ST_NOT_FOUND, "'%s' is no package of split DWARF", img->name);
+                return error_set(err, ST_NOT_FOUND, "'%s' is not a package of split DWARF", img->name);
         st = dwarf_sections_load(img, DWARF_SPLIT, &p.sections, err);
         if (st)
                 return st;
-        st = open_index(img, ".debug_cu_index", &p.sections, &p.index_data, &p.index, err);
-        if (!st && open_index(img, ".debug_tu_index", &p.sections, &p.types_data, &p.types, NULL))
+        st = open_package_index(img, ".debug_cu_index", &p.sections, &p.index_data, &p.index, err);
+        if (!st && open_package_index(img, ".debug_tu_index", &p.sections, &p.types_data, &p.types, NULL))
                 p.types.slots = p.types.rows = 0; /* without them some classes have no names */
         if (st) {
                 dwarf_package_close(&p);

@@ -14,15 +14,15 @@
 
 /** .debug_cu_index or .debug_tu_index: a hash table from ids to rows, and for each row its part of each section. */
 struct dwarf_package_index {
-        struct dwarf_cursor bytes;    /* the whole section */
-        uint32_t version;             /* 2 or 5 */
+        struct dwarf_cursor bytes; /* the whole section */
+        uint32_t version;          /* 2 or 5 */
         uint32_t columns, rows, slots;
         int8_t column_of[DWARF_SECTION_COUNT]; /* -1: the package has no such section */
 };
 
 /**
- * Check all sizes of an index, so that finding needs no more than bounds of rows.
- * @param bytes the section, borrowed; an empty one is an index without rows.
+ * Validate an index, so that lookups need only check row numbers.
+ * @param bytes the section, borrowed; an empty section is an index without rows.
  * @return ST_BAD_DATA; ST_UNSUPPORTED for another version; ST_TOO_BIG past LIMIT_DWARF_PACKAGE_UNITS.
  */
 enum status dwarf_package_index_read(struct dwarf_cursor bytes, struct dwarf_package_index *ret) MUST_CHECK;
@@ -40,7 +40,7 @@ struct dwarf_package {
         struct dwarf_package_index index, types; /* of units by their ids, of type units by their signatures */
 };
 
-/** @param ret free with dwarf_package_close(), before img is closed. ST_NOT_FOUND when img is none. */
+/** @param ret free with dwarf_package_close(), before img is closed. @return ST_NOT_FOUND when img is not a package. */
 enum status dwarf_package_open(const struct elf_image *img, struct dwarf_package *ret, struct error *err) MUST_CHECK;
 void dwarf_package_close(struct dwarf_package *p);
 

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dwarf/ranges.h"
 
-static uint64_t greatest(const struct dwarf_context *x)
+#include <assert.h>
+
+static uint64_t greatest_address(const struct dwarf_context *x)
 {
         return UINT64_MAX >> (64 - 8 * x->unit->format.address_size);
 }
 
-/* What lld writes for addresses of dropped sections: -1, in .debug_ranges -2. */
-static bool is_dead(const struct dwarf_context *x, uint64_t address)
+/* Tombstone values that lld writes for addresses in discarded sections: -1, in .debug_ranges -2. */
+static bool is_tombstone(const struct dwarf_context *x, uint64_t address)
 {
-        return address >= greatest(x) - 1;
+        return address >= greatest_address(x) - 1;
 }
 
-/* The high pc is an address, or a distance. */
-static bool single(const struct dwarf_context *x, const struct dwarf_die *d, struct dwarf_ranges *r)
+/* DW_AT_high_pc is an address or an offset from DW_AT_low_pc, by its form. */
+static bool read_single_range(const struct dwarf_context *x, const struct dwarf_die *d, struct dwarf_ranges *r)
 {
         const struct dwarf_value *high = &d->values[DWARF_ROLE_HIGH_PC];
         uint64_t size;
@@ -27,7 +29,7 @@ static bool single(const struct dwarf_context *x, const struct dwarf_die *d, str
         return !__builtin_add_overflow(r->start, size, &r->end);
 }
 
-static void begin_list(struct dwarf_ranges *r, const struct dwarf_value *v)
+static void begin_range_list(struct dwarf_ranges *r, const struct dwarf_value *v)
 {
         const struct dwarf_context *x = r->context;
         enum dwarf_section_id section = x->unit->format.version >= 5 ? DWARF_RNGLISTS : DWARF_RANGES;
@@ -48,25 +50,27 @@ static void begin_list(struct dwarf_ranges *r, const struct dwarf_value *v)
         }
         if (section == DWARF_RANGES && x->linked != x->file && __builtin_add_overflow(offset, x->ranges_base, &offset))
                 return;
-        r->list = dwarf_section_at(section == DWARF_RANGES ? &x->linked->sections : &x->file->sections, section, offset);
+        r->list =
+                dwarf_section_at(section == DWARF_RANGES ? &x->linked->sections : &x->file->sections, section, offset);
         r->is_list = true;
 }
 
 void dwarf_ranges_begin(struct dwarf_ranges *r, const struct dwarf_context *x, const struct dwarf_die *d)
 {
-        *r = (struct dwarf_ranges){ .context = x, .base = x->low_pc, .is_base_dead = is_dead(x, x->low_pc) };
-        r->is_single = single(x, d, r);
+        assert(x->unit);
+        *r = (struct dwarf_ranges){ .context = x, .base = x->low_pc, .is_base_dead = is_tombstone(x, x->low_pc) };
+        r->is_single = read_single_range(x, d, r);
         if (!r->is_single && d->values[DWARF_ROLE_RANGES].form)
-                begin_list(r, &d->values[DWARF_ROLE_RANGES]);
+                begin_range_list(r, &d->values[DWARF_ROLE_RANGES]);
 }
 
-static void use_base(struct dwarf_ranges *r, uint64_t base)
+static void set_range_base(struct dwarf_ranges *r, uint64_t base)
 {
         r->base = base;
-        r->is_base_dead = is_dead(r->context, base);
+        r->is_base_dead = is_tombstone(r->context, base);
 }
 
-static uint64_t indexed(struct dwarf_ranges *r)
+static uint64_t read_indexed_address(struct dwarf_ranges *r)
 {
         uint64_t address = 0;
 
@@ -76,10 +80,10 @@ static uint64_t indexed(struct dwarf_ranges *r)
 }
 
 /* @return whether r->start and r->end are a live range now; the list fails at its end. */
-static bool pair(struct dwarf_ranges *r)
+static bool read_range_pair(struct dwarf_ranges *r)
 {
         uint8_t size = r->context->unit->format.address_size;
-        uint64_t mask = greatest(r->context);
+        uint64_t mask = greatest_address(r->context);
         uint64_t a = dwarf_uint(&r->list, size), b = dwarf_uint(&r->list, size);
 
         if (r->list.failed || (a == 0 && b == 0)) {
@@ -87,35 +91,35 @@ static bool pair(struct dwarf_ranges *r)
                 return false;
         }
         if (a == mask) {
-                use_base(r, b);
+                set_range_base(r, b);
                 return false;
         }
-        if (is_dead(r->context, a) || r->is_base_dead)
+        if (is_tombstone(r->context, a) || r->is_base_dead)
                 return false;
         r->start = (r->base + a) & mask;
         r->end = (r->base + b) & mask;
         return true;
 }
 
-static bool entry(struct dwarf_ranges *r)
+static bool read_range_entry(struct dwarf_ranges *r)
 {
         uint8_t size = r->context->unit->format.address_size;
-        uint64_t mask = greatest(r->context);
+        uint64_t mask = greatest_address(r->context);
         struct dwarf_cursor *c = &r->list;
 
         switch (dwarf_u8(c)) {
         case DW_RLE_base_addressx:
-                use_base(r, indexed(r));
+                set_range_base(r, read_indexed_address(r));
                 return false;
         case DW_RLE_base_address:
-                use_base(r, dwarf_uint(c, size));
+                set_range_base(r, dwarf_uint(c, size));
                 return false;
         case DW_RLE_startx_endx:
-                r->start = indexed(r);
-                r->end = indexed(r);
+                r->start = read_indexed_address(r);
+                r->end = read_indexed_address(r);
                 break;
         case DW_RLE_startx_length:
-                r->start = indexed(r);
+                r->start = read_indexed_address(r);
                 r->end = (r->start + dwarf_uleb(c)) & mask;
                 break;
         case DW_RLE_offset_pair:
@@ -135,13 +139,13 @@ static bool entry(struct dwarf_ranges *r)
                 dwarf_fail(c);
                 return false;
         }
-        return !c->failed && !is_dead(r->context, r->start);
+        return !c->failed && !is_tombstone(r->context, r->start);
 }
 
-/* The budget is of all threads and to be taken from seldom. */
+/* The budget is shared by all threads, so entries are paid for in batches. */
 #define PAID_AT_ONCE 8
 
-static bool pay(struct dwarf_ranges *r)
+static bool spend_range_budget(struct dwarf_ranges *r)
 {
         if (r->paid == 0) {
                 if (!dwarf_object_spend(r->context->object, DWARF_BUDGET_RANGES, PAID_AT_ONCE))
@@ -158,14 +162,14 @@ bool dwarf_ranges_next(struct dwarf_ranges *r, uint64_t *start_ret, uint64_t *en
 
         if (r->is_single) {
                 r->is_single = false;
-                found = !is_dead(r->context, r->start);
+                found = !is_tombstone(r->context, r->start);
         }
         while (!found && r->is_list && !r->list.failed) {
-                if (!pay(r)) {
+                if (!spend_range_budget(r)) {
                         r->is_cut = true;
                         return false;
                 }
-                found = r->context->unit->format.version >= 5 ? entry(r) : pair(r);
+                found = r->context->unit->format.version >= 5 ? read_range_entry(r) : read_range_pair(r);
         }
         if (found) {
                 *start_ret = r->start;

@@ -9,14 +9,14 @@
  */
 #include "dwarf/context.h"
 
-/** A walk over the ranges of one DIE. */
+/** Iterator over the ranges of one DIE. */
 struct dwarf_ranges {
         const struct dwarf_context *context;
         struct dwarf_cursor list;
         uint64_t base, start, end;
         bool is_list, is_single;
-        bool is_base_dead; /* the linker dropped what the base belonged to */
-        bool is_cut;       /* the budget was used up */
+        bool is_base_dead; /* the base is a tombstone: its section was discarded */
+        bool is_cut;       /* the budget was exhausted */
         uint8_t paid;      /* entries that the budget was charged for, still to be read */
 };
 
@@ -24,10 +24,9 @@ struct dwarf_ranges {
 void dwarf_ranges_begin(struct dwarf_ranges *r, const struct dwarf_context *x, const struct dwarf_die *d);
 
 /**
- * The next range, also an empty or a backward one. Ranges of the values that
- * linkers write in place of dropped addresses (the two greatest addresses, and
- * what is relative to them) are left out.
- * @return false at the end, at broken data, and when the object's budget is used up.
+ * The next range, which may be empty or decreasing. Ranges at tombstones, which linkers write for discarded sections
+ * (the two greatest addresses and offsets from them), are skipped.
+ * @return false at the end, at broken data, and when the budget of the object is exhausted.
  */
 bool dwarf_ranges_next(struct dwarf_ranges *r, uint64_t *start_ret, uint64_t *end_ret);
 

@@ -4,17 +4,19 @@
 
 /**
  * @file
- * Where the object has code. Linkers drop functions and leave their DWARF, with
- * addresses where no code is.
+ * Address ranges of the executable sections. Linkers discard functions but keep their DWARF, whose addresses then are
+ * outside of code.
  */
 #include <stddef.h>
 #include <stdint.h>
+
+#include "common/search.h"
 
 struct dwarf_region {
         uint64_t start, end;
 };
 
-/** Sorted and apart. */
+/** Sorted, disjoint. */
 struct dwarf_regions {
         const struct dwarf_region *items; /* borrowed */
         size_t count;
@@ -23,23 +25,15 @@ struct dwarf_regions {
 /** The region that holds an address, or NULL. */
 static inline const struct dwarf_region *dwarf_regions_find(const struct dwarf_regions *r, uint64_t address)
 {
-        size_t low = 0, high = r->count;
+        size_t at = find_lower_bound(i, 0, r->count, r->items[i].end <= address);
 
-        while (low < high) {
-                size_t mid = low + (high - low) / 2;
-
-                if (r->items[mid].end <= address)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return low < r->count && r->items[low].start <= address ? &r->items[low] : NULL;
+        return at < r->count && r->items[at].start <= address ? &r->items[at] : NULL;
 }
 
 /**
- * The region that holds [start, end) or its beginning, or NULL. Linkers leave
- * what they dropped at 0 or 1; where there is code too, what does not fit into
- * it is not that code.
+ * The region that contains [start, end) or at least its start, or NULL. Linkers set the addresses of discarded
+ * functions to 0 or 1. If there is code at 0 as well, a range that does not fit into its region belongs to a discarded
+ * function.
  */
 static inline const struct dwarf_region *dwarf_regions_fit(const struct dwarf_regions *r, uint64_t start, uint64_t end)
 {

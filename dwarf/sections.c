@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dwarf/sections.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/limits.h"
 
-/* Without their first dot, or "z" for the old spelling of compressed ones. */
+/* Without the leading dot, or ".z" for the old style of compressed sections. */
 static const char *const names[DWARF_SECTION_COUNT] = {
-        [DWARF_INFO] = "debug_info",         [DWARF_ABBREV] = "debug_abbrev",
-        [DWARF_LINE] = "debug_line",         [DWARF_LINE_STR] = "debug_line_str",
-        [DWARF_STR] = "debug_str",           [DWARF_STR_OFFSETS] = "debug_str_offsets",
-        [DWARF_ADDR] = "debug_addr",         [DWARF_RANGES] = "debug_ranges",
-        [DWARF_RNGLISTS] = "debug_rnglists", [DWARF_TYPES] = "debug_types",
+        [DWARF_INFO] = "debug_info",         [DWARF_ABBREV] = "debug_abbrev", [DWARF_LINE] = "debug_line",
+        [DWARF_LINE_STR] = "debug_line_str", [DWARF_STR] = "debug_str",       [DWARF_STR_OFFSETS] = "debug_str_offsets",
+        [DWARF_ADDR] = "debug_addr",         [DWARF_RANGES] = "debug_ranges", [DWARF_RNGLISTS] = "debug_rnglists",
+        [DWARF_TYPES] = "debug_types",
 };
 
-static const struct elf_section *find(const struct elf_image *img, const char *name, const char *suffix)
+static const struct elf_section *find_debug_section(const struct elf_image *img, const char *name, const char *suffix)
 {
         char full[32];
         const struct elf_section *s;
@@ -29,11 +29,11 @@ static const struct elf_section *find(const struct elf_image *img, const char *n
 }
 
 /*
- * The bytes of all sections of the name that s has: GCC puts each type unit of a
- * .dwo file into a section of its own, and nothing links them into one.
+ * Concatenate all sections with the name of s: GCC writes each type unit of a .dwo file to a separate section, and no
+ * linker merges them.
  */
-static enum status join(const struct elf_image *img, const struct elf_section *s, size_t room, struct elf_section_data *ret,
-                        struct error *err)
+static enum status join_sections(const struct elf_image *img, const struct elf_section *s, size_t room,
+                                 struct elf_section_data *ret, struct error *err)
 {
         _cleanup_buf_ struct buf all = { 0 };
 
@@ -56,17 +56,18 @@ static enum status join(const struct elf_image *img, const struct elf_section *s
         return ST_OK;
 }
 
-static enum status content(const struct elf_image *img, const struct elf_section *s, enum dwarf_flavour flavour, size_t room,
-                           struct elf_section_data *ret, struct error *err)
+static enum status load_section_content(const struct elf_image *img, const struct elf_section *s,
+                                        enum dwarf_flavour flavour, size_t room, struct elf_section_data *ret,
+                                        struct error *err)
 {
         for (size_t i = s->index + 1; flavour == DWARF_SPLIT && i < img->section_count; i++)
                 if (!strcmp(img->sections[i].name, s->name))
-                        return join(img, s, room, ret, err);
+                        return join_sections(img, s, room, ret, err);
         return elf_section_data(img, s, room, ret, err);
 }
 
-/* Strings before the last NUL all end inside; so one look at the end saves a search for each of them. */
-static size_t end_of_strings(const struct elf_section_data *d)
+/* Every string that starts before the last NUL is terminated. Finding that NUL once saves a search per string. */
+static size_t find_strings_end(const struct elf_section_data *d)
 {
         const uint8_t *nul = d->size ? memrchr(d->bytes, 0, d->size) : NULL;
 
@@ -82,10 +83,11 @@ void dwarf_sections_init(struct dwarf_sections *s, bool big_endian)
 
 void dwarf_sections_set(struct dwarf_sections *s, enum dwarf_section_id id, const struct elf_section_data *d)
 {
+        assert(id < DWARF_SECTION_COUNT && (d->bytes || !d->size));
         if (d->size)
                 s->data[id] = *d;
         if (id == DWARF_STR || id == DWARF_LINE_STR)
-                s->string_end[id] = end_of_strings(d);
+                s->string_end[id] = find_strings_end(d);
 }
 
 enum status dwarf_sections_load(const struct elf_image *img, enum dwarf_flavour flavour, struct dwarf_sections *ret,
@@ -96,14 +98,15 @@ enum status dwarf_sections_load(const struct elf_image *img, enum dwarf_flavour 
 
         dwarf_sections_init(&s, img->big_endian);
         for (int i = 0; i < DWARF_SECTION_COUNT; i++) {
-                const struct elf_section *section = find(img, names[i], flavour == DWARF_SPLIT ? ".dwo" : "");
+                const struct elf_section *section =
+                        find_debug_section(img, names[i], flavour == DWARF_SPLIT ? ".dwo" : "");
                 struct elf_section_data d;
                 struct error broken;
                 enum status st;
 
                 if (!section || !elf_section_has_content(section))
                         continue;
-                st = content(img, section, flavour, room, &d, &broken);
+                st = load_section_content(img, section, flavour, room, &d, &broken);
                 if (st == ST_NO_MEMORY) {
                         dwarf_sections_free(&s);
                         return error_no_memory(err);
@@ -142,6 +145,7 @@ struct dwarf_cursor dwarf_section_at(const struct dwarf_sections *s, enum dwarf_
         const struct elf_section_data *d = &s->data[id];
         struct dwarf_cursor c = { .pos = d->bytes, .end = d->bytes + d->size, .swap = s->swap };
 
+        assert(id < DWARF_SECTION_COUNT);
         dwarf_skip(&c, offset);
         return c;
 }

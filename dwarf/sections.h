@@ -4,8 +4,7 @@
 
 /**
  * @file
- * The debug sections of one ELF file that say what code is: borrowed from the
- * image where they are stored plainly, unpacked where they are compressed.
+ * The debug sections of one ELF file that describe code: borrowed from the mapped file, or decompressed into memory.
  */
 #include "dwarf/cursor.h"
 #include "elf-image/elf_image.h"
@@ -27,9 +26,9 @@ enum dwarf_section_id {
 struct dwarf_sections {
         struct elf_section_data data[DWARF_SECTION_COUNT];
         size_t string_end[DWARF_SECTION_COUNT]; /* of DWARF_STR and DWARF_LINE_STR: behind the last NUL */
-        bool holds_types;                       /* DWARF_INFO is what was .debug_types */
+        bool holds_types;                       /* DWARF_INFO holds .debug_types */
         bool swap;                              /* the byte order is not this machine's */
-        struct error damage;                    /* why the first section that cannot be read is empty; ST_OK: all are read */
+        struct error damage; /* the error of the first unreadable section, which is left empty; ST_OK if none */
 };
 
 /** Start with sections that are all empty. */
@@ -58,7 +57,8 @@ void dwarf_sections_of_types(const struct dwarf_sections *s, struct dwarf_sectio
 struct dwarf_cursor dwarf_section_at(const struct dwarf_sections *s, enum dwarf_section_id id, uint64_t offset);
 
 /** The string at an offset of DWARF_STR or DWARF_LINE_STR, borrowed; NULL when it does not end inside. */
-static inline const char *dwarf_section_string(const struct dwarf_sections *s, enum dwarf_section_id id, uint64_t offset)
+static inline const char *dwarf_section_string(const struct dwarf_sections *s, enum dwarf_section_id id,
+                                               uint64_t offset)
 {
         return offset < s->string_end[id] ? (const char *)s->data[id].bytes + offset : NULL;
 }

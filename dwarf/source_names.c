@@ -4,9 +4,9 @@
 #include "common/limits.h"
 #include "dwarf/line.h"
 
-/* Absolute paths only: nobody can ask for another. */
-static enum status tell_table(struct dwarf_lines *lines, const struct dwarf_context *x,
-                              bool (*name)(void *context, const char *path), void *context)
+/* Absolute paths only: debuginfod clients request no others. */
+static enum status report_line_files(struct dwarf_lines *lines, const struct dwarf_context *x,
+                                     bool (*name)(void *context, const char *path), void *context)
 {
         _cleanup_buf_ struct buf path;
 
@@ -22,8 +22,8 @@ static enum status tell_table(struct dwarf_lines *lines, const struct dwarf_cont
         return ST_OK;
 }
 
-enum status dwarf_source_names(const struct elf_image *img, bool (*name)(void *context, const char *path), void *context,
-                               struct error *err)
+enum status dwarf_source_names(const struct elf_image *img, bool (*name)(void *context, const char *path),
+                               void *context, struct error *err)
 {
         struct dwarf_object object;
         struct dwarf_context x = { 0 };
@@ -40,7 +40,7 @@ enum status dwarf_source_names(const struct elf_image *img, bool (*name)(void *c
                     x.line_offset == last) /* type units share a table with the next one */
                         continue;
                 last = x.line_offset;
-                st = tell_table(&lines, &x, name, context);
+                st = report_line_files(&lines, &x, name, context);
         }
         dwarf_lines_deinit(&lines);
         dwarf_context_deinit(&x);

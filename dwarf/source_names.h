@@ -4,18 +4,18 @@
 
 /**
  * @file
- * The source files that debuginfo names, from the tables of its line programs.
- * Source: DWARF 5, 6.2.4; what debuginfod's clients ask for.
+ * The source files named by the line tables of a debug file.
+ * Source: DWARF 5, 6.2.4.
  */
 #include "common/error.h"
 #include "elf-image/elf_image.h"
 
 /**
- * Tell every absolute path, as it is written there; some come many times. What cannot be read of a table is left out.
- * @param name returns false when it has no memory, which ends it.
- * @return ST_BAD_DATA when there is no DWARF to read.
+ * Call name() for every absolute path, as written; paths may repeat. Unreadable parts of a table are skipped.
+ * @param name returns false when out of memory, which ends the enumeration.
+ * @return ST_BAD_DATA when the file has no readable DWARF.
  */
-enum status dwarf_source_names(const struct elf_image *img, bool (*name)(void *context, const char *path), void *context,
-                               struct error *err) MUST_CHECK;
+enum status dwarf_source_names(const struct elf_image *img, bool (*name)(void *context, const char *path),
+                               void *context, struct error *err) MUST_CHECK;
 
 #endif

@@ -27,9 +27,10 @@ enum status dwarf_split_units(const struct elf_image *img, dwarf_split_each *eac
                 const struct dwarf_unit *u = &object.main.units.items[i];
                 struct dwarf_die die;
 
-                if (may_be_skeleton(u) && dwarf_context_peek(&x, &object, &object.main, u, &die) == ST_OK && x.dwo_id && x.dwo_name)
-                        st = each(context, &(struct dwarf_split_unit){ .id = x.dwo_id, .directory = x.directory,
-                                                                       .name = x.dwo_name });
+                if (may_be_skeleton(u) && dwarf_context_peek(&x, &object, &object.main, u, &die) == ST_OK && x.dwo_id &&
+                    x.dwo_name)
+                        st = each(context, &(struct dwarf_split_unit){
+                                                   .id = x.dwo_id, .directory = x.directory, .name = x.dwo_name });
         }
         dwarf_context_deinit(&x);
         dwarf_object_close(&object);
@@ -45,7 +46,7 @@ enum status dwarf_split_file_id(const struct elf_image *img, uint64_t *ret, stru
         enum status st;
 
         if (!elf_image_section(img, ".debug_info.dwo") || elf_image_section(img, ".debug_cu_index"))
-                return error_set(err, ST_NOT_FOUND, "'%s' is no .dwo file", img->name);
+                return error_set(err, ST_NOT_FOUND, "'%s' is not a .dwo file", img->name);
         dwarf_sections_init(&none, img->big_endian);
         st = dwarf_sections_load(img, DWARF_SPLIT, &sections, err);
         if (!st)
@@ -70,20 +71,20 @@ enum status dwarf_split_file_id(const struct elf_image *img, uint64_t *ret, stru
 
 struct counter {
         const struct dwarf_package *package;
-        uint64_t asked;
+        uint64_t referred;
 };
 
-static enum status count(void *context, const struct dwarf_split_unit *unit)
+static enum status count_if_skeleton(void *context, const struct dwarf_split_unit *unit)
 {
         struct counter *c = context;
         uint32_t row;
 
-        c->asked += dwarf_package_index_find(&c->package->index, unit->id, &row) == ST_OK;
+        c->referred += dwarf_package_index_find(&c->package->index, unit->id, &row) == ST_OK;
         return ST_OK;
 }
 
 enum status dwarf_split_package_units(const struct elf_image *img, const struct elf_image *linked, uint64_t *units_ret,
-                                      uint64_t *asked_ret, struct error *err)
+                                      uint64_t *referred_ret, struct error *err)
 {
         struct dwarf_package package;
         struct counter c = { .package = &package };
@@ -92,10 +93,10 @@ enum status dwarf_split_package_units(const struct elf_image *img, const struct 
         if (st)
                 return st;
         if (linked)
-                st = dwarf_split_units(linked, count, &c, err);
+                st = dwarf_split_units(linked, count_if_skeleton, &c, err);
         if (!st) {
                 *units_ret = package.index.rows;
-                *asked_ret = c.asked;
+                *referred_ret = c.referred;
         }
         dwarf_package_close(&package);
         return st;

@@ -4,11 +4,8 @@
 
 /**
  * @file
- * Which other halves the skeletons of a linked file ask for, and whose half a
- * .dwo file or a package is: what storing them needs, without reading code.
- *
- * Threads: any; images are only read.
- * Source: DWARF 5, 3.1.2 and 7.5.1.2; GCC wiki, DebugFission for version 4.
+ * The split units that a linked file refers to, and the ids in a .dwo file or a package: enough to store and find them,
+ * without reading code.
  */
 #include "elf-image/elf_image.h"
 
@@ -21,23 +18,24 @@ struct dwarf_split_unit {
 typedef enum status dwarf_split_each(void *context, const struct dwarf_split_unit *unit);
 
 /**
- * Every skeleton of a linked file, in the order of its units; units that cannot be read are left out.
- * @return ST_OK also without any; ST_NO_MEMORY; what each returned.
+ * Call each() for every skeleton of a linked file, in unit order; unreadable units are skipped.
+ * @return ST_OK, also when there are none; ST_NO_MEMORY; the status of each().
  */
-enum status dwarf_split_units(const struct elf_image *img, dwarf_split_each *each, void *context, struct error *err) MUST_CHECK;
+enum status dwarf_split_units(const struct elf_image *img, dwarf_split_each *each, void *context,
+                              struct error *err) MUST_CHECK;
 
 /**
- * The id of the (first) compile unit of a .dwo file.
- * @return ST_NOT_FOUND for a file that is none; ST_BAD_DATA for one whose units have no id.
+ * The id of the first compile unit of a .dwo file.
+ * @return ST_NOT_FOUND when img is not a .dwo file; ST_BAD_DATA when its units have no id.
  */
 enum status dwarf_split_file_id(const struct elf_image *img, uint64_t *ret, struct error *err) MUST_CHECK;
 
 /**
- * How many units a package (.dwp) has, and how many of those that the linked file asks for.
+ * Count the units of a package (.dwp), and those that the linked file refers to.
  * @param linked NULL: not counted.
- * @return ST_NOT_FOUND for a file that is none; ST_BAD_DATA for a damaged index.
+ * @return ST_NOT_FOUND when the file is not a package; ST_BAD_DATA for a malformed index.
  */
-enum status dwarf_split_package_units(const struct elf_image *package, const struct elf_image *linked, uint64_t *units_ret,
-                                      uint64_t *asked_ret, struct error *err) MUST_CHECK;
+enum status dwarf_split_package_units(const struct elf_image *package, const struct elf_image *linked,
+                                      uint64_t *units_ret, uint64_t *referred_ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -3,29 +3,34 @@
 
 #include <stdlib.h>
 
-static bool is_type(const struct dwarf_unit *u)
+#include "common/search.h"
+#include "dwarf/package.h"
+#include "dwarf/reader_internal.h"
+
+static bool is_type_unit(const struct dwarf_unit *u)
 {
         return u->type == DW_UT_type || u->type == DW_UT_split_type;
 }
 
-static size_t count_types(const struct dwarf_units *units)
+static size_t count_type_units(const struct dwarf_units *units)
 {
         size_t count = 0;
 
         for (size_t i = 0; i < units->count; i++)
-                count += is_type(&units->items[i]);
+                count += is_type_unit(&units->items[i]);
         return count;
 }
 
-static void add(struct dwarf_types *t, struct dwarf_file *f)
+static void add_type_units(struct dwarf_types *t, struct dwarf_file *f)
 {
         for (size_t i = 0; i < f->units.count; i++)
-                if (is_type(&f->units.items[i]))
-                        t->items[t->count++] = (struct dwarf_type){ .signature = f->units.items[i].signature, .file = f,
+                if (is_type_unit(&f->units.items[i]))
+                        t->items[t->count++] = (struct dwarf_type){ .signature = f->units.items[i].signature,
+                                                                    .file = f,
                                                                     .unit = &f->units.items[i] };
 }
 
-static int by_signature(const void *x, const void *y)
+static int compare_type_signatures(const void *x, const void *y)
 {
         const struct dwarf_type *a = x, *b = y;
 
@@ -36,7 +41,7 @@ static int by_signature(const void *x, const void *y)
         return a->unit < b->unit ? -1 : a->unit > b->unit;
 }
 
-static struct dwarf_types *make(struct dwarf_file *f)
+static struct dwarf_types *create_types(struct dwarf_file *f)
 {
         struct dwarf_types *t = calloc(1, sizeof *t);
         struct dwarf_sections sections;
@@ -49,15 +54,15 @@ static struct dwarf_types *make(struct dwarf_file *f)
                 dwarf_types_destroy(t);
                 return NULL;
         }
-        count = count_types(&f->units) + count_types(&t->old.units);
+        count = count_type_units(&f->units) + count_type_units(&t->old.units);
         t->items = calloc(count + 1, sizeof *t->items);
         if (!t->items) {
                 dwarf_types_destroy(t);
                 return NULL;
         }
-        add(t, f);
-        add(t, &t->old);
-        qsort(t->items, t->count, sizeof *t->items, by_signature);
+        add_type_units(t, f);
+        add_type_units(t, &t->old);
+        qsort(t->items, t->count, sizeof *t->items, compare_type_signatures);
         return t;
 }
 
@@ -70,7 +75,7 @@ void dwarf_types_destroy(struct dwarf_types *t)
         free(t);
 }
 
-static struct dwarf_types *types_of(struct dwarf_file *f)
+static struct dwarf_types *get_types(struct dwarf_file *f)
 {
         struct dwarf_types *t = atomic_load_explicit(&f->types, memory_order_acquire);
 
@@ -79,7 +84,7 @@ static struct dwarf_types *types_of(struct dwarf_file *f)
         pthread_mutex_lock(&f->lock);
         t = atomic_load_explicit(&f->types, memory_order_relaxed);
         if (!t) {
-                t = make(f);
+                t = create_types(f);
                 atomic_store_explicit(&f->types, t, memory_order_release);
         }
         pthread_mutex_unlock(&f->lock);
@@ -88,21 +93,117 @@ static struct dwarf_types *types_of(struct dwarf_file *f)
 
 enum status dwarf_types_find(struct dwarf_file *f, uint64_t signature, struct dwarf_type **ret)
 {
-        struct dwarf_types *t = types_of(f);
-        size_t low = 0, high = t ? t->count : 0;
+        struct dwarf_types *t = get_types(f);
+        size_t at = find_lower_bound(i, 0, t ? t->count : 0, t->items[i].signature < signature);
 
-        while (low < high) {
-                size_t mid = low + (high - low) / 2;
-
-                if (t->items[mid].signature < signature)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
         if (!t)
                 return ST_NO_MEMORY;
-        if (low == t->count || t->items[low].signature != signature)
+        if (at == t->count || t->items[at].signature != signature)
                 return ST_NOT_FOUND;
-        *ret = &t->items[low];
+        *ret = &t->items[at];
         return ST_OK;
+}
+
+/* ---- names of types ---- */
+
+/*
+ * Names behind signatures. With -fdebug-types-section a unit may have of a class
+ * only the functions it defines, around them a DIE without a name and the
+ * signature of the type unit that has it (clang; GCC repeats the name).
+ *
+ * A name is looked up once per file and remembered there; in a package once for
+ * each function that needs it.
+ */
+
+enum step { STEP_NAMED, STEP_SIGNATURE, STEP_LOST };
+
+/* Look at a type unit's type: it has a name, or says where else there is one. */
+static enum step read_type_unit_name(struct dwarf_reader *r, struct dwarf_file *file, const struct dwarf_unit *unit,
+                                     const char **name_ret, uint64_t *signature_ret)
+{
+        struct dwarf_context *x = &r->types;
+        uint64_t offset = unit->type_offset;
+        enum status st = x->unit == unit ? ST_OK : dwarf_context_enter(x, r->object, file, unit);
+
+        if (st) {
+                r->names_damage = st;
+                return STEP_LOST;
+        }
+        for (int hops = 0; hops < LIMIT_DWARF_ORIGINS && offset != DWARF_NO_REF; hops++) {
+                struct dwarf_cursor c = dwarf_context_cursor(x, offset & ~DWARF_REF_ALT);
+                const struct dwarf_abbrev *a = dwarf_abbrevs_find(&x->abbrevs, dwarf_uleb(&c));
+                struct dwarf_die d;
+
+                if (!a || c.failed)
+                        return STEP_LOST;
+                dwarf_context_read_die(x, &c, a, &d);
+                if (c.failed)
+                        return STEP_LOST;
+                *name_ret = dwarf_context_string(x, &d.values[DWARF_ROLE_NAME]);
+                if (*name_ret && (*name_ret)[0])
+                        return STEP_NAMED;
+                if (d.values[DWARF_ROLE_SIGNATURE].form == DW_FORM_ref_sig8) {
+                        *signature_ret = d.values[DWARF_ROLE_SIGNATURE].number;
+                        return STEP_SIGNATURE;
+                }
+                offset = dwarf_context_reference(x, &d.values[DWARF_ROLE_SPECIFICATION]);
+        }
+        return STEP_LOST;
+}
+
+static enum step find_type_in_package(struct dwarf_reader *r, uint64_t signature, const char **name_ret,
+                                      uint64_t *signature_ret)
+{
+        const struct dwarf_package *package = r->object->companions.package;
+        struct dwarf_companion *c;
+        enum step step = STEP_LOST;
+
+        if (!package || dwarf_companion_of_type(package, signature, &c))
+                return STEP_LOST;
+        if (dwarf_object_allow(r->object, &c->file.sections)) {
+                struct dwarf_type *type;
+
+                if (dwarf_types_find(&c->file, signature, &type) == ST_OK)
+                        step = read_type_unit_name(r, type->file, type->unit, name_ret, signature_ret);
+        } else {
+                r->names_damage = ST_TOO_BIG;
+        }
+        dwarf_context_forget(&r->types);
+        dwarf_companion_close(c);
+        return step;
+}
+
+static enum step find_type_name(struct dwarf_reader *r, struct dwarf_file *file, struct dwarf_type *type,
+                                uint64_t signature, const char **name_ret, uint64_t *signature_ret)
+{
+        if (!type)
+                return file == &r->object->main || file == &r->object->alt
+                               ? STEP_LOST
+                               : find_type_in_package(r, signature, name_ret, signature_ret);
+        *name_ret = atomic_load_explicit(&type->name, memory_order_relaxed);
+        if (*name_ret)
+                return (*name_ret)[0] ? STEP_NAMED : STEP_LOST;
+        return read_type_unit_name(r, type->file, type->unit, name_ret, signature_ret);
+}
+
+const char *dwarf_reader_type_name(struct dwarf_reader *r, struct dwarf_file *file, uint64_t signature)
+{
+        struct dwarf_type *first = NULL;
+        enum step step = STEP_SIGNATURE;
+        const char *name = NULL;
+
+        for (int hops = 0; hops < LIMIT_DWARF_ORIGINS && step == STEP_SIGNATURE; hops++) {
+                struct dwarf_type *type = NULL;
+                enum status st = dwarf_types_find(file, signature, &type);
+
+                if (st == ST_NO_MEMORY)
+                        r->names_damage = st;
+                if (hops == 0)
+                        first = type;
+                step = find_type_name(r, file, type, signature, &name, &signature);
+        }
+        name = step == STEP_NAMED ? name : NULL;
+        if (first)
+                atomic_store_explicit(&first->name, name ? name : "", memory_order_relaxed);
+        return name;
 }

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The type units of a file by their signatures (-fdebug-types-section): in
- * .debug_types before version 5, in .debug_info from then on.
+ * Index of the type units of a file by signature (-fdebug-types-section): in .debug_types before version 5, in
+ * .debug_info since then.
  *
- * Made when somebody asks first, once per file: most files are never asked.
+ * Created on first use, once per file; most files never need it.
  * Threads: any number.
  * Source: DWARF 5, 3.1.4 and 7.32; DWARF 4, 3.1.3.
  */
@@ -15,9 +15,9 @@
 
 struct dwarf_type {
         uint64_t signature;
-        struct dwarf_file *file; /* the one that was asked, or its .debug_types */
+        struct dwarf_file *file; /* the file of the index, or its .debug_types */
         const struct dwarf_unit *unit;
-        _Atomic(const char *) name; /* once somebody looked: borrowed from the file, "" for one without; until then NULL */
+        _Atomic(const char *) name; /* NULL until resolved; then borrowed from the file, "" when the type has no name */
 };
 
 struct dwarf_types {

@@ -6,9 +6,10 @@
 
 #include "common/array.h"
 #include "common/limits.h"
+#include "common/search.h"
 
-/* What follows the length. The cursor ends with the unit. */
-static void read_header(struct dwarf_cursor *c, bool holds_types, struct dwarf_unit *u)
+/* The header after the unit length. The cursor ends with the unit. */
+static void read_unit_header(struct dwarf_cursor *c, bool holds_types, struct dwarf_unit *u)
 {
         struct dwarf_format *f = &u->format;
 
@@ -34,7 +35,7 @@ static void read_header(struct dwarf_cursor *c, bool holds_types, struct dwarf_u
 enum found { UNIT_READ, UNIT_PADDING, UNIT_BROKEN, UNIT_UNKNOWN, UNIT_CUT_OFF };
 
 /* Behind all but UNIT_CUT_OFF the cursor is at the next unit. */
-static enum found read_unit(struct dwarf_cursor *c, const uint8_t *section, bool holds_types, struct dwarf_unit *u)
+static enum found read_next_unit(struct dwarf_cursor *c, const uint8_t *section, bool holds_types, struct dwarf_unit *u)
 {
         struct dwarf_cursor inner = *c;
         uint64_t length;
@@ -56,21 +57,21 @@ static enum found read_unit(struct dwarf_cursor *c, const uint8_t *section, bool
         if (version < 2 || version > 5)
                 return UNIT_UNKNOWN;
         u->format.version = (uint8_t)version;
-        read_header(&inner, holds_types, u);
+        read_unit_header(&inner, holds_types, u);
         u->first_die = (uint64_t)(inner.pos - section);
         return inner.failed ? UNIT_BROKEN : UNIT_READ;
 }
 
-static void leave_out(struct dwarf_units *units, enum found why, uint64_t offset)
+static void record_left_out_unit(struct dwarf_units *units, enum found why, uint64_t offset)
 {
         if (units->left_out++)
                 return;
         if (why == UNIT_UNKNOWN)
                 (void)error_at(&units->damage, ST_UNSUPPORTED, offset,
-                                "the unit at 0x%" PRIx64 " of .debug_info is of an unknown version", offset);
+                               "the unit at 0x%" PRIx64 " of .debug_info is of an unknown version", offset);
         else
                 (void)error_at(&units->damage, ST_BAD_DATA, offset,
-                                "the unit at 0x%" PRIx64 " of .debug_info is cut off or malformed", offset);
+                               "the unit at 0x%" PRIx64 " of .debug_info is cut off or malformed", offset);
 }
 
 enum status dwarf_units_read(const struct dwarf_sections *s, struct dwarf_units *ret, struct error *err)
@@ -82,18 +83,18 @@ enum status dwarf_units_read(const struct dwarf_sections *s, struct dwarf_units 
         while (found != UNIT_CUT_OFF && dwarf_left(&c)) {
                 struct dwarf_unit u = { 0 };
 
-                found = read_unit(&c, section, s->holds_types, &u);
+                found = read_next_unit(&c, section, s->holds_types, &u);
                 if (found == UNIT_PADDING)
                         continue;
                 if (found != UNIT_READ) {
-                        leave_out(ret, found, u.offset);
+                        record_left_out_unit(ret, found, u.offset);
                         continue;
                 }
                 if (ret->count >= LIMIT_DWARF_UNITS) {
                         ret->left_out++;
                         if (!ret->damage.code)
                                 (void)error_set(&ret->damage, ST_TOO_BIG, ".debug_info has more than %d units",
-                                                 LIMIT_DWARF_UNITS);
+                                                LIMIT_DWARF_UNITS);
                         break;
                 }
                 if (!array_reserve(&ret->items, &ret->capacity, ret->count))
@@ -111,15 +112,7 @@ void dwarf_units_deinit(struct dwarf_units *u)
 
 const struct dwarf_unit *dwarf_units_find(const struct dwarf_units *u, uint64_t offset)
 {
-        size_t low = 0, high = u->count;
+        size_t at = find_lower_bound(i, 0, u->count, u->items[i].end <= offset);
 
-        while (low < high) {
-                size_t mid = low + (high - low) / 2;
-
-                if (u->items[mid].end <= offset)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return low < u->count && u->items[low].first_die <= offset ? &u->items[low] : NULL;
+        return at < u->count && u->items[at].first_die <= offset ? &u->items[at] : NULL;
 }

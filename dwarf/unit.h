@@ -12,21 +12,21 @@
 #include "dwarf/sections.h"
 
 struct dwarf_unit {
-        uint64_t offset, end;     /* in .debug_info, the header included */
-        uint64_t first_die;       /* offset of the unit's own DIE */
+        uint64_t offset, end; /* in .debug_info, the header included */
+        uint64_t first_die;   /* offset of the unit's own DIE */
         uint64_t abbrev_offset;
-        uint64_t signature;       /* of a type unit; of a skeleton and a split unit the id they share (version 5) */
-        uint64_t type_offset;     /* in .debug_info, of the type of a type unit */
+        uint64_t signature;   /* of a type unit; of a skeleton and a split unit the id they share (version 5) */
+        uint64_t type_offset; /* in .debug_info, of the type of a type unit */
         struct dwarf_format format;
-        uint8_t type;             /* enum dwarf_unit_type */
+        uint8_t type; /* enum dwarf_unit_type */
 };
 
 /** In the order of the section, apart. */
 struct dwarf_units {
         struct dwarf_unit *items; /* owned */
         size_t count, capacity;
-        uint64_t left_out;    /* units with a broken header or of an unknown version; at least that many */
-        struct error damage;  /* of the first of them; ST_OK without any */
+        uint64_t left_out;   /* units with a broken header or of an unknown version; at least that many */
+        struct error damage; /* of the first of them; ST_OK without any */
 };
 
 /**

@@ -2,27 +2,84 @@
 /*
  * The walk over the DIEs of a unit.
  *
- * Depth first without recursion, forwards only: a sibling link is followed when
- * it leads further on, so no input makes a circle, and each byte of the unit is
- * read at most once. Of the DIEs that can hold neither code nor the name of a
- * function only the length is worked out; whole subtrees of them are skipped by
- * their sibling link, or counted through where there is none (clang).
+ * Depth first, without recursion, and forward only: a sibling link is followed only if it points forward, so no input
+ * causes a loop, and each byte of the unit is read at most once. For DIEs that can hold neither code nor the name of a
+ * function only the size is computed; their subtrees are skipped by the sibling link, or counted through where the
+ * compiler (clang) emits none.
  */
-#include "dwarf/ranges.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/array.h"
-#include "dwarf/reader.h"
+#include "dwarf/ranges.h"
+#include "dwarf/reader_internal.h"
+
+#define SPARSE_FACTOR 16 /* a table with more slots per entry is freed instead of cleared */
+
+/* ---- the unit's names ---- */
+
+void dwarf_walk_reset(struct dwarf_reader *r)
+{
+        /*
+         * Clearing costs time for each slot: a table sized by one huge unit must not slow down every small unit after
+         * it.
+         */
+        if (r->origins.slot_count / SPARSE_FACTOR > r->origins.count)
+                hash_table_deinit(&r->origins);
+        else
+                hash_table_clear(&r->origins);
+}
+
+static bool equal_origin(const void *context, uint32_t name, const void *key, size_t size)
+{
+        const struct dwarf_reader *r = context;
+
+        assert(size == sizeof *r->refs);
+        return memcmp(&r->refs[name], key, size) == 0;
+}
+
+/* Add a name of the unit; UINT32_MAX without memory. */
+static uint32_t add_origin(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref ref)
+{
+        size_t n = code->name_count;
+
+        if (n >= UINT32_MAX || !array_reserve(&r->refs, &r->ref_capacity, n) ||
+            !array_reserve(&code->names, &code->name_capacity, n))
+                return UINT32_MAX;
+        r->refs[n] = ref;
+        code->names[n] = (struct dwarf_name){ 0 };
+        code->name_count++;
+        return (uint32_t)n;
+}
+
+/* The number of the name that an origin leads to, added when it is new; UINT32_MAX without memory. */
+static uint32_t find_or_add_origin(struct dwarf_reader *r, struct dwarf_code *code, dwarf_ref ref)
+{
+        uint32_t hash = hash_table_hash(&ref, sizeof ref), name;
+
+        if (hash_table_find(&r->origins, hash, equal_origin, r, &ref, sizeof ref, &name))
+                return name;
+        if (hash_table_reserve(&r->origins, NULL))
+                return UINT32_MAX;
+        name = add_origin(r, code, ref);
+        if (name != UINT32_MAX)
+                hash_table_insert(&r->origins, hash, name);
+        return name;
+}
 
 struct walk {
         struct dwarf_reader *r;
         const struct dwarf_context *x;
         struct dwarf_outline *outline;
-        struct dwarf_code *code; /* NULL: only the outline is wanted */
+        struct dwarf_code *code; /* NULL: build only the outline */
         struct dwarf_cursor c;
         const uint8_t *section;
-        bool qualifies;          /* C++ */
-        uint32_t top;            /* of the levels */
-        uint64_t dead;           /* open subtrees, one in the other, without anything of interest */
-        bool is_cut;             /* something is too deep or too much, and was left out */
+        bool qualifies; /* C++ */
+        uint32_t top;   /* of the levels */
+        uint64_t dead;  /* number of nested open subtrees without anything of interest */
+        bool is_cut;    /* something exceeded a limit and was left out */
         enum status failed;
 };
 
@@ -47,8 +104,8 @@ static inline uint64_t sibling_target(const struct walk *w, const struct dwarf_v
         return v->form == DW_FORM_ref_addr ? v->number : w->x->unit->offset + v->number;
 }
 
-/* Go to a sibling that lies ahead; false when there is none. */
-static inline bool follow(struct walk *w, uint64_t target)
+/* Follow a sibling link that points forward. False when there is none. */
+static inline bool follow_sibling(struct walk *w, uint64_t target)
 {
         uint64_t here = (uint64_t)(w->c.pos - w->section);
 
@@ -59,7 +116,7 @@ static inline bool follow(struct walk *w, uint64_t target)
 }
 
 /* Step over the values of a DIE. @return its sibling's offset, 0 unknown */
-static inline uint64_t skip_values(struct walk *w, const struct dwarf_abbrev *a)
+static inline uint64_t skip_die_values(struct walk *w, const struct dwarf_abbrev *a)
 {
         const struct dwarf_step *s = a->skip.count ? w->x->abbrevs.steps + a->skip.first : NULL;
         uint64_t sibling = 0;
@@ -85,10 +142,10 @@ static inline uint64_t skip_values(struct walk *w, const struct dwarf_abbrev *a)
         return sibling;
 }
 
-/* The children of the DIE just read hold nothing of interest. */
+/* Skip the children of the DIE just read, which contain nothing of interest. */
 static inline void pass_children(struct walk *w, const struct dwarf_abbrev *a, uint64_t sibling)
 {
-        if (a->has_children && !follow(w, sibling))
+        if (a->has_children && !follow_sibling(w, sibling))
                 w->dead++;
 }
 
@@ -152,19 +209,19 @@ static bool add_intervals(struct walk *w, const struct dwarf_die *d, uint32_t sc
         return found;
 }
 
-static uint64_t sibling_of(const struct walk *w, const struct dwarf_die *d)
+static uint64_t read_sibling(const struct walk *w, const struct dwarf_die *d)
 {
         const struct dwarf_value *v = &d->values[DWARF_ROLE_SIBLING];
 
         return v->form ? sibling_target(w, v) : 0;
 }
 
-static dwarf_ref ref_of(const struct walk *w, uint64_t offset)
+static dwarf_ref make_ref(const struct walk *w, uint64_t offset)
 {
         return offset | (w->x->file == &w->x->object->alt ? DWARF_REF_ALT : 0);
 }
 
-static void note(struct walk *w, uint64_t offset)
+static void declare_function(struct walk *w, uint64_t offset)
 {
         uint32_t qualifier = w->r->levels[w->top].qualifier;
 
@@ -172,7 +229,7 @@ static void note(struct walk *w, uint64_t offset)
                 w->failed = ST_NO_MEMORY;
 }
 
-/* GCC puts the code of lambdas and local classes inside of the abstract instance of the function around them. */
+/* GCC places the code of lambdas and local classes inside the abstract instance of the enclosing function. */
 static void enter_function_without_code(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
 {
         struct dwarf_level inner = w->r->levels[w->top];
@@ -187,25 +244,26 @@ static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_
         struct dwarf_level inner = w->r->levels[w->top];
         struct dwarf_die d;
 
-        dwarf_context_die(w->x, &w->c, a, &d);
+        dwarf_context_read_die(w->x, &w->c, a, &d);
         if (w->c.failed)
-                return; /* the values of one that is cut off mean nothing */
+                return; /* the values of a truncated DIE are undefined */
         if (d.values[DWARF_ROLE_NAME].form && !d.values[DWARF_ROLE_LINKAGE_NAME].form)
-                note(w, offset);
+                declare_function(w, offset);
         if (!w->code || !add_intervals(w, &d, (uint32_t)w->code->scope_count)) {
                 enter_function_without_code(w, a, offset);
                 return;
         }
-        inner.scope = add_scope(w, &(struct dwarf_scope){ .parent = DWARF_NO_SCOPE, .call_file = UINT32_MAX,
+        inner.scope = add_scope(w, &(struct dwarf_scope){ .parent = DWARF_NO_SCOPE,
+                                                          .call_file = UINT32_MAX,
                                                           .die = (uint32_t)offset,
-                                                          .name = dwarf_origins_add(w->r, w->code, ref_of(w, offset)) });
+                                                          .name = add_origin(w->r, w->code, make_ref(w, offset)) });
         inner.inlined = 0;
         inner.function = (uint32_t)offset;
         w->code->function_count++;
         enter_children(w, a, &inner);
 }
 
-static uint32_t uint32_of(const struct dwarf_value *v, uint32_t otherwise)
+static uint32_t value_uint32_or(const struct dwarf_value *v, uint32_t otherwise)
 {
         uint64_t number;
 
@@ -219,20 +277,20 @@ static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t
         struct dwarf_die d;
         dwarf_ref origin;
 
-        dwarf_context_die(w->x, &w->c, a, &d);
+        dwarf_context_read_die(w->x, &w->c, a, &d);
         if (w->c.failed)
                 return;
         if (!w->code || inner.scope == DWARF_NO_SCOPE || inner.inlined >= LIMIT_INLINE_DEPTH - 1) {
                 w->is_cut |= inner.inlined >= LIMIT_INLINE_DEPTH - 1;
-                pass_children(w, a, sibling_of(w, &d));
+                pass_children(w, a, read_sibling(w, &d));
                 return;
         }
         origin = dwarf_context_reference(w->x, &d.values[DWARF_ROLE_ORIGIN]);
         if (origin == DWARF_NO_REF)
-                origin = ref_of(w, offset);
-        s.name = dwarf_origins_name(w->r, w->code, origin);
-        s.call_file = uint32_of(&d.values[DWARF_ROLE_CALL_FILE], UINT32_MAX);
-        s.call_line = uint32_of(&d.values[DWARF_ROLE_CALL_LINE], 0);
+                origin = make_ref(w, offset);
+        s.name = find_or_add_origin(w->r, w->code, origin);
+        s.call_file = value_uint32_or(&d.values[DWARF_ROLE_CALL_FILE], UINT32_MAX);
+        s.call_line = value_uint32_or(&d.values[DWARF_ROLE_CALL_LINE], 0);
         add_intervals(w, &d, (uint32_t)w->code->scope_count);
         inner.scope = add_scope(w, &s);
         inner.inlined++;
@@ -240,9 +298,10 @@ static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t
 }
 
 /* @return the number of the new qualifier */
-static uint32_t qualify(struct walk *w, uint32_t parent, uint16_t tag, const struct dwarf_value *name)
+static uint32_t push_qualifier(struct walk *w, uint32_t parent, uint16_t tag, const struct dwarf_value *name)
 {
-        if (!dwarf_outline_add_qualifier(w->outline, &(struct dwarf_qualifier){ .parent = parent, .tag = tag, .name = *name }))
+        if (!dwarf_outline_add_qualifier(w->outline,
+                                         &(struct dwarf_qualifier){ .parent = parent, .tag = tag, .name = *name }))
                 w->failed = ST_NO_MEMORY;
         return (uint32_t)(w->outline->qualifier_count - !w->failed);
 }
@@ -253,21 +312,22 @@ static void visit_scope(struct walk *w, const struct dwarf_abbrev *a)
         struct dwarf_die d;
 
         if (!a->has_children || !w->qualifies) {
-                skip_values(w, a);
+                skip_die_values(w, a);
                 enter_children(w, a, &inner);
                 return;
         }
-        dwarf_context_die(w->x, &w->c, a, &d);
+        dwarf_context_read_die(w->x, &w->c, a, &d);
         if (inner.function)
-                inner.qualifier = qualify(w, inner.qualifier, DW_TAG_subprogram,
-                                          &(struct dwarf_value){ .number = ref_of(w, inner.function) });
-        inner.qualifier = qualify(w, inner.qualifier, a->tag,
-                                  &d.values[d.values[DWARF_ROLE_NAME].form ? DWARF_ROLE_NAME : DWARF_ROLE_SIGNATURE]);
+                inner.qualifier = push_qualifier(w, inner.qualifier, DW_TAG_subprogram,
+                                                 &(struct dwarf_value){ .number = make_ref(w, inner.function) });
+        inner.qualifier =
+                push_qualifier(w, inner.qualifier, a->tag,
+                               &d.values[d.values[DWARF_ROLE_NAME].form ? DWARF_ROLE_NAME : DWARF_ROLE_SIGNATURE]);
         inner.function = 0;
         enter_children(w, a, &inner);
 }
 
-static void visit(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
+static void visit_die(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
 {
         switch ((enum dwarf_kind)a->kind) {
         case DWARF_KIND_FUNCTION:
@@ -280,20 +340,20 @@ static void visit(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
                 visit_scope(w, a);
                 return;
         case DWARF_KIND_BLOCK:
-                skip_values(w, a);
+                skip_die_values(w, a);
                 enter_children(w, a, &w->r->levels[w->top]);
                 return;
         case DWARF_KIND_DECLARED:
-                note(w, offset);
-                skip_values(w, a);
+                declare_function(w, offset);
+                skip_die_values(w, a);
                 enter_function_without_code(w, a, offset);
                 return;
         case DWARF_KIND_ABSTRACT:
-                skip_values(w, a);
+                skip_die_values(w, a);
                 enter_function_without_code(w, a, offset);
                 return;
         case DWARF_KIND_PLAIN:
-                pass_children(w, a, skip_values(w, a));
+                pass_children(w, a, skip_die_values(w, a));
                 return;
         }
 }
@@ -301,13 +361,16 @@ static void visit(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
 enum status dwarf_walk(struct dwarf_reader *r, const struct dwarf_context *x, struct dwarf_outline *outline,
                        struct dwarf_code *code)
 {
-        struct walk w = { .r = r, .x = x, .outline = outline, .code = code,
+        struct walk w = { .r = r,
+                          .x = x,
+                          .outline = outline,
+                          .code = code,
                           .section = x->file->sections.data[DWARF_INFO].bytes,
                           .qualifies = is_cplusplus(x->language ? x->language : r->main.language) };
 
         if (!x->has_children)
                 return ST_OK;
-        w.c = dwarf_context_at(x, x->children);
+        w.c = dwarf_context_cursor(x, x->children);
         r->levels[0] = (struct dwarf_level){ .scope = DWARF_NO_SCOPE, .qualifier = DWARF_NO_QUALIFIER };
         while (w.c.pos != w.c.end && !w.failed) {
                 uint64_t offset = (uint64_t)(w.c.pos - w.section), number = dwarf_uleb(&w.c);
@@ -324,9 +387,9 @@ enum status dwarf_walk(struct dwarf_reader *r, const struct dwarf_context *x, st
                 if (!a)
                         return ST_BAD_DATA;
                 if (w.dead || a->kind == DWARF_KIND_PLAIN)
-                        pass_children(&w, a, skip_values(&w, a));
+                        pass_children(&w, a, skip_die_values(&w, a));
                 else
-                        visit(&w, a, offset);
+                        visit_die(&w, a, offset);
         }
         return w.failed ? w.failed : w.c.failed ? ST_BAD_DATA : w.is_cut ? ST_TOO_BIG : ST_OK;
 }

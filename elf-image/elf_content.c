@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a file is good for: code, symbols of which quality, and where else to look. */
+/* Classifies a file: code, quality of its symbols, links to other files. */
 #include <string.h>
 
 #include "common/reader.h"
@@ -12,7 +12,9 @@ static bool has_content(const struct elf_image *img, const char *name)
         return s && elf_section_has_content(s);
 }
 
-/* A split debug file may keep the PLT's bytes to name its entries: that alone is no code. */
+/*
+ * A split debug file may keep the contents of the PLT to name its entries; that alone does not make it an executable.
+ */
 static bool has_code(const struct elf_image *img)
 {
         for (size_t i = 1; i < img->section_count; i++) {
@@ -23,8 +25,7 @@ static bool has_code(const struct elf_image *img)
                         return true;
         }
         for (size_t i = 0; i < img->segment_count && !img->section_count; i++) {
-                if (img->segments[i].type == PT_LOAD && (img->segments[i].flags & PF_X) &&
-                    img->segments[i].file_size)
+                if (img->segments[i].type == PT_LOAD && (img->segments[i].flags & PF_X) && img->segments[i].file_size)
                         return true;
         }
         return false;
@@ -72,16 +73,19 @@ enum elf_image_kind elf_image_kind(const struct elf_image *img)
 
 bool elf_image_is_supplement(const struct elf_image *img)
 {
-        const struct elf_section *info = elf_image_section(img, ".debug_info"), *text = elf_image_section(img, ".debug_str");
+        const struct elf_section *info = elf_image_section(img, ".debug_info"),
+                                 *text = elf_image_section(img, ".debug_str");
 
         for (size_t i = 0; i < img->section_count; i++)
                 if (img->sections[i].flags & SHF_EXECINSTR)
                         return false;
-        return !img->segment_count && ((info && elf_section_has_content(info)) || (text && elf_section_has_content(text)));
+        return !img->segment_count &&
+               ((info && elf_section_has_content(info)) || (text && elf_section_has_content(text)));
 }
 
 /* A reader over a small section that is stored plainly. */
-static enum status open_link(const struct elf_image *img, const char *name, struct reader *ret, struct error *err)
+static enum status open_linked_file(const struct elf_image *img, const char *name, struct reader *ret,
+                                    struct error *err)
 {
         const struct elf_section *s = elf_image_section(img, name);
         const uint8_t *bytes;
@@ -105,7 +109,7 @@ enum status elf_image_debuglink(const struct elf_image *img, const char **name_r
         struct reader r;
         const char *name;
         uint32_t crc;
-        enum status st = open_link(img, ".gnu_debuglink", &r, err);
+        enum status st = open_linked_file(img, ".gnu_debuglink", &r, err);
 
         if (st)
                 return st;
@@ -129,7 +133,7 @@ static enum status read_debug_sup(const struct elf_image *img, struct debug_sup 
         uint16_t version;
         uint64_t size;
         const uint8_t *bytes;
-        enum status st = open_link(img, ".debug_sup", &r, err);
+        enum status st = open_linked_file(img, ".debug_sup", &r, err);
 
         if (st)
                 return st;
@@ -191,7 +195,7 @@ enum status elf_image_altlink(const struct elf_image *img, const char **path_ret
         const char *path;
         const uint8_t *bytes;
         size_t left;
-        enum status st = open_link(img, ".gnu_debugaltlink", &r, err);
+        enum status st = open_linked_file(img, ".gnu_debugaltlink", &r, err);
 
         if (st == ST_NOT_FOUND)
                 return debug_sup_link(img, path_ret, id_ret, err);

@@ -28,7 +28,7 @@ bool elf_image_go_build_id(const struct elf_image *img, struct build_id *ret)
         return true;
 }
 
-static enum status add_piece(struct sha256 *sha, int fd, uint64_t offset, size_t size, struct error *err)
+static enum status hash_file_part(struct sha256 *sha, int fd, uint64_t offset, size_t size, struct error *err)
 {
         uint8_t bytes[HTL_PIECE_BYTES];
 
@@ -54,9 +54,9 @@ enum status elf_htlhash(int fd, uint64_t size, struct build_id *ret, struct erro
         enum status st = sha256_init(&sha, err);
 
         if (!st)
-                st = add_piece(&sha, fd, 0, piece, err);
+                st = hash_file_part(&sha, fd, 0, piece, err);
         if (!st)
-                st = add_piece(&sha, fd, size - piece, piece, err);
+                st = hash_file_part(&sha, fd, size - piece, piece, err);
         if (st)
                 return st;
         sha256_update(&sha, &length, sizeof length);

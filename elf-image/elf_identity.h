@@ -14,12 +14,15 @@
 /** The Go build-id, hashed as build_id_from_go() does, also of a file that has a GNU one. False without. */
 bool elf_image_go_build_id(const struct elf_image *img, struct build_id *ret);
 
-/** What other files name a supplementary file by: its checksum (.debug_sup), else its build-id. False without. */
+/**
+ * The id by which other files refer to a supplementary file: its checksum (.debug_sup), else its build-id. False
+ * without either.
+ */
 bool elf_image_supplement_id(const struct elf_image *img, struct build_id *ret);
 
 /**
- * The first 16 bytes of the SHA-256 of a file's first 4096 bytes, its last 4096 bytes and its size (8 bytes, big-endian).
- * A shorter file has shorter pieces, and they may overlap.
+ * The first 16 bytes of the SHA-256 of a file's first 4096 bytes, its last 4096 bytes and its size (8 bytes,
+ * big-endian). A shorter file has shorter pieces, and they may overlap.
  */
 enum status elf_htlhash(int fd, uint64_t size, struct build_id *ret, struct error *err) MUST_CHECK;
 

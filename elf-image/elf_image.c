@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf-image/elf_image.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -14,7 +15,7 @@ struct header {
 };
 
 /* An address, offset or size: 4 bytes in class 32, 8 in class 64. */
-static bool read_word(struct reader *r, bool is_64, uint64_t *ret)
+static bool read_elf_word(struct reader *r, bool is_64, uint64_t *ret)
 {
         uint32_t v;
 
@@ -26,7 +27,7 @@ static bool read_word(struct reader *r, bool is_64, uint64_t *ret)
         return true;
 }
 
-static enum status read_header(struct elf_image *img, struct header *h, struct error *err)
+static enum status read_elf_header(struct elf_image *img, struct header *h, struct error *err)
 {
         const uint8_t *ident;
         uint16_t ehsize;
@@ -42,13 +43,13 @@ static enum status read_header(struct elf_image *img, struct header *h, struct e
                 return error_at(err, ST_UNSUPPORTED, EI_CLASS, "cannot read '%s': unknown ELF class %u", img->name,
                                 ident[EI_CLASS]);
         if (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB)
-                return error_at(err, ST_UNSUPPORTED, EI_DATA, "cannot read '%s': unknown ELF byte order %u",
-                                img->name, ident[EI_DATA]);
+                return error_at(err, ST_UNSUPPORTED, EI_DATA, "cannot read '%s': unknown ELF byte order %u", img->name,
+                                ident[EI_DATA]);
         img->is_64 = ident[EI_CLASS] == ELFCLASS64;
         img->big_endian = r.big_endian = ident[EI_DATA] == ELFDATA2MSB;
         if (reader_u16(&r, &img->type) && reader_u16(&r, &img->machine) && reader_u32(&r, &version) &&
-            read_word(&r, img->is_64, &img->entry) && read_word(&r, img->is_64, &h->phoff) &&
-            read_word(&r, img->is_64, &h->shoff) && reader_u32(&r, &img->header_flags) && reader_u16(&r, &ehsize) &&
+            read_elf_word(&r, img->is_64, &img->entry) && read_elf_word(&r, img->is_64, &h->phoff) &&
+            read_elf_word(&r, img->is_64, &h->shoff) && reader_u32(&r, &img->header_flags) && reader_u16(&r, &ehsize) &&
             reader_u16(&r, &h->phentsize) && reader_u16(&r, &h->phnum) && reader_u16(&r, &h->shentsize) &&
             reader_u16(&r, &h->shnum) && reader_u16(&r, &h->shstrndx))
                 return ST_OK;
@@ -59,20 +60,19 @@ cut_off:
 }
 
 /* Check that a table of count entries lies in the file, and give a reader over it. */
-static enum status table_reader(const struct elf_image *img, const char *what, uint64_t offset, uint64_t count,
-                                uint64_t entry_size, uint64_t entry_min, struct reader *ret, struct error *err)
+static enum status open_table_reader(const struct elf_image *img, const char *what, uint64_t offset, uint64_t count,
+                                     uint64_t entry_size, uint64_t entry_min, struct reader *ret, struct error *err)
 {
         uint64_t bytes, end;
         struct reader r;
 
         if (entry_size < entry_min)
                 return error_at(err, ST_BAD_DATA, offset,
-                                "cannot read '%s': a %s header is %" PRIu64 " bytes, %" PRIu64 " are needed",
-                                img->name, what, entry_size, entry_min);
+                                "cannot read '%s': a %s header is %" PRIu64 " bytes, %" PRIu64 " are needed", img->name,
+                                what, entry_size, entry_min);
         if (__builtin_mul_overflow(count, entry_size, &bytes) || __builtin_add_overflow(offset, bytes, &end))
-                return error_at(err, ST_BAD_DATA, offset,
-                                "cannot read '%s': %s headers at 0x%" PRIx64 " wrap around", img->name, what,
-                                offset);
+                return error_at(err, ST_BAD_DATA, offset, "cannot read '%s': %s headers at 0x%" PRIx64 " wrap around",
+                                img->name, what, offset);
         if (end > img->size)
                 return error_at(err, ST_BAD_DATA, img->size,
                                 "cannot read '%s': cut off: %s headers end at 0x%" PRIx64
@@ -85,20 +85,20 @@ static enum status table_reader(const struct elf_image *img, const char *what, u
         return ST_OK;
 }
 
-static bool read_section(struct reader *r, bool is_64, uint32_t *name_ret, struct elf_section *ret)
+static bool read_section_header(struct reader *r, bool is_64, uint32_t *name_ret, struct elf_section *ret)
 {
         struct elf_section s = { .name = "" };
 
-        if (!reader_u32(r, name_ret) || !reader_u32(r, &s.type) || !read_word(r, is_64, &s.flags) ||
-            !read_word(r, is_64, &s.address) || !read_word(r, is_64, &s.offset) || !read_word(r, is_64, &s.size) ||
-            !reader_u32(r, &s.link) || !reader_u32(r, &s.info) || !read_word(r, is_64, &s.alignment) ||
-            !read_word(r, is_64, &s.entry_size))
+        if (!reader_u32(r, name_ret) || !reader_u32(r, &s.type) || !read_elf_word(r, is_64, &s.flags) ||
+            !read_elf_word(r, is_64, &s.address) || !read_elf_word(r, is_64, &s.offset) ||
+            !read_elf_word(r, is_64, &s.size) || !reader_u32(r, &s.link) || !reader_u32(r, &s.info) ||
+            !read_elf_word(r, is_64, &s.alignment) || !read_elf_word(r, is_64, &s.entry_size))
                 return false;
         *ret = s;
         return true;
 }
 
-static const char *string_at(const uint8_t *strings, size_t size, uint32_t offset)
+static const char *section_string_at(const uint8_t *strings, size_t size, uint32_t offset)
 {
         return offset < size && memchr(strings + offset, 0, size - offset) ? (const char *)strings + offset : "";
 }
@@ -121,11 +121,11 @@ static enum status read_extended_counts(const struct elf_image *img, const struc
         }
         if (h->shnum && h->shstrndx != SHN_XINDEX && h->phnum != PN_XNUM)
                 return ST_OK;
-        st = table_reader(img, "section", h->shoff, 1, h->shentsize,
-                          img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), &r, err);
+        st = open_table_reader(img, "section", h->shoff, 1, h->shentsize,
+                               img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), &r, err);
         if (st)
                 return st;
-        if (!read_section(&r, img->is_64, &name, &zero))
+        if (!read_section_header(&r, img->is_64, &name, &zero))
                 return reader_error(&r, err, "section header 0");
         if (!h->shnum)
                 *shnum = zero.size;
@@ -136,8 +136,8 @@ static enum status read_extended_counts(const struct elf_image *img, const struc
         return ST_OK;
 }
 
-static enum status read_sections(struct elf_image *img, const struct header *h, uint64_t count, uint32_t shstrndx,
-                                 struct error *err)
+static enum status read_section_headers(struct elf_image *img, const struct header *h, uint64_t count,
+                                        uint32_t shstrndx, struct error *err)
 {
         _cleanup_free_ uint32_t *names = NULL;
         const uint8_t *strings = NULL;
@@ -151,8 +151,8 @@ static enum status read_sections(struct elf_image *img, const struct header *h, 
                 return error_at(err, ST_TOO_BIG, h->shoff,
                                 "cannot read '%s': %" PRIu64 " sections, at most %d are read", img->name, count,
                                 LIMIT_ELF_SECTIONS);
-        st = table_reader(img, "section", h->shoff, count, h->shentsize,
-                          img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), &r, err);
+        st = open_table_reader(img, "section", h->shoff, count, h->shentsize,
+                               img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), &r, err);
         if (st)
                 return st;
         img->sections = calloc(count, sizeof *img->sections);
@@ -163,7 +163,7 @@ static enum status read_sections(struct elf_image *img, const struct header *h, 
                 struct reader entry;
 
                 if (!reader_sub(&r, h->shentsize, &entry) ||
-                    !read_section(&entry, img->is_64, &names[i], &img->sections[i]))
+                    !read_section_header(&entry, img->is_64, &names[i], &img->sections[i]))
                         return reader_error(&r, err, "section header");
                 img->sections[i].index = (uint32_t)i;
         }
@@ -175,11 +175,12 @@ static enum status read_sections(struct elf_image *img, const struct header *h, 
                 img->name_section = shstrndx;
         }
         for (size_t i = 0; i < count; i++)
-                img->sections[i].name = string_at(strings, string_size, names[i]);
+                img->sections[i].name = section_string_at(strings, string_size, names[i]);
         return ST_OK;
 }
 
-static enum status read_segments(struct elf_image *img, const struct header *h, uint64_t count, struct error *err)
+static enum status read_program_headers(struct elf_image *img, const struct header *h, uint64_t count,
+                                        struct error *err)
 {
         struct reader r;
         enum status st;
@@ -190,8 +191,8 @@ static enum status read_segments(struct elf_image *img, const struct header *h, 
                 return error_at(err, ST_TOO_BIG, h->phoff,
                                 "cannot read '%s': %" PRIu64 " segments, at most %d are read", img->name, count,
                                 LIMIT_ELF_SEGMENTS);
-        st = table_reader(img, "program", h->phoff, count, h->phentsize,
-                          img->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), &r, err);
+        st = open_table_reader(img, "program", h->phoff, count, h->phentsize,
+                               img->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), &r, err);
         if (st)
                 return st;
         img->segments = calloc(count, sizeof *img->segments);
@@ -205,10 +206,10 @@ static enum status read_segments(struct elf_image *img, const struct header *h, 
                 if (!reader_sub(&r, h->phentsize, &e))
                         return reader_error(&r, err, "program header");
                 ok = reader_u32(&e, &s->type) && (!img->is_64 || reader_u32(&e, &s->flags)) &&
-                     read_word(&e, img->is_64, &s->offset) && read_word(&e, img->is_64, &s->address) &&
-                     read_word(&e, img->is_64, &s->physical) && read_word(&e, img->is_64, &s->file_size) &&
-                     read_word(&e, img->is_64, &s->memory_size) && (img->is_64 || reader_u32(&e, &s->flags)) &&
-                     read_word(&e, img->is_64, &s->alignment);
+                     read_elf_word(&e, img->is_64, &s->offset) && read_elf_word(&e, img->is_64, &s->address) &&
+                     read_elf_word(&e, img->is_64, &s->physical) && read_elf_word(&e, img->is_64, &s->file_size) &&
+                     read_elf_word(&e, img->is_64, &s->memory_size) && (img->is_64 || reader_u32(&e, &s->flags)) &&
+                     read_elf_word(&e, img->is_64, &s->alignment);
                 if (!ok)
                         return reader_error(&e, err, "program header");
         }
@@ -227,8 +228,7 @@ static void find_build_id(struct elf_image *img)
                 const uint8_t *bytes;
                 size_t size;
 
-                if (s->type != SHT_NOTE || elf_section_is_compressed(s) ||
-                    elf_section_raw(img, s, &bytes, &size, NULL))
+                if (s->type != SHT_NOTE || elf_section_is_compressed(s) || elf_section_raw(img, s, &bytes, &size, NULL))
                         continue;
                 elf_notes_begin(&c, bytes, size, s->alignment, img->big_endian);
                 if (elf_notes_build_id(&c, &id, &kind) && kind != img->build_id_kind &&
@@ -250,19 +250,19 @@ static void find_build_id(struct elf_image *img)
         }
 }
 
-static enum status image_read(struct elf_image *img, struct error *err)
+static enum status elf_image_read(struct elf_image *img, struct error *err)
 {
         struct header h;
         uint64_t section_count, segment_count;
         uint32_t shstrndx;
-        enum status st = read_header(img, &h, err);
+        enum status st = read_elf_header(img, &h, err);
 
         if (!st)
                 st = read_extended_counts(img, &h, &section_count, &shstrndx, &segment_count, err);
         if (!st)
-                st = read_segments(img, &h, segment_count, err);
+                st = read_program_headers(img, &h, segment_count, err);
         if (!st)
-                st = read_sections(img, &h, section_count, shstrndx, err);
+                st = read_section_headers(img, &h, section_count, shstrndx, err);
         if (!st)
                 find_build_id(img);
         return st;
@@ -272,8 +272,9 @@ enum status elf_image_from_memory(const void *data, size_t size, const char *nam
                                   struct error *err)
 {
         struct elf_image img = { .data = data, .size = size, .name = strdup(name) };
-        enum status st = img.name ? image_read(&img, err) : error_no_memory(err);
+        enum status st = img.name ? elf_image_read(&img, err) : error_no_memory(err);
 
+        assert(data || !size);
         if (st)
                 elf_image_close(&img);
         else
@@ -287,6 +288,7 @@ enum status elf_image_from_fd(int fd, const char *name, struct elf_image *ret, s
         struct elf_image img;
         enum status st = file_map_fd(fd, LIMIT_OBJECT_BYTES, name, &map, err);
 
+        assert(fd >= 0);
         if (st)
                 return st;
         st = elf_image_from_memory(map.data, map.size, name, &img, err);

@@ -4,18 +4,15 @@
 
 /**
  * @file
- * A read-only view of one ELF file that may hold anything: both classes, both
- * byte orders, whole or split or stripped of its section headers.
+ * A read-only view of one untrusted ELF file: both classes, both byte orders, complete, split or without section
+ * headers.
  *
- * Opening reads the header and copies the tables of segments and sections;
- * nothing else is touched until it is asked for. Every byte handed out was
- * checked to lie inside the file. A section may claim bytes past the end of a
- * cut-off file: such an image opens, elf_image_check_complete() and the
- * section's own accessors say so.
+ * Opening reads the header and copies the program and section headers; everything else is read on demand. All data
+ * returned was checked to lie inside the file. Sections may extend past the end of a truncated file: such an image
+ * opens, but elf_image_check_complete() and the accessors of the section report it.
  *
- * Everything borrowed from an image is valid until elf_image_close().
- * A mapped file that somebody cuts off while it is open raises SIGBUS; who
- * reads files of strangers that are still being written copies them first.
+ * Everything borrowed from an image is valid until elf_image_close(). Truncating a mapped file while it is open causes
+ * SIGBUS, so copy files that another user may still write.
  *
  * Threads: any number of readers on one image.
  * Source: System V gABI, chapters 4 and 5; gABI draft, section compression.
@@ -61,7 +58,7 @@ enum elf_build_id_kind {
         ELF_BUILD_ID_GO,  /* Go note type 4, through build_id_from_go() */
 };
 
-/** What a file is good for; a set of bits. */
+/** The classes a file belongs to; a set of bits. */
 enum elf_image_kind {
         ELF_KIND_NEITHER = 0,
         ELF_KIND_DEBUGINFO = 1,  /* DWARF; or, without code, anything that names addresses */
@@ -69,7 +66,7 @@ enum elf_image_kind {
         ELF_KIND_BOTH = 3,
 };
 
-/** Read its fields, change none. */
+/** Fields are read-only for callers. */
 struct elf_image {
         const uint8_t *data;
         size_t size;
@@ -93,9 +90,8 @@ struct elf_image {
  * View bytes in memory, borrowed until elf_image_close().
  * @param name for messages; copied.
  * @param ret  untouched on failure.
- * @return ST_BAD_DATA for what is not ELF or whose headers are cut off or malformed,
- *         ST_UNSUPPORTED for an unknown class or byte order, ST_TOO_BIG past
- *         LIMIT_ELF_SECTIONS or LIMIT_ELF_SEGMENTS.
+ * @return ST_BAD_DATA when the data is not ELF or its headers are truncated or malformed, ST_UNSUPPORTED for an unknown
+ *          class or byte order, ST_TOO_BIG past LIMIT_ELF_SECTIONS or LIMIT_ELF_SEGMENTS.
  */
 enum status elf_image_from_memory(const void *data, size_t size, const char *name, struct elf_image *ret,
                                   struct error *err) MUST_CHECK;
@@ -108,7 +104,7 @@ enum status elf_image_open(const char *path, struct elf_image *ret, struct error
 void elf_image_close(struct elf_image *img);
 #define _cleanup_elf_image_ _cleanup_(elf_image_close)
 
-/** Does the file begin with the ELF magic? For walkers: reads four bytes at 0, keeps the position. */
+/** Whether the file starts with the ELF magic. Reads four bytes at offset 0, keeps the file position. */
 bool elf_magic_at_fd(int fd);
 
 /** ST_BAD_DATA "cut off: ..." when a section, or without section headers a segment, ends past the file. */
@@ -117,18 +113,17 @@ enum status elf_image_check_complete(const struct elf_image *img, struct error *
 enum elf_image_kind elf_image_kind(const struct elf_image *img);
 
 /**
- * Is the file what dwz makes of several others, DWARF that they share? It has no
- * code, also no place for any: no segment, no section of instructions.
+ * Whether the file is a supplementary file of dwz: DWARF shared by several files, without segments or sections of code.
  */
 bool elf_image_is_supplement(const struct elf_image *img);
 
 /**
- * May the file be the supplementary file of that id, as elf_image_altlink() gives it? Its checksum
- * (.debug_sup) or build-id says so; a file without either, or an id without bytes, may.
+ * Whether the file matches the id of a supplementary file from elf_image_altlink(), by its checksum (.debug_sup) or
+ * build-id. True if either side has no id.
  */
 bool elf_image_is_supplement_of(const struct elf_image *img, const struct build_id *id);
 
-/** The best symbols this very file holds. */
+/** The best quality of symbols in this file itself. */
 enum symbol_quality elf_image_quality(const struct elf_image *img);
 
 /* ---- addresses ---- */
@@ -168,10 +163,9 @@ struct elf_section_data {
 };
 
 /**
- * The content of a section, unpacked when it is compressed (zlib, zstd).
- * @param max an unpacked size past it is ST_TOO_BIG, found before anything is
- *            unpacked; LIMIT_SECTION_UNPACKED_BYTES is the usual value. One past
- *            LIMIT_SECTION_UNPACKED_RATIO is ST_BAD_DATA: nobody's data is so dull.
+ * The content of a section, decompressed if necessary (zlib, zstd).
+ * @param max a larger decompressed size is ST_TOO_BIG, checked before decompressing; usually
+ *          LIMIT_SECTION_UNPACKED_BYTES. A size past LIMIT_SECTION_UNPACKED_RATIO is ST_BAD_DATA: a decompression bomb.
  * @param ret free with elf_section_data_free(), before the image is closed.
  */
 enum status elf_section_data(const struct elf_image *img, const struct elf_section *s, size_t max,
@@ -200,7 +194,7 @@ void elf_notes_begin(struct elf_note_cursor *c, const void *data, size_t size, u
 /** False at the end and at the first broken note. */
 bool elf_notes_next(struct elf_note_cursor *c, struct elf_note *ret);
 
-/** The build-id among notes; false when there is none. A GNU one wins over a Go one. */
+/** Find the build-id among notes, preferring the GNU one. False when there is none. */
 bool elf_notes_build_id(struct elf_note_cursor *c, struct build_id *ret, enum elf_build_id_kind *kind_ret);
 
 /* ---- symbols ---- */
@@ -225,11 +219,11 @@ struct elf_symbol_cursor {
  * Walk a SHT_SYMTAB or SHT_DYNSYM section.
  * @return ST_BAD_DATA for another kind of section or one that is cut off, ST_TOO_BIG past LIMIT_SYMBOLS.
  */
-enum status elf_symbols_begin(const struct elf_image *img, const struct elf_section *s,
-                              struct elf_symbol_cursor *ret, struct error *err) MUST_CHECK;
+enum status elf_symbols_begin(const struct elf_image *img, const struct elf_section *s, struct elf_symbol_cursor *ret,
+                              struct error *err) MUST_CHECK;
 bool elf_symbols_next(struct elf_symbol_cursor *c, struct elf_symbol *ret);
 
-/** A function or an indirect function that this object defines. */
+/** Whether the symbol is a function or indirect function (IFUNC) defined in this file. */
 bool elf_symbol_is_function(const struct elf_symbol *sym);
 
 /* ---- links to other files ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Notes and the build-id among them. Source: gABI chapter 5, "Note Section". */
+#include <assert.h>
 #include <string.h>
 
 #include "common/reader.h"
@@ -28,6 +29,7 @@ bool elf_notes_next(struct elf_note_cursor *c, struct elf_note *ret)
         const uint8_t *name, *desc;
         struct reader r;
 
+        assert(c->pos <= c->size);
         reader_init(&r, c->data, c->size);
         r.big_endian = c->big_endian;
         if (!reader_seek(&r, c->pos) || !reader_u32(&r, &name_size) || !reader_u32(&r, &desc_size) ||

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sections and their content: borrowed from the file, or unpacked with zlib or zstd. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <zlib.h>
@@ -38,6 +39,7 @@ const struct elf_section *elf_image_section_of_type(const struct elf_image *img,
 
 bool elf_section_has_content(const struct elf_section *s)
 {
+        assert(s);
         return s->type != SHT_NOBITS && s->type != SHT_NULL && s->size > 0;
 }
 
@@ -70,7 +72,7 @@ enum status elf_section_raw(const struct elf_image *img, const struct elf_sectio
 }
 
 /* The header in front of packed bytes: Elf32_Chdr, Elf64_Chdr, or "ZLIB" and a big-endian size. */
-static bool read_packed_header(struct reader *r, bool is_64, bool gnu, uint32_t *algorithm, uint64_t *size)
+static bool read_compression_header(struct reader *r, bool is_64, bool gnu, uint32_t *algorithm, uint64_t *size)
 {
         const uint8_t *magic;
         uint32_t reserved, size32, align32;
@@ -91,7 +93,7 @@ static bool read_packed_header(struct reader *r, bool is_64, bool gnu, uint32_t 
 }
 
 /* zlib counts in 32 bits, so both sides go through it in slices. */
-static bool inflate_all(const uint8_t *from, size_t from_size, uint8_t *to, size_t to_size)
+static bool inflate_section(const uint8_t *from, size_t from_size, uint8_t *to, size_t to_size)
 {
         z_stream z = { 0 };
         size_t in = 0, out = 0;
@@ -118,10 +120,10 @@ static bool inflate_all(const uint8_t *from, size_t from_size, uint8_t *to, size
         return rc == Z_STREAM_END && out == to_size;
 }
 
-static bool unpack(uint32_t algorithm, const uint8_t *from, size_t from_size, uint8_t *to, size_t to_size)
+static bool decompress_section(uint32_t algorithm, const uint8_t *from, size_t from_size, uint8_t *to, size_t to_size)
 {
         if (algorithm == ELFCOMPRESS_ZLIB)
-                return inflate_all(from, from_size, to, to_size);
+                return inflate_section(from, from_size, to, to_size);
         return ZSTD_decompress(to, to_size, from, from_size) == to_size;
 }
 
@@ -145,10 +147,9 @@ enum status elf_section_data(const struct elf_image *img, const struct elf_secti
         reader_init(&r, raw, raw_size);
         r.base = s->offset;
         r.big_endian = img->big_endian;
-        if (!read_packed_header(&r, img->is_64, has_gnu_header(s), &algorithm, &size))
+        if (!read_compression_header(&r, img->is_64, has_gnu_header(s), &algorithm, &size))
                 return error_at(err, ST_BAD_DATA, s->offset,
-                                "cannot unpack section '%.64s' of '%s': its header is malformed", s->name,
-                                img->name);
+                                "cannot unpack section '%.64s' of '%s': its header is malformed", s->name, img->name);
         if (algorithm != ELFCOMPRESS_ZLIB && algorithm != ELFCOMPRESS_ZSTD)
                 return error_at(err, ST_UNSUPPORTED, s->offset,
                                 "cannot unpack section '%.64s' of '%s': unknown compression %u", s->name, img->name,
@@ -173,7 +174,7 @@ enum status elf_section_data(const struct elf_image *img, const struct elf_secti
         to = malloc(size);
         if (!to)
                 return error_no_memory(err);
-        if (!unpack(algorithm, packed, packed_size, to, size))
+        if (!decompress_section(algorithm, packed, packed_size, to, size))
                 return error_at(err, ST_BAD_DATA, s->offset,
                                 "cannot unpack section '%.64s' of '%s': broken, or not the 0x%" PRIx64
                                 " bytes it claims",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbol tables. Source: gABI chapter 4, "Symbol Table". */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -22,8 +23,8 @@ static void find_wide_indices(const struct elf_image *img, const struct elf_sect
         }
 }
 
-enum status elf_symbols_begin(const struct elf_image *img, const struct elf_section *s,
-                              struct elf_symbol_cursor *ret, struct error *err)
+enum status elf_symbols_begin(const struct elf_image *img, const struct elf_section *s, struct elf_symbol_cursor *ret,
+                              struct error *err)
 {
         struct elf_symbol_cursor c = { .img = img };
         const struct elf_section *strings = elf_image_section_at(img, s->link);
@@ -32,7 +33,7 @@ enum status elf_symbols_begin(const struct elf_image *img, const struct elf_sect
         enum status st;
 
         if (s->type != SHT_SYMTAB && s->type != SHT_DYNSYM)
-                return error_at(err, ST_BAD_DATA, s->offset, "section '%.64s' of '%s' is no symbol table", s->name,
+                return error_at(err, ST_BAD_DATA, s->offset, "section '%.64s' of '%s' is not a symbol table", s->name,
                                 img->name);
         st = elf_section_raw(img, s, &c.entries, &size, err);
         if (st)
@@ -40,8 +41,8 @@ enum status elf_symbols_begin(const struct elf_image *img, const struct elf_sect
         c.entry_size = s->entry_size ? s->entry_size : entry_min;
         if (c.entry_size < entry_min)
                 return error_at(err, ST_BAD_DATA, s->offset,
-                                "section '%.64s' of '%s' has entries of %zu bytes, %zu are needed", s->name,
-                                img->name, c.entry_size, entry_min);
+                                "section '%.64s' of '%s' has entries of %zu bytes, %zu are needed", s->name, img->name,
+                                c.entry_size, entry_min);
         c.count = size / c.entry_size;
         if (c.count > LIMIT_SYMBOLS)
                 return error_at(err, ST_TOO_BIG, s->offset,
@@ -57,14 +58,14 @@ enum status elf_symbols_begin(const struct elf_image *img, const struct elf_sect
         return ST_OK;
 }
 
-static const char *symbol_name(const struct elf_symbol_cursor *c, uint32_t offset)
+static const char *elf_symbol_name(const struct elf_symbol_cursor *c, uint32_t offset)
 {
         if (offset >= c->string_size || !memchr(c->strings + offset, 0, c->string_size - offset))
                 return "";
         return (const char *)c->strings + offset;
 }
 
-static uint32_t wide_index(const struct elf_symbol_cursor *c, size_t index)
+static uint32_t symbol_wide_index(const struct elf_symbol_cursor *c, size_t index)
 {
         struct reader r;
         uint32_t v;
@@ -84,6 +85,7 @@ bool elf_symbols_next(struct elf_symbol_cursor *c, struct elf_symbol *ret)
         uint16_t section;
         uint8_t info, other;
 
+        assert(c->index <= c->count);
         if (c->index >= c->count)
                 return false;
         reader_init(&r, c->entries + c->index * c->entry_size, c->entry_size);
@@ -99,8 +101,8 @@ bool elf_symbols_next(struct elf_symbol_cursor *c, struct elf_symbol *ret)
                 sym.value = value32;
                 sym.size = size32;
         }
-        sym.name = symbol_name(c, name);
-        sym.section = section == SHN_XINDEX ? wide_index(c, c->index) : section;
+        sym.name = elf_symbol_name(c, name);
+        sym.section = section == SHN_XINDEX ? symbol_wide_index(c, c->index) : section;
         sym.type = ELF64_ST_TYPE(info);
         sym.binding = ELF64_ST_BIND(info);
         sym.visibility = ELF64_ST_VISIBILITY(other);

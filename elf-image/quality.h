@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Where an object's symbols come from: the one scale by which uploads,
- * the store and the index decide what is better.
+ * The source of the symbols of an object: the scale that uploads, the store and the index compare objects by.
  */
 #include <stdbool.h>
 
@@ -25,5 +24,8 @@ const char *symbol_quality_name(enum symbol_quality q);
 
 /** False, and *ret untouched, for any other text. */
 bool symbol_quality_parse(const char *name, enum symbol_quality *ret);
+
+/** Size of the message that lists the parts of an object's symbols that could not be read, with its NUL. */
+#define SYMBOL_PARTIAL_BYTES 160
 
 #endif

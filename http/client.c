@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/client.h"
 
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +12,181 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/file.h"
+#include "common/json_value.h"
 #include "common/limits.h"
 #include "http/client_internal.h"
+
+/* ---- results: from an HTTP response to a status and an error text ---- */
+
+uint64_t parse_retry_after_ms(const char *value, size_t n, time_t now)
+{
+        char text[64];
+        char *end;
+        unsigned long seconds;
+        time_t at;
+
+        while (n && (*value == ' ' || *value == '\t'))
+                value++, n--;
+        while (n && (value[n - 1] == '\r' || value[n - 1] == '\n' || value[n - 1] == ' '))
+                n--;
+        if (n == 0 || n >= sizeof text)
+                return 0;
+        memcpy(text, value, n);
+        text[n] = 0;
+        if (text[0] >= '0' && text[0] <= '9') {
+                seconds = strtoul(text, &end, 10);
+                if (*end == 0)
+                        return seconds > 86400 ? 86400000 : seconds * 1000;
+        }
+        at = curl_getdate(text, NULL);
+        if (at <= now)
+                return 0;
+        return at - now > 86400 ? 86400000 : (uint64_t)(at - now) * 1000;
+}
+
+const char *http_client_get_error_member(const struct http_client_response *r, const char *member, char *out,
+                                         size_t size)
+{
+        struct json_value root;
+        char text[2048];
+
+        out[0] = 0;
+        if (r->body.size && !json_value_parse(r->body.data, r->body.size, &root, NULL) &&
+            json_value_text(&root, member, text, sizeof text))
+                snprintf(out, size, "%s", text);
+        return out;
+}
+
+/* Copy the server's error text: the JSON error, or the first line of a plain text body. */
+static void copy_error_text(const struct http_client_response *r, char *out, size_t size)
+{
+        size_t n = 0;
+
+        http_client_get_error_member(r, "error", out, size);
+        if (out[0] || strncmp(r->content_type, "text/plain", 10) != 0)
+                return;
+        while (n < r->body.size && n + 1 < size && r->body.data[n] >= ' ' && r->body.data[n] != 0x7f) {
+                out[n] = (char)r->body.data[n];
+                n++;
+        }
+        out[n] = 0;
+}
+
+static enum status convert_http_code(unsigned code)
+{
+        switch (code) {
+        case 401:
+        case 403:
+        case 405:
+                return ST_USAGE;
+        case 404:
+                return ST_NOT_FOUND;
+        case 413:
+                return ST_TOO_BIG;
+        case 415:
+                return ST_UNSUPPORTED;
+        case 408:
+        case 429:
+                return ST_BUSY;
+        default:
+                return code >= 500 ? ST_BUSY : ST_BAD_DATA;
+        }
+}
+
+static const char *suggest_next_step(unsigned code)
+{
+        switch (code) {
+        case 401:
+                return "; give a token with --token-file";
+        case 403:
+                return "; give a token with the scope this needs";
+        case 404:
+        case 405:
+                return "; check that the address is a Cairn service";
+        case 429:
+        case 502:
+        case 503:
+        case 504:
+                return "; try again later";
+        default:
+                return code >= 300 && code < 400 ? "; give the address it redirects to" : "";
+        }
+}
+
+static enum status convert_curl_failure(const char *method, const char *url, CURLcode rc, const char *text,
+                                        const struct http_client_response *r, struct error *err)
+{
+        if (rc == CURLE_URL_MALFORMAT || rc == CURLE_UNSUPPORTED_PROTOCOL)
+                return error_set(err, ST_USAGE, "%s %.100s failed: %s; give http://HOST:PORT", method, url, text);
+        if (rc == CURLE_OUT_OF_MEMORY)
+                return error_no_memory(err);
+        if (rc == CURLE_PEER_FAILED_VERIFICATION)
+                return error_set(err, ST_USAGE,
+                                 "%s %.60s failed: %.80s; use the name that is in its certificate, or give "
+                                 "--ca FILE with who signed it",
+                                 method, url, text);
+        if (rc == CURLE_SSL_CACERT_BADFILE)
+                return error_set(err, ST_USAGE, "%s %.60s failed: %.100s; --ca takes certificates as PEM", method, url,
+                                 text);
+        if (rc == CURLE_ABORTED_BY_CALLBACK)
+                return error_set(err, ST_OS, "%s %.100s failed: the request's own content could not be read", method,
+                                 url);
+        if (rc == CURLE_COULDNT_CONNECT || rc == CURLE_COULDNT_RESOLVE_HOST)
+                return error_set(err, ST_BUSY, "%s %.100s failed: %s; is the service running there?", method, url,
+                                 text);
+        return error_set(err, ST_BUSY, "%s %.100s failed after %u attempt%s: %s", method, url, r->attempts,
+                         r->attempts == 1 ? "" : "s", text);
+}
+
+static enum status client_convert_result(const char *method, const char *url, CURLcode rc, const char *curl_text,
+                                         const struct http_client_response *r, struct error *err)
+{
+        char text[120];
+
+        if (r->code >= 200 && r->code < 300 && rc == CURLE_OK)
+                return ST_OK;
+        if (r->code < 300)
+                return convert_curl_failure(method, url, rc, curl_text, r, err);
+        copy_error_text(r, text, sizeof text);
+        return error_set(err, convert_http_code(r->code), "%s %.100s: HTTP %u%s%s%s", method, url, r->code,
+                         text[0] ? ": " : "", text, text[0] ? "" : suggest_next_step(r->code));
+}
+
+/* ---- request helpers ---- */
+
+enum status http_client_escape(struct buf *to, const char *text)
+{
+        for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+                if (*p < 0x80 && (isalnum(*p) || strchr("-._~", *p)))
+                        buf_append_u8(to, *p);
+                else
+                        buf_printf(to, "%%%02X", *p);
+        }
+        return to->failed;
+}
+
+enum status http_client_read_token(const char *path, char **ret, struct error *err)
+{
+        _cleanup_buf_ struct buf content;
+        const char *text;
+        size_t n;
+        enum status st;
+
+        buf_init(&content, KiB(4));
+        st = file_read(path, &content, err);
+        if (st)
+                return st;
+        text = buf_cstr(&content);
+        if (!text)
+                return error_no_memory(err);
+        text += strspn(text, " \t\r\n");
+        n = strcspn(text, " \t\r\n");
+        if (!n)
+                return error_set(err, ST_USAGE, "token file '%s' is empty", path);
+        *ret = strndup(text, n);
+        return *ret ? ST_OK : error_no_memory(err);
+}
 
 struct http_client {
         CURL *curl;
@@ -23,7 +198,7 @@ struct http_client {
         uint64_t jitter;
 };
 
-/* What one attempt needs in libcurl's callbacks. */
+/* State of one attempt, for libcurl's callbacks. */
 struct attempt {
         const struct http_client *client;
         const struct http_client_request *request;
@@ -36,12 +211,12 @@ struct attempt {
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 
-static void curl_start(void)
+static void init_curl(void)
 {
         curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-static uint64_t or_default(uint64_t v, uint64_t standard)
+static uint64_t value_or_default(uint64_t v, uint64_t standard)
 {
         return v ? v : standard;
 }
@@ -57,11 +232,11 @@ enum status http_client_create(const struct http_client_options *o, struct http_
         size_t n;
 
         if (!o->base_url || !is_http_url(o->base_url))
-                return error_set(err, ST_USAGE, "'%s' is no address: give http://HOST:PORT or https://HOST",
+                return error_set(err, ST_USAGE, "'%s' is not an address: give http://HOST:PORT or https://HOST",
                                  o->base_url ? o->base_url : "");
-        if (o->ca_file && faccessat(AT_FDCWD, o->ca_file, R_OK, AT_EACCESS)) /* capabilities count, as when it is opened */
+        if (o->ca_file && faccessat(AT_FDCWD, o->ca_file, R_OK, AT_EACCESS)) /* effective ids, as open() uses */
                 return error_os(err, errno, "cannot read the certificates in '%s'", o->ca_file);
-        pthread_once(&curl_once, curl_start);
+        pthread_once(&curl_once, init_curl);
         c = calloc(1, sizeof *c);
         if (!c)
                 return error_no_memory(err);
@@ -77,11 +252,11 @@ enum status http_client_create(const struct http_client_options *o, struct http_
         n = strlen(c->base_url);
         while (n && c->base_url[n - 1] == '/')
                 c->base_url[--n] = 0;
-        c->connect_timeout_ms = or_default(o->connect_timeout_ms, 10000);
+        c->connect_timeout_ms = value_or_default(o->connect_timeout_ms, 10000);
         c->request_timeout_ms = o->request_timeout_ms;
-        c->idle_timeout_s = or_default(o->idle_timeout_s, 60);
-        c->first_pause_ms = or_default(o->first_pause_ms, 500);
-        c->longest_pause_ms = or_default(o->longest_pause_ms, 30000);
+        c->idle_timeout_s = value_or_default(o->idle_timeout_s, 60);
+        c->first_pause_ms = value_or_default(o->first_pause_ms, 500);
+        c->longest_pause_ms = value_or_default(o->longest_pause_ms, 30000);
         c->attempts = o->attempts ? o->attempts : 5;
         c->send_bytes_per_s = o->send_bytes_per_s;
         c->stop = o->stop;
@@ -108,12 +283,12 @@ void http_client_response_deinit(struct http_client_response *r)
         *r = (struct http_client_response){ 0 };
 }
 
-static bool stopped(const struct http_client *c)
+static bool is_client_stopped(const struct http_client *c)
 {
         return c->stop && atomic_load(c->stop);
 }
 
-static size_t on_read(char *to, size_t size, size_t count, void *context)
+static size_t on_curl_read(char *to, size_t size, size_t count, void *context)
 {
         struct attempt *a = context;
         const struct http_client_request *q = a->request;
@@ -132,8 +307,8 @@ static size_t on_read(char *to, size_t size, size_t count, void *context)
         return n;
 }
 
-/* libcurl itself goes back when a kept connection turns out to be dead, or after a 100-continue. */
-static int on_seek(void *context, curl_off_t offset, int origin)
+/* libcurl rewinds when a kept connection turns out to be dead, and after 100-continue. */
+static int on_curl_seek(void *context, curl_off_t offset, int origin)
 {
         struct attempt *a = context;
 
@@ -146,7 +321,7 @@ static int on_seek(void *context, curl_off_t offset, int origin)
                                                                              : CURL_SEEKFUNC_CANTSEEK;
 }
 
-static size_t on_write(char *data, size_t size, size_t count, void *context)
+static size_t on_curl_write(char *data, size_t size, size_t count, void *context)
 {
         struct attempt *a = context;
         size_t n = size * count;
@@ -160,42 +335,60 @@ static size_t on_write(char *data, size_t size, size_t count, void *context)
         return a->write_failed ? 0 : n;
 }
 
-static size_t on_header(char *line, size_t size, size_t count, void *context)
+static size_t on_curl_header(char *line, size_t size, size_t count, void *context)
 {
         static const char name[] = "retry-after:";
         struct attempt *a = context;
         size_t n = size * count;
 
         if (n > strlen(name) && strncasecmp(line, name, strlen(name)) == 0)
-                a->response->retry_after_ms = retry_after_ms(line + strlen(name), n - strlen(name), time(NULL));
+                a->response->retry_after_ms = parse_retry_after_ms(line + strlen(name), n - strlen(name), time(NULL));
         return n;
 }
 
-static int on_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static int on_curl_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
         const struct attempt *attempt = context;
 
         (void)a, (void)b, (void)c, (void)d;
-        return stopped(attempt->client);
+        return is_client_stopped(attempt->client);
 }
 
-static bool is_loopback(const char *url)
+/* Whether the URL's host is this machine: a loopback address, or localhost. A host name that only looks like one is
+ * not. */
+static bool is_local_service_url(const char *url)
 {
-        const char *host = strstr(url, "://");
+        struct in6_addr v6;
+        struct in_addr v4;
+        bool ret = false;
+        CURLU *parsed = curl_url();
+        char *host = NULL;
+        size_t n;
 
-        if (!host)
+        if (!parsed || curl_url_set(parsed, CURLUPART_URL, url, 0) || curl_url_get(parsed, CURLUPART_HOST, &host, 0)) {
+                curl_url_cleanup(parsed);
                 return false;
-        host += 3;
-        return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
-               (strncasecmp(host, "localhost", 9) == 0 && strchr(":/", host[9]));
+        }
+        n = strlen(host);
+        if (n > 2 && host[0] == '[') {
+                host[n - 1] = 0;
+                ret = inet_pton(AF_INET6, host + 1, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+        } else if (inet_pton(AF_INET, host, &v4) == 1) {
+                ret = ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+        } else {
+                ret = strcasecmp(host, "localhost") == 0;
+        }
+        curl_free(host);
+        curl_url_cleanup(parsed);
+        return ret;
 }
 
 bool http_client_exposes_token(const char *base_url)
 {
-        return strncasecmp(base_url, "http://", 7) == 0 && !is_loopback(base_url);
+        return strncasecmp(base_url, "http://", 7) == 0 && !is_local_service_url(base_url);
 }
 
-static bool add_header(struct curl_slist **list, const char *line)
+static bool append_request_header(struct curl_slist **list, const char *line)
 {
         struct curl_slist *longer = curl_slist_append(*list, line);
 
@@ -204,19 +397,19 @@ static bool add_header(struct curl_slist **list, const char *line)
         return longer != NULL;
 }
 
-static enum status make_headers(const struct http_client *c, const struct http_client_request *q, bool ours,
-                                struct curl_slist **ret, struct error *err)
+static enum status make_request_headers(const struct http_client *c, const struct http_client_request *q, bool ours,
+                                        struct curl_slist **ret, struct error *err)
 {
         struct curl_slist *list = NULL;
         _cleanup_free_ char *authorization = NULL;
         bool ok = true;
 
         for (const char *const *h = q->headers; ok && h && *h; h++)
-                ok = add_header(&list, *h);
-        /* The token goes to its own service only, never to a whole URL that somebody handed in. */
+                ok = append_request_header(&list, *h);
+        /* The token is sent to the configured service only, never to a full URL given by a caller. */
         if (ok && c->token && ours)
                 ok = asprintf(&authorization, "Authorization: Bearer %s", c->token) >= 0 &&
-                     add_header(&list, authorization);
+                     append_request_header(&list, authorization);
         if (!ok) {
                 curl_slist_free_all(list);
                 return error_no_memory(err);
@@ -250,8 +443,8 @@ static void set_body(CURL *curl, const struct http_client_request *q)
         curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, q->method);
 }
 
-/* One attempt on the wire. */
-static CURLcode perform(struct http_client *c, struct attempt *a, const char *url, struct curl_slist *headers)
+/* Run one attempt. */
+static CURLcode run_attempt(struct http_client *c, struct attempt *a, const char *url, struct curl_slist *headers)
 {
         CURL *curl = c->curl;
 
@@ -264,7 +457,7 @@ static CURLcode perform(struct http_client *c, struct attempt *a, const char *ur
                 curl_easy_setopt(curl, CURLOPT_CAINFO, c->ca_file);
                 curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
         }
-        if (is_loopback(url))
+        if (is_local_service_url(url))
                 curl_easy_setopt(curl, CURLOPT_PROXY, "");
         curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
         curl_easy_setopt(curl, CURLOPT_USERAGENT, c->user_agent);
@@ -275,39 +468,39 @@ static CURLcode perform(struct http_client *c, struct attempt *a, const char *ur
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)c->idle_timeout_s);
         curl_easy_setopt(curl, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)c->send_bytes_per_s);
         curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, a->curl_error);
-        curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_read);
+        curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_curl_read);
         curl_easy_setopt(curl, CURLOPT_READDATA, a);
-        curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, on_seek);
+        curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, on_curl_seek);
         curl_easy_setopt(curl, CURLOPT_SEEKDATA, a);
-        curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_write);
+        curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_curl_write);
         curl_easy_setopt(curl, CURLOPT_WRITEDATA, a);
-        curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+        curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_curl_header);
         curl_easy_setopt(curl, CURLOPT_HEADERDATA, a);
-        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_curl_progress);
         curl_easy_setopt(curl, CURLOPT_XFERINFODATA, a);
         curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
         set_body(curl, a->request);
         return curl_easy_perform(curl);
 }
 
-static bool is_repeatable(const struct http_client_request *q)
+static bool is_retryable_request(const struct http_client_request *q)
 {
         return q->repeatable || strcmp(q->method, "POST") != 0;
 }
 
-static bool worth_repeating(unsigned code)
+static bool is_retryable_code(unsigned code)
 {
         return code == 0 || code == 429 || code == 502 || code == 503 || code == 504;
 }
 
-/* Failures that are the same at the next attempt. */
-static bool is_final(CURLcode rc)
+/* Failures that a retry cannot fix. */
+static bool is_permanent_failure(CURLcode rc)
 {
         return rc == CURLE_URL_MALFORMAT || rc == CURLE_UNSUPPORTED_PROTOCOL || rc == CURLE_OUT_OF_MEMORY ||
                rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CACERT_BADFILE;
 }
 
-/* Wait in slices so that a stop is seen soon; the jitter keeps many clients from coming back together. */
+/* Sleep in slices so that a stop is noticed soon. Jitter spreads the retries of many clients. */
 static bool pause_before_retry(struct http_client *c, unsigned attempt, uint64_t asked_ms)
 {
         uint64_t ms = c->first_pause_ms << (attempt < 16 ? attempt - 1 : 15);
@@ -320,7 +513,7 @@ static bool pause_before_retry(struct http_client *c, unsigned attempt, uint64_t
         c->jitter = c->jitter * 6364136223846793005u + 1442695040888963407u;
         ms += (c->jitter >> 33) % (ms / 8 + 1);
         end = monotonic_ns() + (int64_t)ms * 1000000;
-        while (!stopped(c)) {
+        while (!is_client_stopped(c)) {
                 int64_t left = end - monotonic_ns();
                 struct timespec slice = { .tv_nsec = left < 50000000 ? left : 50000000 };
 
@@ -331,7 +524,7 @@ static bool pause_before_retry(struct http_client *c, unsigned attempt, uint64_t
         return false;
 }
 
-static void take_content_type(CURL *curl, struct http_client_response *r)
+static void copy_content_type(CURL *curl, struct http_client_response *r)
 {
         const char *type = NULL;
 
@@ -343,7 +536,7 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                              struct http_client_response *response, struct error *err)
 {
         bool whole_url = is_http_url(q->path);
-        unsigned attempts = is_repeatable(q) ? c->attempts : 1;
+        unsigned attempts = is_retryable_request(q) ? c->attempts : 1;
         struct attempt a = { .client = c, .request = q, .response = response };
         struct curl_slist *headers = NULL;
         _cleanup_free_ char *url = NULL;
@@ -351,12 +544,12 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
         enum status st;
 
         *response = (struct http_client_response){ 0 };
-        buf_init(&response->body, or_default(q->max_response, MiB(1)));
+        buf_init(&response->body, value_or_default(q->max_response, MiB(1)));
         if (asprintf(&url, "%s%s", whole_url ? "" : c->base_url, q->path) < 0) {
                 url = NULL;
                 return error_no_memory(err);
         }
-        st = make_headers(c, q, !whole_url, &headers, err);
+        st = make_request_headers(c, q, !whole_url, &headers, err);
         if (st)
                 return st;
         for (;;) {
@@ -366,16 +559,16 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                 response->retry_after_ms = 0;
                 response->attempts++;
                 a.body_sent = 0;
-                rc = perform(c, &a, url, headers);
+                rc = run_attempt(c, &a, url, headers);
                 curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &code);
                 response->code = rc == CURLE_OK || code >= 400 ? (unsigned)code : 0;
-                take_content_type(c->curl, response);
-                if (a.write_failed || rc == CURLE_ABORTED_BY_CALLBACK || stopped(c) ||
-                    response->attempts >= attempts || !worth_repeating(response->code))
+                copy_content_type(c->curl, response);
+                if (a.write_failed || rc == CURLE_ABORTED_BY_CALLBACK || is_client_stopped(c) ||
+                    response->attempts >= attempts || !is_retryable_code(response->code))
                         break;
-                if (is_final(rc))
+                if (is_permanent_failure(rc))
                         break;
-                if (response->retry_after_ms > c->longest_pause_ms) /* sooner than it asks for is in vain */
+                if (response->retry_after_ms > c->longest_pause_ms) /* an earlier retry would be refused */
                         break;
                 if (!pause_before_retry(c, response->attempts, response->retry_after_ms))
                         break;
@@ -388,8 +581,8 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                 return error_set(err, a.write_failed, "cannot take the answer of %s %s: %s", q->method, url,
                                  a.write_failed == ST_TOO_BIG ? "it is larger than this request allows"
                                                               : status_name(a.write_failed));
-        if (stopped(c) && (rc || response->code >= 300))
+        if (is_client_stopped(c) && (rc || response->code >= 300))
                 return error_set(err, ST_BUSY, "%s %s was stopped", q->method, url);
-        return client_judge(q->method, url, rc, a.curl_error[0] ? a.curl_error : curl_easy_strerror(rc), response,
-                            err);
+        return client_convert_result(q->method, url, rc, a.curl_error[0] ? a.curl_error : curl_easy_strerror(rc),
+                                     response, err);
 }

@@ -4,15 +4,12 @@
 
 /**
  * @file
- * One HTTP client for the uploader, the agent and the command line: libcurl
- * with our limits, retries and error texts.
+ * HTTP client for the uploader, the agent and the command line: libcurl with limits, retries and error texts.
  *
- * A client keeps its connection open between requests. Requests that may be
- * repeated are, with growing pauses, after connection errors and 429, 502, 503
- * and 504; Retry-After is honoured, and a longer one than the longest pause ends
- * the request. Errors name the URL, what happened, the
- * server's own text and the next step. A certificate is always verified, with its
- * host name; there is no way around that.
+ * A client keeps its connection open between requests. Idempotent requests are retried with exponential backoff after
+ * connection errors and 429, 502, 503 and 504. Retry-After is honoured; one longer than the longest pause ends the
+ * request. Errors name the URL, the failure, the server's error text and the next step. TLS certificates and host names
+ * are always verified.
  *
  * Threads: a client belongs to one thread at a time; any number of clients.
  * Source: RFC 9110 (10.2.3 Retry-After, 9.2.2 idempotent methods), RFC 6750.
@@ -30,26 +27,26 @@
 struct http_client;
 
 struct http_client_options {
-        size_t size;                 /* sizeof(struct http_client_options) */
-        const char *base_url;        /* "http://host:port[/prefix]"; copied; a last slash is dropped */
-        const char *ca_file;         /* PEM of who may sign the service's certificate; NULL: the system's; copied */
-        const char *token;           /* bearer token, NULL: none; copied */
-        const char *user_agent;      /* NULL: "cairn/VERSION"; copied */
+        size_t size;            /* sizeof(struct http_client_options) */
+        const char *base_url;   /* "http://host:port[/prefix]"; copied; a last slash is dropped */
+        const char *ca_file;    /* PEM file of certificate authorities for the service; NULL: the system's; copied */
+        const char *token;      /* bearer token, NULL: none; copied */
+        const char *user_agent; /* NULL: "cairn/VERSION"; copied */
         uint64_t connect_timeout_ms; /* 0: 10 s */
         uint64_t request_timeout_ms; /* one attempt from start to end; 0: no limit */
-        uint64_t idle_timeout_s;     /* an attempt that moves almost nothing for so long is given up; 0: 60 s */
+        uint64_t idle_timeout_s;     /* an attempt without progress for this long fails; 0: 60 s */
         unsigned attempts;           /* of a repeatable request; 0: 5 */
         uint64_t first_pause_ms;     /* before the second attempt, doubled after each; 0: 500 ms */
         uint64_t longest_pause_ms;   /* bound of a pause; 0: 30 s */
         uint64_t send_bytes_per_s;   /* of one request, on average; 0: no limit */
-        const atomic_bool *stop;     /* once true, whatever runs or waits ends with ST_BUSY; may be NULL */
+        const atomic_bool *stop;     /* when true, running and waiting requests end with ST_BUSY; may be NULL */
 };
 
-/** Bytes of a request body in order: up to n into to; 0 at the end; -1 to give up. */
+/** Read up to n bytes of the request body into to; 0 at the end, -1 to abort. */
 typedef ssize_t http_client_read(void *context, void *to, size_t n);
-/** Back to the first byte, before an attempt other than the first; false when that cannot be. */
+/** Rewind to the first byte before a retry; false when impossible. */
 typedef bool http_client_rewind(void *context);
-/** Bytes of a 2xx response body as they come. A failure ends the request with it. */
+/** Receives the bytes of a 2xx response body. A failure ends the request with that status. */
 typedef enum status http_client_write(void *context, const void *data, size_t n);
 
 struct http_client_request {
@@ -57,22 +54,22 @@ struct http_client_request {
         const char *path;           /* "/api/v1/..." behind the base, with query; or a whole URL */
         const char *const *headers; /* "Name: value", ended by NULL; may be NULL */
 
-        const void *body; /* either bytes, borrowed, */
+        const void *body; /* either a buffer, borrowed, */
         size_t body_size;
         http_client_read *read;     /* or a stream, sent chunked unless its size is known */
-        http_client_rewind *rewind; /* NULL: a stream that began cannot be sent again */
+        http_client_rewind *rewind; /* NULL: a request whose stream was read from cannot be retried */
         void *context;              /* of read and rewind */
         uint64_t stream_size;       /* 0: not known */
 
         size_t max_response;      /* 0: 1 MiB; past it the request fails with ST_TOO_BIG */
         http_client_write *write; /* NULL: the body goes to response.body */
         void *write_context;
-        bool repeatable; /* a POST that may be sent twice; others go by their method */
+        bool repeatable; /* a POST that may be retried; other methods are retried if idempotent */
 };
 
 struct http_client_response {
-        unsigned code;   /* 0: no answer came */
-        struct buf body; /* of any answer, unless write took it; owned */
+        unsigned code;   /* 0: no response */
+        struct buf body; /* of any response, unless write received it; owned */
         char content_type[80];
         uint64_t retry_after_ms; /* of the last answer, 0 none */
         unsigned attempts;
@@ -89,16 +86,16 @@ static inline void http_client_cleanup(struct http_client **c)
 }
 #define _cleanup_http_client_ _cleanup_(http_client_cleanup)
 
-/** Would a token go to base_url for everybody on the way to read: http, and not to this machine? */
+/** Whether a token sent to base_url could be read on the network: http, and not to a loopback address. */
 bool http_client_exposes_token(const char *base_url);
 
 /**
- * Send one request and take the answer.
- * @param response filled in every case (code 0 when none came); deinit it. Must be zeroed or deinited before.
- * @return ST_OK for 2xx. Otherwise err tells, and the status says what to do:
- *         ST_BUSY: try again later (no connection, 429, 5xx, stopped);
+ * Send one request and receive the response.
+ * @param response filled in every case (code 0: no response); deinit it. Must be zeroed or deinited before.
+ * @return ST_OK for 2xx. Otherwise err has the failure, and the status says what to do:
+ *         ST_BUSY: retry later (no connection, 429, 5xx, stopped);
  *         ST_NOT_FOUND: 404; ST_TOO_BIG: 413 or a response past max_response;
- *         ST_UNSUPPORTED: 415; ST_USAGE: 401, 403, 405, a wrong URL; ST_BAD_DATA: other 4xx.
+ *         ST_UNSUPPORTED: 415; ST_USAGE: 401, 403, 405, an invalid URL; ST_BAD_DATA: other 4xx.
  */
 enum status http_client_send(struct http_client *client, const struct http_client_request *request,
                              struct http_client_response *response, struct error *err) MUST_CHECK;
@@ -106,9 +103,9 @@ enum status http_client_send(struct http_client *client, const struct http_clien
 /** Append text percent-encoded for a path segment or a query value. */
 enum status http_client_escape(struct buf *to, const char *text);
 
-/** A member of a JSON error answer ("error", "reason") as text, cut to size; "" when there is none. Returns out. */
-const char *http_client_error_member(const struct http_client_response *r, const char *member, char *out,
-                                     size_t size);
+/** Copy a member of a JSON error response ("error", "reason") as text, truncated to size; "" if absent. Returns out. */
+const char *http_client_get_error_member(const struct http_client_response *r, const char *member, char *out,
+                                         size_t size);
 
 /** The first line of a token file, without spaces around it; owned. ST_USAGE when it is empty. */
 enum status http_client_read_token(const char *path, char **ret, struct error *err) MUST_CHECK;

@@ -8,10 +8,6 @@
 #include "http/client.h"
 
 /** The value of Retry-After, seconds or an HTTP date, as a pause from now; 0 when malformed or past. */
-uint64_t retry_after_ms(const char *value, size_t n, time_t now);
-
-/** The status and the text of what came back. */
-enum status client_judge(const char *method, const char *url, CURLcode rc, const char *curl_text,
-                         const struct http_client_response *r, struct error *err);
+uint64_t parse_retry_after_ms(const char *value, size_t n, time_t now);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/connections.h"
 
+#include <assert.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -22,15 +23,15 @@
 #define BUCKETS 1024
 #define SWEEP_S 1
 #define SECOND_NS 1000000000ll
-/* The kernel's number; the header that has its name has a tcp_info without counts of bytes. */
+/* TCP states as the kernel numbers them: the header with their names has a struct tcp_info without byte counts. */
 #define STATE_ESTABLISHED 1
 #define STATE_CLOSE_WAIT 8
-#define VANISHED_S 60 /* no acknowledgement of what was sent, or of a probe */
+#define VANISHED_S 60 /* without an acknowledgement of sent data or of a keepalive probe */
 
 struct address {
         LIST_ENTRY(address) next;
         struct peer_key key;
-        unsigned count; /* of those that were not cut */
+        unsigned count; /* connections that were not cut */
         TAILQ_HEAD(, connection) connections;
 };
 
@@ -38,17 +39,20 @@ struct connection {
         TAILQ_ENTRY(connection) next, of_address;
         struct address *address;
         int fd;
-        bool cut, slow;
-        atomic_bool client_left;         /* during WORKING */
-        atomic_uint phase;               /* enum connection_phase, and above it how often it changed */
+        bool is_cut, slow;
+        atomic_bool client_left; /* while WORKING */
+        atomic_uint phase;       /* enum connection_phase in the low bits; above, the number of phase changes */
         _Atomic int64_t waiting_since_ns;
-        /* What the sweep knows of the phase that it saw last. */
+        /* State of the sweep for the phase that it saw last. */
         unsigned seen;
         uint64_t base_bytes;
-        int64_t owed_ns;                 /* how long it was the client's turn */
-        uint64_t interval_bytes;         /* at the start of the interval of connection_hold(), */
-        int64_t interval_ns;             /* and owed_ns there */
+        int64_t owed_ns;         /* time during which the client had to act */
+        uint64_t interval_bytes; /* bytes at the start of the interval of connection_set_held_bytes(), */
+        int64_t interval_ns;     /* and owed_ns at that time */
         _Atomic size_t held;
+        pthread_mutex_t watch_lock; /* guards the next two; taken inside the lock of all connections, or alone */
+        atomic_bool *cancel;
+        int64_t expires_ns;
 };
 #define PHASE_MASK 3u
 #define PHASE_STEP 4u
@@ -59,24 +63,26 @@ struct connections {
         pthread_cond_t stop_asked;
         bool stop;
         pthread_t sweeper;
-        unsigned count; /* of those that were not cut */
+        unsigned count; /* connections that were not cut */
         TAILQ_HEAD(, connection) all;
         LIST_HEAD(, address) buckets[BUCKETS];
 };
 
 static struct metric open_now = METRIC_GAUGE("cairn_http_connections", "Connections that are open.", "");
-#define REFUSED(labels) METRIC_COUNTER("cairn_http_connections_refused_total", "Connections refused for want of room.", labels)
-#define ENDED(labels) METRIC_COUNTER("cairn_http_connections_ended_total", "Connections that were ended before their client did.", labels)
+#define REFUSED(labels)                                                                                                \
+        METRIC_COUNTER("cairn_http_connections_refused_total", "Connections refused at a limit.", labels)
+#define ENDED(labels) METRIC_COUNTER("cairn_http_connections_ended_total", "Connections ended by the server.", labels)
 static struct metric refused_full = REFUSED("reason=\"full\""), refused_address = REFUSED("reason=\"address\"");
 static struct metric ended_headers = ENDED("reason=\"slow_headers\""), ended_body = ENDED("reason=\"slow_body\""),
                      ended_reader = ENDED("reason=\"slow_reader\""), ended_room = ENDED("reason=\"room\"");
 
 /* ---- the sweep ---- */
 
-/* why: NULL for a client that left. */
-static void cut(struct connections *c, struct connection *connection, struct metric *why)
+/* End a connection. @param why NULL: its client left. */
+static void cut_connection(struct connections *c, struct connection *connection, struct metric *why)
 {
-        connection->cut = true;
+        assert(!connection->is_cut && connection->address->count > 0 && c->count > 0);
+        connection->is_cut = true;
         connection->address->count--;
         c->count--;
         if (why)
@@ -84,9 +90,9 @@ static void cut(struct connections *c, struct connection *connection, struct met
         shutdown(connection->fd, SHUT_RDWR);
 }
 
-static bool holds_too_long(struct connection *connection, uint64_t bytes)
+static bool is_holding_too_long(struct connection *connection, uint64_t bytes)
 {
-        int64_t interval_s = memory_budget_is_short() ? LIMIT_HTTP_HELD_SHORT_S : LIMIT_HTTP_HELD_S;
+        int64_t interval_s = memory_budget_refused_recently() ? LIMIT_HTTP_HELD_SHORT_S : LIMIT_HTTP_HELD_S;
         int64_t passed_s = (connection->owed_ns - connection->interval_ns) / SECOND_NS;
         bool is_slow;
 
@@ -98,16 +104,34 @@ static bool holds_too_long(struct connection *connection, uint64_t bytes)
         return is_slow && atomic_load(&connection->held) >= LIMIT_HTTP_HELD_BYTES;
 }
 
-static void judge_rate(struct connections *c, struct connection *connection, uint64_t bytes, struct metric *why)
+static void check_transfer_rate(struct connections *c, struct connection *connection, uint64_t bytes,
+                                struct metric *why)
 {
         int64_t owed_s = connection->owed_ns / SECOND_NS, late_s = owed_s - c->limits.slow_s;
 
         connection->slow = bytes < (uint64_t)owed_s * LIMIT_HTTP_LEAST_BYTES_PER_S;
-        if ((late_s > 0 && bytes < (uint64_t)late_s * LIMIT_HTTP_LEAST_BYTES_PER_S) || holds_too_long(connection, bytes))
-                cut(c, connection, why);
+        if ((late_s > 0 && bytes < (uint64_t)late_s * LIMIT_HTTP_LEAST_BYTES_PER_S) ||
+            is_holding_too_long(connection, bytes))
+                cut_connection(c, connection, why);
 }
 
-static void judge(struct connections *c, struct connection *connection, int64_t passed_ns)
+static void cancel_request(struct connection *connection)
+{
+        pthread_mutex_lock(&connection->watch_lock);
+        if (connection->cancel)
+                atomic_store(connection->cancel, true);
+        pthread_mutex_unlock(&connection->watch_lock);
+}
+
+static void check_expiry(struct connection *connection, int64_t now_ns)
+{
+        pthread_mutex_lock(&connection->watch_lock);
+        if (connection->cancel && now_ns >= connection->expires_ns)
+                atomic_store(connection->cancel, true);
+        pthread_mutex_unlock(&connection->watch_lock);
+}
+
+static void check_connection(struct connections *c, struct connection *connection, int64_t passed_ns)
 {
         struct tcp_info info = { 0 };
         socklen_t n = sizeof info;
@@ -117,9 +141,12 @@ static void judge(struct connections *c, struct connection *connection, int64_t 
 
         if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &n))
                 return;
-        if (phase == CONNECTION_WORKING) { /* a FIN or RST: nobody reads the answer; what is unread does not matter */
-                if (info.tcpi_state != STATE_ESTABLISHED)
+        if (phase ==
+            CONNECTION_WORKING) { /* FIN or RST: the response will not be read, whatever input is still unread */
+                if (info.tcpi_state != STATE_ESTABLISHED) {
                         atomic_store(&connection->client_left, true);
+                        cancel_request(connection);
+                }
                 return;
         }
         bytes = phase == CONNECTION_SENDING ? info.tcpi_bytes_acked : info.tcpi_bytes_received;
@@ -135,8 +162,10 @@ static void judge(struct connections *c, struct connection *connection, int64_t 
         bytes -= connection->base_bytes;
         if (ioctl(connection->fd, phase == CONNECTION_SENDING ? SIOCOUTQ : SIOCINQ, &queued))
                 return;
+        if (phase == CONNECTION_SENDING && info.tcpi_state != STATE_ESTABLISHED && queued == 0)
+                cancel_request(connection); /* stops the task that makes the rest of the response */
         if (phase != CONNECTION_SENDING && info.tcpi_state == STATE_CLOSE_WAIT && queued == 0) {
-                cut(c, connection, NULL);
+                cut_connection(c, connection, NULL);
                 return;
         }
         switch (phase) {
@@ -144,21 +173,21 @@ static void judge(struct connections *c, struct connection *connection, int64_t 
                 if (bytes)
                         connection->owed_ns += passed_ns;
                 if (connection->owed_ns > c->limits.headers_s * SECOND_NS)
-                        cut(c, connection, &ended_headers);
+                        cut_connection(c, connection, &ended_headers);
                 break;
         case CONNECTION_READING:
                 if (queued == 0)
                         connection->owed_ns += passed_ns;
-                judge_rate(c, connection, bytes, &ended_body);
+                check_transfer_rate(c, connection, bytes, &ended_body);
                 break;
         default:
                 if (queued > 0)
                         connection->owed_ns += passed_ns;
-                judge_rate(c, connection, bytes, &ended_reader);
+                check_transfer_rate(c, connection, bytes, &ended_reader);
         }
 }
 
-static void *sweep(void *arg)
+static void *run_connection_sweep(void *arg)
 {
         struct connections *c = arg;
         int64_t last = monotonic_ns();
@@ -171,8 +200,11 @@ static void *sweep(void *arg)
                 condition_wait_until(&c->stop_asked, &c->lock, monotonic_ns() + SWEEP_S * INT64_C(1000000000));
                 now = monotonic_ns();
                 TAILQ_FOREACH(connection, &c->all, next)
-                        if (!connection->cut)
-                                judge(c, connection, now - last);
+                {
+                        check_expiry(connection, now);
+                        if (!connection->is_cut)
+                                check_connection(c, connection, now - last);
+                }
                 last = now;
         }
         pthread_mutex_unlock(&c->lock);
@@ -186,19 +218,20 @@ static struct address *find_address(struct connections *c, const struct peer_key
         struct address *a;
 
         LIST_FOREACH(a, &c->buckets[peer_key_hash(key) % BUCKETS], next)
-                if (peer_key_equal(&a->key, key))
-                        return a;
+        if (peer_key_equal(&a->key, key))
+                return a;
         return NULL;
 }
 
-/* Which address has most, besides the newcomer. */
-static struct address *biggest_address(struct connections *c, const struct connection *newcomer)
+/* The address with the most connections, not counting the new one. */
+static struct address *find_busiest_address(struct connections *c, const struct connection *newcomer)
 {
         struct address *biggest = NULL, *a;
         unsigned most = 0;
 
         for (size_t i = 0; i < BUCKETS; i++)
-                LIST_FOREACH(a, &c->buckets[i], next) {
+                LIST_FOREACH(a, &c->buckets[i], next)
+                {
                         unsigned count = a->count - (newcomer && newcomer->address == a);
 
                         if (!biggest || count > most) {
@@ -209,15 +242,16 @@ static struct address *biggest_address(struct connections *c, const struct conne
         return biggest;
 }
 
-/* The one that has waited longest; else one that is slow. Never the newcomer. */
-static struct connection *least_worth(const struct address *a, const struct connection *newcomer)
+/* The connection that has been idle longest; if none is idle, a slow one. Never the new one. */
+static struct connection *find_evictable_connection(const struct address *a, const struct connection *newcomer)
 {
         struct connection *oldest = NULL, *slow = NULL, *connection;
 
-        TAILQ_FOREACH(connection, &a->connections, of_address) {
+        TAILQ_FOREACH(connection, &a->connections, of_address)
+        {
                 unsigned phase = atomic_load(&connection->phase);
 
-                if (connection->cut || connection == newcomer)
+                if (connection->is_cut || connection == newcomer)
                         continue;
                 if ((phase & PHASE_MASK) != CONNECTION_WAITING)
                         slow = connection->slow && phase == connection->seen ? connection : slow;
@@ -228,10 +262,11 @@ static struct connection *least_worth(const struct address *a, const struct conn
 }
 
 /*
- * Whether there is room for so many more of this address, which may have none yet; somebody else may be ended for that.
- * newcomer: NULL when it is not among the connections yet.
+ * Make room for this many more connections of an address (own may be NULL), evicting one if needed.
+ * @param newcomer NULL when it is not in the list yet.
  */
-static bool make_room(struct connections *c, struct address *own, const struct connection *newcomer, unsigned more)
+static bool evict_for_connection(struct connections *c, struct address *own, const struct connection *newcomer,
+                                 unsigned more)
 {
         struct address *crowd = NULL;
         struct connection *victim;
@@ -241,34 +276,34 @@ static bool make_room(struct connections *c, struct address *own, const struct c
                 crowd = own;
                 refused = &refused_address;
         } else if (c->count + more > c->limits.all) {
-                crowd = biggest_address(c, newcomer);
+                crowd = find_busiest_address(c, newcomer);
                 refused = &refused_full;
         }
         if (!crowd)
                 return true;
-        victim = least_worth(crowd, newcomer);
+        victim = find_evictable_connection(crowd, newcomer);
         if (victim)
-                cut(c, victim, &ended_room);
+                cut_connection(c, victim, &ended_room);
         else
                 metric_add(refused, 1);
         return victim;
 }
 
-bool connections_admit(struct connections *c, const struct sockaddr *address)
+bool connections_make_room(struct connections *c, const struct sockaddr *address)
 {
-        struct peer_key key = peer_key_of(address);
+        struct peer_key key = peer_key_from_address(address);
         bool admitted;
 
         pthread_mutex_lock(&c->lock);
-        admitted = make_room(c, find_address(c, &key), NULL, 1);
+        admitted = evict_for_connection(c, find_address(c, &key), NULL, 1);
         pthread_mutex_unlock(&c->lock);
         return admitted;
 }
 
 /* ---- coming and going ---- */
 
-/* A client that is gone without a word is noticed by the kernel, whatever the phase. */
-static void watch_for_vanished(int fd)
+/* The kernel then detects clients that vanished, in every phase. */
+static void enable_keepalive(int fd)
 {
         const int on = 1, idle_s = VANISHED_S / 2, interval_s = VANISHED_S / 6, count = 3;
         const unsigned unacknowledged_ms = VANISHED_S * 1000;
@@ -280,7 +315,7 @@ static void watch_for_vanished(int fd)
         setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof unacknowledged_ms);
 }
 
-static struct address *get_address(struct connections *c, const struct peer_key *key)
+static struct address *get_or_create_address(struct connections *c, const struct peer_key *key)
 {
         struct address *a = find_address(c, key);
 
@@ -295,26 +330,28 @@ static struct address *get_address(struct connections *c, const struct peer_key 
 struct connection *connection_open(struct connections *c, int fd, const struct sockaddr *address)
 {
         struct connection *connection = calloc(1, sizeof *connection);
-        struct peer_key key = peer_key_of(address);
+        struct peer_key key = peer_key_from_address(address);
 
         if (!connection)
                 return NULL;
         connection->fd = fd;
         connection->waiting_since_ns = monotonic_ns();
-        watch_for_vanished(fd);
+        pthread_mutex_init(&connection->watch_lock, NULL);
+        enable_keepalive(fd);
         pthread_mutex_lock(&c->lock);
-        connection->address = get_address(c, &key);
+        connection->address = get_or_create_address(c, &key);
         if (connection->address) {
                 connection->address->count++;
                 c->count++;
                 TAILQ_INSERT_TAIL(&connection->address->connections, connection, of_address);
                 TAILQ_INSERT_TAIL(&c->all, connection, next);
-                /* Several may have been admitted to one place, at one time. */
-                if (!make_room(c, connection->address, connection, 0))
-                        cut(c, connection, NULL);
+                /* Several connections may have been admitted for one free place at the same time. */
+                if (!evict_for_connection(c, connection->address, connection, 0))
+                        cut_connection(c, connection, NULL);
         }
         pthread_mutex_unlock(&c->lock);
         if (!connection->address) {
+                pthread_mutex_destroy(&connection->watch_lock);
                 free(connection);
                 return NULL;
         }
@@ -330,7 +367,7 @@ void connection_close(struct connections *c, struct connection *connection)
                 return;
         pthread_mutex_lock(&c->lock);
         a = connection->address;
-        if (!connection->cut) {
+        if (!connection->is_cut) {
                 a->count--;
                 c->count--;
         }
@@ -342,6 +379,8 @@ void connection_close(struct connections *c, struct connection *connection)
         }
         pthread_mutex_unlock(&c->lock);
         metric_add(&open_now, -1);
+        assert(!connection->cancel);
+        pthread_mutex_destroy(&connection->watch_lock);
         free(connection);
 }
 
@@ -350,13 +389,35 @@ const atomic_bool *connection_client_left(const struct connection *connection)
         return connection ? &connection->client_left : NULL;
 }
 
-void connection_hold(struct connection *connection, size_t bytes)
+void connection_watch(struct connection *connection, atomic_bool *cancel, int64_t expires_ns)
+{
+        if (!connection)
+                return;
+        pthread_mutex_lock(&connection->watch_lock);
+        connection->cancel = cancel;
+        connection->expires_ns = expires_ns;
+        if (cancel && atomic_load(&connection->client_left))
+                atomic_store(cancel, true);
+        pthread_mutex_unlock(&connection->watch_lock);
+}
+
+void connections_cancel_all(struct connections *c)
+{
+        struct connection *connection;
+
+        pthread_mutex_lock(&c->lock);
+        TAILQ_FOREACH(connection, &c->all, next)
+        cancel_request(connection);
+        pthread_mutex_unlock(&c->lock);
+}
+
+void connection_set_held_bytes(struct connection *connection, size_t bytes)
 {
         if (connection)
                 atomic_store(&connection->held, bytes);
 }
 
-void connection_enter(struct connection *connection, enum connection_phase phase)
+void connection_set_phase(struct connection *connection, enum connection_phase phase)
 {
         unsigned now;
 
@@ -366,7 +427,7 @@ void connection_enter(struct connection *connection, enum connection_phase phase
                 atomic_store(&connection->held, 0);
         if (phase == CONNECTION_WAITING)
                 atomic_store(&connection->waiting_since_ns, monotonic_ns());
-        now = atomic_load(&connection->phase); /* one thread at a time has the request, so nobody changes it meanwhile */
+        now = atomic_load(&connection->phase); /* one thread at a time owns the request, so this is the only writer */
         atomic_store(&connection->phase, ((now & ~PHASE_MASK) + PHASE_STEP) | phase);
 }
 
@@ -374,8 +435,8 @@ void connection_enter(struct connection *connection, enum connection_phase phase
 
 enum status connections_create(const struct connection_limits *limits, struct connections **ret, struct error *err)
 {
-        struct metric *const metrics[] = { &refused_full, &refused_address, &ended_headers, &ended_body, &ended_reader,
-                                           &ended_room };
+        struct metric *const metrics[] = { &refused_full, &refused_address, &ended_headers,
+                                           &ended_body,   &ended_reader,    &ended_room };
         struct connections *c = calloc(1, sizeof *c);
         int failed;
 
@@ -387,7 +448,7 @@ enum status connections_create(const struct connection_limits *limits, struct co
         pthread_cond_init(&c->stop_asked, NULL);
         for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
                 metric_register(metrics[i]);
-        failed = pthread_create(&c->sweeper, NULL, sweep, c);
+        failed = pthread_create(&c->sweeper, NULL, run_connection_sweep, c);
         if (failed) {
                 free(c);
                 return error_os(err, failed, "cannot start a thread");

@@ -3,34 +3,31 @@
 #define CAIRN_HTTP_CONNECTIONS_H
 
 /*
- * The connections of a server, and who has to go.
+ * Connection limits: eviction of slow and idle clients.
  *
- * Problem: a connection costs a descriptor and memory, and a client may hold
- * one by doing nothing, by sending a byte now and then, or by reading as slowly.
+ * Problem: a connection costs a descriptor and memory, and a client can hold one by idling, or by sending or reading
+ * one byte at a time.
  *
- * Model: each connection is in a phase (below). Once a second a thread asks
- * the kernel how many bytes came and were acknowledged, so that nothing has to
- * be counted where bytes are moved, and ends those that are too slow:
+ * Model: each connection is in a phase (below). Once a second, a thread reads byte counts from the kernel (TCP_INFO),
+ * so that nothing is counted where bytes are moved, and ends the connections that are too slow:
  *
- *   WAITING   no byte of a request: libmicrohttpd's idle time ends it.
- *             Some: the headers are whole within headers_s.
- *   READING   LIMIT_HTTP_LEAST_BYTES_PER_S on average after slow_s, of the
- *             time when nothing of what it sent was left unread by us.
- *             In both, one whose client has left is ended too.
- *   WORKING   never: it waits for us. That its client has left is noted, so
+ *   WAITING   before the first byte of a request, libmicrohttpd's idle timeout applies;
+ *             after it, the headers must be complete within headers_s.
+ *   READING   LIMIT_HTTP_LEAST_BYTES_PER_S on average after slow_s, of the time during
+ *             which the server has read all input. In both phases, a connection whose
+ *             client has left is ended too.
+ *   WORKING   never ended: it waits for the server. A client that leaves is detected, so
  *             that the work can stop: connection_client_left().
- *             A request that holds much memory has a higher rate: connection_hold().
- *   SENDING   the same as READING, of the time when it had something to read.
+ *   SENDING   as READING, of the time during which the client had data to read.
+ *   A request that holds much memory has a higher minimum rate: connection_set_held_bytes().
  *
- * Room: an address (of IPv6 its /64) has at most per_address connections, all
- * together at most `all`. At either limit the newcomer replaces the one that
- * has waited longest: of its own address, or of the address that has most; when
- * none waits, one that sends or reads more slowly than it may in the long run.
- * When there is none of these either, the newcomer is refused. So one address
- * cannot take the rest of the room from others.
+ * Limits: an address (IPv6: its /64) has at most per_address connections, all addresses together at most `all`. At a
+ * limit, a new connection evicts the one that has been idle longest: of its own address, or of the address with the
+ * most connections. If none is idle, it evicts one that is slower than the long-term minimum rate; if there is none,
+ * the new connection is refused. So one address cannot take all connections.
  *
- * A connection is ended with shutdown(); libmicrohttpd sees the end and closes
- * it, which is why it is told of some more connections than there may be.
+ * A connection is ended with shutdown(); libmicrohttpd notices and closes it. Its own limit is therefore set somewhat
+ * higher.
  *
  * Threads: any.
  */
@@ -50,31 +47,41 @@ struct connection_limits {
         unsigned headers_s, slow_s;
 };
 
-enum status connections_create(const struct connection_limits *limits, struct connections **ret, struct error *err) MUST_CHECK;
-/** All must be closed. NULL is allowed. */
+enum status connections_create(const struct connection_limits *limits, struct connections **ret,
+                               struct error *err) MUST_CHECK;
+/** All connections must be closed. NULL is allowed. */
 void connections_destroy(struct connections *c);
 
-/** Whether a new connection of this address may come; somebody else may be ended for it. */
-bool connections_admit(struct connections *c, const struct sockaddr *address);
+/** Whether a new connection from this address is accepted; another one may be evicted for it. */
+bool connections_make_room(struct connections *c, const struct sockaddr *address);
 /**
- * It came: fd is borrowed until connection_close(). NULL without memory. Where
- * more were admitted at one time than there is room for, one is ended here.
+ * Register an accepted connection.
+ * @param fd borrowed until connection_close().
+ * @return NULL without memory. If more were accepted at the same time than fit, one is ended here.
  */
 struct connection *connection_open(struct connections *c, int fd, const struct sockaddr *address);
-/** It is about to be closed; its descriptor still is what it was. NULL is allowed. */
+/** To be called before the descriptor is closed. NULL is allowed. */
 void connection_close(struct connections *c, struct connection *connection);
 /**
- * Becomes true, within about a second, when the client closes its connection (or its half of it) while the connection is
- * WORKING; stays true. Valid until connection_close(). NULL for NULL.
+ * Becomes true, within about a second, when the client closes its connection (or its half of it) while the connection
+ * is WORKING; stays true. Valid until connection_close(). NULL for NULL.
  */
 const atomic_bool *connection_client_left(const struct connection *connection);
 /**
- * The request holds so many bytes of memory: from LIMIT_HTTP_HELD_BYTES on it moves LIMIT_HTTP_HELD_BYTES_PER_S in each
- * interval of LIMIT_HTTP_HELD_S (of LIMIT_HTTP_HELD_SHORT_S while memory is refused to others), or is ended. Until the
- * next request. NULL is allowed.
+ * Have *cancel set to true, within about a second, when the client leaves (as above, and while SENDING with nothing
+ * left to send) or monotonic_ns() reaches expires_ns. Replaces the previous flag of this connection; NULL: none. The
+ * flag is borrowed until the next call. A NULL connection is allowed.
  */
-void connection_hold(struct connection *connection, size_t bytes);
+void connection_watch(struct connection *connection, atomic_bool *cancel, int64_t expires_ns);
+/** Set the flags of all connections: the server stops. */
+void connections_cancel_all(struct connections *c);
+/**
+ * Set the memory held by the current request. From LIMIT_HTTP_HELD_BYTES on, it must move LIMIT_HTTP_HELD_BYTES_PER_S
+ * in each interval of LIMIT_HTTP_HELD_S (LIMIT_HTTP_HELD_SHORT_S while the budget refuses reservations), or is ended.
+ * NULL is allowed.
+ */
+void connection_set_held_bytes(struct connection *connection, size_t bytes);
 /** NULL is allowed. */
-void connection_enter(struct connection *connection, enum connection_phase phase);
+void connection_set_phase(struct connection *connection, enum connection_phase phase);
 
 #endif

@@ -14,7 +14,7 @@ static bool address_is_loopback(const struct sockaddr *a)
         return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
 }
 
-static enum status classify(struct listen_address *l, struct error *err)
+static enum status resolve_listen_address(struct listen_address *l, struct error *err)
 {
         struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
         struct addrinfo *info;
@@ -29,7 +29,7 @@ static enum status classify(struct listen_address *l, struct error *err)
         return ST_OK;
 }
 
-enum status listen_parse(const char *text, uint16_t default_port, struct listen_address *ret, struct error *err)
+enum status parse_listen_address(const char *text, uint16_t default_port, struct listen_address *ret, struct error *err)
 {
         struct listen_address l = { .port = default_port };
         const char *host = text, *colon = strrchr(text, ':');
@@ -41,12 +41,13 @@ enum status listen_parse(const char *text, uint16_t default_port, struct listen_
                 const char *close = strchr(text, ']');
 
                 if (!close || (close[1] && close[1] != ':'))
-                        return error_set(err, ST_USAGE, "'%s' is no address; write [ADDRESS]:PORT", text);
+                        return error_set(err, ST_USAGE, "'%s' is not an address; write [ADDRESS]:PORT", text);
                 host = text + 1;
                 n = (size_t)(close - host);
                 colon = close[1] ? close + 1 : NULL;
         } else if (colon && memchr(text, ':', n)) {
-                return error_set(err, ST_USAGE, "'%s' is no address; write an IPv6 address as [ADDRESS]:PORT", text);
+                return error_set(err, ST_USAGE, "'%s' is not an address; write an IPv6 address as [ADDRESS]:PORT",
+                                 text);
         }
         if (colon && (!parse_uint(colon + 1, &port) || port > UINT16_MAX))
                 return error_set(err, ST_USAGE, "'%s' has no valid port", text);
@@ -54,7 +55,7 @@ enum status listen_parse(const char *text, uint16_t default_port, struct listen_
                 return error_set(err, ST_USAGE, "'%.40s...' is too long for a host", text);
         l.port = (uint16_t)port;
         memcpy(l.host, n ? host : "0.0.0.0", n ? n : sizeof "0.0.0.0");
-        st = classify(&l, err);
+        st = resolve_listen_address(&l, err);
         if (st)
                 return st;
         *ret = l;

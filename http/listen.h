@@ -10,10 +10,11 @@
 struct listen_address {
         char host[256];
         uint16_t port;    /* 0: any free one */
-        bool is_loopback; /* every address the host stands for is one of this machine alone */
+        bool is_loopback; /* all addresses of the host are loopback addresses */
 };
 
 /** "HOST:PORT", "[V6]:PORT", ":PORT" (every address) or "HOST" (default_port). ST_USAGE. */
-enum status listen_parse(const char *text, uint16_t default_port, struct listen_address *ret, struct error *err) MUST_CHECK;
+enum status parse_listen_address(const char *text, uint16_t default_port, struct listen_address *ret,
+                                 struct error *err) MUST_CHECK;
 
 #endif

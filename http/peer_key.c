@@ -17,7 +17,7 @@ static void make_seed(void)
         (void)!getrandom(&seed, sizeof seed, GRND_NONBLOCK);
 }
 
-struct peer_key peer_key_of(const struct sockaddr *address)
+struct peer_key peer_key_from_address(const struct sockaddr *address)
 {
         struct peer_key key = { 0, 0 };
 

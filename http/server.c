@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The byte thread's part of a request. */
-#include "http/server_internal.h"
-
+/* Request phases, on the byte threads (libmicrohttpd's callbacks). */
 #include "common/clock.h"
 #include "common/options.h"
+#include "http/server_internal.h"
 
-/* Find the route and answer whatever the headers alone decide. */
+/* Find the route, and answer requests that the headers alone decide. */
 static void route_request(struct http_request *req)
 {
         struct http_server *s = req->server;
@@ -16,7 +15,7 @@ static void route_request(struct http_request *req)
                 const struct http_route *r = &s->routes[i];
                 size_t used = strlen(allow);
 
-                if (!route_matches(r, req))
+                if (!match_route(r, req))
                         continue;
                 if (strcmp(r->method, method) == 0) {
                         req->route = r;
@@ -31,7 +30,7 @@ static void route_request(struct http_request *req)
                 http_fail_code(req, 405, "method", "%.16s is not possible on '%.200s'; allowed: %s", req->method,
                                http_path(req), allow);
         } else {
-                http_fail_code(req, 404, "not_found", "there is no '%.200s' here", http_path(req));
+                http_fail_code(req, 404, "not_found", "'%.200s' does not exist", http_path(req));
         }
 }
 
@@ -71,16 +70,16 @@ static void check_access(struct http_request *req)
         }
 }
 
-static void fail_too_big(struct http_request *req)
+static void fail_body_too_big(struct http_request *req)
 {
         if (req->route->max_body)
-                http_fail_code(req, 413, "too_big", "the body is larger than %zu bytes; send it in several requests",
+                http_fail_code(req, 413, "too_big", "the body is larger than %zu bytes; split it into several requests",
                                req->route->max_body);
         else
                 http_fail_code(req, 413, "too_big", "'%.200s' takes no body", http_path(req));
 }
 
-static void begin_request(struct http_request *req, const char *version)
+static void start_request(struct http_request *req, const char *version)
 {
         const char *length = http_header(req, "Content-Length");
         struct error err;
@@ -106,7 +105,7 @@ static void begin_request(struct http_request *req, const char *version)
                 return;
         }
         route_request(req);
-        request_find_token(req);
+        find_request_token(req);
         if (!req->answered)
                 request_check_origin(req);
         if (!req->answered)
@@ -123,26 +122,26 @@ static void begin_request(struct http_request *req, const char *version)
                 if (req->route->begin)
                         req->route->begin(req, req->server->context);
         } else if (n > req->route->max_body) {
-                fail_too_big(req);
+                fail_body_too_big(req);
         } else {
-                buf_init_budget(&req->body, req->route->max_body, request_memory_use(req));
+                buf_init_budget(&req->body, req->route->max_body, get_request_memory_use(req));
         }
 }
 
-static void take_body(struct http_request *req, const void *data, size_t n)
+static void append_request_body(struct http_request *req, const void *data, size_t n)
 {
         struct error err;
         enum status st;
 
         if (n > req->body.max - req->body.size) {
-                fail_too_big(req);
+                fail_body_too_big(req);
                 return;
         }
         if (buf_append(&req->body, data, n)) {
                 st = buf_status(&req->body, &err, "a request body");
                 http_fail(req, st, &err);
         }
-        connection_hold(req->watched, req->body.memory.bytes);
+        connection_set_held_bytes(req->watched, req->body.memory.bytes);
 }
 
 static enum MHD_Result start_discard(struct http_request *req)
@@ -153,33 +152,34 @@ static enum MHD_Result start_discard(struct http_request *req)
         return MHD_YES;
 }
 
-static enum MHD_Result on_headers(struct http_request *req, const char *version)
+static enum MHD_Result handle_headers_phase(struct http_request *req, const char *version)
 {
         const char *length = http_header(req, "Content-Length");
         uint64_t n = 0;
 
-        connection_enter(req->watched, CONNECTION_READING);
-        begin_request(req, version);
+        connection_set_phase(req->watched, CONNECTION_READING);
+        start_request(req, version);
         if (!req->answered) {
                 req->phase = PHASE_BODY;
                 return MHD_YES;
         }
         request_end_stream(req);
-        if (http_header(req, "Expect") || req->reset || req->must_close || (length && parse_uint(length, &n) && n > LIMIT_HTTP_DISCARD_BYTES))
-                return answer_queue(req, true);
+        if (http_header(req, "Expect") || req->reset || req->must_close ||
+            (length && parse_uint(length, &n) && n > LIMIT_HTTP_DISCARD_BYTES))
+                return request_queue_response(req, true);
         return start_discard(req);
 }
 
-static struct handler_pool *pool_of_route(const struct http_request *req)
+static struct handler_pool *get_route_pool(const struct http_request *req)
 {
         return &req->server->pools[req->route->pool];
 }
 
 /*
  * Hand a piece of a streamed body to a pool thread. libmicrohttpd may call again while the connection is suspended
- * (chunked encoding): on_body() takes nothing then.
+ * (chunked encoding); handle_body_phase() then consumes nothing.
  */
-static void start_step(struct http_request *req, const char *data, size_t *n)
+static void submit_body_chunk(struct http_request *req, const char *data, size_t *n)
 {
         size_t taken = *n < LIMIT_HTTP_STEP_BYTES ? *n : LIMIT_HTTP_STEP_BYTES;
 
@@ -191,11 +191,11 @@ static void start_step(struct http_request *req, const char *data, size_t *n)
         *n -= taken;
         req->received_bytes += taken;
         req->stepped = 0;
-        req->task.run = request_step;
+        req->task.run = run_request_chunk;
         pthread_mutex_lock(&req->step_lock);
         req->stepping = true;
         MHD_suspend_connection(req->connection);
-        if (!handler_pool_push(pool_of_route(req), &req->task)) {
+        if (!handler_pool_push(get_route_pool(req), &req->task)) {
                 req->stepping = false;
                 http_fail_code(req, 503, "stopping", "the service is stopping; retry later");
                 MHD_resume_connection(req->connection);
@@ -203,9 +203,9 @@ static void start_step(struct http_request *req, const char *data, size_t *n)
         pthread_mutex_unlock(&req->step_lock);
 }
 
-static enum MHD_Result on_discard(struct http_request *req, size_t *n);
+static enum MHD_Result handle_discard_phase(struct http_request *req, size_t *n);
 
-static bool is_stepping(struct http_request *req)
+static bool is_chunk_running(struct http_request *req)
 {
         bool stepping;
 
@@ -215,42 +215,43 @@ static bool is_stepping(struct http_request *req)
         return stepping;
 }
 
-static enum MHD_Result on_body(struct http_request *req, const char *data, size_t *n)
+static enum MHD_Result handle_body_phase(struct http_request *req, const char *data, size_t *n)
 {
         struct handler_pool *pool;
         struct error err;
 
-        if (req->route->chunk && is_stepping(req))
+        if (req->route->chunk && is_chunk_running(req))
                 return MHD_YES;
-        if (req->answered) { /* chunk has refused what came before */
+        if (req->answered) { /* chunk has refused earlier input */
                 request_end_stream(req);
                 start_discard(req);
-                return on_discard(req, n);
+                return handle_discard_phase(req, n);
         }
         if (*n && req->route->chunk) {
-                start_step(req, data, n);
+                submit_body_chunk(req, data, n);
                 return MHD_YES;
         }
         if (*n) {
                 req->received_bytes += *n;
-                take_body(req, data, *n);
+                append_request_body(req, data, *n);
                 *n = 0;
                 return req->answered ? start_discard(req) : MHD_YES;
         }
         if (req->route->at_once)
                 req->route->at_once(req, req->server->context);
         if (req->answered)
-                return answer_queue(req, false);
+                return request_queue_response(req, false);
         req->phase = PHASE_HANDLE;
-        connection_enter(req->watched, CONNECTION_WORKING);
-        req->task.run = request_handle;
+        connection_set_phase(req->watched, CONNECTION_WORKING);
+        req->task.run = run_request_handler;
         MHD_suspend_connection(req->connection);
         pool = &req->server->pools[req->route->pool];
         if (pool->options.timeout_s) {
                 req->deadline.timeout_s = pool->options.timeout_s;
                 req->deadline.expires_ns = monotonic_ns() + pool->options.timeout_s * 1000000000ll;
         }
-        if (handler_pool_offer(pool, &req->task, &err)) {
+        request_watch(req, req->deadline.expires_ns);
+        if (handler_pool_submit(pool, &req->task, &err)) {
                 request_end_stream(req);
                 http_fail_code(req, 503, "busy", "%s; retry later", err.text);
                 MHD_resume_connection(req->connection);
@@ -258,23 +259,24 @@ static enum MHD_Result on_body(struct http_request *req, const char *data, size_
         return MHD_YES;
 }
 
-static enum MHD_Result on_discard(struct http_request *req, size_t *n)
+static enum MHD_Result handle_discard_phase(struct http_request *req, size_t *n)
 {
-        if (!*n) /* libmicrohttpd closes after an answer that was queued any earlier, even where no body is to come */
-                return answer_queue(req, request_has_body(req));
+        if (!*n) /* libmicrohttpd closes the connection after a response that was queued earlier, even without a body to
+                    come */
+                return request_queue_response(req, request_has_body(req));
         req->received_bytes += *n;
         req->discarded_bytes += *n;
         *n = 0;
         if (!req->reset && req->discarded_bytes <= LIMIT_HTTP_DISCARD_BYTES && monotonic_ns() < req->discard_until_ns)
                 return MHD_YES;
         if (req->reset)
-                return answer_queue(req, true);
-        answer_write_raw(req);
+                return request_queue_response(req, true);
+        request_write_raw_response(req);
         return MHD_NO;
 }
 
-enum MHD_Result request_access(void *context, struct MHD_Connection *connection, const char *url, const char *method,
-                               const char *version, const char *data, size_t *n, void **state)
+enum MHD_Result handle_mhd_callback(void *context, struct MHD_Connection *connection, const char *url,
+                                    const char *method, const char *version, const char *data, size_t *n, void **state)
 {
         struct http_request *req = *state;
 
@@ -286,13 +288,13 @@ enum MHD_Result request_access(void *context, struct MHD_Connection *connection,
         switch (req->phase) {
         case PHASE_NEW:
                 req->method = method;
-                return on_headers(req, version);
+                return handle_headers_phase(req, version);
         case PHASE_BODY:
-                return on_body(req, data, n);
+                return handle_body_phase(req, data, n);
         case PHASE_DISCARD:
-                return on_discard(req, n);
+                return handle_discard_phase(req, n);
         case PHASE_HANDLE:
-                return answer_queue(req, false);
+                return request_queue_response(req, false);
         case PHASE_ANSWER:
                 break;
         }

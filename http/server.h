@@ -4,30 +4,23 @@
 
 /**
  * @file
- * The server side of HTTP: a table of routes over libmicrohttpd, with limits,
- * bodies, ranges, errors and compression done once for all of them.
+ * HTTP server: a table of routes over libmicrohttpd, with limits, bodies, ranges, errors and compression.
  *
- * A route either takes its body whole (decompressed, under a limit) or as a
- * stream. Unknown paths are 404, known paths with another method 405 with
- * Allow, errors are JSON {"error": "...", "reason": "..."} with the next step
- * in the text.
+ * A route takes its body either whole (decompressed, under a limit) or as a stream. Unknown paths are 404, known paths
+ * with another method 405 with Allow. Errors are JSON {"error": "...", "reason": "..."}, and the text contains the next
+ * step.
  *
- * An answer that is known before the body has arrived (too large, no token)
- * is given at once to a client that waits for "100 Continue"; otherwise what
- * it sends is read and thrown away, up to LIMIT_HTTP_DISCARD_BYTES, so that it
- * gets to read the answer; then the connection is closed.
+ * A response that is known before the body has arrived (too large, no token) is sent at once to a client that waits for
+ * "100 Continue"; from others, the body is read and discarded, up to LIMIT_HTTP_DISCARD_BYTES, so that they can read
+ * the response, and then the connection is closed.
  *
- * Requests that web pages of other origins make a browser send are refused,
- * but for links that somebody follows, as are ambiguous ones: server_check.c.
+ * Cross-origin requests of browsers (except followed links) and ambiguous requests are refused: server_check.c. Slow
+ * and idle clients are evicted: connections.h.
  *
- * Clients that are slow or idle cannot keep others out: http/connections.h.
- *
- * Threads: a few threads move bytes; they also call a stream's begin,
- * a route's at_once, and read a stream's answer, so these must not
- * wait. `handle`, a stream's chunk and abandon run on one of several pools of other threads, each with a bounded queue, so
- * that one kind of work does not delay another. A request belongs to one thread
- * at any moment. A request whose deadline is over, or whose client has left,
- * before a thread is free is not handled at all.
+ * Threads: a few byte threads move data. They also call a stream's begin and a route's at_once, and read a stream's
+ * response, so these must not wait. `handle` and a stream's chunk and abandon run in one of several thread pools, each
+ * with a bounded queue, so that one kind of work does not delay another. A request belongs to one thread at a time. A
+ * request whose deadline is over or whose client has left before a thread is free is not handled.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,81 +39,85 @@ struct tls;
 /** Rights a token may carry; a route needs exactly one. */
 enum http_scope { SCOPE_NONE, SCOPE_READ, SCOPE_INGEST, SCOPE_UPLOAD, SCOPE_ADMIN };
 
-enum http_access { ACCESS_GRANTED, ACCESS_UNKNOWN /* 401: no token, or not one of ours */, ACCESS_DENIED /* 403 */ };
+enum http_access { ACCESS_GRANTED, ACCESS_UNKNOWN /* 401: no token, or an unknown one */, ACCESS_DENIED /* 403 */ };
 
 typedef void http_handler(struct http_request *req, void *context);
 
 /**
- * Body as it arrives (as sent, not decompressed), at most LIMIT_HTTP_STEP_BYTES at one time, on a thread of the route's
- * pool. It may take less than *n bytes, and says how many: it is called again with the rest when the requests that
- * wait have had their turn, so that a body that is much work keeps nobody waiting. A non-OK status ends the request:
- * with the answer that was given in the call, else with http_fail() of the status. abandon is called then.
+ * Receives a body as it arrives (not decompressed), at most LIMIT_HTTP_STEP_BYTES at a time, on a thread of the route's
+ * pool. It may consume less than *n bytes and sets *n to that: it is called again with the rest after the requests that
+ * are waiting, so that an expensive body does not delay others. A non-OK status ends the request: with the response
+ * that was set, else with http_fail() of the status; then abandon is called.
  */
 typedef enum status http_body_chunk(struct http_request *req, void *context, const void *data, size_t *n);
 
 struct http_route {
-        const char *method;           /* "GET" also answers HEAD */
-        const char *path;             /* "/buildid/{id}/debuginfo"; a last "{rest...}" takes slashes too */
+        const char *method; /* "GET" also answers HEAD */
+        const char *path;   /* "/buildid/{id}/debuginfo"; a last "{rest...}" takes slashes too */
         enum http_scope scope;
-        size_t max_body;              /* whole bodies: bytes after unpacking; 0: no body */
-        http_handler *handle;         /* the whole body is there (or the stream has ended) */
-        http_handler *at_once;        /* before handle, without waiting: may answer; if it does not, handle does. May be NULL */
-        http_handler *begin;          /* streams only: headers are there, no byte yet; may already answer */
-        http_body_chunk *chunk;       /* streams only */
-        http_handler *abandon;        /* streams only: handle will not be called; free what begin made */
-        unsigned pool;                /* of http_options.pools; its threads run handle */
-        const char *body_type;        /* the Content-Type that a body must have, else 415; NULL: handle looks at it */
-        bool cross_origin;            /* pages of http_options.allowed_origins may send it too */
-        bool writes;                  /* changes what others see: worth a line in an audit log */
+        size_t max_body;      /* whole bodies: bytes after unpacking; 0: no body */
+        http_handler *handle; /* the whole body is there (or the stream has ended) */
+        http_handler
+                *at_once; /* before handle, must not wait: may respond; if it does not, handle is called. May be NULL */
+        http_handler *begin;    /* streams only: after the headers, before the body; may already respond */
+        http_body_chunk *chunk; /* streams only */
+        http_handler *abandon;  /* streams only: handle will not be called; free what begin allocated */
+        unsigned pool;          /* of http_options.pools; its threads run handle */
+        const char *body_type;  /* required Content-Type of the body, else 415; NULL: handle checks it */
+        bool cross_origin;      /* also allowed for pages of http_options.allowed_origins */
+        bool writes;            /* modifies shared data: logged in the audit log */
         /* Write an error as requests of this Content-Type want it; the type that was written, or NULL: nothing was. */
         const char *(*put_error)(struct buf *to, const char *type, unsigned code, const char *text);
 };
 
-/** Is value that media type, whatever its case and parameters? NULL is none. */
+/** Whether value is this media type, ignoring case and parameters. NULL is none. */
 bool http_is_type(const char *value, const char *type);
 
 #define HTTP_TOKEN_NAME_SIZE 64
 
 /**
- * A pool of threads for the handlers of some routes, so that other kinds of work never wait for them. Shown in metrics
- * as cairn_http_pool_*{pool="NAME"}; its threads are called by the name too.
+ * A thread pool for the handlers of some routes, so that other kinds of work do not wait for them. Metrics:
+ * cairn_http_pool_*{pool="NAME"}; its threads have the same name.
  */
 struct http_pool_options {
-        const char *name;             /* at most 15 characters; borrowed until the stop */
-        unsigned threads;             /* 0: one per core, at least 4 */
-        unsigned queue_max;           /* requests that wait for a thread; more get 503 with Retry-After. 0: no bound */
-        unsigned timeout_s;           /* from the end of its body a request has so long, see http_request_deadline(). 0: forever */
-        unsigned niceness;            /* added to that of the process: other pools go first while all CPUs are busy */
+        const char *name;   /* at most 15 characters; borrowed until the stop */
+        unsigned threads;   /* 0: one per core, at least 4 */
+        unsigned queue_max; /* requests that wait for a thread; more get 503 with Retry-After. 0: no bound */
+        unsigned
+                timeout_s; /* time limit of a request, from the end of its body, see http_request_deadline(). 0: none */
+        unsigned niceness; /* added to the process's: other pools run first while all CPUs are busy */
 };
 #define HTTP_POOLS_MAX 8
 
 struct http_options {
         size_t size;
-        const char *host;             /* "127.0.0.1", "::1", "0.0.0.0" */
-        uint16_t port;                /* 0: any free one */
-        struct tls *tls;              /* http/tls.h; speak https with it. NULL: http. Borrowed until the stop */
-        unsigned threads;             /* 0: one per core, at least 4 */
+        const char *host; /* "127.0.0.1", "::1", "0.0.0.0" */
+        uint16_t port;    /* 0: any free one */
+        struct tls *tls;  /* http/tls.h; speak https with it. NULL: http. Borrowed until the stop */
+        unsigned threads; /* 0: one per core, at least 4 */
         const struct http_pool_options *pools; /* NULL: one, "http", of `threads` without bounds; copied */
-        unsigned pool_count;          /* at most HTTP_POOLS_MAX */
-        unsigned max_connections;     /* 0: LIMIT_HTTP_CONNECTIONS; never more than half of the process's descriptors */
-        unsigned max_per_address;     /* 0: half of them; of IPv6 a /64 is an address */
+        unsigned pool_count;                   /* at most HTTP_POOLS_MAX */
+        unsigned max_connections; /* 0: LIMIT_HTTP_CONNECTIONS; never more than half of the process's descriptors */
+        unsigned max_per_address; /* 0: half of them; of IPv6 a /64 is an address */
         /*
-         * Refuse requests whose Host is neither an address, localhost, a name below it, nor one of these (421): for a service
-         * that is protected by being reachable from this host alone. A web page could reach it by DNS rebinding else.
+         * Refuse requests whose Host is neither an address, localhost, a name below it, nor one of these (421): for a
+         * service that is protected by being reachable from this host alone. A web page could reach it by DNS rebinding
+         * else.
          */
         bool check_host;
         const char *const *allowed_hosts;
         size_t allowed_host_count;
-        /* Origins ("https://profiler.firefox.com", "*": all) whose pages may send what routes with cross_origin take. */
+        /* Origins ("https://profiler.firefox.com", "*": all) whose pages may send what routes with cross_origin take.
+         */
         const char *const *allowed_origins;
         size_t allowed_origin_count;
-        unsigned headers_s, slow_s;   /* 0: LIMIT_HTTP_HEADERS_S, LIMIT_HTTP_SLOW_S */
+        unsigned headers_s, slow_s; /* 0: LIMIT_HTTP_HEADERS_S, LIMIT_HTTP_SLOW_S */
         /* Whether token (NULL: none sent) carries scope; not asked for SCOPE_NONE. NULL: everything is allowed. */
         enum http_access (*authorize)(void *context, const char *token, enum http_scope scope,
                                       char name_ret[static HTTP_TOKEN_NAME_SIZE]);
         /*
-         * Whether a request for more than SCOPE_NONE may come now, before its token is looked at; bytes: of its body, as far as
-         * known. 0, or in how many seconds it may: answered with 429 and the text of err. NULL: always.
+         * Whether a request for more than SCOPE_NONE may come now, before its token is looked at; bytes: of its body,
+         * as far as known. 0, or in how many seconds it may: answered with 429 and the text of err. NULL: always.
          */
         uint64_t (*admit)(void *context, const struct http_request *req, uint64_t bytes, struct error *err);
         /* Told of each request at its end, however that came. NULL: nobody is told. */
@@ -135,15 +132,21 @@ enum status http_server_start(const struct http_options *options, const struct h
 uint16_t http_server_port(const struct http_server *s);
 /** Finish what runs, refuse what comes: handlers are waited for, slow senders are not. NULL is allowed. */
 void http_server_stop(struct http_server *s);
+/**
+ * For what polls a flag, workers and waits: becomes true, within about a second, when the request should end, because
+ * its time limit is over, the client has left or the server stops. Valid until the request is answered; if the answer
+ * is made in pieces, until the state of http_respond_pieces() is closed, with LIMIT_HTTP_STREAM_S as the time limit.
+ */
+const atomic_bool *http_request_cancelled(const struct http_request *req);
 /** Becomes true when the server stops; for handlers that wait. */
 const atomic_bool *http_server_stopping(const struct http_request *req);
 /**
  * For a handler, or what makes the pieces of an answer, before it waits for somebody else, an upstream say: others are
- * handled meanwhile. ST_BUSY when LIMIT_HTTP_WAITING wait already: do not wait then. After ST_OK http_wait_end() must
+ * handled meanwhile. ST_BUSY when LIMIT_HTTP_WAITING wait already: do not wait then. After ST_OK http_end_wait() must
  * follow, on the same thread.
  */
-enum status http_wait_begin(struct error *err) MUST_CHECK;
-void http_wait_end(void);
+enum status http_begin_wait(struct error *err) MUST_CHECK;
+void http_end_wait(void);
 
 /* ---- the request ---- */
 /** NULL until one was found. */
@@ -151,7 +154,7 @@ const struct http_route *http_route(const struct http_request *req);
 const char *http_method(const struct http_request *req);
 const char *http_path(const struct http_request *req);
 /** Whether the request is of a page whose origin is one of http_options.allowed_origins. */
-bool http_origin_is_allowed(const struct http_request *req);
+bool http_is_origin_allowed(const struct http_request *req);
 /** Path and query as they were sent. */
 const char *http_uri(const struct http_request *req);
 /** The text of a {name} of the path, percent-decoded; "" when absent. Borrowed. */
@@ -169,12 +172,12 @@ const char *http_header(const struct http_request *req, const char *name);
 /** The unpacked body of a whole-body route. */
 const uint8_t *http_body(const struct http_request *req, size_t *size_ret);
 /** Free the body and what it took of the budget, once nobody looks at it any more. */
-void http_body_done(struct http_request *req);
+void http_free_body(struct http_request *req);
 /**
  * Reserve n bytes of the memory budget (MEMORY_SYMBOLIZE) until the request ends, for what a handler keeps while its
  * answer is sent. ST_BUSY when it is used up.
  */
-enum status http_hold(struct http_request *req, size_t n, struct error *err) MUST_CHECK;
+enum status http_reserve_memory(struct http_request *req, size_t n, struct error *err) MUST_CHECK;
 /** The token that was sent, or NULL. */
 const char *http_token(const struct http_request *req);
 /** The name that authorize gave the token, "" for none. */
@@ -183,24 +186,27 @@ const char *http_token_name(const struct http_request *req);
 const char *http_peer(const struct http_request *req);
 /** The same as a number, equal for all of an IPv6 /64. */
 uint64_t http_peer_number(const struct http_request *req);
-/** n bytes of the body were unpacked: http_received() counts those in place of the sent ones when they are more. */
+/** n bytes of the body were unpacked: http_received_bytes() counts those in place of the sent ones when they are more.
+ */
 void http_add_unpacked(struct http_request *req, uint64_t n);
 /** Bytes of the body that came so far, as sent or unpacked, whichever is more. */
-uint64_t http_received(const struct http_request *req);
+uint64_t http_received_bytes(const struct http_request *req);
 /** Those that admit was told of, if it let the request in; else 0. */
-uint64_t http_admitted(const struct http_request *req);
+uint64_t http_admitted_bytes(const struct http_request *req);
 /** Something a stream's begin made, for its chunk, handle and abandon. */
 void http_set_state(struct http_request *req, void *state);
 void *http_state(struct http_request *req);
 /** Whether an answer was given already. */
-bool http_answered(const struct http_request *req);
+bool http_is_answered(const struct http_request *req);
 
 /* ---- the answer: exactly one of these per request ---- */
-void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body, size_t n); /* copied */
+void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body,
+                  size_t n); /* copied */
 /** Takes body's bytes; and what they reserve of the budget (buf_init_budget()), until the answer is sent. */
 void http_respond_buf(struct http_request *req, unsigned code, const char *content_type, struct buf *body);
 /** JSON error; the code follows from the status: BAD_DATA/USAGE 400, NOT_FOUND 404, TOO_BIG 413, UNSUPPORTED 415,
- *  BUSY 429 (scopes ingest and upload) or 503 with Retry-After, as NO_MEMORY while the memory budget is short, TIMEOUT 504, a full disk 507, others 500. err may be NULL. */
+ *  BUSY 429 (scopes ingest and upload) or 503 with Retry-After, as NO_MEMORY while the memory budget is short, TIMEOUT
+ * 504, a full disk 507, others 500. err may be NULL. */
 void http_fail(struct http_request *req, enum status st, const struct error *err);
 void http_fail_code(struct http_request *req, unsigned code, const char *reason, const char *fmt, ...) PRINTF(4, 5);
 /** Extra response header; before the answer. */
@@ -232,7 +238,7 @@ void http_respond_stream(struct http_request *req, const char *content_type, uin
 typedef enum status http_make_piece(void *state, struct buf *to, bool *end, struct error *err);
 void http_respond_pieces(struct http_request *req, const char *content_type, size_t piece_max, http_make_piece *make,
                          void (*close)(void *state), void *state);
-/** End the connection with a reset: a transient failure that a debuginfod client must not remember as "not found". */
-void http_reset(struct http_request *req);
+/** End the connection with a TCP reset: a transient failure that a debuginfod client must not cache as "not found". */
+void http_reset_connection(struct http_request *req);
 
 #endif

@@ -9,7 +9,7 @@
 #include "common/metrics.h"
 
 #define BUSY_TEXT "the service has no memory left for this (cairn_memory_bytes in /metrics); retry later"
-#define RETRY_AFTER_S UINT64_C(5) /* of whoever does not know better */
+#define RETRY_AFTER_S UINT64_C(5) /* default Retry-After */
 
 static struct metric answers[] = {
         METRIC_COUNTER("cairn_http_requests_total", "Requests answered.", "code=\"reset\""),
@@ -24,14 +24,14 @@ void http_set_header(struct http_request *req, const char *name, const char *val
 {
         char *copy;
 
-        assert(req->header_count < MAX_ANSWER_HEADERS);
+        assert(req->header_count < MAX_RESPONSE_HEADERS);
         copy = strdup(value);
         if (!copy)
                 return;
-        for (char *p = copy; *p; p++) /* what came from outside must not start a header of its own */
+        for (char *p = copy; *p; p++) /* a value from outside must not start another header */
                 if ((unsigned char)*p < ' ' || *p == 0x7f)
                         *p = '?';
-        req->headers[req->header_count++] = (struct answer_header){ name, copy };
+        req->headers[req->header_count++] = (struct response_header){ name, copy };
 }
 
 static bool has_header(const struct http_request *req, const char *name)
@@ -42,7 +42,8 @@ static bool has_header(const struct http_request *req, const char *name)
         return false;
 }
 
-void answer_set(struct http_request *req, unsigned code, const char *content_type, struct MHD_Response *response)
+void request_set_response(struct http_request *req, unsigned code, const char *content_type,
+                          struct MHD_Response *response)
 {
         assert(!req->answered);
         req->answered = true;
@@ -50,7 +51,7 @@ void answer_set(struct http_request *req, unsigned code, const char *content_typ
         if (req->server->options.answered)
                 req->server->options.answered(req->server->options.context, req, code);
         req->response = response;
-        connection_hold(req->watched, req->answer.bytes);
+        connection_set_held_bytes(req->watched, req->answer.bytes);
         if (!response)
                 return;
         if (content_type)
@@ -63,11 +64,11 @@ void answer_set(struct http_request *req, unsigned code, const char *content_typ
 
 void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body, size_t n)
 {
-        answer_set(req, code, n ? content_type : NULL,
-                   MHD_create_response_from_buffer(n, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY));
+        request_set_response(req, code, n ? content_type : NULL,
+                             MHD_create_response_from_buffer(n, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY));
 }
 
-/* It grew by doubling, and may wait long for its reader. */
+/* The buffer grew by doubling, and may be held long by a slow reader. */
 static void trim_body(struct buf *body)
 {
         void *data = body->size < body->capacity ? realloc(body->data, body->size) : NULL;
@@ -87,7 +88,8 @@ void http_respond_buf(struct http_request *req, unsigned code, const char *conte
 
                 buf_deinit(body);
                 if (failed == ST_TOO_BIG)
-                        http_fail_code(req, 413, "too_big", "the answer is too large; ask for less, a shorter time range for example");
+                        http_fail_code(req, 413, "too_big",
+                                       "the answer is too large; ask for less, a shorter time range for example");
                 else
                         http_fail(req, failed, NULL);
                 return;
@@ -100,7 +102,8 @@ void http_respond_buf(struct http_request *req, unsigned code, const char *conte
         trim_body(body);
         req->answer = body->memory;
         body->memory.bytes = 0;
-        answer_set(req, code, content_type, MHD_create_response_from_buffer(body->size, body->data, MHD_RESPMEM_MUST_FREE));
+        request_set_response(req, code, content_type,
+                             MHD_create_response_from_buffer(body->size, body->data, MHD_RESPMEM_MUST_FREE));
         if (!req->response)
                 free(body->data);
         body->data = NULL;
@@ -151,7 +154,7 @@ void http_fail_code(struct http_request *req, unsigned code, const char *reason,
         http_respond(req, code, type, req->error_body.data, req->error_body.size);
 }
 
-/* Agents and uploaders keep what they send, and send it again. */
+/* Agents and uploaders keep their data and retry. */
 static bool is_retried(const struct http_request *req)
 {
         return req->route && (req->route->scope == SCOPE_INGEST || req->route->scope == SCOPE_UPLOAD);
@@ -164,15 +167,19 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
                 unsigned code;
                 const char *reason;
         } table[] = {
-                { ST_BAD_DATA, 400, "bad_data" },       { ST_USAGE, 400, "usage" },  { ST_NOT_FOUND, 404, "not_found" },
-                { ST_TOO_BIG, 413, "too_big" },         { ST_BUSY, 503, "busy" },    { ST_NO_MEMORY, 500, "no_memory" },
-                { ST_UNSUPPORTED, 415, "unsupported" }, { ST_OS, 500, "system" },
-                { ST_TIMEOUT, 504, "timeout" },
+                { ST_BAD_DATA, 400, "bad_data" },       { ST_USAGE, 400, "usage" }, { ST_NOT_FOUND, 404, "not_found" },
+                { ST_TOO_BIG, 413, "too_big" },         { ST_BUSY, 503, "busy" },   { ST_NO_MEMORY, 500, "no_memory" },
+                { ST_UNSUPPORTED, 415, "unsupported" }, { ST_OS, 500, "system" },   { ST_TIMEOUT, 504, "timeout" },
         };
 
-        if (st == ST_NO_MEMORY && memory_budget_is_short()) {
+        if (st == ST_NO_MEMORY && memory_budget_refused_recently()) {
                 st = ST_BUSY;
                 err = NULL;
+        }
+        if (st == ST_BUSY && deadline_expired(&req->deadline)) { /* a wait that ended with http_request_cancelled() */
+                http_fail_code(req, 504, "timeout", "stopped after the time limit of %" PRIu64 " s",
+                               req->deadline.timeout_s);
+                return;
         }
         if (st == ST_BUSY) {
                 http_fail_code(req, is_retried(req) ? 429 : 503, "busy", "%s", err ? err->text : BUSY_TEXT);
@@ -182,7 +189,8 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
                 http_fail_code(req, 507, "disk_full", "%s", err->text);
                 return;
         }
-        if (st == ST_OS && err && err->os_errno == EROFS) { /* the kernel made it so after an error: the same request may succeed later */
+        if (st == ST_OS && err &&
+            err->os_errno == EROFS) { /* the kernel remounted it after an error: a retry may succeed later */
                 http_fail_code(req, 503, "disk_read_only", "%s", err->text);
                 return;
         }
@@ -195,7 +203,7 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
         http_fail_code(req, 500, "internal", "%s", err ? err->text : "internal error");
 }
 
-void http_reset(struct http_request *req)
+void http_reset_connection(struct http_request *req)
 {
         assert(!req->answered);
         req->answered = true;
@@ -206,7 +214,7 @@ void http_reset(struct http_request *req)
  * connect() to AF_UNSPEC dissolves the association and sends RST. SO_LINGER does not: libmicrohttpd calls shutdown()
  * first, which sends FIN, and a debuginfod client takes that for "not found".
  */
-void connection_reset(struct MHD_Connection *connection)
+void reset_tcp_connection(struct MHD_Connection *connection)
 {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         static const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
@@ -217,13 +225,17 @@ void connection_reset(struct MHD_Connection *connection)
 
 /* ---- handing it over ---- */
 
-enum MHD_Result answer_queue(struct http_request *req, bool close_after)
+enum MHD_Result request_queue_response(struct http_request *req, bool close_after)
 {
         req->phase = PHASE_ANSWER;
-        connection_enter(req->watched, CONNECTION_SENDING);
+        connection_set_phase(req->watched, CONNECTION_SENDING);
+        if (req->answer_expires_ns)
+                request_watch(req, req->answer_expires_ns);
+        else
+                connection_watch(req->watched, NULL, 0);
         metric_add(&answers[req->reset ? 0 : req->code / 100], 1);
         if (req->reset) {
-                connection_reset(req->connection);
+                reset_tcp_connection(req->connection);
                 return MHD_NO;
         }
         if (!req->response)
@@ -243,7 +255,7 @@ static void write_past(struct MHD_Connection *connection, int fd, const char *te
                 (void)!send(fd, text, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void answer_write_raw(struct http_request *req)
+void request_write_raw_response(struct http_request *req)
 {
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -255,10 +267,11 @@ void answer_write_raw(struct http_request *req)
         if (!info || req->reset || !type || !req->error_body.data)
                 return;
         metric_add(&answers[req->code / 100], 1);
-        head = snprintf(text, sizeof text,
-                        "HTTP/1.1 %u Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\nX-Content-Type-Options: nosniff\r\n"
-                        "Cross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n\r\n",
-                        req->code, type, req->error_body.size);
+        head = snprintf(
+                text, sizeof text,
+                "HTTP/1.1 %u Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\nX-Content-Type-Options: nosniff\r\n"
+                "Cross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n\r\n",
+                req->code, type, req->error_body.size);
         if (head <= 0 || req->error_body.size > sizeof text - (size_t)head)
                 return;
         memcpy(text + head, req->error_body.data, req->error_body.size); /* may be binary */

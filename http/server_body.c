@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies of a known size, of which a client may want a range, or nothing when it has them already. */
-#include "http/server_internal.h"
-
+/* Responses of known size, with conditional requests and ranges. */
 #include <inttypes.h>
 #include <sys/stat.h>
 
-#define SMALL_BYTES KiB(16) /* a body up to this is copied: one packet and one system call in place of two */
+#include "http/server_internal.h"
+
+#define SMALL_BYTES KiB(16) /* a smaller body is copied: one packet and one system call instead of two */
 
 struct streamed {
         struct MHD_Connection *connection;
@@ -26,7 +26,7 @@ static ssize_t streamed_read(void *context, uint64_t at, char *to, size_t n)
         done = s->read(s->state, to, n < left ? n : (size_t)left, s->start + at);
         if (done > 0)
                 return done;
-        connection_reset(s->connection);
+        reset_tcp_connection(s->connection);
         return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
@@ -40,10 +40,10 @@ static void streamed_close(void *context)
 }
 
 /**
- * What conditions and ranges make of a body of size bytes.
- * @return 200 or 206 with the part to send; else the request was answered.
+ * Apply conditional and range headers to a body of size bytes.
+ * @return 200 or 206 with the part to send; otherwise the request was answered.
  */
-static unsigned negotiate(struct http_request *req, uint64_t size, const char *etag, struct byte_range *part)
+static unsigned negotiate_range(struct http_request *req, uint64_t size, const char *etag, struct byte_range *part)
 {
         char text[80];
         const char *if_range = http_header(req, "If-Range");
@@ -55,14 +55,14 @@ static unsigned negotiate(struct http_request *req, uint64_t size, const char *e
                 snprintf(text, sizeof text, "\"%s\"", etag);
                 http_set_header(req, "ETag", text);
                 range_holds |= if_range && strcmp(if_range, text) == 0;
-                if (etag_listed(http_header(req, "If-None-Match"), etag)) {
+                if (is_etag_listed(http_header(req, "If-None-Match"), etag)) {
                         http_respond(req, 304, NULL, "", 0);
                         return 304;
                 }
         }
         if (!range_holds || strcmp(req->method, "GET") != 0)
                 return 200;
-        switch (range_parse(http_header(req, "Range"), size, part)) {
+        switch (parse_range(http_header(req, "Range"), size, part)) {
         case RANGE_NONE:
                 return 200;
         case RANGE_BAD:
@@ -77,7 +77,7 @@ static unsigned negotiate(struct http_request *req, uint64_t size, const char *e
         }
 }
 
-/* Bytes of a file that go out together with the headers; NULL when the file is too short for that or cannot be read. */
+/* Bytes of a file that are sent together with the headers; NULL when the file is too short or cannot be read. */
 static struct MHD_Response *read_small(int fd, uint64_t offset, size_t n)
 {
         struct MHD_Response *response;
@@ -99,7 +99,7 @@ static void respond_part(struct http_request *req, const char *content_type, int
 {
         struct MHD_Response *response = NULL;
         struct byte_range part;
-        unsigned code = negotiate(req, size, etag, &part);
+        unsigned code = negotiate_range(req, size, etag, &part);
         uint64_t n = part.end - part.start;
 
         if (code != 200 && code != 206) {
@@ -108,7 +108,7 @@ static void respond_part(struct http_request *req, const char *content_type, int
         }
         if (n && n <= SMALL_BYTES && (response = read_small(fd, offset + part.start, (size_t)n))) {
                 close(fd);
-                answer_set(req, code, content_type, response);
+                request_set_response(req, code, content_type, response);
                 return;
         }
         if (n)
@@ -117,7 +117,7 @@ static void respond_part(struct http_request *req, const char *content_type, int
                 close(fd);
         if (part.end == part.start)
                 response = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
-        answer_set(req, code, content_type, response);
+        request_set_response(req, code, content_type, response);
 }
 
 void http_respond_file_part(struct http_request *req, const char *content_type, int fd, uint64_t offset, uint64_t size)
@@ -145,7 +145,7 @@ void http_respond_file(struct http_request *req, const char *content_type, int f
 void http_respond_bytes(struct http_request *req, const char *content_type, void *bytes, size_t size, const char *etag)
 {
         struct byte_range part;
-        unsigned code = negotiate(req, size, etag, &part);
+        unsigned code = negotiate_range(req, size, etag, &part);
         size_t n = (size_t)(part.end - part.start);
         struct error err;
 
@@ -159,7 +159,7 @@ void http_respond_bytes(struct http_request *req, const char *content_type, void
                 return;
         }
         memmove(bytes, (char *)bytes + part.start, n);
-        answer_set(req, code, content_type, MHD_create_response_from_buffer(n, bytes, MHD_RESPMEM_MUST_FREE));
+        request_set_response(req, code, content_type, MHD_create_response_from_buffer(n, bytes, MHD_RESPMEM_MUST_FREE));
         if (!req->response)
                 free(bytes);
 }
@@ -168,19 +168,20 @@ void http_respond_stream(struct http_request *req, const char *content_type, uin
                          http_read_body *read, void (*close_state)(void *state), void *state)
 {
         struct byte_range part;
-        unsigned code = negotiate(req, size, etag, &part);
+        unsigned code = negotiate_range(req, size, etag, &part);
         struct streamed *s = code == 200 || code == 206 ? malloc(sizeof *s) : NULL;
 
         if (!s) {
                 if (close_state)
                         close_state(state);
                 if (!req->answered)
-                        answer_set(req, 500, NULL, NULL);
+                        request_set_response(req, 500, NULL, NULL);
                 return;
         }
         *s = (struct streamed){ req->connection, read, close_state, state, part.start, part.end };
-        answer_set(req, code, content_type,
-                   MHD_create_response_from_callback(part.end - part.start, KiB(64), streamed_read, s, streamed_close));
+        request_set_response(
+                req, code, content_type,
+                MHD_create_response_from_callback(part.end - part.start, KiB(64), streamed_read, s, streamed_close));
         if (!req->response)
                 streamed_close(s);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks of a request's headers that come before its route, its token and its body.
+ * Header checks that precede routing, authorization and the body.
  *
- * Framing: a proxy in front and we must agree on where a body ends, or bytes of one client's body become the next
- * client's request (request smuggling). Whatever two parsers may read in two ways is refused and the connection closed.
- * RFC 9112, 6.1, 6.3; RFC 9110, 5.6.2.
+ * Framing: the server and a proxy in front of it must agree where a body ends; otherwise bytes of one client's body
+ * become the next client's request (request smuggling). Ambiguous framing is refused and the connection closed. RFC
+ * 9112, 6.1, 6.3; RFC 9110, 5.6.2.
  *
- * Host: a page whose host name resolves to 127.0.0.1 (DNS rebinding) is of the same origin as a service without tokens
- * there, for the browser. Its requests carry the attacker's name in Host. An address cannot be rebound, and localhost is
- * resolved by the browser itself.
+ * Host: a page whose host name resolves to 127.0.0.1 (DNS rebinding) has, for the browser, the same origin as a service
+ * without tokens there. Its requests carry the attacker's host name in Host. An address cannot be rebound, and browsers
+ * resolve localhost themselves.
  *
- * Origin: a browser sends forms, images and "simple" requests of any page to any service, with a remembered Basic
- * password if there is one. It says so in Sec-Fetch-Site (Fetch Metadata), and in Origin where it does not.
+ * Origin: a browser sends forms, images and "simple" requests from any page to any service, with a remembered Basic
+ * password if there is one. It marks them with Sec-Fetch-Site (Fetch Metadata), or with Origin where it does not
+ * support that.
  */
 #include "http/server_internal.h"
 
@@ -42,8 +43,8 @@ static enum MHD_Result check_header(void *context, enum MHD_ValueKind kind, cons
         f->encodings += strcasecmp(name, "Transfer-Encoding") == 0;
         f->hosts += strcasecmp(name, "Host") == 0;
         /*
-         * libmicrohttpd 0.9.75 appends a continuation line (obs-fold) to the name of the header in front of it, in a new place
-         * behind the value: "Content-Length: 5" becomes "Content-Length0". Names stand in front of their values otherwise.
+         * libmicrohttpd 0.9.75 appends a continuation line (obs-fold) to the name of the preceding header, in memory
+         * behind the value: "Content-Length: 5" becomes "Content-Length0". Normally names precede their values.
          */
         f->bad_name |= name_size == 0 || (value && (uintptr_t)name > (uintptr_t)value);
         for (size_t i = 0; i < name_size; i++)
@@ -137,19 +138,21 @@ void request_check_host(struct http_request *req)
         const char *header = http_header(req, "Host");
         char host[HOST_MAX];
 
-        if (!o->check_host || !header) /* without one it is HTTP/1.0, which browsers do not speak */
+        if (!o->check_host || !header) /* a request without Host is HTTP/1.0, which no browser sends */
                 return;
         if (!parse_host(header, host))
                 http_fail_code(req, 400, "bad_data", "the Host header '%.80s' is malformed", header);
         else if (!is_host_allowed(o, host))
-                http_fail_code(req, 421, "host", "the host name '%.80s' is not known here, which keeps web pages from reaching "
-                               "this service by DNS rebinding; use its address or localhost, or start it with --allow-host %.80s",
+                http_fail_code(req, 421, "host",
+                               "the host name '%.80s' is not known here, which keeps web pages from reaching "
+                               "this service by DNS rebinding; use its address or localhost, or start it with "
+                               "--allow-host %.80s",
                                host, host);
 }
 
 /* ---- Origin ---- */
 
-/* Whether an Origin header is of the host and port in Host. A scheme's usual port may be left out of both. */
+/* Whether an Origin header equals the Host header. The scheme's default port may be omitted in both. */
 static bool is_own_origin(const char *origin, const char *host)
 {
         bool https = strncasecmp(origin, "https://", 8) == 0;
@@ -178,7 +181,7 @@ static bool is_of_other_page(const struct http_request *req)
         return origin && !(host && is_own_origin(origin, host));
 }
 
-/* A link that somebody follows, as opposed to an image, a frame or a script. */
+/* A followed link, as opposed to an image, a frame or a script. */
 static bool is_navigation(const struct http_request *req)
 {
         const char *mode = http_header(req, "Sec-Fetch-Mode"), *dest = http_header(req, "Sec-Fetch-Dest");
@@ -187,7 +190,7 @@ static bool is_navigation(const struct http_request *req)
                strcasecmp(mode, "navigate") == 0 && (!dest || strcasecmp(dest, "document") == 0);
 }
 
-bool http_origin_is_allowed(const struct http_request *req)
+bool http_is_origin_allowed(const struct http_request *req)
 {
         const struct http_options *o = &req->server->options;
         const char *origin = http_header(req, "Origin");
@@ -204,10 +207,12 @@ void request_check_origin(struct http_request *req)
 
         if (!is_of_other_page(req) || is_navigation(req))
                 return;
-        if (req->route->cross_origin && (http_origin_is_allowed(req) || strcmp(req->method, "OPTIONS") == 0))
+        if (req->route->cross_origin && (http_is_origin_allowed(req) || strcmp(req->method, "OPTIONS") == 0))
                 return;
-        http_fail_code(req, 403, "cross_origin", "a web page of another origin (%.80s) may not do that; open the service's own "
-                       "page, or use a program%s", origin ? origin : "not named",
+        http_fail_code(req, 403, "cross_origin",
+                       "a web page of another origin (%.80s) may not do that; open the service's own "
+                       "page, or use a program%s",
+                       origin ? origin : "not named",
                        req->route->cross_origin ? "; --cors-origin lets pages of an origin in" : "");
 }
 
@@ -218,6 +223,6 @@ void request_check_type(struct http_request *req)
         const char *type = http_header(req, "Content-Type"), *wanted = req->route->body_type;
 
         if (wanted && request_has_body(req) && !http_is_type(type, wanted))
-                http_fail_code(req, 415, "unsupported", "Content-Type '%.60s' is not taken here; send %s", type ? type : "(none)",
-                               wanted);
+                http_fail_code(req, 415, "unsupported", "Content-Type '%.60s' is not supported; send %s",
+                               type ? type : "(none)", wanted);
 }

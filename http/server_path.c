@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/text.h"
 #include "http/server_internal.h"
 
-static int hex_digit(char c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        c |= 0x20;
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Percent-decode n bytes; NULL when malformed, when a NUL would result, or without memory. */
-static char *decode(const char *text, size_t n, bool plus_is_space)
+/* Percent-decode n bytes; NULL when malformed, when the result contains NUL, or without memory. */
+static char *percent_decode(const char *text, size_t n, bool plus_is_space)
 {
         _cleanup_free_ char *ret = malloc(n + 1);
         char *to = ret;
@@ -25,8 +18,8 @@ static char *decode(const char *text, size_t n, bool plus_is_space)
 
                         if (n - i < 3)
                                 return NULL;
-                        high = hex_digit(text[i + 1]);
-                        low = hex_digit(text[i + 2]);
+                        high = hex_digit_value(text[i + 1]);
+                        low = hex_digit_value(text[i + 2]);
                         if (high < 0 || low < 0 || (high | low) == 0)
                                 return NULL;
                         c = (char)(high << 4 | low);
@@ -48,11 +41,11 @@ static enum status parse_parameter(struct http_request *req, const char *text, s
 
         if (req->query_count == LIMIT_HTTP_QUERY_PARAMETERS)
                 return error_set(err, ST_BAD_DATA, "more than %d query parameters", LIMIT_HTTP_QUERY_PARAMETERS);
-        name = decode(text, name_size, true);
-        value = equals ? decode(equals + 1, n - name_size - 1, true) : strdup("");
+        name = percent_decode(text, name_size, true);
+        value = equals ? percent_decode(equals + 1, n - name_size - 1, true) : strdup("");
         if (!name || !value)
-                return error_set(err, ST_BAD_DATA, "query parameter '%.*s' has a malformed %% escape", (int)(n < 80 ? n : 80),
-                                 text);
+                return error_set(err, ST_BAD_DATA, "query parameter '%.*s' has a malformed %% escape",
+                                 (int)(n < 80 ? n : 80), text);
         req->query[req->query_count++] = (struct query_parameter){ steal_ptr(name), steal_ptr(value) };
         return ST_OK;
 }
@@ -64,7 +57,7 @@ enum status request_parse_uri(struct http_request *req, const char *uri, struct 
 
         if (uri[0] != '/')
                 return error_set(err, ST_BAD_DATA, "the path must begin with a slash");
-        req->path = decode(uri, path_size, false);
+        req->path = percent_decode(uri, path_size, false);
         if (!req->path)
                 return error_set(err, ST_BAD_DATA, "the path has a malformed %% escape");
         if (!question)
@@ -80,20 +73,20 @@ enum status request_parse_uri(struct http_request *req, const char *uri, struct 
         return ST_OK;
 }
 
-void request_forget_parts(struct http_request *req)
+void request_clear_parts(struct http_request *req)
 {
         for (size_t i = 0; i < req->part_count; i++)
                 free(req->parts[i].text);
         req->part_count = 0;
 }
 
-/* Matching works on the path as sent, so that an escaped slash stays inside its part. */
-bool route_matches(const struct http_route *route, struct http_request *req)
+/* Matches the path as sent, so that an escaped slash stays inside its part. */
+bool match_route(const struct http_route *route, struct http_request *req)
 {
         const char *want = route->path, *have = req->uri;
         const char *end = have + strcspn(have, "?");
 
-        request_forget_parts(req);
+        request_clear_parts(req);
         while (*want && have <= end) {
                 const char *close;
                 size_t name_size, n;
@@ -112,7 +105,7 @@ bool route_matches(const struct http_route *route, struct http_request *req)
                         return false;
                 req->parts[req->part_count].name = want + 1;
                 req->parts[req->part_count].name_size = rest ? name_size - 3 : name_size;
-                req->parts[req->part_count].text = decode(have, n, false);
+                req->parts[req->part_count].text = percent_decode(have, n, false);
                 if (!req->parts[req->part_count].text)
                         return false;
                 req->part_count++;

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An answer that is made while it is sent.
+ * Responses of unknown size, made while they are sent.
  *
- * Problem: making takes time that byte threads don't have, and memory that no
- * answer may have whole; sending takes as long as the reader likes, and no
- * pool thread may wait for that. Model: two pieces. The byte thread sends
- * `sending`; a task of the pool makes `waiting`. When the byte thread has come
- * to the end of `sending`, it takes the other and orders the next; when that is
- * not there yet, the connection sleeps until the task wakes it.
+ * Problem: making a response takes time that byte threads do not have and more memory than a response may hold; sending
+ * takes as long as the client reads, and no pool thread may wait for that.
  *
- *  1. A connection is suspended only while a task is queued or runs, so it is
- *     always woken.
- *  2. `waiting`, `state` and `packer` belong to the task while making is true,
- *     else to the byte thread.
- *  3. The last of the two (the response, the task) frees everything: a client
- *     may leave in the middle of a task.
+ * Model: double buffering. The byte thread sends `sending`; a pool task makes `waiting`. At the end of `sending` the
+ * byte thread swaps the two and submits the next task; if `waiting` is not ready, the connection is suspended until the
+ * task resumes it.
+ *
+ *  1. A connection is suspended only while a task is queued or running, so it is
+ *     always resumed.
+ *  2. `waiting`, `state` and `compressor` belong to the task while making is true,
+ *     otherwise to the byte thread.
+ *  3. The last of the two (the response, the task) frees everything: a client may
+ *     leave while a task runs.
  */
+#include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -32,11 +34,12 @@ struct pieces {
         http_make_piece *make;
         void (*close)(void *state);
         void *state;
-        struct packer *packer; /* NULL: as it is */
+        struct stream_compressor *compressor; /* NULL: not compressed */
         struct buf plain, waiting, sending;
-        size_t sent;           /* of sending */
+        size_t sent; /* bytes of sending that were sent */
         int64_t deadline_ns;
-        pthread_mutex_t lock;  /* of what follows */
+        struct cancel_flag *cancel;
+        pthread_mutex_t lock; /* guards the following */
         unsigned references;
         bool making, ended, failed, suspended;
 };
@@ -45,7 +48,8 @@ static void pieces_destroy(struct pieces *p)
 {
         if (p->close)
                 p->close(p->state);
-        packer_destroy(p->packer);
+        stream_compressor_destroy(p->compressor);
+        cancel_flag_unref(p->cancel);
         buf_deinit(&p->plain);
         buf_deinit(&p->waiting);
         buf_deinit(&p->sending);
@@ -59,40 +63,41 @@ static void pieces_release(void *context)
         bool last;
 
         pthread_mutex_lock(&p->lock);
+        assert(p->references > 0);
         last = --p->references == 0;
         pthread_mutex_unlock(&p->lock);
         if (last)
                 pieces_destroy(p);
 }
 
-/* The next bytes into `to`, which is empty; more than none unless it is the end. */
-static enum status make_piece(struct pieces *p, struct buf *to, bool *end, struct error *err)
+/* Append the next piece to `to`, which is empty; not empty afterwards unless it is the end. */
+static enum status make_next_piece(struct pieces *p, struct buf *to, bool *end, struct error *err)
 {
         enum status st = ST_OK;
 
         *end = false;
         while (!st && !*end && to->size == 0) {
-                struct buf *made = p->packer ? &p->plain : to;
+                struct buf *made = p->compressor ? &p->plain : to;
 
                 buf_clear(made);
                 st = p->make(p->state, made, end, err);
                 if (!st)
                         st = buf_status(made, err, "a piece of the answer");
-                if (!st && p->packer && (made->size || *end))
-                        st = packer_add(p->packer, made->data, made->size, *end, to, err);
+                if (!st && p->compressor && (made->size || *end))
+                        st = stream_compressor_add(p->compressor, made->data, made->size, *end, to, err);
         }
         return st;
 }
 
-static void run_make(struct pool_task *task)
+static void run_piece_task(struct pool_task *task)
 {
         struct pieces *p = (struct pieces *)task;
         struct error err;
-        bool end;
-        enum status st = make_piece(p, &p->waiting, &end, &err);
+        bool end = false, is_cancelled = atomic_load(&p->cancel->value);
+        enum status st = is_cancelled ? ST_TIMEOUT : make_next_piece(p, &p->waiting, &end, &err);
 
-        if (st)
-                log_error("http", "an answer ends in the middle: %s", err.text);
+        if (st && !is_cancelled && !atomic_load(&p->cancel->value))
+                log_error("http", "a response was cut off: %s", err.text);
         pthread_mutex_lock(&p->lock);
         p->making = false;
         p->ended = end;
@@ -105,8 +110,9 @@ static void run_make(struct pool_task *task)
 }
 
 /* Under the lock. */
-static void order_next(struct pieces *p)
+static void submit_piece_task(struct pieces *p)
 {
+        assert(!p->making);
         buf_clear(&p->waiting);
         p->making = true;
         p->references++;
@@ -117,7 +123,7 @@ static void order_next(struct pieces *p)
         p->failed = true;
 }
 
-static void take_waiting(struct pieces *p)
+static void swap_waiting_piece(struct pieces *p)
 {
         struct buf sent = p->sending;
 
@@ -127,8 +133,10 @@ static void take_waiting(struct pieces *p)
         buf_clear(&p->waiting);
 }
 
-/* When all of `sending` is sent. 1: there is more; else what the reader of a response says. */
-static ssize_t next_piece(struct pieces *p)
+/*
+ * All of `sending` was sent: start the next piece. Returns 1 if there is one, else the result of the response's reader.
+ */
+static ssize_t start_next_piece(struct pieces *p)
 {
         ssize_t result = 1;
 
@@ -140,15 +148,15 @@ static ssize_t next_piece(struct pieces *p)
         } else if (p->failed || monotonic_ns() > p->deadline_ns) {
                 result = MHD_CONTENT_READER_END_WITH_ERROR;
         } else {
-                take_waiting(p);
+                swap_waiting_piece(p);
                 if (p->sending.size == 0)
                         result = MHD_CONTENT_READER_END_OF_STREAM;
                 else if (!p->ended)
-                        order_next(p);
+                        submit_piece_task(p);
         }
         pthread_mutex_unlock(&p->lock);
         if (result == MHD_CONTENT_READER_END_WITH_ERROR)
-                connection_reset(p->connection);
+                reset_tcp_connection(p->connection);
         return result;
 }
 
@@ -159,7 +167,7 @@ static ssize_t pieces_read(void *context, uint64_t at, char *to, size_t n)
 
         (void)at;
         if (left == 0) {
-                ssize_t result = next_piece(p);
+                ssize_t result = start_next_piece(p);
 
                 if (result != 1)
                         return result;
@@ -182,13 +190,14 @@ static struct pieces *pieces_create(struct http_request *req, size_t piece_max, 
                         close_state(state);
                 return NULL;
         }
-        *p = (struct pieces){ .task.run = run_make,
+        *p = (struct pieces){ .task.run = run_piece_task,
                               .connection = req->connection,
                               .pool = &req->server->pools[req->route->pool],
                               .make = make,
                               .close = close_state,
                               .state = state,
                               .deadline_ns = monotonic_ns() + LIMIT_HTTP_STREAM_S * 1000000000ll,
+                              .cancel = cancel_flag_ref(req->cancel),
                               .references = 1 };
         pthread_mutex_init(&p->lock, NULL);
         buf_init_budget(&p->plain, piece_max, MEMORY_ANSWERS);
@@ -197,29 +206,29 @@ static struct pieces *pieces_create(struct http_request *req, size_t piece_max, 
         return p;
 }
 
-static const char *packing_name(enum packing packing)
+static const char *compression_name(enum compression compression)
 {
-        return packing == PACKING_GZIP ? "gzip" : "zstd";
+        return compression == COMPRESSION_GZIP ? "gzip" : "zstd";
 }
 
-static enum status pack_first(struct http_request *req, struct pieces *p, const char *content_type, bool end,
-                              struct error *err)
+static enum status pack_first_piece(struct http_request *req, struct pieces *p, const char *content_type, bool end,
+                                    struct error *err)
 {
-        enum packing packing = accepted_packing(http_header(req, "Accept-Encoding"));
+        enum compression compression = choose_compression(http_header(req, "Accept-Encoding"));
         enum status st;
 
         if (http_is_type(content_type, "application/octet-stream"))
                 return ST_OK;
         http_set_header(req, "Vary", "Accept-Encoding");
-        if (packing == PACKING_NONE || (end && p->sending.size < PACK_LEAST_BYTES))
+        if (compression == COMPRESSION_NONE || (end && p->sending.size < PACK_LEAST_BYTES))
                 return ST_OK;
-        st = packer_create(packing, &p->packer, err);
+        st = stream_compressor_create(compression, &p->compressor, err);
         if (!st)
-                st = packer_add(p->packer, p->sending.data, p->sending.size, end, &p->waiting, err);
+                st = stream_compressor_add(p->compressor, p->sending.data, p->sending.size, end, &p->waiting, err);
         if (st)
                 return st;
-        http_set_header(req, "Content-Encoding", packing_name(packing));
-        take_waiting(p);
+        http_set_header(req, "Content-Encoding", compression_name(compression));
+        swap_waiting_piece(p);
         return ST_OK;
 }
 
@@ -236,9 +245,9 @@ void http_respond_pieces(struct http_request *req, const char *content_type, siz
                 http_fail(req, ST_NO_MEMORY, NULL);
                 return;
         }
-        st = make_piece(p, &p->sending, &end, &err);
+        st = make_next_piece(p, &p->sending, &end, &err);
         if (!st)
-                st = pack_first(req, p, content_type, end, &err);
+                st = pack_first_piece(req, p, content_type, end, &err);
         if (st) {
                 pieces_destroy(p);
                 http_fail(req, st, &err);
@@ -249,9 +258,11 @@ void http_respond_pieces(struct http_request *req, const char *content_type, siz
                 pieces_destroy(p);
                 return;
         }
-        order_next(p);
+        atomic_store(&p->cancel->value, false); /* the answer has a time limit of its own */
+        req->answer_expires_ns = p->deadline_ns;
+        submit_piece_task(p);
         response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CHUNK_BYTES, pieces_read, p, pieces_release);
-        answer_set(req, 200, content_type, response);
+        request_set_response(req, 200, content_type, response);
         if (!response)
                 pieces_release(p);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request is begun only while fewer than `at_once` threads work. One that begins
- * to wait makes room for another, which is started when none is free. A service
- * that waits for another, which waits for this one, could not be answered else.
- * Who has waited goes on without asking, since it may hold what those that work
- * need; so as many more work for a while as waits end at one time, at most
- * LIMIT_HTTP_WAITING, and nothing new is begun until they are fewer again.
+ * Thread pools with bounded concurrency.
+ *
+ * A request starts only while fewer than `at_once` threads work. A thread that starts to wait for an upstream gives up
+ * its place, and another thread is started if none is free; otherwise two services that use each other as upstream
+ * would deadlock. After its wait a thread continues immediately, since it may hold resources that working threads need.
+ * So for a short time up to LIMIT_HTTP_WAITING more threads may work, and no new request starts until they are fewer
+ * again.
  */
 #include "http/server_internal.h"
 
@@ -15,17 +16,18 @@
 static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests that wait for an upstream.", "");
 static _Thread_local struct handler_pool *pool_of_thread;
 
-/* The metrics of a pool, which go with it. */
+/* Metrics of one pool, unregistered with it. */
 enum { THREADS, BUSY, QUEUED, REJECTED, POOL_METRICS };
 
 static const struct metric metric_kinds[POOL_METRICS] = {
         [THREADS] = METRIC_GAUGE("cairn_http_pool_threads", "Requests of a pool that may be handled at one time.", ""),
         [BUSY] = METRIC_GAUGE("cairn_http_pool_busy", "Threads of a pool that handle a request.", ""),
         [QUEUED] = METRIC_GAUGE("cairn_http_pool_queue", "Requests that wait for a thread of a pool.", ""),
-        [REJECTED] = METRIC_COUNTER("cairn_http_pool_rejected_total", "Requests refused with 503 as a pool's queue was full.", ""),
+        [REJECTED] = METRIC_COUNTER("cairn_http_pool_rejected_total",
+                                    "Requests refused with 503 as a pool's queue was full.", ""),
 };
 
-static enum status add_metrics(struct handler_pool *p, struct error *err)
+static enum status register_pool_metrics(struct handler_pool *p, struct error *err)
 {
         char *labels;
 
@@ -48,7 +50,7 @@ static enum status add_metrics(struct handler_pool *p, struct error *err)
         return ST_OK;
 }
 
-static void remove_metrics(struct handler_pool *p)
+static void unregister_pool_metrics(struct handler_pool *p)
 {
         if (!p->metrics)
                 return;
@@ -60,57 +62,67 @@ static void remove_metrics(struct handler_pool *p)
 }
 
 /* Under the lock. */
-static void show(struct handler_pool *p)
+static void handler_pool_check(const struct handler_pool *p)
 {
+        assert(p->working + p->waiting <= p->thread_count);
+        assert(p->waiting <= LIMIT_HTTP_WAITING);
+        assert((p->queued == 0) == STAILQ_EMPTY(&p->queue));
+}
+
+/* Under the lock. */
+static void update_pool_metrics(struct handler_pool *p)
+{
+        handler_pool_check(p);
         metric_set(&p->metrics[BUSY], p->working);
         metric_set(&p->metrics[QUEUED], p->queued);
 }
 
-static bool may_work(const struct handler_pool *p)
+static bool can_start_task(const struct handler_pool *p)
 {
         return p->stop || (!STAILQ_EMPTY(&p->queue) && p->working < p->at_once);
 }
 
-static struct pool_task *pop(struct handler_pool *p)
+static struct pool_task *take_task(struct handler_pool *p)
 {
         struct pool_task *task;
 
         pthread_mutex_lock(&p->lock);
-        while (!may_work(p))
+        while (!can_start_task(p))
                 pthread_cond_wait(&p->work, &p->lock);
         task = STAILQ_FIRST(&p->queue);
         if (task) {
                 STAILQ_REMOVE_HEAD(&p->queue, next);
                 p->queued--;
                 p->working++;
-                show(p);
+                update_pool_metrics(p);
         }
         pthread_mutex_unlock(&p->lock);
         return task;
 }
 
-static void *serve(void *arg)
+static void *run_pool_thread(void *arg)
 {
         struct handler_pool *p = arg;
         struct pool_task *task;
 
         pool_of_thread = p;
         if (p->options.niceness)
-                (void)setpriority(PRIO_PROCESS, (id_t)gettid(), getpriority(PRIO_PROCESS, 0) + (int)p->options.niceness);
-        while ((task = pop(p))) {
+                (void)setpriority(PRIO_PROCESS, (id_t)gettid(),
+                                  getpriority(PRIO_PROCESS, 0) + (int)p->options.niceness);
+        while ((task = take_task(p))) {
                 task->run(task);
                 pthread_mutex_lock(&p->lock);
                 p->working--;
-                show(p);
+                update_pool_metrics(p);
                 pthread_mutex_unlock(&p->lock);
         }
         return NULL;
 }
 
 /* Under the lock, or before there is another thread. Returns an errno value. */
-static int add_thread(struct handler_pool *p)
+static int start_pool_thread(struct handler_pool *p)
 {
-        int failed = pthread_create(&p->threads[p->thread_count], NULL, serve, p);
+        int failed = pthread_create(&p->threads[p->thread_count], NULL, run_pool_thread, p);
 
         if (!failed)
                 pthread_setname_np(p->threads[p->thread_count++], p->options.name);
@@ -133,21 +145,21 @@ enum status handler_pool_start(struct handler_pool *p, const struct http_pool_op
         p->threads = calloc(threads + LIMIT_HTTP_WAITING, sizeof *p->threads);
         if (!p->threads)
                 return error_no_memory(err);
-        if (add_metrics(p, err))
+        if (register_pool_metrics(p, err))
                 return ST_NO_MEMORY;
         pthread_mutex_lock(&p->lock);
         while (!failed && p->thread_count < threads)
-                failed = add_thread(p);
+                failed = start_pool_thread(p);
         pthread_mutex_unlock(&p->lock);
         return failed ? error_os(err, failed, "cannot start a thread") : ST_OK;
 }
 
 /* Under the lock. */
-static void enqueue(struct handler_pool *p, struct pool_task *task)
+static void enqueue_task(struct handler_pool *p, struct pool_task *task)
 {
         STAILQ_INSERT_TAIL(&p->queue, task, next);
         p->queued++;
-        show(p);
+        update_pool_metrics(p);
         pthread_cond_signal(&p->work);
 }
 
@@ -158,12 +170,12 @@ bool handler_pool_push(struct handler_pool *p, struct pool_task *task)
         pthread_mutex_lock(&p->lock);
         open = !p->stop;
         if (open)
-                enqueue(p, task);
+                enqueue_task(p, task);
         pthread_mutex_unlock(&p->lock);
         return open;
 }
 
-enum status handler_pool_offer(struct handler_pool *p, struct pool_task *task, struct error *err)
+enum status handler_pool_submit(struct handler_pool *p, struct pool_task *task, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -172,15 +184,16 @@ enum status handler_pool_offer(struct handler_pool *p, struct pool_task *task, s
                 st = error_set(err, ST_BUSY, "the service is stopping");
         } else if (p->options.queue_max && p->queued >= p->options.queue_max) {
                 metric_add(&p->metrics[REJECTED], 1);
-                st = error_set(err, ST_BUSY, "%u requests wait for a thread of the pool '%s' already", p->queued, p->options.name);
+                st = error_set(err, ST_BUSY, "%u requests wait for a thread of the pool '%s' already", p->queued,
+                               p->options.name);
         } else {
-                enqueue(p, task);
+                enqueue_task(p, task);
         }
         pthread_mutex_unlock(&p->lock);
         return st;
 }
 
-enum status http_wait_begin(struct error *err)
+enum status http_begin_wait(struct error *err)
 {
         struct handler_pool *p = pool_of_thread;
         enum status st = ST_OK;
@@ -188,12 +201,12 @@ enum status http_wait_begin(struct error *err)
         assert(p);
         pthread_mutex_lock(&p->lock);
         if (p->waiting == LIMIT_HTTP_WAITING ||
-            (!p->stop && p->thread_count - p->waiting - 1 < p->at_once && add_thread(p))) {
+            (!p->stop && p->thread_count - p->waiting - 1 < p->at_once && start_pool_thread(p))) {
                 st = error_set(err, ST_BUSY, "%u requests wait for others already", p->waiting);
         } else {
                 p->waiting++;
                 p->working--;
-                show(p);
+                update_pool_metrics(p);
                 metric_add(&waits, 1);
                 pthread_cond_signal(&p->work);
         }
@@ -201,14 +214,14 @@ enum status http_wait_begin(struct error *err)
         return st;
 }
 
-void http_wait_end(void)
+void http_end_wait(void)
 {
         struct handler_pool *p = pool_of_thread;
 
         pthread_mutex_lock(&p->lock);
         p->waiting--;
         p->working++;
-        show(p);
+        update_pool_metrics(p);
         metric_add(&waits, -1);
         pthread_mutex_unlock(&p->lock);
 }
@@ -230,7 +243,7 @@ void handler_pool_deinit(struct handler_pool *p)
 {
         if (!p->threads)
                 return;
-        remove_metrics(p);
+        unregister_pool_metrics(p);
         free(p->threads);
         p->threads = NULL;
         pthread_cond_destroy(&p->work);

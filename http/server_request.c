@@ -1,9 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/server_internal.h"
-
 #include <netdb.h>
 
+#include "common/compress.h"
 #include "http/peer_key.h"
+#include "http/server_internal.h"
+
+/* Decompression stops at the route's limit, so a bomb costs no more than a valid body. */
+static enum status request_unpack_body(struct http_request *req, struct error *err)
+{
+        const char *encoding = http_header(req, "Content-Encoding");
+        _cleanup_buf_ struct buf out;
+        enum status st;
+
+        buf_init_budget(&out, req->route->max_body, get_request_memory_use(req));
+        if (!encoding || strcasecmp(encoding, "identity") == 0 || req->body.size == 0)
+                return ST_OK;
+        if (strcasecmp(encoding, "gzip") == 0 || strcasecmp(encoding, "deflate") == 0)
+                st = gzip_decompress(req->body.data, req->body.size, &out, err);
+        else if (strcasecmp(encoding, "zstd") == 0)
+                st = zstd_decompress(req->body.data, req->body.size, &out, err);
+        else
+                st = error_set(err, ST_UNSUPPORTED, "Content-Encoding '%.40s' is not known; use gzip, zstd or none",
+                               encoding);
+        if (out.failed == ST_BUSY)
+                return buf_status(&out, err, "a request body");
+        if (st == ST_TOO_BIG)
+                error_set(err, st, "the body is larger than %zu bytes after unpacking", req->route->max_body);
+        if (st)
+                return error_prefix(err, st, "cannot unpack the body");
+        http_add_unpacked(req, out.size);
+        buf_deinit(&req->body);
+        req->body = out;
+        buf_init(&out, 0);
+        return ST_OK;
+}
 
 static struct connection *watched_connection(struct MHD_Connection *connection)
 {
@@ -13,19 +43,32 @@ static struct connection *watched_connection(struct MHD_Connection *connection)
         return state ? state->watched : NULL;
 }
 
-static void note_peer(struct http_request *req)
+static void record_peer(struct http_request *req)
 {
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
         struct peer_key key;
         socklen_t n;
 
         if (!info || !info->client_addr)
                 return;
-        key = peer_key_of(info->client_addr);
+        key = peer_key_from_address(info->client_addr);
         req->peer_number = peer_key_hash(&key);
         n = info->client_addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
         if (getnameinfo(info->client_addr, n, req->peer, sizeof req->peer, NULL, 0, NI_NUMERICHOST))
                 req->peer[0] = 0;
+}
+
+struct cancel_flag *cancel_flag_ref(struct cancel_flag *flag)
+{
+        atomic_fetch_add(&flag->references, 1);
+        return flag;
+}
+
+void cancel_flag_unref(struct cancel_flag *flag)
+{
+        if (flag && atomic_fetch_sub(&flag->references, 1) == 1)
+                free(flag);
 }
 
 struct http_request *request_create(struct http_server *s, struct MHD_Connection *connection, const char *uri)
@@ -34,35 +77,46 @@ struct http_request *request_create(struct http_server *s, struct MHD_Connection
 
         if (!req)
                 return NULL;
-        req->task.run = request_handle;
+        req->task.run = run_request_handler;
         req->server = s;
         req->connection = connection;
         req->watched = watched_connection(connection);
         req->deadline = (struct deadline){ .expires_ns = INT64_MAX, .cancelled = connection_client_left(req->watched) };
         req->uri = strdup(uri);
-        if (!req->uri) {
+        req->cancel = calloc(1, sizeof *req->cancel);
+        if (!req->uri || !req->cancel) {
+                free(req->cancel);
+                free(req->uri);
                 free(req);
                 return NULL;
         }
+        atomic_init(&req->cancel->references, 1);
         pthread_mutex_init(&req->step_lock, NULL);
         buf_init(&req->body, 0);
         req->held.use = MEMORY_SYMBOLIZE;
         req->answer.use = MEMORY_ANSWERS;
         buf_init(&req->error_body, KiB(4));
-        note_peer(req);
+        record_peer(req);
         pthread_mutex_lock(&s->lock);
         s->active++;
         pthread_mutex_unlock(&s->lock);
         return req;
 }
 
-void request_handle(struct pool_task *task)
+void request_watch(struct http_request *req, int64_t expires_ns)
+{
+        connection_watch(req->watched, &req->cancel->value, expires_ns);
+        if (atomic_load(&req->server->stopping))
+                atomic_store(&req->cancel->value, true);
+}
+
+void run_request_handler(struct pool_task *task)
 {
         struct http_request *req = (struct http_request *)task;
         struct error err;
         enum status st = ST_OK;
 
-        if (!req->route->chunk) { /* what was streamed is stored in any case */
+        if (!req->route->chunk) { /* a streamed body is already stored */
                 if (deadline_expired(&req->deadline)) {
                         http_fail_code(req, 503, "busy", "no thread was free for this in time; retry later");
                         MHD_resume_connection(req->connection);
@@ -77,7 +131,7 @@ void request_handle(struct pool_task *task)
                 req->route->handle(req, req->server->context);
         if (!req->answered)
                 http_fail_code(req, 500, "internal", "no answer was made");
-        MHD_resume_connection(req->connection); /* from here on the request is the byte thread's */
+        MHD_resume_connection(req->connection); /* from here on the byte thread owns the request */
 }
 
 void request_end_stream(struct http_request *req)
@@ -89,12 +143,12 @@ void request_end_stream(struct http_request *req)
                 req->route->abandon(req, req->server->context);
 }
 
-static struct handler_pool *pool_of_request(const struct http_request *req)
+static struct handler_pool *get_request_pool(const struct http_request *req)
 {
         return &req->server->pools[req->route->pool];
 }
 
-void request_step(struct pool_task *task)
+void run_request_chunk(struct pool_task *task)
 {
         struct http_request *req = (struct http_request *)task;
         size_t n = req->body.size - req->stepped;
@@ -102,7 +156,7 @@ void request_step(struct pool_task *task)
 
         req->stepped += n;
         if (!st && req->stepped < req->body.size) {
-                if (handler_pool_push(pool_of_request(req), &req->task))
+                if (handler_pool_push(get_request_pool(req), &req->task))
                         return;
                 http_fail_code(req, 503, "stopping", "the service is stopping; retry later");
         } else if (st && !req->answered) {
@@ -112,7 +166,7 @@ void request_step(struct pool_task *task)
                 request_end_stream(req);
         pthread_mutex_lock(&req->step_lock);
         req->stepping = false;
-        MHD_resume_connection(req->connection); /* from here on the request is the byte thread's */
+        MHD_resume_connection(req->connection); /* from here on the byte thread owns the request */
         pthread_mutex_unlock(&req->step_lock);
 }
 
@@ -121,7 +175,7 @@ static void free_request(struct http_request *req)
         struct http_server *s = req->server;
 
         request_end_stream(req);
-        request_forget_parts(req);
+        request_clear_parts(req);
         for (size_t i = 0; i < req->query_count; i++) {
                 free(req->query[i].name);
                 free(req->query[i].value);
@@ -134,6 +188,7 @@ static void free_request(struct http_request *req)
         buf_deinit(&req->error_body);
         memory_release(&req->held);
         memory_release(&req->answer);
+        cancel_flag_unref(req->cancel);
         free(req->token);
         free(req->path);
         free(req->uri);
@@ -145,21 +200,22 @@ static void free_request(struct http_request *req)
         pthread_mutex_unlock(&s->lock);
 }
 
-static void run_free(struct pool_task *task)
+static void run_free_task(struct pool_task *task)
 {
         free_request((struct http_request *)task);
 }
 
-/* What is abandoned may be a file of gigabytes, which takes the kernel a while to free. */
+/* Freeing an abandoned upload may mean deleting gigabytes, which blocks: not on a byte thread. */
 void request_destroy(struct http_request *req)
 {
         struct http_server *s = req->server;
 
         if (s->options.finished)
                 s->options.finished(s->options.context, req);
+        atomic_store(&req->cancel->value, true);
         req->connection = NULL;
-        req->task.run = run_free;
-        if (!req->stream_open || !handler_pool_push(pool_of_request(req), &req->task))
+        req->task.run = run_free_task;
+        if (!req->stream_open || !handler_pool_push(get_request_pool(req), &req->task))
                 free_request(req);
 }
 
@@ -170,17 +226,17 @@ bool request_has_body(const struct http_request *req)
         return http_header(req, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
 }
 
-enum memory_use request_memory_use(const struct http_request *req)
+enum memory_use get_request_memory_use(const struct http_request *req)
 {
         return req->route->scope == SCOPE_INGEST ? MEMORY_INGEST : MEMORY_BODIES;
 }
 
-void http_body_done(struct http_request *req)
+void http_free_body(struct http_request *req)
 {
         buf_deinit(&req->body);
 }
 
-enum status http_hold(struct http_request *req, size_t n, struct error *err)
+enum status http_reserve_memory(struct http_request *req, size_t n, struct error *err)
 {
         return memory_reserve(&req->held, n, err);
 }
@@ -228,6 +284,11 @@ const struct deadline *http_request_deadline(const struct http_request *req)
         return &req->deadline;
 }
 
+const atomic_bool *http_request_cancelled(const struct http_request *req)
+{
+        return &req->cancel->value;
+}
+
 const uint8_t *http_body(const struct http_request *req, size_t *size_ret)
 {
         *size_ret = req->body.size;
@@ -259,7 +320,7 @@ uint64_t http_peer_number(const struct http_request *req)
         return req->peer_number;
 }
 
-uint64_t http_received(const struct http_request *req)
+uint64_t http_received_bytes(const struct http_request *req)
 {
         return req->unpacked_bytes > req->received_bytes ? req->unpacked_bytes : req->received_bytes;
 }
@@ -269,7 +330,7 @@ void http_add_unpacked(struct http_request *req, uint64_t n)
         req->unpacked_bytes += n;
 }
 
-uint64_t http_admitted(const struct http_request *req)
+uint64_t http_admitted_bytes(const struct http_request *req)
 {
         return req->admitted_bytes;
 }
@@ -284,7 +345,7 @@ void *http_state(struct http_request *req)
         return req->state;
 }
 
-bool http_answered(const struct http_request *req)
+bool http_is_answered(const struct http_request *req)
 {
         return req->answered;
 }

@@ -11,32 +11,33 @@
 #include "common/clock.h"
 #include "common/condition.h"
 
-#define STOP_GRACE_S 5 /* for those that still send or read when the server stops */
+#define STOP_GRACE_S 5 /* for clients that still send or read when the server stops */
 
-static void *on_uri(void *context, const char *uri, struct MHD_Connection *connection)
+static void *on_mhd_uri(void *context, const char *uri, struct MHD_Connection *connection)
 {
         return request_create(context, connection, uri);
 }
 
-static void on_completed(void *context, struct MHD_Connection *connection, void **state,
-                         enum MHD_RequestTerminationCode why)
+static void on_mhd_completed(void *context, struct MHD_Connection *connection, void **state,
+                             enum MHD_RequestTerminationCode why)
 {
         (void)context;
         (void)connection;
         (void)why;
         if (*state) {
-                connection_enter(((struct http_request *)*state)->watched, CONNECTION_WAITING);
+                connection_set_phase(((struct http_request *)*state)->watched, CONNECTION_WAITING);
+                connection_watch(((struct http_request *)*state)->watched, NULL, 0);
                 request_destroy(*state);
         }
         *state = NULL;
 }
 
-static enum MHD_Result on_accept(void *context, const struct sockaddr *address, socklen_t n)
+static enum MHD_Result on_mhd_accept(void *context, const struct sockaddr *address, socklen_t n)
 {
         struct http_server *s = context;
 
         (void)n;
-        return connections_admit(s->connections, address) ? MHD_YES : MHD_NO;
+        return connections_make_room(s->connections, address) ? MHD_YES : MHD_NO;
 }
 
 static struct connection_state *open_connection(struct http_server *s, struct MHD_Connection *connection)
@@ -52,15 +53,15 @@ static struct connection_state *open_connection(struct http_server *s, struct MH
         if (fd >= 0 && address)
                 state->watched = connection_open(s->connections, fd, address->client_addr);
         session = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-        if (s->options.tls && session) { /* the certificate of this moment is the connection's to its end */
-                state->pair = tls_pair_take(s->options.tls);
-                tls_pair_use(state->pair, session->tls_session);
+        if (s->options.tls && session) { /* a connection keeps the certificate that it started with */
+                state->pair = tls_pair_acquire(s->options.tls);
+                tls_pair_apply(state->pair, session->tls_session);
         }
         return state;
 }
 
-static void on_connection(void *context, struct MHD_Connection *connection, void **kept,
-                          enum MHD_ConnectionNotificationCode what)
+static void on_mhd_connection(void *context, struct MHD_Connection *connection, void **kept,
+                              enum MHD_ConnectionNotificationCode what)
 {
         struct connection_state *state = *kept;
         struct http_server *s = context;
@@ -69,13 +70,13 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
                 *kept = open_connection(s, connection);
         } else if (state) {
                 connection_close(s->connections, state->watched);
-                tls_pair_drop(state->pair);
+                tls_pair_release(state->pair);
                 free(state);
                 *kept = NULL;
         }
 }
 
-/* Paths are taken apart by server_path.c from what was sent. */
+/* server_path.c parses the path as it was sent. */
 static size_t no_unescape(void *context, struct MHD_Connection *connection, char *text)
 {
         (void)context;
@@ -112,22 +113,22 @@ static enum status bind_listener(const struct http_options *o, int *fd_ret, uint
         return ST_OK;
 }
 
-static unsigned core_count(void)
+static unsigned count_cores(void)
 {
         long n = sysconf(_SC_NPROCESSORS_ONLN);
 
         return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
 }
 
-/* Half of the descriptors are for files. */
-static unsigned affordable_connections(void)
+/* The other half of the descriptors is for files. */
+static unsigned compute_connection_limit(void)
 {
         struct rlimit l;
 
         return getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur / 2 > UINT_MAX ? UINT_MAX : (unsigned)l.rlim_cur / 2;
 }
 
-static unsigned or_default(unsigned v, unsigned standard)
+static unsigned number_or_default(unsigned v, unsigned standard)
 {
         return v ? v : standard;
 }
@@ -135,28 +136,28 @@ static unsigned or_default(unsigned v, unsigned standard)
 static enum status watch_connections(struct http_server *s, struct error *err)
 {
         const struct http_options *o = &s->options;
-        unsigned affordable = affordable_connections();
-        struct connection_limits limits = { .headers_s = or_default(o->headers_s, LIMIT_HTTP_HEADERS_S),
-                                            .slow_s = or_default(o->slow_s, LIMIT_HTTP_SLOW_S) };
+        unsigned affordable = compute_connection_limit();
+        struct connection_limits limits = { .headers_s = number_or_default(o->headers_s, LIMIT_HTTP_HEADERS_S),
+                                            .slow_s = number_or_default(o->slow_s, LIMIT_HTTP_SLOW_S) };
 
-        s->max_connections = or_default(o->max_connections, LIMIT_HTTP_CONNECTIONS);
+        s->max_connections = number_or_default(o->max_connections, LIMIT_HTTP_CONNECTIONS);
         if (s->max_connections > affordable)
                 s->max_connections = affordable;
         limits.all = s->max_connections;
-        limits.per_address = or_default(o->max_per_address, (s->max_connections + 1) / 2);
+        limits.per_address = number_or_default(o->max_per_address, (s->max_connections + 1) / 2);
         return connections_create(&limits, &s->connections, err);
 }
 
 /*
- * epoll: with poll each event costs a walk over all connections, and thousands of idle ones make every answer slow.
- * libmicrohttpd takes epoll's events by edge, and a client that closes together with its last bytes makes one edge for
- * both, so it does not see that end; connections.c does.
+ * epoll: poll() walks all connections for each event, so thousands of idle ones would slow down every response.
+ * libmicrohttpd uses edge-triggered events: a client that closes together with its last bytes causes a single edge, so
+ * libmicrohttpd misses the close; connections.c detects it.
  */
 static enum status start_daemon(struct http_server *s, int listener, struct error *err)
 {
-        unsigned byte_threads = core_count() < 2 ? 2 : core_count() > 4 ? 4 : core_count();
+        unsigned byte_threads = count_cores() < 2 ? 2 : count_cores() > 4 ? 4 : count_cores();
         unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_SUSPEND_RESUME;
-        struct tls_pair *pair = s->options.tls ? tls_pair_take(s->options.tls) : NULL;
+        struct tls_pair *pair = s->options.tls ? tls_pair_acquire(s->options.tls) : NULL;
         struct MHD_OptionItem tls[] = {
                 { MHD_OPTION_HTTPS_MEM_CERT, 0, pair ? (void *)(uintptr_t)tls_pair_cert(pair) : NULL },
                 { MHD_OPTION_HTTPS_MEM_KEY, 0, pair ? (void *)(uintptr_t)tls_pair_key(pair) : NULL },
@@ -165,15 +166,15 @@ static enum status start_daemon(struct http_server *s, int listener, struct erro
         };
 
         s->daemon = MHD_start_daemon(
-                flags | (pair ? MHD_USE_TLS : 0), 0, on_accept, s, request_access, s,
-                MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_THREAD_POOL_SIZE, byte_threads,
-                MHD_OPTION_CONNECTION_LIMIT, s->max_connections + s->max_connections / 8 + 16 * byte_threads,
-                MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)LIMIT_HTTP_IDLE_S,
-                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(2 * LIMIT_HTTP_HEADER_BYTES),
-                MHD_OPTION_URI_LOG_CALLBACK, on_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-                MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-                MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL, MHD_OPTION_ARRAY, pair ? tls : tls + 3, MHD_OPTION_END);
-        tls_pair_drop(pair);
+                flags | (pair ? MHD_USE_TLS : 0), 0, on_mhd_accept, s, handle_mhd_callback, s, MHD_OPTION_LISTEN_SOCKET,
+                listener, MHD_OPTION_THREAD_POOL_SIZE, byte_threads, MHD_OPTION_CONNECTION_LIMIT,
+                s->max_connections + s->max_connections / 8 + 16 * byte_threads, MHD_OPTION_CONNECTION_TIMEOUT,
+                (unsigned)LIMIT_HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(2 * LIMIT_HTTP_HEADER_BYTES),
+                MHD_OPTION_URI_LOG_CALLBACK, on_mhd_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_mhd_completed, NULL,
+                MHD_OPTION_NOTIFY_CONNECTION, on_mhd_connection, s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL, MHD_OPTION_ARRAY, pair ? tls : tls + 3,
+                MHD_OPTION_END);
+        tls_pair_release(pair);
         return s->daemon ? ST_OK : error_set(err, ST_OS, "cannot start the HTTP server");
 }
 
@@ -191,7 +192,7 @@ static enum status start_pools(struct http_server *s, struct error *err)
                 struct http_pool_options o = pools[s->pool_count];
 
                 if (!o.threads)
-                        o.threads = core_count() < 4 ? 4 : core_count();
+                        o.threads = count_cores() < 4 ? 4 : count_cores();
                 st = handler_pool_start(&s->pools[s->pool_count++], &o, err);
         }
         return st;
@@ -234,7 +235,7 @@ uint16_t http_server_port(const struct http_server *s)
         return s->port;
 }
 
-static void wait_idle(struct http_server *s)
+static void wait_until_idle(struct http_server *s)
 {
         int64_t until = monotonic_ns() + STOP_GRACE_S * INT64_C(1000000000);
 
@@ -254,7 +255,8 @@ void http_server_stop(struct http_server *s)
 
                 if (listener >= 0)
                         close(listener);
-                wait_idle(s);
+                connections_cancel_all(s->connections);
+                wait_until_idle(s);
         }
         for (unsigned i = 0; i < s->pool_count; i++)
                 handler_pool_stop(&s->pools[i]);

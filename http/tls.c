@@ -16,7 +16,7 @@
 struct tls_pair {
         atomic_uint references;
         gnutls_certificate_credentials_t credentials;
-        struct buf cert, key; /* ended by NUL */
+        struct buf cert, key; /* NUL-terminated */
         int64_t expires;
 };
 
@@ -26,7 +26,7 @@ struct tls {
         struct tls_pair *pair;
 };
 
-void tls_pair_drop(struct tls_pair *p)
+void tls_pair_release(struct tls_pair *p)
 {
         if (!p || atomic_fetch_sub(&p->references, 1) > 1)
                 return;
@@ -41,7 +41,7 @@ void tls_pair_drop(struct tls_pair *p)
 
 static void cleanup_pair(struct tls_pair **p)
 {
-        tls_pair_drop(*p);
+        tls_pair_release(*p);
 }
 
 static enum status read_pem(const char *what, const char *path, struct buf *ret, struct error *err)
@@ -55,7 +55,7 @@ static enum status read_pem(const char *what, const char *path, struct buf *ret,
         return st ? error_prefix(err, st, "%s", what) : ST_OK;
 }
 
-/* The end of the first certificate, which is the server's own. */
+/* The expiry of the first certificate, which is the server's own. */
 static enum status read_expiry(const char *path, struct tls_pair *p, struct error *err)
 {
         const gnutls_datum_t text = { p->cert.data, (unsigned)p->cert.size };
@@ -69,12 +69,14 @@ static enum status read_expiry(const char *path, struct tls_pair *p, struct erro
                 p->expires = gnutls_x509_crt_get_expiration_time(cert);
         gnutls_x509_crt_deinit(cert);
         if (r < 0)
-                return error_set(err, ST_BAD_DATA, "'%s' holds no certificate (%s); it takes PEM: the server's certificate, "
-                                 "then those that signed it", path, gnutls_strerror(r));
+                return error_set(err, ST_BAD_DATA,
+                                 "'%s' holds no certificate (%s); it takes PEM: the server's certificate, "
+                                 "then those that signed it",
+                                 path, gnutls_strerror(r));
         return ST_OK;
 }
 
-/* Alone first, so that the message can name the file that is wrong. */
+/* Check the key alone first, so that the message can name the invalid file. */
 static enum status check_key(const char *path, const struct tls_pair *p, struct error *err)
 {
         const gnutls_datum_t text = { p->key.data, (unsigned)p->key.size };
@@ -86,8 +88,8 @@ static enum status check_key(const char *path, const struct tls_pair *p, struct 
         r = gnutls_x509_privkey_import2(key, &text, GNUTLS_X509_FMT_PEM, NULL, 0);
         gnutls_x509_privkey_deinit(key);
         if (r < 0)
-                return error_set(err, ST_BAD_DATA, "'%s' holds no private key (%s); it takes PEM without a password", path,
-                                 gnutls_strerror(r));
+                return error_set(err, ST_BAD_DATA, "'%s' holds no private key (%s); it takes PEM without a password",
+                                 path, gnutls_strerror(r));
         return ST_OK;
 }
 
@@ -101,8 +103,10 @@ static enum status join_pair(const struct tls *t, struct tls_pair *p, struct err
                 return error_no_memory(err);
         r = gnutls_certificate_set_x509_key_mem(p->credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
         if (r == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
-                return error_set(err, ST_BAD_DATA, "the key in '%s' is not that of the first certificate in '%s'; give the two "
-                                 "that were made together, the server's own certificate first", t->key_path, t->cert_path);
+                return error_set(err, ST_BAD_DATA,
+                                 "the key in '%s' is not that of the first certificate in '%s'; give the two "
+                                 "that were made together, the server's own certificate first",
+                                 t->key_path, t->cert_path);
         if (r < 0)
                 return error_set(err, ST_BAD_DATA, "cannot use '%s' with '%s': %s", t->cert_path, t->key_path,
                                  gnutls_strerror(r));
@@ -160,7 +164,7 @@ enum status tls_reload(struct tls *t, struct error *err)
         old = t->pair;
         t->pair = fresh;
         pthread_mutex_unlock(&t->lock);
-        tls_pair_drop(old);
+        tls_pair_release(old);
         return ST_OK;
 }
 
@@ -168,14 +172,14 @@ void tls_destroy(struct tls *t)
 {
         if (!t)
                 return;
-        tls_pair_drop(t->pair);
+        tls_pair_release(t->pair);
         pthread_mutex_destroy(&t->lock);
         free(t->cert_path);
         free(t->key_path);
         free(t);
 }
 
-struct tls_pair *tls_pair_take(struct tls *t)
+struct tls_pair *tls_pair_acquire(struct tls *t)
 {
         struct tls_pair *p;
 
@@ -186,16 +190,16 @@ struct tls_pair *tls_pair_take(struct tls *t)
         return p;
 }
 
-int64_t tls_expires(struct tls *t)
+int64_t tls_get_expiry(struct tls *t)
 {
-        struct tls_pair *p = tls_pair_take(t);
+        struct tls_pair *p = tls_pair_acquire(t);
         int64_t expires = p->expires;
 
-        tls_pair_drop(p);
+        tls_pair_release(p);
         return expires;
 }
 
-void tls_pair_use(struct tls_pair *p, void *session)
+void tls_pair_apply(struct tls_pair *p, void *session)
 {
         gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, p->credentials);
 }

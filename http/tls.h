@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The certificate a server shows, and its key: two PEM files that are read
- * again while the server runs. A connection keeps the pair it began with.
+ * TLS certificate and key of a server: two PEM files that can be reloaded at run time. A connection keeps the pair it
+ * started with.
  *
  * Threads: any, except load and destroy.
  * Source: RFC 8446, RFC 5246; RFC 7468 for the files.
@@ -22,24 +22,24 @@ struct tls_pair; /* a certificate with its chain, and its key */
  * @return ST_BAD_DATA, ST_NOT_FOUND, ST_OS: the text names the file and what to do.
  */
 enum status tls_load(const char *cert_path, const char *key_path, struct tls **ret, struct error *err) MUST_CHECK;
-/** Read both files again; when they are not right the pair from before stays. */
+/** Reload both files; on failure the previous pair stays in use. */
 enum status tls_reload(struct tls *t, struct error *err) MUST_CHECK;
 void tls_destroy(struct tls *t); /* takes NULL */
 
-/** When the certificate ends, in seconds since 1970. */
-int64_t tls_expires(struct tls *t);
+/** Expiry of the certificate, in seconds since 1970. */
+int64_t tls_get_expiry(struct tls *t);
 
-/* For the server. */
+/* ---- for the HTTP server ---- */
 
-/** What libmicrohttpd takes for its priorities: 1.2 and 1.3 only. */
+/** GnuTLS priorities: TLS 1.2 and 1.3 only. */
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
-/** The pair of now; give it back with tls_pair_drop(). */
-struct tls_pair *tls_pair_take(struct tls *t);
-void tls_pair_drop(struct tls_pair *p); /* takes NULL */
-/** Let a session (gnutls_session_t) show this pair. */
-void tls_pair_use(struct tls_pair *p, void *session);
-/** The files' text, borrowed for as long as the pair is held. */
+/** The current pair; release it with tls_pair_release(). */
+struct tls_pair *tls_pair_acquire(struct tls *t);
+void tls_pair_release(struct tls_pair *p); /* takes NULL */
+/** Use this pair in a session (gnutls_session_t). */
+void tls_pair_apply(struct tls_pair *p, void *session);
+/** The files' text, borrowed while the pair is held. */
 const char *tls_pair_cert(const struct tls_pair *p);
 const char *tls_pair_key(const struct tls_pair *p);
 

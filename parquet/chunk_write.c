@@ -6,23 +6,121 @@
 #include <zlib.h>
 
 #include "common/limits.h"
-#include "parquet/encode.h"
+#include "parquet/dictionary.h"
+#include "parquet/encoding.h"
 #include "parquet/format.h"
-#include "parquet/int_dict.h"
-#include "parquet/page_index.h"
-#include "parquet/thrift_write.h"
+#include "parquet/thrift.h"
+
+/* ---- page index: where each page is and which range its values have, so that readers skip pages ---- */
+
+struct page_location {
+        uint64_t offset;
+        uint64_t first_row; /* in the row group */
+        uint32_t size;      /* with its header */
+        struct value_stats stats;
+};
+
+enum { UNORDERED = 0, ASCENDING = 1, DESCENDING = 2 };
+
+static void append_offset_index(struct buf *out, const struct page_location *pages, size_t count)
+{
+        struct thrift_writer t;
+
+        thrift_writer_init(&t, out);
+        thrift_struct(&t, 0);
+        thrift_list(&t, 1, THRIFT_STRUCT, count);
+        for (size_t i = 0; i < count; i++) {
+                thrift_struct(&t, 0);
+                thrift_i64(&t, 1, (int64_t)pages[i].offset);
+                thrift_i32(&t, 2, (int32_t)pages[i].size);
+                thrift_i64(&t, 3, (int64_t)pages[i].first_row);
+                thrift_struct_end(&t);
+        }
+        thrift_struct_end(&t);
+}
+
+/* Every page that has values must have both bounds, else the chunk has no column index. */
+static bool has_bounds(const struct page_location *pages, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                if (pages[i].stats.value_count && (!pages[i].stats.min.present || !pages[i].stats.max.present))
+                        return false;
+        }
+        return count > 0;
+}
+
+/* Pages of nulls alone do not count. */
+static int boundary_order(const struct parquet_node *node, const struct page_location *pages, size_t count)
+{
+        const struct value_stats *previous = NULL;
+        bool up = true, down = true;
+
+        for (size_t i = 0; i < count; i++) {
+                const struct value_stats *s = &pages[i].stats;
+
+                if (!s->value_count)
+                        continue;
+                if (previous) {
+                        up = up && stats_bound_ordered(node, &previous->min, &s->min) &&
+                             stats_bound_ordered(node, &previous->max, &s->max);
+                        down = down && stats_bound_ordered(node, &s->min, &previous->min) &&
+                               stats_bound_ordered(node, &s->max, &previous->max);
+                }
+                previous = s;
+        }
+        return up ? ASCENDING : down ? DESCENDING : UNORDERED;
+}
+
+static void append_column_index(struct buf *out, const struct parquet_node *node, const struct page_location *pages,
+                                size_t count)
+{
+        struct thrift_writer t;
+
+        thrift_writer_init(&t, out);
+        thrift_struct(&t, 0);
+        /* The specification's element type is 2, but every writer and reader uses 1. */
+        thrift_list(&t, 1, THRIFT_TRUE, count);
+        for (size_t i = 0; i < count; i++)
+                thrift_element_bool(&t, pages[i].stats.value_count == 0);
+        thrift_list(&t, 2, THRIFT_BINARY, count);
+        for (size_t i = 0; i < count; i++)
+                thrift_element_binary(&t, pages[i].stats.min.bytes, pages[i].stats.min.size);
+        thrift_list(&t, 3, THRIFT_BINARY, count);
+        for (size_t i = 0; i < count; i++)
+                thrift_element_binary(&t, pages[i].stats.max.bytes, pages[i].stats.max.size);
+        thrift_i32(&t, 4, boundary_order(node, pages, count));
+        thrift_list(&t, 5, THRIFT_I64, count);
+        for (size_t i = 0; i < count; i++)
+                thrift_element_i64(&t, (int64_t)pages[i].stats.null_count);
+        thrift_struct_end(&t);
+}
+
+static enum status page_index_append(struct chunk_writer *w, const struct parquet_node *node, struct chunk_meta *m)
+{
+        const struct page_location *pages = (const struct page_location *)w->locations.data;
+        size_t count = w->locations.size / sizeof *pages;
+
+        m->offset_index_start = w->offset_indexes.size;
+        append_offset_index(&w->offset_indexes, pages, count);
+        m->offset_index_size = (uint32_t)(w->offset_indexes.size - m->offset_index_start);
+        m->column_index_start = w->column_indexes.size;
+        if (has_bounds(pages, count))
+                append_column_index(&w->column_indexes, node, pages, count);
+        m->column_index_size = (uint32_t)(w->column_indexes.size - m->column_index_start);
+        return w->column_indexes.failed ? w->column_indexes.failed : w->offset_indexes.failed;
+}
 
 #define DICTIONARY_BYTES MiB(2) /* a larger dictionary page is not worth reading whole for a few values */
 
-/* What the pages of a chunk are made from. */
+/* The encoded input of the pages of a chunk. */
 struct chunk_source {
         const struct column_builder *column;
-        const uint32_t *codes;    /* RLE_DICTIONARY: one a value */
+        const uint32_t *codes; /* RLE_DICTIONARY: one a value */
         uint32_t dictionary_count;
         unsigned code_width;
         uint8_t encoding;
         struct int_dict int_dict;
-        struct buf dictionary;    /* the dictionary page's payload */
+        struct buf dictionary; /* the dictionary page's payload */
 };
 
 enum status chunk_writer_init(struct chunk_writer *w, struct error *err)
@@ -69,7 +167,7 @@ static void use_dictionary(struct chunk_source *s, const uint32_t *codes, uint32
         s->encoding = ENCODING_RLE_DICTIONARY;
         s->codes = codes;
         s->dictionary_count = count;
-        s->code_width = bits_for(count - 1) ? bits_for(count - 1) : 1;
+        s->code_width = bits_for_max(count - 1) ? bits_for_max(count - 1) : 1;
 }
 
 static void choose_for_bytes(struct chunk_source *s)
@@ -81,7 +179,7 @@ static void choose_for_bytes(struct chunk_source *s)
         size_t count = column_value_count(c);
 
         if (!count || dictionary_bytes > DICTIONARY_BYTES ||
-            dictionary_bytes + encode_hybrid_size(codes, count, bits_for(d->count - 1)) >= c->plain_bytes)
+            dictionary_bytes + encode_hybrid_size(codes, count, bits_for_max(d->count - 1)) >= c->plain_bytes)
                 return;
         use_dictionary(s, codes, d->count);
         for (uint32_t i = 0; i < d->count; i++)
@@ -111,7 +209,8 @@ static enum status choose_for_numbers(struct chunk_source *s, struct buf *scratc
         if (!int_dict_fill(&s->int_dict, values, count, DICTIONARY_BYTES / 8))
                 return s->int_dict.failed;
         if (s->int_dict.count * width +
-            encode_hybrid_size(s->int_dict.codes, count, bits_for(s->int_dict.count - 1)) >= best)
+                    encode_hybrid_size(s->int_dict.codes, count, bits_for_max(s->int_dict.count - 1)) >=
+            best)
                 return ST_OK;
         use_dictionary(s, s->int_dict.codes, s->int_dict.count);
         for (uint32_t i = 0; i < s->int_dict.count; i++)
@@ -136,7 +235,7 @@ static void append_levels(struct chunk_writer *w, const struct buf *levels, size
         for (size_t i = 0; i < count; i++)
                 wide[i] = levels->data[start + i];
         buf_append_u32(&w->payload, 0);
-        encode_hybrid(&w->payload, wide, count, bits_for(max));
+        encode_hybrid(&w->payload, wide, count, bits_for_max(max));
         if (!w->payload.failed) {
                 uint32_t size = htole32((uint32_t)(w->payload.size - at - 4));
 
@@ -169,8 +268,8 @@ static void append_values(struct chunk_writer *w, const struct chunk_source *s, 
 }
 
 /* Compress payload and append page header and content to w->pages. */
-static enum status append_page(struct chunk_writer *w, struct buf *payload, enum parquet_page type, uint32_t value_count,
-                               uint8_t encoding, struct chunk_meta *m)
+static enum status append_values_page(struct chunk_writer *w, struct buf *payload, enum parquet_page type,
+                                      uint32_t value_count, uint8_t encoding, struct chunk_meta *m)
 {
         size_t bound = ZSTD_compressBound(payload->size);
         struct thrift_writer t;
@@ -218,7 +317,7 @@ struct page_range {
 };
 
 /* Move p to the next page: whole rows, until page_bytes or page_rows is reached. */
-static void next_page(const struct chunk_writer *w, const struct chunk_source *s, struct page_range *p)
+static void choose_page_end(const struct chunk_writer *w, const struct chunk_source *s, struct page_range *p)
 {
         const struct column_builder *c = s->column;
         const uint32_t *codes = (const uint32_t *)c->codes.data;
@@ -238,7 +337,8 @@ static void next_page(const struct chunk_writer *w, const struct chunk_source *s
                 }
                 if (!c->node->max_def || c->defs.data[p->slot_end] == c->node->max_def) {
                         bytes += plain_bytes ? 4 + (size_t)byte_dict_entry(&c->dict, codes[p->value_end])->size
-                                             : s->encoding == ENCODING_PLAIN ? 8 : 3;
+                                 : s->encoding == ENCODING_PLAIN ? 8
+                                                                 : 3;
                         p->value_end++;
                 }
                 p->slot_end++;
@@ -257,7 +357,7 @@ static enum status write_data_page(struct chunk_writer *w, const struct chunk_so
         append_levels(w, &c->reps, p->slot, count, c->node->max_rep);
         append_levels(w, &c->defs, p->slot, count, c->node->max_def);
         append_values(w, s, p->value, p->value_end - p->value);
-        st = append_page(w, &w->payload, PAGE_DATA, (uint32_t)count, s->encoding, m);
+        st = append_values_page(w, &w->payload, PAGE_DATA, (uint32_t)count, s->encoding, m);
         if (st)
                 return st;
         m->data_page_count++;
@@ -267,8 +367,8 @@ static enum status write_data_page(struct chunk_writer *w, const struct chunk_so
         return buf_append(&w->locations, &at, sizeof at);
 }
 
-static enum status write_pages(struct chunk_writer *w, struct chunk_source *s, uint64_t file_offset,
-                               struct chunk_meta *m)
+static enum status write_column_pages(struct chunk_writer *w, struct chunk_source *s, uint64_t file_offset,
+                                      struct chunk_meta *m)
 {
         struct page_range p = { 0 };
         enum status st = ST_OK;
@@ -280,12 +380,12 @@ static enum status write_pages(struct chunk_writer *w, struct chunk_source *s, u
                 st = choose_for_numbers(s, &w->scratch);
         if (!st && s->encoding == ENCODING_RLE_DICTIONARY) {
                 m->dictionary_offset = file_offset;
-                st = append_page(w, &s->dictionary, PAGE_DICTIONARY, s->dictionary_count, ENCODING_PLAIN, m);
+                st = append_values_page(w, &s->dictionary, PAGE_DICTIONARY, s->dictionary_count, ENCODING_PLAIN, m);
         }
         m->encoding = s->encoding;
         m->data_offset = file_offset + w->pages.size;
         while (!st && p.slot_end < s->column->slots) {
-                next_page(w, s, &p);
+                choose_page_end(w, s, &p);
                 st = write_data_page(w, s, &p, file_offset, m);
         }
         return st;
@@ -301,7 +401,7 @@ enum status chunk_write(struct chunk_writer *w, const struct column_builder *c, 
         buf_init(&s.dictionary, 2 * DICTIONARY_BYTES);
         buf_clear(&w->pages);
         buf_clear(&w->locations);
-        st = write_pages(w, &s, file_offset, &m);
+        st = write_column_pages(w, &s, file_offset, &m);
         buf_deinit(&s.dictionary);
         int_dict_deinit(&s.int_dict);
         if (!st)

@@ -18,17 +18,17 @@
 #include "parquet/value_stats.h"
 
 struct chunk_meta {
-        uint64_t dictionary_offset;     /* 0: none */
+        uint64_t dictionary_offset; /* 0: none */
         uint64_t data_offset;
-        uint64_t total_bytes;           /* as stored, with page headers */
-        uint64_t total_unpacked_bytes;  /* the same without compression */
-        uint64_t value_count;           /* slots */
+        uint64_t total_bytes;          /* as stored, with page headers */
+        uint64_t total_unpacked_bytes; /* the same without compression */
+        uint64_t value_count;          /* slots */
         uint8_t encoding;
         uint32_t data_page_count;
-        uint64_t offset_index_start;    /* into struct chunk_writer.offset_indexes */
+        uint64_t offset_index_start; /* into struct chunk_writer.offset_indexes */
         uint32_t offset_index_size;
-        uint64_t column_index_start;    /* into column_indexes */
-        uint32_t column_index_size;     /* 0: none */
+        uint64_t column_index_start; /* into column_indexes */
+        uint32_t column_index_size;  /* 0: none */
         struct value_stats stats;
 };
 
@@ -37,8 +37,8 @@ struct chunk_writer {
         int zstd_level;
         size_t page_bytes;
         uint64_t page_rows;
-        struct buf pages;          /* the chunk at hand */
-        struct buf payload;        /* the page at hand */
+        struct buf pages;   /* the chunk at hand */
+        struct buf payload; /* the page at hand */
         struct buf scratch;
         struct buf locations;      /* struct page_location of the chunk at hand */
         struct buf column_indexes; /* of the whole file, written before the footer */

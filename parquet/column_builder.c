@@ -55,7 +55,7 @@ uint64_t column_builder_bytes(const struct column_builder *c)
         return c->defs.size + c->reps.size + c->ints.size + c->codes.size + c->dict.bytes.size + c->dict.entries.size;
 }
 
-static void fail(struct column_builder *c, enum status st)
+static void column_builder_fail(struct column_builder *c, enum status st)
 {
         if (!c->failed)
                 c->failed = st;
@@ -68,7 +68,7 @@ static void put_slots(struct column_builder *c, uint8_t def, size_t count)
                 uint8_t *to = buf_reserve(&c->defs, count);
 
                 if (!to) {
-                        fail(c, c->defs.failed);
+                        column_builder_fail(c, c->defs.failed);
                         return;
                 }
                 memset(to, def, count);
@@ -81,7 +81,7 @@ static void put_slots(struct column_builder *c, uint8_t def, size_t count)
                 return;
         }
         for (size_t i = 0; i < count; i++) {
-                fail(c, buf_append_u8(&c->reps, c->next_rep));
+                column_builder_fail(c, buf_append_u8(&c->reps, c->next_rep));
                 c->next_rep = 1;
         }
 }
@@ -91,7 +91,7 @@ void column_put_int(struct column_builder *c, int64_t value)
         column_put_ints(c, &value, 1);
 }
 
-static bool fits(const struct column_builder *c, int64_t value)
+static bool value_fits_node(const struct column_builder *c, int64_t value)
 {
         switch (c->node->physical) {
         case PHYSICAL_BOOLEAN:
@@ -106,21 +106,21 @@ static bool fits(const struct column_builder *c, int64_t value)
 void column_put_ints(struct column_builder *c, const int64_t *values, size_t count)
 {
         if (column_is_bytes(c)) {
-                fail(c, ST_USAGE);
+                column_builder_fail(c, ST_USAGE);
                 return;
         }
         for (size_t i = 0; i < count; i++) {
-                if (!fits(c, values[i]))
-                        fail(c, ST_USAGE);
+                if (!value_fits_node(c, values[i]))
+                        column_builder_fail(c, ST_USAGE);
         }
         put_slots(c, c->node->max_def, count);
-        fail(c, buf_append(&c->ints, values, count * sizeof *values));
+        column_builder_fail(c, buf_append(&c->ints, values, count * sizeof *values));
 }
 
-static enum status repair(const char *s, size_t n, struct buf *ret)
+static enum status replace_invalid_utf8(const char *s, size_t n, struct buf *ret)
 {
         for (size_t i = 0; i < n;) {
-                size_t len = utf8_sequence(s + i, n - i);
+                size_t len = utf8_sequence_length(s + i, n - i);
 
                 if (len)
                         buf_append(ret, s + i, len);
@@ -132,7 +132,7 @@ static enum status repair(const char *s, size_t n, struct buf *ret)
 }
 
 /* Rows are sorted more often than not: the value before this one needs no hash. */
-static bool is_last(const struct column_builder *c, const void *data, size_t n, uint32_t *code_ret)
+static bool is_repeated_value(const struct column_builder *c, const void *data, size_t n, uint32_t *code_ret)
 {
         const struct byte_dict_entry *last;
 
@@ -150,36 +150,36 @@ void column_put_bytes(struct column_builder *c, const void *data, size_t n)
 
         buf_init(&repaired, LIMIT_PARQUET_VALUE_BYTES);
         if (!column_is_bytes(c) || n > LIMIT_PARQUET_VALUE_BYTES) {
-                fail(c, column_is_bytes(c) ? ST_TOO_BIG : ST_USAGE);
+                column_builder_fail(c, column_is_bytes(c) ? ST_TOO_BIG : ST_USAGE);
                 return;
         }
-        if (!is_last(c, data, n, &code)) {
+        if (!is_repeated_value(c, data, n, &code)) {
                 enum status st;
 
                 if (c->node->kind == PARQUET_STRING && !utf8_valid(data, n)) {
-                        fail(c, repair(data, n, &repaired));
+                        column_builder_fail(c, replace_invalid_utf8(data, n, &repaired));
                         data = repaired.data;
                         n = repaired.size;
                 }
                 st = byte_dict_add(&c->dict, data, (uint32_t)n, &code);
                 if (st) {
-                        fail(c, st);
+                        column_builder_fail(c, st);
                         return;
                 }
         }
         put_slots(c, c->node->max_def, 1);
-        fail(c, buf_append(&c->codes, &code, sizeof code));
+        column_builder_fail(c, buf_append(&c->codes, &code, sizeof code));
         c->plain_bytes += 4 + byte_dict_entry(&c->dict, code)->size;
 }
 
 void column_put_null(struct column_builder *c, const struct parquet_node *node)
 {
         if (node->repetition != REPETITION_OPTIONAL) {
-                fail(c, ST_USAGE);
+                column_builder_fail(c, ST_USAGE);
                 return;
         }
-        if (c->node->max_rep && node->max_rep == 0) { /* a row whose list, or what the list is in, is null */
-                fail(c, column_builder_status(c));
+        if (c->node->max_rep && node->max_rep == 0) { /* a row whose list, or a group around it, is null */
+                column_builder_fail(c, column_builder_status(c));
                 c->rows++;
                 c->announced++;
                 c->next_rep = 0;
@@ -189,7 +189,7 @@ void column_put_null(struct column_builder *c, const struct parquet_node *node)
 
 void column_put_list(struct column_builder *c, const struct parquet_node *node, uint64_t count)
 {
-        fail(c, column_builder_status(c));
+        column_builder_fail(c, column_builder_status(c));
         c->rows++;
         c->next_rep = 0;
         c->announced += count ? count : 1;

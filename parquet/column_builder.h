@@ -18,19 +18,19 @@
 #include <stdint.h>
 
 #include "common/buf.h"
-#include "parquet/byte_dict.h"
+#include "parquet/dictionary.h"
 #include "parquet/schema.h"
 
 struct column_builder {
         const struct parquet_node *node;
-        struct buf defs;       /* uint8_t a slot; unused when max_def is 0 */
-        struct buf reps;       /* uint8_t a slot; unused when max_rep is 0 */
-        struct buf ints;       /* int64_t a value, of all but byte columns; doubles as their bits */
-        struct buf codes;      /* uint32_t a value, of byte columns: entry of dict */
+        struct buf defs;  /* uint8_t a slot; unused when max_def is 0 */
+        struct buf reps;  /* uint8_t a slot; unused when max_rep is 0 */
+        struct buf ints;  /* int64_t a value, of all but byte columns; doubles as their bits */
+        struct buf codes; /* uint32_t a value, of byte columns: entry of dict */
         struct byte_dict dict;
-        uint64_t plain_bytes;  /* the byte column's values as PLAIN */
+        uint64_t plain_bytes; /* the byte column's values as PLAIN */
         uint64_t slots;
-        uint64_t announced;    /* slots that there will be when all lists are complete */
+        uint64_t announced; /* slots that there will be when all lists are complete */
         uint64_t rows;
         uint8_t next_rep;
         enum status failed;

@@ -7,8 +7,199 @@
 #include "common/limits.h"
 #include "common/reader.h"
 #include "parquet/format.h"
-#include "parquet/schema_read.h"
-#include "parquet/thrift_read.h"
+#include "parquet/thrift.h"
+
+/* ---- schema ---- */
+
+struct element {
+        int32_t physical; /* -1: a group */
+        int32_t type_length;
+        int32_t repetition;
+        int32_t converted; /* -1: none */
+        int32_t logical;   /* 0: none */
+        int32_t unit;
+        uint64_t child_count;
+        const uint8_t *name;
+        size_t name_size;
+};
+
+/* A union: a struct with one field. Returns the field's id, 0 for none; its content is skipped. */
+static int32_t read_union(struct reader *r, uint8_t type)
+{
+        struct thrift_fields s = { 0 };
+        int32_t id = 0;
+
+        if (type != THRIFT_STRUCT)
+                thrift_fail(r);
+        while (thrift_field(r, &s)) {
+                id = s.id;
+                thrift_skip(r, s.type);
+        }
+        return id;
+}
+
+static void read_timestamp(struct reader *r, uint8_t type, struct element *e)
+{
+        struct thrift_fields s = { 0 };
+
+        if (type != THRIFT_STRUCT)
+                thrift_fail(r);
+        while (thrift_field(r, &s)) {
+                if (s.id == 2)
+                        e->unit = read_union(r, s.type);
+                else
+                        thrift_skip(r, s.type);
+        }
+}
+
+static void read_logical(struct reader *r, uint8_t type, struct element *e)
+{
+        struct thrift_fields s = { 0 };
+
+        if (type != THRIFT_STRUCT)
+                thrift_fail(r);
+        while (thrift_field(r, &s)) {
+                e->logical = s.id;
+                if (s.id == LOGICAL_TIMESTAMP)
+                        read_timestamp(r, s.type, e);
+                else
+                        thrift_skip(r, s.type);
+        }
+}
+
+static void read_element(struct reader *r, struct element *e)
+{
+        struct thrift_fields s = { 0 };
+
+        *e = (struct element){ .physical = -1, .converted = -1 };
+        while (thrift_field(r, &s)) {
+                switch (s.id) {
+                case 1:
+                        thrift_read_i32(r, s.type, &e->physical);
+                        break;
+                case 2:
+                        thrift_read_i32(r, s.type, &e->type_length);
+                        break;
+                case 3:
+                        thrift_read_i32(r, s.type, &e->repetition);
+                        break;
+                case 4:
+                        thrift_read_binary(r, s.type, &e->name, &e->name_size);
+                        break;
+                case 5:
+                        thrift_read_size(r, s.type, &e->child_count);
+                        break;
+                case 6:
+                        thrift_read_i32(r, s.type, &e->converted);
+                        break;
+                case 10:
+                        read_logical(r, s.type, e);
+                        break;
+                default:
+                        thrift_skip(r, s.type);
+                }
+        }
+}
+
+static enum parquet_kind group_kind(const struct element *e)
+{
+        if (e->logical == LOGICAL_LIST || e->converted == CONVERTED_LIST)
+                return PARQUET_LIST;
+        if (e->logical == LOGICAL_MAP || e->converted == CONVERTED_MAP || e->converted == CONVERTED_MAP_KEY_VALUE)
+                return PARQUET_MAP;
+        return PARQUET_STRUCT;
+}
+
+static enum parquet_kind int64_kind(const struct element *e, uint8_t *unit_ret)
+{
+        if (e->logical == LOGICAL_TIMESTAMP && e->unit >= TIME_UNIT_MILLIS && e->unit <= TIME_UNIT_NANOS)
+                *unit_ret = (uint8_t)e->unit;
+        else if (e->converted == CONVERTED_TIMESTAMP_MICROS)
+                *unit_ret = TIME_UNIT_MICROS;
+        else if (e->converted == CONVERTED_TIMESTAMP_MILLIS)
+                *unit_ret = TIME_UNIT_MILLIS;
+        else
+                return PARQUET_INT64;
+        return PARQUET_TIMESTAMP;
+}
+
+static bool is_text_element(const struct element *e)
+{
+        return e->logical == LOGICAL_STRING || e->logical == LOGICAL_ENUM || e->logical == LOGICAL_JSON ||
+               e->converted == CONVERTED_UTF8 || e->converted == CONVERTED_ENUM || e->converted == CONVERTED_JSON;
+}
+
+static enum parquet_kind leaf_kind(const struct element *e, uint8_t *unit_ret)
+{
+        switch (e->physical) {
+        case PHYSICAL_BOOLEAN:
+                return PARQUET_BOOL;
+        case PHYSICAL_INT32:
+                return e->logical == LOGICAL_DATE || e->converted == CONVERTED_DATE ? PARQUET_DATE : PARQUET_INT32;
+        case PHYSICAL_INT64:
+                return int64_kind(e, unit_ret);
+        case PHYSICAL_FLOAT:
+        case PHYSICAL_DOUBLE:
+                return PARQUET_DOUBLE;
+        case PHYSICAL_BYTE_ARRAY:
+                return is_text_element(e) ? PARQUET_STRING : PARQUET_BINARY;
+        case PHYSICAL_FIXED:
+                return PARQUET_BINARY;
+        default:
+                return PARQUET_OTHER;
+        }
+}
+
+static bool element_valid(const struct element *e, bool is_root)
+{
+        if (e->physical < 0 ? !e->child_count : e->child_count || e->physical > PHYSICAL_FIXED)
+                return false;
+        if (e->physical == PHYSICAL_FIXED &&
+            (e->type_length <= 0 || (size_t)e->type_length > LIMIT_PARQUET_VALUE_BYTES))
+                return false;
+        return e->child_count <= LIMIT_PARQUET_NODES && e->name && (!is_root || e->child_count) &&
+               e->repetition >= REPETITION_REQUIRED && e->repetition <= REPETITION_REPEATED;
+}
+
+static enum status schema_read(struct reader *r, uint8_t type, struct arena *a, struct parquet_schema *ret,
+                               struct error *err)
+{
+        struct parquet_schema s = { 0 };
+        size_t count = 0;
+        enum status st;
+
+        thrift_read_struct_list(r, type, &count);
+        if (r->failed)
+                return reader_error(r, err, "the schema");
+        if (count > LIMIT_PARQUET_NODES)
+                return error_set(err, ST_TOO_BIG, "the schema has more than %d nodes", LIMIT_PARQUET_NODES);
+        s.nodes = arena_alloc_array(a, count, sizeof *s.nodes);
+        if (!s.nodes)
+                return error_no_memory(err);
+        for (; s.node_count < count; s.node_count++) {
+                struct parquet_node *n = &s.nodes[s.node_count];
+                struct element e;
+
+                read_element(r, &e);
+                if (r->failed)
+                        return reader_error(r, err, "the schema");
+                if (!element_valid(&e, s.node_count == 0))
+                        return error_at(err, ST_BAD_DATA, r->base + r->pos, "schema node %u is malformed",
+                                        s.node_count);
+                n->name = arena_strndup(a, (const char *)e.name, e.name_size);
+                if (!n->name)
+                        return error_no_memory(err);
+                n->child_count = (uint32_t)e.child_count;
+                n->repetition = s.node_count ? (uint8_t)e.repetition : REPETITION_REQUIRED;
+                n->kind = e.child_count ? group_kind(&e) : leaf_kind(&e, &n->unit);
+                n->physical = e.child_count ? 0 : (uint8_t)e.physical;
+                n->type_length = (uint32_t)e.type_length;
+        }
+        st = parquet_schema_resolve(a, &s, err);
+        if (!st)
+                *ret = s;
+        return st;
+}
 
 struct parse {
         struct reader r;
@@ -18,7 +209,7 @@ struct parse {
         uint64_t pages_end; /* where the footer begins */
 };
 
-/* What a chunk says before it is checked. */
+/* The metadata of a chunk before validation. */
 struct raw_chunk {
         struct read_chunk chunk;
         int32_t physical;
@@ -154,7 +345,7 @@ static enum status read_chunks(struct parse *p, uint8_t type, struct read_group 
         return ST_OK;
 }
 
-static enum status read_group(struct parse *p, struct read_group *g)
+static enum status read_row_group(struct parse *p, struct read_group *g)
 {
         struct thrift_fields s = { 0 };
         enum status st;
@@ -177,7 +368,7 @@ static enum status read_group(struct parse *p, struct read_group *g)
         return ST_OK;
 }
 
-static enum status read_groups(struct parse *p, uint8_t type)
+static enum status read_row_groups(struct parse *p, uint8_t type)
 {
         struct read_footer *f = p->footer;
 
@@ -192,7 +383,7 @@ static enum status read_groups(struct parse *p, uint8_t type)
         if (!f->groups)
                 return error_no_memory(p->err);
         for (size_t i = 0; i < f->group_count; i++) {
-                enum status st = read_group(p, &f->groups[i]);
+                enum status st = read_row_group(p, &f->groups[i]);
 
                 if (st)
                         return st;
@@ -200,7 +391,7 @@ static enum status read_groups(struct parse *p, uint8_t type)
         return ST_OK;
 }
 
-static enum status check_rows(const struct parse *p)
+static enum status check_footer_rows(const struct parse *p)
 {
         const struct read_footer *f = p->footer;
         uint64_t rows = 0;
@@ -211,8 +402,8 @@ static enum status check_rows(const struct parse *p)
                 rows += f->groups[i].rows;
         }
         if (rows != f->rows)
-                return error_set(p->err, ST_BAD_DATA, "the row groups have %ju rows, the file says %ju", (uintmax_t)rows,
-                                 (uintmax_t)f->rows);
+                return error_set(p->err, ST_BAD_DATA, "the row groups have %ju rows, the file says %ju",
+                                 (uintmax_t)rows, (uintmax_t)f->rows);
         return ST_OK;
 }
 
@@ -230,7 +421,7 @@ static enum status read_file_metadata(struct parse *p)
                         thrift_read_size(&p->r, s.type, &p->footer->rows);
                         break;
                 case 4:
-                        st = read_groups(p, s.type);
+                        st = read_row_groups(p, s.type);
                         break;
                 default:
                         thrift_skip(&p->r, s.type);
@@ -242,7 +433,7 @@ static enum status read_file_metadata(struct parse *p)
                 thrift_fail(&p->r);
         if (p->r.failed)
                 return reader_error(&p->r, p->err, "the footer");
-        return check_rows(p);
+        return check_footer_rows(p);
 }
 
 enum status footer_read(const uint8_t *data, size_t size, struct arena *a, struct read_footer *ret, struct error *err)
@@ -261,8 +452,8 @@ enum status footer_read(const uint8_t *data, size_t size, struct arena *a, struc
         memcpy(&footer_size, data + size - PARQUET_TAIL_BYTES, sizeof footer_size);
         footer_size = le32toh(footer_size);
         if (footer_size > size - PARQUET_MAGIC_BYTES - PARQUET_TAIL_BYTES)
-                return error_at(err, ST_BAD_DATA, size - PARQUET_TAIL_BYTES, "a footer of %u bytes is larger than the file",
-                                footer_size);
+                return error_at(err, ST_BAD_DATA, size - PARQUET_TAIL_BYTES,
+                                "a footer of %u bytes is larger than the file", footer_size);
         if (footer_size > LIMIT_PARQUET_FOOTER_BYTES)
                 return error_set(err, ST_TOO_BIG, "a footer of %u bytes", footer_size);
         p.pages_end = size - PARQUET_TAIL_BYTES - footer_size;

@@ -25,8 +25,8 @@ struct read_chunk {
         int32_t codec;
         bool has_null_count;
         uint64_t value_count;
-        uint64_t start;      /* of its first page in the file */
-        uint64_t size;       /* of all its pages */
+        uint64_t start; /* of its first page in the file */
+        uint64_t size;  /* of all its pages */
         uint64_t null_count;
         struct raw_bound min, max;
 };

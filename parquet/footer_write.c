@@ -5,11 +5,11 @@
 
 #include "common/limits.h"
 #include "parquet/format.h"
-#include "parquet/thrift_write.h"
+#include "parquet/thrift.h"
 
 #define CREATED_BY "cairn version " CAIRN_VERSION " (build 0)"
 
-static int converted_of(enum parquet_kind kind)
+static int converted_type_of(enum parquet_kind kind)
 {
         switch (kind) {
         case PARQUET_STRING:
@@ -30,8 +30,10 @@ static int converted_of(enum parquet_kind kind)
 static void append_logical(struct thrift_writer *t, enum parquet_kind kind)
 {
         static const uint8_t fields[] = {
-                [PARQUET_STRING] = LOGICAL_STRING,       [PARQUET_DATE] = LOGICAL_DATE,
-                [PARQUET_TIMESTAMP] = LOGICAL_TIMESTAMP, [PARQUET_LIST] = LOGICAL_LIST,
+                [PARQUET_STRING] = LOGICAL_STRING,
+                [PARQUET_DATE] = LOGICAL_DATE,
+                [PARQUET_TIMESTAMP] = LOGICAL_TIMESTAMP,
+                [PARQUET_LIST] = LOGICAL_LIST,
                 [PARQUET_MAP] = LOGICAL_MAP,
         };
 
@@ -48,12 +50,12 @@ static void append_logical(struct thrift_writer *t, enum parquet_kind kind)
         thrift_struct_end(t);
 }
 
-static void append_schema(struct thrift_writer *t, const struct parquet_schema *s)
+static void append_footer_schema(struct thrift_writer *t, const struct parquet_schema *s)
 {
         thrift_list(t, 2, THRIFT_STRUCT, s->node_count);
         for (uint32_t i = 0; i < s->node_count; i++) {
                 const struct parquet_node *n = &s->nodes[i];
-                int converted = converted_of(n->kind);
+                int converted = converted_type_of(n->kind);
 
                 thrift_struct(t, 0);
                 if (!n->child_count)
@@ -188,7 +190,7 @@ void footer_append(struct buf *out, const struct footer *f)
         thrift_writer_init(&t, out);
         thrift_struct(&t, 0);
         thrift_i32(&t, 1, 1);
-        append_schema(&t, f->schema);
+        append_footer_schema(&t, f->schema);
         thrift_i64(&t, 3, (int64_t)f->rows);
         thrift_list(&t, 4, THRIFT_STRUCT, f->row_group_count);
         for (size_t i = 0; i < f->row_group_count; i++)

@@ -32,7 +32,10 @@ struct footer {
 /** Append metadata, its length and the magic. Failures stay in the buf. */
 void footer_append(struct buf *out, const struct footer *f);
 
-/** An upper bound of what one row group adds to the footer; f needs its schema, sort and that group only. */
+/**
+ * An upper bound of the bytes that one row group adds to the footer; f needs only its schema, sort order and that
+ * group.
+ */
 size_t footer_group_bytes(const struct footer *f, size_t ordinal);
 
 #endif

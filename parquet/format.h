@@ -25,7 +25,7 @@ enum parquet_repetition { REPETITION_REQUIRED = 0, REPETITION_OPTIONAL = 1, REPE
 
 enum parquet_encoding {
         ENCODING_PLAIN = 0,
-        ENCODING_PLAIN_DICTIONARY = 2, /* what old writers call RLE_DICTIONARY */
+        ENCODING_PLAIN_DICTIONARY = 2, /* name of RLE_DICTIONARY in old writers */
         ENCODING_RLE = 3,
         ENCODING_DELTA_BINARY_PACKED = 5,
         ENCODING_DELTA_LENGTH_BYTE_ARRAY = 6,

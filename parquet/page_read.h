@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Steps through the pages of a column chunk: header, checksum, unpacking.
+ * Pages of a column chunk: header, checksum, decompression.
  */
 #include <stdbool.h>
 #include <zstd.h>
@@ -13,30 +13,21 @@
 #include "parquet/reader.h"
 
 struct read_page {
-        int32_t type;            /* enum parquet_page */
+        int32_t type; /* enum parquet_page */
         int32_t encoding;
-        uint32_t value_count;    /* slots, or dictionary entries */
-        bool levels_apart;       /* v2: levels are not in the payload, but in rep_levels and def_levels */
+        uint32_t value_count; /* slots, or dictionary entries */
+        bool levels_apart;    /* v2: levels are not in the payload, but in rep_levels and def_levels */
         struct reader rep_levels;
         struct reader def_levels;
-        struct reader payload;   /* unpacked; valid as long as the file's data and the column's pages */
+        struct reader payload; /* unpacked; valid as long as the file's data and the column's pages */
 };
 
 struct page_source {
-        struct reader chunk;     /* the pages that are left */
-        int32_t codec;           /* enum parquet_codec */
-        ZSTD_DCtx *zstd;         /* owned, made when needed */
-        uint64_t unpacked_bytes; /* so far */
-        struct parquet_column *column; /* unpacked pages are added to what it owns */
+        struct reader chunk;           /* the pages that are left */
+        int32_t codec;                 /* enum parquet_codec */
+        ZSTD_DCtx *zstd;               /* owned, made when needed */
+        uint64_t unpacked_bytes;       /* so far */
+        struct parquet_column *column; /* owns the decompressed pages */
 };
-
-/**
- * Read the next page.
- *
- * @return ST_OK; ST_NOT_FOUND after the last; ST_BAD_DATA, ST_UNSUPPORTED, ST_TOO_BIG, ST_NO_MEMORY.
- */
-enum status page_read_next(struct page_source *s, struct read_page *ret, struct error *err) MUST_CHECK;
-
-void page_source_deinit(struct page_source *s);
 
 #endif

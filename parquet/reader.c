@@ -106,10 +106,15 @@ void parquet_file_stats(const struct parquet_file *f, uint32_t group, uint32_t n
         assert(group < f->footer.group_count && node < f->footer.schema.node_count && n->column != PARQUET_NO_COLUMN);
         c = &f->footer.groups[group].chunks[n->column];
         *ret = (struct parquet_stats){
-                .has_null_count = c->has_null_count, .null_count = c->null_count, .value_count = c->value_count,
-                .min_exact = c->min.exact, .max_exact = c->max.exact,
-                .min_bytes = c->min.data, .min_size = c->min.size,
-                .max_bytes = c->max.data, .max_size = c->max.size,
+                .has_null_count = c->has_null_count,
+                .null_count = c->null_count,
+                .value_count = c->value_count,
+                .min_exact = c->min.exact,
+                .max_exact = c->max.exact,
+                .min_bytes = c->min.data,
+                .min_size = c->min.size,
+                .max_bytes = c->max.data,
+                .max_size = c->max.size,
         };
         ret->has_min = bound_number(n, &c->min, &ret->min_int, &ret->min_double);
         ret->has_max = bound_number(n, &c->max, &ret->max_int, &ret->max_double);
@@ -125,5 +130,6 @@ enum status parquet_read_column(const struct parquet_file *f, uint32_t group, ui
         assert(group < f->footer.group_count && node < f->footer.schema.node_count && n->column != PARQUET_NO_COLUMN);
         g = &f->footer.groups[group];
         st = chunk_read(f->data, n, &g->chunks[n->column], g->rows, ret, err);
-        return st ? error_prefix(err, st, "cannot read '%s': row group %u, column '%s'", f->name, group, n->name) : ST_OK;
+        return st ? error_prefix(err, st, "cannot read '%s': row group %u, column '%s'", f->name, group, n->name)
+                  : ST_OK;
 }

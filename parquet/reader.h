@@ -4,22 +4,18 @@
 
 /**
  * @file
- * Reads Parquet files: ours, and those that other programs write with the
- * usual encodings (PLAIN, dictionary, RLE, DELTA_BINARY_PACKED,
- * DELTA_LENGTH_BYTE_ARRAY, BYTE_STREAM_SPLIT; data pages v1 and v2;
- * uncompressed or zstd). Every byte is taken for hostile: a broken file is
- * ST_BAD_DATA, never more.
+ * Reads Parquet files of this and other programs that use the common encodings (PLAIN, dictionary, RLE,
+ * DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, BYTE_STREAM_SPLIT; data pages v1 and v2; uncompressed or zstd). Input
+ * is untrusted: a malformed file is ST_BAD_DATA.
  *
- *      file_map_open(path, LIMIT_PARQUET_FILE_BYTES, &map, err);
- *      parquet_file_open(map.data, map.size, path, &f, err);
- *      node = parquet_schema_find(parquet_file_schema(f), "stack_id");
- *      for (g = 0; g < parquet_file_row_groups(f); g++)
- *              parquet_read_column(f, g, node, &column, err);
+ *     file_map_open(path, LIMIT_PARQUET_FILE_BYTES, &map, err);
+ *     parquet_file_open(map.data, map.size, path, &f, err);
+ *     node = parquet_schema_find(parquet_file_schema(f), "stack_id");
+ *     for (g = 0; g < parquet_file_row_groups(f); g++)
+ *             parquet_read_column(f, g, node, &column, err);
  *
- * Threads: a file may be read by any number of threads at once; a
- * struct parquet_column belongs to one.
- * Source: docs/formats/parquet.md; parquet-format README.md, Encodings.md,
- * parquet.thrift.
+ * Threads: a file may be read by any number of threads at once; a struct parquet_column belongs to one.
+ * Source: docs/formats/parquet.md; parquet-format README.md, Encodings.md, parquet.thrift.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,7 +38,7 @@ struct parquet_file;
 enum status parquet_file_open(const void *data, size_t size, const char *name, struct parquet_file **ret,
                               struct error *err) MUST_CHECK;
 
-/** NULL is allowed. Columns that were read keep what they need except the mapping itself. */
+/** NULL is allowed. Columns that were read stay valid, except for data in the mapping. */
 void parquet_file_close(struct parquet_file *f);
 
 /** Borrowed until close, as all below. */
@@ -51,9 +47,8 @@ uint32_t parquet_file_row_groups(const struct parquet_file *f);
 uint64_t parquet_file_group_rows(const struct parquet_file *f, uint32_t group);
 
 /**
- * What the file claims of a column chunk. Bounds hold for every value that is
- * not null, but need not occur unless they are exact. A file's claims may be
- * wrong; they may only decide what is skipped.
+ * The statistics of a column chunk. Bounds hold for every non-null value, but need not occur unless exact. Statistics
+ * are untrusted; use them only to skip data.
  */
 struct parquet_stats {
         bool has_null_count;
@@ -100,7 +95,7 @@ struct parquet_column {
         struct parquet_bytes *dict; /* into the file or into pages that this column owns */
         uint32_t dict_count;
 
-        void **pages;        /* owned unpacked pages */
+        void **pages; /* owned unpacked pages */
         size_t page_count;
 };
 
@@ -117,8 +112,8 @@ struct parquet_column {
  * Memory: at most LIMIT_PARQUET_CHUNK_BYTES of pages and 22 bytes for each of
  * at most LIMIT_PARQUET_CHUNK_VALUES values.
  */
-enum status parquet_read_column(const struct parquet_file *f, uint32_t group, uint32_t node,
-                                struct parquet_column *ret, struct error *err) MUST_CHECK;
+enum status parquet_read_column(const struct parquet_file *f, uint32_t group, uint32_t node, struct parquet_column *ret,
+                                struct error *err) MUST_CHECK;
 void parquet_column_deinit(struct parquet_column *c);
 #define _cleanup_parquet_column_ _cleanup_(parquet_column_deinit)
 

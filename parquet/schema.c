@@ -36,7 +36,7 @@ static uint8_t physical_of(enum parquet_kind kind)
         }
 }
 
-static size_t children_wanted(enum parquet_kind kind, size_t given)
+static size_t expected_children(enum parquet_kind kind, size_t given)
 {
         switch (kind) {
         case PARQUET_STRUCT:
@@ -67,8 +67,8 @@ struct layout {
         struct error *err;
 };
 
-static struct parquet_node *add_node(struct layout *l, const char *name, enum parquet_kind kind, uint8_t repetition,
-                                     size_t child_count)
+static struct parquet_node *add_schema_node(struct layout *l, const char *name, enum parquet_kind kind,
+                                            uint8_t repetition, size_t child_count)
 {
         struct parquet_node *n = &l->schema->nodes[l->schema->node_count];
 
@@ -85,21 +85,21 @@ static struct parquet_node *add_node(struct layout *l, const char *name, enum pa
 }
 
 /* Depth is bounded by count_nodes(), which ran before. */
-static enum status add_field(struct layout *l, const struct parquet_field *f, const char *name, bool in_list)
+static enum status add_schema_field(struct layout *l, const struct parquet_field *f, const char *name, bool in_list)
 {
         bool repeats = f->kind == PARQUET_LIST || f->kind == PARQUET_MAP;
         uint8_t repetition = f->optional ? REPETITION_OPTIONAL : REPETITION_REQUIRED;
 
-        if (f->kind >= PARQUET_OTHER || f->child_count != children_wanted(f->kind, f->child_count))
+        if (f->kind >= PARQUET_OTHER || f->child_count != expected_children(f->kind, f->child_count))
                 return error_set(l->err, ST_USAGE, "column '%s' has the wrong number of children", f->name);
         if (repeats && in_list)
                 return error_set(l->err, ST_USAGE, "column '%s' is a list inside a list", f->name);
         if (f->kind == PARQUET_STRUCT && names_repeat(f->children, f->child_count))
                 return error_set(l->err, ST_USAGE, "two fields of '%s' have one name", f->name);
-        if (!add_node(l, name, f->kind, repetition, repeats ? 1 : f->child_count))
+        if (!add_schema_node(l, name, f->kind, repetition, repeats ? 1 : f->child_count))
                 return error_no_memory(l->err);
-        if (repeats && !add_node(l, f->kind == PARQUET_LIST ? "list" : "key_value", PARQUET_STRUCT,
-                                 REPETITION_REPEATED, f->child_count))
+        if (repeats && !add_schema_node(l, f->kind == PARQUET_LIST ? "list" : "key_value", PARQUET_STRUCT,
+                                        REPETITION_REPEATED, f->child_count))
                 return error_no_memory(l->err);
         for (size_t i = 0; i < f->child_count; i++) {
                 const char *child = f->children[i].name;
@@ -109,7 +109,7 @@ static enum status add_field(struct layout *l, const struct parquet_field *f, co
                         child = "element";
                 else if (f->kind == PARQUET_MAP)
                         child = i ? "value" : "key";
-                st = add_field(l, &f->children[i], child, in_list || repeats);
+                st = add_schema_field(l, &f->children[i], child, in_list || repeats);
                 if (st)
                         return st;
         }
@@ -133,10 +133,10 @@ enum status parquet_schema_from_fields(struct arena *a, const struct parquet_fie
         if (!count || names_repeat(fields, count))
                 return error_set(err, ST_USAGE, "a schema has no columns, or two of one name");
         s.nodes = arena_alloc_array(a, n, sizeof *s.nodes);
-        if (!s.nodes || !add_node(&l, "schema", PARQUET_STRUCT, REPETITION_REQUIRED, count))
+        if (!s.nodes || !add_schema_node(&l, "schema", PARQUET_STRUCT, REPETITION_REQUIRED, count))
                 return error_no_memory(err);
         for (size_t i = 0; i < count; i++) {
-                st = add_field(&l, &fields[i], fields[i].name, false);
+                st = add_schema_field(&l, &fields[i], fields[i].name, false);
                 if (st)
                         return st;
         }

@@ -4,17 +4,7 @@
 
 /**
  * @file
- * What columns a Parquet file has.
- *
- * A writer's schema is given as data, an array of struct parquet_field. Inside,
- * and for a file being read, it is the tree of the format itself, flattened in
- * depth-first order: node 0 is the root, the descendants of node i are
- * [i + 1, nodes[i].end), and the leaves are the columns of the file.
- * A node is named by its path in the file: "time", "frames.list.element.line",
- * "labels_rest.key_value.key".
- *
- * Threads: immutable once made.
- * Source: parquet-format LogicalTypes.md (lists, maps), docs/formats/parquet.md.
+ * The columns of a Parquet file.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,12 +20,12 @@ enum parquet_kind {
         PARQUET_DATE,      /* days since 1970-01-01 */
         PARQUET_TIMESTAMP, /* microseconds since 1970-01-01 UTC; see unit for files of others */
         PARQUET_DOUBLE,
-        PARQUET_STRING,    /* UTF-8 */
+        PARQUET_STRING, /* UTF-8 */
         PARQUET_BINARY,
-        PARQUET_STRUCT,    /* children: the fields */
-        PARQUET_LIST,      /* one child: the element, whatever its name */
-        PARQUET_MAP,       /* two children: the key (required) and the value */
-        PARQUET_OTHER,     /* only in files of others: a type we do not decode */
+        PARQUET_STRUCT, /* children: the fields */
+        PARQUET_LIST,   /* one child: the element, whatever its name */
+        PARQUET_MAP,    /* two children: the key (required) and the value */
+        PARQUET_OTHER,  /* only in files of others: a type we do not decode */
 };
 
 struct parquet_field {
@@ -51,13 +41,13 @@ struct parquet_field {
 struct parquet_node {
         const char *name;
         enum parquet_kind kind;
-        uint8_t physical;      /* enum parquet_physical, of leaves */
-        uint8_t repetition;    /* enum parquet_repetition */
-        uint8_t unit;          /* enum parquet_time_unit of a timestamp */
-        uint8_t max_def;       /* OPTIONAL and REPEATED nodes from the root down to here */
-        uint8_t max_rep;       /* REPEATED nodes from the root down to here */
-        uint8_t list_def;      /* max_def of the innermost REPEATED node, 0 without one */
-        uint32_t type_length;  /* bytes of a PHYSICAL_FIXED value */
+        uint8_t physical;     /* enum parquet_physical, of leaves */
+        uint8_t repetition;   /* enum parquet_repetition */
+        uint8_t unit;         /* enum parquet_time_unit of a timestamp */
+        uint8_t max_def;      /* OPTIONAL and REPEATED nodes from the root down to here */
+        uint8_t max_rep;      /* REPEATED nodes from the root down to here */
+        uint8_t list_def;     /* max_def of the innermost REPEATED node, 0 without one */
+        uint32_t type_length; /* bytes of a PHYSICAL_FIXED value */
         uint32_t parent;
         uint32_t child_count;
         uint32_t end;
@@ -69,7 +59,7 @@ struct parquet_node {
 struct parquet_schema {
         struct parquet_node *nodes;
         uint32_t node_count;
-        uint32_t *columns;     /* column number to node */
+        uint32_t *columns; /* column number to node */
         uint32_t column_count;
 };
 

@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "parquet/decode.h"
+#include "parquet/encoding.h"
 #include "parquet/format.h"
 
-static enum status bad_values(const struct read_page *p, struct error *err)
+static enum status report_bad_values(const struct read_page *p, struct error *err)
 {
         return error_at(err, ST_BAD_DATA, p->payload.base + p->payload.pos, "a page's values are cut off or malformed");
 }
 
-static bool is_bytes(const struct parquet_node *n)
+static bool is_bytes_node(const struct parquet_node *n)
 {
         return n->physical == PHYSICAL_BYTE_ARRAY || n->physical == PHYSICAL_FIXED;
 }
@@ -24,7 +24,7 @@ static size_t number_width(uint8_t physical)
 }
 
 /* A number of a page as a 64-bit integer or the bits of a double. */
-static int64_t widen(uint8_t physical, uint64_t raw)
+static int64_t widen_number(uint8_t physical, uint64_t raw)
 {
         uint32_t low = (uint32_t)raw;
         int64_t bits;
@@ -55,7 +55,7 @@ static bool read_plain_numbers(struct reader *r, uint8_t physical, int64_t *ret,
                 uint64_t raw = 0;
 
                 memcpy(&raw, from + i * width, width);
-                ret[i] = widen(physical, le64toh(raw));
+                ret[i] = widen_number(physical, le64toh(raw));
         }
         return true;
 }
@@ -73,7 +73,7 @@ static bool read_split_numbers(struct reader *r, uint8_t physical, int64_t *ret,
 
                 for (size_t k = 0; k < width; k++)
                         raw |= (uint64_t)from[k * count + i] << (8 * k);
-                ret[i] = widen(physical, raw);
+                ret[i] = widen_number(physical, raw);
         }
         return true;
 }
@@ -143,8 +143,8 @@ enum status value_read_dictionary(struct value_reader *v, struct read_page *p, s
         if (p->encoding != ENCODING_PLAIN && p->encoding != ENCODING_PLAIN_DICTIONARY)
                 return error_set(err, ST_UNSUPPORTED, "a dictionary in encoding %d", p->encoding);
         if (p->value_count > p->payload.size) /* the smallest value has one byte */
-                return bad_values(p, err);
-        if (is_bytes(v->node)) {
+                return report_bad_values(p, err);
+        if (is_bytes_node(v->node)) {
                 struct parquet_bytes *dict = grow_dict(v, p->value_count);
 
                 if (!dict)
@@ -159,7 +159,7 @@ enum status value_read_dictionary(struct value_reader *v, struct read_page *p, s
                 v->dict_ints_count = p->value_count;
                 ok = read_plain_numbers(&p->payload, v->node->physical, v->dict_ints, p->value_count);
         }
-        return ok ? ST_OK : bad_values(p, err);
+        return ok ? ST_OK : report_bad_values(p, err);
 }
 
 /* Codes of a dictionary with entry_count entries. */
@@ -186,18 +186,18 @@ static enum status read_byte_values(struct value_reader *v, struct read_page *p,
         case ENCODING_RLE_DICTIONARY:
         case ENCODING_PLAIN_DICTIONARY:
                 ok = read_codes(&p->payload, c->codes + at, count, v->page_dict_count);
-                return ok ? ST_OK : bad_values(p, err);
+                return ok ? ST_OK : report_bad_values(p, err);
         case ENCODING_PLAIN:
         case ENCODING_DELTA_LENGTH_BYTE_ARRAY:
                 if (p->encoding == ENCODING_DELTA_LENGTH_BYTE_ARRAY && v->node->physical != PHYSICAL_BYTE_ARRAY)
-                        return bad_values(p, err);
+                        return report_bad_values(p, err);
                 dict = grow_dict(v, count);
                 if (!dict)
                         return error_no_memory(err);
                 ok = p->encoding == ENCODING_PLAIN ? read_plain_bytes(&p->payload, v->node, dict, count)
                                                    : read_delta_length(&p->payload, dict, count);
                 if (!ok)
-                        return bad_values(p, err);
+                        return report_bad_values(p, err);
                 for (size_t i = 0; i < count; i++)
                         c->codes[at + i] = c->dict_count++;
                 return ST_OK;
@@ -241,7 +241,8 @@ static enum status read_number_values(struct value_reader *v, struct read_page *
         bool ok;
 
         if (p->encoding == ENCODING_PLAIN) {
-                ok = is_bool ? read_bools(&p->payload, to, count) : read_plain_numbers(&p->payload, physical, to, count);
+                ok = is_bool ? read_bools(&p->payload, to, count)
+                             : read_plain_numbers(&p->payload, physical, to, count);
         } else if (p->encoding == ENCODING_BYTE_STREAM_SPLIT && !is_bool) {
                 ok = read_split_numbers(&p->payload, physical, to, count);
         } else if (p->encoding == ENCODING_DELTA_BINARY_PACKED &&
@@ -264,14 +265,14 @@ static enum status read_number_values(struct value_reader *v, struct read_page *
         } else {
                 return error_set(err, ST_UNSUPPORTED, "numbers in encoding %d", p->encoding);
         }
-        return ok ? ST_OK : bad_values(p, err);
+        return ok ? ST_OK : report_bad_values(p, err);
 }
 
 enum status value_read_page(struct value_reader *v, struct read_page *p, size_t at, size_t count, struct error *err)
 {
         if (!count)
                 return ST_OK;
-        if (is_bytes(v->node))
+        if (is_bytes_node(v->node))
                 return read_byte_values(v, p, at, count, err);
         return read_number_values(v, p, v->column->ints + at, count, err);
 }

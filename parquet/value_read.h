@@ -15,7 +15,7 @@
 struct value_reader {
         const struct parquet_node *node;
         struct parquet_column *column;
-        int64_t *dict_ints;       /* owned: the dictionary page of a number column; doubles as bits */
+        int64_t *dict_ints; /* owned: the dictionary page of a number column; doubles as bits */
         uint32_t dict_ints_count;
         uint32_t dict_capacity;   /* of column->dict */
         uint32_t page_dict_count; /* entries of column->dict that came from the dictionary page */
@@ -26,7 +26,8 @@ struct value_reader {
 /** Take a dictionary page. */
 enum status value_read_dictionary(struct value_reader *v, struct read_page *p, struct error *err) MUST_CHECK;
 
-/** Decode count values of p's payload (levels already taken) to slots [at, at + count) of the column, which has room. */
+/** Decode count values of p's payload (levels already taken) to slots [at, at + count) of the column, which has room.
+ */
 enum status value_read_page(struct value_reader *v, struct read_page *p, size_t at, size_t count,
                             struct error *err) MUST_CHECK;
 

@@ -8,7 +8,7 @@
 #include "common/utf8.h"
 #include "parquet/format.h"
 
-static double as_double(int64_t bits)
+static double bits_to_double(int64_t bits)
 {
         double d;
 
@@ -16,7 +16,7 @@ static double as_double(int64_t bits)
         return d;
 }
 
-static int64_t as_bits(double d)
+static int64_t double_to_bits(double d)
 {
         int64_t bits;
 
@@ -40,7 +40,7 @@ bool stats_bound_ordered(const struct parquet_node *node, const struct stats_bou
         case PHYSICAL_BYTE_ARRAY:
                 return compare_bytes(a->bytes, a->size, b->bytes, b->size) <= 0;
         case PHYSICAL_DOUBLE:
-                return as_double(a->number) <= as_double(b->number);
+                return bits_to_double(a->number) <= bits_to_double(b->number);
         default:
                 return a->number <= b->number;
         }
@@ -56,14 +56,14 @@ static void number_bound(const struct parquet_node *node, int64_t number, struct
 }
 
 /* The length of the longest prefix of at most STATS_BYTES that does not cut a character. */
-static size_t prefix(const struct parquet_node *node, const uint8_t *s, size_t n)
+static size_t find_prefix_size(const struct parquet_node *node, const uint8_t *s, size_t n)
 {
         size_t len = 0;
 
         if (node->kind != PARQUET_STRING)
                 return n < STATS_BYTES ? n : STATS_BYTES;
         while (len < n) {
-                size_t next = utf8_sequence((const char *)s + len, n - len);
+                size_t next = utf8_sequence_length((const char *)s + len, n - len);
 
                 if (!next || len + next > STATS_BYTES)
                         break;
@@ -73,11 +73,10 @@ static size_t prefix(const struct parquet_node *node, const uint8_t *s, size_t n
 }
 
 /*
- * Make the bound larger than everything it is a prefix of: drop what cannot be
- * incremented, increment the byte before. In a string only ASCII is
- * incremented, so that it stays UTF-8.
+ * Make a truncated upper bound valid: drop trailing bytes that cannot be incremented, then increment the last one. In a
+ * string only ASCII is incremented, so that it stays UTF-8.
  */
-static bool round_up(const struct parquet_node *node, struct stats_bound *b)
+static bool round_bound_up(const struct parquet_node *node, struct stats_bound *b)
 {
         uint8_t last = node->kind == PARQUET_STRING ? 0x7e : 0xfe;
 
@@ -93,13 +92,13 @@ static void bytes_bound(const struct column_builder *c, uint32_t code, bool is_m
 {
         const struct byte_dict_entry *e = byte_dict_entry(&c->dict, code);
         const uint8_t *s = c->dict.bytes.data + e->offset;
-        size_t n = e->size <= STATS_BYTES ? e->size : prefix(c->node, s, e->size);
+        size_t n = e->size <= STATS_BYTES ? e->size : find_prefix_size(c->node, s, e->size);
 
         *ret = (struct stats_bound){ .size = (uint8_t)n, .exact = n == e->size, .present = true };
         if (n)
                 memcpy(ret->bytes, s, n);
         if (is_max && !ret->exact)
-                ret->present = round_up(c->node, ret);
+                ret->present = round_bound_up(c->node, ret);
 }
 
 static void bytes_stats(const struct column_builder *c, size_t start, size_t end, struct value_stats *ret)
@@ -129,11 +128,11 @@ static void bytes_stats(const struct column_builder *c, size_t start, size_t end
 static void double_stats(const struct column_builder *c, size_t start, size_t end, struct value_stats *ret)
 {
         const int64_t *values = (const int64_t *)c->ints.data;
-        double min = as_double(values[start]);
+        double min = bits_to_double(values[start]);
         double max = min;
 
         for (size_t i = start; i < end; i++) {
-                double v = as_double(values[i]);
+                double v = bits_to_double(values[i]);
 
                 if (isnan(v)) {
                         ret->unordered = true;
@@ -142,8 +141,8 @@ static void double_stats(const struct column_builder *c, size_t start, size_t en
                 min = v < min ? v : min;
                 max = v > max ? v : max;
         }
-        number_bound(c->node, as_bits(min == 0 ? -0.0 : min), &ret->min);
-        number_bound(c->node, as_bits(max == 0 ? 0.0 : max), &ret->max);
+        number_bound(c->node, double_to_bits(min == 0 ? -0.0 : min), &ret->min);
+        number_bound(c->node, double_to_bits(max == 0 ? 0.0 : max), &ret->max);
 }
 
 static void int_stats(const struct column_builder *c, size_t start, size_t end, struct value_stats *ret)

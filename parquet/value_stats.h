@@ -24,18 +24,18 @@ struct stats_bound {
         uint8_t size;
         bool exact;
         bool present;
-        int64_t number;             /* of all but byte columns; doubles as their bits */
+        int64_t number; /* of all but byte columns; doubles as their bits */
 };
 
 struct value_stats {
         uint64_t null_count;
         uint64_t value_count;
-        bool unordered;             /* a NaN was among the values */
+        bool unordered; /* a NaN was among the values */
         struct stats_bound min;
         struct stats_bound max;
 };
 
-/** Of the values [start, end) of a column; null_count is the caller's to know. */
+/** Statistics of the values [start, end) of a column; the caller provides null_count. */
 void value_stats_of(const struct column_builder *c, size_t start, size_t end, uint64_t null_count,
                     struct value_stats *ret);
 

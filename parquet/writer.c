@@ -13,19 +13,19 @@
 
 struct parquet_writer {
         int fd;
-        struct arena arena;             /* name, schema, options' texts */
+        struct arena arena; /* name, schema, options' texts */
         const char *name;
         struct parquet_schema schema;
         struct parquet_writer_options options;
         uint32_t *sort_columns;
         struct column_builder *columns; /* one a column */
         struct chunk_writer chunks;
-        struct buf row_groups;          /* struct row_group_meta */
-        uint64_t group_rows;            /* ended, in the row group at hand */
+        struct buf row_groups; /* struct row_group_meta */
+        uint64_t group_rows;   /* ended, in the row group at hand */
         uint64_t rows;
         uint64_t bytes;
-        size_t footer_bytes;            /* of the schema and all row groups: an upper bound */
-        size_t largest_group;           /* of these, one row group's */
+        size_t footer_bytes;  /* of the schema and all row groups: an upper bound */
+        size_t largest_group; /* of these, one row group's */
 };
 
 static struct parquet_writer_options with_defaults(const struct parquet_writer_options *given)
@@ -74,11 +74,15 @@ static enum status copy_options(struct parquet_writer *w, struct error *err)
         return ST_OK;
 }
 
-static struct footer footer_of(const struct parquet_writer *w)
+static struct footer estimate_footer_bytes(const struct parquet_writer *w)
 {
-        return (struct footer){ .schema = &w->schema, .rows = w->rows, .sort = w->options.sort,
-                                .sort_columns = w->sort_columns, .sort_count = w->options.sort_count,
-                                .metadata = w->options.metadata, .metadata_count = w->options.metadata_count,
+        return (struct footer){ .schema = &w->schema,
+                                .rows = w->rows,
+                                .sort = w->options.sort,
+                                .sort_columns = w->sort_columns,
+                                .sort_count = w->options.sort_count,
+                                .metadata = w->options.metadata,
+                                .metadata_count = w->options.metadata_count,
                                 .row_groups = (const struct row_group_meta *)w->row_groups.data,
                                 .row_group_count = w->row_groups.size / sizeof(struct row_group_meta) };
 }
@@ -86,7 +90,7 @@ static struct footer footer_of(const struct parquet_writer *w)
 /* Of a footer without row groups. */
 static size_t schema_footer_bytes(const struct parquet_writer *w)
 {
-        const struct footer f = footer_of(w);
+        const struct footer f = estimate_footer_bytes(w);
         _cleanup_buf_ struct buf out;
 
         buf_init(&out, LIMIT_PARQUET_METADATA_BYTES);
@@ -175,7 +179,7 @@ const struct parquet_schema *parquet_writer_schema(const struct parquet_writer *
         return &w->schema;
 }
 
-static struct column_builder *leaf(struct parquet_writer *w, uint32_t node)
+static struct column_builder *get_leaf_builder(struct parquet_writer *w, uint32_t node)
 {
         assert(node < w->schema.node_count && w->schema.nodes[node].column != PARQUET_NO_COLUMN);
         return &w->columns[w->schema.nodes[node].column];
@@ -183,7 +187,7 @@ static struct column_builder *leaf(struct parquet_writer *w, uint32_t node)
 
 void parquet_put_int(struct parquet_writer *w, uint32_t node, int64_t value)
 {
-        column_put_int(leaf(w, node), value);
+        column_put_int(get_leaf_builder(w, node), value);
 }
 
 void parquet_put_double(struct parquet_writer *w, uint32_t node, double value)
@@ -191,17 +195,17 @@ void parquet_put_double(struct parquet_writer *w, uint32_t node, double value)
         int64_t bits;
 
         memcpy(&bits, &value, sizeof bits);
-        column_put_int(leaf(w, node), bits);
+        column_put_int(get_leaf_builder(w, node), bits);
 }
 
 void parquet_put_bytes(struct parquet_writer *w, uint32_t node, const void *data, size_t n)
 {
-        column_put_bytes(leaf(w, node), data, n);
+        column_put_bytes(get_leaf_builder(w, node), data, n);
 }
 
 void parquet_put_str(struct parquet_writer *w, uint32_t node, const char *s)
 {
-        column_put_bytes(leaf(w, node), s, strlen(s));
+        column_put_bytes(get_leaf_builder(w, node), s, strlen(s));
 }
 
 void parquet_put_null(struct parquet_writer *w, uint32_t node)
@@ -229,28 +233,29 @@ void parquet_put_int_list(struct parquet_writer *w, uint32_t node, const int64_t
         column_put_ints(&w->columns[n->column_start], values, count);
 }
 
-static enum status check_rows(const struct parquet_writer *w, struct error *err)
+static enum status check_column_rows(const struct parquet_writer *w, struct error *err)
 {
         for (uint32_t i = 0; i < w->schema.column_count; i++) {
                 const struct column_builder *c = &w->columns[i];
                 enum status st = column_builder_status(c);
 
                 if (st == ST_USAGE)
-                        return error_set(err, st, "cannot write '%s': column %u '%s' got a value or list it cannot have",
+                        return error_set(err, st,
+                                         "cannot write '%s': column %u '%s' got a value or list it cannot have",
                                          w->name, i, c->node->name);
                 if (st)
                         return error_set(err, st, "cannot write '%s': column %u '%s' is too large or memory ran out",
                                          w->name, i, c->node->name);
                 if (c->rows != w->group_rows)
-                        return error_set(err, ST_USAGE, "cannot write '%s': column %u '%s' has %ju rows of %ju", w->name,
-                                         i, c->node->name, (uintmax_t)c->rows, (uintmax_t)w->group_rows);
+                        return error_set(err, ST_USAGE, "cannot write '%s': column %u '%s' has %ju rows of %ju",
+                                         w->name, i, c->node->name, (uintmax_t)c->rows, (uintmax_t)w->group_rows);
         }
         return ST_OK;
 }
 
 static void add_footer_bytes(struct parquet_writer *w)
 {
-        const struct footer f = footer_of(w);
+        const struct footer f = estimate_footer_bytes(w);
         size_t bytes = footer_group_bytes(&f, f.row_group_count - 1);
 
         w->largest_group = bytes > w->largest_group ? bytes : w->largest_group;
@@ -311,7 +316,7 @@ enum status parquet_writer_end_rows(struct parquet_writer *w, uint64_t count, st
 
         w->group_rows += count;
         w->rows += count;
-        st = check_rows(w, err);
+        st = check_column_rows(w, err);
         if (st)
                 return st;
         if (w->group_rows < w->options.row_group_rows && waiting_bytes(w) < w->options.row_group_bytes)
@@ -324,14 +329,14 @@ enum status parquet_writer_finish(struct parquet_writer *w, struct error *err)
         struct footer f;
         _cleanup_buf_ struct buf tail;
         size_t start;
-        enum status st = check_rows(w, err);
+        enum status st = check_column_rows(w, err);
 
         buf_init(&tail, LIMIT_PARQUET_METADATA_BYTES);
         if (!st && w->group_rows)
                 st = write_row_group(w, err);
         if (st)
                 return st;
-        f = footer_of(w);
+        f = estimate_footer_bytes(w);
         f.column_indexes_at = w->bytes;
         f.offset_indexes_at = w->bytes + w->chunks.column_indexes.size;
         buf_append(&tail, w->chunks.column_indexes.data, w->chunks.column_indexes.size);
@@ -341,9 +346,11 @@ enum status parquet_writer_finish(struct parquet_writer *w, struct error *err)
         st = buf_status(&tail, err, "the footer");
         if (!st && (tail.size - start > w->options.footer_bytes + PARQUET_TAIL_BYTES ||
                     f.row_group_count > LIMIT_PARQUET_ROW_GROUPS || w->bytes + tail.size > LIMIT_PARQUET_FILE_BYTES))
-                st = error_set(err, ST_TOO_BIG,
-                               "cannot write '%s': a footer of %zu bytes for %zu row groups is more than a reader accepts "
-                               "(%zu bytes)", w->name, tail.size - start, f.row_group_count, w->options.footer_bytes);
+                st = error_set(
+                        err, ST_TOO_BIG,
+                        "cannot write '%s': a footer of %zu bytes for %zu row groups is more than a reader accepts "
+                        "(%zu bytes)",
+                        w->name, tail.size - start, f.row_group_count, w->options.footer_bytes);
         if (!st)
                 st = file_write_all(w->fd, tail.data, tail.size, w->name, err);
         if (!st)
@@ -361,7 +368,7 @@ uint64_t parquet_writer_bytes(const struct parquet_writer *w)
         return w->bytes;
 }
 
-static double as_double(int64_t bits)
+static double number_to_double(int64_t bits)
 {
         double d;
 
@@ -395,8 +402,8 @@ void parquet_writer_summary(const struct parquet_writer *w, uint32_t node, struc
         ret->has_min_max = true;
         ret->min_int = min->number;
         ret->max_int = max->number;
-        ret->min_double = as_double(min->number);
-        ret->max_double = as_double(max->number);
+        ret->min_double = number_to_double(min->number);
+        ret->max_double = number_to_double(max->number);
         ret->min_bytes = min->bytes;
         ret->min_size = min->size;
         ret->max_bytes = max->bytes;

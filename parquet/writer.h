@@ -58,13 +58,13 @@ struct parquet_sort {
 };
 
 struct parquet_writer_options {
-        size_t size;             /* sizeof(struct parquet_writer_options) */
-        int zstd_level;          /* default 3 */
-        uint64_t row_group_rows; /* default 128 Ki */
-        uint64_t row_group_bytes; /* default 64 MiB */
-        size_t page_bytes;       /* default 1 MiB */
-        uint64_t page_rows;      /* default 20000: what the page index can skip by */
-        size_t footer_bytes;     /* 0, or a smaller limit than LIMIT_PARQUET_FOOTER_BYTES */
+        size_t size;                     /* sizeof(struct parquet_writer_options) */
+        int zstd_level;                  /* default 3 */
+        uint64_t row_group_rows;         /* default 128 Ki */
+        uint64_t row_group_bytes;        /* default 64 MiB */
+        size_t page_bytes;               /* default 1 MiB */
+        uint64_t page_rows;              /* granularity of the page index */
+        size_t footer_bytes;             /* 0, or a smaller limit than LIMIT_PARQUET_FOOTER_BYTES */
         const struct parquet_sort *sort; /* the order that the caller keeps the rows in; recorded, not checked */
         size_t sort_count;
         const struct parquet_key_value *metadata;
@@ -72,7 +72,10 @@ struct parquet_writer_options {
 };
 
 /** The defaults; zero fields of a caller's options mean them too. */
-#define PARQUET_WRITER_OPTIONS { .size = sizeof(struct parquet_writer_options) }
+#define PARQUET_WRITER_OPTIONS                                                                                         \
+        {                                                                                                              \
+                .size = sizeof(struct parquet_writer_options)                                                          \
+        }
 
 /**
  * Begin a file.
@@ -122,9 +125,9 @@ void parquet_put_int_list(struct parquet_writer *w, uint32_t node, const int64_t
 enum status parquet_writer_end_rows(struct parquet_writer *w, uint64_t count, struct error *err) MUST_CHECK;
 
 /**
- * Whether the file should be finished and the rows that follow go to a next one: with another row group of the size
- * of the largest so far it could pass what parquet_open() accepts (footer, row groups, file size). A writer that goes
- * on gets ST_TOO_BIG from finish rather than a file that cannot be read.
+ * Whether to finish this file and write further rows to a new one: another row group as large as the largest so far
+ * could exceed the limits of parquet_file_open() (footer, row groups, file size). Past the limits
+ * parquet_writer_finish() fails with ST_TOO_BIG rather than write an unreadable file.
  */
 bool parquet_writer_is_full(const struct parquet_writer *w);
 
@@ -136,9 +139,8 @@ uint64_t parquet_writer_rows(const struct parquet_writer *w);
 uint64_t parquet_writer_bytes(const struct parquet_writer *w);
 
 /**
- * What the file's statistics say of a leaf, over all row groups; for a table's
- * log. Valid after finish. Bounds of strings are cut to 64 bytes and then still
- * bounds. Bytes are borrowed until destroy.
+ * Statistics of a leaf over all row groups, for the log of a table. Valid after finish. Bounds of strings are truncated
+ * to 64 bytes and stay valid bounds. Bytes are borrowed until destroy.
  */
 struct parquet_column_summary {
         bool has_min_max;    /* false without any value, with a NaN, or for a string that has no short bound */

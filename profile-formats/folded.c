@@ -1,19 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/folded.h"
-#include "profile-formats/folded_address.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
+#include "common/hash.h"
 #include "common/limits.h"
-#include "profile-formats/label_list.h"
 #include "profile-formats/number_map.h"
+#include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"
+#include "profile-formats/sample_labels.h"
+
+#define BUILD_ID_LEAST 16 /* hexadecimal digits; fewer may be a file name */
+
+static bool parse_prefixed_hex(const char *text, size_t n, uint64_t *ret)
+{
+        uint64_t v = 0;
+
+        if (n < 3 || n > 18 || text[0] != '0' || text[1] != 'x')
+                return false;
+        for (size_t i = 2; i < n; i++) {
+                unsigned c = (unsigned char)text[i];
+                unsigned digit = c >= '0' && c <= '9'   ? c - '0'
+                                 : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                 : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                        : 16;
+
+                if (digit == 16)
+                        return false;
+                v = v << 4 | digit;
+        }
+        *ret = v;
+        return true;
+}
+
+/* "OBJECT+0x1f2c" */
+static bool parse_object_plus_offset(const char *text, size_t n, struct folded_address *ret)
+{
+        const char *plus = n ? memrchr(text, '+', n) : NULL;
+        size_t size = plus ? (size_t)(plus - text) : 0;
+
+        if (!size || !parse_prefixed_hex(plus + 1, n - size - 1, &ret->address))
+                return false;
+        ret->object = text;
+        ret->object_size = size;
+        return true;
+}
+
+/* "0x1f2c [OBJECT]" */
+static bool parse_address_in_object(const char *text, size_t n, struct folded_address *ret)
+{
+        const char *blank = memchr(text, ' ', n);
+        size_t size = blank ? (size_t)(blank - text) : 0;
+
+        if (!size || n < size + 4 || blank[1] != '[' || text[n - 1] != ']' ||
+            !parse_prefixed_hex(text, size, &ret->address))
+                return false;
+        ret->object = blank + 2;
+        ret->object_size = n - size - 3;
+        return true;
+}
+
+bool folded_parse_address(const char *text, size_t n, struct folded_address *ret)
+{
+        struct folded_address a = { .object = "" };
+
+        if (n > 2 && text[0] == '[' && text[n - 1] == ']') {
+                if (!parse_object_plus_offset(text + 1, n - 2, &a))
+                        return false;
+        } else if (!parse_prefixed_hex(text, n, &a.address) && !parse_address_in_object(text, n, &a) &&
+                   !(memchr(text, '/', n) && parse_object_plus_offset(text, n, &a))) {
+                return false; /* without a slash, "malloc+0x20" is a function */
+        }
+        if (a.object_size >= BUILD_ID_LEAST && !build_id_from_hex(&a.build_id, a.object, a.object_size))
+                a.build_id.size = 0;
+        *ret = a;
+        return true;
+}
 
 static const char kernel_mark[] = "_[k]";
 #define KERNEL_MARK_SIZE (sizeof kernel_mark - 1)
 
-/* The number after the last blank of a line; *n is cut back to the frames. */
-static bool take_count(const char *line, size_t *n, int64_t *ret)
+/* Parse the count that ends a line, and shorten *n to the frames before it. */
+static bool parse_folded_count(const char *line, size_t *n, int64_t *ret)
 {
         size_t end = *n, start;
         int64_t v = 0;
@@ -33,18 +104,19 @@ static bool take_count(const char *line, size_t *n, int64_t *ret)
         return true;
 }
 
-/* What is under way. Locations are numbered as they are met, in the map and in the profile alike. */
-struct decoder {
+/* State of decoding. A location has the same number in the map and in the profile. */
+struct folded_decoder {
         struct profile *p;
         struct number_map locations, mappings;
         bool addresses;
 };
 
-static enum status add_address(struct decoder *d, const struct folded_address *a, bool is_kernel, uint32_t *ret,
-                               struct error *err)
+static enum status add_folded_address(struct folded_decoder *d, const struct folded_address *a, bool is_kernel,
+                                      uint32_t *ret, struct error *err)
 {
-        struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_OBJECT, .address = a->address,
-                                      .is_kernel = is_kernel };
+        struct profile_location l = {
+                .mapping = PROFILE_NONE, .kind = ADDRESS_OBJECT, .address = a->address, .is_kernel = is_kernel
+        };
         struct profile_mapping m = { .build_id = a->build_id };
         struct number_key key = { .parts = { [4] = 2 + is_kernel } };
         uint32_t number;
@@ -52,7 +124,8 @@ static enum status add_address(struct decoder *d, const struct folded_address *a
         enum status st = ST_OK;
 
         if (a->object_size) {
-                st = profile_add_string(d->p, a->object, text_cut(a->object, a->object_size, LIMIT_PATH_BYTES), &m.file, err);
+                st = profile_add_string(d->p, a->object, utf8_truncate(a->object, a->object_size, LIMIT_PATH_BYTES),
+                                        &m.file, err);
                 if (!st)
                         st = number_map_get(&d->mappings, &(struct number_key){ { m.file } }, &l.mapping, &fresh, err);
                 if (!st && fresh)
@@ -66,7 +139,8 @@ static enum status add_address(struct decoder *d, const struct folded_address *a
         return st || !fresh ? st : profile_add_location(d->p, &l, &number, err);
 }
 
-static enum status add_frame(struct decoder *d, const char *text, size_t n, uint32_t *ret, struct error *err)
+static enum status add_folded_frame(struct folded_decoder *d, const char *text, size_t n, uint32_t *ret,
+                                    struct error *err)
 {
         struct folded_address address;
         struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .line_count = 1 };
@@ -79,9 +153,9 @@ static enum status add_frame(struct decoder *d, const char *text, size_t n, uint
                 l.is_kernel = true;
                 n -= KERNEL_MARK_SIZE;
         }
-        if (d->addresses && folded_address_parse(text, n, &address))
-                return add_address(d, &address, l.is_kernel, ret, err);
-        st = profile_add_string(d->p, text, text_cut(text, n, LIMIT_NAME_BYTES), &line.function, err);
+        if (d->addresses && folded_parse_address(text, n, &address))
+                return add_folded_address(d, &address, l.is_kernel, ret, err);
+        st = profile_add_string(d->p, text, utf8_truncate(text, n, LIMIT_NAME_BYTES), &line.function, err);
         if (!st)
                 st = number_map_get(&d->locations, &(struct number_key){ { line.function, [4] = l.is_kernel } }, ret,
                                     &fresh, err);
@@ -91,27 +165,28 @@ static enum status add_frame(struct decoder *d, const char *text, size_t n, uint
         return st ? st : profile_add_location(d->p, &l, &number, err); /* number is *ret: both count up together */
 }
 
-static enum status add_line(struct decoder *d, const char *line, size_t n, uint32_t type, struct error *err)
+static enum status add_folded_line(struct folded_decoder *d, const char *line, size_t n, uint32_t type,
+                                   struct error *err)
 {
         struct profile_sample s = { .type = type };
         _cleanup_free_ uint32_t *frames = NULL;
         uint32_t count = 0, wanted = 1, at;
         enum status st = ST_OK;
 
-        if (!take_count(line, &n, &s.value))
-                return error_set(err, ST_BAD_DATA, "no count at its end");
+        if (!parse_folded_count(line, &n, &s.value))
+                return error_set(err, ST_BAD_DATA, "no count at the end");
         for (size_t i = 0; i < n; i++)
                 wanted += line[i] == ';';
         frames = calloc(wanted, sizeof *frames);
         if (!frames)
                 return error_no_memory(err);
-        for (size_t end = n; !st;) { /* from the leaf, which stands last */
+        for (size_t end = n; !st;) { /* the leaf is last in the line and first in a stack */
                 size_t start = end;
 
                 while (start && line[start - 1] != ';')
                         start--;
                 if (end > start)
-                        st = add_frame(d, line + start, end - start, &frames[count++], err);
+                        st = add_folded_frame(d, line + start, end - start, &frames[count++], err);
                 if (start == 0)
                         break;
                 end = start - 1;
@@ -121,10 +196,10 @@ static enum status add_line(struct decoder *d, const char *line, size_t n, uint3
         return st ? st : profile_add_sample(d->p, &s, &at, err);
 }
 
-static enum status decode(const void *data, size_t n, const char *type_id, bool addresses, struct profile *ret,
-                          struct error *err)
+static enum status decode_folded(const void *data, size_t n, const char *type_id, bool addresses, struct profile *ret,
+                                 struct error *err)
 {
-        struct decoder d = { .addresses = addresses };
+        struct folded_decoder d = { .addresses = addresses };
         const char *at = n ? data : "", *end = at + n;
         struct profile p;
         uint32_t type, number = 0;
@@ -140,7 +215,7 @@ static enum status decode(const void *data, size_t n, const char *type_id, bool 
 
                 number++;
                 if (size && *at != '#' && !(size == 1 && *at == '\r'))
-                        st = add_line(&d, at, size, type, err);
+                        st = add_folded_line(&d, at, size, type, err);
                 if (st)
                         error_prefix(err, st, "line %u of folded stacks", number);
                 at = eol ? eol + 1 : end;
@@ -157,11 +232,132 @@ static enum status decode(const void *data, size_t n, const char *type_id, bool 
 
 enum status folded_decode(const void *data, size_t n, const char *type_id, struct profile *ret, struct error *err)
 {
-        return decode(data, n, type_id, false, ret, err);
+        return decode_folded(data, n, type_id, false, ret, err);
 }
 
 enum status folded_decode_addresses(const void *data, size_t n, const char *type_id, struct profile *ret,
                                     struct error *err)
 {
-        return decode(data, n, type_id, true, ret, err);
+        return decode_folded(data, n, type_id, true, ret, err);
+}
+
+struct folded_line {
+        size_t start, size; /* in the text */
+        int64_t value;
+};
+
+struct folded_encoder {
+        const struct profile *p;
+        const char *root_label;
+        struct buf text; /* of all distinct stacks */
+        struct number_map seen;
+        struct folded_line *lines; /* by number in seen */
+        size_t capacity;
+};
+
+/* ';' and line ends separate frames and stacks. */
+static void append_folded_frame(struct folded_encoder *e, const char *name, bool is_kernel)
+{
+        for (const char *c = name; *c; c++)
+                buf_append_u8(&e->text, *c == ';' ? ':' : *c == '\n' || *c == '\r' ? ' ' : (uint8_t)*c);
+        if (is_kernel)
+                buf_append_str(&e->text, "_[k]");
+}
+
+static void put_folded_address(struct folded_encoder *e, const struct profile_location *l)
+{
+        const char *file = l->mapping == PROFILE_NONE ? "" : profile_text(e->p, e->p->mappings.items[l->mapping].file);
+        const char *slash = strrchr(file, '/');
+
+        buf_printf(&e->text, "0x%" PRIx64, l->address);
+        if (*file)
+                buf_printf(&e->text, file[0] == '[' ? " %s" : " [%s]", slash ? slash + 1 : file);
+        if (l->is_kernel)
+                buf_append_str(&e->text, "_[k]");
+}
+
+static void put_folded_location(struct folded_encoder *e, const struct profile_location *l)
+{
+        if (l->line_count == 0)
+                put_folded_address(e, l);
+        for (uint32_t i = l->line_count; i-- > 0;) {
+                const struct profile_line *line = &e->p->lines.items[l->first_line + i];
+
+                append_folded_frame(e, line->function ? profile_text(e->p, line->function) : "[unknown]", l->is_kernel);
+                if (i)
+                        buf_append_u8(&e->text, ';');
+        }
+}
+
+static void put_root_frame(struct folded_encoder *e, const struct profile_sample *s)
+{
+        for (uint32_t i = 0; e->root_label && i < s->label_count; i++) {
+                const struct profile_label *l = &e->p->labels.items[s->first_label + i];
+
+                if (strcmp(profile_text(e->p, l->key), e->root_label) == 0)
+                        append_folded_frame(e, profile_text(e->p, l->value), false);
+        }
+}
+
+static void put_folded_stack(struct folded_encoder *e, const struct profile_sample *s)
+{
+        const struct profile_stack *stack = &e->p->stacks.items[s->stack];
+        size_t start = e->text.size;
+
+        put_root_frame(e, s);
+        for (uint32_t i = stack->location_count; i-- > 0;) {
+                if (e->text.size > start)
+                        buf_append_u8(&e->text, ';');
+                put_folded_location(e, &e->p->locations.items[e->p->stack_locations.items[stack->first_location + i]]);
+        }
+        if (e->text.size == start)
+                buf_append_str(&e->text, "[no stack]");
+}
+
+/* Add the value to the line of an equal stack, or append a new line. */
+static enum status add_folded_sample(struct folded_encoder *e, const struct profile_sample *s, struct error *err)
+{
+        size_t start = e->text.size;
+        struct number_key key = { 0 };
+        struct hash128 hash;
+        uint32_t number;
+        bool fresh;
+        enum status st;
+
+        put_folded_stack(e, s);
+        st = buf_status(&e->text, err, "folded stacks");
+        if (st)
+                return st;
+        hash = hash_bytes128(e->text.data + start, e->text.size - start);
+        memcpy(key.parts, hash.bytes, sizeof hash.bytes);
+        st = number_map_get(&e->seen, &key, &number, &fresh, err);
+        if (st)
+                return st;
+        if (!array_reserve(&e->lines, &e->capacity, number))
+                return error_no_memory(err);
+        if (fresh)
+                e->lines[number] = (struct folded_line){ start, e->text.size - start, 0 };
+        else
+                e->text.size = start;
+        e->lines[number].value = (int64_t)((uint64_t)e->lines[number].value + (uint64_t)s->value);
+        return ST_OK;
+}
+
+enum status folded_encode(const struct profile *p, const char *root_label, struct buf *ret, struct error *err)
+{
+        struct folded_encoder e = { .p = p, .root_label = root_label };
+        enum status st = ST_OK;
+
+        buf_init(&e.text, LIMIT_PROFILE_MEMORY_BYTES);
+        for (uint32_t i = 0; !st && i < p->samples.count; i++)
+                if (p->samples.items[i].type == p->samples.items[0].type)
+                        st = add_folded_sample(&e, &p->samples.items[i], err);
+        for (uint32_t i = 0; !st && i < e.seen.count; i++) {
+                buf_append(ret, e.text.data + e.lines[i].start, e.lines[i].size);
+                buf_printf(ret, " %" PRId64 "\n", e.lines[i].value);
+        }
+        buf_deinit(&e.text);
+        number_map_deinit(&e.seen);
+        free(e.lines);
+        return st ? st : buf_status(ret, err, "folded stacks");
 }

@@ -6,12 +6,13 @@
  * @file
  * Folded stacks: one line per stack, frames from the root to the leaf joined by ';', a space, a number.
  *
- * A frame that ends in "_[k]" is a kernel frame; the mark is taken off. Frames have names only (ADDRESS_NONE).
+ * A frame that ends in "_[k]" is a kernel frame; the mark is removed. Frames have names only (ADDRESS_NONE).
  * Empty lines and lines that begin with '#' are skipped.
  *
- * Frames that are addresses, for those who ask for them: "0x1f2c" (of an object that is known otherwise),
- * "[/lib/libfoo.so+0x1f2c]", "/lib/libfoo.so+0x1f2c" and "0x1f2c [libfoo.so]"; in place of a path may stand a build-id
- * of at least 16 hexadecimal digits. The address is the object's own.
+ * folded_decode_addresses() also accepts frames that are addresses of an object: "0x1f2c" (the caller knows the
+ * object),
+ * "[/lib/libfoo.so+0x1f2c]", "/lib/libfoo.so+0x1f2c" and "0x1f2c [libfoo.so]". A build-id of at least 16 hexadecimal
+ * digits may replace the path.
  *
  * Threads: no shared state.
  * Source: Brendan Gregg's FlameGraph, stackcollapse-*.pl.
@@ -26,13 +27,24 @@
 enum status folded_decode(const void *data, size_t n, const char *type_id, struct profile *ret,
                           struct error *err) MUST_CHECK;
 
-/** The same, with frames that are addresses as locations with one (ADDRESS_OBJECT). */
+/** As folded_decode(); frames that are addresses become locations with an address (ADDRESS_OBJECT). */
 enum status folded_decode_addresses(const void *data, size_t n, const char *type_id, struct profile *ret,
                                     struct error *err) MUST_CHECK;
 
+/** A frame that is an address, in one of the forms above. */
+struct folded_address {
+        uint64_t address;
+        const char *object; /* borrowed from the frame */
+        size_t object_size; /* 0: not named */
+        struct build_id build_id;
+};
+
+/** False for a name; *ret is then untouched. */
+bool folded_parse_address(const char *text, size_t n, struct folded_address *ret) MUST_CHECK;
+
 /**
  * Append one line per distinct stack of the profile's first type, in the order of their first sample: every line of a
- * location is a frame, a location without any is "0x1f2c [libfoo.so]".
+ * location is a frame, a location without lines is "0x1f2c [libfoo.so]".
  * @param root_label  a label whose value is the first frame ("comm"), NULL for none.
  */
 enum status folded_encode(const struct profile *p, const char *root_label, struct buf *ret,

@@ -5,18 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json_text.h"
+#include "common/json_scan.h"
+#include "common/text.h"
 #include "profile-formats/wire.h"
 
-#define NUMBER_BYTES 64 /* longer ones say nothing that 17 digits do not */
+#define NUMBER_BYTES 64 /* 17 digits determine a double */
 
-static bool is_null(struct json_scan *s)
+static bool skip_json_null(struct json_scan *s)
 {
         return json_scan_peek(s) == 'n' && json_scan_skip(s);
 }
 
-/* A number as it stands there, without its quotes. */
-static bool number_span(struct json_scan *s, struct json_span *ret)
+/* The text of a number, without quotes. */
+static bool scan_number_span(struct json_scan *s, struct json_span *ret)
 {
         uint8_t c = json_scan_peek(s);
         const uint8_t *begin = s->at;
@@ -31,23 +32,24 @@ static bool number_span(struct json_scan *s, struct json_span *ret)
         return true;
 }
 
-static bool read_integer(struct json_scan *s, uint64_t *ret)
+static bool scan_proto_integer(struct json_scan *s, uint64_t *ret)
 {
         struct json_span span;
         struct json_scan inner;
         bool ok;
 
-        if (!number_span(s, &span))
+        if (!scan_number_span(s, &span))
                 return false;
         json_scan_init(&inner, span.text, span.size);
         if (span.size && span.text[0] == '-')
                 ok = json_scan_int(&inner, (int64_t *)ret);
         else
                 ok = json_scan_uint(&inner, ret);
-        return (ok && inner.at == inner.end) || json_scan_fail(s, (const uint8_t *)span.text, "a whole number of 64 bits");
+        return (ok && inner.at == inner.end) ||
+               json_scan_fail(s, (const uint8_t *)span.text, "a whole number of 64 bits");
 }
 
-static bool parse_double(const struct json_span *span, double *ret)
+static bool parse_json_double(const struct json_span *span, double *ret)
 {
         char text[NUMBER_BYTES + 1], *end;
 
@@ -62,7 +64,7 @@ static bool parse_double(const struct json_span *span, double *ret)
         return !*end;
 }
 
-static bool read_double(struct json_scan *s, double *ret)
+static bool scan_proto_double(struct json_scan *s, double *ret)
 {
         static const struct {
                 const char *name;
@@ -70,25 +72,17 @@ static bool read_double(struct json_scan *s, double *ret)
         } named[] = { { "NaN", NAN }, { "Infinity", INFINITY }, { "-Infinity", -INFINITY } };
         struct json_span span;
 
-        if (!number_span(s, &span))
+        if (!scan_number_span(s, &span))
                 return false;
         for (size_t i = 0; i < sizeof named / sizeof *named; i++)
                 if (json_span_is(&span, named[i].name)) {
                         *ret = named[i].value;
                         return true;
                 }
-        return parse_double(&span, ret) || json_scan_fail(s, (const uint8_t *)span.text, "a number");
+        return parse_json_double(&span, ret) || json_scan_fail(s, (const uint8_t *)span.text, "a number");
 }
 
-static int hex_digit(char c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        c = (char)(c | 0x20);
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static void put_hex(struct json_scan *s, uint32_t number, struct buf *to)
+static void put_json_hex(struct json_scan *s, uint32_t number, struct buf *to)
 {
         struct json_span span;
         size_t mark;
@@ -97,7 +91,8 @@ static void put_hex(struct json_scan *s, uint32_t number, struct buf *to)
                 return;
         mark = wire_begin(to, number);
         for (size_t i = 0; i < span.size; i += 2) {
-                int high = hex_digit(span.text[i]), low = i + 1 < span.size ? hex_digit(span.text[i + 1]) : -1;
+                int high = hex_digit_value(span.text[i]),
+                    low = i + 1 < span.size ? hex_digit_value(span.text[i + 1]) : -1;
 
                 if (high < 0 || low < 0) {
                         json_scan_fail(s, (const uint8_t *)span.text, "bytes as hexadecimal digits");
@@ -108,7 +103,7 @@ static void put_hex(struct json_scan *s, uint32_t number, struct buf *to)
         wire_end(to, mark);
 }
 
-static void put_text(struct json_scan *s, uint32_t number, struct buf *to)
+static void put_json_text(struct json_scan *s, uint32_t number, struct buf *to)
 {
         struct json_span span;
         size_t mark;
@@ -116,20 +111,20 @@ static void put_text(struct json_scan *s, uint32_t number, struct buf *to)
         if (!json_scan_str(s, &span))
                 return;
         mark = wire_begin(to, number);
-        json_span_append(&span, to);
+        json_span_unescape(&span, to);
         wire_end(to, mark);
 }
 
-static void put_message(struct json_scan *s, const struct json_wire_field *f, struct buf *to)
+static void put_nested_message(struct json_scan *s, const struct json_wire_field *f, struct buf *to)
 {
         size_t mark = wire_begin(to, f->number);
 
-        json_wire_message(s, f->fields, to);
+        json_wire_append(s, f->fields, to);
         wire_end(to, mark);
 }
 
-/* A single value, or an item of those that are not packed. */
-static void put_value(struct json_scan *s, const struct json_wire_field *f, struct buf *to)
+/* A singular value, or an element of a repeated field that is not packed. */
+static void put_json_value(struct json_scan *s, const struct json_wire_field *f, struct buf *to)
 {
         uint64_t v;
         double number = 0;
@@ -137,18 +132,18 @@ static void put_value(struct json_scan *s, const struct json_wire_field *f, stru
 
         switch (f->kind) {
         case JSON_WIRE_MESSAGE:
-                put_message(s, f, to);
+                put_nested_message(s, f, to);
                 break;
         case JSON_WIRE_INTEGER:
-                if (read_integer(s, &v))
+                if (scan_proto_integer(s, &v))
                         wire_put_varint(to, f->number, v);
                 break;
         case JSON_WIRE_FIXED64:
-                if (read_integer(s, &v))
+                if (scan_proto_integer(s, &v))
                         wire_put_fixed64(to, f->number, v);
                 break;
         case JSON_WIRE_DOUBLE:
-                if (read_double(s, &number))
+                if (scan_proto_double(s, &number))
                         wire_put_double(to, f->number, number);
                 break;
         case JSON_WIRE_BOOL:
@@ -156,21 +151,21 @@ static void put_value(struct json_scan *s, const struct json_wire_field *f, stru
                         wire_put_varint(to, f->number, truth);
                 break;
         case JSON_WIRE_TEXT:
-                put_text(s, f->number, to);
+                put_json_text(s, f->number, to);
                 break;
         case JSON_WIRE_HEX:
-                put_hex(s, f->number, to);
+                put_json_hex(s, f->number, to);
                 break;
         }
 }
 
-static void put_packed(struct json_scan *s, const struct json_wire_field *f, struct buf *to)
+static void put_packed_array(struct json_scan *s, const struct json_wire_field *f, struct buf *to)
 {
         size_t mark = wire_begin(to, f->number);
         uint64_t v;
 
         while (json_scan_item(s)) {
-                if (!read_integer(s, &v))
+                if (!scan_proto_integer(s, &v))
                         break;
                 if (f->kind == JSON_WIRE_FIXED64)
                         buf_append_u64(to, v);
@@ -180,29 +175,29 @@ static void put_packed(struct json_scan *s, const struct json_wire_field *f, str
         wire_end(to, mark);
 }
 
-static void put_member(struct json_scan *s, const struct json_wire_field *f, struct buf *to)
+static void put_json_member(struct json_scan *s, const struct json_wire_field *f, struct buf *to)
 {
-        if (is_null(s))
+        if (skip_json_null(s))
                 return;
         if (!f->repeated) {
-                put_value(s, f, to);
+                put_json_value(s, f, to);
                 return;
         }
         if (!json_scan_array(s))
                 return;
         if (f->kind == JSON_WIRE_INTEGER || f->kind == JSON_WIRE_FIXED64) {
-                put_packed(s, f, to);
+                put_packed_array(s, f, to);
                 return;
         }
         while (json_scan_item(s) && !to->failed)
-                put_value(s, f, to);
+                put_json_value(s, f, to);
 }
 
-void json_wire_message(struct json_scan *s, const struct json_wire_field *fields, struct buf *to)
+void json_wire_append(struct json_scan *s, const struct json_wire_field *fields, struct buf *to)
 {
         struct json_span key;
 
-        if (is_null(s) || !json_scan_object(s))
+        if (skip_json_null(s) || !json_scan_object(s))
                 return;
         while (json_scan_key(s, &key) && !to->failed) {
                 const struct json_wire_field *f = fields;
@@ -210,7 +205,7 @@ void json_wire_message(struct json_scan *s, const struct json_wire_field *fields
                 while (f->name && !json_span_is(&key, f->name))
                         f++;
                 if (f->name)
-                        put_member(s, f, to);
+                        put_json_member(s, f, to);
                 else
                         json_scan_skip(s);
         }

@@ -4,13 +4,11 @@
 
 /**
  * @file
- * From the JSON form of a protobuf message to its bytes, so that one decoder
- * reads both. Nothing is kept of the JSON; members that the description does
- * not name are skipped, whatever is in them.
+ * Transcodes the JSON form of a protobuf message to the binary form in one pass, so that one decoder serves both.
+ * Members that the schema does not name are skipped.
  *
- * A description is an array of fields that ends with one without a name, and
- * describes a tree: no message is inside of itself, so the recursion is as deep
- * as the description.
+ * A schema is an array of fields that ends with an entry without a name. Schemas form a tree, so the depth of the
+ * recursion is that of the schema.
  *
  * Source: Protocol Buffers, "ProtoJSON Format".
  */
@@ -19,12 +17,12 @@
 
 enum json_wire_kind {
         JSON_WIRE_MESSAGE,
-        JSON_WIRE_INTEGER, /* a varint; whole numbers of 64 bits with or without sign, quoted or not */
-        JSON_WIRE_FIXED64, /* the same, of 8 bytes */
+        JSON_WIRE_INTEGER, /* varint: signed or unsigned integer of 64 bits, quoted or not */
+        JSON_WIRE_FIXED64, /* the same, encoded in 8 bytes */
         JSON_WIRE_DOUBLE,  /* a number, quoted or not, or "NaN", "Infinity", "-Infinity" */
         JSON_WIRE_BOOL,
         JSON_WIRE_TEXT,
-        JSON_WIRE_HEX,     /* bytes as hexadecimal digits, which OTLP has for ids in place of base64 */
+        JSON_WIRE_HEX, /* bytes as hexadecimal digits; OTLP encodes ids so, not in base64 */
 };
 
 struct json_wire_field {
@@ -36,9 +34,9 @@ struct json_wire_field {
 };
 
 /**
- * Append the bytes of the message that comes next; null is an empty one. What
- * is malformed sticks in s (json_scan_end()), want of room in to (buf_status()).
+ * Append the encoding of the next JSON value, an object or null. Syntax errors stay in s (json_scan_end()), failures to
+ * append in to (buf_status()).
  */
-void json_wire_message(struct json_scan *s, const struct json_wire_field *fields, struct buf *to);
+void json_wire_append(struct json_scan *s, const struct json_wire_field *fields, struct buf *to);
 
 #endif

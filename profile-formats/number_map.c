@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/number_map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,7 @@ enum status number_map_get(struct number_map *m, const struct number_key *key, u
                 m->keys[*ret] = *key;
                 hash_table_insert(&m->numbers, hash, *ret);
         }
+        assert(*ret < m->count);
         if (fresh_ret)
                 *fresh_ret = !found;
         return ST_OK;

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Numbers distinct keys 0, 1, 2, ... in the order they are first seen: how encoders build dictionaries.
+ * Interning of fixed-size keys: distinct keys are numbered 0, 1, 2, ... in the order of their first use, as encoders
+ * need it for dictionaries.
  * Keys are up to 192 bits wide; unused parts are 0.
  */
 #include <stdbool.h>
@@ -27,7 +28,7 @@ struct number_map {
 void number_map_deinit(struct number_map *m);
 #define _cleanup_number_map_ _cleanup_(number_map_deinit)
 
-/** The key's number; *fresh_ret (may be NULL) says whether it is new. */
+/** Find or assign the number of a key; *fresh_ret (may be NULL) is set when it was assigned. */
 enum status number_map_get(struct number_map *m, const struct number_key *key, uint32_t *ret, bool *fresh_ret,
                            struct error *err) MUST_CHECK;
 

@@ -5,19 +5,20 @@
 /**
  * @file
  * OTLP profiles (opentelemetry.proto.profiles.v1development, 1.8.0 and later): requests to and from struct profile,
- * and the bodies that answer them.
+ * and response bodies.
  *
- * What becomes of a request:
- * - Attributes of resource, scope, profile and sample are merged into labels, the later one wins; their names stay
- *   (`service.name`). Strings, booleans and numbers become text; arrays, maps and bytes are left out.
+ * Conversion of a request:
+ * - Attributes of resource, scope, profile and sample are merged into labels under their names
+ *   (`service.name`); the inner one has precedence. Strings, booleans and numbers become text; arrays, maps and bytes
+ * are left out.
  * - A mapping's identity is the first it has of process.executable.build_id.gnu, .go, .htlhash (or .profiling).
- * - Index 0 of every table means "not set"; an entry 0 with content is refused, since its users would vanish.
+ * - Index 0 of every table means "not set"; a table with content in entry 0 is an error.
  * - A sample with timestamps becomes one sample per timestamp with its value, or 1; without them its values are
- *   summed at the profile's time. A sample with neither, or with unequal counts, is rejected alone.
- * - The type's id is the attribute `cairn.profile.type` of the profile, else made of its sample and period types.
- * - Location.address is taken as an object address with return addresses already taken back
- *   (profile-formats/return_address.h); the location attribute `cairn.address.kind` says otherwise
- *   ("file_offset", "none"). `profile.frame.type` = "kernel" marks kernel frames.
+ *   summed at the profile's time. A sample with neither, or with unequal counts, is rejected; the others are kept.
+ * - The type's id is the attribute `cairn.profile.type` of the profile, else derived from its sample and period types.
+ * - Location.address is an object address, with return addresses already adjusted to the call
+ *   (profile-formats/return_address.h), unless the location attribute `cairn.address.kind` is "file_offset" or "none".
+ *   `profile.frame.type` = "kernel" marks kernel frames.
  *
  * Threads: no shared state.
  * Source: opentelemetry-proto 1.11.0; semantic conventions 1.44.0.
@@ -34,18 +35,18 @@
 enum status otlp_decode(const void *data, size_t n, struct profile *ret, struct error *err) MUST_CHECK;
 
 /**
- * Append an ExportProfilesServiceRequest that any OTLP receiver takes. otlp_decode() gives the same profile back,
- * up to the order and numbering of its entries. Labels that all samples share become resource attributes.
+ * Append an ExportProfilesServiceRequest that any OTLP receiver accepts. otlp_decode() returns the same profile
+ * apart from the order and numbering of its entries. Labels that all samples share become resource attributes.
  */
 enum status otlp_encode(const struct profile *p, struct buf *ret, struct error *err) MUST_CHECK;
 
-/** Append an ExportProfilesServiceResponse; with rejected 0 and message NULL it is the empty body of full success.
+/** Append an ExportProfilesServiceResponse; with rejected 0 and message NULL the empty body of full success.
  */
 void otlp_put_response(struct buf *ret, uint64_t rejected, const char *message);
 
 /**
- * What a receiver said: how many samples it rejected, 0 when it took all.
- * @return ST_BAD_DATA: no ExportProfilesServiceResponse.
+ * Decode an ExportProfilesServiceResponse: how many samples the receiver rejected.
+ * @return ST_BAD_DATA: not an ExportProfilesServiceResponse.
  */
 enum status otlp_read_response(const void *data, size_t n, uint64_t *rejected_ret, struct error *err) MUST_CHECK;
 

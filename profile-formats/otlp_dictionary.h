@@ -4,10 +4,8 @@
 
 /**
  * @file
- * The dictionary of one OTLP request, checked as a whole before any profile is read.
- *
- * A request may hold its dictionary after the profiles that use it, and in several pieces; the tables are gathered
- * first. Every index of every entry is checked, also of entries that nothing uses.
+ * The dictionary of an OTLP request. All tables are read and checked before any profile, because a request may hold its
+ * dictionary after the profiles and in several pieces. Indices of unused entries are checked too.
  * Private to the OTLP decoder.
  */
 #include "profile-formats/otlp_fields.h"
@@ -21,7 +19,7 @@ struct otlp_entry {
 
 struct otlp_attribute {
         uint32_t key, value; /* strings of the profile */
-        bool usable;         /* the value has a text */
+        bool usable;         /* the value can be a label */
 };
 
 struct otlp_link {
@@ -49,35 +47,21 @@ struct otlp_dictionary {
         uint32_t truncated_key;    /* the string ATTRIBUTE_STACK_TRUNCATED, PROFILE_NONE when unused */
 };
 
-/** Gather and check the tables of a request. otlp_dictionary_deinit() also after a failure. */
+/** Read and check the tables of a request. Call otlp_dictionary_deinit() also after a failure. */
 enum status otlp_dictionary_read(struct otlp_dictionary *d, struct profile *p, const void *data, size_t n,
                                  struct error *err) MUST_CHECK;
 void otlp_dictionary_deinit(struct otlp_dictionary *d);
 
 /** ST_BAD_DATA unless index is inside the table. Index 0 is always inside. */
-enum status otlp_check_index(const struct otlp_dictionary *d, unsigned table, uint64_t index,
-                             const struct reader *at, struct error *err) MUST_CHECK;
+enum status otlp_dictionary_check_index(const struct otlp_dictionary *d, unsigned table, uint64_t index,
+                                        const struct reader *at, struct error *err) MUST_CHECK;
 
 /** The profile's string for a string index. */
-enum status otlp_string(struct otlp_dictionary *d, uint64_t index, const struct reader *at, uint32_t *ret,
-                        struct error *err) MUST_CHECK;
+enum status otlp_dictionary_string(struct otlp_dictionary *d, uint64_t index, const struct reader *at, uint32_t *ret,
+                                   struct error *err) MUST_CHECK;
 
 /** Decode a KeyValue message (of a resource or a scope). */
-enum status otlp_key_value(struct otlp_dictionary *d, struct reader r, struct otlp_attribute *ret,
-                           struct error *err) MUST_CHECK;
-
-/** Read entry i of a table, and check its indices. What it refers to has to be read before it. */
-enum status otlp_read_attribute(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
-enum status otlp_read_mapping(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
-enum status otlp_read_function(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
-enum status otlp_read_location(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
-enum status otlp_read_link(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
-enum status otlp_read_stack(struct otlp_dictionary *d, uint32_t i, struct error *err) MUST_CHECK;
-
-/** The bytes of an entry, with their place in the request. */
-struct reader otlp_entry_reader(const struct otlp_dictionary *d, unsigned table, uint32_t i);
-
-/** An attribute's key or value as text. */
-const char *otlp_text(const struct otlp_dictionary *d, uint32_t string);
+enum status read_otlp_key_value(struct otlp_dictionary *d, struct reader r, struct otlp_attribute *ret,
+                                struct error *err) MUST_CHECK;
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef CAIRN_PROFILE_FORMATS_OTLP_FIELDS_H
 #define CAIRN_PROFILE_FORMATS_OTLP_FIELDS_H
 
-/* Field numbers of the OTLP messages we touch. Source: opentelemetry-proto 1.11.0, profiles and common. */
+/* Field numbers of OTLP messages. Source: opentelemetry-proto 1.11.0, profiles and common. */
 enum {
         REQUEST_RESOURCE_PROFILES = 1,
         REQUEST_DICTIONARY = 2,
@@ -75,6 +75,8 @@ enum {
         ANY_BOOL = 2,
         ANY_INT = 3,
         ANY_DOUBLE = 4,
+        ANY_ARRAY = 5,
+        ANY_BYTES = 7,
         ANY_STRINDEX = 8,
 
         RESPONSE_PARTIAL_SUCCESS = 1,
@@ -85,7 +87,7 @@ enum {
         STATUS_MESSAGE = 2,
 };
 
-/* Attributes that carry what OTLP has no field for, or that we read. */
+/* Attributes that the decoder reads; those of cairn.* carry data that OTLP has no field for. */
 #define ATTRIBUTE_BUILD_ID_GNU "process.executable.build_id.gnu"
 #define ATTRIBUTE_BUILD_ID_GO "process.executable.build_id.go"
 #define ATTRIBUTE_BUILD_ID_HTLHASH "process.executable.build_id.htlhash"

@@ -9,12 +9,24 @@
 #include "profile-formats/json_wire.h"
 #include "profile-formats/otlp_fields.h"
 
-#define ONE(name, number, kind) { name, number, JSON_WIRE_##kind, false, NULL }
-#define MANY(name, number, kind) { name, number, JSON_WIRE_##kind, true, NULL }
-#define MESSAGE(name, number, fields) { name, number, JSON_WIRE_MESSAGE, false, fields }
-#define MESSAGES(name, number, fields) { name, number, JSON_WIRE_MESSAGE, true, fields }
+#define ONE(name, number, kind)                                                                                        \
+        {                                                                                                              \
+                name, number, JSON_WIRE_##kind, false, NULL                                                            \
+        }
+#define MANY(name, number, kind)                                                                                       \
+        {                                                                                                              \
+                name, number, JSON_WIRE_##kind, true, NULL                                                             \
+        }
+#define MESSAGE(name, number, fields)                                                                                  \
+        {                                                                                                              \
+                name, number, JSON_WIRE_MESSAGE, false, fields                                                         \
+        }
+#define MESSAGES(name, number, fields)                                                                                 \
+        {                                                                                                              \
+                name, number, JSON_WIRE_MESSAGE, true, fields                                                          \
+        }
 
-/* What otlp_decode() reads, no more: arrays and maps as values are no labels, so they are left out here too. */
+/* The fields that otlp_decode() reads. Arrays and maps as values are left out: they cannot be labels. */
 static const struct json_wire_field any_value[] = {
         ONE("stringValue", ANY_STRING, TEXT),
         ONE("boolValue", ANY_BOOL, BOOL),
@@ -136,7 +148,7 @@ enum status otlp_json_decode(const void *data, size_t n, struct profile *ret, st
 
         buf_init(&wire, LIMIT_HTTP_BODY_BYTES);
         json_scan_init(&s, data, n);
-        json_wire_message(&s, request, &wire);
+        json_wire_append(&s, request, &wire);
         st = buf_status(&wire, err, "an OTLP request in JSON");
         if (!st)
                 st = json_scan_end(&s, err);

@@ -4,16 +4,15 @@
 
 /**
  * @file
- * OTLP profiles in their JSON form: requests are turned into protobuf, so that
- * one decoder knows what they mean; answers are written.
+ * OTLP profiles in JSON: requests are transcoded to protobuf for otlp_decode(), responses are written directly.
  *
- * Names are the fields' in lowerCamelCase and no others; numbers of 64 bits may
- * be quoted; trace and span ids are hexadecimal; unknown members are skipped.
+ * Field names are in lowerCamelCase only; numbers of 64 bits may be quoted; trace and span ids are hexadecimal; unknown
+ * members are skipped.
  * Source: OTLP specification 1.11.0, "JSON Protobuf Encoding".
  */
 #include "profile-formats/otlp.h"
 
-/** As otlp_decode(), of a request in JSON; ST_TOO_BIG also when it comes to more than LIMIT_HTTP_BODY_BYTES of protobuf. */
+/** As otlp_decode(), for a request in JSON; ST_TOO_BIG also past LIMIT_HTTP_BODY_BYTES of protobuf. */
 enum status otlp_json_decode(const void *data, size_t n, struct profile *ret, struct error *err) MUST_CHECK;
 
 /** As otlp_put_response() and otlp_put_status(). */

@@ -1,44 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/limits.h"
 #include "profile-formats/otlp.h"
-#include "profile-formats/otlp_fields.h"
-#include "profile-formats/wire.h"
+#include "profile-formats/proto/otlp_service.pb-c.h"
+#include "profile-formats/proto_message.h"
+
+#define RESPONSE_MEMORY_BYTES MiB(16)
 
 void otlp_put_response(struct buf *ret, uint64_t rejected, const char *message)
 {
-        size_t partial;
+        Otlp__ExportProfilesServiceResponse response = OTLP__EXPORT_PROFILES_SERVICE_RESPONSE__INIT;
+        Otlp__ExportProfilesPartialSuccess partial = OTLP__EXPORT_PROFILES_PARTIAL_SUCCESS__INIT;
 
-        if (!rejected && !message)
-                return;
-        partial = wire_begin(ret, RESPONSE_PARTIAL_SUCCESS);
-        wire_put_uint(ret, PARTIAL_REJECTED, rejected);
-        wire_put_str(ret, PARTIAL_MESSAGE, message ? message : "");
-        wire_end(ret, partial);
+        if (rejected || message) {
+                partial.rejected_profiles = (int64_t)rejected;
+                partial.error_message = (char *)(message ? message : "");
+                response.partial_success = &partial;
+        }
+        proto_message_append(ret, &response.base);
 }
 
 enum status otlp_read_response(const void *data, size_t n, uint64_t *rejected_ret, struct error *err)
 {
-        struct wire_field field, inner;
-        uint64_t rejected = 0;
-        struct reader r;
+        _cleanup_arena_ struct arena memory;
+        const Otlp__ExportProfilesServiceResponse *response;
+        const void *message;
+        int64_t rejected;
+        enum status st;
 
-        reader_init(&r, data, n);
-        while (wire_next(&r, &field)) {
-                if (field.number != RESPONSE_PARTIAL_SUCCESS || field.type != WIRE_BYTES)
-                        continue;
-                while (wire_next(&field.bytes, &inner))
-                        if (inner.number == PARTIAL_REJECTED && inner.type == WIRE_VARINT)
-                                rejected = inner.value;
-                if (field.bytes.failed)
-                        return reader_error(&field.bytes, err, "partial success");
-        }
-        if (r.failed)
-                return reader_error(&r, err, "response");
-        *rejected_ret = rejected <= INT64_MAX ? rejected : 0; /* an int64 on the wire */
+        arena_init(&memory, RESPONSE_MEMORY_BYTES);
+        st = proto_message_decode(&otlp__export_profiles_service_response__descriptor, data, n, &memory, "response",
+                                  &message, err);
+        if (st)
+                return st;
+        response = message;
+        rejected = response->partial_success ? response->partial_success->rejected_profiles : 0;
+        *rejected_ret = rejected > 0 ? (uint64_t)rejected : 0;
         return ST_OK;
 }
 
 void otlp_put_status(struct buf *ret, uint32_t code, const char *message)
 {
-        wire_put_uint(ret, STATUS_CODE, code);
-        wire_put_str(ret, STATUS_MESSAGE, message);
+        Otlp__Status status = OTLP__STATUS__INIT;
+
+        status.code = (int32_t)code;
+        status.message = (char *)message;
+        proto_message_append(ret, &status.base);
 }

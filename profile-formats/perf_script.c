@@ -2,25 +2,262 @@
 #include "profile-formats/perf_script.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/limits.h"
-#include "profile-formats/label_list.h"
 #include "profile-formats/number_map.h"
-#include "profile-formats/perf_maps.h"
+#include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/return_address.h"
+#include "profile-formats/sample_labels.h"
 
-struct decoder {
+struct perf_text {
+        const char *at;
+        size_t n;
+};
+
+static inline bool perf_is_blank(char c)
+{
+        return c == ' ' || c == '\t' || c == '\r';
+}
+
+struct perf_header {
+        struct perf_text comm;
+        uint64_t pid;
+        int64_t time_ns;
+        struct perf_text rest; /* from the period or event on */
+};
+
+struct perf_mmap {
+        uint32_t file;    /* string */
+        uint32_t mapping; /* of the profile */
+        uint64_t start, end, file_offset;
+};
+
+struct perf_maps {
+        struct profile *p;
+        struct perf_mmap *mmaps; /* owned */
+        uint32_t mmap_count;
+        size_t mmap_capacity;
+        struct number_map files; /* mappings of files without a known mmap: (string) */
+        uint32_t *file_mappings; /* by number in files; owned */
+        size_t file_capacity;
+};
+
+/* Remove blanks from both ends. */
+static struct perf_text trim_perf_text(struct perf_text t)
+{
+        for (; t.n && perf_is_blank(*t.at); t.at++)
+                t.n--;
+        while (t.n && perf_is_blank(t.at[t.n - 1]))
+                t.n--;
+        return t;
+}
+
+/* Remove and return the first word; an empty one at the end. */
+static struct perf_text cut_perf_word(struct perf_text *rest)
+{
+        struct perf_text t = trim_perf_text(*rest), word = { t.at, 0 };
+
+        while (word.n < t.n && !perf_is_blank(t.at[word.n]))
+                word.n++;
+        *rest = (struct perf_text){ t.at + word.n, t.n - word.n };
+        return word;
+}
+
+/* An unsigned number in lower case digits; 0x is optional in base 16. */
+static bool parse_perf_number(struct perf_text t, int base, uint64_t *ret)
+{
+        uint64_t v = 0;
+
+        if (base == 16 && t.n > 2 && t.at[0] == '0' && t.at[1] == 'x')
+                t = (struct perf_text){ t.at + 2, t.n - 2 };
+        if (t.n == 0)
+                return false;
+        for (size_t i = 0; i < t.n; i++) {
+                unsigned c = (unsigned char)t.at[i], digit;
+
+                digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
+                if (digit >= (unsigned)base || __builtin_mul_overflow(v, (uint64_t)base, &v) ||
+                    __builtin_add_overflow(v, digit, &v))
+                        return false;
+        }
+        *ret = v;
+        return true;
+}
+
+/* "2847.589551:" in nanoseconds. */
+static bool parse_perf_time(struct perf_text t, int64_t *ret)
+{
+        const char *dot = memchr(t.at, '.', t.n);
+        uint64_t seconds, fraction;
+        struct perf_text after;
+
+        if (!dot || t.n < 4 || t.at[t.n - 1] != ':')
+                return false;
+        after = (struct perf_text){ dot + 1, (size_t)(t.at + t.n - 1 - (dot + 1)) };
+        if (!parse_perf_number((struct perf_text){ t.at, (size_t)(dot - t.at) }, 10, &seconds) || seconds > INT32_MAX ||
+            after.n > 9 || !parse_perf_number(after, 10, &fraction))
+                return false;
+        for (size_t i = after.n; i < 9; i++)
+                fraction *= 10;
+        *ret = (int64_t)(seconds * 1000000000 + fraction);
+        return true;
+}
+
+/* "PID/TID" or "PID": the process. */
+static bool parse_perf_pid(struct perf_text t, uint64_t *ret)
+{
+        const char *slash = memchr(t.at, '/', t.n);
+
+        return parse_perf_number((struct perf_text){ t.at, slash ? (size_t)(slash - t.at) : t.n }, 10, ret);
+}
+
+/* The name may hold blanks and digits, so the search is for the time. */
+/* COMM PID[/TID] [[CPU]] TIME: ... */
+static bool parse_perf_header(struct perf_text line, struct perf_header *ret)
+{
+        struct perf_text rest = line, before = { line.at, 0 }, previous = { line.at, 0 };
+
+        for (;;) {
+                struct perf_text word = cut_perf_word(&rest), pid;
+
+                if (word.n == 0)
+                        return false;
+                if (parse_perf_time(word, &ret->time_ns)) {
+                        pid = previous;
+                        if (pid.n && pid.at[0] == '[')
+                                pid = before;
+                        if (pid.n && pid.at > line.at && parse_perf_pid(pid, &ret->pid)) {
+                                ret->comm = trim_perf_text((struct perf_text){ line.at, (size_t)(pid.at - line.at) });
+                                ret->rest = trim_perf_text(rest);
+                                return true;
+                        }
+                }
+                before = previous;
+                previous = word;
+        }
+}
+
+#define PROCESS_START                                                                                                  \
+        (UINT64_C(1) << 40) /* newer perf prints file offsets of user code, older perf process addresses */
+#define LIMIT_MMAPS 1000000
+
+static void perf_maps_deinit(struct perf_maps *maps)
+{
+        free(maps->mmaps);
+        free(maps->file_mappings);
+        number_map_deinit(&maps->files);
+}
+
+/* Read a line from after its event name: PID/TID: [0x55b87a6bc000(0x1000) @ 0x1000 <BUILD-ID>]: r-xp FILE. Lines of
+ * another form are skipped. */
+static enum status add_perf_mmap(struct perf_maps *maps, struct perf_text t, struct error *err)
+{
+        const char *open = memchr(t.at, '[', t.n), *close, *paren;
+        struct profile_mapping m = { 0 };
+        struct perf_mmap map = { 0 };
+        struct perf_text inside, word;
+        uint64_t size;
+        enum status st;
+
+        close = open ? memmem(open, (size_t)(t.at + t.n - open), "]: ", 3) : NULL;
+        if (!close)
+                return ST_OK;
+        inside = (struct perf_text){ open + 1, (size_t)(close - open - 1) };
+        word = cut_perf_word(&inside);
+        paren = memchr(word.at, '(', word.n);
+        if (!paren || word.at[word.n - 1] != ')' ||
+            !parse_perf_number((struct perf_text){ word.at, (size_t)(paren - word.at) }, 16, &map.start) ||
+            !parse_perf_number((struct perf_text){ paren + 1, (size_t)(word.at + word.n - 1 - (paren + 1)) }, 16,
+                               &size) ||
+            __builtin_add_overflow(map.start, size, &map.end))
+                return ST_OK;
+        word = cut_perf_word(&inside); /* @ */
+        word = cut_perf_word(&inside);
+        if (!parse_perf_number(word, 16, &map.file_offset))
+                return ST_OK;
+        word = cut_perf_word(&inside);
+        if (word.n > 2 && word.at[0] == '<' && !build_id_from_hex(&m.build_id, word.at + 1, word.n - 2))
+                m.build_id.size = 0;
+        t = (struct perf_text){ close + 3, (size_t)(t.at + t.n - (close + 3)) };
+        m.file_offset = map.file_offset;
+        m.size = size;
+        cut_perf_word(&t); /* r-xp */
+        t = trim_perf_text(t);
+        if (t.n > 17 && memcmp(t.at, "[kernel.kallsyms]", 17) == 0)
+                t.n = 17; /* perf appends the reference symbol here, not in stacks */
+        st = profile_add_string(maps->p, t.at, utf8_truncate(t.at, t.n, LIMIT_PATH_BYTES), &m.file, err);
+        if (!st)
+                st = profile_add_mapping(maps->p, &m, &map.mapping, err);
+        if (st)
+                return st;
+        map.file = m.file;
+        if (maps->mmap_count == LIMIT_MMAPS)
+                return error_set(err, ST_TOO_BIG, "more than %d mappings", LIMIT_MMAPS);
+        if (!array_reserve(&maps->mmaps, &maps->mmap_capacity, maps->mmap_count))
+                return error_no_memory(err);
+        maps->mmaps[maps->mmap_count++] = map;
+        return ST_OK;
+}
+
+static enum status find_file_mapping(struct perf_maps *maps, uint32_t file, uint32_t *ret, struct error *err)
+{
+        struct profile_mapping m = { .file = file };
+        uint32_t number;
+        bool fresh;
+        enum status st = number_map_get(&maps->files, &(struct number_key){ { file } }, &number, &fresh, err);
+
+        if (!st && fresh && !array_reserve(&maps->file_mappings, &maps->file_capacity, number))
+                return error_no_memory(err);
+        if (!st && fresh)
+                st = profile_add_mapping(maps->p, &m, &maps->file_mappings[number], err);
+        if (!st)
+                *ret = maps->file_mappings[number];
+        return st;
+}
+
+/* Find the mapping of an address in a file (a string of the profile), and convert the address to a file offset where
+ * possible. */
+static enum status locate_perf_address(struct perf_maps *maps, uint32_t file, struct profile_location *l,
+                                       struct error *err)
+{
+        bool offset = l->address < PROCESS_START;
+
+        l->is_kernel = l->address >> 63 || strncmp(profile_text(maps->p, file), "[kernel", 7) == 0;
+        for (uint32_t i = maps->mmap_count; i-- > 0;) { /* the latest mapping has precedence */
+                const struct perf_mmap *m = &maps->mmaps[i];
+
+                if (m->file != file || (!offset && !l->is_kernel && (l->address < m->start || l->address >= m->end)))
+                        continue;
+                l->mapping = m->mapping;
+                if (!l->is_kernel) {
+                        l->kind = ADDRESS_FILE_OFFSET;
+                        if (!offset)
+                                l->address = l->address - m->start + m->file_offset;
+                }
+                return ST_OK;
+        }
+        if (profile_text(maps->p, file)[0] == '/' && offset)
+                l->kind = ADDRESS_FILE_OFFSET;
+        return file ? find_file_mapping(maps, file, &l->mapping, err) : ST_OK;
+}
+
+struct perf_decoder {
         struct profile *p;
         struct perf_maps maps;
-        struct number_map locations; /* see add_location() */
+        struct number_map locations; /* see add_perf_location() */
 
         bool open; /* a sample's header has been read */
         struct profile_sample sample;
         uint32_t frames[LIMIT_STACK_FRAMES + 1];
         uint32_t frame_count, depth;
-        bool kernel_below; /* the frame before was a kernel frame */
+        bool kernel_below;                           /* the frame before was a kernel frame */
         const struct perf_script_observer *observer; /* NULL: none */
         struct profile_line inlined[LIMIT_LINES_PER_LOCATION];
         uint32_t inlined_count;
@@ -28,8 +265,8 @@ struct decoder {
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static enum status add_location(struct decoder *d, struct profile_location *l, const struct profile_line *line,
-                                uint32_t *ret, struct error *err)
+static enum status add_perf_location(struct perf_decoder *d, struct profile_location *l,
+                                     const struct profile_line *line, uint32_t *ret, struct error *err)
 {
         struct number_key key = { { l->mapping, (uint32_t)l->address, (uint32_t)(l->address >> 32),
                                     line ? line->function : 0, d->inlined_count,
@@ -50,30 +287,31 @@ static enum status add_location(struct decoder *d, struct profile_location *l, c
         return st ? st : profile_add_location(d->p, l, &number, err); /* number is *ret: both count up together */
 }
 
-static enum status observe(const struct decoder *d, struct perf_text t, uint32_t location, struct error *err)
+static enum status notify_frame_observer(const struct perf_decoder *d, struct perf_text t, uint32_t location,
+                                         struct error *err)
 {
         return d->observer ? d->observer->frame(d->observer->context, t.at, t.n, location, err) : ST_OK;
 }
 
-static bool is_unknown(struct perf_text t)
+static bool is_unknown_name(struct perf_text t)
 {
         return t.n == 9 && memcmp(t.at, "[unknown]", 9) == 0;
 }
 
 /* ADDRESS SYMBOL[+0xOFFSET] (FILE) */
-static enum status read_frame(struct decoder *d, struct perf_text t, struct error *err)
+static enum status read_perf_frame(struct perf_decoder *d, struct perf_text t, struct error *err)
 {
         const struct perf_text whole = t;
         struct profile_location l = { .mapping = PROFILE_NONE };
         struct profile_line line = { 0 };
-        struct perf_text word = perf_text_word(&t), symbol, file = { "", 0 };
+        struct perf_text word = cut_perf_word(&t), symbol, file = { "", 0 };
         uint32_t file_string, location;
         enum status st;
         bool named;
 
-        if (!perf_text_number(word, 16, &l.address))
+        if (!parse_perf_number(word, 16, &l.address))
                 return error_set(err, ST_BAD_DATA, "neither a header nor a frame");
-        symbol = perf_text_trim(t);
+        symbol = trim_perf_text(t);
         for (size_t i = symbol.n; symbol.n && symbol.at[symbol.n - 1] == ')' && i-- > 1;) {
                 if (symbol.at[i] == '(' && symbol.at[i - 1] == ' ') {
                         file = (struct perf_text){ symbol.at + i + 1, symbol.n - i - 2 };
@@ -81,19 +319,19 @@ static enum status read_frame(struct decoder *d, struct perf_text t, struct erro
                         break;
                 }
         }
-        symbol = perf_text_trim(symbol);
+        symbol = trim_perf_text(symbol);
         for (size_t i = symbol.n; i-- > 1;) { /* +0x21 */
                 uint64_t offset;
 
                 if (symbol.at[i] == '+' && symbol.n - i > 3 &&
-                    perf_text_number((struct perf_text){ symbol.at + i + 1, symbol.n - i - 1 }, 16, &offset)) {
+                    parse_perf_number((struct perf_text){ symbol.at + i + 1, symbol.n - i - 1 }, 16, &offset)) {
                         symbol.n = i;
                         break;
                 }
         }
-        named = symbol.n && !is_unknown(symbol);
+        named = symbol.n && !is_unknown_name(symbol);
         if (named) {
-                st = profile_add_string(d->p, symbol.at, text_cut(symbol.at, symbol.n, LIMIT_NAME_BYTES),
+                st = profile_add_string(d->p, symbol.at, utf8_truncate(symbol.at, symbol.n, LIMIT_NAME_BYTES),
                                         &line.function, err);
                 if (st)
                         return st;
@@ -101,29 +339,29 @@ static enum status read_frame(struct decoder *d, struct perf_text t, struct erro
         if (file.n == 7 && memcmp(file.at, "inlined", 7) == 0) {
                 if (d->inlined_count < LIMIT_LINES_PER_LOCATION - 1)
                         d->inlined[d->inlined_count++] = line;
-                return observe(d, whole, PROFILE_NONE, err);
+                return notify_frame_observer(d, whole, PROFILE_NONE, err);
         }
-        if (is_unknown(file))
+        if (is_unknown_name(file))
                 file.n = 0;
-        st = profile_add_string(d->p, file.at, text_cut(file.at, file.n, LIMIT_PATH_BYTES), &file_string, err);
+        st = profile_add_string(d->p, file.at, utf8_truncate(file.at, file.n, LIMIT_PATH_BYTES), &file_string, err);
         if (!st)
-                st = perf_maps_place(&d->maps, file_string, &l, err);
+                st = locate_perf_address(&d->maps, file_string, &l, err);
         if (st)
                 return st;
-        l.address = profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, l.address, d->depth,
-                                           d->kernel_below && !l.is_kernel);
+        l.address =
+                adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, l.address, d->depth, d->kernel_below && !l.is_kernel);
         d->kernel_below = l.is_kernel;
         d->depth++;
-        st = add_location(d, &l, named ? &line : NULL, &location, err);
+        st = add_perf_location(d, &l, named ? &line : NULL, &location, err);
         d->inlined_count = 0;
         if (!st && d->frame_count <= LIMIT_STACK_FRAMES)
                 d->frames[d->frame_count++] = location;
-        return st ? st : observe(d, whole, location, err);
+        return st ? st : notify_frame_observer(d, whole, location, err);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-static enum status close_sample(struct decoder *d, struct error *err)
+static enum status close_perf_sample(struct perf_decoder *d, struct error *err)
 {
         uint32_t number;
         enum status st;
@@ -135,7 +373,7 @@ static enum status close_sample(struct decoder *d, struct error *err)
         return st ? st : profile_add_sample(d->p, &d->sample, &number, err);
 }
 
-static enum status add_event_type(struct decoder *d, struct perf_text event, bool has_period, struct error *err)
+static enum status add_event_type(struct perf_decoder *d, struct perf_text event, bool has_period, struct error *err)
 {
         const char *colon = memchr(event.at, ':', event.n);
         struct perf_text base = { event.at, colon && colon > event.at ? (size_t)(colon - event.at) : event.n };
@@ -156,62 +394,62 @@ static enum status add_event_type(struct decoder *d, struct perf_text event, boo
                                            has_period ? "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
                                                       : "process_cpu:samples:count:cpu:nanoseconds",
                                            0, &d->sample.type, err);
-        return profile_type_add(d->p, "perf", name, has_period ? "count" : "samples", "", "", 0, &d->sample.type,
-                                err);
+        return profile_type_add(d->p, "perf", name, has_period ? "count" : "samples", "", "", 0, &d->sample.type, err);
 }
 
-static enum status open_sample(struct decoder *d, struct perf_header *h, struct error *err)
+static enum status open_perf_sample(struct perf_decoder *d, struct perf_header *h, struct error *err)
 {
-        struct label_list labels = { .count = 0 };
-        struct perf_text word = perf_text_word(&h->rest);
+        struct sample_labels labels = { .count = 0 };
+        struct perf_text word = cut_perf_word(&h->rest);
         uint64_t period = 1;
-        bool has_period = perf_text_number(word, 10, &period) && period <= INT64_MAX;
+        bool has_period = parse_perf_number(word, 10, &period) && period <= INT64_MAX;
         char pid[24];
         enum status st;
 
         if (has_period)
-                word = perf_text_word(&h->rest);
-        d->sample =
-                (struct profile_sample){ .value = has_period ? (int64_t)period : 1, .time_unix_ns = h->time_ns };
+                word = cut_perf_word(&h->rest);
+        d->sample = (struct profile_sample){ .value = has_period ? (int64_t)period : 1, .time_unix_ns = h->time_ns };
         d->frame_count = d->depth = d->inlined_count = 0;
         d->kernel_below = false;
         st = add_event_type(d, word, has_period, err);
         if (!st)
-                st = label_list_set_text(&labels, d->p, "comm", h->comm.at, h->comm.n, err);
+                st = sample_labels_set_text(&labels, d->p, "comm", h->comm.at, h->comm.n, err);
         if (!st)
-                st = label_list_set_text(&labels, d->p, "pid", pid,
-                                         (size_t)snprintf(pid, sizeof pid, "%" PRIu64, h->pid), err);
+                st = sample_labels_set_text(&labels, d->p, "pid", pid,
+                                            (size_t)snprintf(pid, sizeof pid, "%" PRIu64, h->pid), err);
         if (!st)
                 st = profile_add_label_set(d->p, labels.items, labels.count, &d->sample.first_label, err);
         if (st)
                 return st;
         d->sample.label_count = labels.count;
         d->open = true;
-        h->rest = perf_text_trim(h->rest);
-        return h->rest.n ? read_frame(d, h->rest, err) : ST_OK; /* without a call chain the frame is on this line */
+        h->rest = trim_perf_text(h->rest);
+        return h->rest.n ? read_perf_frame(d, h->rest, err)
+                         : ST_OK; /* without a call chain, the line ends with the frame */
 }
 
-static enum status read_line(struct decoder *d, struct perf_text line, struct error *err)
+static enum status read_perf_line(struct perf_decoder *d, struct perf_text line, struct error *err)
 {
-        struct perf_text t = perf_text_trim(line), rest;
+        struct perf_text t = trim_perf_text(line), rest;
         struct perf_header h;
         enum status st;
 
         if (t.n == 0 || t.at[0] == '#')
-                return t.n ? ST_OK : close_sample(d, err);
-        if (d->open && perf_is_blank(line.at[0]) && !perf_text_header(t, &h))
-                return read_frame(d, t, err);
-        if (!perf_text_header(t, &h))
-                return error_set(err, ST_BAD_DATA, "neither a header nor a frame of one");
-        st = close_sample(d, err);
+                return t.n ? ST_OK : close_perf_sample(d, err);
+        if (d->open && perf_is_blank(line.at[0]) && !parse_perf_header(t, &h))
+                return read_perf_frame(d, t, err);
+        if (!parse_perf_header(t, &h))
+                return error_set(err, ST_BAD_DATA, "neither a header nor a frame");
+        st = close_perf_sample(d, err);
         if (st)
                 return st;
         if (h.rest.n > 12 && memcmp(h.rest.at, "PERF_RECORD_", 12) == 0) {
                 rest = h.rest;
-                t = perf_text_word(&rest);
-                return t.n >= 16 && memcmp(t.at, "PERF_RECORD_MMAP", 16) == 0 ? perf_maps_add(&d->maps, rest, err) : ST_OK;
+                t = cut_perf_word(&rest);
+                return t.n >= 16 && memcmp(t.at, "PERF_RECORD_MMAP", 16) == 0 ? add_perf_mmap(&d->maps, rest, err)
+                                                                              : ST_OK;
         }
-        return open_sample(d, &h, err);
+        return open_perf_sample(d, &h, err);
 }
 
 static void shift_times(struct profile *p, int64_t end_unix_ns)
@@ -226,7 +464,7 @@ static void shift_times(struct profile *p, int64_t end_unix_ns)
                         end_unix_ns ? end_unix_ns - (last - p->samples.items[i].time_unix_ns) : 0;
 }
 
-static enum status decode(struct decoder *d, const char *at, const char *end, struct error *err)
+static enum status decode_perf_script(struct perf_decoder *d, const char *at, const char *end, struct error *err)
 {
         uint32_t number = 0;
         enum status st = ST_OK;
@@ -235,19 +473,19 @@ static enum status decode(struct decoder *d, const char *at, const char *end, st
                 const char *eol = memchr(at, '\n', (size_t)(end - at));
 
                 number++;
-                st = read_line(d, (struct perf_text){ at, (size_t)((eol ? eol : end) - at) }, err);
+                st = read_perf_line(d, (struct perf_text){ at, (size_t)((eol ? eol : end) - at) }, err);
                 if (st)
                         return error_prefix(err, st, "line %u of perf script output", number);
                 at = eol ? eol + 1 : end;
         }
-        return close_sample(d, err);
+        return close_perf_sample(d, err);
 }
 
 enum status perf_script_decode_observed(const void *data, size_t n, int64_t end_unix_ns,
                                         const struct perf_script_observer *observer, struct profile *ret,
                                         struct error *err)
 {
-        _cleanup_free_ struct decoder *d = calloc(1, sizeof *d);
+        _cleanup_free_ struct perf_decoder *d = calloc(1, sizeof *d);
         struct profile p;
         enum status st;
 
@@ -258,7 +496,7 @@ enum status perf_script_decode_observed(const void *data, size_t n, int64_t end_
                 return st;
         d->p = d->maps.p = &p;
         d->observer = observer;
-        st = n ? decode(d, data, (const char *)data + n, err) : ST_OK;
+        st = n ? decode_perf_script(d, data, (const char *)data + n, err) : ST_OK;
         perf_maps_deinit(&d->maps);
         number_map_deinit(&d->locations);
         if (st) {
@@ -270,8 +508,7 @@ enum status perf_script_decode_observed(const void *data, size_t n, int64_t end_
         return ST_OK;
 }
 
-enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret,
-                               struct error *err)
+enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret, struct error *err)
 {
         return perf_script_decode_observed(data, n, end_unix_ns, NULL, ret, err);
 }

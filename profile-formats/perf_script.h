@@ -6,11 +6,9 @@
  * @file
  * The text that `perf script` prints, with or without call chains.
  *
- * Chains are as the CPU left them, so callers are taken back by one here
- * (profile_caller_address()), except above a switch from kernel to user code.
- * With --show-mmap-events and a recording made with --buildid-mmap, addresses
- * become (build-id, file offset) and can be resolved like any other sample's;
- * without, the names that perf printed are all there is.
+ * Return addresses are adjusted here (adjust_caller_address()), except at a switch from kernel to user code. With
+ * --show-mmap-events and a recording made with --buildid-mmap, addresses become (build-id, file offset) and can be
+ * symbolized later; without, frames have the names that perf printed.
  *
  * Clocks (cpu-clock, task-clock) become the type process_cpu, other events
  * perf:EVENT:count. Labels: comm and pid.
@@ -21,17 +19,17 @@
 #include "profile-formats/profile.h"
 
 /**
- * @param end_unix_ns  when the last sample was taken, since perf prints no wall clock; 0 leaves all times at 0.
- * @return ST_BAD_DATA with the line's number: a stack without a header, a line that is neither.
+ * @param end_unix_ns  wall clock time of the last sample, which perf does not print; 0 leaves all times at 0.
+ * @return ST_BAD_DATA with the line's number: a stack without a header, or a line of neither form.
  */
 enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret,
                                struct error *err) MUST_CHECK;
 
-/** Is told of each frame as it stands in the text, in order: for those who write the text anew. */
+/** Callback for each frame in the order of the text, for programs that rewrite the text. */
 struct perf_script_observer {
         void *context;
         /**
-         * @param at,n      from the address to the end of the line, without blanks around; borrowed from data.
+         * @param at,n      from the address to the end of the line, without surrounding blanks; borrowed from data.
          * @param location  of the profile; PROFILE_NONE for a line "(inlined)", which belongs to the next one.
          */
         enum status (*frame)(void *context, const char *at, size_t n, uint32_t location, struct error *err);

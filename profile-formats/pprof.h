@@ -6,11 +6,11 @@
  * @file
  * pprof files (perftools.profiles.Profile, plain or gzip) to and from struct profile.
  *
- * What becomes of a file:
+ * Conversion of a file:
  * - Each non-zero value of a sample is one sample of that value's type.
- * - Addresses are process addresses; the mapping turns them into file offsets, which the object's segments turn
- * into object addresses later (profile_object_address()). Return addresses have been taken back by the sender.
- * - Frames that come with names keep them. Labels become labels, numbers in decimal.
+ * - Addresses are process addresses. The mapping gives file offsets (normalize_sender_address()); the object's segments
+ *   give object addresses later. Senders have adjusted return addresses.
+ * - Names of frames are kept. Numeric labels are written in decimal.
  *
  * Threads: no shared state.
  * Source: google/pprof proto/profile.proto.
@@ -19,10 +19,9 @@
 #include "profile-formats/profile.h"
 
 /**
- * @param name  the name part of the type ids ("process_cpu", "memory"), NULL to let it follow from the sample
- * types.
+ * @param name  the name part of the type ids ("process_cpu", "memory"), NULL: derived from the sample types.
  * @param ret   initialised here; profile_deinit() it on success only.
- * @return ST_BAD_DATA: damaged gzip, malformed, an id or string index that is not there, an id used twice, a sample
+ * @return ST_BAD_DATA: damaged gzip, malformed, an unknown id or string index, an id used twice, a sample
  *         with another number of values than there are sample types; ST_TOO_BIG: a limit, LIMIT_HTTP_BODY_BYTES for
  *         the unpacked size.
  */
@@ -31,7 +30,7 @@ enum status pprof_decode(const void *data, size_t n, const char *name, struct pr
 
 /**
  * Append a gzip'd pprof file with all frames that the profile has. Mappings start at 0 and addresses are object
- * addresses; those that are file offsets lie in a mapping of the whole file.
+ * addresses; locations with file offsets get a mapping of the whole file.
  */
 enum status pprof_encode(const struct profile *p, struct buf *ret, struct error *err) MUST_CHECK;
 

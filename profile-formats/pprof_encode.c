@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/pprof.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/compress.h"
@@ -8,28 +9,36 @@
 #include "profile-formats/number_map.h"
 #include "profile-formats/pprof_fields.h"
 #include "profile-formats/profile_type.h"
+#include "profile-formats/proto/pprof.pb-c.h"
+#include "profile-formats/proto_message.h"
 #include "profile-formats/string_list.h"
-#include "profile-formats/wire.h"
 
-/* Where a mapping whose addresses are file offsets pretends to be loaded. */
+/* Load address of mappings whose addresses are file offsets. */
 #define FILE_START (UINT64_C(1) << 46)
 
+/* Room for the entries of one sample or location. */
+struct pprof_entries {
+        uint64_t location_ids[LIMIT_STACK_FRAMES];
+        Pprof__Label labels[LIMIT_LABELS_PER_SAMPLE], *label_list[LIMIT_LABELS_PER_SAMPLE];
+        Pprof__Line lines[LIMIT_LINES_PER_LOCATION], *line_list[LIMIT_LINES_PER_LOCATION];
+};
+
 /*
- * Ids are positions plus one. A mapping of the profile becomes one mapping
- * that starts at 0 for object addresses, and another one for file offsets when
- * there are any. Strings share their numbers with the profile's.
+ * Ids are positions plus one. A mapping of the profile becomes a mapping that starts at 0 for object addresses, and
+ * another one at FILE_START for file offsets where there are any. Strings keep the numbers of the profile.
  */
-struct encoder {
+struct pprof_encoder {
         const struct profile *p;
         struct buf *out;
         struct error *err;
         enum status failed;
         struct number_map mappings;  /* (mapping, kind) */
         struct number_map functions; /* (name, linkage name, file) */
-        struct string_list more;     /* strings that the profile does not have */
+        struct string_list more;     /* the string table */
+        struct pprof_entries *entries;
 };
 
-static uint64_t id_of(struct encoder *e, struct number_map *m, struct number_key key)
+static uint64_t number_pprof_entry(struct pprof_encoder *e, struct number_map *m, struct number_key key)
 {
         uint32_t number = 0;
 
@@ -38,7 +47,7 @@ static uint64_t id_of(struct encoder *e, struct number_map *m, struct number_key
         return number + UINT64_C(1);
 }
 
-static uint32_t string(struct encoder *e, const char *text, size_t n)
+static uint32_t number_pprof_string(struct pprof_encoder *e, const char *text, size_t n)
 {
         uint32_t number = 0;
 
@@ -47,92 +56,145 @@ static uint32_t string(struct encoder *e, const char *text, size_t n)
         return number;
 }
 
-static void put_value_type(struct encoder *e, uint32_t field, const char *id, enum profile_type_part type,
-                           enum profile_type_part unit)
+/*
+ * A message is the concatenation of its fields, so the file is written as many partial Profile messages, each with a
+ * few entries: nothing of the size of the whole exists beside the output.
+ */
+static void append_to_file(struct pprof_encoder *e, const Pprof__Profile *part)
 {
-        size_t type_size, unit_size, mark = wire_begin(e->out, field);
-        const char *type_text = profile_type_part(id, type, &type_size);
-        const char *unit_text = profile_type_part(id, unit, &unit_size);
-
-        wire_put_uint(e->out, PPROF_VALUE_TYPE_TYPE, string(e, type_text, type_size));
-        wire_put_uint(e->out, PPROF_VALUE_TYPE_UNIT, string(e, unit_text, unit_size));
-        wire_end(e->out, mark);
+        proto_message_append(e->out, &part->base);
 }
 
-static void put_locations(struct encoder *e)
+static Pprof__ValueType make_value_type(struct pprof_encoder *e, const char *id, enum profile_type_part type,
+                                        enum profile_type_part unit)
+{
+        size_t type_size, unit_size;
+        const char *type_text = profile_type_part(id, type, &type_size);
+        const char *unit_text = profile_type_part(id, unit, &unit_size);
+        Pprof__ValueType ret = PPROF__VALUE_TYPE__INIT;
+
+        ret.type = number_pprof_string(e, type_text, type_size);
+        ret.unit = number_pprof_string(e, unit_text, unit_size);
+        return ret;
+}
+
+static void put_pprof_types(struct pprof_encoder *e)
 {
         const struct profile *p = e->p;
 
-        for (uint32_t i = 0; i < p->locations.count; i++) {
-                const struct profile_location *l = &p->locations.items[i];
-                bool offset = l->kind == ADDRESS_FILE_OFFSET;
-                size_t mark = wire_begin(e->out, PPROF_LOCATION);
+        for (uint32_t i = 0; i < p->types.count; i++) {
+                Pprof__ValueType type =
+                        make_value_type(e, profile_text(p, p->types.items[i].id), TYPE_SAMPLE_TYPE, TYPE_SAMPLE_UNIT);
+                Pprof__ValueType *entries[] = { &type };
+                Pprof__Profile part = PPROF__PROFILE__INIT;
 
-                wire_put_uint(e->out, PPROF_ID, i + UINT64_C(1));
-                if (l->mapping != PROFILE_NONE)
-                        wire_put_uint(e->out, PPROF_LOCATION_MAPPING_ID,
-                                      id_of(e, &e->mappings, (struct number_key){ { l->mapping, offset } }));
-                wire_put_uint(e->out, PPROF_LOCATION_ADDRESS, offset ? l->address + FILE_START : l->address);
-                for (uint32_t j = 0; j < l->line_count; j++) {
-                        const struct profile_line *line = &p->lines.items[l->first_line + j];
-                        size_t line_mark = wire_begin(e->out, PPROF_LOCATION_LINE);
+                part.n_sample_type = 1;
+                part.sample_type = entries;
+                append_to_file(e, &part);
+        }
+        if (p->types.count) {
+                Pprof__ValueType type =
+                        make_value_type(e, profile_text(p, p->types.items[0].id), TYPE_PERIOD_TYPE, TYPE_PERIOD_UNIT);
+                Pprof__Profile part = PPROF__PROFILE__INIT;
 
-                        wire_put_uint(
-                                e->out, PPROF_LINE_FUNCTION_ID,
-                                id_of(e, &e->functions,
-                                      (struct number_key){ { line->function, line->linkage_name, line->file } }));
-                        wire_put_uint(e->out, PPROF_LINE_LINE, (uint64_t)line->line);
-                        wire_end(e->out, line_mark);
-                }
-                wire_end(e->out, mark);
+                part.period_type = &type;
+                part.period = p->types.items[0].period;
+                append_to_file(e, &part);
         }
 }
 
-static void put_mappings(struct encoder *e)
+static void put_pprof_location(struct pprof_encoder *e, uint32_t number)
+{
+        const struct profile_location *l = &e->p->locations.items[number];
+        bool offset = l->kind == ADDRESS_FILE_OFFSET;
+        Pprof__Location location = PPROF__LOCATION__INIT, *entries[] = { &location };
+        Pprof__Profile part = PPROF__PROFILE__INIT;
+
+        assert(l->line_count <= LIMIT_LINES_PER_LOCATION);
+        location.id = number + UINT64_C(1);
+        if (l->mapping != PROFILE_NONE)
+                location.mapping_id =
+                        number_pprof_entry(e, &e->mappings, (struct number_key){ { l->mapping, offset } });
+        location.address = offset ? l->address + FILE_START : l->address;
+        location.n_line = l->line_count;
+        location.line = e->entries->line_list;
+        for (uint32_t i = 0; i < l->line_count; i++) {
+                const struct profile_line *line = &e->p->lines.items[l->first_line + i];
+
+                pprof__line__init(&e->entries->lines[i]);
+                e->entries->lines[i].function_id = number_pprof_entry(
+                        e, &e->functions, (struct number_key){ { line->function, line->linkage_name, line->file } });
+                e->entries->lines[i].line = line->line;
+        }
+        part.n_location = 1;
+        part.location = entries;
+        append_to_file(e, &part);
+}
+
+static void put_pprof_mappings(struct pprof_encoder *e)
 {
         char hex[BUILD_ID_HEX_MAX];
 
         for (uint32_t i = 0; i < e->mappings.count; i++) {
                 const struct profile_mapping *m = &e->p->mappings.items[e->mappings.keys[i].parts[0]];
-                size_t mark = wire_begin(e->out, PPROF_MAPPING);
+                Pprof__Mapping mapping = PPROF__MAPPING__INIT, *entries[] = { &mapping };
+                Pprof__Profile part = PPROF__PROFILE__INIT;
 
-                wire_put_uint(e->out, PPROF_ID, i + UINT64_C(1));
+                mapping.id = i + UINT64_C(1);
                 if (e->mappings.keys[i].parts[1]) {
-                        wire_put_uint(e->out, PPROF_MAPPING_START, FILE_START);
-                        wire_put_uint(e->out, PPROF_MAPPING_LIMIT, 2 * FILE_START);
+                        mapping.memory_start = FILE_START;
+                        mapping.memory_limit = 2 * FILE_START;
                 }
-                wire_put_uint(e->out, PPROF_MAPPING_FILENAME, m->file);
+                mapping.filename = m->file;
                 if (m->build_id.size) {
                         const char *text = build_id_hex(&m->build_id, hex);
 
-                        wire_put_uint(e->out, PPROF_MAPPING_BUILD_ID, string(e, text, strlen(text)));
+                        mapping.build_id = number_pprof_string(e, text, strlen(text));
                 }
-                /* Readers do not look for symbols themselves: they would not find better ones. */
-                wire_put_uint(e->out, PPROF_MAPPING_HAS_FUNCTIONS, 1);
-                wire_put_uint(e->out, PPROF_MAPPING_HAS_FILENAMES, 1);
-                wire_put_uint(e->out, PPROF_MAPPING_HAS_LINE_NUMBERS, 1);
-                wire_put_uint(e->out, PPROF_MAPPING_HAS_INLINE_FRAMES, 1);
-                wire_end(e->out, mark);
+                /* Keeps readers from symbolizing the file again. */
+                mapping.has_functions = mapping.has_filenames = true;
+                mapping.has_line_numbers = mapping.has_inline_frames = true;
+                part.n_mapping = 1;
+                part.mapping = entries;
+                append_to_file(e, &part);
         }
 }
 
-static void put_functions(struct encoder *e)
+static void put_pprof_functions(struct pprof_encoder *e)
 {
         for (uint32_t i = 0; i < e->functions.count; i++) {
                 const uint32_t *parts = e->functions.keys[i].parts;
-                size_t mark = wire_begin(e->out, PPROF_FUNCTION);
+                Pprof__Function function = PPROF__FUNCTION__INIT, *entries[] = { &function };
+                Pprof__Profile part = PPROF__PROFILE__INIT;
 
-                wire_put_uint(e->out, PPROF_ID, i + UINT64_C(1));
-                wire_put_uint(e->out, PPROF_FUNCTION_NAME, parts[0]);
-                wire_put_uint(e->out, PPROF_FUNCTION_SYSTEM_NAME, parts[1] ? parts[1] : parts[0]);
-                wire_put_uint(e->out, PPROF_FUNCTION_FILENAME, parts[2]);
-                wire_end(e->out, mark);
+                function.id = i + UINT64_C(1);
+                function.name = parts[0];
+                function.system_name = parts[1] ? parts[1] : parts[0];
+                function.filename = parts[2];
+                part.n_function = 1;
+                part.function = entries;
+                append_to_file(e, &part);
         }
+}
+
+static void put_pprof_strings(struct pprof_encoder *e)
+{
+        const struct profile *p = e->p;
+
+        for (uint32_t i = 0; i < p->strings.count; i++) {
+                ProtobufCBinaryData text = proto_bytes(p->strings.items[i].text, p->strings.items[i].size);
+                Pprof__Profile part = PPROF__PROFILE__INIT;
+
+                part.n_string_table = 1;
+                part.string_table = &text;
+                append_to_file(e, &part);
+        }
+        buf_append(e->out, e->more.fields.data, e->more.fields.size);
 }
 
 /* ---- samples: one per stack and labels, with a value for every type ----------------------- */
 
-static int compare_samples(const void *x, const void *y)
+static int compare_pprof_samples(const void *x, const void *y)
 {
         const struct profile_sample *a = *(const struct profile_sample *const *)x;
         const struct profile_sample *b = *(const struct profile_sample *const *)y;
@@ -144,33 +206,38 @@ static int compare_samples(const void *x, const void *y)
         return a->label_count < b->label_count ? -1 : a->label_count > b->label_count;
 }
 
-static void put_sample(struct encoder *e, const struct profile_sample *s, const int64_t *values)
+static void put_pprof_sample(struct pprof_encoder *e, const struct profile_sample *s, int64_t *values)
 {
         const struct profile *p = e->p;
         const struct profile_stack *stack = &p->stacks.items[s->stack];
-        size_t mark = wire_begin(e->out, PPROF_SAMPLE), packed;
+        struct pprof_entries *entries = e->entries;
+        Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples[] = { &sample };
+        Pprof__Profile part = PPROF__PROFILE__INIT;
 
-        packed = wire_begin(e->out, PPROF_SAMPLE_LOCATION_ID);
+        assert(stack->location_count <= LIMIT_STACK_FRAMES && s->label_count <= LIMIT_LABELS_PER_SAMPLE);
+        sample.n_location_id = stack->location_count;
+        sample.location_id = entries->location_ids;
         for (uint32_t i = 0; i < stack->location_count; i++)
-                buf_append_uleb128(e->out, p->stack_locations.items[stack->first_location + i] + UINT64_C(1));
-        wire_end(e->out, packed);
-        packed = wire_begin(e->out, PPROF_SAMPLE_VALUE);
-        for (uint32_t i = 0; i < p->types.count; i++)
-                buf_append_uleb128(e->out, (uint64_t)values[i]);
-        wire_end(e->out, packed);
+                entries->location_ids[i] = p->stack_locations.items[stack->first_location + i] + UINT64_C(1);
+        sample.n_value = p->types.count;
+        sample.value = values;
+        sample.n_label = s->label_count;
+        sample.label = entries->label_list;
         for (uint32_t i = 0; i < s->label_count; i++) {
                 const struct profile_label *l = &p->labels.items[s->first_label + i];
-                size_t label = wire_begin(e->out, PPROF_SAMPLE_LABEL);
 
-                wire_put_uint(e->out, PPROF_LABEL_KEY, l->key);
-                wire_put_uint(e->out, PPROF_LABEL_STR, l->value);
-                wire_end(e->out, label);
+                pprof__label__init(&entries->labels[i]);
+                entries->labels[i].key = l->key;
+                entries->labels[i].str = l->value;
         }
-        wire_end(e->out, mark);
+        part.n_sample = 1;
+        part.sample = samples;
+        append_to_file(e, &part);
 }
 
-static void put_samples(struct encoder *e, const struct profile_sample **order, int64_t *values)
+static void put_pprof_samples(struct pprof_encoder *e, const struct profile_sample **order, int64_t *values)
 {
+        Pprof__Profile times = PPROF__PROFILE__INIT;
         const struct profile *p = e->p;
         int64_t first = 0, last = 0;
 
@@ -183,43 +250,42 @@ static void put_samples(struct encoder *e, const struct profile_sample **order, 
                 first = i == 0 || s->time_unix_ns < first ? s->time_unix_ns : first;
                 last = i == 0 || end > last ? end : last;
         }
-        qsort(order, p->samples.count, sizeof *order, compare_samples);
+        qsort(order, p->samples.count, sizeof *order, compare_pprof_samples);
         for (uint32_t i = 0; i < p->samples.count;) {
                 uint32_t start = i;
 
                 memset(values, 0, p->types.count * sizeof *values);
-                for (; i < p->samples.count && compare_samples(&order[start], &order[i]) == 0; i++)
+                for (; i < p->samples.count && compare_pprof_samples(&order[start], &order[i]) == 0; i++)
                         values[order[i]->type] =
                                 (int64_t)((uint64_t)values[order[i]->type] + (uint64_t)order[i]->value);
-                put_sample(e, order[start], values);
+                put_pprof_sample(e, order[start], values);
         }
-        wire_put_uint(e->out, PPROF_TIME_NANOS, (uint64_t)first);
-        wire_put_uint(e->out, PPROF_DURATION_NANOS, (uint64_t)last - (uint64_t)first);
+        times.time_nanos = first;
+        times.duration_nanos = (int64_t)((uint64_t)last - (uint64_t)first);
+        append_to_file(e, &times);
 }
 
-static enum status encode(struct encoder *e)
+static enum status encode_pprof(struct pprof_encoder *e)
 {
         const struct profile *p = e->p;
         _cleanup_free_ const struct profile_sample **order = calloc(p->samples.count + 1u, sizeof *order);
         _cleanup_free_ int64_t *values = calloc(p->types.count + 1u, sizeof *values);
+        _cleanup_free_ struct pprof_entries *entries = calloc(1, sizeof *entries);
 
-        if (!order || !values)
+        if (!order || !values || !entries)
                 return error_no_memory(e->err);
-        for (uint32_t i = 0; i < p->types.count; i++)
-                put_value_type(e, PPROF_SAMPLE_TYPE, profile_text(p, p->types.items[i].id), TYPE_SAMPLE_TYPE,
-                               TYPE_SAMPLE_UNIT);
-        if (p->types.count) {
-                put_value_type(e, PPROF_PERIOD_TYPE, profile_text(p, p->types.items[0].id), TYPE_PERIOD_TYPE,
-                               TYPE_PERIOD_UNIT);
-                wire_put_uint(e->out, PPROF_PERIOD, (uint64_t)p->types.items[0].period);
-        }
-        put_samples(e, order, values);
-        put_locations(e);
-        put_mappings(e);
-        put_functions(e);
-        for (uint32_t i = 0; i < p->strings.count; i++)
-                wire_put_bytes(e->out, PPROF_STRING_TABLE, p->strings.items[i].text, p->strings.items[i].size);
-        buf_append(e->out, e->more.fields.data, e->more.fields.size);
+        e->entries = entries;
+        for (size_t i = 0; i < LIMIT_LINES_PER_LOCATION; i++)
+                entries->line_list[i] = &entries->lines[i];
+        for (size_t i = 0; i < LIMIT_LABELS_PER_SAMPLE; i++)
+                entries->label_list[i] = &entries->labels[i];
+        put_pprof_types(e);
+        put_pprof_samples(e, order, values);
+        for (uint32_t i = 0; i < p->locations.count; i++)
+                put_pprof_location(e, i);
+        put_pprof_mappings(e);
+        put_pprof_functions(e);
+        put_pprof_strings(e);
         if (e->failed)
                 return e->failed;
         return buf_status(e->out, e->err, "pprof file");
@@ -228,14 +294,14 @@ static enum status encode(struct encoder *e)
 enum status pprof_encode(const struct profile *p, struct buf *ret, struct error *err)
 {
         _cleanup_buf_ struct buf plain;
-        struct encoder e = { .p = p, .out = &plain, .err = err };
+        struct pprof_encoder e = { .p = p, .out = &plain, .err = err };
         enum status st;
 
         buf_init(&plain, LIMIT_RESPONSE_BYTES);
         string_list_init(&e.more, p, PPROF_STRING_TABLE);
-        st = encode(&e);
+        st = encode_pprof(&e);
         string_list_deinit(&e.more);
         number_map_deinit(&e.mappings);
         number_map_deinit(&e.functions);
-        return st ? st : gzip_pack(plain.data, plain.size, 6, ret, err);
+        return st ? st : gzip_compress(plain.data, plain.size, 6, ret, err);
 }

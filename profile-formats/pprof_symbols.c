@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is copied field by field. Only mappings and locations are looked into; functions and strings are added
- * behind all others, since a pprof file may have its tables in any order and pieces.
+ * Copies a file field by field, and rewrites mappings and locations. New functions and strings are appended at the end,
+ * since a pprof file may have its tables in any order and in pieces.
  */
 #include "profile-formats/pprof_symbols.h"
 
 #include <string.h>
 
 #include "common/limits.h"
-#include "profile-formats/label_list.h"
+#include "profile-formats/sample_labels.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/pprof_fields.h"
 #include "profile-formats/wire.h"
@@ -17,17 +17,17 @@ struct mapping_flags {
         bool functions, files, lines, inlined;
 };
 
-struct rewriter {
+struct pprof_rewriter {
         const struct profile *p;
         const bool *changed;
         struct buf *out;
-        struct mapping_flags *flags;  /* by mapping; owned */
-        uint32_t *strings;            /* by string of p: index in the file's table plus one; owned */
-        uint32_t string_count;        /* of the file's table, and what was added */
-        struct buf added;             /* strings and functions that stand at the end */
-        struct number_map functions;  /* (name, linkage name, file) */
-        uint64_t last_function_id;    /* of the file */
-        uint32_t location, mapping;   /* that come next */
+        struct mapping_flags *flags; /* by mapping; owned */
+        uint32_t *strings;           /* by string of p: index in the file's table plus one; owned */
+        uint32_t string_count;       /* of the file's table and added ones */
+        struct buf added;            /* encoded strings and functions for the end of the file */
+        struct number_map functions; /* (name, linkage name, file) */
+        uint64_t last_function_id;   /* of the file */
+        uint32_t location, mapping;  /* next one of the file */
 };
 
 static void copy_field(struct buf *out, const struct reader *r, size_t start)
@@ -35,11 +35,11 @@ static void copy_field(struct buf *out, const struct reader *r, size_t start)
         buf_append(out, r->data + start, r->pos - start);
 }
 
-/* ---- before: which strings and ids there are ---------------------------------------------- */
+/* ---- first pass: strings and ids of the file ------------------------------------------------ */
 
-static void take_string(struct rewriter *w, const struct reader *text)
+static void note_file_string(struct pprof_rewriter *w, const struct reader *text)
 {
-        size_t n = text_cut(text->data, text->size, LIMIT_NAME_BYTES);
+        size_t n = utf8_truncate(text->data, text->size, LIMIT_NAME_BYTES);
         uint32_t number;
 
         if (n == text->size && profile_find_string(w->p, (const char *)text->data, n, &number) && !w->strings[number])
@@ -47,7 +47,7 @@ static void take_string(struct rewriter *w, const struct reader *text)
         w->string_count++;
 }
 
-static void take_function_id(struct rewriter *w, struct reader r)
+static void note_function_id(struct pprof_rewriter *w, struct reader r)
 {
         struct wire_field f;
 
@@ -56,15 +56,15 @@ static void take_function_id(struct rewriter *w, struct reader r)
                         w->last_function_id = f.value;
 }
 
-static enum status survey(struct rewriter *w, struct reader r, struct error *err)
+static enum status scan_pprof_file(struct pprof_rewriter *w, struct reader r, struct error *err)
 {
         struct wire_field f;
 
         while (wire_next(&r, &f)) {
                 if (f.number == PPROF_STRING_TABLE && f.type == WIRE_BYTES)
-                        take_string(w, &f.bytes);
+                        note_file_string(w, &f.bytes);
                 else if (f.number == PPROF_FUNCTION && f.type == WIRE_BYTES)
-                        take_function_id(w, f.bytes);
+                        note_function_id(w, f.bytes);
         }
         if (r.failed)
                 return reader_error(&r, err, "pprof file");
@@ -73,7 +73,7 @@ static enum status survey(struct rewriter *w, struct reader r, struct error *err
         return ST_OK;
 }
 
-static void note_flags(struct rewriter *w)
+static void note_mapping_flags(struct pprof_rewriter *w)
 {
         for (uint32_t i = 0; i < w->p->locations.count; i++) {
                 const struct profile_location *l = &w->p->locations.items[i];
@@ -91,9 +91,9 @@ static void note_flags(struct rewriter *w)
         }
 }
 
-/* ---- while copying -------------------------------------------------------------------------- */
+/* ---- second pass: copying ---------------------------------------------------------------- */
 
-static uint32_t string_index(struct rewriter *w, uint32_t string)
+static uint32_t get_string_index(struct pprof_rewriter *w, uint32_t string)
 {
         const struct profile_string *s = &w->p->strings.items[string];
 
@@ -106,7 +106,8 @@ static uint32_t string_index(struct rewriter *w, uint32_t string)
         return w->strings[string] - 1;
 }
 
-static enum status function_id(struct rewriter *w, const struct profile_line *line, uint64_t *ret, struct error *err)
+static enum status get_function_id(struct pprof_rewriter *w, const struct profile_line *line, uint64_t *ret,
+                                   struct error *err)
 {
         struct number_key key = { { line->function, line->linkage_name, line->file } };
         uint32_t number, name, linkage_name, file;
@@ -119,9 +120,9 @@ static enum status function_id(struct rewriter *w, const struct profile_line *li
         *ret = w->last_function_id + 1 + number;
         if (!fresh)
                 return ST_OK;
-        name = string_index(w, line->function);
-        linkage_name = line->linkage_name ? string_index(w, line->linkage_name) : name;
-        file = string_index(w, line->file);
+        name = get_string_index(w, line->function);
+        linkage_name = line->linkage_name ? get_string_index(w, line->linkage_name) : name;
+        file = get_string_index(w, line->file);
         mark = wire_begin(&w->added, PPROF_FUNCTION);
         wire_put_uint(&w->added, PPROF_ID, *ret);
         wire_put_uint(&w->added, PPROF_FUNCTION_NAME, name);
@@ -131,7 +132,7 @@ static enum status function_id(struct rewriter *w, const struct profile_line *li
         return ST_OK;
 }
 
-static enum status put_lines(struct rewriter *w, const struct profile_location *l, struct error *err)
+static enum status put_new_lines(struct pprof_rewriter *w, const struct profile_location *l, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -140,7 +141,7 @@ static enum status put_lines(struct rewriter *w, const struct profile_location *
                 uint64_t id;
                 size_t mark;
 
-                st = function_id(w, line, &id, err);
+                st = get_function_id(w, line, &id, err);
                 if (st)
                         break;
                 mark = wire_begin(w->out, PPROF_LOCATION_LINE);
@@ -151,7 +152,7 @@ static enum status put_lines(struct rewriter *w, const struct profile_location *
         return st;
 }
 
-static enum status put_location(struct rewriter *w, struct reader r, struct error *err)
+static enum status rewrite_location(struct pprof_rewriter *w, struct reader r, struct error *err)
 {
         size_t mark = wire_begin(w->out, PPROF_LOCATION), start = 0;
         bool changed = w->changed[w->location];
@@ -162,13 +163,13 @@ static enum status put_location(struct rewriter *w, struct reader r, struct erro
                 if (!changed || f.number != PPROF_LOCATION_LINE)
                         copy_field(w->out, &r, start);
         if (changed)
-                st = put_lines(w, &w->p->locations.items[w->location], err);
+                st = put_new_lines(w, &w->p->locations.items[w->location], err);
         w->location++;
         wire_end(w->out, mark);
         return st;
 }
 
-static void put_mapping(struct rewriter *w, struct reader r)
+static void rewrite_mapping(struct pprof_rewriter *w, struct reader r)
 {
         const struct mapping_flags *flags = &w->flags[w->mapping++];
         const bool set[] = { flags->functions, flags->files, flags->lines, flags->inlined };
@@ -186,7 +187,7 @@ static void put_mapping(struct rewriter *w, struct reader r)
         wire_end(w->out, mark);
 }
 
-static enum status copy(struct rewriter *w, struct reader r, struct error *err)
+static enum status rewrite_pprof_file(struct pprof_rewriter *w, struct reader r, struct error *err)
 {
         size_t start = 0;
         struct wire_field f;
@@ -194,9 +195,9 @@ static enum status copy(struct rewriter *w, struct reader r, struct error *err)
 
         for (; !st && wire_next(&r, &f); start = r.pos) {
                 if (f.number == PPROF_LOCATION && f.type == WIRE_BYTES && w->location < w->p->locations.count)
-                        st = put_location(w, f.bytes, err);
+                        st = rewrite_location(w, f.bytes, err);
                 else if (f.number == PPROF_MAPPING && f.type == WIRE_BYTES && w->mapping < w->p->mappings.count)
-                        put_mapping(w, f.bytes);
+                        rewrite_mapping(w, f.bytes);
                 else
                         copy_field(w->out, &r, start);
         }
@@ -209,10 +210,10 @@ static enum status copy(struct rewriter *w, struct reader r, struct error *err)
         return st ? st : buf_status(w->out, err, "pprof file");
 }
 
-enum status pprof_put_symbols(const void *data, size_t n, const struct profile *p, const bool *changed,
-                              struct buf *ret, struct error *err)
+enum status pprof_put_symbols(const void *data, size_t n, const struct profile *p, const bool *changed, struct buf *ret,
+                              struct error *err)
 {
-        struct rewriter w = { .p = p, .changed = changed, .out = ret };
+        struct pprof_rewriter w = { .p = p, .changed = changed, .out = ret };
         struct reader r;
         enum status st = ST_OK;
 
@@ -223,10 +224,10 @@ enum status pprof_put_symbols(const void *data, size_t n, const struct profile *
         if (!w.flags || !w.strings)
                 st = error_no_memory(err);
         if (!st)
-                st = survey(&w, r, err);
+                st = scan_pprof_file(&w, r, err);
         if (!st) {
-                note_flags(&w);
-                st = copy(&w, r, err);
+                note_mapping_flags(&w);
+                st = rewrite_pprof_file(&w, r, err);
         }
         free(w.flags);
         free(w.strings);

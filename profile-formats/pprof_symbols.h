@@ -4,7 +4,7 @@
 
 /**
  * @file
- * A pprof file with symbols put in and everything else as it was, byte for byte, also fields of later versions.
+ * Adds symbols to a pprof file. All other fields are copied byte for byte, unknown ones included.
  *
  * Threads: no shared state.
  * Source: google/pprof proto/profile.proto.
@@ -13,13 +13,13 @@
 #include "profile-formats/profile.h"
 
 /**
- * @param data,n   the file as pprof_decode() took it, unpacked.
- * @param p        what pprof_decode() made of it: its locations and mappings are the file's, in the file's order.
- * @param changed  by location: its lines are new and take the place of those in the file. Mappings of these say that
- *                 they have functions, files, lines and inlined frames where they now do.
- * @param ret      the new file is appended, not packed.
+ * @param data,n   the uncompressed file, which pprof_decode() has accepted.
+ * @param p        the result of pprof_decode(): locations and mappings in the order of the file.
+ * @param changed  by location: its lines replace those in the file. The has_* flags of their mappings are set
+ *                 accordingly.
+ * @param ret      the new file is appended, uncompressed.
  */
-enum status pprof_put_symbols(const void *data, size_t n, const struct profile *p, const bool *changed,
-                              struct buf *ret, struct error *err) MUST_CHECK;
+enum status pprof_put_symbols(const void *data, size_t n, const struct profile *p, const bool *changed, struct buf *ret,
+                              struct error *err) MUST_CHECK;
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/profile.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/hash_table.h"
 #include "common/limits.h"
 #include "common/utf8.h"
-#include "profile-formats/label_list.h"
+#include "profile-formats/sample_labels.h"
 
 struct profile_intern {
-        struct hash_table strings, stacks, label_sets; /* numbers by content, which the sender chooses */
+        struct hash_table strings, stacks, label_sets; /* numbers by content; seeded, since senders choose it */
         PROFILE_TABLE(struct label_set) sets;
 };
 
@@ -17,19 +18,18 @@ struct label_set {
         uint32_t first, count;
 };
 
-#define LIMIT_TABLE 64000000u /* labels, lines and stack entries: memory ends before */
+#define LIMIT_TABLE 64000000u /* labels, lines and stack entries; the memory limit is reached before */
 
-static enum status too_big(const struct profile *p, const char *what, struct error *err)
+static enum status fail_profile_memory(const struct profile *p, const char *what, struct error *err)
 {
         if (p->arena.failed == ST_BUSY)
                 return error_set(err, ST_BUSY, "the memory for profiles is in use; send again later");
-        return error_set(err, ST_TOO_BIG, "profile needs more than %zu bytes of memory for its %s", p->arena.max,
-                         what);
+        return error_set(err, ST_TOO_BIG, "profile needs more than %zu bytes of memory for its %s", p->arena.max, what);
 }
 
-/* Room for n more entries; the old array stays in the arena, which at worst doubles a table. */
-static enum status grow(struct profile *p, void **items, uint32_t count, uint32_t *capacity, uint32_t n,
-                        size_t size, uint32_t limit, const char *what, struct error *err)
+/* Make room for n more entries. The old array stays in the arena, which at most doubles the memory of a table. */
+static enum status reserve_profile_rows(struct profile *p, void **items, uint32_t count, uint32_t *capacity, uint32_t n,
+                                        size_t size, uint32_t limit, const char *what, struct error *err)
 {
         uint64_t want = *capacity ? (uint64_t)*capacity * 2 : 64;
         void *bigger;
@@ -44,7 +44,7 @@ static enum status grow(struct profile *p, void **items, uint32_t count, uint32_
                 want = limit;
         bigger = arena_alloc_array(&p->arena, want, size);
         if (!bigger)
-                return too_big(p, what, err);
+                return fail_profile_memory(p, what, err);
         if (count)
                 memcpy(bigger, *items, count * size);
         *items = bigger;
@@ -52,29 +52,29 @@ static enum status grow(struct profile *p, void **items, uint32_t count, uint32_
         return ST_OK;
 }
 
-#define GROW(p, table, n, limit, what, err)                                                                        \
-        ({                                                                                                         \
-                void *items_ = (p)->table.items;                                                                   \
-                enum status st_ = grow(p, &items_, (p)->table.count, &(p)->table.capacity, n,                      \
-                                       sizeof *(p)->table.items, limit, what, err);                                \
-                (p)->table.items = items_;                                                                         \
-                st_;                                                                                               \
+#define GROW(p, table, n, limit, what, err)                                                                            \
+        ({                                                                                                             \
+                void *items_ = (p)->table.items;                                                                       \
+                enum status st_ = reserve_profile_rows(p, &items_, (p)->table.count, &(p)->table.capacity, n,          \
+                                                       sizeof *(p)->table.items, limit, what, err);                    \
+                (p)->table.items = items_;                                                                             \
+                st_;                                                                                                   \
         })
 
-#define APPEND(p, table, item, limit, what, ret, err)                                                              \
-        ({                                                                                                         \
-                enum status append_ = GROW(p, table, 1, limit, what, err);                                         \
-                if (!append_) {                                                                                    \
-                        *(ret) = (p)->table.count;                                                                 \
-                        (p)->table.items[(p)->table.count++] = *(item);                                            \
-                }                                                                                                  \
-                append_;                                                                                           \
+#define APPEND(p, table, item, limit, what, ret, err)                                                                  \
+        ({                                                                                                             \
+                enum status append_ = GROW(p, table, 1, limit, what, err);                                             \
+                if (!append_) {                                                                                        \
+                        *(ret) = (p)->table.count;                                                                     \
+                        (p)->table.items[(p)->table.count++] = *(item);                                                \
+                }                                                                                                      \
+                append_;                                                                                               \
         })
 
 static enum status reserve_interned(struct profile *p, struct hash_table *t, struct error *err)
 {
-        t->arena = &p->arena; /* decoders build a profile in a variable of their own and return it by value */
-        return hash_table_reserve(t, NULL) ? too_big(p, "tables", err) : ST_OK;
+        t->arena = &p->arena; /* again: a profile may have been copied to another variable since */
+        return hash_table_reserve(t, NULL) ? fail_profile_memory(p, "tables", err) : ST_OK;
 }
 
 enum status profile_init(struct profile *p, size_t max_bytes, struct error *err)
@@ -87,7 +87,7 @@ enum status profile_init(struct profile *p, size_t max_bytes, struct error *err)
         p->intern = arena_alloc(&p->arena, sizeof *p->intern);
         if (p->intern)
                 p->intern->strings.arena = p->intern->stacks.arena = p->intern->label_sets.arena = &p->arena;
-        st = p->intern ? profile_add_string(p, "", 0, &empty, err) : too_big(p, "tables", err);
+        st = p->intern ? profile_add_string(p, "", 0, &empty, err) : fail_profile_memory(p, "tables", err);
         if (st)
                 profile_deinit(p);
         return st;
@@ -99,7 +99,7 @@ void profile_deinit(struct profile *p)
         *p = (struct profile){ 0 };
 }
 
-/* A copy with U+FFFD for each byte that is no UTF-8, and for NUL. */
+/* A copy with U+FFFD for each byte that is not UTF-8, and for NUL. */
 static char *copy_repaired(struct arena *a, const char *text, size_t n, size_t *size_ret)
 {
         char *copy = n > SIZE_MAX / 4 ? NULL : arena_alloc(a, 3 * n + 1);
@@ -108,7 +108,7 @@ static char *copy_repaired(struct arena *a, const char *text, size_t n, size_t *
         if (!copy)
                 return NULL;
         for (size_t i = 0; i < n;) {
-                size_t len = text[i] ? utf8_sequence(text + i, n - i) : 0;
+                size_t len = text[i] ? utf8_sequence_length(text + i, n - i) : 0;
 
                 memcpy(copy + out, len ? text + i : "\xef\xbf\xbd", len ? len : 3);
                 out += len ? len : 3;
@@ -139,9 +139,10 @@ enum status profile_add_string(struct profile *p, const char *text, size_t n, ui
         if (n && (memchr(text, 0, n) || !utf8_valid(text, n))) {
                 s.text = text = copy_repaired(&p->arena, text, n, &n);
                 if (!text)
-                        return too_big(p, "strings", err);
-                if (n > LIMIT_NAME_BYTES) { /* three bytes for each bad one; what is acknowledged is decoded again */
-                        char *end = (char *)text + (n = text_cut(text, n, LIMIT_NAME_BYTES));
+                        return fail_profile_memory(p, "strings", err);
+                if (n > LIMIT_NAME_BYTES) { /* repair tripled some bytes; the result has to pass this limit when it is
+                                               decoded again */
+                        char *end = (char *)text + (n = utf8_truncate(text, n, LIMIT_NAME_BYTES));
 
                         *end = 0;
                 }
@@ -156,7 +157,7 @@ enum status profile_add_string(struct profile *p, const char *text, size_t n, ui
         if (!s.text)
                 s.text = arena_strndup(&p->arena, text, n);
         if (!s.text)
-                return too_big(p, "strings", err);
+                return fail_profile_memory(p, "strings", err);
         st = APPEND(p, strings, &s, LIMIT_STRINGS, "strings", ret, err);
         if (!st)
                 hash_table_insert(known, hash, *ret);
@@ -168,20 +169,23 @@ bool profile_find_string(const struct profile *p, const char *text, size_t n, ui
         return hash_table_find(&p->intern->strings, hash_table_hash(text, n), equal_string, p, text, n, ret);
 }
 
-enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret,
-                                struct error *err)
+enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret, struct error *err)
 {
+        assert(m->file < p->strings.count && m->build_id.size <= BUILD_ID_MAX);
         return APPEND(p, mappings, m, LIMIT_LOCATIONS, "mappings", ret, err);
 }
 
 enum status profile_add_line(struct profile *p, const struct profile_line *l, uint32_t *ret, struct error *err)
 {
+        assert(l->function < p->strings.count && l->linkage_name < p->strings.count && l->file < p->strings.count);
         return APPEND(p, lines, l, LIMIT_TABLE, "lines", ret, err);
 }
 
-enum status profile_add_location(struct profile *p, const struct profile_location *l, uint32_t *ret,
-                                 struct error *err)
+enum status profile_add_location(struct profile *p, const struct profile_location *l, uint32_t *ret, struct error *err)
 {
+        assert(l->mapping == PROFILE_NONE || l->mapping < p->mappings.count);
+        assert(l->line_count == 0 ||
+               (l->first_line <= p->lines.count && l->line_count <= p->lines.count - l->first_line));
         return APPEND(p, locations, l, LIMIT_LOCATIONS, "locations", ret, err);
 }
 
@@ -248,12 +252,11 @@ static bool equal_label_set(const void *context, uint32_t number, const void *ke
         const struct profile *p = context;
         const struct label_set *s = &p->intern->sets.items[number];
 
-        return s->count * sizeof *p->labels.items == n &&
-               (n == 0 || memcmp(p->labels.items + s->first, key, n) == 0);
+        return s->count * sizeof *p->labels.items == n && (n == 0 || memcmp(p->labels.items + s->first, key, n) == 0);
 }
 
-enum status profile_add_label_set(struct profile *p, struct profile_label *labels, uint32_t count,
-                                  uint32_t *first_ret, struct error *err)
+enum status profile_add_label_set(struct profile *p, struct profile_label *labels, uint32_t count, uint32_t *first_ret,
+                                  struct error *err)
 {
         struct hash_table *known = &p->intern->label_sets;
         struct label_set s = { p->labels.count, count };
@@ -261,7 +264,8 @@ enum status profile_add_label_set(struct profile *p, struct profile_label *label
         enum status st;
         uint32_t hash, number;
 
-        for (uint32_t i = 1; i < count; i++) { /* a handful, nearly sorted */
+        assert(count <= LIMIT_LABELS_PER_SAMPLE);
+        for (uint32_t i = 1; i < count; i++) { /* insertion sort: few labels, nearly sorted */
                 struct profile_label l = labels[i];
                 uint32_t j = i;
 
@@ -291,6 +295,8 @@ enum status profile_add_label_set(struct profile *p, struct profile_label *label
 
 enum status profile_add_sample(struct profile *p, const struct profile_sample *s, uint32_t *ret, struct error *err)
 {
+        assert(s->stack < p->stacks.count && s->type < p->types.count);
+        assert(s->label_count <= LIMIT_LABELS_PER_SAMPLE);
         return APPEND(p, samples, s, LIMIT_SAMPLES, "samples", ret, err);
 }
 
@@ -300,10 +306,10 @@ void profile_reject_sample(struct profile *p, const char *reason)
                 snprintf(p->rejected_reason, sizeof p->rejected_reason, "%s", reason);
 }
 
-enum status profile_label_all(struct profile *p, const char *key, const char *value, struct error *err)
+enum status profile_add_label_to_all(struct profile *p, const char *key, const char *value, struct error *err)
 {
-        struct label_list l;
-        uint32_t last_first = PROFILE_NONE, last_count = 0; /* samples in a row share their set */
+        struct sample_labels l;
+        uint32_t last_first = PROFILE_NONE, last_count = 0; /* consecutive samples often share their set */
         struct profile_sample *last = NULL;
         uint32_t key_number;
         enum status st = profile_add_string(p, key, strlen(key), &key_number, err);
@@ -327,7 +333,7 @@ enum status profile_label_all(struct profile *p, const char *key, const char *va
                 }
                 if (has)
                         continue;
-                st = label_list_set_text(&l, p, key, value, strlen(value), err);
+                st = sample_labels_set_text(&l, p, key, value, strlen(value), err);
                 if (!st)
                         st = profile_add_label_set(p, l.items, l.count, &s->first_label, err);
                 s->label_count = l.count;
@@ -335,14 +341,14 @@ enum status profile_label_all(struct profile *p, const char *key, const char *va
         return st;
 }
 
-void profile_default_time(struct profile *p, int64_t now_unix_ns)
+void profile_set_missing_times(struct profile *p, int64_t now_unix_ns)
 {
         for (uint32_t i = 0; i < p->samples.count; i++)
                 if (p->samples.items[i].time_unix_ns == 0)
                         p->samples.items[i].time_unix_ns = now_unix_ns;
 }
 
-static uint32_t greater_of(uint32_t a, uint32_t b)
+static uint32_t max_uint32(uint32_t a, uint32_t b)
 {
         return a > b ? a : b;
 }
@@ -351,6 +357,6 @@ uint32_t profile_longest_probe(const struct profile *p)
 {
         const struct profile_intern *in = p->intern;
 
-        return greater_of(hash_table_longest_probe(&in->strings),
-                          greater_of(hash_table_longest_probe(&in->stacks), hash_table_longest_probe(&in->label_sets)));
+        return max_uint32(hash_table_longest_probe(&in->strings),
+                          max_uint32(hash_table_longest_probe(&in->stacks), hash_table_longest_probe(&in->label_sets)));
 }

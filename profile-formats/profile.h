@@ -4,17 +4,16 @@
 
 /**
  * @file
- * The one in-memory form of a batch of samples, whatever format it came in.
+ * In-memory form of a batch of samples, common to all formats.
  *
  * Tables refer to each other by index. Index 0 of `strings` is the empty
  * string; every other table starts with a real entry, and PROFILE_NONE means
  * "no entry". A decoder guarantees that every index is inside its table, that
  * strings are valid UTF-8 without NUL, that stacks are leaf first, that
- * lines of a location are innermost first, and that return addresses
- * have already been taken back by one.
+ * lines of a location are innermost first, and that return addresses have been adjusted to the call.
  *
- * Memory: everything lives in the profile's arena and goes with
- * profile_deinit(). Threads: one writer, or any number of readers.
+ * Memory: everything lives in the profile's arena until profile_deinit(). Threads: one writer, or any number of
+ * readers.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,17 +24,17 @@
 
 #define PROFILE_NONE UINT32_MAX
 
-/** What a location's address is relative to. */
+/** Base of a location's address. */
 enum profile_address_kind {
         ADDRESS_OBJECT = 0,      /* the object's own virtual address (ELF p_vaddr space) */
-        ADDRESS_FILE_OFFSET = 1, /* an offset into the ELF file: the sender's mapping gave no segment addresses */
+        ADDRESS_FILE_OFFSET = 1, /* an offset into the ELF file, where the sender does not know segment addresses */
         ADDRESS_NONE = 2,        /* no address: the frame is known by name only (interpreters, folded stacks) */
 };
 
 struct profile_mapping {
         struct build_id build_id; /* size 0: unknown */
         uint32_t file;            /* string: path or base name */
-        /* Where it lay in the file, when the sender said so; size 0: unknown. */
+        /* Range of the file; size 0: unknown. */
         uint64_t file_offset, size;
 };
 
@@ -48,7 +47,7 @@ struct profile_line {
 
 struct profile_location {
         uint32_t mapping;    /* PROFILE_NONE when unknown */
-        uint32_t first_line; /* lines the sender resolved itself; line_count 0: not symbolized */
+        uint32_t first_line; /* lines from the sender; line_count 0: not symbolized */
         uint32_t line_count;
         enum profile_address_kind kind;
         uint64_t address;
@@ -79,7 +78,7 @@ struct profile_sample {
         uint32_t type;
         uint32_t first_label; /* into labels; resource, scope and sample labels merged, keys unique */
         uint32_t label_count;
-        int64_t time_unix_ns; /* 0 when the sender told none: profile_default_time() */
+        int64_t time_unix_ns; /* 0 when unknown: profile_set_missing_times() */
         int64_t duration_ns;  /* 0 when unknown */
         int64_t value;
         uint8_t trace_id[16]; /* all zero: none */
@@ -87,10 +86,10 @@ struct profile_sample {
 };
 
 /* A table that grows inside the profile's arena. */
-#define PROFILE_TABLE(type)                                                                                        \
-        struct {                                                                                                   \
-                type *items;                                                                                       \
-                uint32_t count, capacity;                                                                          \
+#define PROFILE_TABLE(type)                                                                                            \
+        struct {                                                                                                       \
+                type *items;                                                                                           \
+                uint32_t count, capacity;                                                                              \
         }
 
 struct profile_string {
@@ -110,7 +109,7 @@ struct profile {
         PROFILE_TABLE(struct profile_label) labels;
         PROFILE_TABLE(struct profile_sample) samples;
         struct profile_intern *intern; /* string table in use while building; private */
-        uint64_t rejected_samples;     /* refused by the decoder one by one, with the first reason below */
+        uint64_t rejected_samples;     /* count of rejected samples; the first reason is below */
         char rejected_reason[160];
 };
 
@@ -120,10 +119,8 @@ void profile_deinit(struct profile *p);
 #define _cleanup_profile_ _cleanup_(profile_deinit)
 
 /*
- * Building. Each returns the new index; equal strings, stacks and types get the
- * one they have.
- * ST_TOO_BIG names the limit; the profile stays valid. Bytes of a string that
- * are no UTF-8, and NUL, become U+FFFD.
+ * Building. Each returns the index of the entry; equal strings, stacks and types share one. ST_TOO_BIG names the limit;
+ * the profile stays valid. NUL and bytes of a string that are not UTF-8 become U+FFFD.
  */
 enum status profile_add_string(struct profile *p, const char *text, size_t n, uint32_t *ret,
                                struct error *err) MUST_CHECK;
@@ -141,27 +138,28 @@ enum status profile_add_label(struct profile *p, const struct profile_label *l, 
                               struct error *err) MUST_CHECK;
 
 /**
- * The range of labels that holds exactly these (keys unique, at most LIMIT_LABELS_PER_SAMPLE). They are sorted in
- * place by key number; equal sets share one range, so that equal first_label and label_count mean equal labels.
+ * Intern a label set (keys unique, at most LIMIT_LABELS_PER_SAMPLE). The labels are sorted in place by key number;
+ * equal sets share one range, so that equal first_label and label_count mean equal labels.
  */
-enum status profile_add_label_set(struct profile *p, struct profile_label *labels, uint32_t count,
-                                  uint32_t *first_ret, struct error *err) MUST_CHECK;
+enum status profile_add_label_set(struct profile *p, struct profile_label *labels, uint32_t count, uint32_t *first_ret,
+                                  struct error *err) MUST_CHECK;
 enum status profile_add_sample(struct profile *p, const struct profile_sample *s, uint32_t *ret,
                                struct error *err) MUST_CHECK;
 
-/** The number of a string that the profile has; false when it has not. */
+/** Find the number of a string; false when the profile does not have it. */
 bool profile_find_string(const struct profile *p, const char *text, size_t n, uint32_t *ret) MUST_CHECK;
 
-/** Count a sample that a decoder refuses while it keeps the rest; the first reason stays. */
+/** Count a rejected sample; the first reason is kept. */
 void profile_reject_sample(struct profile *p, const char *reason);
 
-/** Give every sample that does not have the label yet this one (of a request's parameters, say). */
-enum status profile_label_all(struct profile *p, const char *key, const char *value, struct error *err) MUST_CHECK;
+/** Add a label to every sample that has none with this key. */
+enum status profile_add_label_to_all(struct profile *p, const char *key, const char *value,
+                                     struct error *err) MUST_CHECK;
 
-/** Give samples whose sender told no time (time_unix_ns 0) the time they arrived. */
-void profile_default_time(struct profile *p, int64_t now_unix_ns);
+/** Set the time of samples without one (time_unix_ns 0). */
+void profile_set_missing_times(struct profile *p, int64_t now_unix_ns);
 
-/** Slots that the slowest lookup of a string, stack or label set visits; for tests. */
+/** Longest probe sequence of the string, stack and label set tables; for tests. */
 uint32_t profile_longest_probe(const struct profile *p);
 
 /** Borrowed text of string i. */

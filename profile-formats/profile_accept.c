@@ -6,9 +6,9 @@
 #include <time.h>
 
 #include "common/limits.h"
-#include "profile-formats/label_list.h"
+#include "profile-formats/sample_labels.h"
 
-/* For messages: the beginning of a key, whole characters. */
+/* Bytes of a key in messages. */
 #define KEY_SHOWN 40
 
 static bool is_long_key(const struct profile *p, uint32_t string)
@@ -18,15 +18,15 @@ static bool is_long_key(const struct profile *p, uint32_t string)
 
 static int shown_bytes(const struct profile *p, uint32_t string)
 {
-        return (int)text_cut(profile_text(p, string), p->strings.items[string].size, KEY_SHOWN);
+        return (int)utf8_truncate(profile_text(p, string), p->strings.items[string].size, KEY_SHOWN);
 }
 
-/* ---- one by one ---- */
+/* ---- per sample ---- */
 
 struct accept {
         struct profile *p;
         const struct profile_window *window;
-        uint8_t *label_sets; /* by first_label: 0 not looked at, 1 acceptable, 2 has a long key */
+        uint8_t *label_sets; /* by first_label: 0 unchecked, 1 acceptable, 2 has a long key */
 };
 
 static void reject_time(struct accept *a, int64_t time_unix_ns)
@@ -95,7 +95,7 @@ enum status profile_reject_unacceptable(struct profile *p, const struct profile_
         return ST_OK;
 }
 
-/* ---- all together ---- */
+/* ---- per batch ---- */
 
 struct key_sum {
         const struct profile *p;
@@ -104,7 +104,7 @@ struct key_sum {
         size_t bytes;
 };
 
-static enum status add_key(struct key_sum *k, uint32_t key, struct error *err)
+static enum status add_batch_key(struct key_sum *k, uint32_t key, struct error *err)
 {
         if (k->seen_keys[key])
                 return ST_OK;
@@ -116,7 +116,8 @@ static enum status add_key(struct key_sum *k, uint32_t key, struct error *err)
                                  shown_bytes(k->p, key), profile_text(k->p, key), k->p->strings.items[key].size,
                                  LIMIT_LABEL_KEY_BYTES);
         if (k->count > LIMIT_BATCH_LABEL_KEYS)
-                return error_set(err, ST_TOO_BIG, "the samples of a batch have more than %d label keys; send smaller ones",
+                return error_set(err, ST_TOO_BIG,
+                                 "the samples of a batch have more than %d label keys; send smaller ones",
                                  LIMIT_BATCH_LABEL_KEYS);
         if (k->bytes > LIMIT_BATCH_LABEL_KEY_BYTES)
                 return error_set(err, ST_TOO_BIG,
@@ -139,7 +140,7 @@ enum status profile_check_labels(const struct profile *p, struct error *err)
                         continue;
                 k.seen_sets[s->first_label] = (uint8_t)s->label_count; /* at most LIMIT_LABELS_PER_SAMPLE */
                 for (uint32_t j = 0; !st && j < s->label_count; j++)
-                        st = add_key(&k, p->labels.items[s->first_label + j].key, err);
+                        st = add_batch_key(&k, p->labels.items[s->first_label + j].key, err);
         }
         free(k.seen_keys);
         free(k.seen_sets);

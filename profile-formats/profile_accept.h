@@ -4,11 +4,10 @@
 
 /**
  * @file
- * What a batch may hold before it is acknowledged, so that every acknowledged
- * batch can be written to the tables: label keys become columns, and each day
- * becomes two files.
+ * Admission limits for a batch, so that every acknowledged batch can be written to the tables: label keys become
+ * columns, and each day becomes two files.
  *
- * Decoders accept more: what an older version acknowledged must still be read.
+ * Decoders do not apply these limits, because they also read batches that older versions acknowledged.
  *
  * Threads: no shared state.
  */
@@ -20,9 +19,8 @@ struct profile_window {
 };
 
 /**
- * Take samples out that lie outside the window or have a label key longer than
- * LIMIT_LABEL_KEY_BYTES, counting them with profile_reject_sample(). Samples
- * without a time need profile_default_time() before.
+ * Remove samples outside the window or with a label key longer than LIMIT_LABEL_KEY_BYTES, and count them with
+ * profile_reject_sample(). Call profile_set_missing_times() before.
  */
 enum status profile_reject_unacceptable(struct profile *p, const struct profile_window *window,
                                         struct error *err) MUST_CHECK;

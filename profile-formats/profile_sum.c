@@ -7,8 +7,8 @@
 #include "common/hash.h"
 #include "common/limits.h"
 
-/* One profile on its way into the sum: what its numbers are there. PROFILE_NONE: not added yet. */
-struct adding {
+/* Adding a profile. Tables map its numbers to those of the sum; PROFILE_NONE: not added yet. */
+struct sum_addition {
         struct profile_sum *s;
         const struct profile *from;
         struct error *err;
@@ -31,23 +31,23 @@ void profile_sum_deinit(struct profile_sum *s)
         *s = (struct profile_sum){ 0 };
 }
 
-static struct number_key key_of(const void *bytes, size_t n)
+static struct number_key hash_number_key(const void *bytes, size_t n)
 {
-        struct hash128 hash = hash128(bytes, n);
+        struct hash128 hash = hash_bytes128(bytes, n);
         struct number_key key = { 0 };
 
         memcpy(key.parts, hash.bytes, sizeof hash.bytes);
         return key;
 }
 
-static enum status string(struct adding *a, uint32_t number, uint32_t *ret)
+static enum status add_string_to_sum(struct sum_addition *a, uint32_t number, uint32_t *ret)
 {
         const struct profile_string *s = &a->from->strings.items[number];
 
         return profile_add_string(&a->s->profile, s->text, s->size, ret, a->err);
 }
 
-static enum status mapping(struct adding *a, uint32_t number, uint32_t *ret)
+static enum status add_mapping_to_sum(struct sum_addition *a, uint32_t number, uint32_t *ret)
 {
         const struct profile_mapping *from = &a->from->mappings.items[number];
         struct profile_mapping m;
@@ -60,15 +60,15 @@ static enum status mapping(struct adding *a, uint32_t number, uint32_t *ret)
                 *ret = a->mappings[number];
                 return ST_OK;
         }
-        memset(&m, 0, sizeof m); /* the bytes are the key */
+        memset(&m, 0, sizeof m); /* padding too: the bytes are hashed */
         m.build_id.size = from->build_id.size;
         memcpy(m.build_id.bytes, from->build_id.bytes, from->build_id.size);
         m.file_offset = from->file_offset;
         m.size = from->size;
-        st = string(a, from->file, &m.file);
+        st = add_string_to_sum(a, from->file, &m.file);
         if (st)
                 return st;
-        key = key_of(&m, sizeof m);
+        key = hash_number_key(&m, sizeof m);
         st = number_map_get(&a->s->mappings, &key, ret, &fresh, a->err);
         if (!st && fresh)
                 st = profile_add_mapping(&a->s->profile, &m, &again, a->err); /* both count up together */
@@ -77,7 +77,8 @@ static enum status mapping(struct adding *a, uint32_t number, uint32_t *ret)
         return st;
 }
 
-static enum status lines(struct adding *a, const struct profile_location *from, struct profile_line *ret)
+static enum status copy_lines_to_sum(struct sum_addition *a, const struct profile_location *from,
+                                     struct profile_line *ret)
 {
         enum status st = ST_OK;
 
@@ -86,46 +87,49 @@ static enum status lines(struct adding *a, const struct profile_location *from, 
                 const struct profile_line *line = &a->from->lines.items[from->first_line + i];
 
                 ret[i].line = line->line;
-                st = string(a, line->function, &ret[i].function);
+                st = add_string_to_sum(a, line->function, &ret[i].function);
                 if (!st)
-                        st = string(a, line->linkage_name, &ret[i].linkage_name);
+                        st = add_string_to_sum(a, line->linkage_name, &ret[i].linkage_name);
                 if (!st)
-                        st = string(a, line->file, &ret[i].file);
+                        st = add_string_to_sum(a, line->file, &ret[i].file);
         }
         return st;
 }
 
-static enum status location(struct adding *a, uint32_t number, uint32_t *ret)
+static enum status add_location_to_sum(struct sum_addition *a, uint32_t number, uint32_t *ret)
 {
         const struct profile_location *from = &a->from->locations.items[number];
         struct {
                 uint64_t address;
                 uint32_t mapping, kind, is_kernel, line_count;
                 struct profile_line lines[LIMIT_LINES_PER_LOCATION];
-        } what = { .address = from->address, .mapping = PROFILE_NONE, .kind = from->kind,
-                   .is_kernel = from->is_kernel, .line_count = from->line_count };
+        } content = { .address = from->address,
+                      .mapping = PROFILE_NONE,
+                      .kind = from->kind,
+                      .is_kernel = from->is_kernel,
+                      .line_count = from->line_count };
         struct profile_location l = *from;
         struct number_key key;
         uint32_t again;
         bool fresh;
-        enum status st = lines(a, from, what.lines);
+        enum status st = copy_lines_to_sum(a, from, content.lines);
 
         if (!st && from->mapping != PROFILE_NONE)
-                st = mapping(a, from->mapping, &what.mapping);
+                st = add_mapping_to_sum(a, from->mapping, &content.mapping);
         if (st)
                 return st;
-        key = key_of(&what, offsetof(typeof(what), lines) + from->line_count * sizeof *what.lines);
+        key = hash_number_key(&content, offsetof(typeof(content), lines) + from->line_count * sizeof *content.lines);
         st = number_map_get(&a->s->locations, &key, ret, &fresh, a->err);
         if (st || !fresh)
                 return st;
-        l.mapping = what.mapping;
+        l.mapping = content.mapping;
         l.first_line = a->s->profile.lines.count;
         for (uint32_t i = 0; i < from->line_count && !st; i++)
-                st = profile_add_line(&a->s->profile, &what.lines[i], &again, a->err);
+                st = profile_add_line(&a->s->profile, &content.lines[i], &again, a->err);
         return st ? st : profile_add_location(&a->s->profile, &l, &again, a->err);
 }
 
-static enum status stack(struct adding *a, uint32_t number, uint32_t *ret)
+static enum status add_stack_to_sum(struct sum_addition *a, uint32_t number, uint32_t *ret)
 {
         const struct profile_stack *from = &a->from->stacks.items[number];
         enum status st = ST_OK;
@@ -138,7 +142,7 @@ static enum status stack(struct adding *a, uint32_t number, uint32_t *ret)
                 uint32_t l = a->from->stack_locations.items[from->first_location + i];
 
                 if (a->locations[l] == PROFILE_NONE)
-                        st = location(a, l, &a->locations[l]);
+                        st = add_location_to_sum(a, l, &a->locations[l]);
                 a->frames[i] = a->locations[l];
         }
         if (!st)
@@ -150,17 +154,17 @@ static enum status stack(struct adding *a, uint32_t number, uint32_t *ret)
         return st;
 }
 
-static enum status type(struct adding *a, uint32_t number, uint32_t *ret)
+static enum status add_type_to_sum(struct sum_addition *a, uint32_t number, uint32_t *ret)
 {
         struct profile_type t = a->from->types.items[number];
-        enum status st = string(a, t.id, &t.id);
+        enum status st = add_string_to_sum(a, t.id, &t.id);
 
         if (!st)
-                st = string(a, t.unit, &t.unit);
+                st = add_string_to_sum(a, t.unit, &t.unit);
         return st ? st : profile_add_type(&a->s->profile, &t, ret, a->err);
 }
 
-static enum status labels(struct adding *a, const struct profile_sample *from, uint32_t *first_ret)
+static enum status add_labels_to_sum(struct sum_addition *a, const struct profile_sample *from, uint32_t *first_ret)
 {
         struct profile_label set[LIMIT_LABELS_PER_SAMPLE];
         enum status st = ST_OK;
@@ -168,14 +172,14 @@ static enum status labels(struct adding *a, const struct profile_sample *from, u
         for (uint32_t i = 0; i < from->label_count && !st; i++) {
                 const struct profile_label *l = &a->from->labels.items[from->first_label + i];
 
-                st = string(a, l->key, &set[i].key);
+                st = add_string_to_sum(a, l->key, &set[i].key);
                 if (!st)
-                        st = string(a, l->value, &set[i].value);
+                        st = add_string_to_sum(a, l->value, &set[i].value);
         }
         return st ? st : profile_add_label_set(&a->s->profile, set, from->label_count, first_ret, a->err);
 }
 
-static void join(struct profile_sample *to, const struct profile_sample *from)
+static void merge_equal_sample(struct profile_sample *to, const struct profile_sample *from)
 {
         int64_t end = to->time_unix_ns + to->duration_ns, from_end = from->time_unix_ns + from->duration_ns;
 
@@ -185,31 +189,31 @@ static void join(struct profile_sample *to, const struct profile_sample *from)
         to->duration_ns = (end > from_end ? end : from_end) - to->time_unix_ns;
 }
 
-static enum status sample(struct adding *a, const struct profile_sample *from)
+static enum status add_sample_to_sum(struct sum_addition *a, const struct profile_sample *from)
 {
         struct profile_sample s = *from;
         struct number_key key;
         uint32_t number, again;
         bool fresh;
-        enum status st = stack(a, from->stack, &s.stack);
+        enum status st = add_stack_to_sum(a, from->stack, &s.stack);
 
         if (!st)
-                st = type(a, from->type, &s.type);
+                st = add_type_to_sum(a, from->type, &s.type);
         if (!st)
-                st = labels(a, from, &s.first_label);
+                st = add_labels_to_sum(a, from, &s.first_label);
         key = (struct number_key){ { s.stack, s.type, s.first_label, s.label_count } };
         if (!st)
                 st = number_map_get(&a->s->samples, &key, &number, &fresh, a->err);
         if (st)
                 return st;
         if (!fresh) {
-                join(&a->s->profile.samples.items[number], &s);
+                merge_equal_sample(&a->s->profile.samples.items[number], &s);
                 return ST_OK;
         }
         return profile_add_sample(&a->s->profile, &s, &again, a->err);
 }
 
-static uint32_t *unknown(uint32_t count)
+static uint32_t *alloc_unknown_numbers(uint32_t count)
 {
         uint32_t *ret = malloc((count + 1ul) * sizeof *ret);
 
@@ -220,18 +224,20 @@ static uint32_t *unknown(uint32_t count)
 
 enum status profile_sum_add(struct profile_sum *s, const struct profile *p, uint32_t *added_ret, struct error *err)
 {
-        _cleanup_free_ uint32_t *mappings = unknown(p->mappings.count), *locations = unknown(p->locations.count),
-                                *stacks = unknown(p->stacks.count);
-        _cleanup_free_ struct adding *a = calloc(1, sizeof *a);
+        _cleanup_free_ uint32_t *mappings = alloc_unknown_numbers(p->mappings.count),
+                                *locations = alloc_unknown_numbers(p->locations.count),
+                                *stacks = alloc_unknown_numbers(p->stacks.count);
+        _cleanup_free_ struct sum_addition *a = calloc(1, sizeof *a);
         enum status st = ST_OK;
 
         *added_ret = 0;
         if (!mappings || !locations || !stacks || !a)
                 return error_no_memory(err);
-        *a = (struct adding){ .s = s, .from = p, .err = err, .mappings = mappings, .locations = locations,
-                              .stacks = stacks };
+        *a = (struct sum_addition){
+                .s = s, .from = p, .err = err, .mappings = mappings, .locations = locations, .stacks = stacks
+        };
         for (uint32_t i = 0; i < p->samples.count && !st; i++) {
-                st = sample(a, &p->samples.items[i]);
+                st = add_sample_to_sum(a, &p->samples.items[i]);
                 *added_ret += !st;
         }
         return st;

@@ -4,9 +4,8 @@
 
 /**
  * @file
- * Several profiles as one: samples of the same stack, type and labels become one sample with the sum of their values,
- * which begins with the first and lasts to the end of the last. A run of any length needs as much memory as it has
- * different stacks.
+ * Sum of profiles: samples with the same stack, type and labels become one with the sum of their values, from the start
+ * of the first to the end of the last. Memory depends on the number of distinct stacks, not on the length of a run.
  *
  * Threads: one thread at a time.
  */
@@ -14,18 +13,18 @@
 #include "profile-formats/profile.h"
 
 struct profile_sum {
-        struct profile profile; /* the sum; the owner may take it and leave zeroes */
+        struct profile profile; /* the sum; may be moved out and replaced by zeroes */
         struct number_map mappings, locations, samples;
 };
 
-/** @param max_bytes bound on the sum's own memory; its tables of numbers take about a quarter as much again. */
+/** @param max_bytes limit on the memory of the profile; the maps take about a quarter as much in addition. */
 enum status profile_sum_init(struct profile_sum *s, size_t max_bytes, struct error *err) MUST_CHECK;
 void profile_sum_deinit(struct profile_sum *s);
 
 /**
  * Add all samples of p.
  * @param added_ret  how many of p's samples are in the sum, also on failure.
- * @return ST_TOO_BIG past a limit: the sum stays valid, and can take no more.
+ * @return ST_TOO_BIG past a limit: the sum stays valid, but nothing more can be added.
  */
 enum status profile_sum_add(struct profile_sum *s, const struct profile *p, uint32_t *added_ret,
                             struct error *err) MUST_CHECK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/profile_type.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/buf.h"
@@ -8,6 +9,7 @@
 
 const char *profile_type_part(const char *id, enum profile_type_part part, size_t *n_ret)
 {
+        assert(part <= TYPE_PERIOD_UNIT);
         for (unsigned i = 0; i < (unsigned)part; i++) {
                 id = strchr(id, ':');
                 if (!id) {
@@ -20,7 +22,7 @@ const char *profile_type_part(const char *id, enum profile_type_part part, size_
         return id;
 }
 
-static const char *usual_name(const char *sample_type, const char *sample_unit, const char *period_type)
+static const char *guess_profile_name(const char *sample_type, const char *sample_unit, const char *period_type)
 {
         static const char *const usual[][2] = {
                 { "cpu", "process_cpu" },     { "samples", "process_cpu" },
@@ -34,14 +36,14 @@ static const char *usual_name(const char *sample_type, const char *sample_unit, 
         if (strcmp(period_type, "cpu") == 0)
                 return "process_cpu";
         if (strcmp(sample_type, "events") == 0 && strcmp(sample_unit, "nanoseconds") == 0)
-                return "off_cpu"; /* the OpenTelemetry eBPF profiler's name for it */
+                return "off_cpu"; /* of the OpenTelemetry eBPF profiler */
         for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
                 if (strcmp(sample_type, usual[i][0]) == 0)
                         return usual[i][1];
         return sample_type;
 }
 
-static void append_part(struct buf *b, const char *part, bool last)
+static void append_type_part(struct buf *b, const char *part, bool last)
 {
         for (; *part; part++)
                 buf_append_u8(b, *part == ':' ? '_' : (uint8_t)*part);
@@ -58,11 +60,11 @@ enum status profile_type_add(struct profile *p, const char *name, const char *sa
         enum status st;
 
         buf_init(&id, LIMIT_LABEL_BYTES);
-        append_part(&id, name && *name ? name : usual_name(sample_type, sample_unit, period_type), false);
-        append_part(&id, sample_type, false);
-        append_part(&id, sample_unit, false);
-        append_part(&id, period_type, false);
-        append_part(&id, period_unit, true);
+        append_type_part(&id, name && *name ? name : guess_profile_name(sample_type, sample_unit, period_type), false);
+        append_type_part(&id, sample_type, false);
+        append_type_part(&id, sample_unit, false);
+        append_type_part(&id, period_type, false);
+        append_type_part(&id, period_unit, true);
         st = buf_status(&id, err, "profile type");
         if (!st)
                 st = profile_add_string(p, (const char *)id.data, id.size, &t.id, err);

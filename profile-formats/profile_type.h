@@ -4,26 +4,26 @@
 
 /**
  * @file
- * Profile type ids: "name:sample_type:sample_unit:period_type:period_unit", as Pyroscope and Parca spell them.
+ * Profile type ids: "name:sample_type:sample_unit:period_type:period_unit", as in Pyroscope and Parca.
  */
 #include "profile-formats/profile.h"
 
-/** Which of the five parts. */
+/** The five parts. */
 enum profile_type_part { TYPE_NAME, TYPE_SAMPLE_TYPE, TYPE_SAMPLE_UNIT, TYPE_PERIOD_TYPE, TYPE_PERIOD_UNIT };
 
-/** Borrow one part of an id, which is no NUL-terminated text; *n_ret is 0 when the id has fewer parts. */
+/** Borrow one part of an id, without a terminating NUL; *n_ret is 0 when the id has fewer parts. */
 const char *profile_type_part(const char *id, enum profile_type_part part, size_t *n_ret);
 
 /**
- * Add the type that a sender describes by its sample and period types. name may be NULL or "": then it follows from
- * them as other services have it ("process_cpu", "memory", "goroutine", "block", "off_cpu", "wall"), else it is the
- * sample type itself. Colons inside a part become '_'.
+ * Add a type given by its sample and period types. With name NULL or "", the name is the usual one for these types
+ * ("process_cpu", "memory", "goroutine", "block", "off_cpu", "wall"), else the sample type. Colons inside a part
+ * become '_'.
  */
 enum status profile_type_add(struct profile *p, const char *name, const char *sample_type, const char *sample_unit,
                              const char *period_type, const char *period_unit, int64_t period, uint32_t *ret,
                              struct error *err) MUST_CHECK;
 
-/** Add the type that an id of five parts names; the unit is its third part. */
+/** Add a type given by its id of five parts. */
 enum status profile_type_add_id(struct profile *p, const char *id, int64_t period, uint32_t *ret,
                                 struct error *err) MUST_CHECK;
 

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #define KERNEL_START (UINT64_C(1) << 63)
-#define LINKED_LIMIT                                                                                               \
-        (UINT64_C(1) << 40) /* no ELF file is linked above 1 TiB; PIE and shared objects load above it */
+#define LINKED_LIMIT                                                                                                   \
+        (UINT64_C(1) << 40) /* link addresses are below 1 TiB, load addresses of PIE and shared objects above */
 
-uint64_t profile_caller_address(enum address_source source, uint64_t address, uint32_t depth, bool interrupted)
+uint64_t adjust_caller_address(enum address_source source, uint64_t address, uint32_t depth, bool interrupted)
 {
         if (source != ADDRESS_SOURCE_RAW_CHAIN || depth == 0 || interrupted || address == 0)
                 return address;
@@ -20,8 +20,8 @@ static bool is_kernel_name(const char *file)
                strcmp(file, "vmlinux") == 0 || strcmp(file, "[kernel]") == 0;
 }
 
-enum profile_address_kind profile_object_address(enum address_source source, const struct address_mapping *m,
-                                                 uint64_t address, uint64_t *ret, bool *is_kernel_ret)
+enum profile_address_kind normalize_sender_address(enum address_source source, const struct address_mapping *m,
+                                                   uint64_t address, uint64_t *ret, bool *is_kernel_ret)
 {
         bool inside = address >= m->memory_start && address < m->memory_limit;
 

@@ -4,11 +4,10 @@
 
 /**
  * @file
- * The two address rules of the project, each in one function.
+ * Return address adjustment, and conversion of process addresses to object addresses.
  *
- * A return address points after the call it stands for. Whoever first reads a
- * raw chain takes callers back by one; nobody does it again, and the service
- * looks stored addresses up as they are.
+ * A return address points after its call. Readers of raw call chains subtract 1 from the addresses of callers, once:
+ * stored addresses are looked up unchanged.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,9 +15,9 @@
 #include "profile-formats/profile.h"
 
 enum address_source {
-        /* Chains as the CPU left them: our agent's BPF stacks, perf_event callchains, `perf script` text. */
+        /* Call chains without adjustment: BPF stacks of the agent, perf_event callchains, `perf script` text. */
         ADDRESS_SOURCE_RAW_CHAIN,
-        /* OTLP profiles: the OpenTelemetry eBPF profiler and our agent subtract before they send. */
+        /* OTLP profiles: the OpenTelemetry eBPF profiler and cairn-agent subtract before they send. */
         ADDRESS_SOURCE_OTLP,
         /* pprof: "the profile source is expected to perform any adjustment of the addresses to point to the calls".
          */
@@ -29,31 +28,29 @@ enum address_source {
  * The address to look up for one frame of a stack.
  *
  * @param depth        0 is the leaf, whose address is the interrupted instruction itself.
- * @param interrupted  the frame did not call the one below it: a signal or an exception came between.
+ * @param interrupted  the frame did not call the one below it: a signal or an exception interrupted it.
  */
-uint64_t profile_caller_address(enum address_source source, uint64_t address, uint32_t depth, bool interrupted);
+uint64_t adjust_caller_address(enum address_source source, uint64_t address, uint32_t depth, bool interrupted);
 
-/** What a sender says of the mapping that an address lies in. */
+/** The mapping of an address, as the sender describes it. */
 struct address_mapping {
         uint64_t memory_start, memory_limit, file_offset;
         const char *file; /* path or name, "" when unknown */
 };
 
 /**
- * Take the load address off.
+ * Convert an address as sent to an object address or a file offset.
  *
- * Kernel mappings keep the address: the sender gave the link-time one, or we
- * cannot know the shift. A mapping that covers the address and lies where
- * programs are loaded rather than linked (or that names a file offset, or that
- * is any mapping of a pprof file with a start) makes it a file offset, which is
- * right for ET_EXEC and ET_DYN alike and is turned into an object address by the
- * segments once the file is known. Everything else already is an object address.
+ * Kernel addresses are unchanged: they are link-time addresses, or the shift is unknown. An address inside a mapping
+ * that starts where programs are loaded rather than linked, or inside a mapping of a pprof file with a start, becomes a
+ * file offset. That is valid for ET_EXEC and ET_DYN; the segments give the object address once the file is known. Any
+ * other address is an object address.
  *
- * Sources: facts of pprof's Location.address (a process address unless the mapping has no start), of the
+ * Sources: definition of pprof's Location.address (a process address unless the mapping has no start), of the
  * OpenTelemetry eBPF profiler (memory_start is the segment's own p_vaddr) and of OTLP made from pprof
  * (process addresses under OTLP's names).
  */
-enum profile_address_kind profile_object_address(enum address_source source, const struct address_mapping *m,
-                                                 uint64_t address, uint64_t *ret, bool *is_kernel_ret);
+enum profile_address_kind normalize_sender_address(enum address_source source, const struct address_mapping *m,
+                                                   uint64_t address, uint64_t *ret, bool *is_kernel_ret);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/string_list.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/hash.h"
@@ -8,6 +9,7 @@
 
 void string_list_init(struct string_list *l, const struct profile *p, uint32_t field)
 {
+        assert(field > 0);
         *l = (struct string_list){ .p = p, .field = field };
         buf_init(&l->fields, LIMIT_RESPONSE_BYTES);
 }
@@ -28,7 +30,7 @@ enum status string_list_get(struct string_list *l, const char *text, size_t n, u
 
         if (profile_find_string(l->p, text, n, ret))
                 return ST_OK;
-        hash = hash128(text, n);
+        hash = hash_bytes128(text, n);
         memcpy(key.parts, hash.bytes, sizeof hash.bytes);
         st = number_map_get(&l->seen, &key, &number, &fresh, err);
         if (!st && fresh) {

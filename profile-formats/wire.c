@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/wire.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define MAX_FIELD_NUMBER ((1u << 29) - 1)
 
-static bool fail(struct reader *r)
+static bool fail_wire_reader(struct reader *r)
 {
         if (!r->failed) {
                 r->failed = true;
@@ -14,7 +15,7 @@ static bool fail(struct reader *r)
         return false;
 }
 
-static inline bool read_varint(struct reader *r, uint64_t *ret)
+static inline bool read_wire_varint(struct reader *r, uint64_t *ret)
 {
         if (r->pos < r->size && r->data[r->pos] < 0x80) {
                 *ret = r->data[r->pos++];
@@ -23,7 +24,7 @@ static inline bool read_varint(struct reader *r, uint64_t *ret)
         return reader_uleb128(r, ret);
 }
 
-static bool read_fixed32(struct reader *r, uint64_t *ret)
+static bool read_wire_fixed32(struct reader *r, uint64_t *ret)
 {
         uint32_t v;
 
@@ -37,54 +38,55 @@ bool wire_next(struct reader *r, struct wire_field *ret)
 {
         uint64_t key, length;
 
-        if (r->failed || reader_left(r) == 0 || !read_varint(r, &key))
+        if (r->failed || reader_left(r) == 0 || !read_wire_varint(r, &key))
                 return false;
         if (key >> 3 == 0 || key >> 3 > MAX_FIELD_NUMBER)
-                return fail(r);
+                return fail_wire_reader(r);
         ret->number = (uint32_t)(key >> 3);
         ret->type = key & 7;
-        ret->taken = false;
+        ret->consumed = false;
         ret->value = 0;
         switch (ret->type) {
         case WIRE_VARINT:
                 reader_init(&ret->bytes, NULL, 0);
-                return read_varint(r, &ret->value);
+                return read_wire_varint(r, &ret->value);
         case WIRE_FIXED64:
                 reader_init(&ret->bytes, NULL, 0);
                 return reader_u64(r, &ret->value);
         case WIRE_FIXED32:
                 reader_init(&ret->bytes, NULL, 0);
-                return read_fixed32(r, &ret->value);
+                return read_wire_fixed32(r, &ret->value);
         case WIRE_BYTES:
-                return read_varint(r, &length) && reader_sub(r, length, &ret->bytes);
+                return read_wire_varint(r, &length) && reader_sub(r, length, &ret->bytes);
         }
-        return fail(r);
+        return fail_wire_reader(r);
 }
 
 bool wire_next_number(struct wire_field *f, enum wire_type element, uint64_t *ret)
 {
+        assert(element == WIRE_VARINT || element == WIRE_FIXED64);
         if (f->type == WIRE_BYTES) {
                 if (f->bytes.failed || reader_left(&f->bytes) == 0)
                         return false;
-                return element == WIRE_FIXED64 ? reader_u64(&f->bytes, ret) : read_varint(&f->bytes, ret);
+                return element == WIRE_FIXED64 ? reader_u64(&f->bytes, ret) : read_wire_varint(&f->bytes, ret);
         }
         if (f->type != element)
-                return fail(&f->bytes);
-        if (f->taken)
+                return fail_wire_reader(&f->bytes);
+        if (f->consumed)
                 return false;
-        f->taken = true;
+        f->consumed = true;
         *ret = f->value;
         return true;
 }
 
-static void put_key(struct buf *b, uint32_t number, enum wire_type type)
+static void put_wire_key(struct buf *b, uint32_t number, enum wire_type type)
 {
         buf_append_uleb128(b, (uint64_t)number << 3 | type);
 }
 
 void wire_put_varint(struct buf *b, uint32_t number, uint64_t value)
 {
-        put_key(b, number, WIRE_VARINT);
+        put_wire_key(b, number, WIRE_VARINT);
         buf_append_uleb128(b, value);
 }
 
@@ -94,16 +96,16 @@ void wire_put_uint(struct buf *b, uint32_t number, uint64_t value)
                 wire_put_varint(b, number, value);
 }
 
-static void put_fixed64(struct buf *b, uint32_t number, uint64_t value)
+static void put_wire_fixed64(struct buf *b, uint32_t number, uint64_t value)
 {
-        put_key(b, number, WIRE_FIXED64);
+        put_wire_key(b, number, WIRE_FIXED64);
         buf_append_u64(b, value);
 }
 
 void wire_put_fixed64(struct buf *b, uint32_t number, uint64_t value)
 {
         if (value)
-                put_fixed64(b, number, value);
+                put_wire_fixed64(b, number, value);
 }
 
 void wire_put_double(struct buf *b, uint32_t number, double value)
@@ -111,12 +113,12 @@ void wire_put_double(struct buf *b, uint32_t number, double value)
         uint64_t bits;
 
         memcpy(&bits, &value, sizeof bits);
-        put_fixed64(b, number, bits);
+        put_wire_fixed64(b, number, bits);
 }
 
 void wire_put_bytes(struct buf *b, uint32_t number, const void *data, size_t n)
 {
-        put_key(b, number, WIRE_BYTES);
+        put_wire_key(b, number, WIRE_BYTES);
         buf_append_uleb128(b, n);
         buf_append(b, data, n);
 }
@@ -129,7 +131,8 @@ void wire_put_str(struct buf *b, uint32_t number, const char *s)
 
 size_t wire_begin(struct buf *b, uint32_t number)
 {
-        put_key(b, number, WIRE_BYTES);
+        assert(number > 0 && number <= MAX_FIELD_NUMBER);
+        put_wire_key(b, number, WIRE_BYTES);
         buf_append_u8(b, 0);
         return b->size;
 }
@@ -141,6 +144,7 @@ void wire_end(struct buf *b, size_t mark)
 
         if (b->failed)
                 return;
+        assert(mark >= 2 && mark <= b->size); /* a tag and a length come before */
         content = b->size - mark;
         for (size_t n = content;; n >>= 7, extra++) {
                 length[extra] = (n & 0x7f) | (n >> 7 ? 0x80 : 0);

@@ -4,16 +4,14 @@
 
 /**
  * @file
- * Protocol Buffers on the wire, read in place and written into a buf.
+ * Protocol Buffers wire format, read in place and written into a buf. For the ingest path and for copying unknown
+ * fields; other messages use generated code (proto_message.h).
  *
- * Reading allocates nothing and never descends by itself: a nested message is
- * a sub-reader that the caller may look into or leave, so no input can cost
- * memory or stack by its nesting. Groups (wire types 3 and 4) are malformed:
- * proto3 has none.
+ * Reading allocates nothing. A nested message is a sub-reader that the caller may enter or skip, so the nesting of an
+ * input costs neither memory nor stack. Groups (wire types 3 and 4), which proto3 does not have, are malformed.
  *
- * Writing a nested message needs its length before its content; wire_begin()
- * leaves one byte for it and wire_end() moves the content when that is too
- * little. Failures stay in the buf (buf_status()).
+ * The length of a nested message precedes its content: wire_begin() reserves one byte for it, and wire_end() moves the
+ * content when the length needs more. Failures stay in the buf (buf_status()).
  *
  * Source: Protocol Buffers, "Encoding".
  */
@@ -30,25 +28,25 @@ struct wire_field {
         enum wire_type type;
         uint64_t value;      /* WIRE_VARINT, WIRE_FIXED64, WIRE_FIXED32 */
         struct reader bytes; /* WIRE_BYTES; borrows the message's bytes */
-        bool taken;          /* wire_next_number() has given the only value */
+        bool consumed;       /* wire_next_number() has returned the only value */
 };
 
-/** The next field of a message. False at its end, and when it is malformed: then r->failed is set. */
+/** Read the next field of a message. False at the end, and with r->failed set when the message is malformed. */
 bool wire_next(struct reader *r, struct wire_field *ret) MUST_CHECK;
 
 /**
- * The next value of a repeated scalar, packed or not; element says how one value of a packed run is stored
- * (WIRE_VARINT or WIRE_FIXED64). False after the last; when the field is of another type or malformed,
- * f->bytes.failed.
+ * Read the next value of a repeated scalar, packed or not. False after the last, and with f->bytes.failed set when the
+ * field has another type or is malformed.
+ * @param element  type of one value: WIRE_VARINT or WIRE_FIXED64.
  */
 bool wire_next_number(struct wire_field *f, enum wire_type element, uint64_t *ret) MUST_CHECK;
 
 void wire_put_varint(struct buf *b, uint32_t number, uint64_t value);  /* also written when 0 */
-void wire_put_uint(struct buf *b, uint32_t number, uint64_t value);    /* left out when 0, as proto3 does */
-void wire_put_fixed64(struct buf *b, uint32_t number, uint64_t value); /* left out when 0 */
+void wire_put_uint(struct buf *b, uint32_t number, uint64_t value);    /* omitted when 0, as in proto3 */
+void wire_put_fixed64(struct buf *b, uint32_t number, uint64_t value); /* omitted when 0 */
 void wire_put_double(struct buf *b, uint32_t number, double value);    /* also written when 0 */
 void wire_put_bytes(struct buf *b, uint32_t number, const void *data, size_t n);
-void wire_put_str(struct buf *b, uint32_t number, const char *s); /* left out when empty */
+void wire_put_str(struct buf *b, uint32_t number, const char *s); /* omitted when empty */
 
 /** Start a nested message (or packed run); pass the result to wire_end(). */
 size_t wire_begin(struct buf *b, uint32_t number);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/batch.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -27,14 +28,14 @@ int64_t day_of_us(int64_t time_us)
         return time_us / US_PER_DAY - (time_us % US_PER_DAY < 0);
 }
 
-static int64_t floor_us(int64_t ns)
+static int64_t convert_ns_to_us(int64_t ns)
 {
         int64_t us = ns / 1000 - (ns % 1000 < 0);
 
-        return us < INT64_MIN / 1000 ? INT64_MIN / 1000 : us; /* so that it can be told in nanoseconds again */
+        return us < INT64_MIN / 1000 ? INT64_MIN / 1000 : us; /* the nanoseconds still fit 64 bits */
 }
 
-static const char *text(struct reduction *r, uint32_t string)
+static const char *copy_string_to_batch(struct reduction *r, uint32_t string)
 {
         if (!r->strings[string]) {
                 const struct profile_string *s = &r->p->strings.items[string];
@@ -44,20 +45,19 @@ static const char *text(struct reduction *r, uint32_t string)
         return r->strings[string];
 }
 
-static enum status full(struct error *err)
+static enum status report_full_batch(struct error *err)
 {
-        if (memory_budget_is_short())
+        if (memory_budget_refused_recently())
                 return error_set(err, ST_BUSY, "the memory for queued batches is in use; send again later");
         return error_set(err, ST_TOO_BIG, "a batch needs more than %zu bytes in memory; send smaller ones",
                          (size_t)LIMIT_PROFILE_MEMORY_BYTES);
 }
 
-static enum status reduce_location(struct reduction *r, uint32_t number, struct batch_location *ret,
-                                   struct error *err)
+static enum status reduce_location(struct reduction *r, uint32_t number, struct batch_location *ret, struct error *err)
 {
         const struct profile_location *from = &r->p->locations.items[number];
         struct sent_frame *frames = arena_alloc_array(&r->b->arena, from->line_count, sizeof *frames);
-        struct location_identity *l = &ret->what;
+        struct location_identity *l = &ret->identity;
 
         if (from->line_count > LIMIT_LINES_PER_LOCATION) /* the queue's copy could not be decoded */
                 return error_set(err, ST_TOO_BIG, "a location has %u lines, more than %d", from->line_count,
@@ -74,27 +74,27 @@ static enum status reduce_location(struct reduction *r, uint32_t number, struct 
                 if (!*id && (*id = arena_alloc(&r->b->arena, sizeof **id)))
                         **id = r->p->mappings.items[from->mapping].build_id;
                 l->build_id = *id;
-                l->mapping = text(r, r->p->mappings.items[from->mapping].file);
+                l->mapping = copy_string_to_batch(r, r->p->mappings.items[from->mapping].file);
                 if (!*id || !l->mapping)
-                        return full(err);
+                        return report_full_batch(err);
         }
         for (uint32_t i = 0; i < from->line_count; i++) {
                 const struct profile_line *line = &r->p->lines.items[from->first_line + i];
 
                 if (!frames)
-                        return full(err);
-                frames[i] = (struct sent_frame){ .function = text(r, line->function),
-                                                 .linkage_name = text(r, line->linkage_name),
-                                                 .file = text(r, line->file),
+                        return report_full_batch(err);
+                frames[i] = (struct sent_frame){ .function = copy_string_to_batch(r, line->function),
+                                                 .linkage_name = copy_string_to_batch(r, line->linkage_name),
+                                                 .file = copy_string_to_batch(r, line->file),
                                                  .line = line->line };
                 if (!frames[i].function || !frames[i].linkage_name || !frames[i].file)
-                        return full(err);
+                        return report_full_batch(err);
         }
-        location_identity_normalise(l);
+        location_identity_normalize(l);
         return location_identity_hash(l, &r->scratch, &ret->id, err);
 }
 
-static void mark_used(struct reduction *r)
+static void mark_sampled_locations(struct reduction *r)
 {
         for (uint32_t i = 0; i < r->p->samples.count; i++) {
                 uint32_t number = r->p->samples.items[i].stack;
@@ -115,7 +115,7 @@ static enum status reduce_locations(struct reduction *r, struct error *err)
 
         b->locations = arena_alloc_array(&b->arena, r->p->locations.count, sizeof *b->locations);
         if (!b->locations && r->p->locations.count)
-                return full(err);
+                return report_full_batch(err);
         for (uint32_t i = 0; i < r->p->locations.count; i++) {
                 struct batch_location l;
                 struct hash128 key;
@@ -127,7 +127,7 @@ static enum status reduce_locations(struct reduction *r, struct error *err)
                 st = reduce_location(r, i, &l, err);
                 if (st)
                         return st;
-                key = key_of_u64(l.id);
+                key = make_u64_key(l.id);
                 st = key_map_put(&seen, &key, 0, &added, NULL, err);
                 if (st)
                         return st;
@@ -145,7 +145,7 @@ static enum status reduce_stacks(struct reduction *r, struct error *err)
 
         b->stacks = arena_alloc_array(&b->arena, r->p->stacks.count, sizeof *b->stacks);
         if (!b->stacks && r->p->stacks.count)
-                return full(err);
+                return report_full_batch(err);
         for (uint32_t i = 0; i < r->p->stacks.count; i++) {
                 const struct profile_stack *from = &r->p->stacks.items[i];
                 struct batch_stack s = { .location_count = from->location_count };
@@ -157,10 +157,10 @@ static enum status reduce_stacks(struct reduction *r, struct error *err)
                         continue;
                 s.location_ids = ids = arena_alloc_array(&b->arena, from->location_count, sizeof *ids);
                 if (!ids && from->location_count)
-                        return full(err);
+                        return report_full_batch(err);
                 for (uint32_t k = 0; k < from->location_count; k++)
                         ids[k] = r->location_ids[r->p->stack_locations.items[from->first_location + k]];
-                s.id = stack_identity(ids, from->location_count);
+                s.id = hash_stack_identity(ids, from->location_count);
                 st = key_map_put(&seen, &s.id, b->stack_count, &added, &number, err);
                 if (st)
                         return st;
@@ -171,7 +171,7 @@ static enum status reduce_stacks(struct reduction *r, struct error *err)
         return ST_OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_label_names(const void *a, const void *b)
 {
         const struct batch_label *x = a, *y = b;
 
@@ -179,25 +179,25 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Keys that share a column spelling become one label: the value of the key that is first in byte order. */
-static enum status reduce_label_set(struct reduction *r, const struct profile_sample *from,
-                                    struct batch_label_set *ret, struct error *err)
+static enum status reduce_label_set(struct reduction *r, const struct profile_sample *from, struct batch_label_set *ret,
+                                    struct error *err)
 {
         struct batch_label *labels = arena_alloc_array(&r->b->arena, from->label_count, sizeof *labels);
         const char **keys = arena_alloc_array(&r->b->arena, from->label_count, sizeof *keys);
         uint32_t count = 0;
 
         if (from->label_count && (!labels || !keys))
-                return full(err);
+                return report_full_batch(err);
         for (uint32_t i = 0; i < from->label_count; i++) {
                 const struct profile_label *l = &r->p->labels.items[from->first_label + i];
                 const char *key = profile_text(r->p, l->key);
-                const char *value = text(r, l->value);
+                const char *value = copy_string_to_batch(r, l->value);
                 char *name = arena_strndup(&r->b->arena, key, strlen(key));
                 uint32_t at;
 
                 if (!name || !value)
-                        return full(err);
-                label_column_name(key, name);
+                        return report_full_batch(err);
+                normalize_label_key(key, name);
                 if (!*value)
                         continue;
                 for (at = 0; at < count && strcmp(labels[at].name, name) != 0; at++)
@@ -209,17 +209,17 @@ static enum status reduce_label_set(struct reduction *r, const struct profile_sa
                 count += at == count;
         }
         if (count)
-                qsort(labels, count, sizeof *labels, by_name);
+                qsort(labels, count, sizeof *labels, compare_label_names);
         *ret = (struct batch_label_set){ .labels = labels, .count = count };
         return ST_OK;
 }
 
 /* Samples of one sender share few label sets, and a set is known by the labels it is made of. */
-static enum status label_set_of(struct reduction *r, struct key_map *seen, const struct profile_sample *from,
-                                uint32_t *ret, struct error *err)
+static enum status find_or_add_label_set(struct reduction *r, struct key_map *seen, const struct profile_sample *from,
+                                         uint32_t *ret, struct error *err)
 {
         const void *labels = from->label_count ? &r->p->labels.items[from->first_label] : NULL;
-        struct hash128 key = hash128(labels, from->label_count * sizeof *r->p->labels.items);
+        struct hash128 key = hash_bytes128(labels, from->label_count * sizeof *r->p->labels.items);
         uint64_t *number;
         bool added;
         enum status st = key_map_put(seen, &key, r->b->label_set_count, &added, &number, err);
@@ -234,7 +234,7 @@ static enum status label_set_of(struct reduction *r, struct key_map *seen, const
         return reduce_label_set(r, from, &r->label_sets[r->b->label_set_count++], err);
 }
 
-static bool any(const uint8_t *bytes, size_t n)
+static bool has_nonzero_byte(const uint8_t *bytes, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 if (bytes[i])
@@ -251,14 +251,15 @@ static enum status reduce_samples(struct reduction *r, struct error *err)
         b->samples = arena_alloc_array(&b->arena, r->p->samples.count, sizeof *b->samples);
         b->types = arena_alloc_array(&b->arena, r->p->types.count, sizeof *b->types);
         if ((r->p->samples.count && !b->samples) || (r->p->types.count && !b->types))
-                return full(err);
+                return report_full_batch(err);
         for (uint32_t i = 0; i < r->p->types.count; i++) {
                 const struct profile_type *t = &r->p->types.items[i];
 
-                b->types[i] =
-                        (struct batch_type){ .id = text(r, t->id), .unit = text(r, t->unit), .period = t->period };
+                b->types[i] = (struct batch_type){ .id = copy_string_to_batch(r, t->id),
+                                                   .unit = copy_string_to_batch(r, t->unit),
+                                                   .period = t->period };
                 if (!b->types[i].id || !b->types[i].unit)
-                        return full(err);
+                        return report_full_batch(err);
         }
         b->type_count = r->p->types.count;
         for (uint32_t i = 0; i < r->p->samples.count; i++) {
@@ -267,17 +268,17 @@ static enum status reduce_samples(struct reduction *r, struct error *err)
                 struct hash128 day;
                 enum status st;
 
-                *s = (struct batch_sample){ .time_us = floor_us(from->time_unix_ns),
+                *s = (struct batch_sample){ .time_us = convert_ns_to_us(from->time_unix_ns),
                                             .duration_ns = from->duration_ns,
                                             .value = from->value,
                                             .type = from->type,
                                             .stack = r->stacks[from->stack],
-                                            .has_trace = any(from->trace_id, sizeof from->trace_id),
-                                            .has_span = any(from->span_id, sizeof from->span_id) };
+                                            .has_trace = has_nonzero_byte(from->trace_id, sizeof from->trace_id),
+                                            .has_span = has_nonzero_byte(from->span_id, sizeof from->span_id) };
                 memcpy(s->trace_id, from->trace_id, sizeof s->trace_id);
                 memcpy(s->span_id, from->span_id, sizeof s->span_id);
-                st = label_set_of(r, &sets, from, &s->label_set, err);
-                day = key_of_u64((uint64_t)day_of_us(s->time_us));
+                st = find_or_add_label_set(r, &sets, from, &s->label_set, err);
+                day = make_u64_key((uint64_t)day_of_us(s->time_us));
                 if (!st)
                         st = key_map_put(&days, &day, 0, NULL, NULL, err);
                 if (st)
@@ -287,7 +288,7 @@ static enum status reduce_samples(struct reduction *r, struct error *err)
         }
         b->label_sets = arena_alloc_array(&b->arena, b->label_set_count, sizeof *b->label_sets);
         if (b->label_set_count && !b->label_sets)
-                return full(err);
+                return report_full_batch(err);
         if (b->label_set_count)
                 memcpy(b->label_sets, r->label_sets, b->label_set_count * sizeof *b->label_sets);
         if (days.count > LIMIT_BATCH_DATES)
@@ -306,6 +307,24 @@ static void reduction_deinit(struct reduction *r)
         free(r->location_used);
         free(r->build_ids);
         free(r->label_sets);
+}
+
+void batch_check(const struct batch *b)
+{
+        assert(atomic_load(&b->references) > 0);
+        assert(!b->sample_count == (b->oldest_us > b->newest_us));
+#if KEY_MAP_CHECKS
+        for (uint32_t i = 0; i < b->sample_count; i++) {
+                const struct batch_sample *s = &b->samples[i];
+
+                assert(s->type < b->type_count && s->label_set < b->label_set_count && s->stack < b->stack_count);
+                assert(s->time_us >= b->oldest_us && s->time_us <= b->newest_us);
+        }
+        for (uint32_t i = 0; i < b->label_set_count; i++) {
+                for (uint32_t k = 1; k < b->label_sets[i].count; k++)
+                        assert(strcmp(b->label_sets[i].labels[k - 1].name, b->label_sets[i].labels[k].name) < 0);
+        }
+#endif
 }
 
 enum status batch_create(const struct profile *p, struct batch **ret, struct error *err)
@@ -331,7 +350,7 @@ enum status batch_create(const struct profile *p, struct batch **ret, struct err
         if (!r.strings || !r.location_ids || !r.stacks || !r.build_ids || !r.stack_used || !r.location_used)
                 st = error_no_memory(err);
         else
-                mark_used(&r);
+                mark_sampled_locations(&r);
         if (!st)
                 st = reduce_locations(&r, err);
         if (!st)
@@ -342,13 +361,16 @@ enum status batch_create(const struct profile *p, struct batch **ret, struct err
                 batch_unref(b);
                 return st;
         }
+        batch_check(b);
         *ret = b;
         return ST_OK;
 }
 
 struct batch *batch_ref(struct batch *b)
 {
-        atomic_fetch_add(&b->references, 1);
+        unsigned before = atomic_fetch_add(&b->references, 1);
+
+        assert(before > 0);
         return b;
 }
 
@@ -360,7 +382,7 @@ void batch_unref(struct batch *b)
         free(b);
 }
 
-const char *batch_label_value(const struct batch_label_set *set, const char *name)
+const char *batch_find_label(const struct batch_label_set *set, const char *name)
 {
         for (uint32_t i = 0; i < set->count; i++) {
                 if (strcmp(set->labels[i].name, name) == 0)

@@ -4,13 +4,12 @@
 
 /**
  * @file
- * A batch as the head holds it: reduced to distinct locations, stacks and
- * label sets with their final identities, times as the tables have them.
- * Scans and the flush both read this, so a sample has the same face before
- * and after it is in a part.
+ * A batch in the head: distinct locations, stacks and label sets with their
+ * final ids, and times in the unit of the tables. Scans and the flush both read
+ * this form, so a sample looks the same before and after its flush.
  *
  * Memory: one arena, under LIMIT_PROFILE_MEMORY_BYTES.
- * Threads: immutable once made; the reference count is atomic.
+ * Threads: immutable after batch_create(); the reference count is atomic.
  */
 #include <stdatomic.h>
 
@@ -19,7 +18,7 @@
 
 struct batch_location {
         uint64_t id;
-        struct location_identity what;
+        struct location_identity identity;
 };
 
 struct batch_stack {
@@ -69,8 +68,11 @@ enum status batch_create(const struct profile *p, struct batch **ret, struct err
 struct batch *batch_ref(struct batch *b);
 void batch_unref(struct batch *b); /* NULL is allowed */
 
+/** Assert the invariants: indexes within bounds, times within [oldest, newest], labels sorted and unique. */
+void batch_check(const struct batch *b);
+
 /** The value of a label in column spelling, or "". */
-const char *batch_label_value(const struct batch_label_set *set, const char *name);
+const char *batch_find_label(const struct batch_label_set *set, const char *name);
 
 /** Days since 1970 of a time, also before it. */
 int64_t day_of_us(int64_t time_us);

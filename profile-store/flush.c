@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/flush.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,12 +11,12 @@
 #include "common/metrics.h"
 #include "profile-store/flush_rows.h"
 #include "profile-store/location_rows.h"
-#include "profile-store/quarantine.h"
+#include "profile-store/queue/quarantine.h"
 
-static struct metric flushes = METRIC_COUNTER("cairn_flushes_total", "Flushes that wrote something.", "");
-static struct metric failures =
-        METRIC_COUNTER("cairn_flush_failures_total", "Flushes that failed and are repeated.", "");
-#define UNRESOLVED(r) METRIC_COUNTER("cairn_unresolved_frames_total", "New locations that stayed raw when they were flushed.", r)
+static struct metric flushes = METRIC_COUNTER("cairn_flushes_total", "Flushes that committed at least one group.", "");
+static struct metric failures = METRIC_COUNTER("cairn_flush_failures_total", "Failed flushes; each is repeated.", "");
+#define UNRESOLVED(r)                                                                                                  \
+        METRIC_COUNTER("cairn_unresolved_frames_total", "New locations without frames when they were flushed.", r)
 static struct metric unresolved[SYMBOL_STATE_COUNT] = {
         [SYMBOL_NO_BUILD_ID] = UNRESOLVED("reason=\"no_build_id\""),
         [SYMBOL_NO_DEBUGINFO] = UNRESOLVED("reason=\"no_debuginfo\""),
@@ -30,28 +31,30 @@ static struct metric unresolved[SYMBOL_STATE_COUNT] = {
 };
 
 static struct metric quarantined = METRIC_COUNTER("cairn_quarantined_batches_total",
-                                                  "Batches that could not be flushed on their own and were set aside.", "");
+                                                  "Batches that failed alone and were moved to the quarantine.", "");
 
-#define NO_MEMORY_ATTEMPTS 3 /* of one batch alone, each in a flush of its own, before it counts as too large */
+#define NO_MEMORY_ATTEMPTS                                                                                             \
+        3 /* consecutive flushes in which one batch alone runs out of memory, until it is quarantined */
 
-/* One commit to each table, of consecutive batches. */
+/* A group: consecutive batches that are committed together, one commit per table. */
 struct flush {
         struct profile_store *s;
         struct batch *const *batches;
         size_t batch_count;
-        uint64_t first, last; /* positions */
-        bool blames_batches;  /* what fails now depends on the batches, not on disk or tables */
-        bool committing;      /* a commit was tried: the logs may be ahead of s->tables */
-        struct arena arena;
-        struct location_row *rows; /* new locations */
-        size_t row_count;
+        uint64_t first, last;                           /* positions */
+        bool blames_batches;                            /* a failure now is due to the batches, not to disk or tables */
+        bool committing;                                /* a commit was attempted: the logs may be ahead of s->tables */
+        struct memory_reservation memory;               /* of the arrays below and in the functions called */
+        uint64_t unresolved_counts[SYMBOL_STATE_COUNT]; /* new locations by state */
+        struct build_id *missing_ids;                   /* of new locations that lack debuginfo */
+        size_t missing_count;
         struct sample_row *samples; /* sorted by day, then in the order of a part */
         size_t sample_count;
         struct table_add *adds; /* of the commit being made */
         size_t add_count;
 };
 
-static void clear_adds(struct flush *f)
+static void clear_table_adds(struct flush *f)
 {
         for (size_t i = 0; i < f->add_count; i++)
                 table_add_deinit(&f->adds[i]);
@@ -62,18 +65,24 @@ static void clear_adds(struct flush *f)
 
 static void flush_deinit(struct flush *f)
 {
-        clear_adds(f);
-        arena_deinit(&f->arena);
-        free(f->rows);
+        clear_table_adds(f);
+        free(f->missing_ids);
         free(f->samples);
+        memory_release(&f->memory);
+}
+
+/* Refused memory counts as a lack of it: the group is halved, and a lone batch is tried again later. */
+static enum status reserve_flush_memory(struct flush *f, size_t bytes, struct error *err)
+{
+        return memory_reserve(&f->memory, bytes, err) ? ST_NO_MEMORY : ST_OK;
 }
 
 /*
  * The next file of the commit; its name is by the positions and its number among the files of its day, and below the
  * day's folder when it has one.
  */
-static enum status next_add(struct flush *f, const int64_t *day, unsigned number, struct table_add **ret,
-                            struct error *err)
+static enum status append_table_add(struct flush *f, const int64_t *day, unsigned number, struct table_add **ret,
+                                    struct error *err)
 {
         struct table_add *more = reallocarray(f->adds, f->add_count + 1, sizeof *more);
         char name[96], suffix[16] = "";
@@ -84,7 +93,7 @@ static enum status next_add(struct flush *f, const int64_t *day, unsigned number
         if (number)
                 snprintf(suffix, sizeof suffix, "-%u", number);
         snprintf(name, sizeof name, "part-%020" PRIu64 "-%020" PRIu64 "%s.parquet", f->first, f->last, suffix);
-        more[f->add_count] = (struct table_add){ .name = day ? name_in_day(*day, name) : strdup(name),
+        more[f->add_count] = (struct table_add){ .name = day ? make_day_path(*day, name) : strdup(name),
                                                  .has_day = day,
                                                  .day = day ? *day : 0 };
         if (!more[f->add_count].name)
@@ -93,7 +102,7 @@ static enum status next_add(struct flush *f, const int64_t *day, unsigned number
         return ST_OK;
 }
 
-static enum status commit(struct flush *f, struct table_change change, struct error *err)
+static enum status commit_adds(struct flush *f, struct table_change change, struct error *err)
 {
         enum status st;
 
@@ -101,11 +110,11 @@ static enum status commit(struct flush *f, struct table_change change, struct er
         change.adds = f->adds;
         change.add_count = f->add_count;
         st = tables_commit(&f->s->logs, &change, err);
-        clear_adds(f);
+        clear_table_adds(f);
         return st;
 }
 
-/* A service that ends does not wait for more than one file: what is queued is durable. */
+/* Shutdown waits for one file at most: queued batches are durable. */
 static enum status check_stopping(struct profile_store *s, struct error *err)
 {
         return atomic_load(&s->stopping) ? error_set(err, ST_BUSY, "the store is being closed") : ST_OK;
@@ -113,57 +122,159 @@ static enum status check_stopping(struct profile_store *s, struct error *err)
 
 /* ---- locations ---------------------------------------------------------------------- */
 
-static enum status collect_locations(struct flush *f, const struct key_map *known, struct key_map *fresh,
-                                     struct error *err)
+/* Distinct locations of the batches, with those of the table left out. */
+struct new_locations {
+        const struct batch_location **items; /* owned */
+        size_t count;
+        struct key_map ids; /* id to number in items, or KNOWN_ROW */
+};
+
+static void new_locations_deinit(struct new_locations *n)
+{
+        free(n->items);
+        key_map_deinit(&n->ids);
+}
+
+static enum status collect_locations(struct flush *f, struct new_locations *n, struct error *err)
 {
         size_t room = 0;
+        enum status st = ST_OK;
 
         for (size_t i = 0; i < f->batch_count; i++)
                 room += f->batches[i]->location_count;
-        f->rows = calloc(room + 1, sizeof *f->rows);
-        if (!f->rows)
+        st = reserve_flush_memory(f, room * sizeof(void *), err);
+        if (st)
+                return st;
+        n->items = calloc(room + 1, sizeof(void *));
+        if (!n->items)
                 return error_no_memory(err);
         for (size_t i = 0; i < f->batch_count; i++) {
                 for (uint32_t k = 0; k < f->batches[i]->location_count; k++) {
                         const struct batch_location *l = &f->batches[i]->locations[k];
-                        struct hash128 key = key_of_u64(l->id);
+                        struct hash128 key = make_u64_key(l->id);
                         bool added;
-                        enum status st;
 
-                        if (key_map_find(known, &key))
-                                continue;
-                        st = key_map_put(fresh, &key, 0, &added, NULL, err);
-                        if (!st && added)
-                                st = location_row_of_batch(&f->rows[f->row_count++], l, &f->arena, err);
+                        st = key_map_put(&n->ids, &key, n->count, &added, NULL, err);
                         if (st)
                                 return st;
+                        if (added)
+                                n->items[n->count++] = l;
                 }
         }
         return ST_OK;
 }
 
-static void count_unresolved(const struct flush *f)
+static void drop_known_locations(struct new_locations *n)
 {
-        for (size_t i = 0; i < f->row_count; i++)
-                if (unresolved[f->rows[i].state].name)
-                        metric_add(&unresolved[f->rows[i].state], 1);
+        size_t kept = 0;
+
+        for (size_t i = 0; i < n->count; i++) {
+                struct hash128 key = make_u64_key(n->items[i]->id);
+
+                if (*key_map_find(&n->ids, &key) != KNOWN_ROW)
+                        n->items[kept++] = n->items[i];
+        }
+        n->count = kept;
 }
 
-static enum status write_locations(struct flush *f, struct error *err)
+/* Rows sorted by build-id. Notes the objects that lack debuginfo, each once per call. */
+static enum status append_missing_ids(struct flush *f, const struct location_row *rows, size_t count, struct error *err)
 {
+        struct build_id *ids;
+
+        if (!f->s->options.missing_debuginfo)
+                return ST_OK;
+        ids = reallocarray(f->missing_ids, f->missing_count + count + 1, sizeof *ids);
+        if (!ids)
+                return error_no_memory(err);
+        f->missing_ids = ids;
+        for (size_t i = 0; i < count; i++) {
+                const struct build_id *id = &rows[i].shown.build_id;
+
+                if ((rows[i].state == SYMBOL_NO_DEBUGINFO || rows[i].state == SYMBOL_STRIPPED) &&
+                    (!f->missing_count || !build_id_equal(&ids[f->missing_count - 1], id)))
+                        ids[f->missing_count++] = *id;
+        }
+        return ST_OK;
+}
+
+static enum status write_location_files(struct flush *f, struct location_row *rows, size_t count, struct error *err)
+{
+        const struct part_limits limits = { .max_rows = f->s->options.part_rows, .use = MEMORY_FLUSH };
         enum status st = ST_OK;
 
-        for (size_t done = 0, n; !st && done < f->row_count; done += n) {
+        for (size_t done = 0, n; !st && done < count; done += n) {
                 _cleanup_free_ char *path = NULL;
                 struct table_add *add;
 
-                n = f->row_count - done;
-                st = next_add(f, NULL, (unsigned)f->add_count, &add, err);
+                n = count - done;
+                st = append_table_add(f, NULL, (unsigned)f->add_count, &add, err);
                 if (st)
                         break;
-                path = table_path(&f->s->logs, TABLE_LOCATIONS, add->name);
-                st = path ? part_write_locations(path, f->rows + done, &n, f->s->options.part_rows, &add->written, err)
+                path = make_table_path(&f->s->logs, TABLE_LOCATIONS, add->name);
+                st = path ? part_write_locations(path, rows + done, &n, &limits, &add->written, err)
                           : error_no_memory(err);
+        }
+        return st;
+}
+
+/*
+ * Looks a slice of locations up and writes it. ST_BUSY or ST_NO_MEMORY when memory was refused: a smaller slice may
+ * succeed. A slice of LEAST_SLICE_ROWS needs no reservation: locations whose names do not fit into
+ * LEAST_SLICE_BYTES become SYMBOL_TOO_LARGE, so the flush always proceeds.
+ */
+#define LEAST_SLICE_ROWS 256
+#define LEAST_SLICE_BYTES MiB(4)
+static enum status flush_location_slice(struct flush *f, const struct batch_location *const *locations, size_t count,
+                                        struct error *err)
+{
+        bool is_least = count <= LEAST_SLICE_ROWS;
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_FLUSH };
+        _cleanup_arena_ struct arena arena;
+        _cleanup_free_ struct location_row *rows = NULL;
+        enum status st = is_least ? ST_OK : memory_reserve(&memory, count * sizeof *rows, err);
+
+        if (is_least)
+                arena_init(&arena, LEAST_SLICE_BYTES);
+        else
+                arena_init_budget(&arena, LIMIT_FLUSH_MEMORY_BYTES, MEMORY_FLUSH);
+        if (st)
+                return ST_BUSY;
+        rows = calloc(count, sizeof *rows);
+        if (!rows)
+                return error_no_memory(err);
+        for (size_t i = 0; !st && i < count; i++)
+                st = location_row_from_batch(&rows[i], locations[i], &arena, err);
+        if (!st)
+                st = location_rows_resolve(rows, count, f->s->options.symbols, &arena, NULL, err);
+        if (st)
+                return st;
+        qsort(rows, count, sizeof *rows, compare_location_rows);
+        st = write_location_files(f, rows, count, err);
+        for (size_t i = 0; !st && i < count; i++)
+                f->unresolved_counts[rows[i].state]++;
+        return st ? st : append_missing_ids(f, rows, count, err);
+}
+
+static enum status flush_location_slices(struct flush *f, const struct new_locations *n, struct error *err)
+{
+        size_t slice = n->count;
+        enum status st = ST_OK;
+
+        for (size_t done = 0; !st && done < n->count;) {
+                size_t files = f->add_count;
+
+                slice = slice < n->count - done ? slice : n->count - done;
+                st = check_stopping(f->s, err);
+                if (st)
+                        return st;
+                st = flush_location_slice(f, n->items + done, slice, err);
+                if ((st == ST_BUSY || st == ST_NO_MEMORY) && slice > LEAST_SLICE_ROWS && f->add_count == files) {
+                        slice /= 2;
+                        st = ST_OK;
+                } else if (!st) {
+                        done += slice;
+                }
         }
         return st;
 }
@@ -171,95 +282,114 @@ static enum status write_locations(struct flush *f, struct error *err)
 static enum status flush_locations(struct flush *f, struct error *err)
 {
         struct profile_store *s = f->s;
-        _cleanup_key_map_ struct key_map fresh = { 0 };
-        struct key_map *known;
-        enum status st;
+        _cleanup_(new_locations_deinit) struct new_locations n = { .ids.memory.use = MEMORY_FLUSH };
+        enum status st = collect_locations(f, &n, err);
 
+        if (st)
+                return st;
         f->blames_batches = false;
-        st = known_locations(&s->known, s->tables, &known, err);
+        st = known_rows_mark_locations(&s->known, s->tables, &n.ids, err);
         f->blames_batches = !st;
-        if (!st)
-                st = collect_locations(f, known, &fresh, err);
-        if (st || !f->row_count)
-                return st;
-        st = location_rows_resolve(f->rows, f->row_count, s->options.symbols, &f->arena, NULL, err);
         if (st)
                 return st;
-        qsort(f->rows, f->row_count, sizeof *f->rows, location_row_compare);
-        st = write_locations(f, err);
+        drop_known_locations(&n);
+        if (!n.count)
+                return ST_OK;
+        st = flush_location_slices(f, &n, err);
         if (!st)
-                st = commit(f, (struct table_change){ .table = TABLE_LOCATIONS }, err);
+                st = commit_adds(f, (struct table_change){ .table = TABLE_LOCATIONS }, err);
         if (st)
                 return st;
-        count_unresolved(f);
-        return key_map_merge(known, &fresh, err);
+        for (size_t i = 0; i < SYMBOL_STATE_COUNT; i++) {
+                if (unresolved[i].name)
+                        metric_add(&unresolved[i], (int64_t)f->unresolved_counts[i]);
+        }
+        known_rows_add_locations(&s->known, &n.ids);
+        return ST_OK;
 }
 
 /* ---- stacks ------------------------------------------------------------------------- */
 
-static int by_stack_id(const void *a, const void *b)
+static int compare_stack_ids(const void *a, const void *b)
 {
         const struct batch_stack *const *x = a, *const *y = b;
 
         return memcmp((*x)->id.bytes, (*y)->id.bytes, sizeof(*x)->id.bytes);
 }
 
-/* The samples [first, end) are of one day; writes the stacks that the day does not have yet. */
-static enum status write_day_stacks(struct flush *f, size_t first, size_t end, int64_t day, struct key_map *fresh,
-                                    struct error *err)
+/* Distinct stacks of samples of one day, with those that the day has already left out; ids: those of all of them. */
+static enum status collect_day_stacks(struct flush *f, size_t first, size_t end, int64_t day, struct key_map *ids,
+                                      const struct batch_stack **stacks, size_t *count_ret, struct error *err)
 {
-        _cleanup_free_ const struct batch_stack **stacks = calloc(end - first, sizeof *stacks);
-        struct key_map *known;
-        size_t count = 0;
-        unsigned number = 0;
-        enum status st = check_stopping(f->s, err);
-
-        if (!st && !stacks)
-                st = error_no_memory(err);
-        if (!st) {
-                f->blames_batches = false;
-                st = known_stacks(&f->s->known, f->s->tables, day, &known, err);
-                f->blames_batches = !st;
-        }
+        size_t count = 0, kept = 0;
+        enum status st = ST_OK;
 
         for (size_t i = first; !st && i < end; i++) {
                 const struct batch_stack *stack = &f->samples[i].batch->stacks[f->samples[i].sample->stack];
                 bool added;
 
-                if (key_map_find(known, &stack->id))
-                        continue;
-                st = key_map_put(fresh, &stack->id, 0, &added, NULL, err);
+                st = key_map_put(ids, &stack->id, 0, &added, NULL, err);
                 if (!st && added)
                         stacks[count++] = stack;
         }
+        if (st)
+                return st;
+        f->blames_batches = false;
+        st = known_rows_mark_stacks(&f->s->known, f->s->tables, day, ids, err);
+        f->blames_batches = !st;
+        for (size_t i = 0; !st && i < count; i++) {
+                if (*key_map_find(ids, &stacks[i]->id) != KNOWN_ROW)
+                        stacks[kept++] = stacks[i];
+        }
+        *count_ret = kept;
+        return st;
+}
+
+/* Write the stacks of samples [first, end), all of one day, that the day lacks. */
+static enum status write_day_stacks(struct flush *f, size_t first, size_t end, int64_t day, struct key_map *ids,
+                                    struct error *err)
+{
+        const struct part_limits limits = { .max_rows = f->s->options.part_rows, .use = MEMORY_FLUSH };
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_FLUSH };
+        _cleanup_free_ const struct batch_stack **stacks = NULL;
+        size_t count = 0;
+        unsigned number = 0;
+        enum status st = check_stopping(f->s, err);
+
+        if (!st && memory_reserve(&memory, (end - first) * sizeof *stacks, err))
+                st = ST_NO_MEMORY;
+        if (!st && !(stacks = calloc(end - first, sizeof *stacks)))
+                st = error_no_memory(err);
+        if (!st)
+                st = collect_day_stacks(f, first, end, day, ids, stacks, &count, err);
         if (st || !count)
                 return st;
-        qsort(stacks, count, sizeof *stacks, by_stack_id);
+        qsort(stacks, count, sizeof *stacks, compare_stack_ids);
         for (size_t done = 0, n; !st && done < count; done += n) {
                 _cleanup_free_ char *path = NULL;
                 struct table_add *add;
 
                 n = count - done;
-                st = next_add(f, &day, number++, &add, err);
+                st = append_table_add(f, &day, number++, &add, err);
                 if (st)
                         break;
-                path = table_path(&f->s->logs, TABLE_STACKS, add->name);
-                st = path ? part_write_stacks(path, stacks + done, &n, f->s->options.part_rows, &add->written, err)
+                path = make_table_path(&f->s->logs, TABLE_STACKS, add->name);
+                st = path ? part_write_stacks(path, stacks + done, &n, &limits, &add->written, err)
                           : error_no_memory(err);
         }
         return st;
 }
 
-static int64_t day_of_row(const struct sample_row *row)
+static int64_t get_row_day(const struct sample_row *row)
 {
         return day_of_us(row->sample->time_us);
 }
 
-static size_t end_of_day(const struct flush *f, size_t first)
+static size_t find_day_end(const struct flush *f, size_t first)
 {
         size_t end = first + 1;
 
-        while (end < f->sample_count && day_of_row(&f->samples[end]) == day_of_row(&f->samples[first]))
+        while (end < f->sample_count && get_row_day(&f->samples[end]) == get_row_day(&f->samples[first]))
                 end++;
         return end;
 }
@@ -285,24 +415,21 @@ static enum status flush_stacks(struct flush *f, struct error *err)
         for (size_t first = 0, end; !st && first < f->sample_count; first = end) {
                 struct day_keys *more = reallocarray(fresh, count + 1, sizeof *more);
 
-                end = end_of_day(f, first);
+                end = find_day_end(f, first);
                 if (!more) {
                         st = error_no_memory(err);
                         break;
                 }
                 fresh = more;
-                fresh[count] = (struct day_keys){ .day = day_of_row(&f->samples[first]) };
+                fresh[count] =
+                        (struct day_keys){ .day = get_row_day(&f->samples[first]), .keys.memory.use = MEMORY_FLUSH };
                 count++;
                 st = write_day_stacks(f, first, end, fresh[count - 1].day, &fresh[count - 1].keys, err);
         }
         if (!st && f->add_count)
-                st = commit(f, (struct table_change){ .table = TABLE_STACKS }, err);
-        for (size_t i = 0; !st && i < count; i++) {
-                struct key_map *known = known_stacks_loaded(&f->s->known, fresh[i].day);
-
-                if (known)
-                        st = key_map_merge(known, &fresh[i].keys, err);
-        }
+                st = commit_adds(f, (struct table_change){ .table = TABLE_STACKS }, err);
+        for (size_t i = 0; !st && i < count; i++)
+                known_rows_add_stacks(&f->s->known, fresh[i].day, &fresh[i].keys);
         day_keys_free(fresh, count);
         return st;
 }
@@ -312,7 +439,8 @@ static enum status flush_stacks(struct flush *f, struct error *err)
 static enum status write_day_samples(struct flush *f, const struct label_columns *columns, size_t first, size_t end,
                                      struct error *err)
 {
-        int64_t day = day_of_row(&f->samples[first]);
+        int64_t day = get_row_day(&f->samples[first]);
+        const struct part_limits limits = { .max_rows = f->s->options.part_rows, .use = MEMORY_FLUSH };
         unsigned number = 0;
         enum status st = check_stopping(f->s, err);
 
@@ -321,12 +449,11 @@ static enum status write_day_samples(struct flush *f, const struct label_columns
                 struct table_add *add;
 
                 n = end - first;
-                st = next_add(f, &day, number++, &add, err);
+                st = append_table_add(f, &day, number++, &add, err);
                 if (st)
                         break;
-                path = table_path(&f->s->logs, TABLE_SAMPLES, add->name);
-                st = path ? part_write_samples(path, columns, f->samples + first, &n, f->s->options.part_rows,
-                                               &add->written, err)
+                path = make_table_path(&f->s->logs, TABLE_SAMPLES, add->name);
+                st = path ? part_write_samples(path, columns, f->samples + first, &n, &limits, &add->written, err)
                           : error_no_memory(err);
         }
         return st;
@@ -337,24 +464,24 @@ static enum status flush_samples(struct flush *f, struct error *err)
         struct profile_store *s = f->s;
         _cleanup_(label_columns_deinit) struct label_columns columns = { 0 };
         bool grown;
-        enum status st = flush_columns(f->batches, f->batch_count, &s->tables->columns, &columns, &grown, err);
+        enum status st = extend_label_columns(f->batches, f->batch_count, &s->tables->columns, &columns, &grown, err);
 
         for (size_t first = 0, end; !st && first < f->sample_count; first = end) {
-                end = end_of_day(f, first);
+                end = find_day_end(f, first);
                 st = write_day_samples(f, &columns, first, end, err);
         }
         if (st)
                 return st;
-        return commit(f,
-                      (struct table_change){
-                              .table = TABLE_SAMPLES, .flushed = f->last, .columns = grown ? &columns : NULL },
-                      err);
+        return commit_adds(
+                f,
+                (struct table_change){ .table = TABLE_SAMPLES, .flushed = f->last, .columns = grown ? &columns : NULL },
+                err);
 }
 
-/* ---- the whole ------------------------------------------------------------------------ */
+/* ---- batch ids ------------------------------------------------------------------------ */
 
-/* Step 4. What could not be remembered stays in its segments, which are then kept. */
-static enum status remember_batches(struct flush *f, struct error *err)
+/* Step 4. After a failure the segments are kept, so that replay remembers the ids. */
+static enum status remember_batch_ids(struct flush *f, struct error *err)
 {
         _cleanup_free_ struct hash128 *ids = calloc(f->batch_count + 1, sizeof *ids);
 
@@ -365,27 +492,6 @@ static enum status remember_batches(struct flush *f, struct error *err)
         return batch_ids_add(f->s->ids, ids, f->batch_count, stable_unix_s(), err);
 }
 
-static enum status wanted_ids(struct flush *f, struct build_id **ret, size_t *count_ret, struct error *err)
-{
-        struct build_id *ids = calloc(f->row_count + 1, sizeof *ids);
-        size_t n = 0;
-
-        if (!ids)
-                return error_no_memory(err);
-        for (size_t i = 0; i < f->row_count; i++) { /* sorted by build-id */
-                const struct build_id *id = &f->rows[i].shown.build_id;
-
-                if ((f->rows[i].state == SYMBOL_NO_DEBUGINFO || f->rows[i].state == SYMBOL_STRIPPED) &&
-                    (!n || !build_id_equal(&ids[n - 1], id)))
-                        ids[n++] = *id;
-        }
-        *ret = ids;
-        *count_ret = n;
-        return ST_OK;
-}
-
-enum status (*flush_test_hook)(const struct batch *b, struct error *err);
-
 /* ---- one group ------------------------------------------------------------------------ */
 
 static enum status flush_group(struct flush *f, struct error *err)
@@ -394,9 +500,11 @@ static enum status flush_group(struct flush *f, struct error *err)
         enum status st;
 
         f->blames_batches = true;
-        st = flush_sort(f->batches, f->batch_count, &f->samples, &f->sample_count, err);
-        for (size_t i = 0; !st && flush_test_hook && i < f->batch_count; i++)
-                st = flush_test_hook(f->batches[i], err);
+        st = reserve_flush_memory(f, get_sort_bytes(f->batches, f->batch_count), err);
+        if (!st)
+                st = sort_flush_samples(f->batches, f->batch_count, &f->samples, &f->sample_count, err);
+        for (size_t i = 0; !st && s->inject_failure && i < f->batch_count; i++)
+                st = s->inject_failure(f->batches[i], err);
         if (!st)
                 st = flush_locations(f, err);
         if (!st)
@@ -405,32 +513,32 @@ static enum status flush_group(struct flush *f, struct error *err)
                 st = flush_samples(f, err);
         if (!st) {
                 f->blames_batches = false;
-                st = remember_batches(f, err);
+                st = remember_batch_ids(f, err);
         }
         if (!st)
-                st = store_show(s, err);
+                st = store_publish_tables(s, err);
         s->behind = st && f->committing;
         return st ? st : raw_queue_release(s->queue, f->last, err);
 }
 
-static bool is_environment(enum status st)
+static bool is_environment_failure(enum status st)
 {
         return st == ST_OS || st == ST_BUSY;
 }
 
-static uint64_t count_days(const struct batch *b, struct key_map *days)
+static uint64_t count_batch_days(const struct batch *b, struct key_map *days)
 {
         for (uint32_t i = 0; i < b->sample_count; i++) {
-                struct hash128 key = key_of_u64((uint64_t)day_of_us(b->samples[i].time_us));
+                struct hash128 key = make_u64_key((uint64_t)day_of_us(b->samples[i].time_us));
 
                 if (key_map_put(days, &key, 0, NULL, NULL, NULL))
-                        return UINT64_MAX; /* no memory: the group ends here */
+                        return UINT64_MAX; /* out of memory: end the group */
         }
         return days->count;
 }
 
-/* How many of the batches, at least one, go into one commit. */
-static size_t size_group(struct batch *const *batches, size_t count)
+/* Number of batches for one commit, at least one. */
+static size_t choose_group_size(struct batch *const *batches, size_t count)
 {
         _cleanup_key_map_ struct key_map days = { 0 };
         uint64_t bytes = 0;
@@ -438,7 +546,7 @@ static size_t size_group(struct batch *const *batches, size_t count)
 
         for (n = 0; n < count; n++) {
                 bytes += batches[n]->arena.used;
-                if (bytes > LIMIT_FLUSH_BATCH_BYTES || count_days(batches[n], &days) > LIMIT_FLUSH_DATES)
+                if (bytes > LIMIT_FLUSH_BATCH_BYTES || count_batch_days(batches[n], &days) > LIMIT_FLUSH_DATES)
                         break;
         }
         return n ? n : 1;
@@ -446,35 +554,37 @@ static size_t size_group(struct batch *const *batches, size_t count)
 
 /* ---- quarantine ------------------------------------------------------------------------- */
 
-static enum status remember_one(struct profile_store *s, const struct hash128 *id, struct error *err)
+static enum status remember_batch_id(struct profile_store *s, const struct hash128 *id, struct error *err)
 {
         return batch_ids_add(s->ids, id, 1, stable_unix_s(), err);
 }
 
 /*
- * The file is durable first: from then on replay passes over the record. The empty commit gives the record's position
- * up, so that its segment can be unlinked.
+ * Once the file is durable, replay skips the record. The empty commit advances the flushed position past the record, so
+ * that its segment can be unlinked.
  */
 static enum status quarantine_batch(struct profile_store *s, const struct batch *b, const char *reason,
                                     struct error *err)
 {
         _cleanup_buf_ struct buf file;
         struct raw_record record;
+        uint64_t bytes = 0;
         enum status st;
 
         buf_init(&file, LIMIT_QUEUE_SEGMENT_FILE_BYTES);
         st = raw_queue_read(s->queue, b->position, &file, &record, err);
         if (!st)
-                st = quarantine_add(s->dir, &record, reason, err);
+                st = quarantine_add(s->dir, &record, reason, &bytes, err);
         if (st)
                 return st;
-        health_set_quarantine(s, quarantine_count(s->dir), reason);
+        health_add_quarantined(s, 1, (int64_t)bytes, reason);
         s->behind = true;
-        st = remember_one(s, &b->batch_id, err);
+        st = remember_batch_id(s, &b->batch_id, err);
         if (!st)
-                st = tables_commit(&s->logs, &(struct table_change){ .table = TABLE_SAMPLES, .flushed = b->position }, err);
+                st = tables_commit(&s->logs, &(struct table_change){ .table = TABLE_SAMPLES, .flushed = b->position },
+                                   err);
         if (!st)
-                st = store_show(s, err);
+                st = store_publish_tables(s, err);
         if (st)
                 return st;
         s->behind = false;
@@ -482,12 +592,12 @@ static enum status quarantine_batch(struct profile_store *s, const struct batch 
         return raw_queue_release(s->queue, b->position, err);
 }
 
-/* A lone batch failed; ST_OK when it is out of the way. */
+/* Handle the failure of a single batch. ST_OK when it is quarantined. */
 static enum status isolate_batch(struct profile_store *s, const struct batch *b, enum status why, struct error *err)
 {
         struct error reason = *err;
 
-        if (why == ST_NO_MEMORY) { /* perhaps of the machine, perhaps a limit of ours that it passes */
+        if (why == ST_NO_MEMORY) { /* may be a temporary shortage */
                 s->starved_attempts = s->starved_position == b->position ? s->starved_attempts + 1 : 1;
                 s->starved_position = b->position;
                 if (s->starved_attempts < NO_MEMORY_ATTEMPTS)
@@ -496,49 +606,46 @@ static enum status isolate_batch(struct profile_store *s, const struct batch *b,
         return quarantine_batch(s, b, reason.text, err);
 }
 
-/* ---- all that is queued ------------------------------------------------------------------- */
+/* ---- all queued batches ------------------------------------------------------------------- */
 
 struct flush_run {
         struct profile_store *s;
         struct batch **batches;
         size_t batch_count;
         uint64_t sealed; /* position up to which the queue is durable */
-        struct build_id *wanted;
-        size_t wanted_count;
+        struct build_id *missing_ids;
+        size_t missing_count;
         bool wrote;
 };
 
 static void flush_run_deinit(struct flush_run *r)
 {
         batches_unref(r->batches, r->batch_count);
-        free(r->wanted);
+        free(r->missing_ids);
 }
 
-static enum status add_wanted(struct flush_run *r, struct flush *f, struct error *err)
+/* The objects of a group that is committed. */
+static enum status take_missing_ids(struct flush_run *r, const struct flush *f, struct error *err)
 {
-        _cleanup_free_ struct build_id *ids = NULL;
         struct build_id *more;
-        size_t count = 0;
-        enum status st;
 
-        if (!r->s->options.wanted)
+        if (!f->missing_count)
                 return ST_OK;
-        st = wanted_ids(f, &ids, &count, err);
-        if (st || !count)
-                return st;
-        more = reallocarray(r->wanted, r->wanted_count + count, sizeof *more);
+        more = reallocarray(r->missing_ids, r->missing_count + f->missing_count, sizeof *more);
         if (!more)
                 return error_no_memory(err);
-        r->wanted = more;
-        memcpy(more + r->wanted_count, ids, count * sizeof *ids);
-        r->wanted_count += count;
+        r->missing_ids = more;
+        memcpy(more + r->missing_count, f->missing_ids, f->missing_count * sizeof *more);
+        r->missing_count += f->missing_count;
         return ST_OK;
 }
 
 /* The batches [at, at + count). */
-static enum status flush_some(struct flush_run *r, size_t at, size_t count, bool *blames_batches_ret, struct error *err)
+static enum status flush_batch_range(struct flush_run *r, size_t at, size_t count, bool *blames_batches_ret,
+                                     struct error *err)
 {
         _cleanup_(flush_deinit) struct flush f = { .s = r->s,
+                                                   .memory.use = MEMORY_FLUSH,
                                                    .batches = r->batches + at,
                                                    .batch_count = count,
                                                    .first = r->s->flushed + 1,
@@ -547,14 +654,15 @@ static enum status flush_some(struct flush_run *r, size_t at, size_t count, bool
 
         if (at + count == r->batch_count && r->sealed > f.last)
                 f.last = r->sealed;
-        arena_init(&f.arena, LIMIT_FLUSH_MEMORY_BYTES);
+        assert(count > 0 && at + count <= r->batch_count);
+        assert(f.first <= f.last);
         st = flush_group(&f, err);
-        *blames_batches_ret = f.blames_batches && !is_environment(st);
-        return st ? st : add_wanted(r, &f, err);
+        *blames_batches_ret = f.blames_batches && !is_environment_failure(st);
+        return st ? st : take_missing_ids(r, &f, err);
 }
 
-/* A group that failed is halved until it works; s->flushed moves on with each commit. */
-static enum status flush_all(struct flush_run *r, struct error *err)
+/* A failed group is halved until it succeeds; s->flushed advances with each commit. */
+static enum status flush_queued_batches(struct flush_run *r, struct error *err)
 {
         struct profile_store *s = r->s;
         size_t at = 0, most = SIZE_MAX;
@@ -565,16 +673,16 @@ static enum status flush_all(struct flush_run *r, struct error *err)
                 enum status st = check_stopping(s, err);
 
                 if (!st)
-                        st = store_catch_up(s, err);
+                        st = store_reconcile(s, err);
                 if (st)
                         return st;
                 while (at < r->batch_count && r->batches[at]->position <= s->flushed)
                         at++;
                 if (at == r->batch_count)
                         return ST_OK;
-                n = size_group(r->batches + at, r->batch_count - at);
+                n = choose_group_size(r->batches + at, r->batch_count - at);
                 n = n < most ? n : most;
-                st = flush_some(r, at, n, &blames_batches, err);
+                st = flush_batch_range(r, at, n, &blames_batches, err);
                 if (!st) {
                         r->wrote = true;
                         most = most > SIZE_MAX / 2 ? SIZE_MAX : most * 2;
@@ -590,21 +698,21 @@ static enum status flush_all(struct flush_run *r, struct error *err)
         }
 }
 
-/* The batches that no sync covered: their senders were told so, and their positions will not be used. */
-static enum status take_durable(struct flush_run *r, struct error *err)
+/* Batches above the last synced position were never acknowledged, and their positions are not used again. */
+static enum status take_durable_batches(struct flush_run *r, struct error *err)
 {
         struct profile_store *s = r->s;
         enum status st;
 
         pthread_mutex_lock(&s->lock);
         if (raw_queue_has_failed(s->queue))
-                head_drop_above(s, r->sealed);
-        st = head_take(s, &r->batches, &r->batch_count, err);
+                head_drop_after(s, r->sealed);
+        st = head_copy_durable(s, &r->batches, &r->batch_count, err);
         pthread_mutex_unlock(&s->lock);
         return st;
 }
 
-/* All that was acknowledged is in the tables now: nothing of the file whose sync failed is needed any more. */
+/* All acknowledged batches are in the tables, so the segment whose sync failed can be dropped. */
 static enum status recover_queue(struct flush_run *r, struct error *err)
 {
         struct profile_store *s = r->s;
@@ -620,17 +728,17 @@ static enum status recover_queue(struct flush_run *r, struct error *err)
         return st;
 }
 
-static enum status flush_locked(struct flush_run *r, struct error *err)
+static enum status flush_under_lock(struct flush_run *r, struct error *err)
 {
         struct profile_store *s = r->s;
-        enum status st = store_catch_up(s, err);
+        enum status st = store_reconcile(s, err);
 
         if (!st)
                 st = raw_queue_seal(s->queue, &r->sealed, err);
         if (!st)
-                st = take_durable(r, err);
+                st = take_durable_batches(r, err);
         if (!st)
-                st = flush_all(r, err);
+                st = flush_queued_batches(r, err);
         return st ? st : recover_queue(r, err);
 }
 
@@ -644,20 +752,20 @@ void flush_register_metrics(void)
                         metric_register(&unresolved[i]);
 }
 
-enum status flush_once(struct profile_store *s, struct error *err)
+enum status store_flush(struct profile_store *s, struct error *err)
 {
         _cleanup_(flush_run_deinit) struct flush_run r = { .s = s };
         struct error unused = { 0 };
         enum status st;
 
-        err = err ? err : &unused; /* its text is kept for profile_store_health() */
-        pthread_mutex_lock(&s->writer);
-        st = flush_locked(&r, err);
-        pthread_mutex_unlock(&s->writer);
+        err = err ? err : &unused; /* its text is kept for profile_store_get_health() */
+        pthread_mutex_lock(&s->writer_lock);
+        st = flush_under_lock(&r, err);
+        pthread_mutex_unlock(&s->writer_lock);
         if (!atomic_load(&s->stopping))
                 health_set_flush(s, st, err);
-        if (r.wanted_count)
-                s->options.wanted(s->options.wanted_context, r.wanted, r.wanted_count);
-        metric_add(st ? &failures : &flushes, st || r.wrote); /* last: who sees the count finds all done */
+        if (r.missing_count)
+                s->options.missing_debuginfo(s->options.missing_context, r.missing_ids, r.missing_count);
+        metric_add(st ? &failures : &flushes, st || r.wrote); /* last: tests wait for the count */
         return st;
 }

@@ -7,25 +7,25 @@
 
 /* ---- columns ------------------------------------------------------------------------ */
 
-static int by_text(const void *a, const void *b)
+static int compare_column_names(const void *a, const void *b)
 {
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A key that does not fit goes to labels_rest, and so do all its later ones: what is a column stays one. */
+/* A key without room for a column goes to labels_rest. Existing columns stay. */
 static enum status add_column_if_room(struct label_columns *all, size_t *bytes, const char *name, struct error *err)
 {
         size_t n = strlen(name);
 
         if (all->count >= LIMIT_LABEL_COLUMNS || n > LIMIT_LABEL_KEY_BYTES || *bytes + n > LIMIT_LABEL_COLUMN_BYTES ||
-            label_columns_has(all, name))
+            label_columns_contain(all, name))
                 return ST_OK;
         *bytes += n;
         return label_columns_add(all, name, n, err);
 }
 
-enum status flush_columns(struct batch *const *batches, size_t count, const struct label_columns *before,
-                          struct label_columns *ret, bool *grown_ret, struct error *err)
+enum status extend_label_columns(struct batch *const *batches, size_t count, const struct label_columns *before,
+                                 struct label_columns *ret, bool *grown_ret, struct error *err)
 {
         struct label_columns all = { 0 };
         size_t bytes = 0;
@@ -49,21 +49,21 @@ enum status flush_columns(struct batch *const *batches, size_t count, const stru
         }
         *grown_ret = all.count > before->count;
         if (*grown_ret)
-                qsort(all.names + before->count, all.count - before->count, sizeof *all.names, by_text);
+                qsort(all.names + before->count, all.count - before->count, sizeof *all.names, compare_column_names);
         *ret = all;
         return ST_OK;
 }
 
 /* ---- order --------------------------------------------------------------------------- */
 
-/* One type or label set of one batch, and where its rank goes. */
+/* A type or label set of a batch, and the place of its rank. */
 struct ranked {
         const struct batch *batch;
         uint32_t number;
         uint32_t *rank;
 };
 
-static int by_type(const void *a, const void *b)
+static int compare_ranked_types(const void *a, const void *b)
 {
         const struct ranked *x = a, *y = b;
         const struct batch_type *s = &x->batch->types[x->number], *t = &y->batch->types[y->number];
@@ -72,7 +72,7 @@ static int by_type(const void *a, const void *b)
         return order ? order : strcmp(s->unit, t->unit);
 }
 
-static int by_labels(const void *a, const void *b)
+static int compare_ranked_labels(const void *a, const void *b)
 {
         const struct ranked *x = a, *y = b;
         const struct batch_label_set *s = &x->batch->label_sets[x->number], *t = &y->batch->label_sets[y->number];
@@ -88,7 +88,7 @@ static int by_labels(const void *a, const void *b)
         return (s->count > t->count) - (s->count < t->count);
 }
 
-static void rank(struct ranked *items, size_t count, int (*compare)(const void *, const void *))
+static void assign_ranks(struct ranked *items, size_t count, int (*compare)(const void *, const void *))
 {
         uint32_t r = 0;
 
@@ -100,7 +100,7 @@ static void rank(struct ranked *items, size_t count, int (*compare)(const void *
         }
 }
 
-static int by_part_order(const void *a, const void *b)
+static int compare_sample_rows(const void *a, const void *b)
 {
         const struct sample_row *x = a, *y = b;
         int64_t day_x = day_of_us(x->sample->time_us), day_y = day_of_us(y->sample->time_us);
@@ -133,8 +133,19 @@ static void ranks_deinit(struct ranks *r)
         free(r->set_ranks);
 }
 
-enum status flush_sort(struct batch *const *batches, size_t count, struct sample_row **ret, size_t *count_ret,
-                       struct error *err)
+size_t get_sort_bytes(struct batch *const *batches, size_t count)
+{
+        size_t bytes = 0;
+
+        for (size_t i = 0; i < count; i++)
+                bytes += batches[i]->sample_count * sizeof(struct sample_row) +
+                         ((size_t)batches[i]->type_count + batches[i]->label_set_count) *
+                                 (sizeof(struct ranked) + sizeof(uint32_t));
+        return bytes;
+}
+
+enum status sort_flush_samples(struct batch *const *batches, size_t count, struct sample_row **ret, size_t *count_ret,
+                               struct error *err)
 {
         _cleanup_(ranks_deinit) struct ranks r = { 0 };
         struct sample_row *rows;
@@ -157,8 +168,8 @@ enum status flush_sort(struct batch *const *batches, size_t count, struct sample
                 for (uint32_t k = 0; k < batches[i]->label_set_count; k++, set++)
                         r.sets[set] = (struct ranked){ batches[i], k, &r.set_ranks[set] };
         }
-        rank(r.types, r.type_count, by_type);
-        rank(r.sets, r.set_count, by_labels);
+        assign_ranks(r.types, r.type_count, compare_ranked_types);
+        assign_ranks(r.sets, r.set_count, compare_ranked_labels);
         type = set = 0;
         for (size_t i = 0; i < count; i++) {
                 for (uint32_t k = 0; k < batches[i]->sample_count; k++) {
@@ -171,7 +182,7 @@ enum status flush_sort(struct batch *const *batches, size_t count, struct sample
                 set += batches[i]->label_set_count;
         }
         if (samples)
-                qsort(rows, samples, sizeof *rows, by_part_order);
+                qsort(rows, samples, sizeof *rows, compare_sample_rows);
         *ret = rows;
         *count_ret = samples;
         return ST_OK;

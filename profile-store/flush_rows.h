@@ -4,20 +4,22 @@
 
 /**
  * @file
- * The order and the columns of the samples of a flush.
+ * Sort order and label columns of the samples of a flush.
  *
  * Threads: no shared state.
  */
 #include "profile-store/part_write.h"
 
+/** Memory that sort_flush_samples() allocates. */
+size_t get_sort_bytes(struct batch *const *batches, size_t count);
+
 /** All samples of the batches by day, profile type, labels, stack and time; owned by the caller, borrowing the
  * batches. */
-enum status flush_sort(struct batch *const *batches, size_t count, struct sample_row **ret, size_t *count_ret,
-                       struct error *err) MUST_CHECK;
+enum status sort_flush_samples(struct batch *const *batches, size_t count, struct sample_row **ret, size_t *count_ret,
+                               struct error *err) MUST_CHECK;
 
-/** The columns there are, and after them new ones for the labels of the batches, by name, up to
- * LIMIT_LABEL_COLUMNS. */
-enum status flush_columns(struct batch *const *batches, size_t count, const struct label_columns *before,
-                          struct label_columns *ret, bool *grown_ret, struct error *err) MUST_CHECK;
+/** The existing columns, followed by new ones for labels of the batches, sorted by name, up to LIMIT_LABEL_COLUMNS. */
+enum status extend_label_columns(struct batch *const *batches, size_t count, const struct label_columns *before,
+                                 struct label_columns *ret, bool *grown_ret, struct error *err) MUST_CHECK;
 
 #endif

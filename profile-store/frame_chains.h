@@ -12,9 +12,9 @@
  * Frames are equal when their texts are the same pointers, so intern the texts
  * first.
  *
- *     struct scan_frame *frames = frame_chains_begin(&c, count);
+ *     struct scan_frame *frames = frame_chain_begin(&c, count);
  *     ... set every field of frames[0 .. count) ...
- *     st = frame_chains_end(&c, count, &shared, err);
+ *     st = frame_chain_end(&c, count, &shared, err);
  *
  * Threads: belongs to one thread.
  */
@@ -28,25 +28,31 @@ struct frame_chain {
 };
 
 struct frame_chains {
-        struct arena *arena;      /* borrowed: where the shared arrays are; set it before the first use */
-        struct hash_table table;  /* by content */
+        struct arena *arena;     /* borrowed: where the shared arrays are; set it before the first use */
+        struct hash_table table; /* by content */
         struct frame_chain *items;
         size_t count, capacity;
         struct scan_frame *scratch; /* of the chain between begin and end */
         size_t scratch_capacity;
 };
 
+/**
+ * Why the arena had no n bytes.
+ * @return ST_TOO_BIG: past its maximum; ST_BUSY: the memory budget refused them; else ST_NO_MEMORY.
+ */
+enum status report_full_arena(const struct arena *a, size_t n, const char *what, struct error *err);
+
 void frame_chains_deinit(struct frame_chains *c);
 
 /** Zeroed frames to fill, valid until the next call. NULL without memory. */
-struct scan_frame *frame_chains_begin(struct frame_chains *c, uint32_t count);
+struct scan_frame *frame_chain_begin(struct frame_chains *c, uint32_t count);
 
 /**
  * The shared array equal to the frames that were filled.
  * @param ret valid as long as the arena.
  * @return ST_OK; ST_TOO_BIG when the arena has no room; ST_NO_MEMORY.
  */
-enum status frame_chains_end(struct frame_chains *c, uint32_t count, const struct scan_frame **ret,
-                             struct error *err) MUST_CHECK;
+enum status frame_chain_end(struct frame_chains *c, uint32_t count, const struct scan_frame **ret,
+                            struct error *err) MUST_CHECK;
 
 #endif

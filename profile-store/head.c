@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -7,49 +8,50 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "profile-formats/profile_accept.h"
-#include "profile-store/payload.h"
+#include "profile-store/queue/payload.h"
 #include "profile-store/store_internal.h"
 
-static struct metric torn_bytes =
-        METRIC_COUNTER("cairn_queue_torn_bytes_total",
-                       "Bytes of batches nobody was told about, cut off the raw queue at start.", "");
-static struct metric damaged =
-        METRIC_COUNTER("cairn_queue_damaged_segments_total",
-                       "Raw queue segments that lost confirmed bytes, set aside at start.", "");
+static struct metric torn_bytes = METRIC_COUNTER(
+        "cairn_queue_torn_bytes_total", "Bytes of unacknowledged batches, truncated from the raw queue at start.", "");
+static struct metric damaged = METRIC_COUNTER("cairn_queue_damaged_segments_total",
+                                              "Raw queue segments that lost confirmed bytes, set aside at start.", "");
 static struct metric unreadable = METRIC_COUNTER("cairn_queue_unreadable_batches_total",
                                                  "Batches that could not be decoded at start, set aside.", "");
 
-static uint64_t batch_bytes(const struct batch *b)
+static uint64_t get_batch_bytes(const struct batch *b)
 {
         return sizeof *b + b->arena.used;
 }
 
-/* Room for one more, so that nothing can fail between the write and the batch's place in the head. */
-static enum status make_room(struct profile_store *s, struct error *err)
+/* Reserve a slot first: after the write to the queue nothing may fail. */
+static enum status reserve_head_slot(struct profile_store *s, struct error *err)
 {
         return array_reserve(&s->head, &s->head_capacity, s->head_count) ? ST_OK : error_no_memory(err);
 }
 
-static void head_push(struct profile_store *s, struct batch *b)
+static void append_to_head(struct profile_store *s, struct batch *b)
 {
+        assert(s->head_count < s->head_capacity);
+        assert(!s->head_count || s->head[s->head_count - 1]->position < b->position);
+        batch_check(b);
         s->head[s->head_count++] = b;
-        s->head_bytes += batch_bytes(b);
+        s->head_bytes += get_batch_bytes(b);
 }
 
 /* ---- append --------------------------------------------------------------------- */
 
 /* The batch's position if it is queued, UINT64_MAX if it is flushed, 0 if it is new. */
-static uint64_t known_position(struct profile_store *s, const struct hash128 *batch_id)
+static uint64_t find_known_position(struct profile_store *s, const struct hash128 *batch_id)
 {
         const uint64_t *queued = key_map_find(&s->queued, batch_id);
         uint64_t position = queued ? *queued : 0;
 
-        if (!position && s->ids && batch_ids_has(s->ids, batch_id))
+        if (!position && s->ids && batch_ids_contain(s->ids, batch_id))
                 position = UINT64_MAX;
         return position;
 }
 
-static enum status refuse_if_full(const struct profile_store *s, struct error *err)
+static enum status check_queue_room(const struct profile_store *s, struct error *err)
 {
         if (s->head_bytes < s->options.max_queued_bytes)
                 return ST_OK;
@@ -57,9 +59,9 @@ static enum status refuse_if_full(const struct profile_store *s, struct error *e
                          (unsigned long long)s->head_bytes);
 }
 
-/* Lock is held. Takes the batch when it returns ST_OK and *position_ret is new. */
-static enum status enqueue(struct profile_store *s, struct batch *b, const struct buf *payload, uint64_t *known_ret,
-                           struct error *err)
+/* With lock. Takes the batch when it returns ST_OK and *known_ret is 0. */
+static enum status enqueue_batch(struct profile_store *s, struct batch *b, const struct buf *payload,
+                                 uint64_t *known_ret, struct error *err)
 {
         struct raw_record record = { .batch_id = b->batch_id,
                                      .received_unix_ns = wall_clock_ns(),
@@ -68,12 +70,12 @@ static enum status enqueue(struct profile_store *s, struct batch *b, const struc
         uint64_t *queued;
         enum status st;
 
-        *known_ret = known_position(s, &b->batch_id);
+        *known_ret = find_known_position(s, &b->batch_id);
         if (*known_ret)
                 return ST_OK;
-        st = refuse_if_full(s, err);
+        st = check_queue_room(s, err);
         if (!st)
-                st = make_room(s, err);
+                st = reserve_head_slot(s, err);
         if (!st)
                 st = key_map_put(&s->queued, &b->batch_id, 0, NULL, &queued, err);
         if (!st)
@@ -81,26 +83,26 @@ static enum status enqueue(struct profile_store *s, struct batch *b, const struc
         if (st)
                 return st;
         b->position = *queued = record.position;
-        head_push(s, b);
+        append_to_head(s, b);
         if (s->head_bytes >= s->options.flush_bytes)
                 pthread_cond_signal(&s->wake);
         return ST_OK;
 }
 
-static enum status check_before_work(struct profile_store *s, const struct hash128 *batch_id, uint64_t *known_ret,
-                                     struct error *err)
+static enum status check_admission(struct profile_store *s, const struct hash128 *batch_id, uint64_t *known_ret,
+                                   struct error *err)
 {
         enum status st = ST_OK;
 
         pthread_mutex_lock(&s->lock);
-        *known_ret = known_position(s, batch_id);
+        *known_ret = find_known_position(s, batch_id);
         if (!*known_ret)
-                st = refuse_if_full(s, err);
+                st = check_queue_room(s, err);
         pthread_mutex_unlock(&s->lock);
         return st;
 }
 
-/* After a failed write or sync the flush thread recovers at once; its later attempts have its interval. */
+/* After a failed write or sync the flush thread recovers at once, and retries at its interval. */
 static void note_queue_failure(struct profile_store *s, enum status st, const struct error *err)
 {
         if (!raw_queue_has_failed(s->queue) || !health_set_sync(s, st, err))
@@ -120,8 +122,8 @@ static enum status sync_position(struct profile_store *s, uint64_t position, str
         return st;
 }
 
-static enum status wait_for_earlier(struct profile_store *s, uint64_t position, bool *duplicate_ret,
-                                    struct error *err)
+static enum status wait_for_first_copy(struct profile_store *s, uint64_t position, bool *duplicate_ret,
+                                       struct error *err)
 {
         enum status st = position == UINT64_MAX ? ST_OK : sync_position(s, position, err);
 
@@ -141,11 +143,11 @@ static enum status append_profile(struct profile_store *s, const struct profile 
         buf_init(&payload, LIMIT_QUEUE_RECORD_BYTES);
         if (duplicate_ret)
                 *duplicate_ret = false;
-        st = check_before_work(s, &batch_id, &known, err);
+        st = check_admission(s, &batch_id, &known, err);
         if (st)
                 return st;
         if (known)
-                return wait_for_earlier(s, known, duplicate_ret, err);
+                return wait_for_first_copy(s, known, duplicate_ret, err);
         if (!profile->samples.count)
                 return ST_OK;
         st = batch_create(profile, &b, err);
@@ -157,14 +159,14 @@ static enum status append_profile(struct profile_store *s, const struct profile 
         }
         b->batch_id = batch_id;
         pthread_mutex_lock(&s->lock);
-        st = enqueue(s, b, &payload, &known, err);
+        st = enqueue_batch(s, b, &payload, &known, err);
         position = b->position;
         pthread_mutex_unlock(&s->lock);
         if (st || known) {
                 batch_unref(b);
                 if (st)
                         note_queue_failure(s, st, err);
-                return st ? st : wait_for_earlier(s, known, duplicate_ret, err);
+                return st ? st : wait_for_first_copy(s, known, duplicate_ret, err);
         }
         return sync_position(s, position, err);
 }
@@ -175,7 +177,7 @@ enum status profile_store_append(struct profile_store *s, const struct profile *
         struct error unused = { 0 };
         enum status st;
 
-        err = err ? err : &unused; /* its text is kept for profile_store_health() */
+        err = err ? err : &unused; /* its text is kept for profile_store_get_health() */
         if (s->options.read_only)
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
         st = profile_check_labels(profile, err);
@@ -186,28 +188,28 @@ enum status profile_store_append(struct profile_store *s, const struct profile *
 
 struct replay {
         struct profile_store *s;
-        struct buf flushed_ids; /* of records that are in the tables, but perhaps not in s->ids yet */
+        struct buf flushed_ids; /* of records in the tables that s->ids may lack */
         int64_t newest_unix_ns;
 };
 
-static enum status remember_record(struct replay *r, const struct raw_record *record, struct error *err)
+static enum status collect_flushed_id(struct replay *r, const struct raw_record *record, struct error *err)
 {
         buf_append(&r->flushed_ids, &record->batch_id, sizeof record->batch_id);
         return buf_status(&r->flushed_ids, err, "batch ids");
 }
 
-/* The bytes are what was written, so this is our own mistake or another version's: keep them, and go on. */
-static enum status quarantine_record(struct replay *r, const struct raw_record *record, const struct error *why,
-                                     struct error *err)
+/* The checksums match, so the payload was written by a faulty or different version: keep it and continue. */
+static enum status quarantine_unreadable(struct replay *r, const struct raw_record *record, const struct error *why,
+                                         struct error *err)
 {
         enum status st;
 
         metric_add(&unreadable, 1);
         if (r->s->options.read_only)
                 return ST_OK;
-        st = quarantine_add(r->s->dir, record, why->text, err);
-        health_set_quarantine(r->s, (struct quarantine_totals){ 0 }, why->text); /* counted when all is replayed */
-        return st ? st : remember_record(r, record, err);
+        st = quarantine_add(r->s->dir, record, why->text, NULL, err);
+        health_add_quarantined(r->s, 0, 0, why->text); /* counted when all is replayed */
+        return st ? st : collect_flushed_id(r, record, err);
 }
 
 static enum status replay_batch(struct replay *r, const struct raw_record *record, struct error *err)
@@ -223,17 +225,18 @@ static enum status replay_batch(struct replay *r, const struct raw_record *recor
                 st = batch_create(&p, &b, &why);
                 profile_deinit(&p);
         }
-        if (st && memory_budget_is_short()) /* nothing else runs yet, so waiting does not help */
-                return error_prefix(err, ST_NO_MEMORY, "cannot load the queue of acknowledged batches; start with a larger --memory");
+        if (st && memory_budget_refused_recently()) /* nothing else runs yet that could release memory */
+                return error_prefix(err, ST_NO_MEMORY,
+                                    "cannot load the queue of acknowledged batches; start with a larger --memory");
         if (st == ST_BAD_DATA || st == ST_TOO_BIG || st == ST_UNSUPPORTED)
-                return quarantine_record(r, record, &why, err);
+                return quarantine_unreadable(r, record, &why, err);
         if (st) {
                 *err = why;
                 return st;
         }
         b->batch_id = record->batch_id;
         b->position = record->position;
-        st = make_room(s, err);
+        st = reserve_head_slot(s, err);
         if (!st)
                 st = key_map_put(&s->queued, &b->batch_id, b->position, NULL, &queued, err);
         if (st) {
@@ -241,7 +244,7 @@ static enum status replay_batch(struct replay *r, const struct raw_record *recor
                 return st;
         }
         *queued = b->position;
-        head_push(s, b);
+        append_to_head(s, b);
         return ST_OK;
 }
 
@@ -250,24 +253,24 @@ static enum status replay_record(void *context, const struct raw_record *record,
         struct replay *r = context;
 
         r->newest_unix_ns = record->received_unix_ns;
-        if (record->position <= r->s->flushed || quarantine_has(r->s->dir, record->position, &record->batch_id))
-                return remember_record(r, record, err);
-        if (known_position(r->s, &record->batch_id))
+        if (record->position <= r->s->flushed || quarantine_contains(r->s->dir, record->position, &record->batch_id))
+                return collect_flushed_id(r, record, err);
+        if (find_known_position(r->s, &record->batch_id))
                 return ST_OK;
         return replay_batch(r, record, err);
 }
 
-/* A crash may have come between a batch's way back into the queue and the removal of its file. */
+/* Remove the files of batches that were queued again before a crash. */
 static enum status finish_retries(struct profile_store *s, struct error *err)
 {
         _cleanup_free_ struct quarantine_item *items = NULL;
         size_t count = 0;
-        enum status st = quarantine_list(s->dir, &items, &count, err);
+        enum status st = quarantine_list_names(s->dir, &items, &count, err);
 
         for (size_t i = 0; !st && i < count; i++) {
                 struct hash128 id = quarantine_retry_id(&items[i].batch_id);
 
-                if (known_position(s, &id))
+                if (find_known_position(s, &id))
                         st = quarantine_remove(s->dir, &items[i], err);
         }
         return st;
@@ -278,6 +281,7 @@ enum status head_open(struct profile_store *s, struct error *err)
         _cleanup_free_ char *dir = path_join(s->dir, "queue");
         _cleanup_free_ char *ids_dir = path_join(s->dir, "queue/batch-ids");
         struct replay r = { .s = s };
+        struct quarantine_totals totals;
         enum status st = ST_OK;
 
         if (!dir || !ids_dir)
@@ -298,7 +302,9 @@ enum status head_open(struct profile_store *s, struct error *err)
         buf_deinit(&r.flushed_ids);
         if (!st && !s->options.read_only)
                 st = finish_retries(s, err);
-        health_set_quarantine(s, quarantine_count(s->dir), NULL);
+        s->health.quarantined_batches = s->health.quarantined_bytes = 0;
+        totals = quarantine_count(s->dir);
+        health_add_quarantined(s, (int64_t)totals.batches, (int64_t)totals.bytes, NULL);
         return st;
 }
 
@@ -317,7 +323,7 @@ void head_close(struct profile_store *s)
 
 /* ---- quarantine ------------------------------------------------------------------------ */
 
-enum status profile_store_retry(struct profile_store *s, const struct quarantine_item *item, struct error *err)
+enum status profile_store_requeue(struct profile_store *s, const struct quarantine_item *item, struct error *err)
 {
         struct profile p;
         struct error unused = { 0 };
@@ -340,18 +346,19 @@ enum status profile_store_discard(struct profile_store *s, const struct quaranti
 
         if (s->options.read_only)
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
-        pthread_mutex_lock(&s->writer);
+        pthread_mutex_lock(&s->writer_lock);
         st = quarantine_remove(s->dir, item, err);
-        health_set_quarantine(s, quarantine_count(s->dir), NULL);
-        pthread_mutex_unlock(&s->writer);
+        if (!st)
+                health_add_quarantined(s, -1, -(int64_t)item->bytes, NULL);
+        pthread_mutex_unlock(&s->writer_lock);
         return st;
 }
 
 /* ---- for scans and the flush --------------------------------------------------------- */
 
-enum status head_take(struct profile_store *s, struct batch ***ret, size_t *count_ret, struct error *err)
+enum status head_copy_durable(struct profile_store *s, struct batch ***ret, size_t *count_ret, struct error *err)
 {
-        uint64_t synced = raw_queue_synced(s->queue);
+        uint64_t synced = raw_queue_get_synced(s->queue);
         struct batch **batches = calloc(s->head_count + 1, sizeof *batches);
         size_t n = 0;
 
@@ -373,8 +380,8 @@ void batches_unref(struct batch **batches, size_t count)
         free(batches);
 }
 
-/* The map forgets by being made anew; without memory for that it keeps the old entries, as not there. */
-static void forget_queued(struct profile_store *s)
+/* Rebuild the map without removed batches. Without memory, the stale entries stay with position 0. */
+static void rebuild_queued_ids(struct profile_store *s)
 {
         struct key_map left = { 0 };
 
@@ -388,7 +395,7 @@ static void forget_queued(struct profile_store *s)
         s->queued = left;
 }
 
-void head_drop_above(struct profile_store *s, uint64_t position)
+void head_drop_after(struct profile_store *s, uint64_t position)
 {
         size_t kept = s->head_count;
 
@@ -398,14 +405,14 @@ void head_drop_above(struct profile_store *s, uint64_t position)
 
                 if (queued)
                         *queued = 0;
-                s->head_bytes -= batch_bytes(b);
+                s->head_bytes -= get_batch_bytes(b);
                 batch_unref(b);
         }
         s->head_count = kept;
-        forget_queued(s);
+        rebuild_queued_ids(s);
 }
 
-void head_drop(struct profile_store *s, uint64_t position)
+void head_drop_until(struct profile_store *s, uint64_t position)
 {
         size_t n = 0;
 
@@ -414,12 +421,12 @@ void head_drop(struct profile_store *s, uint64_t position)
 
                 if (queued)
                         *queued = 0;
-                s->head_bytes -= batch_bytes(s->head[n]);
+                s->head_bytes -= get_batch_bytes(s->head[n]);
                 batch_unref(s->head[n++]);
         }
         if (!n)
                 return;
         memmove(s->head, s->head + n, (s->head_count - n) * sizeof *s->head);
         s->head_count -= n;
-        forget_queued(s);
+        rebuild_queued_ids(s);
 }

@@ -4,7 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
-void location_identity_normalise(struct location_identity *l)
+void location_identity_normalize(struct location_identity *l)
 {
         bool known_object = l->build_id && l->build_id->size;
 
@@ -14,7 +14,7 @@ void location_identity_normalise(struct location_identity *l)
                 l->address = 0;
 }
 
-static void put_text(struct buf *b, const char *s)
+static void append_identity_text(struct buf *b, const char *s)
 {
         buf_append(b, s, strlen(s) + 1);
 }
@@ -33,27 +33,27 @@ enum status location_identity_hash(const struct location_identity *l, struct buf
         if (known_object)
                 buf_append(scratch, l->build_id->bytes, l->build_id->size);
         else
-                put_text(scratch, l->mapping);
+                append_identity_text(scratch, l->mapping);
         for (uint32_t i = 0; i < l->frame_count; i++) {
-                put_text(scratch, l->frames[i].function);
-                put_text(scratch, l->frames[i].linkage_name);
-                put_text(scratch, l->frames[i].file);
+                append_identity_text(scratch, l->frames[i].function);
+                append_identity_text(scratch, l->frames[i].linkage_name);
+                append_identity_text(scratch, l->frames[i].file);
                 buf_append_u64(scratch, (uint64_t)l->frames[i].line);
         }
         st = buf_status(scratch, err, "a location's identity");
         if (!st)
-                *ret = hash64(scratch->data, scratch->size);
+                *ret = hash_bytes64(scratch->data, scratch->size);
         return st;
 }
 
-struct hash128 stack_identity(const uint64_t *location_ids, size_t count)
+struct hash128 hash_stack_identity(const uint64_t *location_ids, size_t count)
 {
         _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "location ids are hashed in little-endian order");
 
-        return hash128(location_ids, count * sizeof *location_ids);
+        return hash_bytes128(location_ids, count * sizeof *location_ids);
 }
 
-void label_column_name(const char *key, char *out)
+void normalize_label_key(const char *key, char *out)
 {
         for (; *key; key++, out++) {
                 char c = *key;

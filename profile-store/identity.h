@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What makes two locations, stacks or label keys the same, for ever: these
- * hashes and spellings are in the tables (docs/formats/tables.md, 3 and 4).
+ * Content-derived ids of locations and stacks, and the spelling of label keys.
+ * They are stored in the tables and must not change (docs/formats/tables.md, 3 and 4).
  *
  * Threads: no shared state.
  */
@@ -20,7 +20,7 @@ struct sent_frame { /* a frame that the sender resolved */
 
 struct location_identity {
         const struct build_id *build_id; /* NULL or size 0: unknown */
-        const char *mapping;             /* counts only without a build-id */
+        const char *mapping;             /* used without a build-id only */
         enum profile_address_kind kind;
         uint64_t address;
         bool is_kernel;
@@ -29,21 +29,21 @@ struct location_identity {
 };
 
 /**
- * Bring a location to its one spelling: sent frames without a build-id are
- * known by their text alone, since the address of JIT code or an interpreter
- * means nothing to another process.
+ * Normalize a location: frames that were sent without a build-id are identified
+ * by their text alone, since the address of JIT code or an interpreter is only
+ * valid in its process.
  */
-void location_identity_normalise(struct location_identity *l);
+void location_identity_normalize(struct location_identity *l);
 
 /** The 64-bit id of a normalised location; scratch is overwritten. */
 enum status location_identity_hash(const struct location_identity *l, struct buf *scratch, uint64_t *ret,
                                    struct error *err) MUST_CHECK;
 
 /** The 128-bit id of a stack: XXH3 of its location ids, little-endian, leaf first. */
-struct hash128 stack_identity(const uint64_t *location_ids, size_t count);
+struct hash128 hash_stack_identity(const uint64_t *location_ids, size_t count);
 
 /** Column spelling of a label key: lower case, everything outside [a-z0-9_] becomes '_'. out holds strlen(key) + 1.
  */
-void label_column_name(const char *key, char *out);
+void normalize_label_key(const char *key, char *out);
 
 #endif

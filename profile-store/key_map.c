@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/key_map.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/hash_table.h"
 
-static size_t slot_of(const struct key_map *m, const struct hash128 *key)
+static size_t find_key_slot(const struct key_map *m, const struct hash128 *key)
 {
-        size_t i = keyed_hash(key->bytes, sizeof key->bytes) & (m->capacity - 1);
+        size_t i;
+
+        assert(m->capacity && m->count < m->capacity);
+        i = keyed_hash(key->bytes, sizeof key->bytes) & (m->capacity - 1);
 
         while (m->used[i] && !hash128_equal(&m->slots[i].key, key))
                 i = (i + 1) & (m->capacity - 1);
@@ -18,7 +22,9 @@ void key_map_deinit(struct key_map *m)
 {
         free(m->slots);
         free(m->used);
-        *m = (struct key_map){ 0 };
+        if (m->memory.use != MEMORY_BASE)
+                memory_release(&m->memory);
+        *m = (struct key_map){ .memory.use = m->memory.use };
 }
 
 uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key)
@@ -27,14 +33,18 @@ uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key)
 
         if (!m->count)
                 return NULL;
-        i = slot_of(m, key);
+        i = find_key_slot(m, key);
         return m->used[i] ? &m->slots[i].value : NULL;
 }
 
-static enum status grow(struct key_map *m, struct error *err)
+static enum status grow_key_map(struct key_map *m, struct error *err)
 {
-        struct key_map bigger = { .count = m->count, .capacity = m->capacity ? m->capacity * 2 : 64 };
+        struct key_map bigger = { .count = m->count,
+                                  .capacity = m->capacity ? m->capacity * 2 : 64,
+                                  .memory.use = m->memory.use };
 
+        if (m->memory.use != MEMORY_BASE && memory_reserve(&bigger.memory, bigger.capacity * KEY_MAP_SLOT_BYTES, err))
+                return ST_NO_MEMORY;
         bigger.slots = reallocarray(NULL, bigger.capacity, sizeof *bigger.slots);
         bigger.used = calloc(bigger.capacity, 1);
         if (!bigger.slots || !bigger.used) {
@@ -43,7 +53,7 @@ static enum status grow(struct key_map *m, struct error *err)
         }
         for (size_t i = 0; i < m->capacity; i++) {
                 if (m->used[i]) {
-                        size_t to = slot_of(&bigger, &m->slots[i].key);
+                        size_t to = find_key_slot(&bigger, &m->slots[i].key);
 
                         bigger.slots[to] = m->slots[i];
                         bigger.used[to] = 1;
@@ -51,7 +61,25 @@ static enum status grow(struct key_map *m, struct error *err)
         }
         key_map_deinit(m);
         *m = bigger;
+        key_map_check(m);
         return ST_OK;
+}
+
+void key_map_check(const struct key_map *m)
+{
+#if KEY_MAP_CHECKS
+        size_t used = 0;
+
+        assert((m->capacity & (m->capacity - 1)) == 0);
+        assert(m->count <= m->capacity / 8 * 7);
+        for (size_t i = 0; i < m->capacity; i++) {
+                used += m->used[i];
+                assert(!m->used[i] || find_key_slot(m, &m->slots[i].key) == i);
+        }
+        assert(used == m->count);
+#else
+        (void)m;
+#endif
 }
 
 enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t value, bool *added_ret,
@@ -61,12 +89,12 @@ enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t v
         size_t i;
 
         if (m->count >= m->capacity / 8 * 7) {
-                enum status st = grow(m, err);
+                enum status st = grow_key_map(m, err);
 
                 if (st)
                         return st;
         }
-        i = slot_of(m, key);
+        i = find_key_slot(m, key);
         added = !m->used[i];
         if (added) {
                 m->slots[i] = (struct key_map_slot){ .key = *key, .value = value };
@@ -91,7 +119,7 @@ enum status key_map_merge(struct key_map *into, const struct key_map *from, stru
         return st;
 }
 
-struct hash128 key_of_u64(uint64_t id)
+struct hash128 make_u64_key(uint64_t id)
 {
         struct hash128 key = { 0 };
 

@@ -4,12 +4,13 @@
 
 /**
  * @file
- * A hash map from 128-bit keys (stack ids, batch ids, widened location ids)
- * to numbers. A sender can choose content whose ids share bits, so the slot is
- * by keyed_hash(). Not a struct hash_table: keys are in the slots, which takes
- * half the memory where millions of rows are known.
+ * Hash map from 128-bit keys (stack ids, batch ids, widened location ids) to
+ * 64-bit values. Open addressing with linear probing by keyed_hash(), since a
+ * sender can choose content whose ids share bits. Not a struct hash_table: the
+ * keys are in the slots, which halves the memory of a map with millions of keys.
  *
- * Memory: 25 bytes an entry, between half and seven eighths full.
+ * Memory: 25 bytes per slot, of which between seven sixteenths and seven eighths
+ * are in use; reserved from the budget of `memory.use`, unless that is MEMORY_BASE.
  * Threads: one writer, or any number of readers.
  */
 #include <stdbool.h>
@@ -19,33 +20,53 @@
 #include "common/cleanup.h"
 #include "common/error.h"
 #include "common/hash.h"
+#include "common/memory_budget.h"
+
+/* Checks of whole structures: in builds without optimization or with AddressSanitizer. */
+#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__)
+#define KEY_MAP_CHECKS 1
+#else
+#define KEY_MAP_CHECKS 0
+#endif
 
 struct key_map_slot {
         struct hash128 key;
         uint64_t value;
 };
 
+#define KEY_MAP_SLOT_BYTES (sizeof(struct key_map_slot) + 1)
+
+/* A zeroed map is empty and usable; set memory.use before the first key_map_put(). */
 struct key_map {
         struct key_map_slot *slots;
         uint8_t *used;
         size_t count, capacity; /* capacity is 0 or a power of two */
+        struct memory_reservation memory;
 };
 
+/** Free the slots and empty the map; it stays usable, with the same memory.use. */
 void key_map_deinit(struct key_map *m);
 #define _cleanup_key_map_ _cleanup_(key_map_deinit)
 
 /** The value of a key, or NULL. Valid until the next key_map_put(). */
 uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key);
 
-/** The key's value if it is there (added_ret false), else a new entry with this value. Value pointer as in find. */
+/**
+ * The key's value if the map has it (added_ret false), else a new entry with this value.
+ * @param value_ret  pointer as from key_map_find().
+ * @return ST_OK; ST_NO_MEMORY, also when the budget refuses. The map is unchanged on failure.
+ */
 enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t value, bool *added_ret,
                         uint64_t **value_ret, struct error *err) MUST_CHECK;
 
-/** Put every key of from that into does not have, with the value 0. */
+/** Add every key of from that into lacks, with the value 0. */
 enum status key_map_merge(struct key_map *into, const struct key_map *from, struct error *err) MUST_CHECK;
 
 /** A 64-bit id as a key. */
-struct hash128 key_of_u64(uint64_t id);
+struct hash128 make_u64_key(uint64_t id);
+
+/** Assert the invariants: count of used slots, load, and that each key is reachable by probing. Debug builds only. */
+void key_map_check(const struct key_map *m);
 
 static inline bool hash128_equal(const struct hash128 *a, const struct hash128 *b)
 {

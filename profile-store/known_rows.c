@@ -1,143 +1,253 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/known_rows.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/log.h"
 #include "common/metrics.h"
 #include "profile-store/part_read.h"
 
-static struct metric passed_over =
-        METRIC_COUNTER("cairn_damaged_parts_total", "Files of a table that a flush could not read and passed over.", "");
+static struct metric skipped_parts =
+        METRIC_COUNTER("cairn_damaged_parts_total", "Files of a table that a flush could not read and skipped.", "");
+
+static void known_set_deinit(struct known_set *s)
+{
+        key_map_deinit(&s->keys);
+        s->loaded = false;
+}
 
 void known_rows_deinit(struct known_rows *k)
 {
-        key_map_deinit(&k->locations);
+        known_set_deinit(&k->locations);
         for (int i = 0; i < KNOWN_DAYS; i++)
-                key_map_deinit(&k->days[i].stacks);
+                known_set_deinit(&k->days[i].stacks);
         *k = (struct known_rows){ 0 };
 }
 
-/*
- * The rows of a part that is gone or damaged count as not written, and are written again when they are next sampled.
- * Of such a part no row is known: what its readable groups hold is lost too once the file is taken away.
- */
-static enum status known_of_part(const struct table_part *part, struct key_map *to,
-                                 enum status (*read)(const struct table_part *, struct key_map *, struct error *),
-                                 struct error *err)
-{
-        _cleanup_key_map_ struct key_map keys = { 0 };
-        struct error why = { 0 };
-        enum status st = read(part, &keys, &why);
+/* ---- ids of a part ---- */
 
-        if (!st)
-                return key_map_merge(to, &keys, err);
+typedef enum status visit_id(void *context, const struct hash128 *id, struct error *err);
+
+static enum status visit_location_ids(const struct part_file *f, uint32_t group, visit_id *visit, void *context,
+                                      struct error *err)
+{
+        _cleanup_parquet_column_ struct parquet_column ids = { 0 };
+        enum status st = part_file_read_column(f, group, "location_id", PARQUET_INT64, &ids, err);
+
+        for (uint64_t i = 0; !st && i < ids.row_count; i++) {
+                struct hash128 id = make_u64_key((uint64_t)ids.ints[i]);
+
+                st = visit(context, &id, err);
+        }
+        return st;
+}
+
+static enum status visit_stack_ids(const struct part_file *f, uint32_t group, visit_id *visit, void *context,
+                                   struct error *err)
+{
+        _cleanup_parquet_column_ struct parquet_column ids = { 0 };
+        enum status st = part_file_read_column(f, group, "stack_id", PARQUET_BINARY, &ids, err);
+
+        for (uint64_t i = 0; !st && i < ids.row_count; i++) {
+                struct hash128 id;
+
+                if (part_read_stack_id(&ids, i, &id))
+                        st = visit(context, &id, err);
+        }
+        return st;
+}
+
+/*
+ * The rows of a part that is missing or damaged count as not written, and are written again when they are next
+ * sampled. *readable_ret is false then, although some ids may have been visited: the whole file will be replaced.
+ */
+static enum status visit_part_ids(const struct table_part *part, enum table table, visit_id *visit, void *context,
+                                  bool *readable_ret, struct error *err)
+{
+        _cleanup_part_file_ struct part_file f;
+        struct error why = { 0 };
+        enum status st = part_file_open(part, &f, &why);
+
+        for (uint32_t g = 0; !st && g < part_file_count_groups(&f); g++)
+                st = table == TABLE_LOCATIONS ? visit_location_ids(&f, g, visit, context, &why)
+                                              : visit_stack_ids(&f, g, visit, context, &why);
+        *readable_ret = st == ST_OK;
         if (st == ST_BAD_DATA || st == ST_TOO_BIG || (st == ST_OS && why.os_errno == ENOENT)) {
-                metric_add(&passed_over, 1);
-                log_error("store", "%s; its rows are written again as they come, restore the file from a backup", why.text);
+                metric_add(&skipped_parts, 1);
+                log_error("store", "%s; its rows are written again as they come, restore the file from a backup",
+                          why.text);
                 return ST_OK;
         }
-        if (err)
+        if (st && err)
                 *err = why;
         return st;
 }
 
-static enum status read_locations(const struct table_part *part, struct key_map *to, struct error *err)
+/* ---- cached sets ---- */
+
+/* Parts of locations have no day. */
+static bool is_part_of_day(const struct table_part *part, enum table table, int64_t day)
 {
-        _cleanup_part_file_ struct part_file f;
-        enum status st = part_file_open(part, &f, err);
-
-        for (uint32_t g = 0; !st && g < part_file_groups(&f); g++) {
-                _cleanup_parquet_column_ struct parquet_column ids = { 0 };
-
-                st = part_file_column(&f, g, "location_id", PARQUET_INT64, &ids, err);
-                for (uint64_t i = 0; !st && i < ids.row_count; i++) {
-                        struct hash128 key = key_of_u64((uint64_t)ids.ints[i]);
-
-                        st = key_map_put(to, &key, 0, NULL, NULL, err);
-                }
-        }
-        return st;
+        return table == TABLE_LOCATIONS || (part->has_day && part->day == day);
 }
 
-enum status known_locations(struct known_rows *k, const struct tables *t, struct key_map **ret, struct error *err)
+static enum status add_known_id(void *context, const struct hash128 *id, struct error *err)
+{
+        return key_map_put(context, id, 0, NULL, NULL, err);
+}
+
+/* Whether the ids fit into the budget of caches; the map doubles, with both copies in memory. */
+static bool may_fit_cache(const struct tables *t, enum table table, int64_t day)
+{
+        uint64_t rows = 0;
+
+        for (size_t i = 0; i < t->part_count[table]; i++) {
+                if (is_part_of_day(t->parts[table][i], table, day))
+                        rows += t->parts[table][i]->rows;
+        }
+        return rows <= memory_use_ceiling(MEMORY_CACHES) / (2 * KEY_MAP_SLOT_BYTES);
+}
+
+static enum status load_known_set(struct known_set *s, const struct tables *t, enum table table, int64_t day,
+                                  struct error *err)
 {
         enum status st = ST_OK;
 
-        for (size_t i = 0; !k->loaded && !st && i < t->part_count[TABLE_LOCATIONS]; i++)
-                st = known_of_part(t->parts[TABLE_LOCATIONS][i], &k->locations, read_locations, err);
+        s->keys.memory.use = MEMORY_CACHES;
+        for (size_t i = 0; !st && i < t->part_count[table]; i++) {
+                _cleanup_key_map_ struct key_map keys = { .memory.use = MEMORY_CACHES };
+                bool readable = false;
+
+                if (!is_part_of_day(t->parts[table][i], table, day))
+                        continue;
+                st = visit_part_ids(t->parts[table][i], table, add_known_id, &keys, &readable, err);
+                if (!st && readable)
+                        st = key_map_merge(&s->keys, &keys, err);
+        }
         if (st)
-                return st;
-        k->loaded = true;
-        *ret = &k->locations;
+                known_set_deinit(s);
+        s->loaded = !st;
+        return st;
+}
+
+/* ---- without a cache ---- */
+
+struct id_matches {
+        const struct key_map *ids;
+        uint64_t **values; /* of the ids that the part has; owned */
+        size_t count, capacity;
+};
+
+static enum status match_id(void *context, const struct hash128 *id, struct error *err)
+{
+        struct id_matches *m = context;
+        uint64_t *value = key_map_find(m->ids, id);
+
+        if (!value || *value == KNOWN_ROW)
+                return ST_OK;
+        if (!array_reserve(&m->values, &m->capacity, m->count))
+                return error_no_memory(err);
+        m->values[m->count++] = value;
         return ST_OK;
 }
 
-static enum status read_stacks(const struct table_part *part, struct key_map *to, struct error *err)
+static enum status mark_by_reading(const struct tables *t, enum table table, int64_t day, struct key_map *ids,
+                                   struct error *err)
 {
-        _cleanup_part_file_ struct part_file f;
-        enum status st = part_file_open(part, &f, err);
+        struct id_matches m = { .ids = ids };
+        enum status st = ST_OK;
 
-        for (uint32_t g = 0; !st && g < part_file_groups(&f); g++) {
-                _cleanup_parquet_column_ struct parquet_column ids = { 0 };
+        for (size_t i = 0; !st && i < t->part_count[table]; i++) {
+                bool readable = false;
 
-                st = part_file_column(&f, g, "stack_id", PARQUET_BINARY, &ids, err);
-                for (uint64_t i = 0; !st && i < ids.row_count; i++) {
-                        struct hash128 key;
+                if (!is_part_of_day(t->parts[table][i], table, day))
+                        continue;
+                m.count = 0;
+                st = visit_part_ids(t->parts[table][i], table, match_id, &m, &readable, err);
+                for (size_t k = 0; !st && readable && k < m.count; k++)
+                        *m.values[k] = KNOWN_ROW;
+        }
+        free(m.values);
+        return st;
+}
 
-                        if (part_stack_id(&ids, i, &key))
-                                st = key_map_put(to, &key, 0, NULL, NULL, err);
-                }
+/* ---- interface ---- */
+
+static enum status mark_known_ids(struct known_set *s, const struct tables *t, enum table table, int64_t day,
+                                  struct key_map *ids, struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (!s->loaded)
+                st = may_fit_cache(t, table, day) ? load_known_set(s, t, table, day, err) : ST_NO_MEMORY;
+        if (st == ST_NO_MEMORY)
+                return mark_by_reading(t, table, day, ids, err);
+        for (size_t i = 0; !st && i < ids->capacity; i++) {
+                if (ids->used[i] && key_map_find(&s->keys, &ids->slots[i].key))
+                        ids->slots[i].value = KNOWN_ROW;
         }
         return st;
 }
 
-struct key_map *known_stacks_loaded(struct known_rows *k, int64_t day)
+/* A set that cannot grow is dropped: the next flush decides again whether it fits. */
+static void extend_known_set(struct known_set *s, const struct key_map *ids)
+{
+        if (s->loaded && key_map_merge(&s->keys, ids, NULL))
+                known_set_deinit(s);
+}
+
+static struct known_day *find_known_day(struct known_rows *k, int64_t day)
 {
         for (int i = 0; i < KNOWN_DAYS; i++) {
-                if (k->days[i].loaded && k->days[i].day == day) {
-                        k->days[i].last_use = ++k->uses;
-                        return &k->days[i].stacks;
-                }
+                if (k->days[i].last_use && k->days[i].day == day)
+                        return &k->days[i];
         }
         return NULL;
 }
 
-static struct known_day *least_used(struct known_rows *k)
+static struct known_day *evict_known_day(struct known_rows *k, int64_t day)
 {
-        struct known_day *ret = &k->days[0];
+        struct known_day *oldest = &k->days[0];
 
         for (int i = 1; i < KNOWN_DAYS; i++) {
-                if (k->days[i].last_use < ret->last_use)
-                        ret = &k->days[i];
+                if (k->days[i].last_use < oldest->last_use)
+                        oldest = &k->days[i];
         }
-        return ret;
+        known_set_deinit(&oldest->stacks);
+        oldest->day = day;
+        return oldest;
 }
 
-enum status known_stacks(struct known_rows *k, const struct tables *t, int64_t day, struct key_map **ret,
-                         struct error *err)
+enum status known_rows_mark_locations(struct known_rows *k, const struct tables *t, struct key_map *ids,
+                                      struct error *err)
 {
-        struct key_map *known = known_stacks_loaded(k, day);
-        struct known_day *d;
-        enum status st = ST_OK;
+        return mark_known_ids(&k->locations, t, TABLE_LOCATIONS, 0, ids, err);
+}
 
-        if (known) {
-                *ret = known;
-                return ST_OK;
-        }
-        d = least_used(k);
-        key_map_deinit(&d->stacks);
-        *d = (struct known_day){ .day = day, .last_use = ++k->uses };
-        for (size_t i = 0; !st && i < t->part_count[TABLE_STACKS]; i++) {
-                const struct table_part *part = t->parts[TABLE_STACKS][i];
+enum status known_rows_mark_stacks(struct known_rows *k, const struct tables *t, int64_t day, struct key_map *ids,
+                                   struct error *err)
+{
+        struct known_day *d = find_known_day(k, day);
 
-                if (part->has_day && part->day == day)
-                        st = known_of_part(part, &d->stacks, read_stacks, err);
-        }
-        if (st)
-                return st;
-        d->loaded = true;
-        *ret = &d->stacks;
-        return ST_OK;
+        if (!d)
+                d = evict_known_day(k, day);
+        d->last_use = ++k->uses;
+        assert(d->day == day);
+        return mark_known_ids(&d->stacks, t, TABLE_STACKS, day, ids, err);
+}
+
+void known_rows_add_locations(struct known_rows *k, const struct key_map *ids)
+{
+        extend_known_set(&k->locations, ids);
+}
+
+void known_rows_add_stacks(struct known_rows *k, int64_t day, const struct key_map *ids)
+{
+        struct known_day *d = find_known_day(k, day);
+
+        if (d)
+                extend_known_set(&d->stacks, ids);
 }

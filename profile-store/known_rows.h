@@ -4,42 +4,50 @@
 
 /**
  * @file
- * What the tables hold already, so that a location is written once and a stack
- * once a day. Read from the parts when first asked for, kept up by the flush.
+ * Cache of the ids that the tables hold, so that a flush writes a location once
+ * and a stack once per day. Loaded from the parts on first use, extended by the
+ * flush.
  *
- * Memory: 25 to 50 bytes for each location of the table, and for each stack of
- * the last KNOWN_DAYS days in use.
+ * Memory: 29 to 57 bytes per location of the table, and per stack of each of the
+ * KNOWN_DAYS days used last, from the budget of MEMORY_CACHES. A set that does
+ * not fit is not cached: each flush then reads the id column of the parts.
  * Threads: one at a time (the store's writer lock).
  */
 #include "profile-store/key_map.h"
 #include "profile-store/tables.h"
 
 #define KNOWN_DAYS 4
+#define KNOWN_ROW UINT64_MAX
+
+struct known_set {
+        bool loaded;
+        struct key_map keys;
+};
 
 struct known_day {
-        bool loaded;
         int64_t day;
-        uint64_t last_use;
-        struct key_map stacks;
+        uint64_t last_use; /* 0: unused */
+        struct known_set stacks;
 };
 
 struct known_rows {
-        bool loaded;              /* locations are */
-        struct key_map locations; /* by key_of_u64() of the id */
+        struct known_set locations; /* by make_u64_key() of the id */
         struct known_day days[KNOWN_DAYS];
         uint64_t uses;
 };
 
 void known_rows_deinit(struct known_rows *k);
 
-enum status known_locations(struct known_rows *k, const struct tables *t, struct key_map **ret,
-                            struct error *err) MUST_CHECK;
+/** Set the value of each key in ids that the table of locations holds to KNOWN_ROW. */
+enum status known_rows_mark_locations(struct known_rows *k, const struct tables *t, struct key_map *ids,
+                                      struct error *err) MUST_CHECK;
 
-/** Valid until another day is asked for. */
-enum status known_stacks(struct known_rows *k, const struct tables *t, int64_t day, struct key_map **ret,
-                         struct error *err) MUST_CHECK;
+/** The same for the stacks of one day. */
+enum status known_rows_mark_stacks(struct known_rows *k, const struct tables *t, int64_t day, struct key_map *ids,
+                                   struct error *err) MUST_CHECK;
 
-/** The stacks of a day if they are loaded, else NULL. */
-struct key_map *known_stacks_loaded(struct known_rows *k, int64_t day);
+/** The table has all these ids now: call after their commit. */
+void known_rows_add_locations(struct known_rows *k, const struct key_map *ids);
+void known_rows_add_stacks(struct known_rows *k, int64_t day, const struct key_map *ids);
 
 #endif

@@ -15,9 +15,9 @@
 #define SLICE_KEYS 32768u
 
 static struct metric damaged =
-        METRIC_COUNTER("cairn_lookup_damaged_total", "Lookups that met a damaged record or block of the index.", "");
+        METRIC_COUNTER("cairn_lookup_damaged_total", "Lookups that found a damaged record or block of the index.", "");
 
-int64_t location_rows_damaged(void)
+int64_t location_rows_count_damaged(void)
 {
         return metric_get(&damaged);
 }
@@ -35,7 +35,7 @@ const char *address_kind_name(enum profile_address_kind kind)
         return "none";
 }
 
-int location_row_compare(const void *a, const void *b)
+int compare_location_rows(const void *a, const void *b)
 {
         const struct location_row *x = a, *y = b;
         int order = build_id_compare(&x->shown.build_id, &y->shown.build_id);
@@ -47,74 +47,67 @@ int location_row_compare(const void *a, const void *b)
         return (x->shown.location_id > y->shown.location_id) - (x->shown.location_id < y->shown.location_id);
 }
 
-static void set_state(struct location_row *row, enum symbol_state state)
+static void set_row_state(struct location_row *row, enum symbol_state state)
 {
         row->state = state;
         row->shown.state = symbol_state_name(state);
 }
 
-static bool can_be_looked_up(const struct location_row *row)
+static bool is_lookup_possible(const struct location_row *row)
 {
         return row->shown.build_id.size && row->kind != ADDRESS_NONE;
 }
 
-enum status location_row_of_batch(struct location_row *row, const struct batch_location *from, struct arena *a,
-                                  struct error *err)
+enum status location_row_from_batch(struct location_row *row, const struct batch_location *from, struct arena *a,
+                                    struct error *err)
 {
-        const struct location_identity *what = &from->what;
-        struct scan_frame *frames = arena_alloc_array(a, what->frame_count, sizeof *frames);
+        const struct location_identity *identity = &from->identity;
+        struct scan_frame *frames = arena_alloc_array(a, identity->frame_count, sizeof *frames);
 
-        *row = (struct location_row){ .kind = what->kind };
+        *row = (struct location_row){ .kind = identity->kind };
         row->shown = (struct scan_location){ .location_id = from->id,
-                                             .address = what->address,
-                                             .mapping = what->mapping,
-                                             .is_kernel = what->is_kernel,
+                                             .address = identity->address,
+                                             .mapping = identity->mapping,
+                                             .is_kernel = identity->is_kernel,
                                              .frames = frames,
-                                             .frame_count = what->frame_count };
-        if (what->build_id)
-                row->shown.build_id = *what->build_id;
-        if (what->frame_count && !frames)
-                return error_no_memory(err);
-        for (uint32_t i = 0; i < what->frame_count; i++) {
-                const struct sent_frame *f = &what->frames[i];
+                                             .frame_count = identity->frame_count };
+        if (identity->build_id)
+                row->shown.build_id = *identity->build_id;
+        if (identity->frame_count && !frames)
+                return report_full_arena(a, identity->frame_count * sizeof *frames, "frames of locations", err);
+        for (uint32_t i = 0; i < identity->frame_count; i++) {
+                const struct sent_frame *f = &identity->frames[i];
 
                 frames[i] = (struct scan_frame){ .function = f->function,
                                                  .linkage_name = f->linkage_name,
                                                  .file = f->file,
                                                  .line = f->line,
-                                                 .inlined = i + 1 < what->frame_count };
+                                                 .inlined = i + 1 < identity->frame_count };
         }
-        set_state(row, what->frame_count           ? SYMBOL_SENDER
-                       : !row->shown.build_id.size ? SYMBOL_NO_BUILD_ID
-                       : can_be_looked_up(row)     ? SYMBOL_NO_DEBUGINFO
-                                                   : SYMBOL_NO_ADDRESS);
+        set_row_state(row, identity->frame_count       ? SYMBOL_SENDER
+                           : !row->shown.build_id.size ? SYMBOL_NO_BUILD_ID
+                           : is_lookup_possible(row)   ? SYMBOL_NO_DEBUGINFO
+                                                       : SYMBOL_NO_ADDRESS);
         return ST_OK;
 }
 
 /* ---- texts of a view, copied once per number --------------------------------- */
 
-struct texts {
+struct view_texts {
         struct symbol_view *view;
         struct arena *arena;
         struct key_map functions, files; /* number to const char *[2], const char * */
 };
 
-/* A full arena leaves locations raw; a system without memory fails the flush. */
-static enum status explain_full_arena(const struct arena *a, size_t n, struct error *err)
-{
-        return arena_fits(a, n) ? error_no_memory(err)
-                                : error_set(err, ST_TOO_BIG, "names of locations need more than %zu bytes", a->max);
-}
-
-static enum status copy_text(struct arena *a, const char *s, const char **ret, struct error *err)
+static enum status copy_row_text(struct arena *a, const char *s, const char **ret, struct error *err)
 {
         size_t n = strlen(s);
 
         *ret = n ? arena_strndup(a, s, n) : "";
-        return *ret ? ST_OK : explain_full_arena(a, n + 1, err);
+        return *ret ? ST_OK : report_full_arena(a, n + 1, "names of locations", err);
 }
 
-static void texts_deinit(struct texts *t)
+static void view_texts_deinit(struct view_texts *t)
 {
         key_map_deinit(&t->functions);
         key_map_deinit(&t->files);
@@ -122,23 +115,23 @@ static void texts_deinit(struct texts *t)
                 symbol_view_end(t->view);
 }
 
-static enum status function_text(struct texts *t, uint32_t number, struct scan_frame *frame, struct error *err)
+static enum status get_function_text(struct view_texts *t, uint32_t number, struct scan_frame *frame, struct error *err)
 {
-        struct hash128 key = key_of_u64(number);
+        struct hash128 key = make_u64_key(number);
         const char *name, *linkage_name, **pair;
         uint64_t *known = key_map_find(&t->functions, &key);
         enum status st;
 
         if (!known) {
-                st = symbol_view_function(t->view, number, &name, &linkage_name, err);
+                st = symbol_view_get_function(t->view, number, &name, &linkage_name, err);
                 if (st)
                         return st;
                 pair = arena_alloc(t->arena, 2 * sizeof *pair);
                 if (!pair)
-                        return explain_full_arena(t->arena, 2 * sizeof *pair, err);
-                st = copy_text(t->arena, name, &pair[0], err);
+                        return report_full_arena(t->arena, 2 * sizeof *pair, "names of locations", err);
+                st = copy_row_text(t->arena, name, &pair[0], err);
                 if (!st)
-                        st = copy_text(t->arena, linkage_name, &pair[1], err);
+                        st = copy_row_text(t->arena, linkage_name, &pair[1], err);
                 if (!st)
                         st = key_map_put(&t->functions, &key, (uintptr_t)pair, NULL, &known, err);
                 if (st)
@@ -150,18 +143,18 @@ static enum status function_text(struct texts *t, uint32_t number, struct scan_f
         return ST_OK;
 }
 
-static enum status file_text(struct texts *t, uint32_t number, struct scan_frame *frame, struct error *err)
+static enum status get_file_text(struct view_texts *t, uint32_t number, struct scan_frame *frame, struct error *err)
 {
-        struct hash128 key = key_of_u64(number);
+        struct hash128 key = make_u64_key(number);
         const char *path;
         uint64_t *known = key_map_find(&t->files, &key);
         enum status st;
 
         if (!known) {
-                st = symbol_view_file(t->view, number, &path, err);
+                st = symbol_view_get_file(t->view, number, &path, err);
                 if (st)
                         return st;
-                st = copy_text(t->arena, path, &path, err);
+                st = copy_row_text(t->arena, path, &path, err);
                 if (!st)
                         st = key_map_put(&t->files, &key, (uintptr_t)path, NULL, &known, err);
                 if (st)
@@ -173,7 +166,7 @@ static enum status file_text(struct texts *t, uint32_t number, struct scan_frame
 
 /* ---- resolve --------------------------------------------------------------------- */
 
-static bool names_a_file(const struct location_row *row)
+static bool has_frame_file(const struct location_row *row)
 {
         for (uint32_t i = 0; i < row->shown.frame_count; i++) {
                 if (*row->shown.frames[i].file)
@@ -182,22 +175,22 @@ static bool names_a_file(const struct location_row *row)
         return false;
 }
 
-static bool replaces(const struct location_row *row, const struct symbol_result *result)
+static bool is_better_result(const struct location_row *row, const struct symbol_result *result)
 {
         if (result->state != SYMBOL_RESOLVED)
                 return false;
         if (row->state == SYMBOL_SENDER)
-                return result->quality >= QUALITY_LINES && !names_a_file(row);
+                return result->quality >= QUALITY_LINES && !has_frame_file(row);
         return row->state != SYMBOL_RESOLVED || row->generation != result->generation;
 }
 
 /*
  * Frames of one call of location_rows_resolve(). Locations with few frames
- * come first: deeper ones share what is left of LIMIT_FLUSH_FRAMES.
+ * come first: deeper ones share the rest of LIMIT_FLUSH_FRAMES.
  */
 struct frame_budget {
-        uint32_t depth; /* locations with at most so many frames have room, */
-        uint64_t more;  /* and so many with one depth more */
+        uint32_t depth; /* locations with at most this many frames have room, */
+        uint64_t more;  /* and this many of next_depth */
         uint32_t next_depth;
 };
 
@@ -206,14 +199,14 @@ struct resolver {
         size_t count;
         uint8_t *changed;
         struct frame_budget budget;
-        struct texts texts;
+        struct view_texts texts;
         struct frame_chains chains;
         /* Of one slice */
         struct symbol_key *keys;
         size_t *key_rows;
         size_t key_count;
         struct symbol_batch batch;
-        uint32_t last_first; /* the result whose frames were converted last, and these */
+        uint32_t last_first; /* first_frame of the result converted last, and its frames */
         const struct scan_frame *last_frames;
         uint32_t last_count;
 };
@@ -224,10 +217,10 @@ static void resolver_deinit(struct resolver *r)
         free(r->key_rows);
         symbol_batch_deinit(&r->batch);
         frame_chains_deinit(&r->chains);
-        texts_deinit(&r->texts);
+        view_texts_deinit(&r->texts);
 }
 
-static bool budget_admits(struct frame_budget *b, uint32_t frame_count)
+static bool admit_frames(struct frame_budget *b, uint32_t frame_count)
 {
         if (frame_count <= b->depth)
                 return true;
@@ -237,34 +230,34 @@ static bool budget_admits(struct frame_budget *b, uint32_t frame_count)
         return true;
 }
 
-static enum status convert_frames(struct resolver *r, const struct symbol_result *result, struct error *err)
+static enum status convert_result_frames(struct resolver *r, const struct symbol_result *result, struct error *err)
 {
-        struct scan_frame *frames = frame_chains_begin(&r->chains, result->frame_count);
+        struct scan_frame *frames = frame_chain_begin(&r->chains, result->frame_count);
 
         if (!frames)
                 return error_no_memory(err);
         for (uint32_t i = 0; i < result->frame_count; i++) {
                 const struct symbol_frame *f = &r->batch.frames[result->first_frame + i];
-                enum status st = function_text(&r->texts, f->function, &frames[i], err);
+                enum status st = get_function_text(&r->texts, f->function, &frames[i], err);
 
                 if (!st)
-                        st = file_text(&r->texts, f->file, &frames[i], err);
+                        st = get_file_text(&r->texts, f->file, &frames[i], err);
                 if (st)
                         return st;
                 frames[i].line = f->line;
                 frames[i].inlined = f->inlined;
         }
-        return frame_chains_end(&r->chains, result->frame_count, &r->last_frames, err);
+        return frame_chain_end(&r->chains, result->frame_count, &r->last_frames, err);
 }
 
 /* Give the row the frames of a result. ST_TOO_BIG when there is no room for them. */
-static enum status take_frames(struct resolver *r, struct location_row *row, const struct symbol_result *result,
-                               struct error *err)
+static enum status assign_row_frames(struct resolver *r, struct location_row *row, const struct symbol_result *result,
+                                     struct error *err)
 {
-        if (!budget_admits(&r->budget, result->frame_count))
+        if (!admit_frames(&r->budget, result->frame_count))
                 return error_set(err, ST_TOO_BIG, "locations have more than %u frames", LIMIT_FLUSH_FRAMES);
         if (result->first_frame != r->last_first || result->frame_count != r->last_count) {
-                enum status st = convert_frames(r, result, err);
+                enum status st = convert_result_frames(r, result, err);
 
                 if (st)
                         return st;
@@ -275,14 +268,15 @@ static enum status take_frames(struct resolver *r, struct location_row *row, con
         row->shown.frame_count = result->frame_count;
         row->shown.quality = result->quality;
         row->generation = result->generation;
-        set_state(row, SYMBOL_RESOLVED);
+        set_row_state(row, SYMBOL_RESOLVED);
         return ST_OK;
 }
 
-/* Indexing an object again mostly gives what is there already; that is no reason to rewrite a part. */
-static bool same_answer(const struct location_row *a, const struct location_row *b)
+/* Indexing an object again mostly yields the same frames: do not rewrite parts for these. */
+static bool has_same_answer(const struct location_row *a, const struct location_row *b)
 {
-        if (a->state != b->state || a->shown.quality != b->shown.quality || a->shown.frame_count != b->shown.frame_count)
+        if (a->state != b->state || a->shown.quality != b->shown.quality ||
+            a->shown.frame_count != b->shown.frame_count)
                 return false;
         for (uint32_t i = 0; i < a->shown.frame_count; i++) {
                 const struct scan_frame *x = &a->shown.frames[i], *y = &b->shown.frames[i];
@@ -295,35 +289,35 @@ static bool same_answer(const struct location_row *a, const struct location_row 
 }
 
 /* Set why a row has no frames. A row that has frames keeps them. */
-static bool apply_state(struct location_row *row, const struct symbol_result *result, enum symbol_state state)
+static bool apply_row_state(struct location_row *row, const struct symbol_result *result, enum symbol_state state)
 {
         if (row->state == SYMBOL_RESOLVED || row->state == SYMBOL_SENDER ||
             (row->state == state && row->shown.quality == result->quality))
                 return false;
         row->shown.quality = result->quality;
         row->generation = result->generation;
-        set_state(row, state);
+        set_row_state(row, state);
         return true;
 }
 
-static enum status apply_result(struct resolver *r, struct location_row *row, const struct symbol_result *result,
-                                bool *changed_ret, struct error *err)
+static enum status apply_lookup_result(struct resolver *r, struct location_row *row, const struct symbol_result *result,
+                                       bool *changed_ret, struct error *err)
 {
         struct location_row better = *row;
         enum status st;
 
-        if (!replaces(row, result)) {
-                *changed_ret = result->state != SYMBOL_RESOLVED && apply_state(row, result, result->state);
+        if (!is_better_result(row, result)) {
+                *changed_ret = result->state != SYMBOL_RESOLVED && apply_row_state(row, result, result->state);
                 return ST_OK;
         }
-        st = take_frames(r, &better, result, err);
+        st = assign_row_frames(r, &better, result, err);
         if (st == ST_TOO_BIG) {
-                *changed_ret = apply_state(row, result, SYMBOL_TOO_LARGE);
+                *changed_ret = apply_row_state(row, result, SYMBOL_TOO_LARGE);
                 return ST_OK;
         }
         if (st)
                 return st;
-        *changed_ret = !same_answer(row, &better);
+        *changed_ret = !has_same_answer(row, &better);
         if (*changed_ret)
                 *row = better;
         return ST_OK;
@@ -336,23 +330,24 @@ static enum status look_up_slice(struct resolver *r, size_t *next, struct error 
         for (; *next < r->count && r->key_count < SLICE_KEYS; ++*next) {
                 const struct location_row *row = &r->rows[*next];
 
-                if (!can_be_looked_up(row))
+                if (!is_lookup_possible(row))
                         continue;
                 r->keys[r->key_count] = (struct symbol_key){ .build_id = &row->shown.build_id,
                                                              .address = row->shown.address,
                                                              .is_file_offset = row->kind == ADDRESS_FILE_OFFSET };
                 r->key_rows[r->key_count++] = *next;
         }
-        r->last_count = UINT32_MAX; /* frames of the last slice are gone */
+        r->last_count = UINT32_MAX; /* the frames of the last slice are invalid */
         return r->key_count ? symbol_view_lookup(r->texts.view, r->keys, r->key_count, &r->batch, err) : ST_OK;
 }
 
-static enum status apply_slice(struct resolver *r, struct error *err)
+static enum status apply_slice_results(struct resolver *r, struct error *err)
 {
         metric_add(&damaged, (int64_t)r->batch.damaged_count);
         for (size_t k = 0; k < r->key_count; k++) {
                 bool row_changed;
-                enum status st = apply_result(r, &r->rows[r->key_rows[k]], &r->batch.results[k], &row_changed, err);
+                enum status st =
+                        apply_lookup_result(r, &r->rows[r->key_rows[k]], &r->batch.results[k], &row_changed, err);
 
                 if (st)
                         return st;
@@ -362,8 +357,8 @@ static enum status apply_slice(struct resolver *r, struct error *err)
         return ST_OK;
 }
 
-/* How many locations have how many frames decides up to which depth all have room. */
-static void budget_from_depths(struct frame_budget *b, const uint64_t *depths)
+/* From the number of locations per frame count, find the depth up to which all have room. */
+static void make_frame_budget(struct frame_budget *b, const uint64_t *depths)
 {
         uint64_t left = LIMIT_FLUSH_FRAMES;
 
@@ -376,8 +371,8 @@ static void budget_from_depths(struct frame_budget *b, const uint64_t *depths)
         }
 }
 
-/* A pass of its own, for calls whose frames may be too many. */
-static enum status measure_depths(struct resolver *r, struct error *err)
+/* A separate pass, for calls that may exceed LIMIT_FLUSH_FRAMES. */
+static enum status measure_frame_depths(struct resolver *r, struct error *err)
 {
         uint64_t depths[LIMIT_LOCATION_FRAMES + 1] = { 0 };
         enum status st = ST_OK;
@@ -388,11 +383,11 @@ static enum status measure_depths(struct resolver *r, struct error *err)
                         const struct symbol_result *result = &r->batch.results[k];
 
                         if (result->frame_count <= LIMIT_LOCATION_FRAMES &&
-                            replaces(&r->rows[r->key_rows[k]], result))
+                            is_better_result(&r->rows[r->key_rows[k]], result))
                                 depths[result->frame_count]++;
                 }
         }
-        budget_from_depths(&r->budget, depths);
+        make_frame_budget(&r->budget, depths);
         return st;
 }
 
@@ -416,11 +411,11 @@ enum status location_rows_resolve(struct location_row *rows, size_t count, struc
                 return error_no_memory(err);
         st = symbol_view_begin(symbols, &r.texts.view, err);
         if (!st && count > LIMIT_FLUSH_FRAMES / LIMIT_LOCATION_FRAMES)
-                st = measure_depths(&r, err);
+                st = measure_frame_depths(&r, err);
         for (size_t next = 0; !st && next < count;) {
                 st = look_up_slice(&r, &next, err);
                 if (!st && r.key_count)
-                        st = apply_slice(&r, err);
+                        st = apply_slice_results(&r, err);
         }
         return st;
 }

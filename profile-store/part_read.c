@@ -6,7 +6,7 @@
 #include "common/array.h"
 #include "common/limits.h"
 #include "profile-store/frame_chains.h"
-#include "symbolizer/symbol_reason.h"
+#include "symbol-index/symbol_state.h"
 
 enum status part_file_open(const struct table_part *part, struct part_file *ret, struct error *err)
 {
@@ -23,23 +23,23 @@ void part_file_close(struct part_file *f)
         file_map_close(&f->map);
 }
 
-uint32_t part_file_groups(const struct part_file *f)
+uint32_t part_file_count_groups(const struct part_file *f)
 {
         return parquet_file_row_groups(f->file);
 }
 
-bool part_file_has(const struct part_file *f, const char *column)
+bool part_file_has_column(const struct part_file *f, const char *column)
 {
         return parquet_schema_find(parquet_file_schema(f->file), column) != 0;
 }
 
-static bool is_bytes(enum parquet_kind kind)
+static bool is_bytes_kind(enum parquet_kind kind)
 {
         return kind == PARQUET_STRING || kind == PARQUET_BINARY;
 }
 
-enum status part_file_column(const struct part_file *f, uint32_t group, const char *column, enum parquet_kind kind,
-                             struct parquet_column *ret, struct error *err)
+enum status part_file_read_column(const struct part_file *f, uint32_t group, const char *column, enum parquet_kind kind,
+                                  struct parquet_column *ret, struct error *err)
 {
         const struct parquet_schema *schema = parquet_file_schema(f->file);
         uint32_t node = parquet_schema_find(schema, column);
@@ -51,7 +51,7 @@ enum status part_file_column(const struct part_file *f, uint32_t group, const ch
         st = parquet_read_column(f->file, group, node, &c, err);
         if (st)
                 return st;
-        if ((c.kind == kind || (is_bytes(c.kind) && is_bytes(kind))) &&
+        if ((c.kind == kind || (is_bytes_kind(c.kind) && is_bytes_kind(kind))) &&
             (strchr(column, '.') ? c.offsets != NULL : !c.offsets) &&
             c.row_count == parquet_file_group_rows(f->file, group)) {
                 *ret = c;
@@ -61,7 +61,7 @@ enum status part_file_column(const struct part_file *f, uint32_t group, const ch
         return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has another type than it should", column, f->path);
 }
 
-bool part_stack_id(const struct parquet_column *c, uint64_t i, struct hash128 *ret)
+bool part_read_stack_id(const struct parquet_column *c, uint64_t i, struct hash128 *ret)
 {
         if (c->codes[i] == PARQUET_NULL_CODE || c->dict[c->codes[i]].size != sizeof ret->bytes)
                 return false;
@@ -74,7 +74,9 @@ bool part_stack_id(const struct parquet_column *c, uint64_t i, struct hash128 *r
 void location_rows_deinit(struct location_rows *r)
 {
         free(r->items);
-        *r = (struct location_rows){ 0 };
+        if (r->memory.use != MEMORY_BASE)
+                memory_release(&r->memory);
+        *r = (struct location_rows){ .memory.use = r->memory.use };
 }
 
 /* A column of texts; each entry of its dictionary is copied once. */
@@ -116,13 +118,13 @@ static void location_columns_deinit(struct location_columns *c)
         }
 }
 
-static bool same_offsets(const struct parquet_column *a, const struct parquet_column *b)
+static bool has_same_offsets(const struct parquet_column *a, const struct parquet_column *b)
 {
         return a->count == b->count && memcmp(a->offsets, b->offsets, (a->row_count + 1) * sizeof *a->offsets) == 0;
 }
 
-static enum status read_columns(const struct part_file *f, uint32_t group, struct location_columns *c,
-                                struct error *err)
+static enum status read_location_columns(const struct part_file *f, uint32_t group, struct location_columns *c,
+                                         struct error *err)
 {
         const struct {
                 const char *name;
@@ -138,23 +140,24 @@ static enum status read_columns(const struct part_file *f, uint32_t group, struc
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < sizeof flat / sizeof *flat; i++)
-                st = part_file_column(f, group, flat[i].name, flat[i].kind, flat[i].to, err);
+                st = part_file_read_column(f, group, flat[i].name, flat[i].kind, flat[i].to, err);
         for (int i = 0; !st && i < TEXT_COUNT; i++) {
                 struct text_column *t = &c->texts[i];
 
-                st = part_file_column(f, group, text_names[i], PARQUET_STRING, &t->column, err);
+                st = part_file_read_column(f, group, text_names[i], PARQUET_STRING, &t->column, err);
                 if (!st && !(t->texts = calloc(t->column.dict_count + 1, sizeof *t->texts)))
                         st = error_no_memory(err);
         }
-        if (!st && (!same_offsets(&c->line, &c->inlined) || !same_offsets(&c->line, &c->texts[FUNCTION].column) ||
-                    !same_offsets(&c->line, &c->texts[LINKAGE_NAME].column) ||
-                    !same_offsets(&c->line, &c->texts[FILE_NAME].column)))
+        if (!st &&
+            (!has_same_offsets(&c->line, &c->inlined) || !has_same_offsets(&c->line, &c->texts[FUNCTION].column) ||
+             !has_same_offsets(&c->line, &c->texts[LINKAGE_NAME].column) ||
+             !has_same_offsets(&c->line, &c->texts[FILE_NAME].column)))
                 st = error_set(err, ST_BAD_DATA, "the frames of '%s' have columns of unequal length", f->path);
         return st;
 }
 
 /* "" for null; NULL without memory. */
-static const char *text_at(struct location_columns *c, int which, uint64_t i)
+static const char *get_column_text(struct location_columns *c, int which, uint64_t i)
 {
         struct text_column *t = &c->texts[which];
         uint32_t code = t->column.codes[i];
@@ -167,50 +170,51 @@ static const char *text_at(struct location_columns *c, int which, uint64_t i)
         return t->texts[code];
 }
 
-static enum symbol_state state_of(const char *name)
+static enum symbol_state parse_row_state(const char *name)
 {
         enum symbol_state state;
 
         return symbol_state_parse(name, &state) ? state : SYMBOL_NO_DEBUGINFO;
 }
 
-static enum profile_address_kind kind_of(const char *name)
+static enum profile_address_kind parse_address_kind(const char *name)
 {
         if (strcmp(name, address_kind_name(ADDRESS_OBJECT)) == 0)
                 return ADDRESS_OBJECT;
         return strcmp(name, address_kind_name(ADDRESS_FILE_OFFSET)) == 0 ? ADDRESS_FILE_OFFSET : ADDRESS_NONE;
 }
 
-static bool read_row(struct location_columns *c, uint64_t i, struct location_row *row)
+static bool read_location_row(struct location_columns *c, uint64_t i, struct location_row *row)
 {
         uint32_t first = c->line.offsets[i], count = c->line.offsets[i + 1] - first;
-        struct scan_frame *frames = frame_chains_begin(&c->chains, count);
-        const char *hex = text_at(c, BUILD_ID, i), *state = text_at(c, STATE, i), *quality = text_at(c, QUALITY, i);
-        const char *kind = text_at(c, KIND, i);
+        struct scan_frame *frames = frame_chain_begin(&c->chains, count);
+        const char *hex = get_column_text(c, BUILD_ID, i), *state = get_column_text(c, STATE, i),
+                   *quality = get_column_text(c, QUALITY, i);
+        const char *kind = get_column_text(c, KIND, i);
 
         *row = (struct location_row){ 0 };
         row->shown = (struct scan_location){ .location_id = (uint64_t)c->id.ints[i],
                                              .address = (uint64_t)c->address.ints[i],
-                                             .mapping = text_at(c, MAPPING, i),
+                                             .mapping = get_column_text(c, MAPPING, i),
                                              .is_kernel = c->kernel.ints[i],
                                              .frame_count = count };
         if (!hex || !state || !quality || !kind || !row->shown.mapping || !frames)
                 return false;
         for (uint32_t k = 0; k < count; k++) {
-                frames[k].function = text_at(c, FUNCTION, first + k);
-                frames[k].linkage_name = text_at(c, LINKAGE_NAME, first + k);
-                frames[k].file = text_at(c, FILE_NAME, first + k);
+                frames[k].function = get_column_text(c, FUNCTION, first + k);
+                frames[k].linkage_name = get_column_text(c, LINKAGE_NAME, first + k);
+                frames[k].file = get_column_text(c, FILE_NAME, first + k);
                 frames[k].line = c->line.ints[first + k];
                 frames[k].inlined = c->inlined.ints[first + k];
                 if (!frames[k].function || !frames[k].linkage_name || !frames[k].file)
                         return false;
         }
-        if (frame_chains_end(&c->chains, count, &row->shown.frames, NULL))
+        if (frame_chain_end(&c->chains, count, &row->shown.frames, NULL))
                 return false;
         if (!build_id_from_hex(&row->shown.build_id, hex, strlen(hex)))
                 row->shown.build_id = (struct build_id){ 0 };
-        row->kind = kind_of(kind);
-        row->state = state_of(state);
+        row->kind = parse_address_kind(kind);
+        row->state = parse_row_state(state);
         row->shown.state = symbol_state_name(row->state);
         if (!symbol_quality_parse(quality, &row->shown.quality))
                 row->shown.quality = QUALITY_NONE;
@@ -218,38 +222,42 @@ static bool read_row(struct location_columns *c, uint64_t i, struct location_row
         return true;
 }
 
-static enum status make_room(struct location_rows *rows, struct error *err)
+static enum status reserve_location_row(struct location_rows *rows, struct error *err)
 {
+        if (rows->count == rows->capacity && rows->memory.use != MEMORY_BASE) {
+                enum status st = memory_reserve(&rows->memory,
+                                                (rows->capacity ? rows->capacity / 2 : 64) * sizeof *rows->items, err);
+
+                if (st)
+                        return st;
+        }
         return array_reserve(&rows->items, &rows->capacity, rows->count) ? ST_OK : error_no_memory(err);
 }
 
-static bool is_wanted(const struct key_map *wanted, int64_t id)
+static bool is_selected_location(const struct key_map *selected, int64_t id)
 {
-        struct hash128 key = key_of_u64((uint64_t)id);
+        struct hash128 key = make_u64_key((uint64_t)id);
 
-        return !wanted || key_map_find(wanted, &key);
+        return !selected || key_map_find(selected, &key);
 }
 
-enum status part_read_locations(const struct part_file *f, uint32_t group, const struct key_map *wanted,
+enum status part_read_locations(const struct part_file *f, uint32_t group, const struct key_map *selected,
                                 struct arena *a, struct location_rows *rows, struct error *err)
 {
         _cleanup_(location_columns_deinit) struct location_columns c = { .arena = a, .chains.arena = a };
-        enum status st = part_file_column(f, group, "location_id", PARQUET_INT64, &c.id, err);
+        enum status st = part_file_read_column(f, group, "location_id", PARQUET_INT64, &c.id, err);
         bool others = false;
 
         for (uint64_t i = 0; !st && i < c.id.row_count; i++) {
-                if (!is_wanted(wanted, c.id.ints[i]))
+                if (!is_selected_location(selected, c.id.ints[i]))
                         continue;
                 if (!others)
-                        st = read_columns(f, group, &c, err);
+                        st = read_location_columns(f, group, &c, err);
                 others = true;
                 if (!st)
-                        st = make_room(rows, err);
-                if (!st && !read_row(&c, i, &rows->items[rows->count]))
-                        st = arena_fits(a, MiB(1)) ? error_no_memory(err)
-                                                   : error_set(err, ST_TOO_BIG,
-                                                               "locations of '%s' need more than %zu bytes", f->path,
-                                                               a->max);
+                        st = reserve_location_row(rows, err);
+                if (!st && !read_location_row(&c, i, &rows->items[rows->count]))
+                        st = report_full_arena(a, MiB(1), "the locations of a file", err);
                 if (!st)
                         rows->count++;
         }

@@ -4,9 +4,8 @@
 
 /**
  * @file
- * Reads parts: files of our tables, which another program may have rewritten,
- * or a disk damaged. A column that is missing or of another type is
- * ST_BAD_DATA, named.
+ * Reads parts. Another program may have rewritten them or a disk damaged them: a
+ * missing column or one of another type is ST_BAD_DATA, with its name.
  *
  * Threads: a part_file may be shared by readers.
  */
@@ -27,25 +26,26 @@ enum status part_file_open(const struct table_part *part, struct part_file *ret,
 void part_file_close(struct part_file *f);
 #define _cleanup_part_file_ _cleanup_(part_file_close)
 
-uint32_t part_file_groups(const struct part_file *f);
-bool part_file_has(const struct part_file *f, const char *column);
+uint32_t part_file_count_groups(const struct part_file *f);
+bool part_file_has_column(const struct part_file *f, const char *column);
 
 /** A column of a row group, of exactly this kind, one slot a row (or, for a path through a list, with offsets). */
-enum status part_file_column(const struct part_file *f, uint32_t group, const char *column, enum parquet_kind kind,
-                             struct parquet_column *ret, struct error *err) MUST_CHECK;
+enum status part_file_read_column(const struct part_file *f, uint32_t group, const char *column, enum parquet_kind kind,
+                                  struct parquet_column *ret, struct error *err) MUST_CHECK;
 
 /** Row i of a stack_id column; false when it is null or not 16 bytes. */
-bool part_stack_id(const struct parquet_column *c, uint64_t i, struct hash128 *ret);
+bool part_read_stack_id(const struct parquet_column *c, uint64_t i, struct hash128 *ret);
 
 /** A growing list of rows; the texts are in the arena given when reading. */
 struct location_rows {
         struct location_row *items; /* owned */
         size_t count, capacity;
+        struct memory_reservation memory; /* of items; MEMORY_BASE: not counted */
 };
 void location_rows_deinit(struct location_rows *r);
 
-/** Append the rows of a row group whose ids are in wanted (NULL: all). */
-enum status part_read_locations(const struct part_file *f, uint32_t group, const struct key_map *wanted,
+/** Append the rows of a row group whose ids are in selected (NULL: all). */
+enum status part_read_locations(const struct part_file *f, uint32_t group, const struct key_map *selected,
                                 struct arena *a, struct location_rows *rows, struct error *err) MUST_CHECK;
 
 #endif

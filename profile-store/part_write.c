@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/part_write.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/file.h"
 #include "common/limits.h"
 #include "parquet/writer.h"
-#include "profile-store/delta_log.h"
+#include "profile-store/delta/delta_log.h"
 
-/* A part under its temporary name. */
-struct part {
-        const char *path;
-        char *tmp;
-        int fd;
-        struct parquet_writer *w;
-};
-
-static enum status make_folder(const char *path, struct error *err)
+static enum status make_part_folder(const char *path, struct error *err)
 {
         _cleanup_free_ char *folder = strndup(path, (size_t)(path_base(path) - path - 1));
 
         return folder ? file_make_dirs(folder, err) : error_no_memory(err);
 }
 
-static enum status part_begin(struct part *p, const char *path, enum table t, const struct label_columns *columns,
-                              const struct parquet_sort *sort, struct error *err)
+/* Reserves memory for one row group: returns how many bytes it may have. */
+static uint64_t reserve_row_group(struct memory_reservation *memory, uint64_t bytes)
+{
+        if (memory->use == MEMORY_BASE)
+                return bytes;
+        while (bytes > PART_LEAST_GROUP_BYTES && memory_reserve(memory, bytes, NULL))
+                bytes /= 2;
+        return bytes;
+}
+
+static enum status part_writer_begin(struct part_writer *p, const char *path, enum table t,
+                                     const struct label_columns *columns, const struct parquet_sort *sort,
+                                     const struct part_limits *limits, struct error *err)
 {
         struct parquet_writer_options options = PARQUET_WRITER_OPTIONS;
         _cleanup_arena_ struct arena a;
@@ -33,12 +37,15 @@ static enum status part_begin(struct part *p, const char *path, enum table t, co
         enum status st;
 
         arena_init(&a, MiB(16));
-        *p = (struct part){ .path = path, .fd = -1 };
+        assert(limits->max_rows > 0);
+        *p = (struct part_writer){ .path = path, .fd = -1, .max_rows = limits->max_rows, .memory.use = limits->use };
+        options.row_group_bytes =
+                reserve_row_group(&p->memory, limits->group_bytes ? limits->group_bytes : PART_GROUP_BYTES);
         options.sort = sort;
         options.sort_count = 1;
-        st = table_fields(&a, t, columns, false, &fields, &count, err);
+        st = make_table_fields(&a, t, columns, false, &fields, &count, err);
         if (!st)
-                st = make_folder(path, err);
+                st = make_part_folder(path, err);
         if (!st)
                 st = file_create_temporary(path, &p->tmp, &p->fd, err);
         if (!st)
@@ -46,7 +53,7 @@ static enum status part_begin(struct part *p, const char *path, enum table t, co
         return st;
 }
 
-static enum status part_end(struct part *p, struct part_written *ret, struct error *err)
+enum status part_writer_finish(struct part_writer *p, struct part_written *ret, struct error *err)
 {
         enum status st = parquet_writer_finish(p->w, err);
         _cleanup_buf_ struct buf stats;
@@ -73,12 +80,19 @@ static enum status part_end(struct part *p, struct part_written *ret, struct err
         return ST_OK;
 }
 
-static bool part_has_room(const struct parquet_writer *w, size_t rows, uint64_t max_rows)
+bool part_writer_has_room(const struct part_writer *p)
 {
-        return !rows || (rows < max_rows && !parquet_writer_is_full(w));
+        return !p->rows || (p->rows < p->max_rows && !parquet_writer_is_full(p->w));
 }
 
-static void part_deinit(struct part *p)
+static enum status part_writer_end_row(struct part_writer *p, struct error *err)
+{
+        assert(part_writer_has_room(p));
+        p->rows++;
+        return parquet_writer_end_rows(p->w, 1, err);
+}
+
+void part_writer_deinit(struct part_writer *p)
 {
         parquet_writer_destroy(p->w);
         if (p->fd >= 0)
@@ -86,6 +100,8 @@ static void part_deinit(struct part *p)
         if (p->tmp)
                 unlink(p->tmp);
         free(p->tmp);
+        if (p->memory.use != MEMORY_BASE)
+                memory_release(&p->memory);
 }
 
 static void put_optional_str(struct parquet_writer *w, uint32_t node, const char *s)
@@ -106,98 +122,110 @@ static void put_optional_int(struct parquet_writer *w, uint32_t node, int64_t v)
 
 /* ---- locations ---------------------------------------------------------------------- */
 
-struct frame_nodes {
-        uint32_t function, linkage_name, file, line, inlined;
-};
-
-static void put_frame(struct parquet_writer *w, const struct frame_nodes *n, const struct scan_frame *f)
+enum status location_part_begin(struct location_part *l, const char *path, const struct part_limits *limits,
+                                struct error *err)
 {
-        put_optional_str(w, n->function, f->function);
-        put_optional_str(w, n->linkage_name, f->linkage_name);
-        put_optional_str(w, n->file, f->file);
-        put_optional_int(w, n->line, f->line);
-        parquet_put_int(w, n->inlined, f->inlined);
+        static const struct parquet_sort sort = { .path = "build_id", .nulls_first = true };
+        const struct {
+                const char *path;
+                uint32_t *node;
+        } nodes[] = {
+                { "location_id", &l->id },
+                { "build_id", &l->build_id },
+                { "address", &l->address },
+                { "address_kind", &l->kind },
+                { "mapping", &l->mapping },
+                { "is_kernel", &l->is_kernel },
+                { "frames", &l->frames },
+                { "state", &l->state },
+                { "quality", &l->quality },
+                { "generation", &l->generation },
+                { "frames.list.element.function", &l->frame.function },
+                { "frames.list.element.linkage_name", &l->frame.linkage_name },
+                { "frames.list.element.file", &l->frame.file },
+                { "frames.list.element.line", &l->frame.line },
+                { "frames.list.element.inlined", &l->frame.inlined },
+        };
+        enum status st = part_writer_begin(&l->part, path, TABLE_LOCATIONS, NULL, &sort, limits, err);
+
+        for (size_t i = 0; !st && i < sizeof nodes / sizeof *nodes; i++)
+                *nodes[i].node = parquet_writer_node(l->part.w, nodes[i].path);
+        return st;
+}
+
+enum status location_part_put(struct location_part *l, const struct location_row *row, struct error *err)
+{
+        struct parquet_writer *w = l->part.w;
+        char hex[BUILD_ID_HEX_MAX];
+
+        parquet_put_int(w, l->id, (int64_t)row->shown.location_id);
+        put_optional_str(w, l->build_id, row->shown.build_id.size ? build_id_hex(&row->shown.build_id, hex) : "");
+        if (row->kind == ADDRESS_NONE)
+                parquet_put_null(w, l->address);
+        else
+                parquet_put_int(w, l->address, (int64_t)row->shown.address);
+        parquet_put_str(w, l->kind, address_kind_name(row->kind));
+        put_optional_str(w, l->mapping, row->shown.mapping);
+        parquet_put_int(w, l->is_kernel, row->shown.is_kernel);
+        parquet_put_list(w, l->frames, row->shown.frame_count);
+        for (uint32_t i = 0; i < row->shown.frame_count; i++) {
+                const struct scan_frame *f = &row->shown.frames[i];
+
+                put_optional_str(w, l->frame.function, f->function);
+                put_optional_str(w, l->frame.linkage_name, f->linkage_name);
+                put_optional_str(w, l->frame.file, f->file);
+                put_optional_int(w, l->frame.line, f->line);
+                parquet_put_int(w, l->frame.inlined, f->inlined);
+        }
+        parquet_put_str(w, l->state, row->shown.state);
+        parquet_put_str(w, l->quality, symbol_quality_name(row->shown.quality));
+        parquet_put_int(w, l->generation, (int64_t)row->generation);
+        return part_writer_end_row(&l->part, err);
 }
 
 enum status part_write_locations(const char *path, const struct location_row *rows, size_t *count,
-                                 uint64_t max_rows, struct part_written *ret, struct error *err)
+                                 const struct part_limits *limits, struct part_written *ret, struct error *err)
 {
-        static const struct parquet_sort sort = { .path = "build_id", .nulls_first = true };
-        _cleanup_(part_deinit) struct part p;
-        struct frame_nodes frame;
-        uint32_t id, build_id, address, kind, mapping, kernel, frames, state, quality, generation;
+        struct location_part l;
         size_t done = 0;
-        enum status st = part_begin(&p, path, TABLE_LOCATIONS, NULL, &sort, err);
+        enum status st = location_part_begin(&l, path, limits, err);
 
-        if (st)
-                return st;
-        id = parquet_writer_node(p.w, "location_id");
-        build_id = parquet_writer_node(p.w, "build_id");
-        address = parquet_writer_node(p.w, "address");
-        kind = parquet_writer_node(p.w, "address_kind");
-        mapping = parquet_writer_node(p.w, "mapping");
-        kernel = parquet_writer_node(p.w, "is_kernel");
-        frames = parquet_writer_node(p.w, "frames");
-        state = parquet_writer_node(p.w, "state");
-        quality = parquet_writer_node(p.w, "quality");
-        generation = parquet_writer_node(p.w, "generation");
-        frame = (struct frame_nodes){ parquet_writer_node(p.w, "frames.list.element.function"),
-                                      parquet_writer_node(p.w, "frames.list.element.linkage_name"),
-                                      parquet_writer_node(p.w, "frames.list.element.file"),
-                                      parquet_writer_node(p.w, "frames.list.element.line"),
-                                      parquet_writer_node(p.w, "frames.list.element.inlined") };
-        for (; !st && done < *count && part_has_room(p.w, done, max_rows); done++) {
-                const struct location_row *row = &rows[done];
-                char hex[BUILD_ID_HEX_MAX];
-
-                parquet_put_int(p.w, id, (int64_t)row->shown.location_id);
-                put_optional_str(p.w, build_id,
-                                 row->shown.build_id.size ? build_id_hex(&row->shown.build_id, hex) : "");
-                if (row->kind == ADDRESS_NONE)
-                        parquet_put_null(p.w, address);
-                else
-                        parquet_put_int(p.w, address, (int64_t)row->shown.address);
-                parquet_put_str(p.w, kind, address_kind_name(row->kind));
-                put_optional_str(p.w, mapping, row->shown.mapping);
-                parquet_put_int(p.w, kernel, row->shown.is_kernel);
-                parquet_put_list(p.w, frames, row->shown.frame_count);
-                for (uint32_t k = 0; k < row->shown.frame_count; k++)
-                        put_frame(p.w, &frame, &row->shown.frames[k]);
-                parquet_put_str(p.w, state, row->shown.state);
-                parquet_put_str(p.w, quality, symbol_quality_name(row->shown.quality));
-                parquet_put_int(p.w, generation, (int64_t)row->generation);
-                st = parquet_writer_end_rows(p.w, 1, err);
+        for (; !st && done < *count && part_writer_has_room(&l.part); done++) {
+                assert(!done || compare_location_rows(&rows[done - 1], &rows[done]) <= 0);
+                st = location_part_put(&l, &rows[done], err);
         }
         if (!st)
-                st = part_end(&p, ret, err);
+                st = part_writer_finish(&l.part, ret, err);
         if (!st)
                 *count = done;
+        part_writer_deinit(&l.part);
         return st;
 }
 
 /* ---- stacks --------------------------------------------------------------------------- */
 
 enum status part_write_stacks(const char *path, const struct batch_stack *const *stacks, size_t *count,
-                              uint64_t max_rows, struct part_written *ret, struct error *err)
+                              const struct part_limits *limits, struct part_written *ret, struct error *err)
 {
         static const struct parquet_sort sort = { .path = "stack_id" };
-        _cleanup_(part_deinit) struct part p;
+        _cleanup_part_writer_ struct part_writer p;
         uint32_t id, list;
         size_t done = 0;
-        enum status st = part_begin(&p, path, TABLE_STACKS, NULL, &sort, err);
+        enum status st = part_writer_begin(&p, path, TABLE_STACKS, NULL, &sort, limits, err);
 
         if (st)
                 return st;
         id = parquet_writer_node(p.w, "stack_id");
         list = parquet_writer_node(p.w, "location_ids");
-        for (; !st && done < *count && part_has_room(p.w, done, max_rows); done++) {
+        for (; !st && done < *count && part_writer_has_room(&p); done++) {
+                assert(!done || memcmp(&stacks[done - 1]->id, &stacks[done]->id, sizeof stacks[done]->id) < 0);
                 parquet_put_bytes(p.w, id, stacks[done]->id.bytes, sizeof stacks[done]->id.bytes);
                 parquet_put_int_list(p.w, list, (const int64_t *)stacks[done]->location_ids,
                                      stacks[done]->location_count);
-                st = parquet_writer_end_rows(p.w, 1, err);
+                st = part_writer_end_row(&p, err);
         }
         if (!st)
-                st = part_end(&p, ret, err);
+                st = part_writer_finish(&p, ret, err);
         if (!st)
                 *count = done;
         return st;
@@ -206,7 +234,7 @@ enum status part_write_stacks(const char *path, const struct batch_stack *const 
 /* ---- samples --------------------------------------------------------------------------- */
 
 struct sample_writer {
-        struct part part;
+        struct part_writer part;
         const struct label_columns *columns;
         uint32_t *label_nodes;
         const char **label_values; /* of one row, by column */
@@ -215,12 +243,13 @@ struct sample_writer {
 
 static void sample_writer_deinit(struct sample_writer *s)
 {
-        part_deinit(&s->part);
+        part_writer_deinit(&s->part);
         free(s->label_nodes);
         free(s->label_values);
 }
 
-static enum status sample_writer_begin(struct sample_writer *s, const char *path, struct error *err)
+static enum status sample_writer_begin(struct sample_writer *s, const char *path, const struct part_limits *limits,
+                                       struct error *err)
 {
         static const struct parquet_sort sort = { .path = "profile_type" };
         size_t n = s->columns->count;
@@ -232,7 +261,7 @@ static enum status sample_writer_begin(struct sample_writer *s, const char *path
         s->label_values = calloc(n + 1, sizeof *s->label_values);
         if (!s->label_nodes || !s->label_values)
                 return error_no_memory(err);
-        st = part_begin(&s->part, path, TABLE_SAMPLES, s->columns, &sort, err);
+        st = part_writer_begin(&s->part, path, TABLE_SAMPLES, s->columns, &sort, limits, err);
         if (st)
                 return st;
         w = s->part.w;
@@ -258,7 +287,7 @@ static enum status sample_writer_begin(struct sample_writer *s, const char *path
         return ST_OK;
 }
 
-static size_t column_of(const struct label_columns *columns, const char *name)
+static size_t find_label_column(const struct label_columns *columns, const char *name)
 {
         size_t i = 0;
 
@@ -267,14 +296,14 @@ static size_t column_of(const struct label_columns *columns, const char *name)
         return i;
 }
 
-static void put_labels(struct sample_writer *s, const struct batch_label_set *set)
+static void put_sample_labels(struct sample_writer *s, const struct batch_label_set *set)
 {
         struct parquet_writer *w = s->part.w;
         uint32_t rest = 0;
 
         memset(s->label_values, 0, s->columns->count * sizeof *s->label_values);
         for (uint32_t i = 0; i < set->count; i++) {
-                size_t column = column_of(s->columns, set->labels[i].name);
+                size_t column = find_label_column(s->columns, set->labels[i].name);
 
                 if (column < s->columns->count)
                         s->label_values[column] = set->labels[i].value;
@@ -293,14 +322,14 @@ static void put_labels(struct sample_writer *s, const struct batch_label_set *se
         }
         parquet_put_list(w, s->rest, rest);
         for (uint32_t i = 0; i < set->count; i++) {
-                if (column_of(s->columns, set->labels[i].name) < s->columns->count)
+                if (find_label_column(s->columns, set->labels[i].name) < s->columns->count)
                         continue;
                 parquet_put_str(w, s->rest_key, set->labels[i].name);
                 parquet_put_str(w, s->rest_value, set->labels[i].value);
         }
 }
 
-static void put_sample(struct sample_writer *s, const struct sample_row *row)
+static void put_sample_row(struct sample_writer *s, const struct sample_row *row)
 {
         const struct batch_sample *sample = row->sample;
         const struct batch_type *type = &row->batch->types[sample->type];
@@ -321,22 +350,23 @@ static void put_sample(struct sample_writer *s, const struct sample_row *row)
                 parquet_put_bytes(w, s->span, sample->span_id, sizeof sample->span_id);
         else
                 parquet_put_null(w, s->span);
-        put_labels(s, &row->batch->label_sets[sample->label_set]);
+        put_sample_labels(s, &row->batch->label_sets[sample->label_set]);
 }
 
 enum status part_write_samples(const char *path, const struct label_columns *columns, const struct sample_row *rows,
-                               size_t *count, uint64_t max_rows, struct part_written *ret, struct error *err)
+                               size_t *count, const struct part_limits *limits, struct part_written *ret,
+                               struct error *err)
 {
         _cleanup_(sample_writer_deinit) struct sample_writer s = { .columns = columns };
         size_t done = 0;
-        enum status st = sample_writer_begin(&s, path, err);
+        enum status st = sample_writer_begin(&s, path, limits, err);
 
-        for (; !st && done < *count && part_has_room(s.part.w, done, max_rows); done++) {
-                put_sample(&s, &rows[done]);
-                st = parquet_writer_end_rows(s.part.w, 1, err);
+        for (; !st && done < *count && part_writer_has_room(&s.part); done++) {
+                put_sample_row(&s, &rows[done]);
+                st = part_writer_end_row(&s.part, err);
         }
         if (!st)
-                st = part_end(&s.part, ret, err);
+                st = part_writer_finish(&s.part, ret, err);
         if (!st)
                 *count = done;
         return st;

@@ -4,19 +4,21 @@
 
 /**
  * @file
- * Writes one part of each table, in the schema of docs/formats/tables.md.
+ * Writes parts, the Parquet files of the tables, in the schema of docs/formats/tables.md.
  *
  * A part is written under a temporary name, synced, renamed over whatever an
- * interrupted attempt left under its name, and its directory synced: it is
- * there before a commit speaks of it.
+ * interrupted attempt left under its name, and its directory synced: it exists
+ * before a commit names it.
  *
- * A file ends before a reader's limits (parquet_writer_is_full()) or max_rows:
- * *count holds the rows to write, and then those that are in the file. At
- * least one row is written; the caller goes on in a next file.
+ * Memory: one row group, up to PART_GROUP_BYTES reserved from the budget of
+ * `use`. When that is refused, row groups are smaller, down to
+ * PART_LEAST_GROUP_BYTES, which are not reserved: writing always proceeds.
  *
  * Threads: no shared state.
  */
 #include "common/buf.h"
+#include "common/memory_budget.h"
+#include "parquet/writer.h"
 #include "profile-store/batch.h"
 #include "profile-store/location_rows.h"
 #include "profile-store/table_schema.h"
@@ -26,13 +28,61 @@ struct part_written {
         char *stats; /* JSON for the table's log; owned */
 };
 
-/** rows in the order of location_row_compare(). */
+#define PART_GROUP_BYTES MiB(64)
+#define PART_LEAST_GROUP_BYTES MiB(1)
+
+struct part_limits {
+        uint64_t max_rows; /* of one file */
+        enum memory_use use;
+        size_t group_bytes; /* of a row group; 0: PART_GROUP_BYTES */
+};
+
+/* A part under its temporary name. */
+struct part_writer {
+        const char *path; /* borrowed */
+        char *tmp;
+        int fd;
+        struct parquet_writer *w;
+        uint64_t rows, max_rows;
+        struct memory_reservation memory;
+};
+
+/** Abandon the part unless it was finished. */
+void part_writer_deinit(struct part_writer *p);
+#define _cleanup_part_writer_ _cleanup_(part_writer_deinit)
+
+/**
+ * A part of locations, row by row: begin, put while there is room, finish.
+ * @param ret  valid for deinit also on failure.
+ */
+struct location_part {
+        struct part_writer part;
+        uint32_t id, build_id, address, kind, mapping, is_kernel, frames, state, quality, generation;
+        struct {
+                uint32_t function, linkage_name, file, line, inlined;
+        } frame;
+};
+enum status location_part_begin(struct location_part *ret, const char *path, const struct part_limits *limits,
+                                struct error *err) MUST_CHECK;
+/** Whether the file takes another row: within max_rows, and within what a reader accepts. The first row always fits. */
+bool part_writer_has_room(const struct part_writer *p);
+/** Rows come in the order of compare_location_rows(). */
+enum status location_part_put(struct location_part *l, const struct location_row *row, struct error *err) MUST_CHECK;
+enum status part_writer_finish(struct part_writer *p, struct part_written *ret, struct error *err) MUST_CHECK;
+
+/*
+ * These write *count rows, or as many as one file takes: *count then holds the rows that are in the file. At least one
+ * row is written; the caller goes on with the next file.
+ */
+
+/** rows in the order of compare_location_rows(). */
 enum status part_write_locations(const char *path, const struct location_row *rows, size_t *count,
-                                 uint64_t max_rows, struct part_written *ret, struct error *err) MUST_CHECK;
+                                 const struct part_limits *limits, struct part_written *ret,
+                                 struct error *err) MUST_CHECK;
 
 /** stacks sorted by id. */
 enum status part_write_stacks(const char *path, const struct batch_stack *const *stacks, size_t *count,
-                              uint64_t max_rows, struct part_written *ret, struct error *err) MUST_CHECK;
+                              const struct part_limits *limits, struct part_written *ret, struct error *err) MUST_CHECK;
 
 struct sample_row {
         const struct batch *batch;
@@ -42,6 +92,7 @@ struct sample_row {
 
 /** rows sorted by type_rank, labels_rank, stack, time. */
 enum status part_write_samples(const char *path, const struct label_columns *columns, const struct sample_row *rows,
-                               size_t *count, uint64_t max_rows, struct part_written *ret, struct error *err) MUST_CHECK;
+                               size_t *count, const struct part_limits *limits, struct part_written *ret,
+                               struct error *err) MUST_CHECK;
 
 #endif

@@ -1,36 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/limits.h"
+#include "common/log.h"
+#include "common/metrics.h"
 #include "profile-store/part_read.h"
 #include "profile-store/store_internal.h"
 
 /*
- * Healing goes through the parts in rounds of options.heal_rows rows, and what
- * the last part of one has more. A round: read the parts that have rows of the
- * objects, one lookup for those rows, drop the parts where nothing changed,
- * write the rows of the others as one new part, and commit "new part in, old
- * parts out". Rows keep their location ids, so samples and stacks do not notice.
- * Flushes come between two rounds, and may fail there: each round catches up.
+ * Parts are processed in rounds of about options.resymbolize_rows rows. A round
+ * reads the parts that have rows of the objects, looks these rows up together,
+ * drops the parts in which nothing changed, writes the rows of the others as
+ * one new part, and commits "add the new part, remove the old ones". Rows keep
+ * their location ids, so samples and stacks stay as they are. The writer lock is
+ * released between rounds, for flushes; since one of those may fail, each round
+ * begins with store_reconcile().
+ *
+ * Memory is reserved for MEMORY_RESYMBOLIZE. When it is refused, the round ends
+ * before the part that did not fit; a part that does not fit alone is rewritten
+ * row group by row group; one with a row group that does not fit is left for a
+ * later call (ST_BUSY after all other parts).
+ *
+ * A part that cannot be read, or whose row group needs more memory than the
+ * budget ever grants, is skipped, logged and counted: its rows stay as they are,
+ * and the others are re-symbolized.
  */
-struct healing {
+static struct metric skipped_parts = METRIC_COUNTER("cairn_resymbolize_skipped_parts_total",
+                                                    "Files of locations that a re-symbolization could not read.", "");
+
+struct resymbolization {
         struct profile_store *s;
         struct build_id *ids; /* sorted; none: all */
         size_t id_count;
-        struct tables *tables; /* as they were at the start; parts that come later are fresh */
+        struct tables *tables; /* as at the start; parts that come later were looked up since */
+        size_t max_parts;      /* of a round; halved when a round of several parts ran out of memory */
+        struct error refused;  /* of the last part that memory was refused for */
         struct resymbolize_result result;
 };
 
-struct round {
+struct resymbolize_round {
         struct arena arena;
         struct location_rows rows;
-        struct table_part **parts; /* borrowed from healing.tables */
+        struct table_part **parts; /* borrowed from resymbolization.tables */
         size_t *part_ends;         /* rows of part i end here */
         size_t part_count;
 };
 
-static void round_deinit(struct round *r)
+static void resymbolize_round_init(struct resymbolize_round *r)
+{
+        *r = (struct resymbolize_round){ .rows.memory.use = MEMORY_RESYMBOLIZE };
+        arena_init_budget(&r->arena, LIMIT_FLUSH_MEMORY_BYTES, MEMORY_RESYMBOLIZE);
+}
+
+static void resymbolize_round_deinit(struct resymbolize_round *r)
 {
         arena_deinit(&r->arena);
         location_rows_deinit(&r->rows);
@@ -38,88 +63,227 @@ static void round_deinit(struct round *r)
         free(r->part_ends);
 }
 
-static int by_build_id(const void *a, const void *b)
+static void resymbolize_round_check(const struct resymbolize_round *r)
+{
+        size_t end = 0;
+
+        for (size_t i = 0; i < r->part_count; i++) {
+                assert(r->part_ends[i] >= end);
+                end = r->part_ends[i];
+        }
+        assert(end == r->rows.count);
+}
+
+/* ---- selection ---- */
+
+static int compare_build_ids(const void *a, const void *b)
 {
         return build_id_compare(a, b);
 }
 
-static bool concerns(const struct healing *h, const struct build_id *id)
+static bool is_selected_object(const struct resymbolization *h, const struct build_id *id)
 {
         if (!h->id_count)
                 return id->size;
-        return bsearch(id, h->ids, h->id_count, sizeof *h->ids, by_build_id);
+        return bsearch(id, h->ids, h->id_count, sizeof *h->ids, compare_build_ids);
 }
 
-/* Whether a part has rows of the objects, told by its build-id column alone. */
-static enum status part_concerns(const struct healing *h, const struct part_file *f, bool *ret, struct error *err)
+/* Whether a part has rows of the objects, from its build-id column alone. */
+static enum status has_selected_objects(const struct resymbolization *h, const struct part_file *f, bool *ret,
+                                        struct error *err)
 {
         enum status st = ST_OK;
 
         *ret = false;
-        for (uint32_t g = 0; !st && !*ret && g < part_file_groups(f); g++) {
+        for (uint32_t g = 0; !st && !*ret && g < part_file_count_groups(f); g++) {
                 _cleanup_parquet_column_ struct parquet_column c = { 0 };
 
-                st = part_file_column(f, g, "build_id", PARQUET_STRING, &c, err);
+                st = part_file_read_column(f, g, "build_id", PARQUET_STRING, &c, err);
                 for (uint32_t i = 0; !st && !*ret && i < c.dict_count; i++) {
                         struct build_id id;
 
                         *ret = build_id_from_hex(&id, (const char *)c.dict[i].data, c.dict[i].size) &&
-                               concerns(h, &id);
+                               is_selected_object(h, &id);
                 }
         }
         return st;
 }
 
-/* ---- one round ------------------------------------------------------------------------------- */
+/* ---- lookup ---- */
 
-static enum status read_part(struct healing *h, struct round *r, struct table_part *part, struct error *err)
+/* Looks up the rows of the objects among rows[0 .. count); changed gets one flag per row. */
+static enum status look_up_rows(struct resymbolization *h, struct location_row *all, size_t count, struct arena *a,
+                                uint8_t *changed, struct error *err)
+{
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_RESYMBOLIZE };
+        _cleanup_free_ struct location_row *rows = NULL;
+        _cleanup_free_ size_t *from = NULL;
+        _cleanup_free_ uint8_t *flags = NULL;
+        uint64_t changed_count = 0;
+        size_t n = 0;
+        enum status st = memory_reserve(&memory, count * (sizeof *rows + sizeof *from + 1), err);
+
+        if (st)
+                return st;
+        rows = calloc(count + 1, sizeof *rows);
+        from = calloc(count + 1, sizeof *from);
+        flags = calloc(count + 1, 1);
+        if (!rows || !from || !flags)
+                return error_no_memory(err);
+        for (size_t i = 0; i < count; i++) {
+                if (!is_selected_object(h, &all[i].shown.build_id))
+                        continue;
+                rows[n] = all[i];
+                from[n++] = i;
+        }
+        st = location_rows_resolve(rows, n, h->s->options.symbols, a, flags, err);
+        if (st)
+                return st;
+        for (size_t i = 0; i < n; i++) {
+                all[from[i]] = rows[i];
+                changed[from[i]] = flags[i];
+                changed_count += flags[i];
+        }
+        h->result.locations_seen += n;
+        h->result.locations_changed += changed_count;
+        return ST_OK;
+}
+
+/* ---- commit ---- */
+
+static char *make_new_part_name(const struct table_part *first)
+{
+        int64_t now = wall_clock_ns();
+        uint64_t unique = hash_bytes64(first->name, strlen(first->name));
+        char *ret;
+
+        return asprintf(&ret, "heal-%020lld-%016llx.parquet", (long long)now, (unsigned long long)unique) < 0 ? NULL
+                                                                                                              : ret;
+}
+
+static enum status replace_parts(struct resymbolization *h, struct table_part *const *parts, size_t count,
+                                 const struct table_add *add, struct error *err)
+{
+        struct profile_store *s = h->s;
+        const struct table_change change = {
+                .table = TABLE_LOCATIONS, .adds = add, .add_count = 1, .removes = parts, .remove_count = count
+        };
+        enum status st;
+
+        assert(count > 0);
+        s->behind = true;
+        st = tables_commit(&s->logs, &change, err);
+        if (!st)
+                st = store_publish_tables(s, err);
+        if (!st) {
+                s->behind = false;
+                h->result.files_rewritten += count;
+        }
+        return st;
+}
+
+/* ---- a part, row group by row group ---- */
+
+static enum status rewrite_group(struct resymbolization *h, const struct part_file *f, uint32_t group,
+                                 struct location_part *to, bool *changed_ret, bool *is_permanent_ret, struct error *err)
+{
+        struct resymbolize_round r;
+        _cleanup_free_ uint8_t *changed = NULL;
+        uint64_t seen = h->result.locations_seen, changed_before = h->result.locations_changed;
+        enum status st;
+
+        resymbolize_round_init(&r);
+        st = part_read_locations(f, group, NULL, &r.arena, &r.rows, err);
+        if (!st && !(changed = calloc(r.rows.count + 1, 1)))
+                st = error_no_memory(err);
+        if (!st)
+                st = look_up_rows(h, r.rows.items, r.rows.count, &r.arena, changed, err);
+        *is_permanent_ret = r.arena.failed == ST_TOO_BIG || st == ST_TOO_BIG;
+        for (size_t i = 0; !st && i < r.rows.count; i++) {
+                *changed_ret |= changed[i];
+                if (!part_writer_has_room(&to->part))
+                        st = error_set(err, ST_TOO_BIG, "the rewritten rows of '%s' do not fit into one file", f->path);
+                else
+                        st = location_part_put(to, &r.rows.items[i], err);
+        }
+        if (st) {
+                h->result.locations_seen = seen;
+                h->result.locations_changed = changed_before;
+        }
+        resymbolize_round_deinit(&r);
+        return st;
+}
+
+static enum status rewrite_part_by_groups(struct resymbolization *h, struct table_part *part, bool *is_permanent_ret,
+                                          struct error *err)
+{
+        const struct part_limits limits = { .max_rows = UINT64_MAX, .use = MEMORY_RESYMBOLIZE, .group_bytes = MiB(4) };
+        _cleanup_(table_add_deinit) struct table_add add = { .name = make_new_part_name(part) };
+        _cleanup_free_ char *path = add.name ? make_table_path(&h->s->logs, TABLE_LOCATIONS, add.name) : NULL;
+        _cleanup_part_file_ struct part_file f;
+        struct location_part to;
+        bool changed = false;
+        enum status st = part_file_open(part, &f, err);
+
+        *is_permanent_ret = false;
+        if (st)
+                return st;
+        if (!path)
+                return error_no_memory(err);
+        st = location_part_begin(&to, path, &limits, err);
+        for (uint32_t g = 0; !st && g < part_file_count_groups(&f); g++)
+                st = rewrite_group(h, &f, g, &to, &changed, is_permanent_ret, err);
+        if (!st && changed)
+                st = part_writer_finish(&to.part, &add.written, err);
+        part_writer_deinit(&to.part);
+        return st || !changed ? st : replace_parts(h, &part, 1, &add, err);
+}
+
+/* ---- one round ---- */
+
+static bool is_memory_refused(enum status st)
+{
+        return st == ST_BUSY || st == ST_NO_MEMORY || st == ST_TOO_BIG;
+}
+
+static bool is_unreadable(enum status st, const struct error *err)
+{
+        return st == ST_BAD_DATA || st == ST_TOO_BIG || (st == ST_OS && err->os_errno == ENOENT);
+}
+
+static void skip_part(struct resymbolization *h, const struct table_part *part, const struct error *why)
+{
+        metric_add(&skipped_parts, 1);
+        h->result.files_skipped++;
+        log_error("store", "cannot re-symbolize the locations in '%s', skipping the file: %s", part->path, why->text);
+}
+
+/* Adds the rows of a part that has rows of the objects. On failure the round is as before. */
+static enum status read_round_part(struct resymbolization *h, struct resymbolize_round *r, struct table_part *part,
+                                   struct error *err)
 {
         _cleanup_part_file_ struct part_file f;
-        bool concerned = false;
+        size_t before = r->rows.count;
+        bool selected = false;
         enum status st = part_file_open(part, &f, err);
 
         if (!st)
-                st = part_concerns(h, &f, &concerned, err);
-        if (st || !concerned)
+                st = has_selected_objects(h, &f, &selected, err);
+        if (st || !selected)
                 return st;
-        for (uint32_t g = 0; !st && g < part_file_groups(&f); g++)
+        for (uint32_t g = 0; !st && g < part_file_count_groups(&f); g++)
                 st = part_read_locations(&f, g, NULL, &r->arena, &r->rows, err);
-        if (st)
+        if (st) {
+                r->rows.count = before;
                 return st;
+        }
         r->parts[r->part_count] = part;
         r->part_ends[r->part_count++] = r->rows.count;
         return ST_OK;
 }
 
-/* Looks the concerned rows up together; changed gets one flag a row of the round. */
-static enum status look_up(struct healing *h, struct round *r, uint8_t *changed, struct error *err)
-{
-        _cleanup_free_ struct location_row *rows = calloc(r->rows.count + 1, sizeof *rows);
-        _cleanup_free_ size_t *from = calloc(r->rows.count + 1, sizeof *from);
-        _cleanup_free_ uint8_t *flags = calloc(r->rows.count + 1, 1);
-        size_t n = 0;
-        enum status st;
-
-        if (!rows || !from || !flags)
-                return error_no_memory(err);
-        for (size_t i = 0; i < r->rows.count; i++) {
-                if (!concerns(h, &r->rows.items[i].shown.build_id))
-                        continue;
-                rows[n] = r->rows.items[i];
-                from[n++] = i;
-        }
-        st = location_rows_resolve(rows, n, h->s->options.symbols, &r->arena, flags, err);
-        for (size_t i = 0; !st && i < n; i++) {
-                r->rows.items[from[i]] = rows[i];
-                changed[from[i]] = flags[i];
-                h->result.locations_changed += flags[i];
-        }
-        h->result.locations_seen += n;
-        return st;
-}
-
-/* Keeps the parts, and their rows, where something changed. */
-static void drop_unchanged(struct round *r, const uint8_t *changed)
+/* Keeps the parts, and their rows, in which something changed. */
+static void drop_unchanged_parts(struct resymbolize_round *r, const uint8_t *changed)
 {
         size_t parts = 0, rows = 0, begin = 0;
 
@@ -129,85 +293,110 @@ static void drop_unchanged(struct round *r, const uint8_t *changed)
                 if (memchr(changed + begin, 1, end - begin)) {
                         memmove(r->rows.items + rows, r->rows.items + begin, (end - begin) * sizeof *r->rows.items);
                         rows += end - begin;
-                        r->parts[parts++] = r->parts[i];
+                        r->parts[parts] = r->parts[i];
+                        r->part_ends[parts++] = rows;
                 }
                 begin = end;
         }
         r->part_count = parts;
         r->rows.count = rows;
+        resymbolize_round_check(r);
 }
 
-static char *new_name(const struct round *r)
+static enum status rewrite_round(struct resymbolization *h, struct resymbolize_round *r, struct error *err)
 {
-        int64_t now = wall_clock_ns();
-        uint64_t unique = hash64(r->parts[0]->name, strlen(r->parts[0]->name));
-        char *ret;
-
-        return asprintf(&ret, "heal-%020lld-%016llx.parquet", (long long)now, (unsigned long long)unique) < 0 ? NULL
-                                                                                                              : ret;
-}
-
-static enum status rewrite(struct healing *h, struct round *r, struct error *err)
-{
-        struct profile_store *s = h->s;
-        _cleanup_(table_add_deinit) struct table_add add = { .name = new_name(r) };
-        _cleanup_free_ char *path = add.name ? table_path(&s->logs, TABLE_LOCATIONS, add.name) : NULL;
-        const struct table_change change = { .table = TABLE_LOCATIONS,
-                                             .adds = &add,
-                                             .add_count = 1,
-                                             .removes = r->parts,
-                                             .remove_count = r->part_count };
+        const struct part_limits limits = { .max_rows = UINT64_MAX, .use = MEMORY_RESYMBOLIZE };
+        _cleanup_(table_add_deinit) struct table_add add = { .name = make_new_part_name(r->parts[0]) };
+        _cleanup_free_ char *path = add.name ? make_table_path(&h->s->logs, TABLE_LOCATIONS, add.name) : NULL;
         size_t written = r->rows.count;
         enum status st;
 
         if (!path)
                 return error_no_memory(err);
-        qsort(r->rows.items, r->rows.count, sizeof *r->rows.items, location_row_compare);
-        st = part_write_locations(path, r->rows.items, &written, UINT64_MAX, &add.written, err);
+        qsort(r->rows.items, r->rows.count, sizeof *r->rows.items, compare_location_rows);
+        st = part_write_locations(path, r->rows.items, &written, &limits, &add.written, err);
         if (!st && written < r->rows.count)
                 st = error_set(err, ST_TOO_BIG, "%zu locations do not fit into one file of the table", r->rows.count);
-        if (!st) {
-                st = tables_commit(&s->logs, &change, err);
-                s->behind = true;
-        }
-        if (!st)
-                st = store_show(s, err);
-        if (!st) {
-                s->behind = false;
-                h->result.files_rewritten += r->part_count;
-        }
-        return st;
+        return st ? st : replace_parts(h, r->parts, r->part_count, &add, err);
 }
 
-/* Parts from *next on, until the round is full. */
-static enum status heal_round(struct healing *h, size_t *next, struct error *err)
+/* Reads parts from *next on until the round is full. A part that fails with nothing read before it is *failed_ret. */
+static enum status read_round(struct resymbolization *h, struct resymbolize_round *r, size_t *next,
+                              struct table_part **failed_ret, struct error *err)
 {
         size_t part_count = h->tables->part_count[TABLE_LOCATIONS];
-        _cleanup_(round_deinit) struct round r = { .parts = calloc(part_count + 1, sizeof *r.parts),
-                                                   .part_ends = calloc(part_count + 1, sizeof *r.part_ends) };
-        _cleanup_free_ uint8_t *changed = NULL;
-        enum status st = ST_OK;
 
-        arena_init(&r.arena, LIMIT_FLUSH_MEMORY_BYTES);
-        if (!r.parts || !r.part_ends)
-                return error_no_memory(err);
-        while (!st && *next < part_count && r.rows.count < h->s->options.heal_rows)
-                st = read_part(h, &r, h->tables->parts[TABLE_LOCATIONS][(*next)++], err);
-        if (st || !r.rows.count)
-                return st;
-        changed = calloc(r.rows.count, 1);
-        if (!changed)
-                return error_no_memory(err);
-        st = look_up(h, &r, changed, err);
-        if (st)
-                return st;
-        drop_unchanged(&r, changed);
-        return r.part_count ? rewrite(h, &r, err) : ST_OK;
+        while (*next < part_count && r->part_count < h->max_parts && r->rows.count < h->s->options.resymbolize_rows) {
+                struct table_part *part = h->tables->parts[TABLE_LOCATIONS][*next];
+                enum status st = read_round_part(h, r, part, err);
+
+                if (st && r->part_count && (is_memory_refused(st) || is_unreadable(st, err)))
+                        return ST_OK; /* the next round begins with this part */
+                ++*next;
+                if (st) {
+                        *failed_ret = part;
+                        return st;
+                }
+        }
+        return ST_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------ */
+/* A part that failed as the only one of a round. ST_OK when the others can proceed. */
+static enum status handle_failed_part(struct resymbolization *h, struct table_part *part, enum status st,
+                                      struct error *err)
+{
+        bool is_permanent = true;
 
-static uint64_t rows_before(const struct tables *t, size_t part)
+        if (is_memory_refused(st))
+                st = rewrite_part_by_groups(h, part, &is_permanent, err);
+        if (!st)
+                return ST_OK;
+        if (is_unreadable(st, err) || (is_permanent && is_memory_refused(st))) {
+                skip_part(h, part, err);
+                return ST_OK;
+        }
+        if (!is_memory_refused(st))
+                return st;
+        h->refused = *err;
+        h->refused.code = ST_BUSY;
+        return ST_OK;
+}
+
+static enum status resymbolize_parts(struct resymbolization *h, size_t *next, struct error *err)
+{
+        size_t part_count = h->tables->part_count[TABLE_LOCATIONS], first = *next;
+        struct table_part *failed = NULL;
+        struct resymbolize_round r;
+        _cleanup_free_ uint8_t *changed = NULL;
+        enum status st;
+
+        resymbolize_round_init(&r);
+        r.parts = calloc(part_count + 1, sizeof *r.parts);
+        r.part_ends = calloc(part_count + 1, sizeof *r.part_ends);
+        st = r.parts && r.part_ends ? read_round(h, &r, next, &failed, err) : error_no_memory(err);
+        if (!st && r.rows.count) {
+                resymbolize_round_check(&r);
+                changed = calloc(r.rows.count, 1);
+                st = changed ? look_up_rows(h, r.rows.items, r.rows.count, &r.arena, changed, err)
+                             : error_no_memory(err);
+                if (is_memory_refused(st) && r.part_count == 1) {
+                        failed = r.parts[0];
+                } else if (is_memory_refused(st)) {
+                        h->max_parts = r.part_count / 2;
+                        *next = first;
+                        st = ST_OK;
+                } else if (!st) {
+                        drop_unchanged_parts(&r, changed);
+                        st = r.part_count ? rewrite_round(h, &r, err) : ST_OK;
+                }
+        }
+        resymbolize_round_deinit(&r); /* its memory is needed for the part that failed */
+        return st && failed ? handle_failed_part(h, failed, st, err) : st;
+}
+
+/* ---- all rounds ---- */
+
+static uint64_t count_rows_before(const struct tables *t, size_t part)
 {
         uint64_t ret = 0;
 
@@ -216,40 +405,45 @@ static uint64_t rows_before(const struct tables *t, size_t part)
         return ret;
 }
 
-static enum status heal(struct healing *h, profile_store_progress *progress, void *context, struct error *err)
+static enum status resymbolize_tables(struct resymbolization *h, profile_store_progress *progress, void *context,
+                                      struct error *err)
 {
         struct profile_store *s = h->s;
         size_t next = 0, part_count;
         enum status st;
 
-        pthread_mutex_lock(&s->writer);
-        st = store_catch_up(s, err); /* so that what is healed is all that was committed */
+        pthread_mutex_lock(&s->writer_lock);
+        st = store_reconcile(s, err); /* the snapshot has everything that was committed */
         h->tables = tables_ref(s->tables);
-        pthread_mutex_unlock(&s->writer);
+        pthread_mutex_unlock(&s->writer_lock);
         part_count = h->tables->part_count[TABLE_LOCATIONS];
         while (!st && next < part_count) {
-                pthread_mutex_lock(&s->writer);
-                st = store_catch_up(s, err);
+                pthread_mutex_lock(&s->writer_lock);
+                st = store_reconcile(s, err);
                 if (!st)
-                        st = heal_round(h, &next, err);
-                pthread_mutex_unlock(&s->writer);
+                        st = resymbolize_parts(h, &next, err);
+                pthread_mutex_unlock(&s->writer_lock);
                 if (!st && progress)
-                        progress(context, rows_before(h->tables, next), rows_before(h->tables, part_count));
+                        progress(context, count_rows_before(h->tables, next), count_rows_before(h->tables, part_count));
         }
-        pthread_mutex_lock(&s->writer);
+        pthread_mutex_lock(&s->writer_lock);
         if (!st && !s->behind)
                 st = tables_clean(&s->logs, s->tables, err);
-        pthread_mutex_unlock(&s->writer);
+        pthread_mutex_unlock(&s->writer_lock);
+        if (!st && h->refused.code)
+                st = error_set(err, ST_BUSY, "%s", h->refused.text);
         return st;
 }
 
 enum status profile_store_resymbolize(struct profile_store *s, const struct build_id *ids, size_t count,
-                                      profile_store_progress *progress, void *context,
-                                      struct resymbolize_result *ret, struct error *err)
+                                      profile_store_progress *progress, void *context, struct resymbolize_result *ret,
+                                      struct error *err)
 {
-        struct healing h = { .s = s, .id_count = count };
+        struct resymbolization h = { .s = s, .id_count = count, .max_parts = SIZE_MAX };
+        struct error unused = { 0 };
         enum status st;
 
+        err = err ? err : &unused; /* its os_errno is read */
         if (s->options.read_only)
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
         if (count) {
@@ -257,11 +451,11 @@ enum status profile_store_resymbolize(struct profile_store *s, const struct buil
                 if (!h.ids)
                         return error_no_memory(err);
                 memcpy(h.ids, ids, count * sizeof *h.ids);
-                qsort(h.ids, count, sizeof *h.ids, by_build_id);
+                qsort(h.ids, count, sizeof *h.ids, compare_build_ids);
         }
-        pthread_mutex_lock(&s->healer);
-        st = heal(&h, progress, context, err);
-        pthread_mutex_unlock(&s->healer);
+        pthread_mutex_lock(&s->resymbolize_lock);
+        st = resymbolize_tables(&h, progress, context, err);
+        pthread_mutex_unlock(&s->resymbolize_lock);
         tables_unref(h.tables);
         free(h.ids);
         if (!st && ret)

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Reading side of the store: parts and head together, as one consistent
- * snapshot. What was acknowledged before scan_begin() is in it.
+ * The read path: a consistent snapshot of parts and head, with every batch that
+ * was acknowledged before store_scan_begin().
  *
  * Threads: one scan belongs to one thread; any number of scans at once.
  */
@@ -42,14 +42,14 @@ enum status store_scan_begin(struct profile_store *store, struct store_scan **re
 void store_scan_end(struct store_scan *scan);
 
 /**
- * Report all further work of the scan to a meter, which may end it.
+ * Count all further work of the scan on a meter, which may end it.
  * @param meter  borrowed; NULL: unlimited, as after begin.
  */
 void store_scan_set_meter(struct store_scan *scan, struct work_meter *meter);
 
-/** Begin a scan of profiles that are in no store. Frames are what they came with. */
-enum status store_scan_profiles(const struct profile *const *profiles, size_t count, struct store_scan **ret,
-                                struct error *err) MUST_CHECK;
+/** Begin a scan of profiles outside of a store, with the frames they have. */
+enum status store_scan_begin_profiles(const struct profile *const *profiles, size_t count, struct store_scan **ret,
+                                      struct error *err) MUST_CHECK;
 
 typedef uint8_t stack_id[16];
 
@@ -72,8 +72,8 @@ enum status store_scan_sum(struct store_scan *scan, const struct scan_filter *fi
 
 /** Called for each matching sample; return a status to stop. For series and exports. */
 typedef enum status store_scan_sample(void *context, int64_t time_unix_ns, int64_t value, const stack_id id);
-enum status store_scan_each(struct store_scan *scan, const struct scan_filter *filter, store_scan_sample *each,
-                            void *context, struct error *err) MUST_CHECK;
+enum status store_scan_visit(struct store_scan *scan, const struct scan_filter *filter, store_scan_sample *each,
+                             void *context, struct error *err) MUST_CHECK;
 
 /* One resolved location; texts are borrowed from the scan. */
 struct scan_frame {
@@ -87,8 +87,8 @@ struct scan_location {
         uint64_t location_id;
         struct build_id build_id; /* size 0 unknown */
         uint64_t address;
-        const char *mapping; /* path of the object, "" unknown */
-        const char *state;   /* symbol_state_name() */
+        const char *mapping;         /* path of the object, "" unknown */
+        const char *state;           /* symbol_state_name() */
         enum symbol_quality quality; /* of the object's symbols when it was looked up */
         bool is_kernel;
         const struct scan_frame *frames; /* innermost first */
@@ -107,24 +107,25 @@ struct scan_stacks {
         size_t count;
 };
 /** Owned by the scan, valid until store_scan_end(). */
-enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums,
-                               const struct scan_stacks **ret, struct error *err) MUST_CHECK;
+enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums, const struct scan_stacks **ret,
+                               struct error *err) MUST_CHECK;
 
-/** Lists, sorted, owned by the scan. Only what occurs within the time range or the filter. Label names are in column spelling. */
+/** Lists, sorted, owned by the scan. Only what occurs within the time range or the filter. Label names are in column
+ * spelling. */
 struct scan_names {
         const char *const *items;
         size_t count;
 };
-enum status store_scan_types(struct store_scan *scan, const struct scan_filter *filter, struct scan_names *ret,
-                             struct error *err) MUST_CHECK;
-enum status store_scan_label_names(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret,
-                                   struct error *err) MUST_CHECK;
-enum status store_scan_label_values(struct store_scan *scan, const char *key, const struct scan_filter *filter,
-                                    struct scan_names *ret, struct error *err) MUST_CHECK;
+enum status store_scan_list_types(struct store_scan *scan, const struct scan_filter *filter, struct scan_names *ret,
+                                  struct error *err) MUST_CHECK;
+enum status store_scan_list_label_names(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret,
+                                        struct error *err) MUST_CHECK;
+enum status store_scan_list_label_values(struct store_scan *scan, const char *key, const struct scan_filter *filter,
+                                         struct scan_names *ret, struct error *err) MUST_CHECK;
 
 /**
- * Unresolved locations per object and reason: how many samples have it in their
- * stack. Without a build-id objects are told apart by path. Most samples first;
+ * Unresolved locations per object and reason, with the number of samples that have one in their
+ * stack. Objects without a build-id are distinguished by path. Most samples first;
  * owned by the scan.
  */
 struct scan_missing {
@@ -134,10 +135,10 @@ struct scan_missing {
         uint64_t locations;
         int64_t samples; /* rows, of whatever unit */
 };
-enum status store_scan_missing(struct store_scan *scan, const struct scan_filter *filter, struct scan_missing **ret,
-                               size_t *count_ret, struct error *err) MUST_CHECK;
+enum status store_scan_list_missing(struct store_scan *scan, const struct scan_filter *filter,
+                                    struct scan_missing **ret, size_t *count_ret, struct error *err) MUST_CHECK;
 
-/** An object that an upload of debuginfo would help, and how much. */
+/** An object with locations that an upload of debuginfo would resolve or improve. */
 struct scan_upload {
         struct build_id build_id;
         const char *mapping;
@@ -150,15 +151,15 @@ struct scan_upload {
 
 /** Both lists have the objects with most samples first, each build-id once; owned by the scan. */
 struct scan_uploads {
-        struct scan_upload *missing; /* locations without frames, for a reason that debuginfo would take away */
+        struct scan_upload *missing; /* locations without frames that debuginfo would resolve */
         size_t missing_count;
-        struct scan_upload *poor; /* locations with names of symbols alone: they would gain lines and inlined frames */
+        struct scan_upload *poor; /* locations with symbol names only, which would gain lines and inlined frames */
         size_t poor_count;
         uint64_t samples; /* all that the filter chose */
         char unit[32];    /* of values; "" when nothing matched or units differ */
 };
 
-enum status store_scan_uploads(struct store_scan *scan, const struct scan_filter *filter, struct scan_uploads *ret,
-                               struct error *err) MUST_CHECK;
+enum status store_scan_rank_uploads(struct store_scan *scan, const struct scan_filter *filter, struct scan_uploads *ret,
+                                    struct error *err) MUST_CHECK;
 
 #endif

@@ -8,29 +8,213 @@
 #include <sys/prctl.h>
 
 #include "common/clock.h"
-#include "common/stable_clock.h"
 #include "common/condition.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/stable_clock.h"
 #include "profile-store/flush.h"
+#include "profile-store/location_rows.h"
+#include "profile-store/part_read.h"
 #include "profile-store/store_internal.h"
+
+/* ---- health ---- */
+
+static bool record_failure(int64_t *since, char *text, size_t size, enum status st, const struct error *err)
+{
+        if (!st) {
+                *since = 0;
+                text[0] = 0;
+                return false;
+        }
+        snprintf(text, size, "%s", err->text);
+        if (*since)
+                return false;
+        *since = wall_clock_ns();
+        return true;
+}
+
+bool health_set_flush(struct profile_store *s, enum status st, const struct error *err)
+{
+        struct profile_store_health *h = &s->health;
+        bool first;
+
+        pthread_mutex_lock(&s->health_lock);
+        first = record_failure(&h->flush_failing_since, h->flush_failure, sizeof h->flush_failure, st, err);
+        pthread_mutex_unlock(&s->health_lock);
+        return first;
+}
+
+bool health_set_sync(struct profile_store *s, enum status st, const struct error *err)
+{
+        struct profile_store_health *h = &s->health;
+        bool first;
+
+        pthread_mutex_lock(&s->health_lock);
+        first = record_failure(&h->sync_failing_since, h->sync_failure, sizeof h->sync_failure, st, err);
+        pthread_mutex_unlock(&s->health_lock);
+        return first;
+}
+
+void health_add_quarantined(struct profile_store *s, int64_t batches, int64_t bytes, const char *reason)
+{
+        struct profile_store_health *h = &s->health;
+
+        pthread_mutex_lock(&s->health_lock);
+        h->quarantined_batches += (uint64_t)batches;
+        h->quarantined_bytes += (uint64_t)bytes;
+        if (reason)
+                snprintf(h->quarantine_reason, sizeof h->quarantine_reason, "%s", reason);
+        pthread_mutex_unlock(&s->health_lock);
+}
+
+void profile_store_get_health(struct profile_store *s, struct profile_store_health *ret)
+{
+        pthread_mutex_lock(&s->health_lock);
+        *ret = s->health;
+        pthread_mutex_unlock(&s->health_lock);
+        ret->queued_bytes = atomic_load(&s->head_bytes);
+        ret->queue_limit_bytes = s->options.max_queued_bytes;
+        ret->queue_full = ret->queued_bytes >= ret->queue_limit_bytes;
+}
+
+/* ---- statistics ---- */
+
+static bool is_state_with_frames(const struct parquet_bytes *state)
+{
+        static const enum symbol_state with_frames[] = { SYMBOL_RESOLVED, SYMBOL_SENDER };
+
+        for (size_t i = 0; i < sizeof with_frames / sizeof *with_frames; i++) {
+                const char *name = symbol_state_name(with_frames[i]);
+
+                if (state->size == strlen(name) && memcmp(state->data, name, state->size) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static enum status count_part_unresolved(const struct table_part *part, int64_t *ret, struct error *err)
+{
+        _cleanup_part_file_ struct part_file f;
+        int64_t n = 0;
+        enum status st = part_file_open(part, &f, err);
+
+        for (uint32_t g = 0; !st && g < part_file_count_groups(&f); g++) {
+                _cleanup_parquet_column_ struct parquet_column c = { 0 };
+
+                st = part_file_read_column(&f, g, "state", PARQUET_STRING, &c, err);
+                for (uint64_t i = 0; !st && i < c.row_count; i++)
+                        n += c.codes[i] == PARQUET_NULL_CODE || !is_state_with_frames(&c.dict[c.codes[i]]);
+        }
+        if (!st)
+                *ret = n;
+        return st;
+}
+
+static enum status count_unresolved_locations(const struct tables *t, uint64_t *ret, struct error *err)
+{
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < t->part_count[TABLE_LOCATIONS]; i++) {
+                struct table_part *part = t->parts[TABLE_LOCATIONS][i];
+                int64_t known = atomic_load(&part->unresolved);
+
+                if (known < 0) {
+                        enum status st = count_part_unresolved(part, &known, err);
+
+                        if (st == ST_BAD_DATA || st == ST_TOO_BIG)
+                                known = (int64_t)part->rows; /* damaged: no frame can be read */
+                        else if (st)
+                                return st;
+                        else
+                                atomic_store(&part->unresolved, known);
+                }
+                n += (uint64_t)known;
+        }
+        *ret = n;
+        return ST_OK;
+}
+
+static void sum_part_sizes(const struct tables *t, enum table table, uint64_t *rows, uint64_t *files, uint64_t *bytes)
+{
+        *files = t->part_count[table];
+        for (size_t i = 0; i < t->part_count[table]; i++) {
+                *rows += t->parts[table][i]->rows;
+                *bytes += t->parts[table][i]->bytes;
+        }
+}
+
+static void widen_time_range(int64_t *oldest, int64_t *newest, int64_t from, int64_t to)
+{
+        *oldest = from < *oldest ? from : *oldest;
+        *newest = to > *newest ? to : *newest;
+}
+
+/* Bounds in a log are rounded outwards to milliseconds, so they may overflow as nanoseconds. */
+static int64_t convert_us_to_ns(int64_t us)
+{
+        int64_t ns;
+
+        return __builtin_mul_overflow(us, 1000, &ns) ? (us < 0 ? INT64_MIN : INT64_MAX) : ns;
+}
+
+enum status profile_store_stat(struct profile_store *s, struct profile_store_stat *ret, struct error *err)
+{
+        struct profile_store_stat stat = { 0 };
+        int64_t oldest = INT64_MAX, newest = INT64_MIN;
+        struct tables *t;
+        enum status st;
+
+        profile_store_get_health(s, &stat.health);
+        pthread_mutex_lock(&s->lock);
+        t = tables_ref(s->tables);
+        stat.queued_bytes = s->head_bytes;
+        stat.queued_batches = s->head_count;
+        stat.queue_disk_bytes =
+                s->queue ? raw_queue_count_bytes(s->queue) : 0; /* a reader's last reload may have failed */
+        stat.failed_flushes = s->failed_flushes;
+        stat.damaged_lookups = (uint64_t)location_rows_count_damaged();
+        stat.torn_bytes = s->report.torn_bytes;
+        stat.damaged_segments = s->report.damaged_segments;
+        memcpy(stat.last_failure, s->last_failure.text, sizeof stat.last_failure);
+        for (size_t i = 0; i < s->head_count; i++)
+                widen_time_range(&oldest, &newest, s->head[i]->oldest_us, s->head[i]->newest_us);
+        pthread_mutex_unlock(&s->lock);
+        sum_part_sizes(t, TABLE_SAMPLES, &stat.sample_rows, &stat.sample_files, &stat.bytes);
+        sum_part_sizes(t, TABLE_STACKS, &stat.stack_rows, &stat.stack_files, &stat.bytes);
+        sum_part_sizes(t, TABLE_LOCATIONS, &stat.location_rows, &stat.location_files, &stat.bytes);
+        for (size_t i = 0; i < t->part_count[TABLE_SAMPLES]; i++) {
+                const struct table_part *p = t->parts[TABLE_SAMPLES][i];
+
+                if (p->min_us != INT64_MIN)
+                        widen_time_range(&oldest, &newest, p->min_us, p->max_us);
+        }
+        if (oldest <= newest) {
+                stat.oldest_unix_ns = convert_us_to_ns(oldest);
+                stat.newest_unix_ns = convert_us_to_ns(newest);
+        }
+        st = count_unresolved_locations(t, &stat.unresolved_locations, err);
+        tables_unref(t);
+        if (!st)
+                *ret = stat;
+        return st;
+}
 
 #define DEFAULT_FLUSH_BYTES MiB(64)
 #define DEFAULT_FLUSH_INTERVAL_MS 10000
 #define DEFAULT_MAX_QUEUED_BYTES MiB(512)
-#define DEFAULT_HEAL_ROWS 1000000
+#define DEFAULT_RESYMBOLIZE_ROWS 1000000
 #define TRIM_BYTES MiB(32)
 
 /* ---- the flush thread --------------------------------------------------------------------- */
 
-/* Waits for the interval's end or for size; true while the store is open. */
-static bool wait_for_work(struct profile_store *s, bool failed)
+/* Wait until the interval ends or flush_bytes are queued. True while the store is open. */
+static bool wait_for_flush(struct profile_store *s, bool failed)
 {
         int64_t end = monotonic_ns() + (int64_t)s->options.flush_interval_ms * 1000000;
         bool stopping, in_time = true;
 
         pthread_mutex_lock(&s->lock);
-        /* After a failure size is no reason to hurry: the disk that failed a moment ago is given its interval. */
+        /* After a failure wait for the whole interval, however much is queued. */
         while (!s->stopping && !s->sync_failed && in_time && (failed || s->head_bytes < s->options.flush_bytes))
                 in_time = condition_wait_until(&s->wake, &s->lock, end);
         s->sync_failed = false;
@@ -39,7 +223,7 @@ static bool wait_for_work(struct profile_store *s, bool failed)
         return !stopping;
 }
 
-static uint64_t queued_bytes(struct profile_store *s)
+static uint64_t get_queued_bytes(struct profile_store *s)
 {
         uint64_t ret;
 
@@ -49,18 +233,18 @@ static uint64_t queued_bytes(struct profile_store *s)
         return ret;
 }
 
-static void *flush_thread(void *context)
+static void *run_flush_thread(void *context)
 {
         struct profile_store *s = context;
         bool failed = false;
 
         prctl(PR_SET_NAME, "cairn-flush");
-        while (wait_for_work(s, failed)) {
-                uint64_t before = queued_bytes(s);
+        while (wait_for_flush(s, failed)) {
+                uint64_t before = get_queued_bytes(s);
                 struct error err = { 0 };
 
-                failed = flush_once(s, &err) != ST_OK;
-                if (before >= TRIM_BYTES) /* a burst's batches were made on many threads, whose heaps would keep them */
+                failed = store_flush(s, &err) != ST_OK;
+                if (before >= TRIM_BYTES) /* the batches of a burst come from the heaps of many threads */
                         (void)malloc_trim(0);
                 if (!failed)
                         continue;
@@ -74,7 +258,7 @@ static void *flush_thread(void *context)
 
 /* ---- open, close -------------------------------------------------------------------------- */
 
-static enum status take_lock(struct profile_store *s, struct error *err)
+static enum status lock_store_dir(struct profile_store *s, struct error *err)
 {
         _cleanup_free_ char *path = path_join(s->dir, "queue/lock");
         _cleanup_free_ char *dir = path_join(s->dir, "queue");
@@ -87,8 +271,7 @@ static enum status take_lock(struct profile_store *s, struct error *err)
                 return error_os(err, errno, "cannot open '%s'", path);
         if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
                 return errno == EWOULDBLOCK
-                               ? error_set(err, ST_BUSY, "another process writes '%s'; stop it or use --server",
-                                           s->dir)
+                               ? error_set(err, ST_BUSY, "another process writes '%s'; stop it or use --server", s->dir)
                                : error_os(err, errno, "cannot lock '%s'", path);
         return ST_OK;
 }
@@ -107,13 +290,13 @@ static void set_options(struct profile_store *s, const struct profile_store_opti
                 s->options.max_queued_bytes = DEFAULT_MAX_QUEUED_BYTES;
         if (!s->options.part_rows)
                 s->options.part_rows = UINT64_MAX;
-        if (!s->options.heal_rows)
-                s->options.heal_rows = DEFAULT_HEAL_ROWS;
+        if (!s->options.resymbolize_rows)
+                s->options.resymbolize_rows = DEFAULT_RESYMBOLIZE_ROWS;
 }
 
-static enum status open_to_write(struct profile_store *s, struct error *err)
+static enum status open_writable(struct profile_store *s, struct error *err)
 {
-        enum status st = take_lock(s, err);
+        enum status st = lock_store_dir(s, err);
 
         if (!st)
                 st = file_sync_filesystem(s->dir, err);
@@ -129,7 +312,7 @@ static enum status open_to_write(struct profile_store *s, struct error *err)
         if (!st)
                 st = tables_clean(&s->logs, s->tables, err);
         if (!st && s->options.flush_interval_ms != UINT64_MAX) {
-                int failed = pthread_create(&s->thread, NULL, flush_thread, s);
+                int failed = pthread_create(&s->thread, NULL, run_flush_thread, s);
 
                 if (failed)
                         return error_os(err, failed, "cannot start the flush thread");
@@ -139,8 +322,8 @@ static enum status open_to_write(struct profile_store *s, struct error *err)
 }
 
 /*
- * The queue is read before the tables: what a writer flushes in between is
- * then in both, and left out of the head by its position; never in neither.
+ * The queue is read before the tables: a batch that is flushed in between is in
+ * both, and is dropped from the head by its position.
  */
 enum status store_reload(struct profile_store *s, struct error *err)
 {
@@ -158,11 +341,11 @@ enum status store_reload(struct profile_store *s, struct error *err)
                 return st;
         tables_unref(before);
         s->flushed = s->tables->flushed;
-        head_drop(s, s->flushed);
+        head_drop_until(s, s->flushed);
         return ST_OK;
 }
 
-enum status store_show(struct profile_store *s, struct error *err)
+enum status store_publish_tables(struct profile_store *s, struct error *err)
 {
         struct tables *now, *before = s->tables;
         enum status st = tables_load(&s->logs, false, before, &now, err);
@@ -172,13 +355,13 @@ enum status store_show(struct profile_store *s, struct error *err)
         pthread_mutex_lock(&s->lock);
         s->tables = now;
         s->flushed = now->flushed;
-        head_drop(s, now->flushed);
+        head_drop_until(s, now->flushed);
         pthread_mutex_unlock(&s->lock);
         tables_unref(before);
         return ST_OK;
 }
 
-/* A flush that committed its samples may have failed before it noted whose they are. */
+/* A flush may have failed between the commit of its samples and remembering their batch ids. */
 static enum status remember_flushed(struct profile_store *s, uint64_t position, struct error *err)
 {
         _cleanup_free_ struct hash128 *ids = NULL;
@@ -196,8 +379,8 @@ static enum status remember_flushed(struct profile_store *s, uint64_t position, 
         return batch_ids_add(s->ids, ids, count, stable_unix_s(), err);
 }
 
-/* What is read back may not be durable yet: the failure may have been that of a sync. */
-enum status store_catch_up(struct profile_store *s, struct error *err)
+/* The state that is read back may not be durable: the failure may have been that of a sync. */
+enum status store_reconcile(struct profile_store *s, struct error *err)
 {
         struct tables *now;
         enum status st;
@@ -213,14 +396,14 @@ enum status store_catch_up(struct profile_store *s, struct error *err)
         st = remember_flushed(s, now->flushed, err);
         tables_unref(now);
         if (!st)
-                st = store_show(s, err);
+                st = store_publish_tables(s, err);
         if (!st)
                 s->behind = false;
         return st;
 }
 
-enum status profile_store_open(const char *dir, const struct profile_store_options *options,
-                               struct profile_store **ret, struct error *err)
+enum status profile_store_open(const char *dir, const struct profile_store_options *options, struct profile_store **ret,
+                               struct error *err)
 {
         struct profile_store *s = calloc(1, sizeof *s);
         enum status st;
@@ -229,8 +412,8 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
                 return error_no_memory(err);
         s->lock_fd = -1;
         set_options(s, options);
-        pthread_mutex_init(&s->healer, NULL);
-        pthread_mutex_init(&s->writer, NULL);
+        pthread_mutex_init(&s->resymbolize_lock, NULL);
+        pthread_mutex_init(&s->writer_lock, NULL);
         pthread_mutex_init(&s->lock, NULL);
         pthread_mutex_init(&s->health_lock, NULL);
         pthread_cond_init(&s->wake, NULL);
@@ -238,7 +421,7 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         if (!s->dir)
                 st = error_no_memory(err);
         else
-                st = s->options.read_only ? store_reload(s, err) : open_to_write(s, err);
+                st = s->options.read_only ? store_reload(s, err) : open_writable(s, err);
         if (st == ST_NOT_FOUND && s->options.read_only)
                 error_set(err, st, "'%s' holds no profiles: no tables in it", dir);
         if (st)
@@ -268,8 +451,8 @@ void profile_store_close(struct profile_store *s)
         pthread_cond_destroy(&s->wake);
         pthread_mutex_destroy(&s->lock);
         pthread_mutex_destroy(&s->health_lock);
-        pthread_mutex_destroy(&s->writer);
-        pthread_mutex_destroy(&s->healer);
+        pthread_mutex_destroy(&s->writer_lock);
+        pthread_mutex_destroy(&s->resymbolize_lock);
         free(s->dir);
         free(s);
 }
@@ -278,5 +461,5 @@ enum status profile_store_flush(struct profile_store *s, struct error *err)
 {
         if (s->options.read_only)
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
-        return flush_once(s, err);
+        return store_flush(s, err);
 }

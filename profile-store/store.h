@@ -4,14 +4,14 @@
 
 /**
  * @file
- * Acknowledged samples: the raw queue, the head, the three tables and their
- * healing.
+ * Storage of acknowledged samples: write-ahead queue, head in memory, three
+ * tables, re-symbolization.
  *
  * DIR/queue/     raw queue segments (docs/formats/raw-queue.md)
  * DIR/tables/samples, stacks, locations   Delta tables (docs/formats/tables.md)
  *
- * What is in the head is looked up in the symbol index by each scan that needs
- * it; what is in parts has its frames there.
+ * Locations in the head are looked up in the symbol index by each scan; those in
+ * parts have their frames stored.
  *
  * Threads: every call may come from any thread, except open and close.
  * One process writes a directory (it holds a lock file); others open it
@@ -25,43 +25,43 @@
 #include "common/error.h"
 #include "common/hash.h"
 #include "profile-formats/profile.h"
-#include "symbolizer/lookup.h"
+#include "symbol-index/lookup.h"
 
 struct profile_store;
 
 struct profile_store_options {
         size_t size; /* sizeof this struct */
         bool read_only;
-        uint64_t flush_bytes; /* memory of the head that triggers a flush before its time; 0: default 64 MiB */
+        uint64_t flush_bytes;         /* memory of the head that triggers a flush before its time; 0: default 64 MiB */
         uint64_t flush_interval_ms;   /* 0: default 10 s; UINT64_MAX: only profile_store_flush() */
         uint64_t max_queued_bytes;    /* memory of the head; past it append is ST_BUSY. 0: default 512 MiB */
-        uint64_t heal_rows;           /* of locations, about so many are healed between two flushes; 0: default 1000000 */
-        uint64_t part_rows;           /* a file of a table has no more rows; 0: as many as a reader accepts */
+        uint64_t resymbolize_rows;    /* locations per round of re-symbolization; 0: default 1000000 */
+        uint64_t part_rows;           /* maximum of one file; 0: as many as a reader accepts */
         struct symbol_index *symbols; /* borrowed; NULL leaves every location unresolved */
-        /* Told after a flush which build-ids had no debuginfo, so that federation can look for them. May be NULL.
-         * Called on the flush thread, with no lock held. */
-        void (*wanted)(void *context, const struct build_id *ids, size_t count);
-        void *wanted_context;
+        /* Called after a flush with the build-ids that lack debuginfo, for federation. May be NULL.
+         * Called on the flush thread, without locks. */
+        void (*missing_debuginfo)(void *context, const struct build_id *ids, size_t count);
+        void *missing_context;
 };
 
-enum status profile_store_open(const char *dir, const struct profile_store_options *options,
-                               struct profile_store **ret, struct error *err) MUST_CHECK;
+enum status profile_store_open(const char *dir, const struct profile_store_options *options, struct profile_store **ret,
+                               struct error *err) MUST_CHECK;
 
-/** Stops the threads; what is queued stays queued (it is durable). */
+/** Stop the threads. Queued batches stay in the queue (they are durable). */
 void profile_store_close(struct profile_store *store);
 
 /**
- * Take a batch. When this returns ST_OK the samples survive kill -9 and power
- * loss, and queries see them.
+ * Append a batch. After ST_OK its samples survive kill -9 and power loss, and
+ * queries see them.
  * @param batch_id identity of the batch: a second one with the same id is
  *        ST_OK and counts nothing (duplicate_ret true).
  * @return ST_BUSY when the queue is full: answer 429, retry later.
  */
-enum status profile_store_append(struct profile_store *store, const struct profile *profile,
-                                 struct hash128 batch_id, bool *duplicate_ret, struct error *err) MUST_CHECK;
+enum status profile_store_append(struct profile_store *store, const struct profile *profile, struct hash128 batch_id,
+                                 bool *duplicate_ret, struct error *err) MUST_CHECK;
 
 /**
- * Flush all that is queued now, and wait. ST_OK also when batches went to the quarantine: all others are in the tables.
+ * Flush all queued batches, and wait. ST_OK also when some were moved to the quarantine: the others are in the tables.
  */
 enum status profile_store_flush(struct profile_store *store, struct error *err) MUST_CHECK;
 
@@ -71,50 +71,53 @@ typedef void profile_store_progress(void *context, uint64_t done_locations, uint
 struct quarantine_item;
 
 /**
- * Put a quarantined batch back into the queue, durably, and remove its file. Doing it again after a crash in between
- * counts it once.
+ * Append a quarantined batch to the queue, durably, and remove its file. Idempotent: repeated after a crash, the batch
+ * counts once.
  */
-enum status profile_store_retry(struct profile_store *store, const struct quarantine_item *item,
-                                struct error *err) MUST_CHECK;
+enum status profile_store_requeue(struct profile_store *store, const struct quarantine_item *item,
+                                  struct error *err) MUST_CHECK;
 
-/** Give a quarantined batch up: its file is removed, and its samples are lost. */
+/** Remove a quarantined batch; its samples are lost. */
 enum status profile_store_discard(struct profile_store *store, const struct quarantine_item *item,
                                   struct error *err) MUST_CHECK;
 
 struct resymbolize_result {
         uint64_t locations_seen, locations_changed, files_rewritten;
+        uint64_t files_skipped; /* unreadable files of locations: their rows stay as they are */
 };
 
 /**
- * Look the locations of these objects (count 0: of all objects) up again and
- * rewrite the rows whose answer improved or changed, in one atomic commit (a
- * table of millions of locations: in one for each round of them). Samples and
- * stacks are not touched; queries and flushes go on meanwhile. Calling it again
- * after a crash or failure goes on where it stopped.
+ * Look up the locations of these objects (count 0: of all objects) again and
+ * rewrite the rows whose result improved or changed, in one atomic commit per
+ * round of options.resymbolize_rows. Samples and stacks are unchanged; queries and
+ * flushes continue. After a crash or failure a second call completes the rest.
+ * Unreadable files are skipped (files_skipped).
+ * @return ST_BUSY when memory was refused for some files: retry later; the others
+ *         are done.
  */
 enum status profile_store_resymbolize(struct profile_store *store, const struct build_id *ids, size_t count,
-                                      profile_store_progress *progress, void *context,
-                                      struct resymbolize_result *ret, struct error *err) MUST_CHECK;
+                                      profile_store_progress *progress, void *context, struct resymbolize_result *ret,
+                                      struct error *err) MUST_CHECK;
 
 /**
- * Whether acknowledged samples make progress towards the tables. Times are
- * Unix nanoseconds; texts are "" when there is nothing to report.
+ * Whether acknowledged samples reach the tables. Times are Unix nanoseconds; texts
+ * are "" without a failure.
  */
 struct profile_store_health {
-        int64_t flush_failing_since;   /* first failure after the last successful flush; 0: flushing works */
-        char flush_failure[240];       /* text of the last failure since then */
-        int64_t sync_failing_since;    /* the queue refuses batches since a write or fdatasync failed; 0: it accepts */
+        int64_t flush_failing_since; /* first failure after the last successful flush; 0: flushing works */
+        char flush_failure[240];     /* text of the last failure since then */
+        int64_t sync_failing_since;  /* the queue refuses batches since a write or fdatasync failed; 0: it accepts */
         char sync_failure[240];
-        uint64_t queued_bytes;         /* of the head */
-        uint64_t queue_limit_bytes;    /* options.max_queued_bytes */
-        bool queue_full;               /* new batches are refused with ST_BUSY */
-        uint64_t quarantined_batches;  /* on disk now: each failed on its own (cairn store quarantine) */
+        uint64_t queued_bytes;        /* of the head */
+        uint64_t queue_limit_bytes;   /* options.max_queued_bytes */
+        bool queue_full;              /* new batches are refused with ST_BUSY */
+        uint64_t quarantined_batches; /* on disk now: each failed on its own (cairn store quarantine) */
         uint64_t quarantined_bytes;
-        char quarantine_reason[240];   /* of the newest one that this process quarantined */
+        char quarantine_reason[240]; /* of the newest one that this process quarantined */
 };
 
-/** Never waits for disk or for another call's work: takes a mutex that is held only to copy these fields. */
-void profile_store_health(struct profile_store *store, struct profile_store_health *ret);
+/** Never waits for I/O: takes a mutex that is held only to copy these fields. */
+void profile_store_get_health(struct profile_store *store, struct profile_store_health *ret);
 
 struct profile_store_stat {
         uint64_t queued_bytes, queued_batches; /* in the head, bytes of memory */
@@ -124,9 +127,9 @@ struct profile_store_stat {
         uint64_t unresolved_locations;
         int64_t oldest_unix_ns, newest_unix_ns; /* of samples; 0 without any */
         uint64_t failed_flushes;                /* since open; each is tried again after the interval */
-        char last_failure[240];                 /* text of the last one, "" without any */
-        uint64_t damaged_lookups;               /* of this process: what the symbol index could not read of itself */
-        uint64_t torn_bytes, damaged_segments;  /* what open found: see profile-store/raw_queue.h */
+        char last_failure[240];                 /* of the last one; "" without any */
+        uint64_t damaged_lookups;               /* of this process: damage found in the symbol index */
+        uint64_t torn_bytes, damaged_segments;  /* found at open: profile-store/queue/raw_queue.h */
         struct profile_store_health health;
 };
 enum status profile_store_stat(struct profile_store *store, struct profile_store_stat *ret,

@@ -15,7 +15,7 @@ const char *table_name(enum table t)
 
 /* ---- label columns -------------------------------------------------------------------- */
 
-bool label_columns_has(const struct label_columns *c, const char *name)
+bool label_columns_contain(const struct label_columns *c, const char *name)
 {
         for (size_t i = 0; i < c->count; i++) {
                 if (strcmp(c->names[i], name) == 0)
@@ -53,14 +53,14 @@ char *label_column(const char *name)
         return asprintf(&ret, LABEL_COLUMN_PREFIX "%s", name) < 0 ? NULL : ret;
 }
 
-static void put_json(struct json_object **o)
+static void put_schema_json(struct json_object **o)
 {
         json_object_put(*o);
 }
 
 enum status label_columns_parse(const char *schema_json, struct label_columns *ret, struct error *err)
 {
-        _cleanup_(put_json) struct json_object *schema = json_tokener_parse(schema_json);
+        _cleanup_(put_schema_json) struct json_object *schema = json_tokener_parse(schema_json);
         struct json_object *fields, *name;
         struct label_columns columns = { 0 };
         enum status st = ST_OK;
@@ -122,11 +122,7 @@ static const struct parquet_field id_element[] = {
 
 static const struct parquet_field stack_fields[] = {
         { .name = "stack_id", .kind = PARQUET_BINARY, .optional = true },
-        { .name = "location_ids",
-          .kind = PARQUET_LIST,
-          .optional = true,
-          .children = id_element,
-          .child_count = 1 },
+        { .name = "location_ids", .kind = PARQUET_LIST, .optional = true, .children = id_element, .child_count = 1 },
 };
 
 static const struct parquet_field rest_fields[] = {
@@ -161,8 +157,8 @@ static const struct {
         [TABLE_LOCATIONS] = { location_fields, COUNT(location_fields), false },
 };
 
-enum status table_fields(struct arena *a, enum table t, const struct label_columns *columns, bool partition,
-                         const struct parquet_field **ret, size_t *count_ret, struct error *err)
+enum status make_table_fields(struct arena *a, enum table t, const struct label_columns *columns, bool partition,
+                              const struct parquet_field **ret, size_t *count_ret, struct error *err)
 {
         size_t label_count = columns ? columns->count : 0, count = tables[t].count;
         struct parquet_field *fields = arena_alloc_array(a, count + label_count + 1, sizeof *fields);

@@ -8,7 +8,7 @@
  * tables samples and stacks have one more column, the partition "date", which
  * is not in their files.
  *
- * Threads: immutable once made.
+ * Threads: immutable.
  */
 #include "common/arena.h"
 #include "common/error.h"
@@ -20,14 +20,14 @@ const char *table_name(enum table t);
 
 #define LABEL_COLUMN_PREFIX "label_"
 
-/** Which label has a column, in the order of the columns; the others go to labels_rest. */
+/** Labels with a column, in the order of the columns; all others are in labels_rest. */
 struct label_columns {
         char **names; /* column spelling without the prefix; owned */
         size_t count;
 };
 
 enum status label_columns_add(struct label_columns *c, const char *name, size_t n, struct error *err) MUST_CHECK;
-bool label_columns_has(const struct label_columns *c, const char *name);
+bool label_columns_contain(const struct label_columns *c, const char *name);
 void label_columns_deinit(struct label_columns *c);
 
 /** "label_NAME", owned. */
@@ -39,9 +39,9 @@ enum status label_columns_parse(const char *schema_json, struct label_columns *r
 /**
  * A table's fields, in a.
  * @param columns    of samples; NULL for none.
- * @param partition  with the partition column, as the log wants it.
+ * @param partition  include the partition column, as in the log.
  */
-enum status table_fields(struct arena *a, enum table t, const struct label_columns *columns, bool partition,
-                         const struct parquet_field **ret, size_t *count_ret, struct error *err) MUST_CHECK;
+enum status make_table_fields(struct arena *a, enum table t, const struct label_columns *columns, bool partition,
+                              const struct parquet_field **ret, size_t *count_ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -7,20 +7,21 @@
 
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/stable_clock.h"
 
 #define APP_ID "cairn-raw-queue"
 #define S_PER_DAY 86400
 
 /* ---- names ------------------------------------------------------------------------------ */
 
-char *table_path(const struct table_logs *l, enum table t, const char *name)
+char *make_table_path(const struct table_logs *l, enum table t, const char *name)
 {
         char *ret;
 
         return asprintf(&ret, "%s/%s/%s", l->dir, table_name(t), name) < 0 ? NULL : ret;
 }
 
-static void day_text(int64_t day, char ret[static 32])
+static void format_day(int64_t day, char ret[static 32])
 {
         time_t seconds = (time_t)(day * S_PER_DAY);
         struct tm tm;
@@ -29,7 +30,7 @@ static void day_text(int64_t day, char ret[static 32])
         strftime(ret, 32, "%Y-%m-%d", &tm);
 }
 
-static bool day_parse(const char *text, int64_t *ret)
+static bool parse_day(const char *text, int64_t *ret)
 {
         struct tm tm = { 0 };
         const char *end = strptime(text, "%Y-%m-%d", &tm);
@@ -40,17 +41,17 @@ static bool day_parse(const char *text, int64_t *ret)
         return true;
 }
 
-char *name_in_day(int64_t day, const char *name)
+char *make_day_path(int64_t day, const char *name)
 {
         char text[32], *ret;
 
-        day_text(day, text);
+        format_day(day, text);
         return asprintf(&ret, "date=%s/%s", text, name) < 0 ? NULL : ret;
 }
 
 /* ---- open ------------------------------------------------------------------------------- */
 
-static enum status create_table(const char *path, enum table t, struct error *err)
+static enum status create_delta_table(const char *path, enum table t, struct error *err)
 {
         static const char *const date[] = { "date" };
         _cleanup_arena_ struct arena a;
@@ -59,7 +60,7 @@ static enum status create_table(const char *path, enum table t, struct error *er
         enum status st;
 
         arena_init(&a, MiB(1));
-        st = table_fields(&a, t, NULL, true, &fields, &count, err);
+        st = make_table_fields(&a, t, NULL, true, &fields, &count, err);
         return st ? st : delta_table_create(path, fields, count, date, t == TABLE_LOCATIONS ? 0 : 1, err);
 }
 
@@ -80,7 +81,7 @@ enum status table_logs_open(const char *dir, bool read_only, struct table_logs *
                         continue;
                 st = file_make_dirs(path, err);
                 if (!st)
-                        st = create_table(path, t, err);
+                        st = create_delta_table(path, t, err);
                 if (!st)
                         st = delta_table_open(path, &l.logs[t], err);
         }
@@ -103,7 +104,7 @@ void table_logs_close(struct table_logs *l)
 
 /* ---- snapshots ---------------------------------------------------------------------------- */
 
-static void part_unref(struct table_part *p)
+static void table_part_unref(struct table_part *p)
 {
         if (!p || atomic_fetch_sub(&p->references, 1) != 1)
                 return;
@@ -112,8 +113,8 @@ static void part_unref(struct table_part *p)
         free(p);
 }
 
-static enum status part_of_file(const struct table_logs *l, enum table t, const struct delta_file *f,
-                                struct table_part **ret, struct error *err)
+static enum status create_table_part(const struct table_logs *l, enum table t, const struct delta_file *f,
+                                     struct table_part **ret, struct error *err)
 {
         struct table_part *p = calloc(1, sizeof *p);
         enum status st = ST_OK;
@@ -124,29 +125,30 @@ static enum status part_of_file(const struct table_logs *l, enum table t, const 
         atomic_init(&p->unresolved, -1);
         p->bytes = f->size;
         p->name = strdup(f->path);
-        p->path = table_path(l, t, f->path);
+        p->path = make_table_path(l, t, f->path);
         if (!p->name || !p->path)
                 st = error_no_memory(err);
-        if (!delta_file_int_range(f, "time", &p->min_us, &p->max_us)) {
+        if (!delta_file_get_int_range(f, "time", &p->min_us, &p->max_us)) {
                 p->min_us = INT64_MIN;
                 p->max_us = INT64_MAX;
         }
-        if (!delta_file_rows(f, &p->rows))
+        if (!delta_file_get_row_count(f, &p->rows))
                 p->rows = 0;
         for (size_t i = 0; !st && i < f->partition_count; i++) {
                 if (strcmp(f->partitions[i].key, "date") == 0 && f->partitions[i].value)
-                        p->has_day = day_parse(f->partitions[i].value, &p->day);
+                        p->has_day = parse_day(f->partitions[i].value, &p->day);
         }
         if (st)
-                part_unref(p);
+                table_part_unref(p);
         else
                 *ret = p;
         return st;
 }
 
-/* Both lists are sorted by name, so they are merged to find the parts that stay. */
-static enum status load_parts(struct tables *to, const struct table_logs *l, enum table t,
-                              const struct delta_snapshot *snapshot, const struct tables *before, struct error *err)
+/* Merge of two lists sorted by name; unchanged parts are shared. */
+static enum status load_table_parts(struct tables *to, const struct table_logs *l, enum table t,
+                                    const struct delta_snapshot *snapshot, const struct tables *before,
+                                    struct error *err)
 {
         size_t old = 0, old_count = before ? before->part_count[t] : 0;
 
@@ -163,7 +165,7 @@ static enum status load_parts(struct tables *to, const struct table_logs *l, enu
                         *part = before->parts[t][old];
                         atomic_fetch_add(&(*part)->references, 1);
                 } else {
-                        enum status st = part_of_file(l, t, f, part, err);
+                        enum status st = create_table_part(l, t, f, part, err);
 
                         if (st)
                                 return st;
@@ -173,19 +175,19 @@ static enum status load_parts(struct tables *to, const struct table_logs *l, enu
         return ST_OK;
 }
 
-static enum status load_table(struct tables *to, struct table_logs *l, enum table t, bool refresh,
-                              const struct tables *before, struct error *err)
+static enum status load_table_snapshot(struct tables *to, struct table_logs *l, enum table t, bool refresh,
+                                       const struct tables *before, struct error *err)
 {
         struct delta_snapshot *snapshot;
         enum status st = refresh ? delta_table_refresh(l->logs[t], err) : ST_OK;
 
         if (!st)
-                st = delta_snapshot_take(l->logs[t], &snapshot, err);
+                st = delta_snapshot_acquire(l->logs[t], &snapshot, err);
         if (st)
                 return st;
-        st = load_parts(to, l, t, snapshot, before, err);
+        st = load_table_parts(to, l, t, snapshot, before, err);
         if (!st && t == TABLE_SAMPLES) {
-                int64_t flushed = delta_table_txn(l->logs[t], APP_ID);
+                int64_t flushed = delta_table_get_txn_version(l->logs[t], APP_ID);
 
                 to->flushed = flushed > 0 ? (uint64_t)flushed : 0;
                 st = label_columns_parse(snapshot->schema_json, &to->columns, err);
@@ -194,7 +196,7 @@ static enum status load_table(struct tables *to, struct table_logs *l, enum tabl
         return st;
 }
 
-struct tables *tables_empty(void)
+struct tables *tables_create_empty(void)
 {
         struct tables *t = calloc(1, sizeof *t);
 
@@ -206,13 +208,13 @@ struct tables *tables_empty(void)
 enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
                         struct error *err)
 {
-        struct tables *t = tables_empty();
+        struct tables *t = tables_create_empty();
         enum status st = ST_OK;
 
         if (!t)
                 return error_no_memory(err);
         for (int i = 0; !st && i < TABLE_COUNT; i++)
-                st = load_table(t, l, i, refresh, before, err);
+                st = load_table_snapshot(t, l, i, refresh, before, err);
         if (st)
                 tables_unref(t);
         else
@@ -232,7 +234,7 @@ void tables_unref(struct tables *t)
                 return;
         for (int i = 0; i < TABLE_COUNT; i++) {
                 for (size_t k = 0; k < t->part_count[i]; k++)
-                        part_unref(t->parts[i][k]);
+                        table_part_unref(t->parts[i][k]);
                 free(t->parts[i]);
         }
         label_columns_deinit(&t->columns);
@@ -248,7 +250,7 @@ void table_add_deinit(struct table_add *a)
         *a = (struct table_add){ 0 };
 }
 
-/* What is needed only while a commit is made. */
+/* Temporary memory of a commit. */
 struct commit_lists {
         struct delta_add *adds;
         struct delta_partition *partitions;
@@ -288,7 +290,7 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                 const struct table_add *a = &change->adds[i];
 
                 if (a->has_day)
-                        day_text(a->day, lists.days[i]);
+                        format_day(a->day, lists.days[i]);
                 lists.partitions[i] = (struct delta_partition){ .key = "date", .value = lists.days[i] };
                 lists.adds[i] = (struct delta_add){ .path = a->name,
                                                     .size = a->written.bytes,
@@ -299,8 +301,8 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
         for (size_t i = 0; i < change->remove_count; i++)
                 lists.removes[i] = change->removes[i]->name;
         if (change->columns) {
-                enum status st = table_fields(&lists.arena, change->table, change->columns, true, &c.fields,
-                                              &c.field_count, err);
+                enum status st = make_table_fields(&lists.arena, change->table, change->columns, true, &c.fields,
+                                                   &c.field_count, err);
 
                 if (st)
                         return st;
@@ -309,8 +311,105 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                 c.app_id = APP_ID;
                 c.txn_version = (int64_t)change->flushed;
         }
-        /* Their grace begins now; a crash before the commit leaves them live, with a younger time. */
+        /* The grace period counts from now. After a crash before the commit the files stay live, with a newer time. */
         for (size_t i = 0; i < change->remove_count; i++)
                 utimensat(AT_FDCWD, change->removes[i]->path, NULL, 0);
         return delta_commit(l->logs[change->table], &c, err);
+}
+
+/* ---- remove unreferenced files ---- */
+
+#define LOG_FOLDER "_delta_log"
+
+static int compare_part_name(const void *key, const void *part)
+{
+        return strcmp(key, (*(struct table_part *const *)part)->name);
+}
+
+static bool is_live_part(const struct tables *now, enum table t, const char *name)
+{
+        return now->part_count[t] &&
+               bsearch(name, now->parts[t], now->part_count[t], sizeof *now->parts[t], compare_part_name);
+}
+
+static bool is_temporary_name(const char *name)
+{
+        return strncmp(name, ".tmp-", 5) == 0;
+}
+
+/* In the log folder only temporary files of an interrupted writer are removed. */
+static bool is_removable_name(const char *name, bool is_log)
+{
+        size_t n = strlen(name);
+
+        return is_temporary_name(name) || (!is_log && n > 8 && strcmp(name + n - 8, ".parquet") == 0);
+}
+
+/* Files of one folder; prefix is its path below the table's folder, with a slash, or empty. */
+static void clean_table_folder(int folder, const struct tables *now, enum table t, const char *prefix, int64_t before_s)
+{
+        bool is_log = strncmp(prefix, LOG_FOLDER, strlen(LOG_FOLDER)) == 0;
+        int copy = dup(folder);
+        _cleanup_closedir_ DIR *d = copy < 0 ? NULL : fdopendir(copy);
+        struct dirent *e;
+
+        if (!d) {
+                if (copy >= 0)
+                        close(copy);
+                return;
+        }
+        while ((e = readdir(d))) {
+                _cleanup_free_ char *name = NULL;
+                struct stat st;
+
+                if (!is_removable_name(e->d_name, is_log))
+                        continue;
+                if (asprintf(&name, "%s%s", prefix, e->d_name) < 0) {
+                        name = NULL;
+                        continue;
+                }
+                if (!is_live_part(now, t, name) && fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    S_ISREG(st.st_mode) && st.st_mtime < before_s)
+                        unlinkat(folder, e->d_name, 0);
+        }
+}
+
+/* The folders of days, and the log's. */
+static void clean_subfolders(int table, const struct tables *now, enum table t, int64_t before_s)
+{
+        int copy = openat(table, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_closedir_ DIR *d = copy < 0 ? NULL : fdopendir(copy);
+        struct dirent *e;
+
+        while (d && (e = readdir(d))) {
+                _cleanup_free_ char *prefix = NULL;
+                _cleanup_close_ int inner = -1;
+
+                if (strncmp(e->d_name, "date=", 5) != 0 && strcmp(e->d_name, LOG_FOLDER) != 0)
+                        continue;
+                inner = openat(table, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (asprintf(&prefix, "%s/", e->d_name) < 0)
+                        prefix = NULL;
+                if (inner >= 0 && prefix)
+                        clean_table_folder(inner, now, t, prefix, before_s);
+        }
+}
+
+enum status tables_clean(struct table_logs *l, const struct tables *now, struct error *err)
+{
+        int64_t before_s = stable_unix_s() - TABLES_GRACE_S;
+
+        for (int t = 0; t < TABLE_COUNT; t++) {
+                _cleanup_free_ char *path = make_table_path(l, t, "");
+                _cleanup_close_ int fd = -1;
+
+                if (!path)
+                        return error_no_memory(err);
+                fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (fd < 0)
+                        return error_os(err, errno, "cannot list '%s'", path);
+                clean_table_folder(fd, now, t, "", before_s);
+                clean_subfolders(fd, now, t, before_s);
+        }
+        return ST_OK;
 }

@@ -4,22 +4,22 @@
 
 /**
  * @file
- * The three tables: what is in them now, and how that is changed.
+ * The three tables: snapshots and commits.
  *
- * struct tables is a snapshot: immutable, counted, consistent across the three
- * logs. The samples log is read first; whatever its rows refer to had been
- * committed before it, and stacks and locations only ever get more or better.
+ * struct tables is a snapshot: immutable, reference-counted, consistent across the
+ * three logs. The samples log is read first: the stacks and locations of its rows
+ * were committed before it, and are only added to or improved.
  *
- * Files that a commit removed stay for TABLES_GRACE_S, so that whoever still
- * reads an older snapshot finds them; tables_clean() unlinks them afterwards,
- * and with them what interrupted attempts left behind.
+ * Files that a commit removed are kept for TABLES_GRACE_S for readers of older
+ * snapshots; tables_clean() unlinks them afterwards, together with files of
+ * interrupted attempts.
  *
  * Threads: a snapshot may be shared; the calls that take struct table_logs are
  * one at a time.
  */
 #include <stdatomic.h>
 
-#include "profile-store/delta_log.h"
+#include "profile-store/delta/delta_log.h"
 #include "profile-store/part_write.h"
 #include "profile-store/table_schema.h"
 
@@ -32,7 +32,7 @@ struct table_part {
         uint64_t bytes, rows;
         bool has_day;
         int64_t day;                /* of its partition */
-        int64_t min_us, max_us;     /* of samples; INT64_MIN and INT64_MAX when the log does not tell */
+        int64_t min_us, max_us;     /* of samples; INT64_MIN and INT64_MAX without statistics */
         _Atomic int64_t unresolved; /* of locations: rows without frames, -1 until they are counted */
 };
 
@@ -60,7 +60,7 @@ void table_logs_close(struct table_logs *l);
  */
 enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
                         struct error *err) MUST_CHECK;
-struct tables *tables_empty(void); /* NULL without memory */
+struct tables *tables_create_empty(void); /* NULL without memory */
 struct tables *tables_ref(struct tables *t);
 void tables_unref(struct tables *t); /* NULL is allowed */
 
@@ -86,12 +86,12 @@ struct table_change {
 enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err) MUST_CHECK;
 
 /** The path of a file of a table; owned. */
-char *table_path(const struct table_logs *l, enum table t, const char *name);
+char *make_table_path(const struct table_logs *l, enum table t, const char *name);
 
 /** "date=2026-01-31/NAME", owned. */
-char *name_in_day(int64_t day, const char *name);
+char *make_day_path(int64_t day, const char *name);
 
-/** Unlink what has not been part of a table for TABLES_GRACE_S. */
+/** Unlink files that are not live and whose mtime is older than TABLES_GRACE_S. */
 enum status tables_clean(struct table_logs *l, const struct tables *now, struct error *err) MUST_CHECK;
 
 #endif

@@ -5,13 +5,13 @@
 #include <string.h>
 
 /* The files are part of the program; paths are relative to the top of the source tree, where the build runs. */
-#define ASSET(name, path)                                                                                          \
-        __asm__(".section .rodata, \"a\"\n"                                                                        \
-                "asset_" #name "_text: .incbin \"" path "\"\n"                                                     \
-                "asset_" #name "_end: .balign 8\n"                                                                 \
-                "asset_" #name "_size: .quad asset_" #name "_end - asset_" #name "_text\n"                         \
-                ".previous\n");                                                                                    \
-        extern const char asset_##name##_text[] __attribute__((visibility("hidden")));                             \
+#define ASSET(name, path)                                                                                              \
+        __asm__(".section .rodata, \"a\"\n"                                                                            \
+                "asset_" #name "_text: .incbin \"" path "\"\n"                                                         \
+                "asset_" #name "_end: .balign 8\n"                                                                     \
+                "asset_" #name "_size: .quad asset_" #name "_end - asset_" #name "_text\n"                             \
+                ".previous\n");                                                                                        \
+        extern const char asset_##name##_text[] __attribute__((visibility("hidden")));                                 \
         extern const uint64_t asset_##name##_size __attribute__((visibility("hidden")))
 
 ASSET(index, "web/index.html");
@@ -21,17 +21,17 @@ ASSET(index_script, "web/index.js");
 ASSET(style, "web/style.css");
 
 struct part {
-        const char *mark; /* as it stands in the page */
+        const char *mark; /* placeholder in the page */
         const char *text;
         size_t n;
 };
 
-#define PART(mark, name)                                                                                           \
-        {                                                                                                          \
-                mark, asset_##name##_text, asset_##name##_size                                                     \
+#define PART(mark, name)                                                                                               \
+        {                                                                                                              \
+                mark, asset_##name##_text, asset_##name##_size                                                         \
         }
 
-/* Copy a page and put each part in place of its mark, at the mark's first occurrence. Parts stand in order. */
+/* Copy a page with the first occurrence of each mark replaced by its part. Parts are in the order of the page. */
 static void put_page(struct buf *ret, const char *page, size_t n, const struct part *parts, size_t count)
 {
         for (size_t i = 0; i < count; i++) {
@@ -56,7 +56,7 @@ void page_put_index(struct buf *ret)
         put_page(ret, asset_index_text, asset_index_size, parts, 3);
 }
 
-/* Inside a script element "<" could end it: as an escape it cannot. It occurs in strings only. */
+/* "<" could end the script element, so it is escaped; in JSON it occurs in strings only. */
 static void put_json_for_script(struct buf *ret, const char *json, size_t n)
 {
         while (n) {

@@ -2,7 +2,7 @@
 #ifndef CAIRN_QUERY_ASSETS_H
 #define CAIRN_QUERY_ASSETS_H
 
-/** @file The pages of web/, put together with their script and style into one file each. */
+/** @file The pages of web/, each with its script and style inlined. */
 #include "common/buf.h"
 
 /** The page served at "/". */

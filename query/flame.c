@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/flame.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "common/json_out.h"
 #include "common/utf8.h"
 #include "query/assets.h"
-#include "query/value_text.h"
+#include "query/unit_text.h"
 
-#define KIND_OTHER 4 /* in JSON, after those of enum frame_kind: the callees that were left out */
-
-/* Sums wrap as those of the tree do. */
-static void add_wrapping(int64_t *sum, int64_t v)
-{
-        *sum = (int64_t)((uint64_t)*sum + (uint64_t)v);
-}
+#define KIND_OTHER 4 /* in JSON, after those of enum frame_kind: omitted callees */
 
 /* ---- JSON --------------------------------------------------------------------------------- */
 
-static void put_side(struct json_out *j, const struct merged *m)
+static void put_selection_summary(struct json_out *j, const struct merged_profile *m)
 {
         json_out_object(j, NULL);
         json_out_str(j, "selector", m->selection->text);
@@ -30,10 +25,11 @@ static void put_side(struct json_out *j, const struct merged *m)
         json_out_object_end(j);
 }
 
-/* The short and the linkage name stand last and only where they differ from the readable one. */
-static void put_frame(struct json_out *j, const struct query_frame *f, int kind)
+/* Short and linkage name come last, and only if they differ from the readable name. */
+static void put_json_frame(struct json_out *j, const struct query_frame *f, int kind)
 {
-        bool is_short = f->short_name != f->function, is_linked = *f->linkage_name && strcmp(f->linkage_name, f->function);
+        bool is_short = f->short_name != f->function,
+             is_linked = *f->linkage_name && strcmp(f->linkage_name, f->function);
 
         json_out_array(j, NULL);
         json_out_str(j, NULL, f->function);
@@ -48,8 +44,8 @@ static void put_frame(struct json_out *j, const struct query_frame *f, int kind)
         json_out_array_end(j);
 }
 
-/* What a tree becomes in the answer: its heaviest nodes, renumbered, and a node for what each of them lost. */
-struct drawing {
+/* The drawn part of a tree: its heaviest nodes, renumbered, and per node one "(other)" child for omitted ones. */
+struct flame_drawing {
         const struct flame *f;
         struct json_out *j;
         uint32_t *order, *position, *frame_number; /* frame_number: plus one */
@@ -57,7 +53,7 @@ struct drawing {
         uint32_t count, put, frame_count;
 };
 
-static void drawing_deinit(struct drawing *d)
+static void flame_drawing_deinit(struct flame_drawing *d)
 {
         free(d->order);
         free(d->position);
@@ -65,10 +61,10 @@ static void drawing_deinit(struct drawing *d)
         free(d->kept);
 }
 
-static enum status drawing_make(struct drawing *d, struct error *err)
+static enum status flame_drawing_build(struct flame_drawing *d, struct error *err)
 {
         const struct tree *t = d->f->tree;
-        enum status st = tree_order(t, d->f->max_nodes, &d->order, &d->count, err);
+        enum status st = tree_sort_for_drawing(t, d->f->max_nodes, &d->order, &d->count, err);
 
         if (st)
                 return st;
@@ -89,12 +85,16 @@ static enum status drawing_make(struct drawing *d, struct error *err)
         return ST_OK;
 }
 
-/* The frames of the nodes that are drawn, and last the one of what is not. */
-static void put_frames(struct drawing *d)
+/* The frames of drawn nodes, then "(other)". */
+static void put_json_frames(struct flame_drawing *d)
 {
         static const char name[] = "(other)";
-        static const struct query_frame other = { .function = name, .short_name = name, .linkage_name = "", .file = "",
-                                                  .mapping = "", .kind = FRAME_NATIVE };
+        static const struct query_frame other = { .function = name,
+                                                  .short_name = name,
+                                                  .linkage_name = "",
+                                                  .file = "",
+                                                  .mapping = "",
+                                                  .kind = FRAME_NATIVE };
 
         json_out_array(d->j, "frames");
         for (uint32_t i = 1; i < d->count && !work_meter_add(d->f->frames->meter, 64, NULL); i++) {
@@ -104,15 +104,15 @@ static void put_frames(struct drawing *d)
                 if (d->frame_number[frame])
                         continue;
                 d->frame_number[frame] = ++d->frame_count;
-                put_frame(d->j, f, (int)f->kind);
+                put_json_frame(d->j, f, (int)f->kind);
         }
         if (d->count < d->f->tree->count)
-                put_frame(d->j, &other, KIND_OTHER);
+                put_json_frame(d->j, &other, KIND_OTHER);
         json_out_array_end(d->j);
 }
 
-static void put_node(struct drawing *d, int64_t parent, int64_t frame, const int64_t self[2], const int64_t total[2],
-                     int64_t line)
+static void put_json_node(struct flame_drawing *d, int64_t parent, int64_t frame, const int64_t self[2],
+                          const int64_t total[2], int64_t line)
 {
         d->put++;
         json_out_array(d->j, NULL);
@@ -128,8 +128,8 @@ static void put_node(struct drawing *d, int64_t parent, int64_t frame, const int
         json_out_array_end(d->j);
 }
 
-/* All that is drawn below a node stands; what its total has beyond that is one node more. */
-static void end_node(struct drawing *d, uint32_t node)
+/* All drawn descendants are written; the rest of the total becomes the "(other)" child. */
+static void end_json_node(struct flame_drawing *d, uint32_t node)
 {
         const struct tree_node *n = &d->f->tree->nodes[node];
         int64_t rest[2];
@@ -137,37 +137,38 @@ static void end_node(struct drawing *d, uint32_t node)
         for (int side = 0; side < 2; side++)
                 rest[side] = (int64_t)((uint64_t)n->total[side] - (uint64_t)d->kept[node][side]);
         if (rest[0] || rest[1])
-                put_node(d, d->position[node], d->frame_count, rest, rest, 0);
+                put_json_node(d, d->position[node], d->frame_count, rest, rest, 0);
 }
 
-static void put_nodes(struct drawing *d)
+static void put_json_nodes(struct flame_drawing *d)
 {
         const struct tree *t = d->f->tree;
-        uint32_t open = 0; /* the node whose descendants stand last */
+        uint32_t open = 0; /* the node whose descendants are being written */
 
         json_out_array(d->j, "nodes");
         for (uint32_t i = 0; i < d->count && !work_meter_add(d->f->frames->meter, 64, NULL); i++) {
                 const struct tree_node *n = &t->nodes[d->order[i]];
 
                 for (; i && open != n->parent; open = t->nodes[open].parent)
-                        end_node(d, open);
+                        end_json_node(d, open);
                 open = d->order[i];
                 d->position[open] = d->put;
-                put_node(d, i ? (int64_t)d->position[n->parent] : -1, i ? (int64_t)d->frame_number[n->frame] - 1 : -1,
-                         n->self, n->total, n->line);
+                put_json_node(d, i ? (int64_t)d->position[n->parent] : -1,
+                              i ? (int64_t)d->frame_number[n->frame] - 1 : -1, n->self, n->total, n->line);
         }
         for (; open; open = t->nodes[open].parent)
-                end_node(d, open);
-        end_node(d, 0);
+                end_json_node(d, open);
+        end_json_node(d, 0);
         json_out_array_end(d->j);
 }
 
 enum status flame_put_json(const struct flame *f, struct buf *ret, struct error *err)
 {
-        const struct stack_sums *named = *f->sides[0]->sums.type || !f->sides[1] ? &f->sides[0]->sums : &f->sides[1]->sums;
+        const struct stack_sums *named =
+                *f->sides[0]->sums.type || !f->sides[1] ? &f->sides[0]->sums : &f->sides[1]->sums;
         struct json_out j;
-        _cleanup_(drawing_deinit) struct drawing d = { .f = f, .j = &j };
-        enum status st = drawing_make(&d, err);
+        _cleanup_(flame_drawing_deinit) struct flame_drawing d = { .f = f, .j = &j };
+        enum status st = flame_drawing_build(&d, err);
 
         if (st)
                 return st;
@@ -181,11 +182,11 @@ enum status flame_put_json(const struct flame *f, struct buf *ret, struct error 
         json_out_str(&j, "names", f->names == NAMES_FULL ? "full" : "short");
         json_out_array(&j, "sides");
         for (int side = 0; side < 2 && f->sides[side]; side++)
-                put_side(&j, f->sides[side]);
+                put_selection_summary(&j, f->sides[side]);
         json_out_array_end(&j);
-        put_frames(&d);
+        put_json_frames(&d);
         json_out_uint(&j, "left_out", f->tree->count - d.count);
-        put_nodes(&d);
+        put_json_nodes(&d);
         json_out_object_end(&j);
         return buf_status(ret, err, "flame graph");
 }
@@ -207,21 +208,21 @@ enum status flame_put_html(const struct flame *f, struct buf *ret, struct error 
 
 enum status flame_put_text(const struct flame *f, struct buf *ret, struct error *err)
 {
-        const struct merged *m = f->sides[0];
+        const struct merged_profile *m = f->sides[0];
         _cleanup_free_ uint32_t *order = NULL;
         char from[32], to[32], value[40];
         uint32_t count, left_out = 0;
-        enum status st = tree_order(f->tree, f->max_nodes, &order, &count, err);
+        enum status st = tree_sort_for_drawing(f->tree, f->max_nodes, &order, &count, err);
 
         if (st)
                 return st;
         left_out = f->tree->count - count;
-        buf_printf(ret, "%s in %" PRIu64 " samples, %s to %s UTC%s", value_text(m->total, m->sums.unit, value, 40),
-                   m->samples, time_utc_text(m->selection->from_unix_ns, from, sizeof from),
-                   time_utc_text(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "");
-        utf8_put_escaped(ret, m->selection->text);
+        buf_printf(ret, "%s in %" PRIu64 " samples, %s to %s UTC%s", format_value(m->total, m->sums.unit, value, 40),
+                   m->samples, format_time_utc(m->selection->from_unix_ns, from, sizeof from),
+                   format_time_utc(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "");
+        utf8_append_escaped(ret, m->selection->text);
         buf_append_u8(ret, '\n');
-        utf8_put_escaped(ret, m->sums.type);
+        utf8_append_escaped(ret, m->sums.type);
         buf_append_str(ret, "\n\n");
         for (uint32_t i = 1; i < count && !work_meter_add(f->frames->meter, 16, NULL); i++) {
                 const struct tree_node *n = &f->tree->nodes[order[i]];
@@ -235,10 +236,10 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
                 }
                 buf_printf(ret, "%6.2f%% %6.2f%%  %*s", share, 100.0 * (double)n->self[0] / (double)total,
                            2 * (int)(n->depth < 200 ? n->depth - 1 : 199), "");
-                utf8_put_escaped(ret, query_frame_name(frame, f->names == NAMES_SHORT));
+                utf8_append_escaped(ret, query_frame_name(frame, f->names == NAMES_SHORT));
                 if (*frame->file && n->line) {
                         buf_append_str(ret, "  ");
-                        utf8_put_escaped(ret, frame->file);
+                        utf8_append_escaped(ret, frame->file);
                         buf_printf(ret, ":%" PRId64, n->line);
                 }
                 buf_append_u8(ret, '\n');
@@ -250,15 +251,16 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
 
 /* ---- folded --------------------------------------------------------------------------------- */
 
-/* ';' would be read as structure and a line end too; a folded file may be shown on a terminal, so controls are escaped. */
-static void put_folded_frame(struct buf *ret, const struct query_frame *f, bool is_short)
+/* ';' would be read as structure and a line end too; a folded file may be shown on a terminal, so controls are escaped.
+ */
+static void put_folded_name(struct buf *ret, const struct query_frame *f, bool is_short)
 {
         const char *at = query_frame_name(f, is_short);
 
         while (*at) {
                 size_t n = strcspn(at, ";\n\r");
 
-                utf8_put_escaped_n(ret, at, n);
+                utf8_append_escaped_n(ret, at, n);
                 at += n;
                 if (*at)
                         buf_append_u8(ret, *at++ == ';' ? ':' : ' ');
@@ -272,14 +274,17 @@ enum status flame_put_folded(const struct flame *f, struct buf *ret, struct erro
         const struct tree *t = f->tree;
         uint32_t path[LIMIT_TREE_DEPTH + 1];
 
+        assert(!f->sides[1]); /* a diff has no folded form */
         for (uint32_t i = 0; i < t->count && !ret->failed; i++) {
                 uint32_t depth = t->nodes[i].depth;
-                enum status st = work_meter_add(f->frames->meter, t->nodes[i].self[0] ? 1 + 32 * (uint64_t)depth : 1, err);
+                enum status st =
+                        work_meter_add(f->frames->meter, t->nodes[i].self[0] ? 1 + 32 * (uint64_t)depth : 1, err);
 
                 if (st)
                         return st;
                 if (t->nodes[i].self[0] == 0)
                         continue;
+                assert(depth <= LIMIT_TREE_DEPTH);
                 for (uint32_t node = i, at = depth; at > 0; node = t->nodes[node].parent)
                         path[--at] = node;
                 if (depth == 0)
@@ -287,7 +292,7 @@ enum status flame_put_folded(const struct flame *f, struct buf *ret, struct erro
                 for (uint32_t d = 0; d < depth; d++) {
                         if (d)
                                 buf_append_u8(ret, ';');
-                        put_folded_frame(ret, &f->frames->items[t->nodes[path[d]].frame], f->names == NAMES_SHORT);
+                        put_folded_name(ret, &f->frames->items[t->nodes[path[d]].frame], f->names == NAMES_SHORT);
                 }
                 buf_printf(ret, " %" PRId64 "\n", t->nodes[i].self[0]);
         }

@@ -2,15 +2,15 @@
 #ifndef CAIRN_QUERY_FLAME_H
 #define CAIRN_QUERY_FLAME_H
 
-/** @file A tree as JSON, as text, as a page that stands for itself, and as folded stacks. Private to query/. */
+/** @file A tree as JSON, text, self-contained HTML page, and folded stacks. Private to query/. */
 #include "common/buf.h"
-#include "query/merged.h"
+#include "query/merged_profile.h"
 #include "query/tree.h"
 
 struct flame {
         const struct frame_table *frames;
         const struct tree *tree;
-        const struct merged *sides[2]; /* the second only in a diff */
+        const struct merged_profile *sides[2]; /* the second only in a diff */
         uint32_t max_nodes;
         const struct tree_focus *focus;
         enum query_names names; /* default: short in JSON and pages, full in text and folded stacks */
@@ -19,7 +19,7 @@ struct flame {
 /** docs/formats/query-api.md, "Flame graph". */
 enum status flame_put_json(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;
 
-/** The same inside a page with its own script and style: works offline, from a file. */
+/** The JSON inside a self-contained page, which works offline. */
 enum status flame_put_html(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;
 
 /** An indented tree; nodes under half a percent are left out. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/frames.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ const char *frame_kind_name(enum frame_kind k)
         return names[k];
 }
 
-bool query_frame_is_called(const struct query_frame *f, const char *text)
+bool query_frame_has_name(const struct query_frame *f, const char *text)
 {
         return strcmp(f->function, text) == 0 || strcmp(f->linkage_name, text) == 0 || strcmp(f->short_name, text) == 0;
 }
@@ -40,9 +41,9 @@ void frame_table_deinit(struct frame_table *t)
 }
 
 /* The identity of two texts and a number, as a key. */
-static struct number_key text_key(const char *a, const char *b, uint32_t number)
+static struct number_key make_frame_key(const char *a, const char *b, uint32_t number)
 {
-        struct hash128 ha = hash128(a, strlen(a)), hb = hash128(b, strlen(b));
+        struct hash128 ha = hash_bytes128(a, strlen(a)), hb = hash_bytes128(b, strlen(b));
         struct number_key key = { .parts = { [4] = number } };
         uint64_t x[2], y[2];
 
@@ -54,27 +55,26 @@ static struct number_key text_key(const char *a, const char *b, uint32_t number)
         return key;
 }
 
-static enum status copy_text(struct frame_table *t, const char *text, const char **ret, struct error *err)
+static enum status copy_frame_text(struct frame_table *t, const char *text, const char **ret, struct error *err)
 {
         *ret = *text ? arena_strndup(&t->arena, text, strlen(text)) : "";
         return *ret ? ST_OK : error_set(err, ST_TOO_BIG, "frames need more than %zu bytes", t->arena.max);
 }
 
-/* An address is its own name. */
+/* An unresolved frame has no shorter name. */
 static enum status copy_short_name(struct frame_table *t, struct query_frame *f, struct error *err)
 {
-        const char *text = f->kind == FRAME_UNRESOLVED ?
-                                   f->function :
-                                   symbol_short_name(f->function, f->linkage_name, &t->scratch);
+        const char *text = f->kind == FRAME_UNRESOLVED ? f->function
+                                                       : symbol_short_name(f->function, f->linkage_name, &t->scratch);
 
         f->short_name = f->function;
-        return text == f->function ? ST_OK : copy_text(t, text, &f->short_name, err);
+        return text == f->function ? ST_OK : copy_frame_text(t, text, &f->short_name, err);
 }
 
-static enum status add_frame(struct frame_table *t, const struct query_frame *frame, uint32_t *ret,
-                             struct error *err)
+static enum status find_or_add_frame(struct frame_table *t, const struct query_frame *frame, uint32_t *ret,
+                                     struct error *err)
 {
-        struct number_key key = text_key(frame->function, frame->file, (uint32_t)frame->kind + 1);
+        struct number_key key = make_frame_key(frame->function, frame->file, (uint32_t)frame->kind + 1);
         struct query_frame *f;
         bool fresh = false;
         enum status st = work_meter_add(t->meter, 32, err);
@@ -87,17 +87,17 @@ static enum status add_frame(struct frame_table *t, const struct query_frame *fr
                 return error_no_memory(err);
         f = &t->items[t->count];
         *f = *frame;
-        st = copy_text(t, frame->function, &f->function, err);
+        st = copy_frame_text(t, frame->function, &f->function, err);
         if (!st)
-                st = copy_text(t, frame->linkage_name, &f->linkage_name, err);
+                st = copy_frame_text(t, frame->linkage_name, &f->linkage_name, err);
         if (!st)
                 st = copy_short_name(t, f, err);
         if (!st)
-                st = copy_text(t, frame->file, &f->file, err);
+                st = copy_frame_text(t, frame->file, &f->file, err);
         if (!st)
-                st = copy_text(t, frame->mapping, &f->mapping, err);
+                st = copy_frame_text(t, frame->mapping, &f->mapping, err);
         if (!st)
-                st = copy_text(t, frame->state, &f->state, err);
+                st = copy_frame_text(t, frame->state, &f->state, err);
         if (!st) {
                 key.parts[4] = 0;
                 st = number_map_get(&t->names, &key, &f->name, NULL, err);
@@ -109,8 +109,8 @@ static enum status add_frame(struct frame_table *t, const struct query_frame *fr
         return st;
 }
 
-static enum status add_unresolved(struct frame_table *t, const struct scan_location *l, uint32_t *ret,
-                                  struct error *err)
+static enum status add_unresolved_frame(struct frame_table *t, const struct scan_location *l, uint32_t *ret,
+                                        struct error *err)
 {
         struct query_frame f = {
                 .linkage_name = "", .file = "", .mapping = l->mapping, .state = l->state, .kind = FRAME_UNRESOLVED
@@ -125,17 +125,17 @@ static enum status add_unresolved(struct frame_table *t, const struct scan_locat
         else
                 snprintf(text, sizeof text, "[unknown]");
         f.function = text;
-        return add_frame(t, &f, ret, err);
+        return find_or_add_frame(t, &f, ret, err);
 }
 
-static enum status add_location(struct frame_table *t, const struct scan_location *l, uint32_t *frames,
-                                int64_t *lines, struct error *err)
+static enum status add_location_frames(struct frame_table *t, const struct scan_location *l, uint32_t *frames,
+                                       int64_t *lines, struct error *err)
 {
         enum status st = ST_OK;
 
         if (l->frame_count == 0) {
                 lines[0] = 0;
-                return add_unresolved(t, l, frames, err);
+                return add_unresolved_frame(t, l, frames, err);
         }
         for (uint32_t i = 0; !st && i < l->frame_count; i++) {
                 const struct scan_frame *s = &l->frames[l->frame_count - 1 - i];
@@ -146,12 +146,12 @@ static enum status add_location(struct frame_table *t, const struct scan_locatio
                 f.function = *s->function ? s->function : *s->linkage_name ? s->linkage_name : "[no name]";
                 f.kind = l->is_kernel ? FRAME_KERNEL : s->inlined ? FRAME_INLINED : FRAME_NATIVE;
                 lines[i] = s->line;
-                st = add_frame(t, &f, &frames[i], err);
+                st = find_or_add_frame(t, &f, &frames[i], err);
         }
         return st;
 }
 
-/* Locations of one kind whose frames are one array have equal frames in the table. */
+/* Locations that share an array of frames, and are both of the kernel or not, have equal frames in the table. */
 struct shared_frames {
         const struct scan_frame *frames;
         uint64_t is_kernel;
@@ -162,27 +162,28 @@ struct sharing {
         struct hash_table table; /* locations by their frames */
 };
 
-static struct shared_frames shared_frames_of(const struct scan_location *l)
+static struct shared_frames get_shared_frames(const struct scan_location *l)
 {
         return (struct shared_frames){ l->frames, l->is_kernel };
 }
 
-static bool equal_shared_frames(const void *context, uint32_t location, const void *key, size_t size)
+static bool is_same_shared_frames(const void *context, uint32_t location, const void *key, size_t size)
 {
         const struct sharing *s = context;
-        const struct shared_frames have = shared_frames_of(&s->stacks->locations[location]);
+        const struct shared_frames have = get_shared_frames(&s->stacks->locations[location]);
 
         return memcmp(&have, key, size) == 0;
 }
 
-/* Whether an earlier location has the frames of location i: *ret. Else i is remembered. */
-static enum status find_shared(struct sharing *s, uint32_t i, uint32_t *ret, bool *found_ret, struct error *err)
+/* Find an earlier location with the frames of location i; without one, add i. */
+static enum status find_shared_location(struct sharing *s, uint32_t i, uint32_t *ret, bool *found_ret,
+                                        struct error *err)
 {
-        const struct shared_frames key = shared_frames_of(&s->stacks->locations[i]);
+        const struct shared_frames key = get_shared_frames(&s->stacks->locations[i]);
         uint32_t hash = hash_table_hash(&key, sizeof key);
         enum status st;
 
-        *found_ret = hash_table_find(&s->table, hash, equal_shared_frames, s, &key, sizeof key, ret) &&
+        *found_ret = hash_table_find(&s->table, hash, is_same_shared_frames, s, &key, sizeof key, ret) &&
                      s->stacks->locations[*ret].frame_count == s->stacks->locations[i].frame_count;
         if (*found_ret)
                 return ST_OK;
@@ -192,9 +193,9 @@ static enum status find_shared(struct sharing *s, uint32_t i, uint32_t *ret, boo
         return st;
 }
 
-/* Give each location its place; *total_ret is how many frames there are. */
-static enum status place_frames(const struct scan_stacks *stacks, struct location_frames *l, uint64_t *total_ret,
-                                struct error *err)
+/* Assign each location its range of frames. @param total_ret number of frames. */
+static enum status assign_frame_ranges(const struct scan_stacks *stacks, struct location_frames *l, uint64_t *total_ret,
+                                       struct error *err)
 {
         struct sharing sharing = { .stacks = stacks };
         uint64_t total = 0;
@@ -205,27 +206,28 @@ static enum status place_frames(const struct scan_stacks *stacks, struct locatio
                 bool found = false;
 
                 if (count)
-                        st = find_shared(&sharing, (uint32_t)i, &other, &found, err);
+                        st = find_shared_location(&sharing, (uint32_t)i, &other, &found, err);
                 l->first[i] = found ? l->first[other] : (uint32_t)total;
                 l->end[i] = l->first[i] + (count ? count : 1);
                 total += found ? 0 : count ? count : 1;
                 if (total > LIMIT_QUERY_FRAMES && !st)
-                        st = error_set(err, ST_TOO_BIG,
-                                       "the locations have more than %u distinct frames; narrow the time range or the labels",
-                                       LIMIT_QUERY_FRAMES);
+                        st = error_set(
+                                err, ST_TOO_BIG,
+                                "the locations have more than %u distinct frames; narrow the time range or the labels",
+                                LIMIT_QUERY_FRAMES);
         }
         hash_table_deinit(&sharing.table);
         *total_ret = total;
         return st;
 }
 
-enum status location_frames_make(struct frame_table *t, const struct scan_stacks *stacks,
-                                 struct location_frames *ret, struct error *err)
+enum status location_frames_build(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,
+                                  struct error *err)
 {
         struct location_frames l = { .first = calloc(stacks->location_count + 1, sizeof *l.first),
                                      .end = calloc(stacks->location_count + 1, sizeof *l.end) };
         uint64_t total = 0, done = 0;
-        enum status st = l.first && l.end ? place_frames(stacks, &l, &total, err) : error_no_memory(err);
+        enum status st = l.first && l.end ? assign_frame_ranges(stacks, &l, &total, err) : error_no_memory(err);
 
         if (!st) {
                 l.frames = calloc(total + 1, sizeof *l.frames);
@@ -234,9 +236,10 @@ enum status location_frames_make(struct frame_table *t, const struct scan_stacks
                         st = error_no_memory(err);
         }
         for (size_t i = 0; !st && i < stacks->location_count; i++) {
+                assert(l.first[i] < l.end[i] && l.end[i] <= total);
                 if (l.first[i] < done)
                         continue;
-                st = add_location(t, &stacks->locations[i], l.frames + l.first[i], l.lines + l.first[i], err);
+                st = add_location_frames(t, &stacks->locations[i], l.frames + l.first[i], l.lines + l.first[i], err);
                 done = l.end[i];
         }
         if (st) {

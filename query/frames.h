@@ -4,13 +4,12 @@
 
 /**
  * @file
- * Frames as queries count them: numbered by what they are called, not by
- * address.
+ * Interning of frames for queries.
  *
- * Two frames are the same when function, file and kind agree; `name` numbers
- * what agrees in function and file alone, which is what a top table counts. An
- * unresolved location is a frame of its own, named by its address and object.
- * One table serves several scans (a diff has two).
+ * Frames are equal when function, file and kind are equal; `name` numbers the
+ * distinct pairs of function and file, which are the rows of a top table. An
+ * unresolved location becomes one frame, named by its address and object. One
+ * table serves several scans (a diff has two).
  *
  * Threads: one table belongs to one thread.
  */
@@ -27,21 +26,27 @@ struct query_frame {
         const char *function; /* never ""; all texts live in the table's arena */
         const char *linkage_name;
         const char *short_name; /* symbol_short_name() of it; the pointer of function when that is as short */
-        const char *file;    /* "" unknown */
-        const char *mapping; /* path of the first object it was met in */
-        const char *state;   /* symbol_state_name() */
+        const char *file;       /* "" unknown */
+        const char *mapping;    /* path of the first object with this frame */
+        const char *state;      /* symbol_state_name() */
         enum frame_kind kind;
         uint32_t name;
 };
 
 /** Does any of its names, readable, linkage or short, equal text? */
-bool query_frame_is_called(const struct query_frame *f, const char *text);
+bool query_frame_has_name(const struct query_frame *f, const char *text);
 
-/** Which name is written where there is one: NAMES_SHORT or NAMES_FULL; NAMES_DEFAULT is the form's own choice. */
+/** The name that is written; NAMES_DEFAULT: the default of the output format. */
 enum query_names { NAMES_DEFAULT, NAMES_FULL, NAMES_SHORT };
 static inline const char *query_frame_name(const struct query_frame *f, bool is_short)
 {
         return is_short ? f->short_name : f->function;
+}
+
+/* Sums wrap rather than trap: values come from outside, and 64 bits hold centuries of nanoseconds. */
+static inline void add_wrapping(int64_t *sum, int64_t v)
+{
+        *sum = (int64_t)((uint64_t)*sum + (uint64_t)v);
 }
 
 struct frame_table {
@@ -54,7 +59,7 @@ struct frame_table {
         size_t capacity;
 };
 
-/** @param meter  told of the work with the table's frames, by top and tree too; borrowed; NULL: unlimited. */
+/** @param meter  counts the work on frames, also of top and tree; borrowed; NULL: unlimited. */
 void frame_table_init(struct frame_table *t, struct work_meter *meter);
 void frame_table_deinit(struct frame_table *t);
 #define _cleanup_frame_table_ _cleanup_(frame_table_deinit)
@@ -66,8 +71,8 @@ struct location_frames {
         uint32_t *frames; /* numbers in the table */
         int64_t *lines;   /* line of each, 0 unknown */
 };
-enum status location_frames_make(struct frame_table *t, const struct scan_stacks *stacks,
-                                 struct location_frames *ret, struct error *err) MUST_CHECK;
+enum status location_frames_build(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,
+                                  struct error *err) MUST_CHECK;
 void location_frames_deinit(struct location_frames *l);
 
 #endif

@@ -3,9 +3,9 @@
 #define CAIRN_QUERY_PPROF_OUT_H
 
 #include "common/buf.h"
-#include "query/merged.h"
+#include "query/merged_profile.h"
 
 /** One selection as a gzip'd pprof file with its symbols. Private to query/. */
-enum status merged_put_pprof(const struct merged *m, struct buf *ret, struct error *err) MUST_CHECK;
+enum status merged_profile_put_pprof(const struct merged_profile *m, struct buf *ret, struct error *err) MUST_CHECK;
 
 #endif

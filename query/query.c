@@ -8,14 +8,50 @@
 #include "common/utf8.h"
 #include "query/flame.h"
 #include "query/pprof_out.h"
-#include "query/question.h"
+#include "query/query_call.h"
 #include "query/regex_match.h"
 #include "query/series.h"
 #include "query/top.h"
 
 static const char type_html[] = "text/html; charset=utf-8", type_binary[] = "application/octet-stream";
 
-static void put_head(struct json_out *j, const struct merged *m)
+/* ---- merged profile ---- */
+
+static void merged_profile_deinit(struct merged_profile *m)
+{
+        free(m->sums.items);
+        location_frames_deinit(&m->locations);
+        *m = (struct merged_profile){ 0 };
+}
+#define _cleanup_merged_profile_ _cleanup_(merged_profile_deinit)
+
+/* @param type  full id, or NULL when there are no samples at all. */
+static enum status merged_profile_load(struct store_scan *scan, const struct query_selection *s, const char *type,
+                                       struct frame_table *frames, struct merged_profile *ret, struct error *err)
+{
+        const struct scan_filter filter = query_selection_make_filter(s, type);
+        struct merged_profile m = { .meter = frames->meter, .selection = s };
+        enum status st;
+
+        st = store_scan_sum(scan, &filter, &m.sums, err);
+        if (st)
+                return st;
+        st = store_scan_resolve(scan, &m.sums, &m.stacks, err);
+        if (!st)
+                st = location_frames_build(frames, m.stacks, &m.locations, err);
+        if (st) {
+                merged_profile_deinit(&m);
+                return st;
+        }
+        for (size_t i = 0; i < m.sums.count; i++) {
+                add_wrapping(&m.total, m.sums.items[i].value);
+                m.samples += m.sums.items[i].samples;
+        }
+        *ret = m;
+        return ST_OK;
+}
+
+static void put_profile_head(struct json_out *j, const struct merged_profile *m)
 {
         json_out_str(j, "type", m->sums.type);
         json_out_str(j, "unit", m->sums.unit);
@@ -27,26 +63,26 @@ static void put_head(struct json_out *j, const struct merged *m)
 
 /* ---- top ---------------------------------------------------------------------------------- */
 
-static void put_top(struct question *q, const struct top *top, const struct frame_table *frames,
-                    const struct merged *a, const struct merged *b)
+static void put_top_answer(struct query_call *q, const struct top *top, const struct frame_table *frames,
+                           const struct merged_profile *a, const struct merged_profile *b)
 {
         struct top_form form = { .limit = q->r.limit, .diff = b != NULL, .is_short = q->r.names == NAMES_SHORT };
         struct json_out j;
 
         json_out_init(&j, q->ret);
-        q->content_type = question_json;
+        q->content_type = content_type_json;
         switch (q->r.format) {
         case FORMAT_ROWS:
                 top_put_rows(top, frames, &form, NULL, &j);
                 break;
         case FORMAT_TEXT:
-                q->content_type = question_text;
-                form.limit = question_text_limit(q);
+                q->content_type = content_type_text;
+                form.limit = query_call_text_limit(q);
                 top_put_text(top, frames, a, b, &form, q->ret);
                 break;
         default:
                 json_out_object(&j, NULL);
-                put_head(&j, a);
+                put_profile_head(&j, a);
                 if (b) {
                         json_out_int(&j, "total_after", b->total);
                         json_out_uint(&j, "samples_after", b->samples);
@@ -56,10 +92,10 @@ static void put_top(struct question *q, const struct top *top, const struct fram
         }
 }
 
-/* Any name of a function may match: those who search know one of them. */
-static enum status keep_functions(struct question *q, struct top *top, const struct frame_table *frames)
+/* A function is kept if any of its names matches. */
+static enum status filter_functions(struct query_call *q, struct top *top, const struct frame_table *frames)
 {
-        const char *pattern = param_get(&q->params, "", "function");
+        const char *pattern = query_param_get(&q->params, "", "function");
         struct regex_match *regex;
         enum status st;
 
@@ -68,38 +104,38 @@ static enum status keep_functions(struct question *q, struct top *top, const str
         st = regex_match_create(pattern, q->meter, &regex, q->err);
         if (st)
                 return error_prefix(q->err, st, "function");
-        st = top_keep(top, frames, regex_match_text, regex, q->err);
+        st = top_filter(top, frames, regex_match_text, regex, q->err);
         regex_match_destroy(regex);
         return st;
 }
 
-static enum status answer_top(struct question *q)
+static enum status answer_top(struct query_call *q)
 {
         _cleanup_frame_table_ struct frame_table frames;
-        _cleanup_merged_ struct merged m = { 0 };
+        _cleanup_merged_profile_ struct merged_profile m = { 0 };
         _cleanup_top_ struct top top = { 0 };
         const char *type;
         enum status st;
 
         frame_table_init(&frames, q->meter);
-        st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+        st = choose_profile_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
         if (!st)
-                st = merged_make(q->scan, &q->r.selection, type, &frames, &m, q->err);
+                st = merged_profile_load(q->scan, &q->r.selection, type, &frames, &m, q->err);
         if (!st)
-                st = top_make(&frames, &m, NULL, &top, q->err);
+                st = top_build(&frames, &m, NULL, &top, q->err);
         if (!st)
-                st = keep_functions(q, &top, &frames);
+                st = filter_functions(q, &top, &frames);
         if (!st)
-                put_top(q, &top, &frames, &m, NULL);
+                put_top_answer(q, &top, &frames, &m, NULL);
         return st;
 }
 
 /* ---- flame, folded ------------------------------------------------------------------------- */
 
-static enum status read_focus(const struct question *q, struct tree_focus *ret)
+static enum status parse_focus(const struct query_call *q, struct tree_focus *ret)
 {
-        const char *callees = param_get(&q->params, "", "callees_of"),
-                   *callers = param_get(&q->params, "", "callers_of");
+        const char *callees = query_param_get(&q->params, "", "callees_of"),
+                   *callers = query_param_get(&q->params, "", "callers_of");
 
         if (callees && callers)
                 return error_set(q->err, ST_USAGE, "callees_of and callers_of exclude each other");
@@ -109,107 +145,110 @@ static enum status read_focus(const struct question *q, struct tree_focus *ret)
         return ST_OK;
 }
 
-static enum status put_flame(struct question *q, const struct flame *f)
+static enum status put_flame_answer(struct query_call *q, const struct flame *f)
 {
         switch (q->r.format) {
         case FORMAT_HTML:
                 q->content_type = type_html;
                 return flame_put_html(f, q->ret, q->err);
         case FORMAT_TEXT:
-                q->content_type = question_text;
+                q->content_type = content_type_text;
                 return flame_put_text(f, q->ret, q->err);
         default:
-                q->content_type = question_json;
+                q->content_type = content_type_json;
                 return flame_put_json(f, q->ret, q->err);
         }
 }
 
-static enum status answer_tree(struct question *q, bool folded)
+static enum status answer_tree(struct query_call *q, bool folded)
 {
         _cleanup_frame_table_ struct frame_table frames;
-        _cleanup_merged_ struct merged m = { 0 };
+        _cleanup_merged_profile_ struct merged_profile m = { 0 };
         _cleanup_tree_ struct tree tree = { 0 };
         struct tree_focus focus = { 0 };
-        struct flame f = {
-                .frames = &frames, .tree = &tree, .sides = { &m }, .max_nodes = q->r.max_nodes, .focus = &focus,
-                .names = q->r.names
-        };
+        struct flame f = { .frames = &frames,
+                           .tree = &tree,
+                           .sides = { &m },
+                           .max_nodes = q->r.max_nodes,
+                           .focus = &focus,
+                           .names = q->r.names };
         const char *type;
         enum status st;
 
         frame_table_init(&frames, q->meter);
-        st = read_focus(q, &focus);
+        st = parse_focus(q, &focus);
         if (!st)
-                st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+                st = choose_profile_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
         if (!st)
-                st = merged_make(q->scan, &q->r.selection, type, &frames, &m, q->err);
+                st = merged_profile_load(q->scan, &q->r.selection, type, &frames, &m, q->err);
         if (!st)
                 st = tree_init(&tree, q->meter, q->err);
         if (!st)
                 st = tree_add(&tree, &frames, &m.locations, m.stacks, &m.sums, 0, &focus, q->err);
         if (st)
                 return st;
-        tree_finish(&tree);
+        tree_sum_totals(&tree);
         if (!folded)
-                return put_flame(q, &f);
-        q->content_type = question_text;
+                return put_flame_answer(q, &f);
+        q->content_type = content_type_text;
         return flame_put_folded(&f, q->ret, q->err);
 }
 
-static enum status answer_flame(struct question *q)
+static enum status answer_flame(struct query_call *q)
 {
         return answer_tree(q, false);
 }
 
-static enum status answer_folded(struct question *q)
+static enum status answer_folded(struct query_call *q)
 {
         return answer_tree(q, true);
 }
 
 /* ---- diff ---------------------------------------------------------------------------------- */
 
-static enum status diff_sides(struct question *q, const struct selection *base, struct merged *a, struct merged *b,
-                              struct frame_table *frames)
+static enum status load_diff_sides(struct query_call *q, const struct query_selection *base, struct merged_profile *a,
+                                   struct merged_profile *b, struct frame_table *frames)
 {
         const char *type, *base_type;
-        enum status st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+        enum status st = choose_profile_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
 
         if (!st)
-                st = choose_type(q->scan, base, type ? type : q->r.type, &base_type, q->err);
+                st = choose_profile_type(q->scan, base, type ? type : q->r.type, &base_type, q->err);
         if (!st)
-                st = merged_make(q->scan, base, base_type, frames, a, q->err);
+                st = merged_profile_load(q->scan, base, base_type, frames, a, q->err);
         if (!st)
-                st = merged_make(q->scan, &q->r.selection, type, frames, b, q->err);
+                st = merged_profile_load(q->scan, &q->r.selection, type, frames, b, q->err);
         return st;
 }
 
-static enum status answer_diff(struct question *q)
+static enum status answer_diff(struct query_call *q)
 {
         _cleanup_frame_table_ struct frame_table frames;
-        _cleanup_merged_ struct merged a = { 0 }, b = { 0 };
+        _cleanup_merged_profile_ struct merged_profile a = { 0 }, b = { 0 };
         _cleanup_tree_ struct tree tree = { 0 };
         _cleanup_top_ struct top top = { 0 };
         const struct tree_focus focus = { 0 };
-        struct flame f = {
-                .frames = &frames, .tree = &tree, .sides = { &a, &b }, .max_nodes = q->r.max_nodes, .focus = &focus,
-                .names = q->r.names
-        };
-        const char *view = param_get(&q->params, "", "view");
-        struct selection base;
+        struct flame f = { .frames = &frames,
+                           .tree = &tree,
+                           .sides = { &a, &b },
+                           .max_nodes = q->r.max_nodes,
+                           .focus = &focus,
+                           .names = q->r.names };
+        const char *view = query_param_get(&q->params, "", "view");
+        struct query_selection base;
         enum status st;
 
         frame_table_init(&frames, q->meter);
-        st = selection_read(&q->params, "base_", &q->r.selection, q->now_unix_ns, &base, q->err);
+        st = query_selection_parse(&q->params, "base_", &q->r.selection, q->now_unix_ns, &base, q->err);
         if (st)
                 return st;
-        st = diff_sides(q, &base, &a, &b, &frames);
-        if (!st &&
-            (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || (view && strcmp(view, "top") == 0))) {
-                st = top_make(&frames, &a, &b, &top, q->err);
+        st = load_diff_sides(q, &base, &a, &b, &frames);
+        if (!st && (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || (view && strcmp(view, "top") == 0))) {
+                st = top_build(&frames, &a, &b, &top, q->err);
                 if (!st)
-                        st = keep_functions(q, &top, &frames);
+                        st = filter_functions(q, &top, &frames);
                 if (!st)
-                        put_top(q, &top, &frames, &a, &b);
+                        put_top_answer(q, &top, &frames, &a, &b);
         } else if (!st) {
                 st = tree_init(&tree, q->meter, q->err);
                 if (!st)
@@ -217,50 +256,50 @@ static enum status answer_diff(struct question *q)
                 if (!st)
                         st = tree_add(&tree, &frames, &b.locations, b.stacks, &b.sums, 1, &focus, q->err);
                 if (!st) {
-                        tree_finish(&tree);
-                        st = put_flame(q, &f);
+                        tree_sum_totals(&tree);
+                        st = put_flame_answer(q, &f);
                 }
         }
-        selection_deinit(&base);
+        query_selection_deinit(&base);
         return st;
 }
 
 /* ---- the others ------------------------------------------------------------------------------ */
 
-static enum status answer_pprof(struct question *q)
+static enum status answer_pprof(struct query_call *q)
 {
         _cleanup_frame_table_ struct frame_table frames;
-        _cleanup_merged_ struct merged m = { 0 };
+        _cleanup_merged_profile_ struct merged_profile m = { 0 };
         const char *type;
         enum status st;
 
         frame_table_init(&frames, q->meter);
         q->content_type = type_binary;
-        st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+        st = choose_profile_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
         if (!st)
-                st = merged_make(q->scan, &q->r.selection, type, &frames, &m, q->err);
-        return st ? st : merged_put_pprof(&m, q->ret, q->err);
+                st = merged_profile_load(q->scan, &q->r.selection, type, &frames, &m, q->err);
+        return st ? st : merged_profile_put_pprof(&m, q->ret, q->err);
 }
 
-static enum status answer_series(struct question *q)
+static enum status answer_series(struct query_call *q)
 {
         const char *type;
-        enum status st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+        enum status st = choose_profile_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
 
-        q->content_type = q->r.format == FORMAT_TEXT ? question_text : question_json;
-        return st ? st : series_put(q->scan, &q->r, type, q->ret, q->err);
+        q->content_type = q->r.format == FORMAT_TEXT ? content_type_text : content_type_json;
+        return st ? st : put_series(q->scan, &q->r, type, q->ret, q->err);
 }
 
-static void put_names(struct question *q, const struct scan_names *names)
+static void put_name_answer(struct query_call *q, const struct scan_names *names)
 {
         size_t count = q->r.limit && q->r.limit < names->count ? (size_t)q->r.limit : names->count;
         struct json_out j;
 
-        q->content_type = q->r.format == FORMAT_TEXT ? question_text : question_json;
+        q->content_type = q->r.format == FORMAT_TEXT ? content_type_text : content_type_json;
         json_out_init(&j, q->ret);
         if (q->r.format == FORMAT_TEXT) {
                 for (size_t i = 0; i < count && !work_meter_add(q->meter, 16, NULL); i++) {
-                        utf8_put_escaped(q->ret, names->items[i]);
+                        utf8_append_escaped(q->ret, names->items[i]);
                         buf_append_u8(q->ret, '\n');
                 }
                 return;
@@ -271,58 +310,64 @@ static void put_names(struct question *q, const struct scan_names *names)
         json_out_array_end(&j);
 }
 
-static enum status answer_labels(struct question *q)
+static enum status answer_labels(struct query_call *q)
 {
-        const struct selection *s = &q->r.selection;
+        const struct query_selection *s = &q->r.selection;
         struct scan_names names;
-        enum status st = store_scan_label_names(q->scan, s->from_unix_ns, s->to_unix_ns, &names, q->err);
+        enum status st = store_scan_list_label_names(q->scan, s->from_unix_ns, s->to_unix_ns, &names, q->err);
 
         if (!st)
-                put_names(q, &names);
+                put_name_answer(q, &names);
         return st;
 }
 
-static enum status answer_types(struct question *q)
+static enum status answer_types(struct query_call *q)
 {
-        const struct scan_filter filter = selection_filter(&q->r.selection, NULL);
+        const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
         struct scan_names names;
-        enum status st = store_scan_types(q->scan, &filter, &names, q->err);
+        enum status st = store_scan_list_types(q->scan, &filter, &names, q->err);
 
         if (!st)
-                put_names(q, &names);
+                put_name_answer(q, &names);
         return st;
 }
 
-static enum status answer_values(struct question *q)
+static enum status answer_values(struct query_call *q)
 {
-        const char *key = param_get(&q->params, "", "name"), *type = NULL;
+        const char *key = query_param_get(&q->params, "", "name"), *type = NULL;
         struct scan_filter filter;
         struct scan_names names;
         enum status st = ST_OK;
 
         if (!key)
-                return error_set(q->err, ST_USAGE,
-                                 "the parameter name is missing: the label whose values are asked for");
+                return error_set(q->err, ST_USAGE, "the parameter name is missing: the label whose values to list");
         if (q->r.type)
-                st = choose_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
-        filter = selection_filter(&q->r.selection, type);
+                st = choose_profile_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+        filter = query_selection_make_filter(&q->r.selection, type);
         if (!st)
-                st = store_scan_label_values(q->scan, key, &filter, &names, q->err);
+                st = store_scan_list_label_values(q->scan, key, &filter, &names, q->err);
         if (!st)
-                put_names(q, &names);
+                put_name_answer(q, &names);
         return st;
 }
 
-const char question_json[] = "application/json", question_text[] = "text/plain; charset=utf-8";
+const char content_type_json[] = "application/json", content_type_text[] = "text/plain; charset=utf-8";
 
 static const struct {
         const char *name;
-        enum status (*answer)(struct question *q);
+        enum status (*answer)(struct query_call *q);
 } operations[] = {
-        { "top", answer_top },         { "flame", answer_flame },   { "folded", answer_folded },
-        { "pprof", answer_pprof },     { "diff", answer_diff },     { "series", answer_series },
-        { "labels", answer_labels },   { "values", answer_values }, { "types", answer_types },
-        { "missing", answer_missing }, { "uploads", answer_uploads },
+        { "top", answer_top },
+        { "flame", answer_flame },
+        { "folded", answer_folded },
+        { "pprof", answer_pprof },
+        { "diff", answer_diff },
+        { "series", answer_series },
+        { "labels", answer_labels },
+        { "values", answer_values },
+        { "types", answer_types },
+        { "missing", query_answer_missing },
+        { "uploads", query_answer_uploads },
 };
 
 enum status query_run_scan(struct store_scan *scan, const char *operation, query_param *param, void *context,
@@ -330,12 +375,12 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, query
                            const char **content_type_ret, struct error *err)
 {
         struct work_meter budgets = { 0 };
-        struct question q = { .scan = scan,
-                              .meter = meter ? meter : &budgets,
-                              .now_unix_ns = now_unix_ns,
-                              .ret = ret,
-                              .err = err,
-                              .content_type = question_json };
+        struct query_call q = { .scan = scan,
+                                .meter = meter ? meter : &budgets,
+                                .now_unix_ns = now_unix_ns,
+                                .ret = ret,
+                                .err = err,
+                                .content_type = content_type_json };
         size_t i = 0, count = sizeof operations / sizeof *operations;
         enum status st;
 
@@ -344,18 +389,19 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, query
         if (i == count)
                 return error_set(err, ST_NOT_FOUND, "there is no query '%.40s'", operation);
         work_meter_init(&budgets, NULL, NULL);
-        q.params = (struct param_source){ param, context, q.meter };
-        st = request_read(&q.params, now_unix_ns, &q.r, err);
+        q.params = (struct query_param_source){ param, context, q.meter };
+        st = query_request_parse(&q.params, now_unix_ns, &q.r, err);
         if (st)
                 return st;
         store_scan_set_meter(scan, q.meter);
         st = operations[i].answer(&q);
         store_scan_set_meter(scan, NULL);
-        request_deinit(&q.r);
+        query_request_deinit(&q.r);
         if (!st)
                 st = buf_status(ret, err, "answer");
         if (!st)
-                st = work_meter_check(q.meter, err); /* results of a matcher after the meter's failure mean nothing */
+                st = work_meter_check(q.meter,
+                                      err); /* after a failure of the meter the results of matchers are invalid */
         if (!st)
                 *content_type_ret = q.content_type;
         return st;

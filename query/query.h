@@ -4,11 +4,10 @@
 
 /**
  * @file
- * Questions to a profile store, and their answers as bytes.
+ * Queries of a profile store.
  *
- * One call answers one question; the HTTP routes GET /api/v1/query/OPERATION
- * and the command line both go through it, so that they cannot differ.
- * Parameters and answers are described in docs/formats/query-api.md.
+ * The HTTP routes GET /api/v1/query/OPERATION and the command line both use this
+ * interface. Parameters and results: docs/formats/query-api.md.
  *
  * Threads: any number of calls at once on one store.
  */
@@ -21,21 +20,21 @@
 typedef const char *query_param(void *context, const char *name);
 
 /**
- * Answer a question.
+ * Run one query.
  * @param operation  "top", "flame", "folded", "pprof", "diff", "series", "labels", "values", "types", "missing",
  *                   "uploads".
- * @param now_unix_ns  what "now" in times means.
- * @param meter  told of all work, and may end it; NULL: the budgets of work_meter_init() alone.
+ * @param now_unix_ns  the value of "now" in times.
+ * @param meter  counts all work, and may end it; NULL: the budgets of work_meter_init() alone.
  * @param ret  the answer is appended; its max bounds it.
  * @param content_type_ret  a constant.
- * @return ST_NOT_FOUND: no such operation; ST_USAGE: a parameter is wrong, the text names it; ST_TOO_BIG; what ended
- *         the meter.
+ * @return ST_NOT_FOUND: unknown operation; ST_USAGE: a parameter is wrong, the text names it; ST_TOO_BIG; the status
+ *         of the meter when it ended the query.
  */
 enum status query_run(struct profile_store *store, const char *operation, query_param *param, void *context,
                       int64_t now_unix_ns, struct work_meter *meter, struct buf *ret, const char **content_type_ret,
                       struct error *err) MUST_CHECK;
 
-/** The same of a scan that has begun, of profiles in no store for one. */
+/** The same for an existing scan, for example of profiles outside of a store. */
 enum status query_run_scan(struct store_scan *scan, const char *operation, query_param *param, void *context,
                            int64_t now_unix_ns, struct work_meter *meter, struct buf *ret,
                            const char **content_type_ret, struct error *err) MUST_CHECK;

@@ -1,14 +1,368 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/regex_match.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/hash_table.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "common/utf8.h"
-#include "query/regex_program.h"
+
+/*
+ * The parse tree: at most one node for each byte of the pattern, and one more for each that joins two.
+ */
+enum node_kind { NODE_EMPTY, NODE_SET, NODE_CAT, NODE_ALT, NODE_REPEAT, NODE_BEGIN, NODE_END };
+
+#define REPEAT_FOREVER UINT32_MAX
+
+struct regex_node {
+        enum node_kind kind;
+        uint32_t left, right; /* of CAT and ALT; left of REPEAT; the set of SET */
+        uint32_t min, max;    /* of REPEAT */
+};
+
+struct regex_range {
+        uint32_t low, high; /* code points, inclusive */
+};
+
+struct regex_set {
+        uint32_t first, count; /* ranges */
+        bool negated;
+};
+
+struct regex_tree {
+        struct regex_node nodes[4 * LIMIT_REGEX_BYTES];
+        struct regex_set sets[LIMIT_REGEX_BYTES + 1];
+        struct regex_range ranges[4 * LIMIT_REGEX_BYTES];
+        uint32_t node_count, set_count, range_count, root;
+        bool any_case;
+};
+
+/* ---- parse ---- */
+
+#define MAX_GROUP_DEPTH 64
+#define LAST_CODE_POINT 0x10ffff
+
+struct regex_parser {
+        const char *start, *at;
+        struct regex_tree *t;
+        struct error *err;
+        unsigned depth;
+};
+
+static enum status report_bad_regex(const struct regex_parser *p, const char *what)
+{
+        return error_set(p->err, ST_USAGE, "bad regular expression '%.60s': %s at byte %zu", p->start, what,
+                         (size_t)(p->at - p->start));
+}
+
+/* LIMIT_REGEX_BYTES bounds the number of nodes; checked all the same, against writing out of bounds. */
+static enum status add_regex_node(struct regex_parser *p, struct regex_node node, uint32_t *ret)
+{
+        if (p->t->node_count == sizeof p->t->nodes / sizeof *p->t->nodes)
+                return report_bad_regex(p, "too many parts");
+        *ret = p->t->node_count;
+        p->t->nodes[p->t->node_count++] = node;
+        return ST_OK;
+}
+
+static enum status add_code_range(struct regex_parser *p, uint32_t low, uint32_t high)
+{
+        if (p->t->range_count == sizeof p->t->ranges / sizeof *p->t->ranges)
+                return report_bad_regex(p, "too many ranges");
+        p->t->ranges[p->t->range_count++] = (struct regex_range){ low, high };
+        return ST_OK;
+}
+
+static enum status parse_code_point(struct regex_parser *p, uint32_t *ret)
+{
+        const unsigned char *u = (const unsigned char *)p->at;
+        size_t n = utf8_sequence_length(p->at, strlen(p->at));
+
+        if (n == 0)
+                return report_bad_regex(p, "invalid UTF-8");
+        *ret = n == 1   ? u[0]
+               : n == 2 ? (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu)
+               : n == 3 ? (u[0] & 0x0fu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu)
+                        : (u[0] & 0x07u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
+        p->at += n;
+        return ST_OK;
+}
+
+/* The ranges of \d, \w, \s; of their opposites, the gaps between them. */
+static enum status add_class_ranges(struct regex_parser *p, char name)
+{
+        static const struct regex_range digit[] = { { '0', '9' } };
+        static const struct regex_range word[] = { { '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' } };
+        static const struct regex_range space[] = { { '\t', '\n' }, { '\f', '\r' }, { ' ', ' ' } };
+        const struct regex_range *ranges = (name | 0x20) == 'd' ? digit : (name | 0x20) == 'w' ? word : space;
+        size_t count = ranges == digit ? 1 : ranges == word ? 4 : 3;
+        uint32_t from = 0;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < count; i++) {
+                if (name & 0x20) {
+                        st = add_code_range(p, ranges[i].low, ranges[i].high);
+                        continue;
+                }
+                st = add_code_range(p, from, ranges[i].low - 1);
+                from = ranges[i].high + 1;
+        }
+        return st || (name & 0x20) ? st : add_code_range(p, from, LAST_CODE_POINT);
+}
+
+/* After a backslash: a class (*is_class), whose ranges are added, or one code point. */
+static enum status parse_regex_escape(struct regex_parser *p, bool *is_class, uint32_t *ret)
+{
+        char c = *p->at;
+
+        *is_class = c && strchr("dwsDWS", c);
+        if (*is_class) {
+                p->at++;
+                return add_class_ranges(p, c);
+        }
+        if (c == 'n' || c == 'r' || c == 't') {
+                p->at++;
+                *ret = c == 'n' ? '\n' : c == 'r' ? '\r' : '\t';
+                return ST_OK;
+        }
+        if (c == 'x' && hex_digit_value(p->at[1]) >= 0 && hex_digit_value(p->at[2]) >= 0) {
+                *ret = (uint32_t)(hex_digit_value(p->at[1]) << 4 | hex_digit_value(p->at[2]));
+                p->at += 3;
+                return ST_OK;
+        }
+        if (c == 0 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
+                return report_bad_regex(p, "an escape that does not exist (there are no back references)");
+        return parse_code_point(p, ret);
+}
+
+/* One member of a class up to the '-' of a range. */
+static enum status parse_class_member(struct regex_parser *p, bool *is_class, uint32_t *ret)
+{
+        *is_class = false;
+        if (*p->at == 0)
+                return report_bad_regex(p, "a class that is not closed");
+        if (*p->at == '\\') {
+                p->at++;
+                return parse_regex_escape(p, is_class, ret);
+        }
+        return parse_code_point(p, ret);
+}
+
+static enum status parse_class(struct regex_parser *p, struct regex_set *set)
+{
+        bool first = true;
+
+        if (*p->at == '^') {
+                set->negated = true;
+                p->at++;
+        }
+        for (; first || *p->at != ']'; first = false) {
+                uint32_t low = 0, high;
+                bool is_class;
+                enum status st = parse_class_member(p, &is_class, &low);
+
+                if (!st && is_class)
+                        continue;
+                high = low;
+                if (!st && p->at[0] == '-' && p->at[1] && p->at[1] != ']') {
+                        p->at++;
+                        st = parse_class_member(p, &is_class, &high);
+                        if (!st && (is_class || high < low))
+                                st = report_bad_regex(p, "a range whose end is before its start");
+                }
+                if (!st)
+                        st = add_code_range(p, low, high);
+                if (st)
+                        return st;
+        }
+        p->at++;
+        return ST_OK;
+}
+
+static enum status parse_set(struct regex_parser *p, uint32_t *ret)
+{
+        struct regex_set set = { .first = p->t->range_count };
+        uint32_t code;
+        bool is_class;
+        enum status st;
+
+        switch (*p->at) {
+        case '[':
+                p->at++;
+                st = parse_class(p, &set);
+                break;
+        case '.':
+                p->at++;
+                st = add_code_range(p, 0, LAST_CODE_POINT);
+                break;
+        case '\\':
+                p->at++;
+                st = parse_regex_escape(p, &is_class, &code);
+                if (!st && !is_class)
+                        st = add_code_range(p, code, code);
+                break;
+        default:
+                st = parse_code_point(p, &code);
+                if (!st)
+                        st = add_code_range(p, code, code);
+        }
+        if (st)
+                return st;
+        if (p->t->set_count == sizeof p->t->sets / sizeof *p->t->sets)
+                return report_bad_regex(p, "too many parts");
+        set.count = p->t->range_count - set.first;
+        p->t->sets[p->t->set_count] = set;
+        return add_regex_node(p, (struct regex_node){ .kind = NODE_SET, .left = p->t->set_count++ }, ret);
+}
+
+static enum status parse_alternatives(struct regex_parser *p, uint32_t *ret);
+
+static enum status parse_atom(struct regex_parser *p, uint32_t *ret)
+{
+        enum status st;
+
+        switch (*p->at) {
+        case '(':
+                if (++p->depth > MAX_GROUP_DEPTH)
+                        return report_bad_regex(p, "groups nested too deeply");
+                p->at++;
+                if (strncmp(p->at, "?:", 2) == 0)
+                        p->at += 2;
+                else if (*p->at == '?')
+                        return report_bad_regex(p, "a group that is not supported");
+                st = parse_alternatives(p, ret);
+                if (!st && *p->at != ')')
+                        st = report_bad_regex(p, "a group that is not closed");
+                p->at += !st;
+                p->depth--;
+                return st;
+        case '^':
+                p->at++;
+                return add_regex_node(p, (struct regex_node){ .kind = NODE_BEGIN }, ret);
+        case '$':
+                p->at++;
+                return add_regex_node(p, (struct regex_node){ .kind = NODE_END }, ret);
+        case '*':
+        case '+':
+        case '?':
+        case '{':
+                return report_bad_regex(p, "nothing to repeat");
+        default:
+                return parse_set(p, ret);
+        }
+}
+
+static bool parse_repeat_count(struct regex_parser *p, uint32_t *ret)
+{
+        uint32_t n = 0;
+
+        if (*p->at < '0' || *p->at > '9')
+                return false;
+        for (; *p->at >= '0' && *p->at <= '9'; p->at++)
+                n = n > LIMIT_REGEX_REPEAT ? n : n * 10 + (uint32_t)(*p->at - '0');
+        *ret = n;
+        return true;
+}
+
+/* {n}, {n,}, {n,m} after its brace. */
+static enum status parse_repeat_range(struct regex_parser *p, uint32_t *min, uint32_t *max)
+{
+        bool ok = parse_repeat_count(p, min);
+
+        *max = *min;
+        if (ok && *p->at == ',') {
+                p->at++;
+                *max = REPEAT_FOREVER;
+                if (*p->at != '}')
+                        ok = parse_repeat_count(p, max);
+        }
+        if (!ok || *p->at != '}')
+                return report_bad_regex(p, "a repetition that is not {n}, {n,} or {n,m}");
+        if (*min > LIMIT_REGEX_REPEAT || *max < *min || (*max > LIMIT_REGEX_REPEAT && *max != REPEAT_FOREVER))
+                return report_bad_regex(p, "a repetition out of range");
+        p->at++;
+        return ST_OK;
+}
+
+static enum status parse_repeated(struct regex_parser *p, uint32_t *ret)
+{
+        enum status st = parse_atom(p, ret);
+
+        while (!st && *p->at && strchr("*+?{", *p->at)) {
+                char c = *p->at++;
+                uint32_t min = c == '+', max = c == '?' ? 1 : REPEAT_FOREVER;
+
+                if (c == '{')
+                        st = parse_repeat_range(p, &min, &max);
+                if (!st && *p->at == '?') /* lazy: irrelevant for whole matches */
+                        p->at++;
+                if (!st)
+                        st = add_regex_node(
+                                p, (struct regex_node){ .kind = NODE_REPEAT, .left = *ret, .min = min, .max = max },
+                                ret);
+        }
+        return st;
+}
+
+static enum status parse_sequence(struct regex_parser *p, uint32_t *ret)
+{
+        enum status st = add_regex_node(p, (struct regex_node){ .kind = NODE_EMPTY }, ret);
+        bool empty = true;
+
+        while (!st && *p->at && *p->at != '|' && *p->at != ')') {
+                uint32_t next;
+
+                st = parse_repeated(p, &next);
+                if (st)
+                        break;
+                if (empty)
+                        *ret = next;
+                else
+                        st = add_regex_node(p, (struct regex_node){ .kind = NODE_CAT, .left = *ret, .right = next },
+                                            ret);
+                empty = false;
+        }
+        return st;
+}
+
+static enum status parse_alternatives(struct regex_parser *p, uint32_t *ret)
+{
+        enum status st = parse_sequence(p, ret);
+
+        while (!st && *p->at == '|') {
+                uint32_t next;
+
+                p->at++;
+                st = parse_sequence(p, &next);
+                if (!st)
+                        st = add_regex_node(p, (struct regex_node){ .kind = NODE_ALT, .left = *ret, .right = next },
+                                            ret);
+        }
+        return st;
+}
+
+/* Parse a pattern of at most LIMIT_REGEX_BYTES. */
+static enum status parse_regex(const char *pattern, struct regex_tree *ret, struct error *err)
+{
+        struct regex_parser p = { .start = pattern, .at = pattern, .t = ret, .err = err };
+        enum status st;
+
+        *ret = (struct regex_tree){ 0 };
+        if (strncmp(p.at, "(?i)", 4) == 0) {
+                ret->any_case = true;
+                p.at += 4;
+        }
+        st = parse_alternatives(&p, &ret->root);
+        if (!st && *p.at)
+                st = report_bad_regex(&p, "')' without '('");
+        return st;
+}
+
+/* ---- program ---- */
 
 enum operation { OP_SET, OP_SPLIT, OP_JUMP, OP_BEGIN, OP_END, OP_MATCH };
 
@@ -17,7 +371,7 @@ struct instruction {
         uint32_t x, y; /* targets of SPLIT and JUMP; the set of SET */
 };
 
-/* States that are possible at one position: members in order of arrival, and where each stands among them. */
+/* Sparse set of the states that are possible at one position: members, and the place of each among them. */
 struct states {
         uint32_t members[LIMIT_REGEX_PROGRAM + 1];
         uint32_t places[LIMIT_REGEX_PROGRAM + 1];
@@ -33,21 +387,21 @@ struct known_text {
 struct regex_match {
         struct regex_tree tree; /* its sets are used while matching */
         struct work_meter *meter;
-        struct hash_table known; /* texts that were matched, entries of `results` */
+        struct hash_table known;    /* texts that were matched, entries of `results` */
         struct known_text *results; /* owned */
         size_t result_capacity;
         struct arena texts;   /* of results */
         uint64_t steps_taken; /* by the text at hand, not reported to the meter yet */
         struct instruction program[LIMIT_REGEX_PROGRAM + 1];
         uint32_t size;
-        uint32_t steps; /* of compiling: repeating what is empty adds no instruction, so it is counted apart */
+        uint32_t steps; /* of compiling, counted since repeating an empty node adds no instruction */
         struct states now, next;
         uint32_t stack[2 * LIMIT_REGEX_PROGRAM + 2];
 };
 
 /* ---- compiling ------------------------------------------------------------------------------ */
 
-static bool put(struct regex_match *m, enum operation op, uint32_t x, uint32_t y)
+static bool emit_instruction(struct regex_match *m, enum operation op, uint32_t x, uint32_t y)
 {
         if (m->size == LIMIT_REGEX_PROGRAM)
                 return false;
@@ -55,25 +409,26 @@ static bool put(struct regex_match *m, enum operation op, uint32_t x, uint32_t y
         return true;
 }
 
-static bool compile(struct regex_match *m, uint32_t node);
+static bool compile_node(struct regex_match *m, uint32_t node);
 
-static bool compile_repeat(struct regex_match *m, const struct regex_node *n)
+static bool compile_repeat_node(struct regex_match *m, const struct regex_node *n)
 {
         uint32_t at;
 
         for (uint32_t i = 0; i < n->min; i++)
-                if (!compile(m, n->left))
+                if (!compile_node(m, n->left))
                         return false;
         if (n->max == REPEAT_FOREVER) {
                 at = m->size;
-                if (!put(m, OP_SPLIT, at + 1, 0) || !compile(m, n->left) || !put(m, OP_JUMP, at, 0))
+                if (!emit_instruction(m, OP_SPLIT, at + 1, 0) || !compile_node(m, n->left) ||
+                    !emit_instruction(m, OP_JUMP, at, 0))
                         return false;
                 m->program[at].y = m->size;
                 return true;
         }
         for (uint32_t i = n->min; i < n->max; i++) {
                 at = m->size;
-                if (!put(m, OP_SPLIT, at + 1, 0) || !compile(m, n->left))
+                if (!emit_instruction(m, OP_SPLIT, at + 1, 0) || !compile_node(m, n->left))
                         return false;
                 m->program[at].y = m->size; /* leaving one optional copy enters the next, which may be left too */
         }
@@ -81,7 +436,7 @@ static bool compile_repeat(struct regex_match *m, const struct regex_node *n)
 }
 
 /* False when the program gets too long. Depth is bounded by the pattern's length. */
-static bool compile(struct regex_match *m, uint32_t node)
+static bool compile_node(struct regex_match *m, uint32_t node)
 {
         const struct regex_node *n = &m->tree.nodes[node];
         uint32_t split, jump;
@@ -92,27 +447,27 @@ static bool compile(struct regex_match *m, uint32_t node)
         case NODE_EMPTY:
                 return true;
         case NODE_SET:
-                return put(m, OP_SET, n->left, 0);
+                return emit_instruction(m, OP_SET, n->left, 0);
         case NODE_BEGIN:
-                return put(m, OP_BEGIN, 0, 0);
+                return emit_instruction(m, OP_BEGIN, 0, 0);
         case NODE_END:
-                return put(m, OP_END, 0, 0);
+                return emit_instruction(m, OP_END, 0, 0);
         case NODE_CAT:
-                return compile(m, n->left) && compile(m, n->right);
+                return compile_node(m, n->left) && compile_node(m, n->right);
         case NODE_ALT:
                 split = m->size;
-                if (!put(m, OP_SPLIT, split + 1, 0) || !compile(m, n->left))
+                if (!emit_instruction(m, OP_SPLIT, split + 1, 0) || !compile_node(m, n->left))
                         return false;
                 jump = m->size;
-                if (!put(m, OP_JUMP, 0, 0))
+                if (!emit_instruction(m, OP_JUMP, 0, 0))
                         return false;
                 m->program[split].y = m->size;
-                if (!compile(m, n->right))
+                if (!compile_node(m, n->right))
                         return false;
                 m->program[jump].x = m->size;
                 return true;
         case NODE_REPEAT:
-                return compile_repeat(m, n);
+                return compile_repeat_node(m, n);
         }
         return false;
 }
@@ -128,16 +483,17 @@ enum status regex_match_create(const char *pattern, struct work_meter *meter, st
         m = calloc(1, sizeof *m);
         if (!m)
                 return error_no_memory(err);
-        st = regex_parse(pattern, &m->tree, err);
+        st = parse_regex(pattern, &m->tree, err);
         if (st)
                 return st;
-        if (!compile(m, m->tree.root))
+        if (!compile_node(m, m->tree.root))
                 return error_set(err, ST_USAGE,
                                  "regular expression '%.60s' repeats too much: counted out it has more than %d parts; "
                                  "use * or + in place of large counts",
                                  pattern, LIMIT_REGEX_PROGRAM);
         m->meter = meter;
         arena_init(&m->texts, LIMIT_REGEX_REMEMBERED_BYTES);
+        assert(m->size <= LIMIT_REGEX_PROGRAM);
         m->program[m->size++] = (struct instruction){ .op = OP_MATCH }; /* there is room for one more */
         *ret = steal_ptr(m);
         return ST_OK;
@@ -155,7 +511,7 @@ void regex_match_destroy(struct regex_match *m)
 
 /* ---- matching --------------------------------------------------------------------------------- */
 
-static bool in_ranges(struct regex_match *m, const struct regex_set *set, uint32_t code)
+static bool is_in_ranges(struct regex_match *m, const struct regex_set *set, uint32_t code)
 {
         m->steps_taken += set->count / 4; /* comparing a range costs a fraction of following a state */
         for (uint32_t i = set->first; i < set->first + set->count; i++)
@@ -164,18 +520,18 @@ static bool in_ranges(struct regex_match *m, const struct regex_set *set, uint32
         return false;
 }
 
-static bool in_set(struct regex_match *m, uint32_t number, uint32_t code)
+static bool is_in_set(struct regex_match *m, uint32_t number, uint32_t code)
 {
         const struct regex_set *set = &m->tree.sets[number];
-        bool in = in_ranges(m, set, code);
+        bool in = is_in_ranges(m, set, code);
 
         if (!in && m->tree.any_case && ((code | 0x20) >= 'a' && (code | 0x20) <= 'z'))
-                in = in_ranges(m, set, code ^ 0x20);
+                in = is_in_ranges(m, set, code ^ 0x20);
         return in != set->negated;
 }
 
 /* Add a state and all that it reaches without reading. Each state enters once, so empty loops end. */
-static void add_state(struct regex_match *m, struct states *s, uint32_t state, bool at_begin, bool at_end)
+static void add_regex_state(struct regex_match *m, struct states *s, uint32_t state, bool at_begin, bool at_end)
 {
         uint32_t depth = 0;
 
@@ -187,6 +543,7 @@ static void add_state(struct regex_match *m, struct states *s, uint32_t state, b
                 m->steps_taken++;
                 if (place < s->count && s->members[place] == pc)
                         continue;
+                assert(s->count <= LIMIT_REGEX_PROGRAM);
                 s->places[pc] = s->count;
                 s->members[s->count++] = pc;
                 if (in->op == OP_JUMP) {
@@ -200,11 +557,11 @@ static void add_state(struct regex_match *m, struct states *s, uint32_t state, b
         }
 }
 
-/* The next code point; a byte that is no UTF-8 stands for itself. */
-static uint32_t next_code(const char *text, size_t n, size_t *size_ret)
+/* The next code point; an invalid byte counts as a code point. */
+static uint32_t decode_code_point(const char *text, size_t n, size_t *size_ret)
 {
         const unsigned char *u = (const unsigned char *)text;
-        size_t size = utf8_sequence(text, n);
+        size_t size = utf8_sequence_length(text, n);
 
         *size_ret = size ? size : 1;
         return size < 2    ? u[0]
@@ -218,17 +575,17 @@ static bool run_program(struct regex_match *m, const char *text, size_t n)
         struct states *now = &m->now, *next = &m->next;
 
         now->count = 0;
-        add_state(m, now, 0, true, n == 0);
+        add_regex_state(m, now, 0, true, n == 0);
         for (size_t i = 0, size; i < n && now->count; i += size) {
-                uint32_t code = next_code(text + i, n - i, &size);
+                uint32_t code = decode_code_point(text + i, n - i, &size);
                 struct states *swap;
 
                 next->count = 0;
                 for (uint32_t j = 0; j < now->count; j++) {
                         const struct instruction *in = &m->program[now->members[j]];
 
-                        if (in->op == OP_SET && in_set(m, in->x, code))
-                                add_state(m, next, now->members[j] + 1, false, i + size == n);
+                        if (in->op == OP_SET && is_in_set(m, in->x, code))
+                                add_regex_state(m, next, now->members[j] + 1, false, i + size == n);
                 }
                 if (!work_meter_add_regex(m->meter, m->steps_taken + now->count))
                         return false;
@@ -243,14 +600,14 @@ static bool run_program(struct regex_match *m, const char *text, size_t n)
         return false;
 }
 
-static bool is_known_text(const void *context, uint32_t entry, const void *key, size_t size)
+static bool is_remembered_text(const void *context, uint32_t entry, const void *key, size_t size)
 {
         const struct known_text *k = (const struct known_text *)context + entry;
 
         return k->size == size && memcmp(k->text, key, size) == 0;
 }
 
-/* Nothing is remembered for want of room. */
+/* Without room the result is not cached. */
 static void remember_text(struct regex_match *m, uint32_t hash, const char *text, size_t n, bool matches)
 {
         const char *copy;
@@ -271,7 +628,7 @@ bool regex_match_text(void *context, const char *text, size_t n)
         uint32_t hash = hash_table_hash(text, n), entry;
         bool matches;
 
-        if (hash_table_find(&m->known, hash, is_known_text, m->results, text, n, &entry))
+        if (hash_table_find(&m->known, hash, is_remembered_text, m->results, text, n, &entry))
                 return m->results[entry].matches;
         matches = run_program(m, text, n);
         remember_text(m, hash, text, n, matches);

@@ -4,18 +4,15 @@
 
 /**
  * @file
- * Regular expressions that match a whole text, in time linear in the text
- * whatever the expression: patterns come from every holder of a read token.
+ * Regular expressions that match a whole text in linear time, since patterns come
+ * from any holder of a read token.
  *
- * Model: the pattern is parsed into a tree and compiled into a small program
- * whose possible states are followed side by side, one code point at a time
- * (Thompson's construction). glibc's regcomp() was dropped: it takes hours for
- * a run of a hundred stars. PCRE2 backtracks and RE2 is C++ only, and neither
- * lets a caller bound the steps of several patterns together, as needed here.
- * Linear in the text still means up to
- * LIMIT_REGEX_PROGRAM steps for each of its code points, and a query tests many
- * texts: the steps of all expressions of a query come out of one budget, that of
- * its work meter, and the result for each distinct text is remembered.
+ * Model: Thompson's construction. The pattern is parsed into a tree and compiled
+ * into a program; matching simulates its NFA, one code point at a time. glibc's regcomp() was dropped: it takes hours
+ * for a run of a hundred stars. PCRE2 backtracks and RE2 is C++ only, and neither lets a caller bound the steps of
+ * several patterns together, as needed here. Linear in the text still means up to LIMIT_REGEX_PROGRAM steps for each of
+ * its code points, and a query tests many texts: the steps of all expressions of a query come out of one budget, that
+ * of its work meter, and the result for each distinct text is remembered.
  *
  * Syntax, a part of RE2's: literals, ".", classes with ranges and negation, \d
  * \w \s and their opposites, \n \r \t \xHH and escaped punctuation, groups
@@ -38,7 +35,7 @@ struct regex_match;
 /**
  * Compile a pattern.
  * @param meter  takes the steps of matching; borrowed until regex_match_destroy(); NULL: unlimited.
- * @return ST_USAGE with what is wrong at which byte, or that the pattern compiles to more than LIMIT_REGEX_PROGRAM
+ * @return ST_USAGE with the error and its byte, or when the pattern compiles to more than LIMIT_REGEX_PROGRAM
  *         instructions.
  */
 enum status regex_match_create(const char *pattern, struct work_meter *meter, struct regex_match **ret,
@@ -47,7 +44,7 @@ void regex_match_destroy(struct regex_match *m); /* takes NULL */
 
 /**
  * Does the whole text match? Has the type of label_matcher.match; context is the struct regex_match.
- * False as well when the meter ended the work: its status must be asked before results are used.
+ * Also false after the meter ended the work: check its status before using results.
  */
 bool regex_match_text(void *context, const char *text, size_t n);
 

@@ -5,9 +5,9 @@
 
 #include "common/options.h"
 #include "profile-formats/profile_type.h"
-#include "query/time_text.h"
+#include "query/unit_text.h"
 
-const char *param_get(const struct param_source *params, const char *prefix, const char *name)
+const char *query_param_get(const struct query_param_source *params, const char *prefix, const char *name)
 {
         char full[64];
         const char *value;
@@ -17,11 +17,12 @@ const char *param_get(const struct param_source *params, const char *prefix, con
         return value && *value ? value : NULL;
 }
 
-enum status selection_read(const struct param_source *params, const char *prefix, const struct selection *fallback,
-                           int64_t now_unix_ns, struct selection *ret, struct error *err)
+enum status query_selection_parse(const struct query_param_source *params, const char *prefix,
+                                  const struct query_selection *fallback, int64_t now_unix_ns,
+                                  struct query_selection *ret, struct error *err)
 {
-        const char *from = param_get(params, prefix, "from"), *to = param_get(params, prefix, "to");
-        struct selection s = { .text = param_get(params, prefix, "selector") };
+        const char *from = query_param_get(params, prefix, "from"), *to = query_param_get(params, prefix, "to");
+        struct query_selection s = { .text = query_param_get(params, prefix, "selector") };
         enum status st = ST_OK;
 
         if (!s.text)
@@ -41,12 +42,12 @@ enum status selection_read(const struct param_source *params, const char *prefix
         return st;
 }
 
-void selection_deinit(struct selection *s)
+void query_selection_deinit(struct query_selection *s)
 {
         selector_deinit(&s->selector);
 }
 
-struct scan_filter selection_filter(const struct selection *s, const char *type)
+struct scan_filter query_selection_make_filter(const struct query_selection *s, const char *type)
 {
         return (struct scan_filter){ .from_unix_ns = s->from_unix_ns,
                                      .to_unix_ns = s->to_unix_ns,
@@ -55,7 +56,7 @@ struct scan_filter selection_filter(const struct selection *s, const char *type)
                                      .matcher_count = s->selector.count };
 }
 
-static enum status read_format(const char *text, enum query_format *ret, struct error *err)
+static enum status parse_format(const char *text, enum query_format *ret, struct error *err)
 {
         static const char *const names[] = { "json", "rows", "text", "html" };
 
@@ -67,21 +68,21 @@ static enum status read_format(const char *text, enum query_format *ret, struct 
                         return ST_OK;
                 }
         }
-        return error_set(err, ST_USAGE, "format '%.40s' is none of json, rows, text, html", text);
+        return error_set(err, ST_USAGE, "format '%.40s' is not one of json, rows, text, html", text);
 }
 
-static enum status read_number(const struct param_source *params, const char *name, uint64_t max, uint64_t *ret,
-                               struct error *err)
+static enum status parse_number_param(const struct query_param_source *params, const char *name, uint64_t max,
+                                      uint64_t *ret, struct error *err)
 {
-        const char *text = param_get(params, "", name);
+        const char *text = query_param_get(params, "", name);
 
         if (text && (!parse_uint(text, ret) || *ret > max))
-                return error_set(err, ST_USAGE, "%s '%.40s' is no number up to %llu", name, text,
+                return error_set(err, ST_USAGE, "%s '%.40s' is not a number up to %llu", name, text,
                                  (unsigned long long)max);
         return ST_OK;
 }
 
-static enum status read_names(const char *text, enum query_names *ret, struct error *err)
+static enum status parse_names_form(const char *text, enum query_names *ret, struct error *err)
 {
         if (!text)
                 *ret = NAMES_DEFAULT;
@@ -90,55 +91,55 @@ static enum status read_names(const char *text, enum query_names *ret, struct er
         else if (strcmp(text, "full") == 0)
                 *ret = NAMES_FULL;
         else
-                return error_set(err, ST_USAGE, "names '%.40s' is none of short, full", text);
+                return error_set(err, ST_USAGE, "names '%.40s' is not one of short, full", text);
         return ST_OK;
 }
 
-enum status request_read(const struct param_source *params, int64_t now_unix_ns, struct request *ret,
-                         struct error *err)
+enum status query_request_parse(const struct query_param_source *params, int64_t now_unix_ns, struct query_request *ret,
+                                struct error *err)
 {
-        struct request r = { .type = param_get(params, "", "type") };
-        const char *step = param_get(params, "", "step");
+        struct query_request r = { .type = query_param_get(params, "", "type") };
+        const char *step = query_param_get(params, "", "step");
         uint64_t max_nodes = DEFAULT_MAX_NODES;
-        enum status st = selection_read(params, "", NULL, now_unix_ns, &r.selection, err);
+        enum status st = query_selection_parse(params, "", NULL, now_unix_ns, &r.selection, err);
 
         if (st)
                 return st;
-        st = read_format(param_get(params, "", "format"), &r.format, err);
+        st = parse_format(query_param_get(params, "", "format"), &r.format, err);
         if (!st)
-                st = read_names(param_get(params, "", "names"), &r.names, err);
+                st = parse_names_form(query_param_get(params, "", "names"), &r.names, err);
         if (!st)
-                st = read_number(params, "limit", UINT32_MAX, &r.limit, err);
+                st = parse_number_param(params, "limit", UINT32_MAX, &r.limit, err);
         if (!st)
-                st = read_number(params, "max_nodes", LIMIT_MAX_NODES, &max_nodes, err);
+                st = parse_number_param(params, "max_nodes", LIMIT_MAX_NODES, &max_nodes, err);
         r.max_nodes = max_nodes ? (uint32_t)max_nodes : LIMIT_MAX_NODES;
         if (!st && step)
                 st = duration_text_parse(step, &r.step_ns, err);
         if (!r.type)
                 r.type = r.selection.selector.type;
         if (st) {
-                request_deinit(&r);
+                query_request_deinit(&r);
                 return st;
         }
         *ret = r;
         return ST_OK;
 }
 
-void request_deinit(struct request *r)
+void query_request_deinit(struct query_request *r)
 {
-        selection_deinit(&r->selection);
+        query_selection_deinit(&r->selection);
 }
 
 /* ---- types ------------------------------------------------------------------------------- */
 
-static bool is_prefix(const char *id, const char *asked)
+static bool is_type_prefix(const char *id, const char *asked)
 {
         size_t n = strlen(asked);
 
         return strncmp(id, asked, n) == 0 && (id[n] == ':' || id[n] == 0);
 }
 
-static bool is_sample_type(const char *id, const char *asked)
+static bool matches_sample_type(const char *id, const char *asked)
 {
         size_t n;
         const char *part = profile_type_part(id, TYPE_SAMPLE_TYPE, &n);
@@ -146,9 +147,9 @@ static bool is_sample_type(const char *id, const char *asked)
         return n == strlen(asked) && memcmp(part, asked, n) == 0;
 }
 
-/* The one type that agrees, preferring what comes first in `preferred` when several do. */
-static const char *pick(const struct scan_names *types, const char *asked,
-                        bool (*agrees)(const char *, const char *), size_t *count_ret)
+/* The type that matches; of several, the first in `preferred`. */
+static const char *pick_type(const struct scan_names *types, const char *asked,
+                             bool (*agrees)(const char *, const char *), size_t *count_ret)
 {
         static const char *const preferred[] = { "process_cpu:cpu", "process_cpu:samples" };
         const char *found = NULL;
@@ -163,7 +164,7 @@ static const char *pick(const struct scan_names *types, const char *asked,
         }
         for (size_t p = 0; *count_ret > 1 && p < 2; p++) {
                 for (size_t i = 0; i < types->count; i++) {
-                        if (is_prefix(types->items[i], preferred[p]) &&
+                        if (is_type_prefix(types->items[i], preferred[p]) &&
                             (!asked || agrees(types->items[i], asked))) {
                                 *count_ret = 1;
                                 return types->items[i];
@@ -173,8 +174,8 @@ static const char *pick(const struct scan_names *types, const char *asked,
         return found;
 }
 
-static enum status refuse_type(const struct scan_names *types, const char *asked, const char *what,
-                               struct error *err)
+static enum status report_bad_type(const struct scan_names *types, const char *asked, const char *what,
+                                   struct error *err)
 {
         char list[160] = "";
         size_t n = 0;
@@ -184,8 +185,8 @@ static enum status refuse_type(const struct scan_names *types, const char *asked
         return error_set(err, ST_USAGE, "type '%.40s' names %s; there are: %s", asked, what, list);
 }
 
-/* How many of the types `asked` names; when it is one, or one is preferred, that one is *ret. */
-static size_t find_asked(const struct scan_names *types, const char *asked, const char **ret)
+/* Number of types that `asked` matches. *ret: the only or preferred one. */
+static size_t find_requested_types(const struct scan_names *types, const char *asked, const char **ret)
 {
         size_t count;
 
@@ -195,37 +196,37 @@ static size_t find_asked(const struct scan_names *types, const char *asked, cons
                         return 1;
                 }
         }
-        *ret = pick(types, asked, is_prefix, &count);
+        *ret = pick_type(types, asked, is_type_prefix, &count);
         if (count == 0)
-                *ret = pick(types, asked, is_sample_type, &count);
+                *ret = pick_type(types, asked, matches_sample_type, &count);
         return count;
 }
 
-enum status choose_type(struct store_scan *scan, const struct selection *s, const char *asked, const char **ret,
-                        struct error *err)
+enum status choose_profile_type(struct store_scan *scan, const struct query_selection *s, const char *asked,
+                                const char **ret, struct error *err)
 {
-        const struct scan_filter selected = selection_filter(s, NULL),
+        const struct scan_filter selected = query_selection_make_filter(s, NULL),
                                  range = { .from_unix_ns = s->from_unix_ns, .to_unix_ns = s->to_unix_ns };
         struct scan_names types;
         const char *found = NULL;
         size_t count;
-        enum status st = store_scan_types(scan, &selected, &types, err);
+        enum status st = store_scan_list_types(scan, &selected, &types, err);
 
         if (st)
                 return st;
         if (!asked) {
-                *ret = pick(&types, NULL, NULL, &count);
+                *ret = pick_type(&types, NULL, NULL, &count);
                 return ST_OK;
         }
-        count = find_asked(&types, asked, &found);
+        count = find_requested_types(&types, asked, &found);
         if (count != 1) {
-                st = store_scan_types(scan, &range, &types, err);
+                st = store_scan_list_types(scan, &range, &types, err);
                 if (st)
                         return st;
-                count = find_asked(&types, asked, &found);
+                count = find_requested_types(&types, asked, &found);
         }
         if (count > 1 || (!count && types.count))
-                return refuse_type(&types, asked, count ? "several" : "none of those in this range", err);
+                return report_bad_type(&types, asked, count ? "several" : "none of those in this range", err);
         *ret = found;
         return ST_OK;
 }

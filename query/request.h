@@ -2,7 +2,7 @@
 #ifndef CAIRN_QUERY_REQUEST_H
 #define CAIRN_QUERY_REQUEST_H
 
-/** @file The parameters of a question, read and checked. Private to query/. */
+/** @file The parameters of a query, parsed and checked. Private to query/. */
 #include "query/frames.h"
 #include "query/query.h"
 #include "query/selector.h"
@@ -14,15 +14,15 @@
 
 enum query_format { FORMAT_JSON, FORMAT_ROWS, FORMAT_TEXT, FORMAT_HTML };
 
-/* Which samples: one of them, two for a diff. */
-struct selection {
+/* A selection of samples; a diff has two. */
+struct query_selection {
         const char *text; /* the selector as given, borrowed */
         struct selector selector;
         int64_t from_unix_ns, to_unix_ns;
 };
 
-struct request {
-        struct selection selection;
+struct query_request {
+        struct query_selection selection;
         enum query_format format;
         enum query_names names;
         const char *type; /* as asked for; NULL: choose */
@@ -31,35 +31,37 @@ struct request {
         int64_t step_ns;
 };
 
-struct param_source {
+struct query_param_source {
         query_param *get;
         void *context;
         struct work_meter *meter; /* for the regular expressions of selectors; NULL: unlimited */
 };
 
 /** Read "selector", "from" and "to", with a prefix before each name ("base_" for the other side of a diff). */
-enum status selection_read(const struct param_source *params, const char *prefix, const struct selection *fallback,
-                           int64_t now_unix_ns, struct selection *ret, struct error *err) MUST_CHECK;
-void selection_deinit(struct selection *s);
+enum status query_selection_parse(const struct query_param_source *params, const char *prefix,
+                                  const struct query_selection *fallback, int64_t now_unix_ns,
+                                  struct query_selection *ret, struct error *err) MUST_CHECK;
+void query_selection_deinit(struct query_selection *s);
 
-/** The same as a scan takes it; borrows from s. @param type  full id, or NULL for any. */
-struct scan_filter selection_filter(const struct selection *s, const char *type);
+/** The filter for a scan; borrows from s. @param type  full id, or NULL for any. */
+struct scan_filter query_selection_make_filter(const struct query_selection *s, const char *type);
 
-enum status request_read(const struct param_source *params, int64_t now_unix_ns, struct request *ret,
-                         struct error *err) MUST_CHECK;
-void request_deinit(struct request *r);
+enum status query_request_parse(const struct query_param_source *params, int64_t now_unix_ns, struct query_request *ret,
+                                struct error *err) MUST_CHECK;
+void query_request_deinit(struct query_request *r);
 
 /** One parameter, NULL when absent or empty. */
-const char *param_get(const struct param_source *params, const char *prefix, const char *name);
+const char *query_param_get(const struct query_param_source *params, const char *prefix, const char *name);
 
 /**
- * The full type id for what was asked for: the id itself, its first parts ("process_cpu", "process_cpu:cpu"), or
- * its sample type ("cpu"). Asked for nothing, CPU time wins, then CPU samples, then the first, of those that the
- * selection has samples of; what is asked for may be of another series in the time range, so that it finds nothing.
- * @param ret  borrowed from the scan; NULL when the selection has no samples and nothing that is there was asked for.
- * @return ST_USAGE when it names none or several; the text lists what there is.
+ * The full type id for `asked`: the id itself, its first parts ("process_cpu", "process_cpu:cpu"), or its sample type
+ * ("cpu"). NULL prefers CPU time, then CPU samples, then the first type of the selection. A type that only other series
+ * of the time range have is accepted, and selects nothing.
+ * @param ret  borrowed from the scan; NULL when the time range has no samples, or `asked` is NULL and the selection
+ * none.
+ * @return ST_USAGE when `asked` matches none or several; the text lists the types.
  */
-enum status choose_type(struct store_scan *scan, const struct selection *s, const char *asked, const char **ret,
-                        struct error *err) MUST_CHECK;
+enum status choose_profile_type(struct store_scan *scan, const struct query_selection *s, const char *asked,
+                                const char **ret, struct error *err) MUST_CHECK;
 
 #endif

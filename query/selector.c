@@ -4,23 +4,24 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/text.h"
 #include "common/utf8.h"
 #include "query/regex_match.h"
 
-struct parser {
+struct selector_parser {
         const char *start, *at;
         struct selector s;
         struct work_meter *meter;
         struct error *err;
 };
 
-static enum status expected(const struct parser *p, const char *what)
+static enum status report_expected(const struct selector_parser *p, const char *what)
 {
         return error_at(p->err, ST_USAGE, (uint64_t)(p->at - p->start), "selector '%.60s': expected %s at byte %zu",
                         p->start, what, (size_t)(p->at - p->start));
 }
 
-static void skip_blanks(struct parser *p)
+static void skip_selector_blanks(struct selector_parser *p)
 {
         p->at += strspn(p->at, " \t\r\n");
 }
@@ -31,7 +32,7 @@ static bool is_key_char(char c)
                c == '-' || c == '/';
 }
 
-static void append_utf8(struct buf *b, unsigned code)
+static void append_code_point(struct buf *b, unsigned code)
 {
         if (code < 0x80) {
                 buf_append_u8(b, (uint8_t)code);
@@ -45,26 +46,23 @@ static void append_utf8(struct buf *b, unsigned code)
         }
 }
 
-static bool hex_digits(const char *at, int n, unsigned *ret)
+static bool parse_hex_digits(const char *at, int n, unsigned *ret)
 {
         unsigned v = 0;
 
         for (int i = 0; i < n; i++) {
-                char c = at[i];
+                int digit = hex_digit_value(at[i]);
 
-                if (c >= '0' && c <= '9')
-                        v = v << 4 | (unsigned)(c - '0');
-                else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-                        v = v << 4 | (unsigned)((c | 0x20) - 'a' + 10);
-                else
+                if (digit < 0)
                         return false;
+                v = v << 4 | (unsigned)digit;
         }
         *ret = v;
         return true;
 }
 
 /* One escape after its backslash, as in Go strings. */
-static enum status take_escape(struct parser *p, struct buf *b)
+static enum status parse_selector_escape(struct selector_parser *p, struct buf *b)
 {
         static const char from[] = "abfnrtv\\\"'", to[] = "\a\b\f\n\r\t\v\\\"'";
         const char *simple = *p->at ? strchr(from, *p->at) : NULL;
@@ -77,15 +75,15 @@ static enum status take_escape(struct parser *p, struct buf *b)
                 return ST_OK;
         }
         digits = *p->at == 'x' ? 2 : *p->at == 'u' ? 4 : 0;
-        if (!digits || !hex_digits(p->at + 1, digits, &code) || code == 0)
-                return expected(p, "an escape (\\\\, \\\", \\n, \\xHH, \\uHHHH)");
-        append_utf8(b, code);
+        if (!digits || !parse_hex_digits(p->at + 1, digits, &code) || code == 0)
+                return report_expected(p, "an escape (\\\\, \\\", \\n, \\xHH, \\uHHHH)");
+        append_code_point(b, code);
         p->at += 1 + digits;
         return ST_OK;
 }
 
 /* A quoted text; *ret is owned. */
-static enum status take_quoted(struct parser *p, char **ret)
+static enum status parse_quoted(struct selector_parser *p, char **ret)
 {
         _cleanup_buf_ struct buf b;
         char quote = *p->at;
@@ -94,10 +92,10 @@ static enum status take_quoted(struct parser *p, char **ret)
         buf_init(&b, LIMIT_SELECTOR_BYTES + 1);
         for (p->at++; *p->at != quote;) {
                 if (*p->at == 0)
-                        return expected(p, "a closing quote");
+                        return report_expected(p, "a closing quote");
                 if (*p->at == '\\' && quote != '`') {
                         p->at++;
-                        st = take_escape(p, &b);
+                        st = parse_selector_escape(p, &b);
                         if (st)
                                 return st;
                 } else {
@@ -106,7 +104,7 @@ static enum status take_quoted(struct parser *p, char **ret)
         }
         p->at++;
         if (!utf8_valid((const char *)b.data, b.size))
-                return expected(p, "UTF-8 text");
+                return report_expected(p, "UTF-8 text");
         if (!buf_cstr(&b))
                 return error_no_memory(p->err);
         *ret = (char *)b.data;
@@ -114,27 +112,27 @@ static enum status take_quoted(struct parser *p, char **ret)
         return ST_OK;
 }
 
-static bool at_quote(const struct parser *p)
+static bool is_at_quote(const struct selector_parser *p)
 {
         return *p->at == '"' || *p->at == '\'' || *p->at == '`';
 }
 
-static enum status take_key(struct parser *p, char **ret)
+static enum status parse_label_key(struct selector_parser *p, char **ret)
 {
         size_t n = 0;
 
-        if (at_quote(p))
-                return take_quoted(p, ret);
+        if (is_at_quote(p))
+                return parse_quoted(p, ret);
         while (is_key_char(p->at[n]))
                 n++;
         if (n == 0)
-                return expected(p, "a label name");
+                return report_expected(p, "a label name");
         *ret = strndup(p->at, n);
         p->at += n;
         return *ret ? ST_OK : error_no_memory(p->err);
 }
 
-static enum status take_operator(struct parser *p, enum label_match *ret)
+static enum status parse_match_operator(struct selector_parser *p, enum label_match *ret)
 {
         static const struct {
                 const char *text;
@@ -153,10 +151,10 @@ static enum status take_operator(struct parser *p, enum label_match *ret)
                         return ST_OK;
                 }
         }
-        return expected(p, "one of = != =~ !~");
+        return report_expected(p, "one of = != =~ !~");
 }
 
-static enum status add_matcher(struct parser *p, char **key, char **value, enum label_match op)
+static enum status append_matcher(struct selector_parser *p, char **key, char **value, enum label_match op)
 {
         struct label_matcher m = { .op = op };
         enum status st;
@@ -167,8 +165,7 @@ static enum status add_matcher(struct parser *p, char **key, char **value, enum 
                 return ST_OK;
         }
         if (p->s.count == LIMIT_SELECTOR_MATCHERS)
-                return error_set(p->err, ST_USAGE, "a selector may have up to %d matchers",
-                                 LIMIT_SELECTOR_MATCHERS);
+                return error_set(p->err, ST_USAGE, "a selector may have up to %d matchers", LIMIT_SELECTOR_MATCHERS);
         if (op == LABEL_REGEX || op == LABEL_NOT_REGEX) {
                 struct regex_match *regex;
 
@@ -184,32 +181,32 @@ static enum status add_matcher(struct parser *p, char **key, char **value, enum 
         return ST_OK;
 }
 
-static enum status take_matcher(struct parser *p)
+static enum status parse_matcher(struct selector_parser *p)
 {
         _cleanup_free_ char *key = NULL, *value = NULL;
         enum label_match op = LABEL_EQUAL;
         enum status st;
 
-        st = take_key(p, &key);
-        skip_blanks(p);
+        st = parse_label_key(p, &key);
+        skip_selector_blanks(p);
         if (!st)
-                st = take_operator(p, &op);
+                st = parse_match_operator(p, &op);
         if (st)
                 return st;
-        skip_blanks(p);
-        if (!at_quote(p))
-                return expected(p, "a quoted value");
-        st = take_quoted(p, &value);
-        return st ? st : add_matcher(p, &key, &value, op);
+        skip_selector_blanks(p);
+        if (!is_at_quote(p))
+                return report_expected(p, "a quoted value");
+        st = parse_quoted(p, &value);
+        return st ? st : append_matcher(p, &key, &value, op);
 }
 
-static enum status take_selector(struct parser *p)
+static enum status parse_matchers(struct selector_parser *p)
 {
         const char *brace;
         enum status st;
         char end = 0;
 
-        skip_blanks(p);
+        skip_selector_blanks(p);
         brace = strchr(p->at, '{');
         if (brace && strcspn(p->at, "=!\"'`") > (size_t)(brace - p->at)) {
                 size_t n = (size_t)(brace - p->at);
@@ -221,29 +218,29 @@ static enum status take_selector(struct parser *p)
                 p->at = brace + 1;
                 end = '}';
         }
-        skip_blanks(p);
+        skip_selector_blanks(p);
         while (*p->at && *p->at != end) {
-                st = take_matcher(p);
+                st = parse_matcher(p);
                 if (st)
                         return st;
-                skip_blanks(p);
+                skip_selector_blanks(p);
                 if (*p->at == ',') {
                         p->at++;
-                        skip_blanks(p);
+                        skip_selector_blanks(p);
                 } else if (*p->at != end) {
-                        return expected(p, end ? "',' or '}'" : "','");
+                        return report_expected(p, end ? "',' or '}'" : "','");
                 }
         }
         if (end && *p->at != end)
-                return expected(p, "'}'");
+                return report_expected(p, "'}'");
         p->at += end != 0;
-        skip_blanks(p);
-        return *p->at ? expected(p, "the end") : ST_OK;
+        skip_selector_blanks(p);
+        return *p->at ? report_expected(p, "the end") : ST_OK;
 }
 
 enum status selector_parse(const char *text, struct work_meter *meter, struct selector *ret, struct error *err)
 {
-        struct parser p = { .start = text ? text : "", .at = text ? text : "", .meter = meter, .err = err };
+        struct selector_parser p = { .start = text ? text : "", .at = text ? text : "", .meter = meter, .err = err };
         enum status st;
 
         if (strlen(p.start) > LIMIT_SELECTOR_BYTES)
@@ -251,7 +248,7 @@ enum status selector_parse(const char *text, struct work_meter *meter, struct se
         p.s.matchers = calloc(LIMIT_SELECTOR_MATCHERS, sizeof *p.s.matchers);
         if (!p.s.matchers)
                 return error_no_memory(err);
-        st = take_selector(&p);
+        st = parse_matchers(&p);
         if (st) {
                 selector_deinit(&p.s);
                 return st;

@@ -23,7 +23,7 @@
 #define LIMIT_SELECTOR_MATCHERS 64
 
 struct selector {
-        struct label_matcher *matchers; /* owned, as everything they point to */
+        struct label_matcher *matchers; /* owned, with everything they point to */
         size_t count;
         char *type; /* NULL when the text names none */
 };
@@ -31,7 +31,7 @@ struct selector {
 /**
  * @param text  "" and NULL select everything.
  * @param meter  takes the steps of regular expressions; borrowed until selector_deinit(); NULL: unlimited.
- * @return ST_USAGE with what was expected at which byte.
+ * @return ST_USAGE with the expected token and its byte.
  */
 enum status selector_parse(const char *text, struct work_meter *meter, struct selector *ret,
                            struct error *err) MUST_CHECK;

@@ -9,7 +9,7 @@
  * Sums per step of time, as JSON or text. Steps begin at multiples of the step; without one it is chosen for about
  * 120 points. Private to query/.
  */
-enum status series_put(struct store_scan *scan, const struct request *r, const char *type, struct buf *ret,
+enum status put_series(struct store_scan *scan, const struct query_request *r, const char *type, struct buf *ret,
                        struct error *err) MUST_CHECK;
 
 #endif

@@ -4,11 +4,11 @@
 
 /**
  * @file
- * What each function costs: flat where it was at the leaf, cumulative where it was anywhere in the stack. A
- * function that occurs several times in a stack (recursion) counts once. Private to query/.
+ * Cost per function: flat at the leaf, cumulative anywhere in the stack. A function that occurs several times in a
+ * stack (recursion) counts once. Private to query/.
  */
 #include "common/json_out.h"
-#include "query/merged.h"
+#include "query/merged_profile.h"
 
 struct top_row {
         uint32_t frame; /* one frame of that name */
@@ -24,15 +24,15 @@ struct top {
 };
 
 /** @param b  the second selection of a diff, or NULL. A diff is sorted by the change of flat. */
-enum status top_make(const struct frame_table *frames, const struct merged *a, const struct merged *b,
-                     struct top *ret, struct error *err) MUST_CHECK;
+enum status top_build(const struct frame_table *frames, const struct merged_profile *a, const struct merged_profile *b,
+                      struct top *ret, struct error *err) MUST_CHECK;
 void top_deinit(struct top *t);
 #define _cleanup_top_ _cleanup_(top_deinit)
 
-/** Keep only the rows of which the readable, the short or the linkage name matches. */
-enum status top_keep(struct top *t, const struct frame_table *frames,
-                     bool (*matches)(void *context, const char *text, size_t n), void *context,
-                     struct error *err) MUST_CHECK;
+/** Keep the rows whose readable, short or linkage name matches. */
+enum status top_filter(struct top *t, const struct frame_table *frames,
+                       bool (*matches)(void *context, const char *text, size_t n), void *context,
+                       struct error *err) MUST_CHECK;
 
 struct top_form {
         uint64_t limit; /* rows; 0: all */
@@ -42,7 +42,7 @@ struct top_form {
 
 void top_put_rows(const struct top *t, const struct frame_table *frames, const struct top_form *form, const char *key,
                   struct json_out *j);
-void top_put_text(const struct top *t, const struct frame_table *frames, const struct merged *a,
-                  const struct merged *b, const struct top_form *form, struct buf *ret);
+void top_put_text(const struct top *t, const struct frame_table *frames, const struct merged_profile *a,
+                  const struct merged_profile *b, const struct top_form *form, struct buf *ret);
 
 #endif

@@ -1,96 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/tree.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums wrap rather than trap: values come from outside, and 64 bits hold centuries of nanoseconds. */
-static void add_to(int64_t *sum, int64_t v)
-{
-        *sum = (int64_t)((uint64_t)*sum + (uint64_t)v);
-}
+#include "common/array.h"
 
 enum status tree_init(struct tree *t, struct work_meter *meter, struct error *err)
 {
-        *t = (struct tree){ .capacity = 1024, .count = 1, .meter = meter };
-        t->nodes = calloc(t->capacity, sizeof *t->nodes);
-        t->slots = calloc((size_t)t->capacity * 2, sizeof *t->slots);
-        return t->nodes && t->slots ? ST_OK : error_no_memory(err);
+        *t = (struct tree){ .meter = meter };
+        if (!array_reserve(&t->nodes, &t->capacity, 0))
+                return error_no_memory(err);
+        t->nodes[t->count++] = (struct tree_node){ 0 };
+        return ST_OK;
 }
 
 void tree_deinit(struct tree *t)
 {
         free(t->nodes);
-        free(t->slots);
+        hash_table_deinit(&t->children);
         *t = (struct tree){ 0 };
 }
 
-/* The slot of a child, or the free one where it belongs. */
-static uint32_t slot_of(const struct tree *t, uint32_t parent, uint32_t frame)
-{
-        uint32_t mask = t->capacity * 2 - 1;
-        uint64_t h = ((uint64_t)parent << 32 | frame) * 0x9e3779b97f4a7c15u;
-        uint32_t at = (uint32_t)(h >> 32) & mask;
+struct child_key {
+        uint32_t parent, frame;
+};
 
-        while (t->slots[at] && (t->nodes[t->slots[at]].parent != parent || t->nodes[t->slots[at]].frame != frame))
-                at = (at + 1) & mask;
-        return at;
+static bool is_child(const void *context, uint32_t number, const void *key, size_t size)
+{
+        const struct tree_node *n = &((const struct tree *)context)->nodes[number];
+        const struct child_key *k = key;
+
+        (void)size;
+        return n->parent == k->parent && n->frame == k->frame;
 }
 
-static enum status grow(struct tree *t, struct error *err)
+static enum status find_or_add_child(struct tree *t, uint32_t parent, uint32_t frame, uint32_t *ret, struct error *err)
 {
-        uint32_t capacity = t->capacity * 2, *slots;
-        struct tree_node *nodes;
+        const struct child_key key = { parent, frame };
+        uint32_t hash = hash_table_hash(&key, sizeof key);
+        enum status st;
 
-        if (capacity > LIMIT_TREE_NODES)
+        if (hash_table_find(&t->children, hash, is_child, t, &key, sizeof key, ret))
+                return ST_OK;
+        if (t->count == LIMIT_TREE_NODES)
                 return error_set(err, ST_TOO_BIG,
-                                 "the merged stacks have more than %u nodes; narrow the time range or the "
-                                 "labels",
+                                 "the merged stacks have more than %u nodes; narrow the time range or the labels",
                                  LIMIT_TREE_NODES);
-        nodes = reallocarray(t->nodes, capacity, sizeof *nodes);
-        if (!nodes)
+        if (!array_reserve(&t->nodes, &t->capacity, t->count))
                 return error_no_memory(err);
-        t->nodes = nodes;
-        slots = calloc((size_t)capacity * 2, sizeof *slots);
-        if (!slots)
-                return error_no_memory(err);
-        free(t->slots);
-        t->slots = slots;
-        t->capacity = capacity;
-        for (uint32_t i = 1; i < t->count; i++)
-                slots[slot_of(t, nodes[i].parent, nodes[i].frame)] = i;
+        st = hash_table_reserve(&t->children, err);
+        if (st)
+                return st;
+        t->nodes[t->count] =
+                (struct tree_node){ .frame = frame, .parent = parent, .depth = t->nodes[parent].depth + 1 };
+        hash_table_insert(&t->children, hash, t->count);
+        *ret = t->count++;
         return ST_OK;
 }
 
-static enum status child(struct tree *t, uint32_t parent, uint32_t frame, uint32_t *ret, struct error *err)
+void tree_check(const struct tree *t)
 {
-        uint32_t at = slot_of(t, parent, frame);
-
-        if (!t->slots[at]) {
-                if (t->count == t->capacity) {
-                        enum status st = grow(t, err);
-
-                        if (st)
-                                return st;
-                        at = slot_of(t, parent, frame);
-                }
-                t->nodes[t->count] =
-                        (struct tree_node){ .frame = frame, .parent = parent, .depth = t->nodes[parent].depth + 1 };
-                t->slots[at] = t->count++;
+        assert(t->count >= 1 && t->count <= t->capacity);
+        assert(t->children.count == t->count - 1);
+#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__)
+        for (uint32_t i = 1; i < t->count; i++) {
+                assert(t->nodes[i].parent < i);
+                assert(t->nodes[i].depth == t->nodes[t->nodes[i].parent].depth + 1);
         }
-        *ret = t->slots[at];
-        return ST_OK;
+#endif
 }
 
 /* One stack as frames from the root to the leaf. */
-struct path {
+struct frame_path {
         uint32_t *frames;
         int64_t *lines;
         size_t count, capacity;
 };
 
-static enum status path_of(struct path *p, const struct location_frames *l, const struct scan_stacks *stacks,
-                           size_t i, struct error *err)
+static enum status load_stack_path(struct frame_path *p, const struct location_frames *l,
+                                   const struct scan_stacks *stacks, size_t i, struct error *err)
 {
         size_t need = 0;
 
@@ -119,20 +109,20 @@ static enum status path_of(struct path *p, const struct location_frames *l, cons
         return ST_OK;
 }
 
-static bool is_function(const struct frame_table *t, uint32_t frame, const char *function)
+static bool is_frame_of_function(const struct frame_table *t, uint32_t frame, const char *function)
 {
-        return query_frame_is_called(&t->items[frame], function);
+        return query_frame_has_name(&t->items[frame], function);
 }
 
-/* Cut a path down to what the focus shows; false when the function is not in it. */
-static bool apply_focus(struct path *p, const struct frame_table *t, const struct tree_focus *focus)
+/* Reduce a path to the focus. False when it does not contain the function. */
+static bool apply_tree_focus(struct frame_path *p, const struct frame_table *t, const struct tree_focus *focus)
 {
         size_t at;
 
         if (focus->view == TREE_ALL)
                 return true;
         if (focus->view == TREE_CALLEES) {
-                for (at = 0; at < p->count && !is_function(t, p->frames[at], focus->function); at++)
+                for (at = 0; at < p->count && !is_frame_of_function(t, p->frames[at], focus->function); at++)
                         ;
                 if (at == p->count)
                         return false;
@@ -141,7 +131,7 @@ static bool apply_focus(struct path *p, const struct frame_table *t, const struc
                 memmove(p->lines, p->lines + at, p->count * sizeof *p->lines);
                 return true;
         }
-        for (at = p->count; at > 0 && !is_function(t, p->frames[at - 1], focus->function); at--)
+        for (at = p->count; at > 0 && !is_frame_of_function(t, p->frames[at - 1], focus->function); at--)
                 ;
         p->count = at;
         for (size_t i = 0; i < at / 2; i++) {
@@ -156,7 +146,8 @@ static bool apply_focus(struct path *p, const struct frame_table *t, const struc
         return at > 0;
 }
 
-static enum status add_path(struct tree *t, const struct path *p, int64_t value, unsigned side, struct error *err)
+static enum status add_frame_path(struct tree *t, const struct frame_path *p, int64_t value, unsigned side,
+                                  struct error *err)
 {
         size_t count = p->count < LIMIT_TREE_DEPTH ? p->count : LIMIT_TREE_DEPTH;
         uint32_t node = 0;
@@ -165,7 +156,7 @@ static enum status add_path(struct tree *t, const struct path *p, int64_t value,
         if (st)
                 return st;
         for (size_t i = 0; i < count; i++) {
-                st = child(t, node, p->frames[i], &node, err);
+                st = find_or_add_child(t, node, p->frames[i], &node, err);
                 if (st)
                         return st;
                 if (p->lines[i] && value > t->nodes[node].line_value) {
@@ -173,7 +164,7 @@ static enum status add_path(struct tree *t, const struct path *p, int64_t value,
                         t->nodes[node].line_value = value;
                 }
         }
-        add_to(&t->nodes[node].self[side], value);
+        add_wrapping(&t->nodes[node].self[side], value);
         return ST_OK;
 }
 
@@ -181,37 +172,41 @@ enum status tree_add(struct tree *t, const struct frame_table *frames, const str
                      const struct scan_stacks *stacks, const struct stack_sums *sums, unsigned side,
                      const struct tree_focus *focus, struct error *err)
 {
-        struct path p = { 0 };
+        struct frame_path p = { 0 };
         enum status st = ST_OK;
 
+        assert(side < 2);
+        assert(sums->count == stacks->count);
+        assert((focus->view == TREE_ALL) == (focus->function == NULL));
         for (size_t i = 0; !st && i < stacks->count; i++) {
-                st = path_of(&p, locations, stacks, i, err);
-                if (!st && apply_focus(&p, frames, focus))
-                        st = add_path(t, &p, sums->items[i].value, side, err);
+                st = load_stack_path(&p, locations, stacks, i, err);
+                if (!st && apply_tree_focus(&p, frames, focus))
+                        st = add_frame_path(t, &p, sums->items[i].value, side, err);
         }
         free(p.frames);
         free(p.lines);
         return st;
 }
 
-void tree_finish(struct tree *t)
+void tree_sum_totals(struct tree *t)
 {
+        tree_check(t);
         for (uint32_t i = t->count; i-- > 0;) {
                 for (int side = 0; side < 2; side++) {
-                        add_to(&t->nodes[i].total[side], t->nodes[i].self[side]);
+                        add_wrapping(&t->nodes[i].total[side], t->nodes[i].self[side]);
                         if (i)
-                                add_to(&t->nodes[t->nodes[i].parent].total[side], t->nodes[i].total[side]);
+                                add_wrapping(&t->nodes[t->nodes[i].parent].total[side], t->nodes[i].total[side]);
                 }
         }
 }
 
 /* ---- order ------------------------------------------------------------------------------- */
 
-static int64_t weight(const struct tree_node *n)
+static int64_t get_node_weight(const struct tree_node *n)
 {
         int64_t w = n->total[0];
 
-        add_to(&w, n->total[1]);
+        add_wrapping(&w, n->total[1]);
         return w;
 }
 
@@ -220,7 +215,7 @@ static int compare_siblings(const void *x, const void *y, void *context)
 {
         const struct tree_node *nodes = context;
         uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-        int64_t wa = weight(&nodes[a]), wb = weight(&nodes[b]);
+        int64_t wa = get_node_weight(&nodes[a]), wb = get_node_weight(&nodes[b]);
 
         if (nodes[a].parent != nodes[b].parent)
                 return nodes[a].parent < nodes[b].parent ? -1 : 1;
@@ -230,7 +225,7 @@ static int compare_siblings(const void *x, const void *y, void *context)
 }
 
 /* Hoare's selection: the k-th greatest of the weights, which are reordered. */
-static int64_t kth_greatest(int64_t *w, uint32_t count, uint32_t k)
+static int64_t select_kth_greatest(int64_t *w, uint32_t count, uint32_t k)
 {
         uint32_t low = 0, high = count - 1;
 
@@ -258,59 +253,60 @@ static int64_t kth_greatest(int64_t *w, uint32_t count, uint32_t k)
         return w[k];
 }
 
-/* The max_nodes heaviest nodes are those above a weight, and some of that weight: the ones that were met first. */
-struct bound {
+/* The max_nodes heaviest nodes: all above a weight, and the first ones of exactly that weight. */
+struct weight_bound {
         int64_t least;
         uint32_t equal; /* how many of exactly that weight */
 };
 
-static enum status bound_make(const struct tree *t, uint32_t max_nodes, struct bound *ret, struct error *err)
+static enum status weight_bound_build(const struct tree *t, uint32_t max_nodes, struct weight_bound *ret,
+                                      struct error *err)
 {
         _cleanup_free_ int64_t *weights = NULL;
         uint32_t above = 0;
 
-        *ret = (struct bound){ INT64_MIN, UINT32_MAX };
+        *ret = (struct weight_bound){ INT64_MIN, UINT32_MAX };
         if (t->count <= max_nodes)
                 return ST_OK;
         weights = calloc(t->count, sizeof *weights);
         if (!weights)
                 return error_no_memory(err);
         for (uint32_t i = 0; i < t->count; i++)
-                weights[i] = weight(&t->nodes[i]);
-        ret->least = kth_greatest(weights, t->count, max_nodes - 1);
+                weights[i] = get_node_weight(&t->nodes[i]);
+        ret->least = select_kth_greatest(weights, t->count, max_nodes - 1);
         for (uint32_t i = 0; i < t->count; i++)
                 above += weights[i] > ret->least;
         ret->equal = max_nodes - above;
         return ST_OK;
 }
 
-static bool bound_keeps(struct bound *b, int64_t w)
+static bool admit_weight(struct weight_bound *b, int64_t w)
 {
         return w > b->least || (w == b->least && b->equal > 0 && b->equal--);
 }
 
-enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret,
-                       struct error *err)
+enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret,
+                                  struct error *err)
 {
         _cleanup_free_ uint32_t *sorted = calloc(t->count, sizeof *sorted);
         _cleanup_free_ uint32_t *first = calloc(t->count + 1u, sizeof *first); /* of a node's children in sorted */
         _cleanup_free_ uint32_t *stack = calloc(t->count, sizeof *stack);
         uint32_t *order = calloc(t->count, sizeof *order);
         uint32_t count = 0, depth = 0, kept = 0;
-        struct bound bound;
+        struct weight_bound bound;
         enum status st;
 
         if (!sorted || !first || !stack || !order) {
                 free(order);
                 return error_no_memory(err);
         }
-        st = bound_make(t, max_nodes, &bound, err);
+        st = weight_bound_build(t, max_nodes, &bound, err);
         if (st) {
                 free(order);
                 return st;
         }
         for (uint32_t i = 0; i < t->count; i++) /* the root stays in any case, and counts */
-                if (bound_keeps(&bound, weight(&t->nodes[i])) && i)
+                if (admit_weight(&bound, get_node_weight(&t->nodes[i])) && i)
                         sorted[kept++] = i;
         st = work_meter_sort(t->meter, sorted, kept, sizeof *sorted, compare_siblings, t->nodes, err);
         if (st) {
@@ -327,6 +323,7 @@ enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret,
         while (depth) {
                 uint32_t node = stack[--depth];
 
+                assert(count < t->count);
                 order[count++] = node;
                 for (uint32_t i = first[node + 1]; i-- > first[node];)
                         stack[depth++] = sorted[i];

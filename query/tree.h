@@ -4,13 +4,14 @@
 
 /**
  * @file
- * Stacks merged into a tree of frames, for one selection or for two (a diff).
+ * Call tree: stacks merged into a tree of frames, for one selection or two (a diff).
  *
- * Node 0 is the root; a node's number is greater than its parent's. Values are
- * sums of 64 bits; self counts what ended in a node, total what passed it.
+ * Node 0 is the root; a node's number is greater than its parent's. self sums the
+ * stacks that end in a node, total those that pass it.
  *
  * Threads: one tree belongs to one thread.
  */
+#include "common/hash_table.h"
 #include "query/frames.h"
 
 struct tree_node {
@@ -18,23 +19,24 @@ struct tree_node {
         uint32_t parent;
         uint32_t depth; /* 0 for the root */
         int64_t self[2], total[2];
-        int64_t line; /* of the most expensive stack that passed here, 0 unknown */
+        int64_t line; /* of the most expensive stack through this node; 0 unknown */
         int64_t line_value;
 };
 
 struct tree {
         struct tree_node *nodes; /* owned */
-        uint32_t count, capacity;
-        struct work_meter *meter; /* NULL: unlimited; borrowed */
-        uint32_t *slots; /* nodes by (parent, frame), 0 is free; twice the capacity; owned */
+        uint32_t count;
+        size_t capacity;
+        struct work_meter *meter;   /* NULL: unlimited; borrowed */
+        struct hash_table children; /* nodes by (parent, frame); without the root */
 };
 
-/** @param meter  told of the work with the tree; borrowed; NULL: unlimited. */
+/** @param meter  counts the work done on the tree; borrowed; NULL: unlimited. */
 enum status tree_init(struct tree *t, struct work_meter *meter, struct error *err) MUST_CHECK;
 void tree_deinit(struct tree *t);
 #define _cleanup_tree_ _cleanup_(tree_deinit)
 
-/* Which part of a stack goes into the tree. */
+/* The part of each stack that is added to the tree. */
 enum tree_view {
         TREE_ALL,
         TREE_CALLEES, /* below the outermost frame of that function, with it as the top */
@@ -57,15 +59,18 @@ enum status tree_add(struct tree *t, const struct frame_table *frames, const str
                      const struct scan_stacks *stacks, const struct stack_sums *sums, unsigned side,
                      const struct tree_focus *focus, struct error *err) MUST_CHECK;
 
+/** Assert the invariants: parents come before children, depths, one table entry per node but the root. */
+void tree_check(const struct tree *t);
+
 /** Sum self up into total. Once, after the last tree_add(). One pass over at most LIMIT_TREE_NODES. */
-void tree_finish(struct tree *t);
+void tree_sum_totals(struct tree *t);
 
 /**
  * The nodes in the order of drawing: parents before children, siblings by falling total. When there are more than
  * max_nodes, those with the smallest totals are left out.
  * @param ret  owned by the caller, free().
  */
-enum status tree_order(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret,
-                       struct error *err) MUST_CHECK;
+enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret,
+                                  struct error *err) MUST_CHECK;
 
 #endif

@@ -10,8 +10,11 @@
  *  2. A worker without a network opens nothing. One with a network opens files
  *     for reading only, and has Internet sockets and connected pairs of stream
  *     sockets only: a pair cannot be connected to anything else.
- *  3. An argument of type int is compared by its lower half, as the kernel does.
+ *  3. A worker with files (worker_confine_with_files()) has the calls that change files as well; which files is
+ *     Landlock's or the mount namespace's to say.
+ *  4. An argument of type int is compared by its lower half, as the kernel does.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -26,58 +29,117 @@
 
 #include "sandbox/confine_internal.h"
 #include "sandbox/landlock.h"
-#include "sandbox/private_files.h"
+#include "sandbox/mount_namespace.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker.h"
 #include "sandbox/worker_user.h"
 
 static const int allowed[] = {
-        SCMP_SYS(brk),            SCMP_SYS(clock_gettime),   SCMP_SYS(clock_getres),   SCMP_SYS(clock_nanosleep),
-        SCMP_SYS(close),          SCMP_SYS(exit),            SCMP_SYS(exit_group),     SCMP_SYS(fdatasync),
-        SCMP_SYS(fstat),          SCMP_SYS(fsync),           SCMP_SYS(ftruncate),      SCMP_SYS(futex),
-        SCMP_SYS(getpid),         SCMP_SYS(getrandom),       SCMP_SYS(getrusage),      SCMP_SYS(gettid),
-        SCMP_SYS(gettimeofday),   SCMP_SYS(lseek),           SCMP_SYS(madvise),        SCMP_SYS(membarrier),
-        SCMP_SYS(mremap),         SCMP_SYS(munmap),          SCMP_SYS(newfstatat),     SCMP_SYS(pread64),
-        SCMP_SYS(pwrite64),       SCMP_SYS(read),            SCMP_SYS(readv),          SCMP_SYS(restart_syscall),
-        SCMP_SYS(rseq),           SCMP_SYS(rt_sigaction),    SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-        SCMP_SYS(sched_yield),    SCMP_SYS(set_robust_list), SCMP_SYS(sigaltstack),    SCMP_SYS(sysinfo),
-        SCMP_SYS(write),          SCMP_SYS(writev),
+        SCMP_SYS(brk),
+        SCMP_SYS(clock_gettime),
+        SCMP_SYS(clock_getres),
+        SCMP_SYS(clock_nanosleep),
+        SCMP_SYS(close),
+        SCMP_SYS(exit),
+        SCMP_SYS(exit_group),
+        SCMP_SYS(fdatasync),
+        SCMP_SYS(fstat),
+        SCMP_SYS(fsync),
+        SCMP_SYS(ftruncate),
+        SCMP_SYS(futex),
+        SCMP_SYS(getpid),
+        SCMP_SYS(getrandom),
+        SCMP_SYS(getrusage),
+        SCMP_SYS(gettid),
+        SCMP_SYS(gettimeofday),
+        SCMP_SYS(lseek),
+        SCMP_SYS(madvise),
+        SCMP_SYS(membarrier),
+        SCMP_SYS(mremap),
+        SCMP_SYS(munmap),
+        SCMP_SYS(newfstatat),
+        SCMP_SYS(pread64),
+        SCMP_SYS(pwrite64),
+        SCMP_SYS(read),
+        SCMP_SYS(readv),
+        SCMP_SYS(restart_syscall),
+        SCMP_SYS(rseq),
+        SCMP_SYS(rt_sigaction),
+        SCMP_SYS(rt_sigprocmask),
+        SCMP_SYS(rt_sigreturn),
+        SCMP_SYS(sched_yield),
+        SCMP_SYS(set_robust_list),
+        SCMP_SYS(sigaltstack),
+        SCMP_SYS(sysinfo),
+        SCMP_SYS(write),
+        SCMP_SYS(writev),
 };
 
-/* What libcurl, GnuTLS and glibc's resolver take besides. */
+/* Further calls of libcurl, GnuTLS and glibc's resolver. */
 static const int allowed_with_network[] = {
-        SCMP_SYS(access),         SCMP_SYS(connect),         SCMP_SYS(dup),            SCMP_SYS(dup2),
-        SCMP_SYS(dup3),           SCMP_SYS(epoll_create1),   SCMP_SYS(epoll_ctl),      SCMP_SYS(epoll_pwait),
-        SCMP_SYS(epoll_wait),     SCMP_SYS(eventfd2),        SCMP_SYS(faccessat),      SCMP_SYS(faccessat2),
-        SCMP_SYS(getcwd),         SCMP_SYS(getdents64),      SCMP_SYS(getegid),        SCMP_SYS(geteuid),
-        SCMP_SYS(getgid),         SCMP_SYS(getpeername),     SCMP_SYS(getppid),        SCMP_SYS(getsockname),
-        SCMP_SYS(getsockopt),     SCMP_SYS(getuid),          SCMP_SYS(lstat),          SCMP_SYS(nanosleep),
-        SCMP_SYS(pipe),           SCMP_SYS(pipe2),           SCMP_SYS(poll),           SCMP_SYS(ppoll),
-        SCMP_SYS(pselect6),       SCMP_SYS(readlink),        SCMP_SYS(readlinkat),     SCMP_SYS(recvfrom),
-        SCMP_SYS(recvmmsg),       SCMP_SYS(recvmsg),         SCMP_SYS(select),         SCMP_SYS(sendmmsg),
-        SCMP_SYS(sendmsg),        SCMP_SYS(sendto),          SCMP_SYS(setsockopt),     SCMP_SYS(shutdown),
-        SCMP_SYS(stat),           SCMP_SYS(statfs),          SCMP_SYS(statx),          SCMP_SYS(uname),
+        SCMP_SYS(access),     SCMP_SYS(connect),       SCMP_SYS(dup),        SCMP_SYS(dup2),
+        SCMP_SYS(dup3),       SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),  SCMP_SYS(epoll_pwait),
+        SCMP_SYS(epoll_wait), SCMP_SYS(eventfd2),      SCMP_SYS(faccessat),  SCMP_SYS(faccessat2),
+        SCMP_SYS(getcwd),     SCMP_SYS(getdents64),    SCMP_SYS(getegid),    SCMP_SYS(geteuid),
+        SCMP_SYS(getgid),     SCMP_SYS(getpeername),   SCMP_SYS(getppid),    SCMP_SYS(getsockname),
+        SCMP_SYS(getsockopt), SCMP_SYS(getuid),        SCMP_SYS(lstat),      SCMP_SYS(nanosleep),
+        SCMP_SYS(pipe),       SCMP_SYS(pipe2),         SCMP_SYS(poll),       SCMP_SYS(ppoll),
+        SCMP_SYS(pselect6),   SCMP_SYS(readlink),      SCMP_SYS(readlinkat), SCMP_SYS(recvfrom),
+        SCMP_SYS(recvmmsg),   SCMP_SYS(recvmsg),       SCMP_SYS(select),     SCMP_SYS(sendmmsg),
+        SCMP_SYS(sendmsg),    SCMP_SYS(sendto),        SCMP_SYS(setsockopt), SCMP_SYS(shutdown),
+        SCMP_SYS(stat),       SCMP_SYS(statfs),        SCMP_SYS(statx),      SCMP_SYS(uname),
 };
 
-/* What a job never needs, and an intruder tries: better the whole worker ends. */
+/* Further calls of libdebuginfod for its cache. */
+static const int allowed_with_files[] = {
+        SCMP_SYS(chdir),  SCMP_SYS(fchdir),   SCMP_SYS(fchmod),    SCMP_SYS(mkdir), SCMP_SYS(mkdirat),
+        SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(rmdir), SCMP_SYS(umask),
+        SCMP_SYS(unlink), SCMP_SYS(unlinkat), SCMP_SYS(utimensat),
+};
+
+/* Calls that no job needs but an exploit tries: they kill the worker. */
 static const int deadly[] = {
-        SCMP_SYS(acct),             SCMP_SYS(add_key),         SCMP_SYS(bpf),           SCMP_SYS(chroot),
-        SCMP_SYS(delete_module),    SCMP_SYS(execve),          SCMP_SYS(execveat),      SCMP_SYS(finit_module),
-        SCMP_SYS(fsconfig),         SCMP_SYS(fsmount),         SCMP_SYS(fsopen),        SCMP_SYS(fspick),
-        SCMP_SYS(init_module),      SCMP_SYS(kexec_file_load), SCMP_SYS(kexec_load),    SCMP_SYS(keyctl),
-        SCMP_SYS(mount),            SCMP_SYS(mount_setattr),   SCMP_SYS(move_mount),    SCMP_SYS(open_tree),
-        SCMP_SYS(perf_event_open),  SCMP_SYS(pivot_root),      SCMP_SYS(process_vm_writev), SCMP_SYS(quotactl),
-        SCMP_SYS(quotactl_fd),      SCMP_SYS(reboot),          SCMP_SYS(request_key),   SCMP_SYS(setns),
-        SCMP_SYS(swapoff),          SCMP_SYS(swapon),          SCMP_SYS(umount2),       SCMP_SYS(unshare),
+        SCMP_SYS(acct),
+        SCMP_SYS(add_key),
+        SCMP_SYS(bpf),
+        SCMP_SYS(chroot),
+        SCMP_SYS(delete_module),
+        SCMP_SYS(execve),
+        SCMP_SYS(execveat),
+        SCMP_SYS(finit_module),
+        SCMP_SYS(fsconfig),
+        SCMP_SYS(fsmount),
+        SCMP_SYS(fsopen),
+        SCMP_SYS(fspick),
+        SCMP_SYS(init_module),
+        SCMP_SYS(kexec_file_load),
+        SCMP_SYS(kexec_load),
+        SCMP_SYS(keyctl),
+        SCMP_SYS(mount),
+        SCMP_SYS(mount_setattr),
+        SCMP_SYS(move_mount),
+        SCMP_SYS(open_tree),
+        SCMP_SYS(perf_event_open),
+        SCMP_SYS(pivot_root),
+        SCMP_SYS(process_vm_writev),
+        SCMP_SYS(quotactl),
+        SCMP_SYS(quotactl_fd),
+        SCMP_SYS(reboot),
+        SCMP_SYS(request_key),
+        SCMP_SYS(setns),
+        SCMP_SYS(swapoff),
+        SCMP_SYS(swapon),
+        SCMP_SYS(umount2),
+        SCMP_SYS(unshare),
         SCMP_SYS(userfaultfd),
 };
 
 /* ---- rules on arguments ---------------------------------------------------------- */
 
-#define INT_BITS UINT32_MAX /* what the kernel looks at of an int */
+#define INT_BITS UINT32_MAX /* the bits of an int argument that the kernel uses */
 #define CONDITIONS_MAX 4
-#define CLONE_NOT_IN_THREADS                                                                                              \
-        (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |        \
+#define CLONE_NOT_IN_THREADS                                                                                           \
+        (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |   \
          CLONE_PARENT | CLONE_PTRACE | CLONE_UNTRACED | CLONE_VFORK)
 #define ANY_WAY_TO_CHANGE_A_FILE (O_ACCMODE | O_CREAT | O_TRUNC | O_ASYNC)
 #define SOCKET_TYPE 0xfu
@@ -113,17 +175,30 @@ static const struct guard guards_with_network[] = {
         { SCMP_SYS(openat), 1, { { 2, ANY_WAY_TO_CHANGE_A_FILE, 0 } } },
         { SCMP_SYS(open), 1, { { 1, ANY_WAY_TO_CHANGE_A_FILE, 0 } } },
         { SCMP_SYS(socket), 3, { { 0, INT_BITS, AF_INET }, { 1, SOCKET_TYPE, SOCK_STREAM }, { 2, INT_BITS, 0 } } },
-        { SCMP_SYS(socket), 3, { { 0, INT_BITS, AF_INET }, { 1, SOCKET_TYPE, SOCK_STREAM }, { 2, INT_BITS, IPPROTO_TCP } } },
+        { SCMP_SYS(socket),
+          3,
+          { { 0, INT_BITS, AF_INET }, { 1, SOCKET_TYPE, SOCK_STREAM }, { 2, INT_BITS, IPPROTO_TCP } } },
         { SCMP_SYS(socket), 3, { { 0, INT_BITS, AF_INET }, { 1, SOCKET_TYPE, SOCK_DGRAM }, { 2, INT_BITS, 0 } } },
-        { SCMP_SYS(socket), 3, { { 0, INT_BITS, AF_INET }, { 1, SOCKET_TYPE, SOCK_DGRAM }, { 2, INT_BITS, IPPROTO_UDP } } },
+        { SCMP_SYS(socket),
+          3,
+          { { 0, INT_BITS, AF_INET }, { 1, SOCKET_TYPE, SOCK_DGRAM }, { 2, INT_BITS, IPPROTO_UDP } } },
         { SCMP_SYS(socket), 3, { { 0, INT_BITS, AF_INET6 }, { 1, SOCKET_TYPE, SOCK_STREAM }, { 2, INT_BITS, 0 } } },
-        { SCMP_SYS(socket), 3, { { 0, INT_BITS, AF_INET6 }, { 1, SOCKET_TYPE, SOCK_STREAM }, { 2, INT_BITS, IPPROTO_TCP } } },
+        { SCMP_SYS(socket),
+          3,
+          { { 0, INT_BITS, AF_INET6 }, { 1, SOCKET_TYPE, SOCK_STREAM }, { 2, INT_BITS, IPPROTO_TCP } } },
         { SCMP_SYS(socket), 3, { { 0, INT_BITS, AF_INET6 }, { 1, SOCKET_TYPE, SOCK_DGRAM }, { 2, INT_BITS, 0 } } },
-        { SCMP_SYS(socket), 3, { { 0, INT_BITS, AF_INET6 }, { 1, SOCKET_TYPE, SOCK_DGRAM }, { 2, INT_BITS, IPPROTO_UDP } } },
+        { SCMP_SYS(socket),
+          3,
+          { { 0, INT_BITS, AF_INET6 }, { 1, SOCKET_TYPE, SOCK_DGRAM }, { 2, INT_BITS, IPPROTO_UDP } } },
         { SCMP_SYS(socketpair), 2, { { 0, INT_BITS, AF_UNIX }, { 1, SOCKET_TYPE, SOCK_STREAM } } },
         { SCMP_SYS(ioctl), 1, { { 1, INT_BITS, FIONBIO } } },
         { SCMP_SYS(ioctl), 1, { { 1, INT_BITS, FIONREAD } } },
         { SCMP_SYS(prctl), 1, { { 0, INT_BITS, PR_SET_NAME } } },
+};
+
+static const struct guard guards_with_files[] = {
+        { SCMP_SYS(openat), 1, { { 2, O_ASYNC, 0 } } },
+        { SCMP_SYS(open), 1, { { 1, O_ASYNC, 0 } } },
 };
 
 static int add_guard(scmp_filter_ctx filter, const struct guard *g)
@@ -170,7 +245,7 @@ static int fill_allowed(scmp_filter_ctx filter)
 
         if (!r)
                 r = allow_own_signals(filter);
-        if (!r) /* its flags cannot be seen; ENOSYS makes libc take clone */
+        if (!r) /* seccomp cannot read its flags in memory; ENOSYS makes libc fall back to clone */
                 r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
         return r ? r : add_calls(filter, SCMP_ACT_ALLOW, allowed, COUNT(allowed));
 }
@@ -188,9 +263,16 @@ static int fill_network(scmp_filter_ctx filter)
         return r ? r : add_calls(filter, SCMP_ACT_ALLOW, allowed_with_network, COUNT(allowed_with_network));
 }
 
+static int fill_files(scmp_filter_ctx filter)
+{
+        int r = add_guards(filter, guards_with_files, COUNT(guards_with_files));
+
+        return r ? r : add_calls(filter, SCMP_ACT_ALLOW, allowed_with_files, COUNT(allowed_with_files));
+}
+
 /* ---- its contract ---------------------------------------------------------------- */
 
-static int fill_filter(scmp_filter_ctx filter, enum worker_needs needs)
+static int fill_filter(scmp_filter_ctx filter, enum worker_needs needs, bool with_files)
 {
         int r = add_calls(filter, SCMP_ACT_KILL_PROCESS, deadly, COUNT(deadly));
 
@@ -204,10 +286,13 @@ static int fill_filter(scmp_filter_ctx filter, enum worker_needs needs)
                 r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(recvmsg), 0);
         if (!r && needs == WORKER_NEEDS_NETWORK)
                 r = fill_network(filter);
+        if (!r && with_files)
+                r = fill_files(filter);
         return r;
 }
 
-enum status confine_with_landlock_abi(enum worker_needs needs, int abi_max, struct error *err)
+static enum status confine_worker(enum worker_needs needs, const struct worker_files *files, int abi_max,
+                                  struct error *err)
 {
         scmp_filter_ctx filter;
         enum status st = ST_OK;
@@ -215,17 +300,17 @@ enum status confine_with_landlock_abi(enum worker_needs needs, int abi_max, stru
 
         if (!BUILT_WITH_SANITIZER) {
                 if (needs == WORKER_NEEDS_NETWORK && (abi_max == 0 || landlock_version() == 0))
-                        private_files_enter();
+                        mount_namespace_enter(files);
                 worker_user_drop_capabilities();
                 prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* other processes of its uid cannot trace it */
-                st = landlock_restrict(needs, abi_max, err);
+                st = landlock_restrict(needs, files, abi_max, err);
         }
         if (st)
                 return st;
         filter = seccomp_init(BUILT_WITH_SANITIZER ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM));
         if (!filter)
                 return error_no_memory(err);
-        r = fill_filter(filter, needs);
+        r = fill_filter(filter, needs, files != NULL);
         if (!r)
                 r = seccomp_load(filter); /* sets no_new_privs */
         seccomp_release(filter);
@@ -234,7 +319,23 @@ enum status confine_with_landlock_abi(enum worker_needs needs, int abi_max, stru
         return ST_OK;
 }
 
+enum status confine_with_landlock_abi(enum worker_needs needs, int abi_max, struct error *err)
+{
+        return confine_worker(needs, NULL, abi_max, err);
+}
+
+enum status confine_files_with_landlock_abi(const struct worker_files *files, int abi_max, struct error *err)
+{
+        return confine_worker(WORKER_NEEDS_NETWORK, files, abi_max, err);
+}
+
 enum status worker_confine(enum worker_needs needs, struct error *err)
 {
-        return confine_with_landlock_abi(needs, LANDLOCK_ABI_NEWEST, err);
+        return confine_worker(needs, NULL, LANDLOCK_ABI_NEWEST, err);
+}
+
+enum status worker_confine_with_files(const struct worker_files *files, struct error *err)
+{
+        assert(files);
+        return confine_worker(WORKER_NEEDS_NETWORK, files, LANDLOCK_ABI_NEWEST, err);
 }

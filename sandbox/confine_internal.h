@@ -10,4 +10,8 @@
 /** worker_confine() as on a kernel with this ABI of Landlock at most; 0: none. */
 enum status confine_with_landlock_abi(enum worker_needs needs, int abi_max, struct error *err) MUST_CHECK;
 
+/** The same for worker_confine_with_files(). */
+enum status confine_files_with_landlock_abi(const struct worker_files *files, int abi_max,
+                                            struct error *err) MUST_CHECK;
+
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/fd_pass.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
-void fd_pass(int socket, int fd)
+void fd_send(int socket, int fd)
 {
         union {
                 struct cmsghdr align;
@@ -26,19 +27,21 @@ void fd_pass(int socket, int fd)
                 c->cmsg_len = CMSG_LEN(sizeof fd);
                 memcpy(CMSG_DATA(c), &fd, sizeof fd);
         }
-        sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT); /* who reads no answers gets none */
+        sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT); /* dropped when the receiver does not read */
 }
 
-enum status fd_take(int socket, int *ret, struct error *err)
+enum status fd_receive(int socket, int *ret, struct error *err)
 {
+        assert(socket >= 0);
         union {
                 struct cmsghdr align;
                 char bytes[CMSG_SPACE(sizeof(int))];
         } control;
         char has = 0;
         struct iovec io = { &has, 1 };
-        struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes,
-                            .msg_controllen = sizeof control.bytes };
+        struct msghdr m = {
+                .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes
+        };
         struct cmsghdr *c;
         ssize_t n;
 

@@ -4,17 +4,19 @@
 
 /**
  * @file
- * An answer of one open file, or of none, over a Unix socket between a worker
- * and who started it.
+ * Passes one open file, or none, over a Unix socket from the parent to a worker.
  *
  * Threads: one sender and one receiver at each end.
  */
 #include "common/error.h"
 
-/** Answer with fd, which stays the caller's; -1: none. Never waits: who reads no answers gets none. */
-void fd_pass(int socket, int fd);
+/**
+ * Send fd, which stays owned by the caller; -1: none. Does not block: the message is dropped when the receiver does not
+ * read.
+ */
+void fd_send(int socket, int fd);
 
-/** Wait for an answer. @param ret the caller's; -1: none, or the other end is gone. */
-enum status fd_take(int socket, int *ret, struct error *err) MUST_CHECK;
+/** Wait for a descriptor. @param ret owned by the caller; -1: none, or the peer is gone. */
+enum status fd_receive(int socket, int *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "sandbox/private_files.h"
+#include "sandbox/mount_namespace.h"
 
 #define SYS_CREATE_RULESET 444
 #define SYS_ADD_RULE 445
@@ -25,13 +25,21 @@
 #define FILE_READ (1ull << 2)
 #define DIRECTORY_READ (1ull << 3)
 #define FILES_OF_VERSION_1 ((1ull << 13) - 1) /* execute to make_sym */
-#define REFER (1ull << 13)                    /* version 2 */
-#define TRUNCATE (1ull << 14)                 /* version 3 */
-#define IOCTL_DEV (1ull << 15)                /* version 5 */
-#define BIND_TCP (1ull << 0)                  /* version 4, as is the next */
+#define REMOVE_DIRECTORY (1ull << 4)
+#define REMOVE_FILE (1ull << 5)
+#define MAKE_DIRECTORY (1ull << 7)
+#define MAKE_REGULAR (1ull << 8)
+#define REFER (1ull << 13)     /* version 2 */
+#define TRUNCATE (1ull << 14)  /* version 3 */
+#define IOCTL_DEV (1ull << 15) /* version 5 */
+#define BIND_TCP (1ull << 0)   /* version 4, as is the next */
 #define CONNECT_TCP (1ull << 1)
-#define ABSTRACT_SOCKETS (1ull << 0)          /* version 6, as is the next */
+#define ABSTRACT_SOCKETS (1ull << 0) /* version 6, as is the next */
 #define SIGNALS (1ull << 1)
+
+#define USE_OF_FILES                                                                                                   \
+        (FILE_WRITE | FILE_READ | DIRECTORY_READ | REMOVE_DIRECTORY | REMOVE_FILE | MAKE_DIRECTORY | MAKE_REGULAR |    \
+         REFER | TRUNCATE)
 
 struct ruleset {
         uint64_t files, tcp, scoped;
@@ -49,7 +57,7 @@ int landlock_version(void)
         return version < 0 ? 0 : (int)version;
 }
 
-static struct ruleset all_of_version(int version)
+static struct ruleset rights_of_version(int version)
 {
         struct ruleset r = { .files = FILES_OF_VERSION_1 };
 
@@ -64,8 +72,8 @@ static size_t ruleset_size(int version)
         return version >= 6 ? sizeof(struct ruleset) : version >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
 }
 
-/* A path that is not there needs no rule. */
-static enum status allow(int ruleset, const char *path, uint64_t rights, struct error *err)
+/* A path that does not exist needs no rule. */
+static enum status allow_path(int ruleset, const char *path, uint64_t rights, struct error *err)
 {
         _cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
         struct path_rule rule = { .allowed = rights, .parent_fd = fd };
@@ -80,19 +88,26 @@ static enum status allow(int ruleset, const char *path, uint64_t rights, struct 
         return ST_OK;
 }
 
-static enum status allow_network_files(int ruleset, struct error *err)
+static enum status allow_reading(int ruleset, const char *const *paths, struct error *err)
 {
         enum status st = ST_OK;
 
-        for (const char *const *path = network_worker_paths; !st && *path; path++)
-                st = allow(ruleset, *path, FILE_READ | DIRECTORY_READ, err);
+        for (; !st && *paths; paths++)
+                st = allow_path(ruleset, *paths, FILE_READ | DIRECTORY_READ, err);
         return st;
 }
 
-enum status landlock_restrict(enum worker_needs needs, int abi_max, struct error *err)
+static enum status allow_files(int ruleset, const struct worker_files *files, uint64_t handled, struct error *err)
+{
+        enum status st = allow_reading(ruleset, files->readable, err);
+
+        return st ? st : allow_path(ruleset, files->writable, handled & USE_OF_FILES, err);
+}
+
+enum status landlock_restrict(enum worker_needs needs, const struct worker_files *files, int abi_max, struct error *err)
 {
         int kernel = landlock_version(), version = kernel < abi_max ? kernel : abi_max;
-        struct ruleset all = all_of_version(version);
+        struct ruleset all = rights_of_version(version);
         _cleanup_close_ int ruleset = -1;
         enum status st = ST_OK;
 
@@ -104,7 +119,9 @@ enum status landlock_restrict(enum worker_needs needs, int abi_max, struct error
         if (ruleset < 0)
                 return error_os(err, errno, "cannot make a Landlock ruleset");
         if (needs == WORKER_NEEDS_NETWORK)
-                st = allow_network_files(ruleset, err);
+                st = allow_reading(ruleset, network_worker_paths, err);
+        if (!st && files)
+                st = allow_files(ruleset, files, all.files, err);
         if (!st && syscall(SYS_RESTRICT_SELF, ruleset, 0))
                 st = error_os(err, errno, "cannot confine the worker with Landlock");
         return st;

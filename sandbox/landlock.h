@@ -4,25 +4,27 @@
 
 /**
  * @file
- * Landlock: a second lock on files, TCP, abstract sockets and signals, under
- * the seccomp filter, as far as the kernel has it. It looks at paths and
- * ports, where a filter sees only numbers of calls.
+ * Landlock, as a second layer under the seccomp filter: files, TCP ports, abstract sockets and signals, as far as the
+ * kernel supports it. It restricts paths and ports, where a seccomp filter sees only system call numbers and register
+ * values.
  *
- * Threads: restricts the one that calls, and those that it starts.
+ * Threads: restricts the calling thread and threads that it starts.
  * Source: Linux, Documentation/userspace-api/landlock.rst.
  */
 #include "common/error.h"
 #include "sandbox/worker.h"
 
-/** What the running kernel has: 0 nothing, 1 (Linux 5.13) files, ..., 4 TCP, 6 sockets and signals. */
+/** The Landlock ABI of the running kernel: 0 none, 1 (Linux 5.13) files, ..., 4 TCP, 6 sockets and signals. */
 int landlock_version(void);
 
 /**
- * Without a network: no file can be opened, no TCP port used. With one: the
- * files that name resolution and certificates take can be read, nothing can be
- * written, no port can be bound. Needs no_new_privs. ST_OK where there is no Landlock.
- * @param abi_max  use what this version has, at most.
+ * Without network: no file can be opened and no TCP port used. With network: the files for name resolution and
+ * certificates can be read, nothing can be written, no port can be bound. Needs no_new_privs. ST_OK on a kernel without
+ * Landlock.
+ * @param files    further files of a worker with network; NULL none.
+ * @param abi_max  the highest ABI version to use.
  */
-enum status landlock_restrict(enum worker_needs needs, int abi_max, struct error *err) MUST_CHECK;
+enum status landlock_restrict(enum worker_needs needs, const struct worker_files *files, int abi_max,
+                              struct error *err) MUST_CHECK;
 
 #endif

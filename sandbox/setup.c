@@ -8,7 +8,8 @@
 #include "sandbox/landlock.h"
 #include "sandbox/worker_user.h"
 
-static struct metric landlock_abi = METRIC_GAUGE("cairn_sandbox_landlock_abi", "ABI of Landlock in this kernel; 0: none.", "");
+static struct metric landlock_abi =
+        METRIC_GAUGE("cairn_sandbox_landlock_abi", "ABI of Landlock in this kernel; 0: none.", "");
 static struct metric worker_uid = METRIC_GAUGE("cairn_worker_uid", "The uid that workers run as.", "");
 
 enum status sandbox_setup(const char *subsystem, const char *user, struct error *err)
@@ -22,10 +23,12 @@ enum status sandbox_setup(const char *subsystem, const char *user, struct error 
                 return st;
         }
         if (st)
-                log_warn(subsystem, "%s: they run as uid 0 without capabilities; grant CAP_SETUID and CAP_SETGID", why.text);
+                log_warn(subsystem, "%s: they run as uid 0 without capabilities; grant CAP_SETUID and CAP_SETGID",
+                         why.text);
         if (landlock_version() == 0) {
                 prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-                log_warn(subsystem, "this kernel has no Landlock, or a container forbids it: workers are confined by seccomp alone, "
+                log_warn(subsystem, "this kernel has no Landlock, or a container forbids it: workers are confined by "
+                                    "seccomp alone, "
                                     "and the one that asks upstreams by a mount namespace where that is allowed");
         }
         metric_set(&landlock_abi, landlock_version());

@@ -3,14 +3,14 @@
 #define CAIRN_SANDBOX_SETUP_H
 
 /**
- * Prepare a long-running program for its workers: choose their user, publish what the kernel offers as the gauges
- * cairn_sandbox_landlock_abi and cairn_worker_uid, and log once what is missing. Without Landlock the program also becomes
+ * Prepare a long-running program for its workers: choose their user, publish the gauges cairn_sandbox_landlock_abi and
+ * cairn_worker_uid, and log once which kernel features are missing. Without Landlock the program also becomes
  * non-dumpable, so that a worker of its uid can neither trace it nor read its memory; it then leaves no core dumps.
  *
  * @param subsystem  for the log.
  * @param user       option --worker-user; NULL: the default (sandbox/worker_user.h).
- * @return ST_OK, also where the default user cannot be had; ST_USAGE or ST_UNSUPPORTED for a chosen user.
- * Threads: call while there is one, before any nursery.
+ * @return ST_OK, also where the default user is not available; ST_USAGE or ST_UNSUPPORTED for a chosen user.
+ * Threads: call while there is one, before creating a fork server.
  */
 #include "common/error.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/worker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -18,15 +19,20 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "common/metrics.h"
 #include "common/options.h"
 #include "sandbox/sanitizers.h"
+#include "sandbox/worker_budget.h"
 #include "sandbox/worker_user.h"
+
+static struct metric started_workers =
+        METRIC_COUNTER("cairn_workers_started_total", "Worker processes that were started as a program.", "");
 
 #define FIRST_FD 3
 #define FDS_MAX 16
 #define ARGS_MAX 32
 #define OPEN_FILES_MAX 256
-#define POLL_MS 100           /* how soon a cancel is noticed */
+#define POLL_MS 100 /* how soon a cancel is noticed */
 #define EXIT_CODE_BASE 100
 #define EXIT_NOT_STARTED 127
 
@@ -48,7 +54,10 @@ int worker_exit_code(enum status st)
         return st ? EXIT_CODE_BASE - (int)st : EXIT_DONE;
 }
 
-/* What the child needs between fork and exec, made beforehand: only async-signal-safe calls are allowed there. */
+/*
+ * Everything the child needs between fork and exec, prepared before the fork: only async-signal-safe calls are allowed
+ * in between.
+ */
 struct launch {
         char *argv[ARGS_MAX + 3];
         int argc;
@@ -58,6 +67,7 @@ struct launch {
         int null_fd, stderr_fd;
         pid_t parent;
         struct rlimit memory, data, cpu, file;
+        bool keeps_user;
 };
 
 /* The last bytes of the worker's stderr. */
@@ -66,7 +76,7 @@ struct tail {
         size_t size;
 };
 
-static void limit(int which, rlim_t soft, rlim_t hard)
+static void set_limit(int which, rlim_t soft, rlim_t hard)
 {
         struct rlimit l = { soft, hard };
 
@@ -98,7 +108,7 @@ static bool place_fds(const struct launch *l)
         return syscall(SYS_close_range, FIRST_FD + (unsigned)n, ~0u, 0) == 0;
 }
 
-static _Noreturn void child(const struct launch *l)
+static _Noreturn void run_child(const struct launch *l)
 {
         struct sigaction default_action = { .sa_handler = SIG_DFL };
         sigset_t none;
@@ -116,10 +126,12 @@ static _Noreturn void child(const struct launch *l)
                 setrlimit(RLIMIT_DATA, &l->data);
         }
         setrlimit(RLIMIT_CPU, &l->cpu);
-        limit(RLIMIT_CORE, 0, 0);
+        set_limit(RLIMIT_CORE, 0, 0);
         setrlimit(RLIMIT_FSIZE, &l->file);
-        limit(RLIMIT_NOFILE, OPEN_FILES_MAX, OPEN_FILES_MAX);
-        if (!worker_user_become())
+        set_limit(RLIMIT_NOFILE, OPEN_FILES_MAX, OPEN_FILES_MAX);
+        if (l->keeps_user)
+                worker_user_drop_capabilities();
+        else if (!worker_user_become())
                 _exit(EXIT_NOT_STARTED);
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* now: a change of uid clears it */
         if (getppid() != l->parent)       /* died before the line above */
@@ -148,7 +160,7 @@ static void tail_append(struct tail *t, const char *text, size_t n)
         t->size += n;
 }
 
-/* Read what is there; false at the end of the pipe. */
+/* Read the available bytes; false at the end of the pipe. */
 static bool tail_read(struct tail *t, int fd)
 {
         for (;;) {
@@ -164,7 +176,7 @@ static bool tail_read(struct tail *t, int fd)
         }
 }
 
-/* The last line that is not empty; "" when there is none. */
+/* The last non-empty line, "" if none. */
 static const char *tail_line(struct tail *t)
 {
         char *line;
@@ -176,7 +188,7 @@ static const char *tail_line(struct tail *t)
         return line ? line + 1 : t->text;
 }
 
-static uint64_t now_ms(void)
+static uint64_t monotonic_ms(void)
 {
         struct timespec t;
 
@@ -186,11 +198,11 @@ static uint64_t now_ms(void)
 
 enum outcome { ENDED, CANCELLED, TOO_LATE };
 
-/* Follow the worker to its end; when it must not go on it is killed, and is reaped in each case. */
-static enum outcome watch(const struct worker_job *job, pid_t pid, int pid_fd, int stderr_fd, uint64_t wall_s,
-                          struct tail *tail, int *status_ret)
+/* Wait for the worker. It is killed at its deadline or when cancelled, and always reaped. */
+static enum outcome watch_worker(const struct worker_job *job, pid_t pid, int pid_fd, int stderr_fd, uint64_t wall_s,
+                                 struct tail *tail, int *status_ret)
 {
-        uint64_t deadline = now_ms() + wall_s * 1000;
+        uint64_t deadline = monotonic_ms() + wall_s * 1000;
         enum outcome outcome = ENDED;
 
         for (;;) {
@@ -207,7 +219,7 @@ static enum outcome watch(const struct worker_job *job, pid_t pid, int pid_fd, i
                         job->serve(job->serve_context, job->serve_fd);
                 if (job->cancel && atomic_load(job->cancel))
                         outcome = CANCELLED;
-                else if (now_ms() >= deadline)
+                else if (monotonic_ms() >= deadline)
                         outcome = TOO_LATE;
                 if (outcome != ENDED) {
                         kill(pid, SIGKILL);
@@ -274,25 +286,30 @@ static enum status fill_launch(const struct worker_job *job, struct launch *l, s
                 l->fds[i] = job->fds[i];
         l->fd_count = job->fd_count;
         l->parent = getpid();
+        l->keeps_user = job->keeps_user;
         return ST_OK;
 }
 
-/* A worker may have no more than we, also where somebody privileged could give it more. */
-static uint64_t as_we_may(int which, uint64_t wanted)
+/* A worker gets no higher limit than this process, even where a privileged process could raise it. */
+static uint64_t cap_to_own_limit(int which, uint64_t wanted)
 {
         struct rlimit ours;
 
         return getrlimit(which, &ours) == 0 && ours.rlim_cur < wanted ? ours.rlim_cur : wanted;
 }
 
-enum status worker_run(const struct worker_job *job, struct error *err)
+enum status worker_run_with_data(const struct worker_job *job, uint64_t data_bytes, struct error *err)
 {
-        uint64_t memory = as_we_may(RLIMIT_AS, job->memory_bytes ? job->memory_bytes : LIMIT_WORKER_MEMORY_BYTES);
-        uint64_t data = as_we_may(RLIMIT_DATA, job->data_bytes && job->data_bytes < memory ? job->data_bytes : memory);
+        uint64_t memory =
+                cap_to_own_limit(RLIMIT_AS, job->memory_bytes ? job->memory_bytes : LIMIT_WORKER_MEMORY_BYTES);
+        uint64_t data = cap_to_own_limit(RLIMIT_DATA, data_bytes && data_bytes < memory ? data_bytes : memory);
         uint64_t cpu_s = job->cpu_s ? job->cpu_s : LIMIT_WORKER_CPU_S;
         uint64_t wall_s = job->wall_s ? job->wall_s : 2 * cpu_s;
         uint64_t file = job->file_bytes ? job->file_bytes : LIMIT_OBJECT_BYTES;
-        struct launch launch = { .memory = { memory, memory }, .data = { data, data }, .cpu = { cpu_s, cpu_s + 1 }, .file = { file, file } };
+        struct launch launch = { .memory = { memory, memory },
+                                 .data = { data, data },
+                                 .cpu = { cpu_s, cpu_s + 1 },
+                                 .file = { file, file } };
         _cleanup_close_ int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
         _cleanup_close_ int read_fd = -1, write_fd = -1, pid_fd = -1;
         struct tail tail = { .size = 0 };
@@ -313,8 +330,10 @@ enum status worker_run(const struct worker_job *job, struct error *err)
         pid = fork();
         if (pid < 0)
                 return error_os(err, errno, "cannot start worker '%s'", job->args[0]);
+        if (pid > 0)
+                metric_add(&started_workers, 1);
         if (pid == 0)
-                child(&launch);
+                run_child(&launch);
         close(steal_fd(&write_fd));
         pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
         if (pid_fd < 0) {
@@ -324,7 +343,7 @@ enum status worker_run(const struct worker_job *job, struct error *err)
                 waitpid(pid, NULL, 0);
                 return error_os(err, saved, "cannot watch worker '%s'", job->args[0]);
         }
-        outcome = watch(job, pid, pid_fd, read_fd, wall_s, &tail, &status);
+        outcome = watch_worker(job, pid, pid_fd, read_fd, wall_s, &tail, &status);
         if (outcome == CANCELLED)
                 return error_set(err, ST_BUSY, "worker '%s' was stopped", job->args[0]);
         if (outcome == TOO_LATE)
@@ -333,4 +352,20 @@ enum status worker_run(const struct worker_job *job, struct error *err)
         if (WIFSIGNALED(status))
                 return report_signal(WTERMSIG(status), cpu_s, job->args[0], err);
         return report_exit(WEXITSTATUS(status), data, job->args[0], tail_line(&tail), err);
+}
+
+enum status worker_run(const struct worker_job *job, struct error *err)
+{
+        uint64_t granted = 0;
+        enum status st = ST_OK;
+
+        assert(job->args && job->args[0]);
+        assert(!job->is_fetch || job->data_bytes);
+        if (!job->is_fetch)
+                st = worker_budget_acquire(job->data_bytes, false, job->cancel, &granted, err);
+        if (st)
+                return st;
+        st = worker_run_with_data(job, granted ? granted : job->data_bytes, err);
+        worker_budget_release(granted);
+        return st;
 }

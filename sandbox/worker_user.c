@@ -21,12 +21,13 @@ static struct {
 } target = { .uid = WORKER_USER_DEFAULT, .gid = WORKER_USER_DEFAULT };
 
 /*
- * Raw system calls: the child of a process with threads may not take the locks
- * of the C library, which tells every thread of a change of uid.
+ * Raw system calls: the child of a multi-threaded process must not take the locks of the C library, whose wrappers
+ * change the ids of every thread.
  */
 static bool change_ids(uid_t uid, gid_t gid)
 {
-        if (syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setresgid, gid, gid, gid) || syscall(SYS_setresuid, uid, uid, uid))
+        if (syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setresgid, gid, gid, gid) ||
+            syscall(SYS_setresuid, uid, uid, uid))
                 return false;
         if (BUILT_WITH_SANITIZER) /* a leak check traces its own process, which the change of uid forbids */
                 prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -68,7 +69,8 @@ static enum status find_user(const char *user, struct error *err)
                 target.gid = account->pw_gid;
         }
         if (target.uid == 0 || target.gid == 0)
-                return error_set(err, ST_USAGE, "workers may not run as root or in its group; choose another user than '%s'", user);
+                return error_set(err, ST_USAGE,
+                                 "workers may not run as root or in its group; choose another user than '%s'", user);
         return ST_OK;
 }
 
@@ -102,7 +104,8 @@ enum status worker_user_choose(const char *user, struct error *err)
         enum status st;
 
         if (geteuid() != 0)
-                return user ? error_set(err, ST_USAGE, "only root can run workers as another user, here '%s'", user) : ST_OK;
+                return user ? error_set(err, ST_USAGE, "only root can run workers as another user, here '%s'", user)
+                            : ST_OK;
         if (user) {
                 st = find_user(user, err);
                 if (st)

@@ -6,15 +6,12 @@
  * @file
  * The user that workers of a root process run as.
  *
- * A worker that shares its uid with other processes may signal and trace them
- * wherever neither the seccomp filter nor Landlock stands in the way. So a
- * worker started by root gives up its groups, uid and capabilities before it
- * runs: it has a uid that owns no file and no other process. A process that is
- * not root cannot change its uid; its workers only give up capabilities.
+ * A worker that shares its uid with other processes could signal and trace them wherever neither the seccomp filter nor
+ * Landlock prevents it. So a worker started by root drops its groups, uid and capabilities before it runs: its uid owns
+ * no file and no other process. A process that is not root cannot change its uid; its workers only drop capabilities.
  *
- * The default uid needs no account. It lies in 60706 to 61183, which neither
- * Debian nor systemd assigns, and below 65536, so it also exists in containers
- * whose user namespace maps no more than that.
+ * The default uid needs no account. It lies in 60706 to 61183, which neither Debian nor systemd assigns, and below
+ * 65536, so it also exists in containers whose user namespace maps no more than that.
  *
  * Threads: worker_user_choose() before the first worker; the others any.
  * Source: credentials(7); systemd, docs/UIDS-GIDS.md; Debian policy, 9.2.2.
@@ -40,13 +37,13 @@
 enum status worker_user_choose(const char *user, struct error *err) MUST_CHECK;
 
 /**
- * In the child: become that user, without groups and capabilities. Only makes
- * system calls. Clears the parent-death signal when the uid changes.
- * @return false when a chosen user could not be become.
+ * In the child: change to that user, without groups and capabilities. Makes system calls only. Clears the parent-death
+ * signal when the uid changes.
+ * @return false when a chosen user is not available.
  */
 bool worker_user_become(void);
 
-/** Give up all capabilities, also those that exec would hand on. Only makes system calls. */
+/** Drop all capabilities, including those inherited by exec. Makes system calls only. */
 void worker_user_drop_capabilities(void);
 
 /** The uid of this process's workers, as far as known. */

@@ -14,22 +14,25 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 
-#define CANCEL_POLL_NS 200000000 /* how soon a cancel is noticed */
-#define MAKERS_MAX 4     /* files that are made at one time */
-#define ENTRIES_MAX 4096 /* files that are kept, since they are looked for one after the other */
+#define CANCEL_POLL_NS 200000000 /* how often cancel is polled */
+#define MAKERS_MAX 4             /* files being generated concurrently */
+#define ENTRIES_MAX 4096         /* cached files; lookups are linear */
 
-static struct metric made = METRIC_COUNTER("cairn_scan_unpacked_total", "Files that were taken out of scanned archives, or made of such.", "");
-static struct metric hits = METRIC_COUNTER("cairn_scan_cache_hits_total", "Requests that found them still there.", "");
-static struct metric bytes = METRIC_GAUGE("cairn_scan_cache_bytes", "What is kept of them.", "");
+static struct metric files_made = METRIC_COUNTER("cairn_scan_unpacked_total",
+                                                 "Files that were taken out of scanned archives, or made of such.", "");
+static struct metric cache_hits =
+        METRIC_COUNTER("cairn_scan_cache_hits_total", "Requests that found them still there.", "");
+static struct metric cached_bytes = METRIC_GAUGE("cairn_scan_cache_bytes", "Size of the cached files.", "");
 
-struct entry {
-        struct entry *newer, *older;
+struct cache_entry {
+        struct cache_entry *newer, *older;
         char key[SCAN_CACHE_KEY_SIZE];
         uint64_t size;
-        bool is_ready;   /* else it is being made */
-        bool is_gone;    /* not in the list any more: who waits for it frees it, and looks again unless it failed */
+        bool is_ready; /* otherwise it is being generated */
+        bool is_gone;  /* not in the list: the last waiting thread frees it, and waiting threads retry unless it failed
+                        */
         unsigned waiting;
-        enum status st;  /* of a failure, for those who wait */
+        enum status st; /* of a failure, for waiting threads */
         struct error why;
 };
 
@@ -38,22 +41,23 @@ struct scan_cache {
         uint64_t max_bytes, used_bytes;
         pthread_mutex_t lock;
         pthread_cond_t changed;
-        struct entry *newest, *oldest;
-        size_t count; /* of them */
+        struct cache_entry *newest, *oldest;
+        size_t count; /* entries in the list */
         unsigned makers;
 };
 
 static _Thread_local bool is_making;
 
-static void unlink_entry(struct scan_cache *c, struct entry *e)
+static void unlink_cache_entry(struct scan_cache *c, struct cache_entry *e)
 {
         *(e->newer ? &e->newer->older : &c->newest) = e->older;
         *(e->older ? &e->older->newer : &c->oldest) = e->newer;
         e->newer = e->older = NULL;
+        assert(c->count > 0);
         c->count--;
 }
 
-static void link_newest(struct scan_cache *c, struct entry *e)
+static void link_newest_entry(struct scan_cache *c, struct cache_entry *e)
 {
         e->older = c->newest;
         *(c->newest ? &c->newest->newer : &c->oldest) = e;
@@ -61,38 +65,38 @@ static void link_newest(struct scan_cache *c, struct entry *e)
         c->count++;
 }
 
-/* It is not to be found any more. */
-static void forget(struct scan_cache *c, struct entry *e)
+/* Remove an entry from the list. */
+static void forget_entry(struct scan_cache *c, struct cache_entry *e)
 {
-        unlink_entry(c, e);
+        unlink_cache_entry(c, e);
         e->is_gone = true;
         if (!e->waiting)
                 free(e);
 }
 
-static struct entry *find(struct scan_cache *c, const char *key)
+static struct cache_entry *find_cache_entry(struct scan_cache *c, const char *key)
 {
-        struct entry *e = c->newest;
+        struct cache_entry *e = c->newest;
 
         while (e && strcmp(e->key, key) != 0)
                 e = e->older;
         return e;
 }
 
-/* Make room; what is being made stays. */
-static void evict(struct scan_cache *c)
+/* Evict entries beyond the limits, but not those being generated. */
+static void evict_entries(struct scan_cache *c)
 {
-        for (struct entry *e = c->oldest; e && (c->used_bytes > c->max_bytes || c->count > ENTRIES_MAX);) {
-                struct entry *next = e->newer;
+        for (struct cache_entry *e = c->oldest; e && (c->used_bytes > c->max_bytes || c->count > ENTRIES_MAX);) {
+                struct cache_entry *next = e->newer;
 
                 if (e->is_ready) {
                         unlinkat(c->dir_fd, e->key, 0);
                         c->used_bytes -= e->size;
-                        forget(c, e);
+                        forget_entry(c, e);
                 }
                 e = next;
         }
-        metric_set(&bytes, (int64_t)c->used_bytes);
+        metric_set(&cached_bytes, (int64_t)c->used_bytes);
 }
 
 enum status scan_cache_open(const char *dir, uint64_t max_bytes, struct scan_cache **ret, struct error *err)
@@ -114,9 +118,9 @@ enum status scan_cache_open(const char *dir, uint64_t max_bytes, struct scan_cac
         c->max_bytes = max_bytes;
         pthread_mutex_init(&c->lock, NULL);
         pthread_cond_init(&c->changed, NULL);
-        metric_register(&made);
-        metric_register(&hits);
-        metric_set(&bytes, 0);
+        metric_register(&files_made);
+        metric_register(&cache_hits);
+        metric_set(&cached_bytes, 0);
         *ret = c;
         return ST_OK;
 }
@@ -125,7 +129,7 @@ void scan_cache_close(struct scan_cache *c)
 {
         if (!c)
                 return;
-        for (struct entry *e = c->newest, *next; e; e = next) {
+        for (struct cache_entry *e = c->newest, *next; e; e = next) {
                 next = e->older;
                 free(e);
         }
@@ -135,35 +139,35 @@ void scan_cache_close(struct scan_cache *c)
         free(c);
 }
 
-static void wait_for_change(struct scan_cache *c)
+static void wait_for_cache_change(struct scan_cache *c)
 {
         condition_wait_until(&c->changed, &c->lock, monotonic_ns() + CANCEL_POLL_NS);
 }
 
-static bool is_cancelled(const atomic_bool *cancel)
+static bool is_cache_cancelled(const atomic_bool *cancel)
 {
         return cancel && atomic_load(cancel);
 }
 
-static enum status stopped(struct error *err)
+static enum status set_stopped_error(struct error *err)
 {
-        return error_set(err, ST_BUSY, "the service stops");
+        return error_set(err, ST_BUSY, "the service is stopping");
 }
 
-/* A new one in any case: somebody may read or map what has the name now. */
-static int create(struct scan_cache *c, const struct entry *e)
+/* Create a new file in any case: the old one may still be read or mapped. */
+static int create_cache_file(struct scan_cache *c, const struct cache_entry *e)
 {
         (void)unlinkat(c->dir_fd, e->key, 0);
         return openat(c->dir_fd, e->key, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 /* Called without the lock. */
-static enum status make_file(struct scan_cache *c, struct entry *e, scan_cache_make *make, void *context,
-                             const atomic_bool *cancel, int *fd_ret, struct error *err)
+static enum status make_cache_file(struct scan_cache *c, struct cache_entry *e, scan_cache_make *make, void *context,
+                                   const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
-        _cleanup_close_ int out = create(c, e), in = -1;
+        _cleanup_close_ int out = create_cache_file(c, e), in = -1;
         struct stat info = { 0 };
-        enum status st = out < 0 ? error_os(err, errno, "cannot create a file in the cache of the scan") : ST_OK;
+        enum status st = out < 0 ? error_os(err, errno, "cannot create a file in the scan's cache") : ST_OK;
 
         if (!st) {
                 is_making = true;
@@ -171,9 +175,10 @@ static enum status make_file(struct scan_cache *c, struct entry *e, scan_cache_m
                 is_making = false;
         }
         if (!st) {
-                in = openat(c->dir_fd, e->key, O_RDONLY | O_NOFOLLOW | O_CLOEXEC); /* what is handed out is for reading */
+                in = openat(c->dir_fd, e->key,
+                            O_RDONLY | O_NOFOLLOW | O_CLOEXEC); /* callers get a read-only descriptor */
                 if (in < 0 || fstat(out, &info) < 0)
-                        st = error_os(err, errno, "cannot open a file of the scan's cache");
+                        st = error_os(err, errno, "cannot open a file in the scan's cache");
         }
         if (st || (uint64_t)info.st_size > c->max_bytes)
                 unlinkat(c->dir_fd, e->key, 0);
@@ -184,86 +189,88 @@ static enum status make_file(struct scan_cache *c, struct entry *e, scan_cache_m
         return ST_OK;
 }
 
-/* Called with the lock held, as the first who asks. */
-static enum status make_entry(struct scan_cache *c, struct entry *e, scan_cache_make *make, void *context,
-                              const atomic_bool *cancel, int *fd_ret, struct error *err)
+/* Called with the lock held by the first requester. */
+static enum status make_cache_entry(struct scan_cache *c, struct cache_entry *e, scan_cache_make *make, void *context,
+                                    const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
         enum status st = ST_OK;
 
-        while (c->makers >= MAKERS_MAX && !is_cancelled(cancel))
-                wait_for_change(c);
+        while (c->makers >= MAKERS_MAX && !is_cache_cancelled(cancel))
+                wait_for_cache_change(c);
         c->makers++;
         pthread_mutex_unlock(&c->lock);
-        st = is_cancelled(cancel) ? stopped(err) : make_file(c, e, make, context, cancel, fd_ret, err);
+        st = is_cache_cancelled(cancel) ? set_stopped_error(err)
+                                        : make_cache_file(c, e, make, context, cancel, fd_ret, err);
         pthread_mutex_lock(&c->lock);
         c->makers--;
         pthread_cond_broadcast(&c->changed);
         if (!st) {
-                metric_add(&made, 1);
+                metric_add(&files_made, 1);
                 if (e->size > c->max_bytes) {
-                        forget(c, e);
+                        forget_entry(c, e);
                         return ST_OK;
                 }
                 e->is_ready = true;
                 c->used_bytes += e->size;
-                evict(c);
+                evict_entries(c);
                 return ST_OK;
         }
         e->st = st;
         e->why = *err;
-        forget(c, e);
+        forget_entry(c, e);
         return st;
 }
 
 /* Called with the lock held. */
-static enum status wait_for(struct scan_cache *c, struct entry *e, const atomic_bool *cancel, bool *again_ret, struct error *err)
+static enum status wait_for_entry(struct scan_cache *c, struct cache_entry *e, const atomic_bool *cancel,
+                                  bool *again_ret, struct error *err)
 {
         enum status st = ST_OK;
 
         e->waiting++;
-        while (!e->is_gone && !e->is_ready && !is_cancelled(cancel))
-                wait_for_change(c);
+        while (!e->is_gone && !e->is_ready && !is_cache_cancelled(cancel))
+                wait_for_cache_change(c);
         if (e->is_gone && e->st) {
                 st = e->st;
                 *err = e->why;
         } else if (e->is_gone || e->is_ready) {
                 *again_ret = true;
         } else {
-                st = stopped(err);
+                st = set_stopped_error(err);
         }
         if (!--e->waiting && e->is_gone)
                 free(e);
         return st;
 }
 
-/* ST_NOT_FOUND when somebody cleared the folder; then it is forgotten. */
-static enum status open_entry(struct scan_cache *c, struct entry *e, int *fd_ret, struct error *err)
+/* ST_NOT_FOUND when the file was removed from the folder; the entry is removed then. */
+static enum status open_cache_entry(struct scan_cache *c, struct cache_entry *e, int *fd_ret, struct error *err)
 {
         int fd = openat(c->dir_fd, e->key, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
         if (fd < 0 && errno == ENOENT) {
                 c->used_bytes -= e->size;
-                forget(c, e);
-                return error_set(err, ST_NOT_FOUND, "a file of the scan's cache is gone");
+                forget_entry(c, e);
+                return error_set(err, ST_NOT_FOUND, "a file in the scan's cache was removed");
         }
         if (fd < 0)
-                return error_os(err, errno, "cannot open a file of the scan's cache");
-        unlink_entry(c, e);
-        link_newest(c, e);
-        metric_add(&hits, 1);
+                return error_os(err, errno, "cannot open a file in the scan's cache");
+        unlink_cache_entry(c, e);
+        link_newest_entry(c, e);
+        metric_add(&cache_hits, 1);
         *fd_ret = fd;
         return ST_OK;
 }
 
-enum status scan_cache_look(struct scan_cache *c, const char *key, int *fd_ret)
+enum status scan_cache_open_ready(struct scan_cache *c, const char *key, int *fd_ret)
 {
         enum status st = ST_NOT_FOUND;
-        struct entry *e;
+        struct cache_entry *e;
 
         pthread_mutex_lock(&c->lock);
-        e = find(c, key);
+        e = find_cache_entry(c, key);
         if (e && e->is_ready)
-                st = open_entry(c, e, fd_ret, NULL);
+                st = open_cache_entry(c, e, fd_ret, NULL);
         pthread_mutex_unlock(&c->lock);
         return st;
 }
@@ -277,20 +284,20 @@ enum status scan_cache_get(struct scan_cache *c, const char *key, scan_cache_mak
         assert(!is_making);
         pthread_mutex_lock(&c->lock);
         while (again) {
-                struct entry *e = find(c, key);
+                struct cache_entry *e = find_cache_entry(c, key);
 
                 again = false;
                 if (e && e->is_ready) {
-                        st = open_entry(c, e, fd_ret, err);
+                        st = open_cache_entry(c, e, fd_ret, err);
                         again = st == ST_NOT_FOUND;
                 } else if (e) {
-                        st = wait_for(c, e, cancel, &again, err);
+                        st = wait_for_entry(c, e, cancel, &again, err);
                 } else if (!(e = calloc(1, sizeof *e))) {
                         st = error_no_memory(err);
                 } else {
                         snprintf(e->key, sizeof e->key, "%s", key);
-                        link_newest(c, e);
-                        st = make_entry(c, e, make, context, cancel, fd_ret, err);
+                        link_newest_entry(c, e);
+                        st = make_cache_entry(c, e, make, context, cancel, fd_ret, err);
                 }
         }
         pthread_mutex_unlock(&c->lock);

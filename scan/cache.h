@@ -4,9 +4,8 @@
 
 /**
  * @file
- * Files made on demand, out of archives for example, and kept while there is
- * room: what was used last stays. Who asks for one that is being made waits for
- * it. The cache is empty at each start.
+ * LRU cache of files that are generated on demand, such as members of archives. Single flight: concurrent requests for
+ * a file wait for its one generation. The cache is emptied at each start.
  *
  * Threads: any.
  */
@@ -19,26 +18,27 @@
 
 struct scan_cache;
 
-/** @param dir is emptied. @param max_bytes of all files together; a longer one is handed out and not kept. */
+/** @param dir emptied first. @param max_bytes of all files; a larger file is returned without being cached. */
 enum status scan_cache_open(const char *dir, uint64_t max_bytes, struct scan_cache **ret, struct error *err) MUST_CHECK;
-/** Nobody uses it any more. NULL is allowed. */
+/** No thread may use the cache. NULL is allowed. */
 void scan_cache_close(struct scan_cache *c);
 
 /**
- * Write a file: out is empty. Runs on the thread that asked first; a failure goes to all who wait. It must not ask the
- * cache for another file: few are made at one time, and makers that wait for each other's places wait for ever.
+ * Write a file to out, which is empty. Runs on the first requester's thread; a failure is returned to all waiting
+ * requesters. It must not call scan_cache_get(): the number of concurrent makers is limited, so nested calls could
+ * deadlock.
  */
 typedef enum status scan_cache_make(void *context, int out, const atomic_bool *cancel, struct error *err);
 
 /**
  * @param key    a file name, shorter than SCAN_CACHE_KEY_SIZE.
- * @param fd_ret of a file that stays whole as long as it is open; owned.
- * @return what make returned; ST_BUSY when cancelled; ST_OS when a file cannot be made or opened, and stays as it is.
+ * @param fd_ret owned; the file remains readable after its eviction.
+ * @return the status of make; ST_BUSY when cancelled; ST_OS when a file cannot be created or opened.
  */
 enum status scan_cache_get(struct scan_cache *c, const char *key, scan_cache_make *make, void *context,
                            const atomic_bool *cancel, int *fd_ret, struct error *err) MUST_CHECK;
 
-/** ST_NOT_FOUND when it is not there now; ST_OS when it cannot be opened. */
-enum status scan_cache_look(struct scan_cache *c, const char *key, int *fd_ret) MUST_CHECK;
+/** Open a file if it is cached. ST_NOT_FOUND when it is not; ST_OS when it cannot be opened. */
+enum status scan_cache_open_ready(struct scan_cache *c, const char *key, int *fd_ret) MUST_CHECK;
 
 #endif

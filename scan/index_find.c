@@ -16,30 +16,31 @@ void scan_places_free(struct scan_place *places, size_t count)
 }
 
 /* One transaction with a cursor over a database. */
-struct search {
+struct index_search {
         struct scan_index *ix;
         MDB_txn *txn;
         MDB_cursor *cursor;
 };
 
-static enum status search_begin(struct scan_index *ix, MDB_dbi dbi, struct search *s, struct error *err)
+static enum status index_search_begin(struct scan_index *ix, MDB_dbi dbi, struct index_search *s, struct error *err)
 {
         int rc;
 
-        *s = (struct search){ .ix = ix };
+        *s = (struct index_search){ .ix = ix };
         rc = mdb_txn_begin(ix->env, NULL, MDB_RDONLY, &s->txn);
         if (!rc && (rc = mdb_cursor_open(s->txn, dbi, &s->cursor)))
                 mdb_txn_abort(s->txn);
         return rc ? scan_lmdb_error(err, rc, "cannot read the scan index") : ST_OK;
 }
 
-static void search_end(struct search *s)
+static void index_search_end(struct index_search *s)
 {
         mdb_cursor_close(s->cursor);
         mdb_txn_abort(s->txn);
 }
 
-static enum status get_file(const struct search *s, uint32_t number, struct scan_file *ret, struct error *err)
+static enum status get_indexed_file(const struct index_search *s, uint32_t number, struct scan_file *ret,
+                                    struct error *err)
 {
         uint8_t bytes[4];
         MDB_val key = { sizeof bytes, bytes }, value;
@@ -50,8 +51,8 @@ static enum status get_file(const struct search *s, uint32_t number, struct scan
         return rc ? scan_lmdb_error(err, rc, "scanned file") : scan_file_decode(&value, ret, err);
 }
 
-static enum status fill_place(const struct search *s, const MDB_val *key, const MDB_val *value, bool is_source,
-                              struct scan_place *ret, struct error *err)
+static enum status decode_place(const struct index_search *s, const MDB_val *key, const MDB_val *value, bool is_source,
+                                struct scan_place *ret, struct error *err)
 {
         struct scan_place p = { .number = 0 };
         enum status st = ST_OK;
@@ -66,7 +67,7 @@ static enum status fill_place(const struct search *s, const MDB_val *key, const 
                 p.object.path = "";
         }
         if (!st)
-                st = get_file(s, p.number, &p.file, err);
+                st = get_indexed_file(s, p.number, &p.file, err);
         if (st)
                 return st;
         p.file.path = strdup(p.file.path);
@@ -75,12 +76,12 @@ static enum status fill_place(const struct search *s, const MDB_val *key, const 
         return p.file.path && p.object.path ? ST_OK : error_no_memory(err);
 }
 
-/* Room for one behind count. */
-static enum status one_more_place(struct scan_place **places, size_t count, struct error *err)
+/* Reserve one element after count. */
+static enum status reserve_place(struct scan_place **places, size_t count, struct error *err)
 {
         struct scan_place *more = *places;
 
-        if (!(count & (count - 1))) /* 0, 1, 2, 4, ...: all are in use */
+        if (!(count & (count - 1))) /* 0, 1, 2, 4, ...: the array is full */
                 more = reallocarray(*places, count ? 2 * count : 1, sizeof *more);
         if (!more)
                 return error_no_memory(err);
@@ -89,14 +90,14 @@ static enum status one_more_place(struct scan_place **places, size_t count, stru
         return ST_OK;
 }
 
-/* All whose key begins with the prefix and has size bytes. */
-static enum status find_all(struct scan_index *ix, MDB_dbi dbi, const void *prefix, size_t prefix_bytes, size_t size,
-                            struct scan_place **ret, size_t *count_ret, struct error *err)
+/* Find all records whose key begins with the prefix and has size bytes. */
+static enum status find_places(struct scan_index *ix, MDB_dbi dbi, const void *prefix, size_t prefix_bytes, size_t size,
+                               struct scan_place **ret, size_t *count_ret, struct error *err)
 {
         MDB_val key = { prefix_bytes, (void *)(uintptr_t)prefix }, value;
         struct scan_place *places = NULL;
-        struct search s;
-        enum status st = search_begin(ix, dbi, &s, err);
+        struct index_search s;
+        enum status st = index_search_begin(ix, dbi, &s, err);
         size_t count = 0;
 
         if (st)
@@ -105,11 +106,11 @@ static enum status find_all(struct scan_index *ix, MDB_dbi dbi, const void *pref
              !st && !rc && count < LIMIT_SCAN_PLACES && key.mv_size >= prefix_bytes &&
              memcmp(key.mv_data, prefix, prefix_bytes) == 0;
              rc = mdb_cursor_get(s.cursor, &key, &value, MDB_NEXT))
-                if (key.mv_size == size && !(st = one_more_place(&places, count, err)))
-                        st = fill_place(&s, &key, &value, dbi == ix->sources, &places[count++], err);
-        search_end(&s);
+                if (key.mv_size == size && !(st = reserve_place(&places, count, err)))
+                        st = decode_place(&s, &key, &value, dbi == ix->sources, &places[count++], err);
+        index_search_end(&s);
         if (!st && !count)
-                st = error_set(err, ST_NOT_FOUND, "nothing like it was scanned");
+                st = error_set(err, ST_NOT_FOUND, "no scanned file has it");
         if (st) {
                 scan_places_free(places, count);
                 return st;
@@ -119,26 +120,26 @@ static enum status find_all(struct scan_index *ix, MDB_dbi dbi, const void *pref
         return ST_OK;
 }
 
-enum status scan_index_find(struct scan_index *ix, const struct build_id *id, struct scan_place **ret, size_t *count_ret,
-                            struct error *err)
+enum status scan_index_find(struct scan_index *ix, const struct build_id *id, struct scan_place **ret,
+                            size_t *count_ret, struct error *err)
 {
         uint8_t key[SCAN_KEY_MAX];
-        size_t size = scan_object_key(key, id, 0, 0);
+        size_t size = scan_make_object_key(key, id, 0, 0);
 
-        return find_all(ix, ix->objects, key, size - 8, size, ret, count_ret, err);
+        return find_places(ix, ix->objects, key, size - 8, size, ret, count_ret, err);
 }
 
-enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, struct scan_place **ret, size_t *count_ret,
-                                   struct error *err)
+enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, struct scan_place **ret,
+                                   size_t *count_ret, struct error *err)
 {
         uint8_t key[8];
 
         scan_put_be64(key, path_hash);
-        return find_all(ix, ix->sources, key, sizeof key, 12, ret, count_ret, err);
+        return find_places(ix, ix->sources, key, sizeof key, 12, ret, count_ret, err);
 }
 
-enum status scan_index_section(struct scan_index *ix, uint32_t number, uint32_t ordinal, const char *name,
-                               uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
+enum status scan_index_find_section(struct scan_index *ix, uint32_t number, uint32_t ordinal, const char *name,
+                                    uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
 {
         uint8_t bytes[8];
         MDB_val key = { sizeof bytes, bytes }, value;
@@ -148,10 +149,10 @@ enum status scan_index_section(struct scan_index *ix, uint32_t number, uint32_t 
 
         if (rc)
                 return scan_lmdb_error(err, rc, "cannot read the scan index");
-        scan_sections_key(bytes, number, ordinal);
+        scan_make_sections_key(bytes, number, ordinal);
         rc = mdb_get(txn, ix->sections, &key, &value);
         if (rc == MDB_NOTFOUND)
-                st = error_set(err, ST_UNSUPPORTED, "its sections are not known");
+                st = error_set(err, ST_UNSUPPORTED, "its sections are unknown");
         else
                 st = rc ? scan_lmdb_error(err, rc, "cannot read the scan index")
                         : section_list_find(value.mv_data, value.mv_size, name, offset_ret, size_ret, err);
@@ -159,30 +160,31 @@ enum status scan_index_section(struct scan_index *ix, uint32_t number, uint32_t 
         return st;
 }
 
-uint8_t scan_index_kinds(struct scan_index *ix, const struct build_id *id)
+uint8_t scan_index_find_kinds(struct scan_index *ix, const struct build_id *id)
 {
         uint8_t bytes[SCAN_KEY_MAX], kinds = 0;
-        size_t size = scan_object_key(bytes, id, 0, 0);
+        size_t size = scan_make_object_key(bytes, id, 0, 0);
         MDB_val key = { size, bytes }, value;
-        struct search s;
+        struct index_search s;
 
-        if (search_begin(ix, ix->objects, &s, NULL))
+        if (index_search_begin(ix, ix->objects, &s, NULL))
                 return 0;
         for (int rc = mdb_cursor_get(s.cursor, &key, &value, MDB_SET_RANGE);
              !rc && key.mv_size == size && memcmp(key.mv_data, bytes, size - 8) == 0;
              rc = mdb_cursor_get(s.cursor, &key, &value, MDB_NEXT)) {
-                struct found_object o;
+                struct scan_object o;
                 uint32_t number;
 
                 if (!scan_object_decode(&key, &value, &o, &number, NULL))
                         kinds |= o.kinds;
         }
-        search_end(&s);
+        index_search_end(&s);
         return kinds;
 }
 
-/* Of one size, in the order of build-ids; each has a record for each of its places. @return the next size that there is. */
-static size_t find_sized(struct search *s, size_t size, const void *prefix, size_t n, struct build_id *ret, size_t max, size_t *count)
+/* Find build-ids of one size; each has one record per place. @return the next larger size in the index. */
+static size_t find_prefix_of_size(struct index_search *s, size_t size, const void *prefix, size_t n,
+                                  struct build_id *ret, size_t max, size_t *count)
 {
         uint8_t bytes[1 + BUILD_ID_MAX] = { (uint8_t)size };
         MDB_val key = { 1 + n, bytes }, value;
@@ -192,7 +194,7 @@ static size_t find_sized(struct search *s, size_t size, const void *prefix, size
         for (rc = mdb_cursor_get(s->cursor, &key, &value, MDB_SET_RANGE);
              !rc && key.mv_size > 1 + n && memcmp(key.mv_data, bytes, 1 + n) == 0 && *count < max;
              rc = mdb_cursor_get(s->cursor, &key, &value, MDB_NEXT)) {
-                struct found_object o;
+                struct scan_object o;
                 uint32_t number;
 
                 if (scan_object_decode(&key, &value, &o, &number, NULL) ||
@@ -208,13 +210,13 @@ static size_t find_sized(struct search *s, size_t size, const void *prefix, size
 size_t scan_index_find_prefix(struct scan_index *ix, const void *prefix, size_t n, struct build_id *ret, size_t max)
 {
         size_t count = 0;
-        struct search s;
+        struct index_search s;
 
-        if (search_begin(ix, ix->objects, &s, NULL))
+        if (index_search_begin(ix, ix->objects, &s, NULL))
                 return 0;
         for (size_t size = n; size <= BUILD_ID_MAX && count < max;)
-                size = find_sized(&s, size, prefix, n, ret, max, &count);
-        search_end(&s);
+                size = find_prefix_of_size(&s, size, prefix, n, ret, max, &count);
+        index_search_end(&s);
         return count;
 }
 
@@ -222,10 +224,10 @@ enum status scan_index_list(struct scan_index *ix, const struct build_id *id, sc
                             struct error *err)
 {
         uint8_t bytes[SCAN_KEY_MAX];
-        size_t size = id ? scan_object_key(bytes, id, 0, 0) : 0;
+        size_t size = id ? scan_make_object_key(bytes, id, 0, 0) : 0;
         MDB_val key = { size, bytes }, value;
-        struct search s;
-        enum status st = search_begin(ix, ix->objects, &s, err);
+        struct index_search s;
+        enum status st = index_search_begin(ix, ix->objects, &s, err);
         int rc;
 
         if (st)
@@ -233,16 +235,16 @@ enum status scan_index_list(struct scan_index *ix, const struct build_id *id, sc
         for (rc = mdb_cursor_get(s.cursor, &key, &value, id ? MDB_SET_RANGE : MDB_FIRST);
              !st && !rc && (!id || (key.mv_size == size && memcmp(key.mv_data, bytes, size - 8) == 0));
              rc = mdb_cursor_get(s.cursor, &key, &value, MDB_NEXT)) {
-                struct found_object o;
+                struct scan_object o;
                 struct scan_file file;
                 uint32_t number;
 
                 st = scan_object_decode(&key, &value, &o, &number, err);
                 if (!st)
-                        st = get_file(&s, number, &file, err);
+                        st = get_indexed_file(&s, number, &file, err);
                 if (!st)
                         st = each(context, &o, &file);
         }
-        search_end(&s);
+        index_search_end(&s);
         return st;
 }

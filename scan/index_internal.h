@@ -10,30 +10,31 @@
 struct scan_index {
         MDB_env *env;
         MDB_dbi paths, files, contents, objects, sources, sections;
-        atomic_uint next_number; /* no number is given twice while the service runs */
+        atomic_uint next_number; /* numbers are unique while the service runs */
 };
 
 #define SCAN_KEY_MAX (1 + BUILD_ID_MAX + 8)
 
 enum status scan_lmdb_error(struct error *err, int rc, const char *what);
 
-/** Where something lies in big-endian, so that keys sort by number. */
+/** Big-endian numbers, so that keys sort numerically. */
 void scan_put_be32(uint8_t *to, uint32_t v);
 void scan_put_be64(uint8_t *to, uint64_t v);
 uint32_t scan_get_be32(const uint8_t *from);
 
 /** Key of an object: size and bytes of the build-id, number, ordinal. */
-size_t scan_object_key(uint8_t out[static SCAN_KEY_MAX], const struct build_id *id, uint32_t number, uint32_t ordinal);
+size_t scan_make_object_key(uint8_t out[static SCAN_KEY_MAX], const struct build_id *id, uint32_t number,
+                            uint32_t ordinal);
 
-/** Key of where the sections of an object lie: number, ordinal. */
-void scan_sections_key(uint8_t out[static 8], uint32_t number, uint32_t ordinal);
+/** Key of an object's section list: number, ordinal. */
+void scan_make_sections_key(uint8_t out[static 8], uint32_t number, uint32_t ordinal);
 
 void scan_file_encode(struct buf *to, const struct scan_file *f);
 /** The path is borrowed from the value. */
 enum status scan_file_decode(const MDB_val *value, struct scan_file *ret, struct error *err) MUST_CHECK;
-void scan_object_encode(struct buf *to, const struct found_object *o);
+void scan_object_encode(struct buf *to, const struct scan_object *o);
 /** The path is borrowed from the value. */
-enum status scan_object_decode(const MDB_val *key, const MDB_val *value, struct found_object *ret, uint32_t *number_ret,
+enum status scan_object_decode(const MDB_val *key, const MDB_val *value, struct scan_object *ret, uint32_t *number_ret,
                                struct error *err) MUST_CHECK;
 
 #endif

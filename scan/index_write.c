@@ -7,8 +7,8 @@
 #include "common/reader.h"
 #include "scan/index_internal.h"
 
-/* What is left of a file's keys when it goes: of objects size, build-id, ordinal; then hashes of sources. */
-static void put_contents(struct buf *to, const struct found *f)
+/* Encode the keys to delete with a file: for each object size, build-id, ordinal; then the hashes of sources. */
+static void encode_contents_keys(struct buf *to, const struct scan_contents *f)
 {
         buf_append_u32(to, (uint32_t)f->object_count);
         for (size_t i = 0; i < f->object_count; i++) {
@@ -21,20 +21,20 @@ static void put_contents(struct buf *to, const struct found *f)
                 buf_append_u64(to, f->sources[i].path_hash);
 }
 
-static void source_key(uint8_t out[static 12], uint64_t hash, uint32_t number)
+static void make_source_key(uint8_t out[static 12], uint64_t hash, uint32_t number)
 {
         scan_put_be64(out, hash);
         scan_put_be32(out + 8, number);
 }
 
-static int del(MDB_txn *txn, MDB_dbi dbi, void *key, size_t n)
+static int delete_index_key(MDB_txn *txn, MDB_dbi dbi, void *key, size_t n)
 {
         int rc = mdb_del(txn, dbi, &(MDB_val){ n, key }, NULL);
 
         return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-static int del_objects(struct scan_index *ix, MDB_txn *txn, struct reader *r, uint32_t number)
+static int delete_objects(struct scan_index *ix, MDB_txn *txn, struct reader *r, uint32_t number)
 {
         uint32_t count, ordinal;
         int rc = 0;
@@ -49,15 +49,15 @@ static int del_objects(struct scan_index *ix, MDB_txn *txn, struct reader *r, ui
                 if (!reader_u8(r, &size) || !reader_bytes(r, size, &bytes) || !build_id_from_bytes(&id, bytes, size) ||
                     !reader_u32(r, &ordinal))
                         return MDB_CORRUPTED;
-                scan_sections_key(sections, number, ordinal);
-                rc = del(txn, ix->objects, key, scan_object_key(key, &id, number, ordinal));
+                scan_make_sections_key(sections, number, ordinal);
+                rc = delete_index_key(txn, ix->objects, key, scan_make_object_key(key, &id, number, ordinal));
                 if (!rc)
-                        rc = del(txn, ix->sections, sections, sizeof sections);
+                        rc = delete_index_key(txn, ix->sections, sections, sizeof sections);
         }
         return rc;
 }
 
-static int del_sources(struct scan_index *ix, MDB_txn *txn, struct reader *r, uint32_t number)
+static int delete_sources(struct scan_index *ix, MDB_txn *txn, struct reader *r, uint32_t number)
 {
         uint32_t count;
         int rc = 0;
@@ -70,14 +70,14 @@ static int del_sources(struct scan_index *ix, MDB_txn *txn, struct reader *r, ui
 
                 if (!reader_u64(r, &hash))
                         return MDB_CORRUPTED;
-                source_key(key, hash, number);
-                rc = del(txn, ix->sources, key, sizeof key);
+                make_source_key(key, hash, number);
+                rc = delete_index_key(txn, ix->sources, key, sizeof key);
         }
         return rc;
 }
 
-/* The keys of what it held are copied first: deleting moves pages. */
-static int remove_number(struct scan_index *ix, MDB_txn *txn, uint32_t number)
+/* Remove a file's records. Its keys are copied first, because deleting moves LMDB pages. */
+static int remove_indexed_file(struct scan_index *ix, MDB_txn *txn, uint32_t number)
 {
         _cleanup_free_ void *copy = NULL;
         uint8_t bytes[4];
@@ -94,41 +94,42 @@ static int remove_number(struct scan_index *ix, MDB_txn *txn, uint32_t number)
                         return ENOMEM;
                 memcpy(copy, value.mv_data, value.mv_size);
                 reader_init(&r, copy, value.mv_size);
-                rc = del_objects(ix, txn, &r, number);
+                rc = delete_objects(ix, txn, &r, number);
                 if (!rc)
-                        rc = del_sources(ix, txn, &r, number);
+                        rc = delete_sources(ix, txn, &r, number);
         }
         if (!rc || rc == MDB_NOTFOUND)
                 rc = mdb_get(txn, ix->files, &key, &value);
         if (!rc && !scan_file_decode(&value, &file, NULL)) {
-                struct hash128 hash = hash128(file.path, strlen(file.path));
+                struct hash128 hash = hash_bytes128(file.path, strlen(file.path));
 
-                rc = del(txn, ix->paths, hash.bytes, sizeof hash.bytes);
+                rc = delete_index_key(txn, ix->paths, hash.bytes, sizeof hash.bytes);
         }
         if (!rc || rc == MDB_NOTFOUND)
-                rc = del(txn, ix->contents, bytes, sizeof bytes);
-        return rc ? rc : del(txn, ix->files, bytes, sizeof bytes);
+                rc = delete_index_key(txn, ix->contents, bytes, sizeof bytes);
+        return rc ? rc : delete_index_key(txn, ix->files, bytes, sizeof bytes);
 }
 
-static int put(MDB_txn *txn, MDB_dbi dbi, const void *key, size_t key_bytes, const struct buf *b)
+static int put_index_record(MDB_txn *txn, MDB_dbi dbi, const void *key, size_t key_bytes, const struct buf *b)
 {
         MDB_val k = { key_bytes, (void *)(uintptr_t)key }, v = { b->size, b->data };
 
         return b->failed ? ENOMEM : mdb_put(txn, dbi, &k, &v, 0);
 }
 
-static int put_sections(struct scan_index *ix, MDB_txn *txn, uint32_t number, const struct found_object *o)
+static int put_object_sections(struct scan_index *ix, MDB_txn *txn, uint32_t number, const struct scan_object *o)
 {
         MDB_val value = { o->sections_bytes, (void *)(uintptr_t)o->sections };
         uint8_t key[8];
 
         if (!o->sections_bytes)
                 return 0;
-        scan_sections_key(key, number, o->ordinal);
+        scan_make_sections_key(key, number, o->ordinal);
         return mdb_put(txn, ix->sections, &(MDB_val){ sizeof key, key }, &value, 0);
 }
 
-static int put_found(struct scan_index *ix, MDB_txn *txn, uint32_t number, const struct found *f, struct buf *b)
+static int put_contents(struct scan_index *ix, MDB_txn *txn, uint32_t number, const struct scan_contents *f,
+                        struct buf *b)
 {
         int rc = 0;
 
@@ -137,30 +138,32 @@ static int put_found(struct scan_index *ix, MDB_txn *txn, uint32_t number, const
 
                 buf_clear(b);
                 scan_object_encode(b, &f->objects[i]);
-                rc = put(txn, ix->objects, key, scan_object_key(key, &f->objects[i].build_id, number, f->objects[i].ordinal), b);
+                rc = put_index_record(txn, ix->objects, key,
+                                      scan_make_object_key(key, &f->objects[i].build_id, number, f->objects[i].ordinal),
+                                      b);
                 if (!rc)
-                        rc = put_sections(ix, txn, number, &f->objects[i]);
+                        rc = put_object_sections(ix, txn, number, &f->objects[i]);
         }
         for (size_t i = 0; !rc && i < f->source_count; i++) {
                 uint8_t key[12], value[4];
 
-                source_key(key, f->sources[i].path_hash, number);
+                make_source_key(key, f->sources[i].path_hash, number);
                 scan_put_be32(value, f->sources[i].ordinal);
                 rc = mdb_put(txn, ix->sources, &(MDB_val){ sizeof key, key }, &(MDB_val){ sizeof value, value }, 0);
         }
         return rc;
 }
 
-static int put_result(struct scan_index *ix, MDB_txn *txn, const struct scan_result *result, struct buf *b)
+static int put_scan_result(struct scan_index *ix, MDB_txn *txn, const struct scan_result *result, struct buf *b)
 {
         uint32_t number = atomic_fetch_add(&ix->next_number, 1);
-        struct hash128 hash = hash128(result->file.path, strlen(result->file.path));
+        struct hash128 hash = hash_bytes128(result->file.path, strlen(result->file.path));
         uint8_t bytes[4];
         MDB_val key = { sizeof hash.bytes, hash.bytes }, value;
         int rc = mdb_get(txn, ix->paths, &key, &value);
 
         if (!rc && value.mv_size == 4)
-                rc = remove_number(ix, txn, scan_get_be32(value.mv_data));
+                rc = remove_indexed_file(ix, txn, scan_get_be32(value.mv_data));
         if (rc && rc != MDB_NOTFOUND)
                 return rc;
         scan_put_be32(bytes, number);
@@ -169,16 +172,16 @@ static int put_result(struct scan_index *ix, MDB_txn *txn, const struct scan_res
                 return rc;
         buf_clear(b);
         scan_file_encode(b, &result->file);
-        rc = put(txn, ix->files, bytes, sizeof bytes, b);
-        if (!rc && (result->found.object_count || result->found.source_count)) {
+        rc = put_index_record(txn, ix->files, bytes, sizeof bytes, b);
+        if (!rc && (result->contents.object_count || result->contents.source_count)) {
                 buf_clear(b);
-                put_contents(b, &result->found);
-                rc = put(txn, ix->contents, bytes, sizeof bytes, b);
+                encode_contents_keys(b, &result->contents);
+                rc = put_index_record(txn, ix->contents, bytes, sizeof bytes, b);
         }
-        return rc ? rc : put_found(ix, txn, number, &result->found, b);
+        return rc ? rc : put_contents(ix, txn, number, &result->contents, b);
 }
 
-static enum status end(MDB_txn *txn, int rc, struct error *err)
+static enum status end_index_write(MDB_txn *txn, int rc, struct error *err)
 {
         if (rc)
                 mdb_txn_abort(txn);
@@ -197,8 +200,8 @@ enum status scan_index_put(struct scan_index *ix, const struct scan_result *resu
         if (rc)
                 return scan_lmdb_error(err, rc, "cannot write the scan index");
         for (size_t i = 0; !rc && i < count; i++)
-                rc = put_result(ix, txn, &results[i], &b);
-        return end(txn, rc, err);
+                rc = put_scan_result(ix, txn, &results[i], &b);
+        return end_index_write(txn, rc, err);
 }
 
 enum status scan_index_remove(struct scan_index *ix, const uint32_t *numbers, size_t count, struct error *err)
@@ -209,6 +212,6 @@ enum status scan_index_remove(struct scan_index *ix, const uint32_t *numbers, si
         if (rc)
                 return scan_lmdb_error(err, rc, "cannot write the scan index");
         for (size_t i = 0; !rc && i < count; i++)
-                rc = remove_number(ix, txn, numbers[i]);
-        return end(txn, rc, err);
+                rc = remove_indexed_file(ix, txn, numbers[i]);
+        return end_index_write(txn, rc, err);
 }

@@ -4,22 +4,25 @@
 
 /**
  * @file
- * The confined side of a scan: look at one file after the other, as the parent
- * hands them over (scan/inspector.h), and take single members out of archives.
+ * Worker side of a scan: inspects the files that the parent passes (scan/inspector.h), extracts single members of
+ * archives, and hashes the source names of debuginfo.
  */
 #include "common/error.h"
 
 /**
- * `cairn worker scan`: answer for every file that comes through the socket until none comes.
- * @param out     takes what was found in the last file (scan/found.h).
- * @param scratch an empty file for members that are too long for memory.
+ * `cairn worker scan`: inspect every file received through the socket.
+ * @param out     receives the contents of the last file (scan/contents.h).
+ * @param scratch an empty file for members that are too large for memory.
  */
-enum status inspect_worker(int socket, int out, int scratch, struct error *err) MUST_CHECK;
+enum status inspect_worker_run(int socket, int out, int scratch, struct error *err) MUST_CHECK;
 
-/** `cairn worker member ORDINAL`: that member of the archive into an empty file. ST_NOT_FOUND when it has fewer. */
-enum status member_worker(const char *ordinal, int archive, int out, struct error *err) MUST_CHECK;
+/** `cairn worker member ORDINAL`: extract a member of the archive into an empty file. ST_NOT_FOUND when there are
+ * fewer. */
+enum status member_worker_run(const char *ordinal, int archive, int out, struct error *err) MUST_CHECK;
 
-/** `cairn worker source-names`: hashes of the sources that the debuginfo names, sorted, 8 bytes of this machine each. */
-enum status source_names_worker(int debuginfo, int out, struct error *err) MUST_CHECK;
+/** `cairn worker source-names`: write the sorted path hashes of the sources that the debuginfo names, 8 bytes each in
+ * native byte order.
+ */
+enum status source_names_worker_run(int debuginfo, int out, struct error *err) MUST_CHECK;
 
 #endif

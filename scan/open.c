@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a build-id to bytes: the best place that still is what it was, and members out of their archives. */
+/* Open the file of a build-id: the best place whose file is unchanged, extracting archive members into the cache. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,60 +12,66 @@
 
 #define UNPACK_CPU_S 300
 
-struct unpacking {
+struct unpack_job {
         struct scan *scan;
         int archive;
         uint32_t ordinal;
         struct timespec mtime;
 };
 
-/* A worker that is forked is there in a twentieth of the time; the nursery has one at a time. */
-static enum status run_short(struct scan *s, const struct worker_job *job, struct error *err)
+/* Forking a worker takes a twentieth of the time of starting the program. The nursery runs one worker at a time. */
+static enum status run_in_nursery(struct scan *s, const struct worker_job *job, struct error *err)
 {
         enum status st;
 
         if (pthread_mutex_trylock(&s->nursery_lock))
                 return worker_run(job, err);
-        st = nursery_run(s->options.nursery, job, err);
+        st = fork_server_run(s->options.nursery, job, err);
         pthread_mutex_unlock(&s->nursery_lock);
         return st;
 }
 
-static enum status unpack(void *context, int out, const atomic_bool *cancel, struct error *err)
+static enum status unpack_archive_member(void *context, int out, const atomic_bool *cancel, struct error *err)
 {
-        const struct unpacking *u = context;
+        const struct unpack_job *u = context;
         const struct timespec times[] = { u->mtime, u->mtime };
         char ordinal[16];
         const char *const args[] = { "member", ordinal, NULL };
         enum status st;
 
         snprintf(ordinal, sizeof ordinal, "%" PRIu32, u->ordinal);
-        st = run_short(u->scan, &(struct worker_job){ .args = args, .fds = (const int[]){ u->archive, out }, .fd_count = 2,
-                                                      .data_bytes = LIMIT_SCAN_DATA_BYTES, .cpu_s = UNPACK_CPU_S,
-                                                      .cancel = cancel }, err);
-        if (!st && futimens(out, times) < 0) /* Last-Modified is that of the archive */
+        st = run_in_nursery(u->scan,
+                            &(struct worker_job){ .args = args,
+                                                  .fds = (const int[]){ u->archive, out },
+                                                  .fd_count = 2,
+                                                  .data_bytes = LIMIT_SCAN_DATA_BYTES,
+                                                  .cpu_s = UNPACK_CPU_S,
+                                                  .cancel = cancel },
+                            err);
+        if (!st && futimens(out, times) < 0) /* Last-Modified is the time of the archive */
                 st = error_os(err, errno, "cannot set the time of a file");
         return st;
 }
 
-static void identify(const struct scan_place *p, struct scan_opened *o)
+static void set_identity(const struct scan_place *p, struct scan_opened *o)
 {
         struct {
                 uint64_t path_hash, size, mtime, inode, ordinal;
-        } all = { hash64(p->file.path, strlen(p->file.path)), p->file.size_bytes, (uint64_t)p->file.mtime_ns, p->file.inode,
-                  p->object.ordinal };
+        } all = { hash_bytes64(p->file.path, strlen(p->file.path)), p->file.size_bytes, (uint64_t)p->file.mtime_ns,
+                  p->file.inode, p->object.ordinal };
 
-        snprintf(o->identity, sizeof o->identity, "scan-%016" PRIx64, hash64(&all, sizeof all));
+        snprintf(o->identity, sizeof o->identity, "scan-%016" PRIx64, hash_bytes64(&all, sizeof all));
 }
 
-/* A file in its tree. One that changed is another file, which the next walk finds. */
-static enum status open_in_tree(struct scan *s, const struct scan_place *p, const struct scan_wait *wait, int *fd_ret,
-                                struct stat *info_ret, struct error *err)
+/* Open a file in its tree. A changed file is not found until the next walk. */
+static enum status open_scanned_file(struct scan *s, const struct scan_place *p, const struct scan_wait *wait,
+                                     int *fd_ret, struct stat *info_ret, struct error *err)
 {
-        enum status st = scan_trees_open(&s->trees, p->file.path, wait->never ? SCAN_LINKS_NONE_AT_ONCE : SCAN_LINKS_NONE,
-                                         fd_ret, info_ret, err);
+        enum status st =
+                scan_trees_open(&s->trees, p->file.path, wait->never ? SCAN_LINKS_NONE_AT_ONCE : SCAN_LINKS_NONE,
+                                fd_ret, info_ret, err);
 
-        if (!st && !scan_file_is(&p->file, info_ret)) {
+        if (!st && !scan_file_matches(&p->file, info_ret)) {
                 close(*fd_ret);
                 *fd_ret = -1;
                 st = error_set(err, ST_NOT_FOUND, "'%s' changed since it was scanned", p->file.path);
@@ -73,55 +79,56 @@ static enum status open_in_tree(struct scan *s, const struct scan_place *p, cons
         return st;
 }
 
-static enum status open_member(struct scan *s, const struct scan_place *p, const struct scan_wait *wait, int *fd_ret,
-                               struct stat *info_ret, struct error *err)
+static enum status open_archive_member(struct scan *s, const struct scan_place *p, const struct scan_wait *wait,
+                                       int *fd_ret, struct stat *info_ret, struct error *err)
 {
         _cleanup_close_ int archive = -1, fd = -1;
         char key[SCAN_CACHE_KEY_SIZE];
-        struct unpacking u;
-        enum status st = open_in_tree(s, p, wait, &archive, info_ret, err);
+        struct unpack_job u;
+        enum status st = open_scanned_file(s, p, wait, &archive, info_ret, err);
 
         if (st)
                 return st;
         snprintf(key, sizeof key, "%08" PRIx32 "-%08" PRIx32, p->number, p->object.ordinal);
-        u = (struct unpacking){ s, archive, p->object.ordinal, info_ret->st_mtim };
+        u = (struct unpack_job){ s, archive, p->object.ordinal, info_ret->st_mtim };
         if (!wait->never)
-                st = scan_cache_get(s->cache, key, unpack, &u, wait->cancel, &fd, err);
-        else if (scan_cache_look(s->cache, key, &fd))
-                st = error_set(err, ST_BUSY, "'%s' is not unpacked yet", p->object.path);
+                st = scan_cache_get(s->cache, key, unpack_archive_member, &u, wait->cancel, &fd, err);
+        else if (scan_cache_open_ready(s->cache, key, &fd))
+                st = error_set(err, ST_BUSY, "'%s' is not extracted yet", p->object.path);
         if (!st && fstat(fd, info_ret) < 0)
-                st = error_os(err, errno, "cannot look at a file of the scan's cache");
+                st = error_os(err, errno, "cannot stat a file in the scan's cache");
         if (!st)
                 *fd_ret = steal_fd(&fd);
         return st;
 }
 
-static bool may_try_again(const struct scan_wait *wait)
+static bool is_retry_allowed(const struct scan_wait *wait)
 {
         return !wait->never && !(wait->cancel && atomic_load(wait->cancel));
 }
 
-enum status scan_open_place(struct scan *s, const struct scan_place *p, const struct scan_wait *wait, struct scan_opened *ret,
-                            struct error *err)
+static enum status open_place(struct scan *s, const struct scan_place *p, const struct scan_wait *wait,
+                              struct scan_opened *ret, struct error *err)
 {
         struct scan_opened o = { .fd = -1, .quality = p->object.quality };
-        bool is_member = p->file.class == FOUND_ARCHIVE;
+        bool is_member = p->file.class == SCAN_FILE_ARCHIVE;
         struct stat info;
-        enum status st = is_member ? open_member(s, p, wait, &o.fd, &info, err) : open_in_tree(s, p, wait, &o.fd, &info, err);
+        enum status st = is_member ? open_archive_member(s, p, wait, &o.fd, &info, err)
+                                   : open_scanned_file(s, p, wait, &o.fd, &info, err);
 
-        if (st == ST_BUSY && is_member && may_try_again(wait)) /* sandbox/nursery.h */
-                st = open_member(s, p, wait, &o.fd, &info, err);
+        if (st == ST_BUSY && is_member && is_retry_allowed(wait)) /* sandbox/fork_server.h */
+                st = open_archive_member(s, p, wait, &o.fd, &info, err);
         if (st)
                 return st;
         o.size_bytes = (uint64_t)info.st_size;
-        identify(p, &o);
+        set_identity(p, &o);
         snprintf(o.name, sizeof o.name, "%s", is_member ? p->object.path : path_base(p->file.path));
         snprintf(o.archive, sizeof o.archive, "%s", is_member ? p->file.path : "");
         *ret = o;
         return ST_OK;
 }
 
-/* Better symbols first; then what need not be unpacked; then the newer one. */
+/* Better symbols first, then files outside of archives, then newer ones. */
 static int compare_places(const void *a, const void *b)
 {
         const struct scan_place *x = a, *y = b;
@@ -129,36 +136,36 @@ static int compare_places(const void *a, const void *b)
         if (x->object.quality != y->object.quality)
                 return x->object.quality > y->object.quality ? -1 : 1;
         if (x->file.class != y->file.class)
-                return x->file.class == FOUND_ELF ? -1 : 1;
+                return x->file.class == SCAN_FILE_ELF ? -1 : 1;
         return (x->file.mtime_ns < y->file.mtime_ns) - (x->file.mtime_ns > y->file.mtime_ns);
 }
 
-/* What is looked for among the places of a build-id. */
-struct wish {
-        uint8_t kinds;       /* FOUND_DEBUGINFO or FOUND_EXECUTABLE; 0 none */
+/* A request for one of the places of a build-id. */
+struct place_request {
+        uint8_t kinds;       /* SCAN_DEBUGINFO or SCAN_EXECUTABLE; 0 none */
         const char *section; /* NULL: the file */
         const struct scan_wait *wait;
 };
 
-static uint8_t wanted_kinds(enum object_kind kind)
+static uint8_t scan_kinds_from_object_kind(enum object_kind kind)
 {
         if (kind == OBJECT_DEBUGINFO || kind == OBJECT_SUPPLEMENTARY)
-                return FOUND_DEBUGINFO;
-        return kind == OBJECT_EXECUTABLE ? FOUND_EXECUTABLE : 0;
+                return SCAN_DEBUGINFO;
+        return kind == OBJECT_EXECUTABLE ? SCAN_EXECUTABLE : 0;
 }
 
-static enum status open_wished(struct scan *s, const struct scan_place *p, const struct wish *w, struct scan_opened *ret,
-                               uint64_t *offset, uint64_t *size, struct error *err)
+static enum status open_place_as_requested(struct scan *s, const struct scan_place *p, const struct place_request *w,
+                                           struct scan_opened *ret, uint64_t *offset, uint64_t *size, struct error *err)
 {
         enum status st = ST_OK;
 
         if (w->section)
-                st = scan_index_section(s->index, p->number, p->object.ordinal, w->section, offset, size, err);
-        return st ? st : scan_open_place(s, p, w->wait, ret, err);
+                st = scan_index_find_section(s->index, p->number, p->object.ordinal, w->section, offset, size, err);
+        return st ? st : open_place(s, p, w->wait, ret, err);
 }
 
-static enum status open_best(struct scan *s, const struct build_id *id, const struct wish *w, struct scan_opened *ret,
-                             uint64_t *offset, uint64_t *size, struct error *err)
+static enum status open_best_place(struct scan *s, const struct build_id *id, const struct place_request *w,
+                                   struct scan_opened *ret, uint64_t *offset, uint64_t *size, struct error *err)
 {
         struct scan_place *places;
         size_t count;
@@ -167,16 +174,16 @@ static enum status open_best(struct scan *s, const struct build_id *id, const st
         if (st)
                 return st;
         qsort(places, count, sizeof *places, compare_places);
-        st = error_set(err, ST_NOT_FOUND, "nothing like it was scanned");
+        st = error_set(err, ST_NOT_FOUND, "no scanned file has it");
         for (size_t i = 0; i < count && st; i++) {
                 if (!(places[i].object.kinds & w->kinds))
                         continue;
-                one = open_wished(s, &places[i], w, ret, offset, size, err);
-                if (one == ST_BUSY || (w->section && one == ST_UNSUPPORTED)) { /* a worse one is no answer */
+                one = open_place_as_requested(s, &places[i], w, ret, offset, size, err);
+                if (one == ST_BUSY || (w->section && one == ST_UNSUPPORTED)) { /* do not fall back to a worse place */
                         st = one;
                         break;
                 }
-                st = one == ST_NOT_FOUND ? st : one; /* what failed is said when nothing better is found */
+                st = one == ST_NOT_FOUND ? st : one; /* report the failure unless a later place succeeds */
         }
         scan_places_free(places, count);
         return st;
@@ -185,16 +192,237 @@ static enum status open_best(struct scan *s, const struct build_id *id, const st
 enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const struct scan_wait *wait,
                       struct scan_opened *ret, struct error *err)
 {
-        const struct wish w = { wanted_kinds(kind), NULL, wait };
+        const struct place_request w = { scan_kinds_from_object_kind(kind), NULL, wait };
 
-        return open_best(s, id, &w, ret, NULL, NULL, err);
+        return open_best_place(s, id, &w, ret, NULL, NULL, err);
 }
 
 enum status scan_open_section(struct scan *s, const struct build_id *id, enum object_kind kind, const char *name,
-                              const struct scan_wait *wait, struct scan_opened *ret, uint64_t *offset_ret, uint64_t *size_ret,
-                              struct error *err)
+                              const struct scan_wait *wait, struct scan_opened *ret, uint64_t *offset_ret,
+                              uint64_t *size_ret, struct error *err)
 {
-        const struct wish w = { wanted_kinds(kind), name, wait };
+        const struct place_request w = { scan_kinds_from_object_kind(kind), name, wait };
 
-        return open_best(s, id, &w, ret, offset_ret, size_ret, err);
+        return open_best_place(s, id, &w, ret, offset_ret, size_ret, err);
+}
+
+/* ---- sources ---- */
+
+/*
+ * Source files. Debuginfo of the build-id, from a tree or from elsewhere, must name the path; then the file is opened
+ * in a scanned tree or extracted from an archive.
+ */
+
+#define NAMES_CPU_S 120
+
+/* Debuginfo whose source names are checked: a place in a tree, or external debuginfo. */
+struct name_source {
+        char key[SCAN_CACHE_KEY_SIZE]; /* cache key of its names */
+        uint32_t number;               /* of the file that contains it; 0: none */
+        const char *like;              /* path that the sources' package probably resembles; "": unknown */
+        enum status (*open)(const struct name_source *d, const atomic_bool *cancel, int *fd_ret, struct error *err);
+        struct scan *scan;
+        const struct scan_place *place;
+        const struct scan_debuginfo *other;
+};
+
+static enum status open_scanned_debuginfo(const struct name_source *d, const atomic_bool *cancel, int *fd_ret,
+                                          struct error *err)
+{
+        struct scan_opened o;
+        enum status st = open_place(d->scan, d->place, &(struct scan_wait){ .cancel = cancel }, &o, err);
+
+        if (!st)
+                *fd_ret = o.fd;
+        return st;
+}
+
+static enum status open_external_debuginfo(const struct name_source *d, const atomic_bool *cancel, int *fd_ret,
+                                           struct error *err)
+{
+        (void)cancel;
+        return d->other->open(d->other->context, fd_ret, err);
+}
+
+static enum status list_source_names(void *context, int out, const atomic_bool *cancel, struct error *err)
+{
+        static const char *const args[] = { "source-names", NULL };
+        const int *in = context;
+
+        return worker_run(&(struct worker_job){ .args = args,
+                                                .fds = (const int[]){ *in, out },
+                                                .fd_count = 2,
+                                                .cpu_s = NAMES_CPU_S,
+                                                .cancel = cancel },
+                          err);
+}
+
+/* The debuginfo is opened first, because it may have to be extracted into the cache, and makers must not use the cache.
+ */
+static enum status open_name_hashes(struct scan *s, const struct name_source *d, const atomic_bool *cancel, int *fd_ret,
+                                    struct error *err)
+{
+        _cleanup_close_ int in = -1;
+        enum status st;
+
+        if (!scan_cache_open_ready(s->cache, d->key, fd_ret))
+                return ST_OK;
+        st = d->open(d, cancel, &in, err);
+        return st ? st : scan_cache_get(s->cache, d->key, list_source_names, &in, cancel, fd_ret, err);
+}
+
+/* Binary search in the sorted hashes. */
+static bool contains_name_hash(int fd, uint64_t hash)
+{
+        _cleanup_file_map_ struct file_map map = { 0 };
+        size_t low = 0, high;
+        const uint64_t *items;
+
+        if (file_map_fd(fd, LIMIT_SCAN_FOUND_BYTES, "names", &map, NULL))
+                return false;
+        items = map.data;
+        high = map.size / sizeof *items;
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (items[middle] < hash)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low < map.size / sizeof *items && items[low] == hash;
+}
+
+/* ST_OK when the debuginfo names the source. */
+static enum status check_source_is_named(struct scan *s, const struct name_source *d, uint64_t hash,
+                                         const atomic_bool *cancel, struct error *err)
+{
+        _cleanup_close_ int names = -1;
+        enum status st = open_name_hashes(s, d, cancel, &names, err);
+
+        if (st)
+                return st;
+        return contains_name_hash(names, hash) ? ST_OK : error_set(err, ST_NOT_FOUND, "the debuginfo does not name it");
+}
+
+static size_t count_common_prefix(const char *a, const char *b)
+{
+        size_t n = 0;
+
+        while (a[n] && a[n] == b[n])
+                n++;
+        return n;
+}
+
+/*
+ * Packages of several versions have a source with the same path. Choose the package whose path has the longest common
+ * prefix with the debuginfo package's (matching ones differ only in "-dbgsym", or "debuginfo" and "debugsource"), and
+ * of these the newest.
+ */
+static bool is_better_source_place(const struct scan_place *a, size_t a_shared, const struct scan_place *b,
+                                   size_t b_shared)
+{
+        return a_shared != b_shared ? a_shared > b_shared : a->file.mtime_ns > b->file.mtime_ns;
+}
+
+static enum status open_source_member(struct scan *s, const struct name_source *d, uint64_t hash, const char *path,
+                                      const atomic_bool *cancel, struct scan_opened *ret, struct error *err)
+{
+        struct scan_place *places;
+        size_t count, best = 0, best_shared = 0;
+        enum status st = scan_index_find_source(s->index, hash, &places, &count, err);
+
+        if (st)
+                return st;
+        for (size_t i = 0; i < count; i++) {
+                size_t n = d->number && places[i].number == d->number
+                                   ? SIZE_MAX
+                                   : count_common_prefix(places[i].file.path, d->like);
+
+                if (i == 0 || is_better_source_place(&places[i], n, &places[best], best_shared)) {
+                        best = i;
+                        best_shared = n;
+                }
+        }
+        st = open_place(s, &places[best], &(struct scan_wait){ .cancel = cancel }, ret, err);
+        if (!st)
+                snprintf(ret->name, sizeof ret->name, "%s", path);
+        scan_places_free(places, count);
+        return st;
+}
+
+static enum status open_source_in_tree(struct scan *s, const char *path, struct scan_opened *ret, struct error *err)
+{
+        struct scan_opened o = { .fd = -1 };
+        struct stat info;
+        enum status st = scan_trees_open(&s->trees, path, SCAN_LINKS_INSIDE, &o.fd, &info, err);
+
+        if (st)
+                return st;
+        o.size_bytes = (uint64_t)info.st_size;
+        snprintf(o.name, sizeof o.name, "%s", path);
+        *ret = o;
+        return ST_OK;
+}
+
+/* @param path normalised. */
+static enum status open_named_source(struct scan *s, const struct name_source *d, const char *path,
+                                     const atomic_bool *cancel, struct scan_opened *ret, struct error *err)
+{
+        uint64_t hash = scan_path_hash(path);
+        enum status st = check_source_is_named(s, d, hash, cancel, err);
+
+        if (st)
+                return st;
+        st = open_source_in_tree(s, path, ret, err);
+        return st == ST_NOT_FOUND ? open_source_member(s, d, hash, path, cancel, ret, err) : st;
+}
+
+/* Try debuginfo in all places of the build-id, then external debuginfo, which may belong to an executable in a tree.
+ */
+static enum status open_source_of_places(struct scan *s, const struct scan_place *places, size_t count,
+                                         const struct scan_debuginfo *other, const char *path,
+                                         const atomic_bool *cancel, struct scan_opened *ret, struct error *err)
+{
+        enum status st = error_set(err, ST_NOT_FOUND, "no scanned debuginfo names it"), one;
+
+        for (size_t i = 0; i < count && st; i++) {
+                const struct scan_place *p = &places[i];
+                struct name_source d = {
+                        .number = p->number, .like = p->file.path, .open = open_scanned_debuginfo, .scan = s, .place = p
+                };
+
+                if (!(p->object.kinds & SCAN_DEBUGINFO))
+                        continue;
+                snprintf(d.key, sizeof d.key, "%08" PRIx32 "-%08" PRIx32 "-names", p->number, p->object.ordinal);
+                one = open_named_source(s, &d, path, cancel, ret, err);
+                st = one == ST_NOT_FOUND ? st : one;
+        }
+        if (st == ST_NOT_FOUND && other) {
+                struct name_source d = { .number = count ? places[0].number : 0,
+                                         .like = count ? places[0].file.path : "",
+                                         .open = open_external_debuginfo,
+                                         .other = other };
+
+                snprintf(d.key, sizeof d.key, "%.32s-names", other->identity);
+                st = open_named_source(s, &d, path, cancel, ret, err);
+        }
+        return st;
+}
+
+enum status scan_open_source(struct scan *s, const struct build_id *id, const char *path,
+                             const struct scan_debuginfo *other, const atomic_bool *cancel, struct scan_opened *ret,
+                             struct error *err)
+{
+        _cleanup_free_ char *normal = strdup(path);
+        struct scan_place *places = NULL;
+        size_t count = 0;
+        enum status st = normal ? scan_index_find(s->index, id, &places, &count, err) : error_no_memory(err);
+
+        if (st && st != ST_NOT_FOUND)
+                return st;
+        scan_path_normalise(normal);
+        st = open_source_of_places(s, places, count, other, normal, cancel, ret, err);
+        scan_places_free(places, count);
+        return st;
 }

@@ -12,12 +12,13 @@
 #include "scan/scan_internal.h"
 
 #define STALL_S 10
-#define STOP_S 10 /* for the files that are being looked at */
+#define STOP_S 10 /* for files being inspected */
 
-static struct metric stalled = METRIC_GAUGE("cairn_scan_stalled", "Whether the walk waits for a file system that does not answer.", "");
+static struct metric stalled =
+        METRIC_GAUGE("cairn_scan_stalled", "Whether the walk waits for a file system that does not answer.", "");
 
-/* Called with the lock held: until somebody asks, the interval is over, or the end. */
-static void wait_for_work(struct scan *s)
+/* Called with the lock held. Wait until a walk is requested, the interval is over, or the scan stops. */
+static void wait_for_pass_due(struct scan *s)
 {
         int64_t until = monotonic_ns() + (int64_t)s->options.interval_s * 1000000000;
 
@@ -28,7 +29,7 @@ static void wait_for_work(struct scan *s)
                         break;
 }
 
-static void *run(void *arg)
+static void *run_scan_thread(void *arg)
 {
         struct scan *s = arg;
         bool news;
@@ -37,19 +38,21 @@ static void *run(void *arg)
         while (!atomic_load(&s->stop)) {
                 s->is_asked_for = false;
                 pthread_mutex_unlock(&s->lock);
-                scan_round(s, &news);
+                scan_pass_run(s, &news);
                 if (news && s->options.found && !atomic_load(&s->stop))
                         s->options.found(s->options.context);
                 pthread_mutex_lock(&s->lock);
-                wait_for_work(s);
+                wait_for_pass_due(s);
         }
+        s->has_ended = true;
+        pthread_cond_broadcast(&s->wake);
         pthread_mutex_unlock(&s->lock);
         return NULL;
 }
 
 enum status scan_start(struct scan *s, struct error *err)
 {
-        int failed = pthread_create(&s->thread, NULL, run, s);
+        int failed = pthread_create(&s->thread, NULL, run_scan_thread, s);
 
         if (failed)
                 return error_os(err, failed, "cannot start a thread");
@@ -58,7 +61,7 @@ enum status scan_start(struct scan *s, struct error *err)
         return ST_OK;
 }
 
-enum status scan_open_trees(const struct scan_options *options, struct scan **ret, struct error *err)
+enum status scan_create(const struct scan_options *options, struct scan **ret, struct error *err)
 {
         _cleanup_free_ char *index = path_join(options->dir, "index"), *unpacked = path_join(options->dir, "unpacked");
         struct scan *s = calloc(1, sizeof *s);
@@ -82,7 +85,7 @@ enum status scan_open_trees(const struct scan_options *options, struct scan **re
                 st = scan_cache_open(unpacked, options->cache_bytes, &s->cache, err);
         if (!st && !(s->own_dir = realpath(options->dir, NULL)))
                 st = error_os(err, errno, "cannot find '%s'", options->dir);
-        scan_round_metrics();
+        scan_pass_register_metrics();
         if (st) {
                 scan_destroy(s);
                 return st;
@@ -91,32 +94,37 @@ enum status scan_open_trees(const struct scan_options *options, struct scan **re
         return ST_OK;
 }
 
-static bool join_in_time(struct scan *s)
+/* pthread_clockjoin_np() would do, but the thread sanitizer of GCC 12 does not know it. */
+static bool wait_for_scan_end(struct scan *s)
 {
-        struct timespec until;
-        int64_t until_ns = monotonic_ns() + STOP_S * INT64_C(1000000000);
+        int64_t until = monotonic_ns() + STOP_S * INT64_C(1000000000);
 
-        until = (struct timespec){ .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
-        if (pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC, &until) == 0)
-                return true;
-        log_warn("scan", "the walk hangs in a file system that does not answer; not waiting for it");
-        return false;
+        while (!s->has_ended && condition_wait_until(&s->wake, &s->lock, until))
+                ;
+        return s->has_ended;
 }
 
 void scan_stop(struct scan *s)
 {
+        bool has_ended;
+
         if (!s)
                 return;
         pthread_mutex_lock(&s->lock);
         atomic_store(&s->stop, true);
         pthread_cond_broadcast(&s->wake);
+        has_ended = !s->has_thread || wait_for_scan_end(s);
         pthread_mutex_unlock(&s->lock);
-        if (s->has_thread && !join_in_time(s))
+        if (!has_ended) {
+                log_warn("scan", "the walk hangs in a file system that does not respond; not waiting for it");
                 return;
+        }
+        if (s->has_thread)
+                pthread_join(s->thread, NULL);
         s->has_thread = false;
 }
 
-void scan_watch(struct scan *s)
+void scan_check_progress(struct scan *s)
 {
         int64_t moved_ns = atomic_load(&s->moved_ns), now_ns = monotonic_ns();
         bool is_stalled = moved_ns && now_ns - moved_ns > STALL_S * INT64_C(1000000000);
@@ -130,15 +138,18 @@ void scan_watch(struct scan *s)
         memcpy(at, s->at, sizeof at);
         pthread_mutex_unlock(&s->at_lock);
         if (is_stalled)
-                log_warn("scan", "'%s': a file system there has not answered for %d s and holds up the walk; see that its server "
-                         "answers, unmount it (umount -l), or leave it out of --scan", at, STALL_S);
+                log_warn("scan",
+                         "'%s': a file system there has not answered for %d s and holds up the walk; see that its "
+                         "server "
+                         "answers, unmount it (umount -l), or leave it out of --scan",
+                         at, STALL_S);
         else
-                log_info("scan", "the walk goes on");
+                log_info("scan", "the walk continues");
 }
 
 void scan_destroy(struct scan *s)
 {
-        if (!s || s->has_thread) /* it hangs, and may still come back */
+        if (!s || s->has_thread) /* the walk hangs, and may still return */
                 return;
         scan_cache_close(s->cache);
         scan_index_close(s->index);
@@ -152,7 +163,7 @@ void scan_destroy(struct scan *s)
         free(s);
 }
 
-void scan_again(struct scan *s)
+void scan_request_pass(struct scan *s)
 {
         pthread_mutex_lock(&s->lock);
         s->is_asked_for = true;
@@ -160,9 +171,9 @@ void scan_again(struct scan *s)
         pthread_mutex_unlock(&s->lock);
 }
 
-uint8_t scan_kinds(struct scan *s, const struct build_id *id)
+uint8_t scan_find_kinds(struct scan *s, const struct build_id *id)
 {
-        return scan_index_kinds(s->index, id);
+        return scan_index_find_kinds(s->index, id);
 }
 
 size_t scan_find_prefix(struct scan *s, const void *prefix, size_t n, struct build_id *ret, size_t max)
@@ -170,7 +181,8 @@ size_t scan_find_prefix(struct scan *s, const void *prefix, size_t n, struct bui
         return scan_index_find_prefix(s->index, prefix, n, ret, max);
 }
 
-enum status scan_list(struct scan *s, const struct build_id *id, scan_index_each *each, void *context, struct error *err)
+enum status scan_list(struct scan *s, const struct build_id *id, scan_index_each *each, void *context,
+                      struct error *err)
 {
         return scan_index_list(s->index, id, each, context, err);
 }

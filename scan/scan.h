@@ -6,106 +6,109 @@
  * @file
  * Serving directory trees of packages and ELF files by build-id.
  *
- * The trees are walked in the background, at the start, at each interval and
- * when somebody asks for it; a file that is what it was is not opened again. A
- * confined worker says what a file holds; only that is kept (scan/index.h). A
- * file is served from where it lies, a member of an archive from a cache of
- * bounded size (scan/cache.h).
+ * The trees are walked in the background: at the start, at each interval and on request; unchanged files are not opened
+ * again. A confined worker inspects a file, and only its contents are indexed (scan/index.h). A file is served from its
+ * tree, a member of an archive from a cache of bounded size (scan/cache.h).
  *
  * Threads: any, except opening the trees, start, stop and destroy.
  */
 #include <stdatomic.h>
 
 #include "debuginfo-store/store.h"
-#include "sandbox/nursery.h"
+#include "sandbox/fork_server.h"
 #include "scan/index.h"
 
 struct scan;
 
 struct scan_options {
-        const char *const *dirs;      /* the trees */
+        const char *const *dirs; /* the trees */
         size_t dir_count;
-        const char *dir;              /* of our own: index/ and unpacked/ below it */
-        const char *scratch_dir;      /* for temporary files */
-        uint64_t interval_s;          /* between two walks; 0: only when asked */
-        uint64_t cache_bytes;         /* of unpacked/ */
-        struct nursery *nursery;      /* for workers that take a member out of an archive; NULL: they are programs. Borrowed */
-        /* A walk found something new. On the scan's thread. May be NULL. */
+        const char *dir;         /* for index/ and unpacked/ */
+        const char *scratch_dir; /* for temporary files */
+        uint64_t interval_s;     /* between two walks; 0: only on request */
+        uint64_t cache_bytes;    /* of unpacked/ */
+        struct fork_server
+                *nursery; /* forks workers that extract archive members; NULL: they are started as programs. Borrowed */
+        /* Called on the scan's thread after a walk that found new objects. May be NULL. */
         void (*found)(void *context);
         void *context;
 };
 
-/** ST_OS or ST_USAGE when a tree is no directory. What was found before is served from here on. */
-enum status scan_open_trees(const struct scan_options *options, struct scan **ret, struct error *err) MUST_CHECK;
-/** Begin to walk. */
+/** Open the trees and the index; objects indexed by earlier runs can be served now. ST_OS or ST_USAGE when a tree is
+ * not a directory. */
+enum status scan_create(const struct scan_options *options, struct scan **ret, struct error *err) MUST_CHECK;
+/** Start walking. */
 enum status scan_start(struct scan *s, struct error *err) MUST_CHECK;
 /**
- * End walking; what is found can still be opened. NULL is allowed, also in the next. A walk that hangs in a file system is
- * left there: the end of the process ends it.
+ * Stop walking; indexed objects can still be opened. NULL is allowed, also for scan_destroy(). A walk that hangs in a
+ * file system is abandoned until the process exits.
  */
 void scan_stop(struct scan *s);
-/** Stopped before; nobody opens anything any more. What a walk that hangs may still use stays. */
+/** Call after scan_stop(), when no thread uses the scan. Memory that a hanging walk may still use is leaked. */
 void scan_destroy(struct scan *s);
 
 /**
- * Look whether the walk gets on; to be called every second or so, by one thread. A file system that does not answer (a server
- * of NFS that is away) keeps it in a system call: it is logged with the folder, and cairn_scan_stalled is 1 meanwhile.
+ * Detect a stalled walk; call about once a second from one thread. A file system that does not respond (an unreachable
+ * NFS server) blocks the walk in a system call: the folder is logged, and cairn_scan_stalled is 1 meanwhile.
  */
-void scan_watch(struct scan *s);
+void scan_check_progress(struct scan *s);
 
-/** Walk the trees again, now or after the walk that runs. */
-void scan_again(struct scan *s);
+/** Request another walk, which starts now or after the current one. */
+void scan_request_pass(struct scan *s);
 
-/** Which kinds there are: FOUND_DEBUGINFO, FOUND_EXECUTABLE, both or 0. */
-uint8_t scan_kinds(struct scan *s, const struct build_id *id);
+/** The kinds of objects of a build-id: SCAN_DEBUGINFO, SCAN_EXECUTABLE, both or 0. */
+uint8_t scan_find_kinds(struct scan *s, const struct build_id *id);
 
-/** The build-ids that begin with these n bytes, one at least, as scan_index_find_prefix(). */
+/** As scan_index_find_prefix(). */
 size_t scan_find_prefix(struct scan *s, const void *prefix, size_t n, struct build_id *ret, size_t max);
 
-/** Whether to wait for a worker that takes a member out of its archive: ST_BUSY where one is needed and it must not be waited for. */
+/** Whether to wait for a worker that extracts an archive member; if not, a call that needs one returns ST_BUSY. */
 struct scan_wait {
         bool never;
         const atomic_bool *cancel; /* polled meanwhile; may be NULL */
 };
 
-/** Something to serve. */
+/** A file to serve. */
 struct scan_opened {
-        int fd;                       /* owned; from its start */
+        int fd; /* owned; at the start of the file */
         uint64_t size_bytes;
-        enum symbol_quality quality;  /* of objects */
-        char identity[40];           /* the same for the same bytes: good for an ETag */
-        char name[256];               /* of the file, or of the member with its path */
-        char archive[512];            /* path of the archive; "" none */
+        enum symbol_quality quality; /* of objects */
+        char identity[40];           /* equal for equal bytes, for an ETag */
+        char name[256];              /* of the file, or of the member with its path */
+        char archive[512];           /* path of the archive; "": none */
 };
 
-/** The best file of that build-id. ST_NOT_FOUND when there is none, or none any more. */
+/** Open the best file of a build-id. ST_NOT_FOUND when there is none, or it is gone. */
 enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const struct scan_wait *wait,
                       struct scan_opened *ret, struct error *err) MUST_CHECK;
 
 /**
- * The best of them that has a section of that name, and where it lies there. What has none is not opened.
- * @return ST_NOT_FOUND; ST_UNSUPPORTED when it is not known where the sections of one lie.
+ * Open the best file that has a section of that name, and find the section. Files without it are not opened.
+ * @return ST_NOT_FOUND; ST_UNSUPPORTED when the sections of one of them are unknown.
  */
 enum status scan_open_section(struct scan *s, const struct build_id *id, enum object_kind kind, const char *name,
-                              const struct scan_wait *wait, struct scan_opened *ret, uint64_t *offset_ret, uint64_t *size_ret,
-                              struct error *err) MUST_CHECK;
+                              const struct scan_wait *wait, struct scan_opened *ret, uint64_t *offset_ret,
+                              uint64_t *size_ret, struct error *err) MUST_CHECK;
 
-/** Debuginfo of a build-id that is in no tree. */
+/** Debuginfo of a build-id from outside of the trees. */
 struct scan_debuginfo {
-        const char *identity;         /* the same for the same bytes: of 32 letters and digits at least, of which 32 count */
-        enum status (*open)(void *context, int *fd_ret, struct error *err); /* called when it must be read */
+        const char
+                *identity; /* equal for equal bytes; at least 32 letters and digits, of which the first 32 are used */
+        enum status (*open)(void *context, int *fd_ret, struct error *err); /* called when the debuginfo must be read */
         void *context;
 };
 
 /**
- * A source file out of an archive or a tree that debuginfo of the build-id names, of a tree or the other one.
- * @param path absolute; "." and ".." are taken out first.
+ * Open a source file in an archive or a tree. Debuginfo of the build-id, from a tree or from other, must name it.
+ * @param path absolute; normalised first.
  * @param other NULL none.
  */
-enum status scan_open_source(struct scan *s, const struct build_id *id, const char *path, const struct scan_debuginfo *other,
-                             const atomic_bool *cancel, struct scan_opened *ret, struct error *err) MUST_CHECK;
+enum status scan_open_source(struct scan *s, const struct build_id *id, const char *path,
+                             const struct scan_debuginfo *other, const atomic_bool *cancel, struct scan_opened *ret,
+                             struct error *err) MUST_CHECK;
 
-/** Every object, in the order of build-ids, or those of one id. */
-enum status scan_list(struct scan *s, const struct build_id *id, scan_index_each *each, void *context, struct error *err) MUST_CHECK;
+/** As scan_index_list(). */
+enum status scan_list(struct scan *s, const struct build_id *id, scan_index_each *each, void *context,
+                      struct error *err) MUST_CHECK;
 
 #endif

@@ -11,30 +11,26 @@
 struct scan {
         struct scan_options options;
         char *scratch_dir;
-        char *own_dir;           /* of index and cache, without links: never walked, also when a tree holds it */
+        char *own_dir; /* of index and cache, without symbolic links; excluded from walks */
         struct scan_trees trees;
         struct scan_index *index;
         struct scan_cache *cache;
-        pthread_mutex_t nursery_lock; /* held by who uses options.nursery */
+        pthread_mutex_t nursery_lock; /* serializes options.nursery */
         pthread_mutex_t lock;
         pthread_cond_t wake;
-        bool is_asked_for, has_thread;
+        bool is_asked_for, has_thread, has_ended;
         atomic_bool stop;
-        _Atomic int64_t moved_ns;     /* when the walk got on; 0: none runs */
+        _Atomic int64_t moved_ns; /* time of the walk's last progress; 0: no walk */
         pthread_mutex_t at_lock;
-        char at[256];                 /* the folder that it reads, with at_lock */
-        bool is_stalled;              /* as scan_watch() told */
+        char at[256];    /* the folder being read; protected by at_lock */
+        bool is_stalled; /* as last logged */
         pthread_t thread;
 };
 
 /** One walk of all trees. @param news_ret whether objects came. */
-void scan_round(struct scan *s, bool *news_ret);
+void scan_pass_run(struct scan *s, bool *news_ret);
 
 /** Make the metrics of walks appear. */
-void scan_round_metrics(void);
-
-/** Open a place as scan_open() does, with that wait. ST_NOT_FOUND when the file is not what it was. */
-enum status scan_open_place(struct scan *s, const struct scan_place *p, const struct scan_wait *wait, struct scan_opened *ret,
-                            struct error *err) MUST_CHECK;
+void scan_pass_register_metrics(void);
 
 #endif

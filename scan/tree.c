@@ -35,30 +35,30 @@ enum status scan_trees_init(struct scan_trees *t, const char *const *dirs, size_
                 }
                 t->roots[t->count++] = root;
                 if (stat(root, &info) < 0 || !S_ISDIR(info.st_mode))
-                        st = error_set(err, ST_USAGE, "cannot scan '%s': it is no directory", dirs[i]);
+                        st = error_set(err, ST_USAGE, "cannot scan '%s': not a directory", dirs[i]);
         }
         if (st)
                 scan_trees_deinit(t);
         return st;
 }
 
-/* What is behind the root, or NULL. */
-static const char *below(const char *root, const char *path)
+/* The path relative to the root, or NULL when it is not below it. */
+static const char *path_below_root(const char *root, const char *path)
 {
         size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
 
         return strncmp(path, root, n) == 0 && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
 }
 
-bool scan_trees_hold(const struct scan_trees *t, const char *path)
+bool scan_trees_contain(const struct scan_trees *t, const char *path)
 {
         for (size_t i = 0; i < t->count; i++)
-                if (below(t->roots[i], path))
+                if (path_below_root(t->roots[i], path))
                         return true;
         return false;
 }
 
-static int open_beneath(const char *root, const char *path, enum scan_links links)
+static int open_below_root(const char *root, const char *path, enum scan_links links)
 {
         uint64_t cached = links == SCAN_LINKS_NONE_AT_ONCE ? RESOLVE_CACHED : 0;
         struct open_how how = {
@@ -76,12 +76,12 @@ enum status scan_trees_open(const struct scan_trees *t, const char *path, enum s
                             struct stat *info_ret, struct error *err)
 {
         for (size_t i = 0; i < t->count; i++) {
-                const char *rest = below(t->roots[i], path);
-                _cleanup_close_ int fd = rest ? open_beneath(t->roots[i], rest, links) : -1;
+                const char *rest = path_below_root(t->roots[i], path);
+                _cleanup_close_ int fd = rest ? open_below_root(t->roots[i], rest, links) : -1;
                 struct stat info;
 
                 if (fd < 0 && rest && links == SCAN_LINKS_NONE_AT_ONCE && (errno == EAGAIN || errno == EINVAL))
-                        return error_set(err, ST_BUSY, "a folder of '%s' has to be read", path);
+                        return error_set(err, ST_BUSY, "a folder of '%s' is not cached by the kernel", path);
                 if (fd < 0 && rest && errno != ENOENT && errno != ENOTDIR && errno != EXDEV && errno != ELOOP)
                         return error_os(err, errno, "cannot open '%s'", path);
                 if (fd < 0 || fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))
@@ -90,10 +90,10 @@ enum status scan_trees_open(const struct scan_trees *t, const char *path, enum s
                 *info_ret = info;
                 return ST_OK;
         }
-        return error_set(err, ST_NOT_FOUND, "'%s' is no file of the scanned trees", path);
+        return error_set(err, ST_NOT_FOUND, "'%s' is not a file in the scanned trees", path);
 }
 
-static enum status tell(const struct scan_walk *walk, const FTSENT *e, struct error *err)
+static enum status handle_walk_entry(const struct scan_walk *walk, const FTSENT *e, struct error *err)
 {
         struct error why;
 
@@ -107,7 +107,7 @@ static enum status tell(const struct scan_walk *walk, const FTSENT *e, struct er
         case FTS_DNR:
         case FTS_ERR:
         case FTS_NS:
-                if (e->fts_errno == ENOENT) /* it went away just now */
+                if (e->fts_errno == ENOENT) /* it was deleted meanwhile */
                         return ST_OK;
                 error_os(&why, e->fts_errno, "cannot read '%s'", e->fts_path);
                 walk->problem(walk->context, e->fts_path, &why);
@@ -127,7 +127,7 @@ enum status scan_tree_walk(const char *root, const struct scan_walk *walk, struc
         if (!fts)
                 return error_os(err, errno, "cannot walk '%s'", root);
         while (!st && (errno = 0, e = fts_read(fts)))
-                st = tell(walk, e, err);
+                st = handle_walk_entry(walk, e, err);
         if (!st && errno)
                 st = error_os(err, errno, "cannot walk '%s'", root);
         fts_close(fts);

@@ -23,6 +23,10 @@ if need cppcheck; then
                 --suppress=preprocessorErrorDirective \
                 $(git ls-files '*.c' | grep -vE '^(bpf|tests)/') || bad=1
 fi
+if need clang-format; then
+        # shellcheck disable=SC2046  # a list of files on purpose
+        clang-format --dry-run -Werror $(git ls-files '*.c' '*.h') || bad=1
+fi
 if need shellcheck; then
         scripts=$(git ls-files '*.sh' '*.t' tests/run .ci/run)
         # shellcheck disable=SC2086  # a list of files on purpose
@@ -39,6 +43,8 @@ if need mandoc; then
         done
 fi
 scripts/cleanup-order.py || bad=1
+# Names are unique in the tree, and folders include only what docs/architecture.md allows.
+scripts/shape.py --check || bad=1
 # Each source file says its licence.
 for f in $(git ls-files '*.c' '*.h' '*.sh' '*.t' Makefile '*.mk'); do
         head -n 3 "$f" | grep -q SPDX-License-Identifier || {

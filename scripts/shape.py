@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports the shape of the C source: file sizes, naming, coupling, assertions.
 
-usage: scripts/shape.py [--json] [--list MEASURE] [FOLDER...]
+usage: scripts/shape.py [--json] [--list MEASURE] [--check] [FOLDER...]
 
 Without folders, every tracked .c and .h file outside of tests/ counts. --list
 prints the findings behind one measure, one a line: duplicate-names,
-one-word-names, single-caller, hash-tables, single-user-files, long-lines.
+one-word-names, single-caller, hash-tables, single-user-files, long-lines,
+folder-includes (not allowed by docs/architecture.md), enum-only-includes (a
+header of another folder included for nothing but an enum of it).
+
+--check fails when a measure of the whole tree is above its CEILING.
 
 The script reads text, not an abstract syntax tree. It relies on the layout
 that .clang-format keeps: a function definition starts in column 0, and its
@@ -27,6 +31,7 @@ INCLUDE = re.compile(r'^#include "([\w-]+)/([\w./-]+)"', re.M)
 PROBE = re.compile(r"\b(\w+) = \(\1 \+ 1\) & ")  # the step of linear probing
 ASSERTION = re.compile(r"\b(?:assert|static_assert|_Static_assert)\s*\(")
 LINE_LIMIT = 130
+CEILING = {"duplicate-names": 0, "one-word-names": 1, "folder-includes": 0, "enum-only-includes": 15}
 
 
 def strip_comments_and_strings(text):
@@ -53,6 +58,41 @@ def line_limit():
             if found and int(found.group(1)):
                 return int(found.group(1))
     return LINE_LIMIT
+
+
+def declared_names(code):
+    """Returns the names that a header declares: (those of enums, all others)."""
+    enums = set()
+    for match in re.finditer(r"\benum\s+(\w+)?\s*\{(.*?)\}", code, re.S):
+        enums |= {match.group(1) or ""} | set(re.findall(r"(?:^|,)\s*(\w+)", match.group(2)))
+    others = set(re.findall(r"\b(?:struct|union)\s+(\w+)\s*\{", code)) | set(re.findall(r"^#\s*define\s+(\w+)", code, re.M))
+    others |= set(re.findall(r"\b(\w+)\s*\(", code)) | set(re.findall(r"^(?:typedef|extern)\b[^;{]*?(\w+)\s*(?:\[[^;]*)?;", code, re.M))
+    return enums - {""}, others - enums
+
+
+def find_enum_only_includes(raw, code):
+    declared = {p: declared_names(code[p]) for p in code if p.endswith(".h")}
+    for path in code:
+        words = set(IDENTIFIER.findall(INCLUDE.sub("", code[path])))
+        for folder, rest in INCLUDE.findall(raw[path]):
+            enums, others = declared.get(f"{folder}/{rest}", (set(), set()))
+            if folder != path.split("/")[0] and others and words & enums and not words & others:
+                yield f"{path}: {folder}/{rest}"
+
+
+def find_folder_includes(raw):
+    """Yields includes that the table of docs/architecture.md does not allow."""
+    with open("docs/architecture.md", encoding="utf-8") as f:
+        rows = re.findall(r"^\| (`[^|]*/`[^|]*) \|[^|]*\| ([^|]*) \|$", f.read(), re.M)
+    may_use = {folder: {folder, *re.findall(r"`([\w-]+)/`", row), *re.findall(r"[a-z-]+", words)}
+               for row, words in rows for folder in re.findall(r"`([\w-]+)/`", row)}
+    for path, text in raw.items():
+        allowed = may_use.get(path.split("/")[0], set())
+        if not allowed or "all" in allowed or "public" in allowed:
+            continue
+        for used, rest in INCLUDE.findall(text):
+            if used not in allowed:
+                yield f"{path}: {used}/{rest}"
 
 
 def measure(folders):
@@ -96,17 +136,19 @@ def measure(folders):
     limit = line_limit()
     lines = {p: raw[p].count("\n") for p in paths}
     findings = {
-        "duplicate-names": sorted(f"{n}: {' '.join(sorted(ps))}" for n, ps in defined_in.items() if len(ps) > 1),
+        "duplicate-names": sorted(f"{n}: {' '.join(sorted(ps))}" for n, ps in defined_in.items() if len(ps) > 1 and n != "main"),
         "one-word-names": sorted(f"{n}: {p}" for n, p in functions if "_" not in n and n != "main"),
         "single-caller": sorted(f"{n}: {external[n]} <- {next(iter(callers[n]))}" for n in external if len(callers[n]) == 1),
         "hash-tables": sorted(p for p in sources if PROBE.search(code[p])),
         "single-user-files": sorted(f"{p} <- {next(iter(u))}" for p, u in users_of_file.items() if len(u) == 1),
         "long-lines": [f"{p}:{n}: {len(line.expandtabs(8))}" for p in paths
                        for n, line in enumerate(raw[p].split("\n"), 1) if len(line.expandtabs(8)) > limit],
+        "folder-includes": sorted(find_folder_includes(raw)),
+        "enum-only-includes": sorted(find_enum_only_includes(raw, code)),
     }
     total = sum(lines.values())
     called = [n for n in external if callers[n]]
-    duplicated = sum(1 for ps in defined_in.values() if len(ps) > 1)
+    duplicated = len(findings["duplicate-names"])
     assertions = sum(len(ASSERTION.findall(code[p])) for p in paths)
     folders_seen = sorted({p.split("/")[0] for p in paths})
     report = {
@@ -122,6 +164,7 @@ def measure(folders):
         "hand_written_hash_table_files": len(findings["hash-tables"]),
         "assertions_per_10000_lines": round(assertions * 10000 / total, 1) if total else 0,
         "long_lines": len(findings["long-lines"]),
+        "enum_only_includes": len(findings["enum-only-includes"]),
         "fan_in": {f: len(fan_in[f]) for f in folders_seen},
         "fan_out": {f: len(fan_out[f]) for f in folders_seen},
     }
@@ -136,6 +179,7 @@ def main():
     parser = argparse.ArgumentParser(description="Reports the shape of the C source.")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--list", metavar="MEASURE", help="print the findings behind one measure")
+    parser.add_argument("--check", action="store_true", help="fail when a measure of the whole tree is above its ceiling")
     parser.add_argument("folders", nargs="*", metavar="FOLDER")
     args = parser.parse_args()
     report, findings = measure(args.folders)
@@ -144,6 +188,12 @@ def main():
             sys.exit(f"shape: no measure '{args.list}'; there are: {', '.join(findings)}")
         sys.stdout.writelines(line + "\n" for line in findings[args.list])
         return
+    if args.check:
+        failed = [m for m in CEILING if len(findings[m]) > CEILING[m]]
+        for measure_name in failed:
+            print(f"shape: {len(findings[measure_name])} {measure_name}, at most {CEILING[measure_name]} are allowed:", file=sys.stderr)
+            sys.stderr.writelines(f"  {line}\n" for line in findings[measure_name])
+        sys.exit(1 if failed else 0)
     if args.json:
         print(json.dumps(report, indent=2))
         return

@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 
-enum status data_lock(const char *dir, int *ret, struct error *err)
+enum status lock_data_dir(const char *dir, int *ret, struct error *err)
 {
         _cleanup_free_ char *path = path_join(dir, "lock");
         _cleanup_close_ int fd = -1;
@@ -17,15 +17,19 @@ enum status data_lock(const char *dir, int *ret, struct error *err)
                 return error_no_memory(err);
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         if (fd < 0 && errno == EROFS) {
-                error_set(err, ST_OS, "'%s' is on a read-only file system: look for disk errors in the kernel's log and "
-                          "remount it writable, or answer queries from it with --read-only", dir);
+                error_set(err, ST_OS,
+                          "'%s' is on a read-only file system: look for disk errors in the kernel's log and "
+                          "remount it writable, or answer queries from it with --read-only",
+                          dir);
                 return ST_OS;
         }
         if (fd < 0)
                 return error_os(err, errno, "cannot open '%s'", path);
         if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-                return error_set(err, ST_BUSY, "a service has '%s' open: ask that one (--server), or read beside it "
-                                 "(--read-only), or take another --data", dir);
+                return error_set(err, ST_BUSY,
+                                 "a service has '%s' open: ask that one (--server), or read beside it "
+                                 "(--read-only), or take another --data",
+                                 dir);
         *ret = steal_fd(&fd);
         return ST_OK;
 }

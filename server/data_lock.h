@@ -4,11 +4,11 @@
 
 /**
  * @file
- * One process at a time changes a data directory: it holds a lock on DIR/lock.
+ * Lock of a data directory (DIR/lock): one process at a time may modify it.
  */
 #include "common/error.h"
 
 /** Close ret to unlock. ST_BUSY when another process has it; ST_NOT_FOUND when there is no directory. */
-enum status data_lock(const char *dir, int *ret, struct error *err) MUST_CHECK;
+enum status lock_data_dir(const char *dir, int *ret, struct error *err) MUST_CHECK;
 
 #endif

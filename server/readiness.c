@@ -30,7 +30,7 @@ struct readiness {
         bool stop, has_stat;
         uint64_t asked_count, answered_count;
         struct profile_store_stat stat;
-        int64_t stat_ns;      /* monotonic, of the last statistics */
+        int64_t stat_ns; /* monotonic, of the last statistics */
         uint64_t clock_steps;
         int64_t clock_step_ns; /* monotonic, when the last of them was noticed */
         struct state states[READY_CONDITION_COUNT];
@@ -39,12 +39,19 @@ struct readiness {
 static const struct {
         const char *name, *severity, *next_step;
 } kinds[READY_CONDITION_COUNT] = {
-        [READY_FLUSH_FAILING] = { "flush_failing", "error", "queued batches are safe and tried again; see the reason, and 'cairn store status'" },
-        [READY_SYNC_FAILING] = { "sync_failing", "error", "the next flush begins a new queue file; if this stays, check the disk and the kernel's log" },
-        [READY_QUEUE_FULL] = { "queue_full", "error", "senders keep batches and retry; the disk is slow or full, or flushing fails" },
+        [READY_FLUSH_FAILING] = { "flush_failing", "error",
+                                  "queued batches are safe and tried again; see the reason, and 'cairn store status'" },
+        [READY_SYNC_FAILING] = { "sync_failing", "error",
+                                 "the next flush begins a new queue file; if this stays, check the disk and the "
+                                 "kernel's log" },
+        [READY_QUEUE_FULL] = { "queue_full", "error",
+                               "senders keep batches and retry; the disk is slow or full, or flushing fails" },
         [READY_DISK_FULL] = { "disk_full", "error", "make room, for example with --retain and 'cairn debuginfo gc'" },
-        [READY_INDEX_FAILING] = { "index_failing", "warning", "samples are taken, new symbols wait and are tried again; see the reason" },
-        [READY_CLOCK_JUMP] = { "clock_jump", "warning", "check time synchronization; batches without times of their own got those of the clock" },
+        [READY_INDEX_FAILING] = { "index_failing", "warning",
+                                  "samples are taken, new symbols wait and are tried again; see the reason" },
+        [READY_CLOCK_JUMP] = { "clock_jump", "warning",
+                               "check time synchronization; batches without times of their own got those of the "
+                               "clock" },
         [READY_QUARANTINE] = { "quarantine", "warning", "see 'cairn store quarantine list'; everything else proceeds" },
         [READY_STALLED] = { "stalled", "warning", "the disk may hang; check it and the kernel's log" },
 };
@@ -86,8 +93,9 @@ static void watch_disk(struct readiness *r)
                 return;
         free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
         pthread_mutex_lock(&r->lock);
-        set_state(r, READY_DISK_FULL, free_bytes < LIMIT_DISK_LOW_BYTES, "%" PRIu64 " MiB are free in '%s', less than %zu",
-                  free_bytes >> 20, r->dir, (size_t)(LIMIT_DISK_LOW_BYTES >> 20));
+        set_state(r, READY_DISK_FULL, free_bytes < LIMIT_DISK_LOW_BYTES,
+                  "%" PRIu64 " MiB are free in '%s', less than %zu", free_bytes >> 20, r->dir,
+                  (size_t)(LIMIT_DISK_LOW_BYTES >> 20));
         pthread_mutex_unlock(&r->lock);
 }
 
@@ -99,9 +107,11 @@ void readiness_watch_clock(struct readiness *r, uint64_t steps, int64_t held_s, 
                 r->clock_step_ns = mono_ns;
         }
         if (held_s > 0)
-                set_state(r, READY_CLOCK_JUMP, true, "the clock stepped forward by %" PRId64 " s, which does not count as age yet", held_s);
+                set_state(r, READY_CLOCK_JUMP, true,
+                          "the clock stepped forward by %" PRId64 " s, which does not count as age yet", held_s);
         else
-                set_state(r, READY_CLOCK_JUMP, steps && mono_ns - r->clock_step_ns <= LIMIT_CLOCK_JUMP_SHOWN_S * SECOND_NS,
+                set_state(r, READY_CLOCK_JUMP,
+                          steps && mono_ns - r->clock_step_ns <= LIMIT_CLOCK_JUMP_SHOWN_S * SECOND_NS,
                           "the clock was set within the last hour, %" PRIu64 " times since the start", steps);
         pthread_mutex_unlock(&r->lock);
 }
@@ -145,7 +155,7 @@ static void *watch_store(void *arg)
         return NULL;
 }
 
-void readiness_stat(struct readiness *r, struct profile_store_stat *ret)
+void readiness_get_store_stat(struct readiness *r, struct profile_store_stat *ret)
 {
         int64_t until = monotonic_ns() + STAT_PATIENCE_NS;
         uint64_t mine;
@@ -174,14 +184,15 @@ static void look_at_health(struct readiness *r)
         struct profile_store_health h;
         int64_t late_s;
 
-        profile_store_health(r->store, &h);
+        profile_store_get_health(r->store, &h);
         late_s = (monotonic_ns() - r->stat_ns) / SECOND_NS;
         set_state(r, READY_FLUSH_FAILING, h.flush_failing_since != 0, "cannot flush: %s", h.flush_failure);
         set_state(r, READY_SYNC_FAILING, h.sync_failing_since != 0, "the queue refuses batches: %s", h.sync_failure);
         set_state(r, READY_QUEUE_FULL, h.queue_full, "%" PRIu64 " of %" PRIu64 " bytes are queued", h.queued_bytes,
                   h.queue_limit_bytes);
-        set_state(r, READY_QUARANTINE, h.quarantined_batches != 0, "%" PRIu64 " batches of %" PRIu64 " bytes are set aside%s%.150s",
-                  h.quarantined_batches, h.quarantined_bytes, h.quarantine_reason[0] ? ", the newest: " : "", h.quarantine_reason);
+        set_state(r, READY_QUARANTINE, h.quarantined_batches != 0,
+                  "%" PRIu64 " batches of %" PRIu64 " bytes are set aside%s%.150s", h.quarantined_batches,
+                  h.quarantined_bytes, h.quarantine_reason[0] ? ", the newest: " : "", h.quarantine_reason);
         set_state(r, READY_STALLED, late_s > LIMIT_STALLED_S, "the store has not answered for %" PRId64 " s", late_s);
 }
 
@@ -196,7 +207,8 @@ bool readiness_write(struct readiness *r, struct buf *to)
                 if (!r->states[i].holds)
                         continue;
                 is_ready &= strcmp(kinds[i].severity, "error") != 0;
-                buf_printf(to, "%s %s: %s; %s\n", kinds[i].severity, kinds[i].name, r->states[i].text, kinds[i].next_step);
+                buf_printf(to, "%s %s: %s; %s\n", kinds[i].severity, kinds[i].name, r->states[i].text,
+                           kinds[i].next_step);
         }
         pthread_mutex_unlock(&r->lock);
         return is_ready;

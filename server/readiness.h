@@ -34,24 +34,28 @@ enum ready_condition {
 struct readiness;
 
 /**
- * @param dir       the data directory, whose free space is watched, as is the clock; NULL: read-only, neither is. Borrowed until the stop,
- *                  as is the store.
+ * @param dir data directory, whose free space is watched, as is the clock; NULL: read-only, neither is watched.
+ *         Borrowed until the stop, as is the store.
  */
-enum status readiness_start(const char *dir, struct profile_store *store, struct readiness **ret, struct error *err) MUST_CHECK;
+enum status readiness_start(const char *dir, struct profile_store *store, struct readiness **ret,
+                            struct error *err) MUST_CHECK;
 /** NULL is allowed. */
 void readiness_stop(struct readiness *r);
 
-/** Set a condition with what happened, err's text; a NULL err clears it. For those that the store does not tell. */
+/**
+ * Set a condition, with err's text as its description; a NULL err clears it. For conditions that the store does not
+ * report.
+ */
 void readiness_report(struct readiness *r, enum ready_condition condition, const struct error *err);
 
 /** Append a line for each condition that holds, and set the metrics. @return false when one of them is an error. */
 bool readiness_write(struct readiness *r, struct buf *to);
 
 /**
- * The store's statistics: of now, unless that takes more than about 100 ms, then the last ones there are. Untouched
- * when there are none yet.
+ * The store's statistics: current ones, unless they take more than about 100 ms, then the previous ones. Unchanged when
+ * there are none yet.
  */
-void readiness_stat(struct readiness *r, struct profile_store_stat *ret);
+void readiness_get_store_stat(struct readiness *r, struct profile_store_stat *ret);
 
 /**
  * A new number of steps of the wall clock sets READY_CLOCK_JUMP for LIMIT_CLOCK_JUMP_SHOWN_S, and for as long as a step

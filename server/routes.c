@@ -1,24 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/server_internal.h"
-
+#include <ctype.h>
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/metrics.h"
+#include "common/options.h"
+#include "http/server.h"
+#include "server/server_internal.h"
+
+bool check_max_size(struct http_request *req, uint64_t size)
+{
+        const char *header = http_header(req, "X-DEBUGINFOD-MAXSIZE");
+        uint64_t max;
+        char text[24];
+
+        if (size == 0)
+                return true;
+        snprintf(text, sizeof text, "%" PRIu64, size);
+        http_set_header(req, "X-DEBUGINFOD-SIZE", text);
+        if (!header || !parse_uint(header, &max) || max == 0 || size <= max)
+                return true;
+        http_fail_code(req, 406, "too_big", "it has %" PRIu64 " bytes, the request allows %" PRIu64, size, max);
+        return false;
+}
+
+void append_url_encoded(struct buf *to, const char *text, const char *also)
+{
+        for (const char *p = text; *p; p++) {
+                if (((unsigned char)*p < 0x80 && isalnum((unsigned char)*p)) || strchr("-._~", *p) || strchr(also, *p))
+                        buf_append(to, p, 1);
+                else
+                        buf_printf(to, "%%%02X", (unsigned char)*p);
+        }
+}
+
+bool is_path_outside_root(const char *path)
+{
+        size_t depth = 0;
+
+        for (const char *part = path; *part;) {
+                size_t n;
+
+                part += strspn(part, "/");
+                n = strcspn(part, "/");
+                if (n == 2 && part[0] == '.' && part[1] == '.') {
+                        if (depth-- == 0)
+                                return true;
+                } else if (n && !(n == 1 && part[0] == '.')) {
+                        depth++;
+                }
+                part += n;
+        }
+        return false;
+}
 
 #define USE_LOG_NS 60000000000ll
 
 static const struct route_table *const tables[] = {
-        &status_routes,    &ingest_routes,    &pprof_routes, &upload_routes,
-        &debuginfod_routes, &debuginfo_routes, &upstream_routes, &upkeep_routes, &source_routes, &table_routes, &symbolize_routes,
-        &symbolicate_routes, &query_routes,    &why_routes, &connect_upload_routes, &metadata_routes,
+        &status_routes,     &ingest_routes,    &pprof_routes,          &upload_routes,
+        &debuginfod_routes, &debuginfo_routes, &upstream_routes,       &upkeep_routes,
+        &source_routes,     &table_routes,     &symbolize_routes,      &symbolicate_routes,
+        &query_routes,      &why_routes,       &connect_upload_routes, &metadata_routes,
 };
 
 static void refuse_change(struct http_request *req, void *context)
 {
         (void)context;
-        http_fail_code(req, 403, "read_only", "this service is read-only; send it to the one that writes the directory");
+        http_fail_code(req, 403, "read_only",
+                       "this service is read-only; send it to the one that writes the directory");
 }
 
 static enum status refuse_chunk(struct http_request *req, void *context, const void *data, size_t *n)
@@ -52,8 +106,11 @@ enum status routes_join(bool read_only, struct http_route **ret, size_t *count_r
 
                         *r = tables[i]->routes[k];
                         if (read_only && changes_something(r))
-                                *r = (struct http_route){ .method = r->method, .path = r->path, .scope = SCOPE_NONE,
-                                                          .begin = refuse_change, .chunk = refuse_chunk,
+                                *r = (struct http_route){ .method = r->method,
+                                                          .path = r->path,
+                                                          .scope = SCOPE_NONE,
+                                                          .begin = refuse_change,
+                                                          .chunk = refuse_chunk,
                                                           .handle = refuse_change };
                 }
         }
@@ -62,14 +119,14 @@ enum status routes_join(bool read_only, struct http_route **ret, size_t *count_r
         return ST_OK;
 }
 
-bool route_build_id(struct http_request *req, struct build_id *ret)
+bool get_route_build_id(struct http_request *req, struct build_id *ret)
 {
         const char *hex = http_path_part(req, "id");
 
         if (build_id_from_hex(ret, hex, strlen(hex)))
                 return true;
-        http_fail_code(req, 400, "build_id", "'%.130s' is no build-id: it takes 2 to 128 hexadecimal digits, an even number",
-                       hex);
+        http_fail_code(req, 400, "build_id",
+                       "'%.130s' is not a build-id: expected an even number of hexadecimal digits, 2 to 128", hex);
         return false;
 }
 
@@ -89,10 +146,11 @@ void respond_result(struct http_request *req, enum status st, struct buf *body, 
         http_fail(req, st, err);
 }
 
-static struct metric unnoted = METRIC_COUNTER("cairn_debuginfo_uses_unnoted_total", "Uses of objects that could not be written down.", "");
+static struct metric unnoted =
+        METRIC_COUNTER("cairn_debuginfo_uses_unnoted_total", "Uses of objects that could not be written down.", "");
 
-/* On a full disk each request fails here: the log has one line a minute of it, the metric all. */
-void note_use(struct server *s, const struct build_id *id, enum object_kind kind)
+/* On a full disk this fails for every request: logged once a minute, counted always. */
+void record_object_use(struct server *s, const struct build_id *id, enum object_kind kind)
 {
         static _Atomic int64_t told_ns;
         const struct object_name name = { *id, kind };
@@ -100,10 +158,10 @@ void note_use(struct server *s, const struct build_id *id, enum object_kind kind
         struct error err;
 
         metric_register(&unnoted);
-        if (s->options->read_only || !debuginfo_store_used(s->objects, &name, 1, &err))
+        if (s->options->read_only || !debuginfo_store_note_use(s->objects, &name, 1, &err))
                 return;
         metric_add(&unnoted, 1);
         now = monotonic_ns();
         if ((!last || now - last > USE_LOG_NS) && atomic_compare_exchange_strong(&told_ns, &last, now))
-                log_warn("debuginfod", "cannot note a use: %s", err.text);
+                log_warn("debuginfod", "cannot record a use: %s", err.text);
 }

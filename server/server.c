@@ -2,27 +2,118 @@
 #include "server/server.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/file.h"
+#include "common/log.h"
 #include "common/memory_budget.h"
+#include "common/metrics.h"
+#include "common/stable_clock.h"
 #include "http/listen.h"
-#include "server/audit.h"
-#include "server/clock_watch.h"
+#include "http/server.h"
 #include "server/data_lock.h"
-#include "server/scanned.h"
 #include "server/server_internal.h"
+
+/* ---- wall clock steps ---- */
+
+struct clock_watch {
+        uint64_t steps; /* already logged */
+};
+
+static struct metric steps =
+        METRIC_COUNTER("cairn_clock_steps_total", "Steps of the wall clock by a minute or more.", "");
+static struct metric held =
+        METRIC_GAUGE("cairn_clock_held_seconds",
+                     "Seconds by which the wall clock stepped forward and that do not count as age yet.", "");
+
+static void log_clock_steps(struct clock_watch *w)
+{
+        int64_t held_s, left_s;
+        uint64_t count;
+        bool is_held = stable_clock_is_held(&held_s, &left_s, &count);
+
+        metric_register(&steps);
+        metric_set(&held, held_s);
+        if (count == w->steps)
+                return;
+        metric_add(&steps, (int64_t)(count - w->steps));
+        w->steps = count;
+        if (is_held)
+                log_warn("clock",
+                         "the wall clock stepped forward by %" PRId64 " s; what is deleted by age is kept for %" PRId64
+                         " s more, in case it was wrong: check the time synchronization, or restart to believe it",
+                         held_s, left_s);
+        else
+                log_warn("clock", "the wall clock was set; check the time synchronization");
+}
+
+/* ---- audit log ---- */
+
+/*
+ * One line per request to a route that modifies data, and per request refused for its token. Ingested profiles are only
+ * counted. At most AUDIT_REFUSALS_PER_S refusals are logged per second, so that nobody can fill the disk with them.
+ */
+#define AUDIT_REFUSALS_PER_S 10
+
+#define LINE_FORMAT "%u %s %.300s by %s from %s"
+
+static struct metric unknown =
+        METRIC_COUNTER("cairn_access_refused_total", "Requests refused for their token.", "code=\"401\"");
+static struct metric denied =
+        METRIC_COUNTER("cairn_access_refused_total", "Requests refused for their token.", "code=\"403\"");
+
+/* Precise enough: two threads may disagree on the second for a moment. */
+static bool may_log_refusal(void)
+{
+        static _Atomic int64_t second;
+        static atomic_uint count;
+        int64_t now = monotonic_ns() / 1000000000;
+
+        if (atomic_exchange(&second, now) != now)
+                atomic_store(&count, 0);
+        return atomic_fetch_add(&count, 1) < AUDIT_REFUSALS_PER_S;
+}
+
+static void append_audit_line(const struct http_request *req, unsigned code)
+{
+        const char *name = http_token_name(req);
+
+        if (code < 400) /* what was changed is told in full */
+                log_line_always(LOG_INFO, "audit", LINE_FORMAT, code, http_method(req), http_uri(req),
+                                *name ? name : "-", http_peer(req));
+        else
+                log_info("audit", LINE_FORMAT, code, http_method(req), http_uri(req), *name ? name : "-",
+                         http_peer(req));
+}
+
+static void log_audit_line(void *context, const struct http_request *req, unsigned code)
+{
+        const struct http_route *route = http_route(req);
+
+        (void)context;
+        if (code == 401 || code == 403) {
+                metric_add(code == 401 ? &unknown : &denied, 1);
+                if (may_log_refusal())
+                        append_audit_line(req, code);
+        } else if (route && route->writes) {
+                append_audit_line(req, code);
+        }
+}
 
 #define DEFAULT_PORT 7700
 #define DESCRIPTORS_MAX 65536
-#define BACKGROUND_NICENESS 10 /* of pools whose clients can wait, beside ingest and /healthz */
+#define BACKGROUND_NICENESS 10 /* of pools whose clients can wait, compared with ingest */
 #define MALLOC_MMAP_BYTES (256 << 10)
 #define MALLOC_TRIM_BYTES (1 << 20)
 #define MALLOC_ARENAS 8
@@ -31,107 +122,123 @@
 
 /* ---- what the parts tell each other ---- */
 
-static enum http_access authorize(void *context, const char *token, enum http_scope scope,
-                                  char name_ret[static HTTP_TOKEN_NAME_SIZE])
+static enum http_access authorize_request(void *context, const char *token, enum http_scope scope,
+                                          char name_ret[static HTTP_TOKEN_NAME_SIZE])
 {
         struct server *s = context;
 
-        return doors_authorize(&s->doors, token, scope, name_ret);
+        return access_authorize(&s->access_control, token, scope, name_ret);
 }
 
-static uint64_t admit(void *context, const struct http_request *req, uint64_t bytes, struct error *err)
+static uint64_t admit_request(void *context, const struct http_request *req, uint64_t bytes, struct error *err)
 {
         struct server *s = context;
 
-        return admission_admit(s->doors.admission, req, bytes, err);
+        return admission_admit(s->access_control.admission, req, bytes, err);
 }
 
-static void finished(void *context, const struct http_request *req)
+static void finish_request(void *context, const struct http_request *req)
 {
         struct server *s = context;
 
-        admission_finished(s->doors.admission, req);
+        admission_finished(s->access_control.admission, req);
 }
 
 /* The flush met objects that nobody has. */
-static void samples_want(void *context, const struct build_id *ids, size_t count)
+static void request_missing_objects(void *context, const struct build_id *ids, size_t count)
 {
         struct server *s = context;
 
         _cleanup_free_ struct build_id *rest = NULL;
 
         pthread_mutex_lock(&s->federation_lock);
-        if (s->scan && s->indexer && !atomic_load(&s->stopping))
+        if (s->scan_demand.scan && s->indexer && !atomic_load(&s->stopping))
                 rest = calloc(count + 1, sizeof *rest);
         if (rest) {
-                scanned_want(s, ids, count, rest, &count);
+                scan_demand_index_objects(&s->scan_demand, ids, count, rest, &count);
                 ids = rest;
         }
         if (s->federation)
-                federation_want(s->federation, ids, count, OBJECT_DEBUGINFO);
+                federation_request(s->federation, ids, count, OBJECT_DEBUGINFO);
         pthread_mutex_unlock(&s->federation_lock);
 }
 
-static void indexing_wants(void *context, const struct build_id *id)
-{
-        samples_want(context, id, 1);
-}
-
-static void object_arrived(void *context, const struct stored_object *object)
+static enum status open_scanned_object(void *context, const struct build_id *id, enum object_kind kind, int *fd_ret,
+                                       struct error *err)
 {
         struct server *s = context;
-        struct collector *collector = atomic_load(&s->collector);
+
+        return scan_demand_open_object(&s->scan_demand, id, kind, fd_ret, err);
+}
+
+static bool has_scanned_debuginfo(void *context, const struct build_id *id)
+{
+        struct server *s = context;
+
+        return scan_demand_has_debuginfo(&s->scan_demand, id);
+}
+
+static void request_missing_companion(void *context, const struct build_id *id)
+{
+        request_missing_objects(context, id, 1);
+}
+
+static void on_object_fetched(void *context, const struct stored_object *object)
+{
+        struct server *s = context;
+        struct gc_thread *gc = atomic_load(&s->gc_thread);
         char hex[BUILD_ID_HEX_MAX];
 
         log_info("federation", "%s: %s of %llu bytes came from an upstream", build_id_hex(&object->build_id, hex),
                  object_kind_name(object->kind), (unsigned long long)object->size_bytes);
         if (s->indexer)
-                indexer_add(s->indexer, &object->build_id, object->kind);
-        if (collector)
-                collector_arrived(collector, object->stored_bytes);
+                indexer_enqueue(s->indexer, &object->build_id, object->kind);
+        if (gc)
+                gc_thread_count_arrival(gc, object->stored_bytes);
 }
 
-static void object_failed(void *context, const struct build_id *id, const struct error *why)
+static void on_fetch_failed(void *context, const struct build_id *id, const struct error *why)
 {
         char hex[BUILD_ID_HEX_MAX];
 
         (void)context;
-        log_warn("federation", "%s: %s, asking again later", build_id_hex(id, hex), why->text);
+        log_warn("federation", "%s: %s, retrying later", build_id_hex(id, hex), why->text);
 }
 
-static void upstream_changed(void *context, const struct upstream_status *u)
+static void on_upstream_changed(void *context, const struct upstream_status *u)
 {
         (void)context;
         if (u->state == UPSTREAM_CLOSED)
-                log_info("federation", "upstream %s answers again", u->url);
+                log_info("federation", "upstream %s responds again", u->url);
         else
-                log_warn("federation", "upstream %s failed %u times in a row and is not asked for %llu s; the last: %s. If "
-                         "'curl -I %s/metrics' fails from here too, take it out of --upstream or mend the network",
+                log_warn("federation",
+                         "upstream %s failed %u times in a row and is skipped for %llu s; last error: %s. If "
+                         "'curl -I %s/metrics' fails from here too, remove it from --upstream or fix the network",
                          u->url, u->failures, (unsigned long long)u->retry_in_s, u->last_error, u->url);
 }
 
-static void object_indexed(void *context)
+static void on_object_indexed(void *context)
 {
         struct server *s = context;
-        struct collector *collector = atomic_load(&s->collector);
+        struct gc_thread *gc = atomic_load(&s->gc_thread);
 
-        if (collector)
-                collector_indexed(collector);
+        if (gc)
+                gc_thread_notify_indexed(gc);
 }
 
-static void symbols_superseded(void *context, const struct stored_object *symbols)
+static void on_symbols_superseded(void *context, const struct stored_object *symbols)
 {
         struct server *s = context;
-        struct collector *collector = atomic_load(&s->collector);
+        struct gc_thread *gc = atomic_load(&s->gc_thread);
 
-        if (collector)
-                collector_superseded(collector, symbols);
+        if (gc)
+                gc_thread_remove_superseded(gc, symbols);
 }
 
 /* ---- opening ---- */
 
-/* So that a small budget flushes sooner, and the queue is full before its memory is refused. */
-static uint64_t share_of_queue(uint64_t most, unsigned divisor)
+/* A small budget flushes sooner, and the queue is full before its memory reservation is refused. */
+static uint64_t compute_queue_share(uint64_t most, unsigned divisor)
 {
         uint64_t share = memory_use_ceiling(MEMORY_QUEUE) / 8 * 7 / divisor;
 
@@ -144,11 +251,11 @@ static enum status open_profiles(struct server *s, const char *dir, struct error
                 .size = sizeof o,
                 .read_only = s->options->read_only,
                 .flush_interval_ms = s->options->flush_interval_ms,
-                .flush_bytes = share_of_queue(FLUSH_BYTES, 4),
-                .max_queued_bytes = share_of_queue(QUEUED_BYTES, 1),
+                .flush_bytes = compute_queue_share(FLUSH_BYTES, 4),
+                .max_queued_bytes = compute_queue_share(QUEUED_BYTES, 1),
                 .symbols = s->symbols,
-                .wanted = samples_want,
-                .wanted_context = s,
+                .missing_debuginfo = request_missing_objects,
+                .missing_context = s,
         };
 
         enum status st = profile_store_open(dir, &o, &s->profiles, err);
@@ -156,8 +263,8 @@ static enum status open_profiles(struct server *s, const char *dir, struct error
         return st ? st : readiness_start(o.read_only ? NULL : s->options->dir, s->profiles, &s->readiness, err);
 }
 
-/* Tables alone are worth reading, a copy of them for example. */
-static enum status missing_is_fine(const struct server *s, enum status st, const struct error *err)
+/* Tables alone can be served, from a copy for example. */
+static enum status ignore_missing_store(const struct server *s, enum status st, const struct error *err)
 {
         if (st != ST_NOT_FOUND || !s->options->read_only)
                 return st;
@@ -181,48 +288,82 @@ static enum status open_stores(struct server *s, struct error *err)
         if (!read_only) {
                 st = file_make_dirs(s->scratch_dir, err);
                 if (!st)
-                        st = data_lock(dir, &s->lock_fd, err);
+                        st = lock_data_dir(dir, &s->lock_fd, err);
         }
         if (!st)
-                st = missing_is_fine(s, symbol_index_open(index, read_only, &s->symbols, err), err);
+                st = ignore_missing_store(s, symbol_index_open(index, read_only, &s->symbols, err), err);
         if (st == ST_UNSUPPORTED && !read_only) {
-                st = symbol_index_open_anew(index, &s->symbols, err);
+                st = symbol_index_open_or_reset(index, &s->symbols, err);
                 if (!st)
-                        log_info("index", "has an older format, is made anew from the stored objects");
+                        log_info("index", "older format; rebuilding it from the stored objects");
         }
         if (!st)
-                st = missing_is_fine(s, debuginfo_store_open(objects, read_only, &s->objects, err), err);
+                st = ignore_missing_store(s, debuginfo_store_open(objects, read_only, &s->objects, err), err);
         return st ? st : open_profiles(s, profiles, err);
+}
+
+static enum status open_scanned_trees(struct server *s, struct error *err)
+{
+        _cleanup_free_ char *dir = path_join(s->options->dir, "scan");
+        struct scan_options o = { .dirs = s->options->scan_dirs,
+                                  .dir_count = s->options->scan_dir_count,
+                                  .dir = dir,
+                                  .scratch_dir = s->scratch_dir,
+                                  .interval_s = s->options->scan_interval_s,
+                                  .cache_bytes = s->options->scan_cache_bytes,
+                                  .nursery = s->options->nursery };
+
+        s->scan_demand.symbols = s->symbols;
+        s->scan_demand.stopping = &s->stopping;
+        if (!o.dir_count)
+                return ST_OK;
+        return dir ? scan_demand_open_trees(&s->scan_demand, &o, err) : error_no_memory(err);
 }
 
 static enum status start_pipeline(struct server *s, struct error *err)
 {
         _cleanup_free_ char *queue = path_join(s->options->dir, "heal-queue");
-        _cleanup_free_ char *needs = path_join(s->options->dir, "supplement-needs");
-        struct indexer_options o = { .objects = s->objects, .symbols = s->symbols, .scratch_dir = s->scratch_dir,
-                                     .needs_path = needs, .wanted = indexing_wants, .done = object_indexed, .superseded = symbols_superseded,
-                                     .open_other = scanned_open, .has_other = scanned_has_debuginfo, .context = s };
-        struct collector *collector;
-        struct collector_options c = { .objects = s->objects, .symbols = s->symbols,
-                                             .rules = s->options->retention, .rule_count = s->options->retention_count };
-        enum status st = queue && needs ? healer_start(s->profiles, queue, &s->healer, err) : error_no_memory(err);
+        _cleanup_free_ char *companions = path_join(s->options->dir, "supplement-needs");
+        struct indexer_options o = { .objects = s->objects,
+                                     .symbols = s->symbols,
+                                     .scratch_dir = s->scratch_dir,
+                                     .companions_path = companions,
+                                     .wanted = request_missing_companion,
+                                     .done = on_object_indexed,
+                                     .superseded = on_symbols_superseded,
+                                     .open_other = open_scanned_object,
+                                     .has_other = has_scanned_debuginfo,
+                                     .context = s };
+        struct gc_thread *gc;
+        struct gc_thread_options c = { .objects = s->objects,
+                                       .symbols = s->symbols,
+                                       .rules = s->options->retention,
+                                       .rule_count = s->options->retention_count };
+        enum status st = queue && companions ? resymbolizer_start(s->profiles, queue, &s->resymbolizer, err)
+                                             : error_no_memory(err);
 
-        o.healer = s->healer;
+        o.resymbolizer = s->resymbolizer;
         if (!st)
                 st = indexer_start(&o, &s->indexer, err);
+        s->scan_demand.indexer = s->indexer;
         c.indexer = s->indexer;
         if (!st)
-                st = collector_start(&c, &collector, err);
+                st = gc_thread_start(&c, &gc, err);
         if (!st)
-                atomic_store(&s->collector, collector);
+                atomic_store(&s->gc_thread, gc);
         return st;
 }
 
 static enum status start_federation(struct server *s, struct error *err)
 {
-        const struct federation_options o = { .size = sizeof o, .urls = s->options->upstreams,
-                                              .headers = s->options->upstream_headers, .url_count = s->options->upstream_count, .arrived = object_arrived,
-                                              .failed = object_failed, .upstream_changed = upstream_changed, .context = s };
+        const struct federation_options o = { .size = sizeof o,
+                                              .urls = s->options->upstreams,
+                                              .headers = s->options->upstream_headers,
+                                              .url_count = s->options->upstream_count,
+                                              .arrived = on_object_fetched,
+                                              .failed = on_fetch_failed,
+                                              .upstream_changed = on_upstream_changed,
+                                              .context = s };
 
         if (!o.url_count || s->options->read_only)
                 return ST_OK;
@@ -232,39 +373,53 @@ static enum status start_federation(struct server *s, struct error *err)
         for (size_t i = 0; i < o.url_count; i++) {
                 char url[FETCH_URL_TEXT];
 
-                log_info("federation", "upstream %s", fetch_url_text(o.urls[i], url));
+                log_info("federation", "upstream %s", fetch_url_redact(o.urls[i], url));
                 if (o.headers && o.headers[i] && strncmp(o.urls[i], "http://", 7) == 0)
-                        log_warn("federation", "upstream %s gets its secret header unencrypted", url);
+                        log_warn("federation", "the secret header for upstream %s is sent unencrypted", url);
         }
         return federation_start(s->objects, &o, &s->federation, err);
 }
 
-static enum status start_wishes(struct server *s, struct error *err)
+static enum status start_missing_retry(struct server *s, struct error *err)
 {
-        enum status st = s->federation || s->scan ? wishes_start(s->profiles, samples_want, s, &s->wishes, err) : ST_OK;
+        struct scan *scan = s->scan_demand.scan;
+        enum status st = s->federation || scan
+                                 ? missing_retry_start(s->profiles, request_missing_objects, s, &s->missing_retry, err)
+                                 : ST_OK;
 
-        return st || !s->scan ? st : scan_start(s->scan, err);
+        s->scan_demand.missing_retry = s->missing_retry;
+        return st || !scan ? st : scan_start(scan, err);
 }
 
 static enum status start_http(struct server *s, const struct listen_address *listen, struct error *err)
 {
         const struct http_pool_options pools[POOL_COUNT] = {
-                [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)s->options->query_timeout_s, BACKGROUND_NICENESS },
+                [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)s->options->query_timeout_s,
+                                 BACKGROUND_NICENESS },
                 [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S, 0 },
                 [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S, 0 },
-                [POOL_UPLOAD] = { "upload", LIMIT_UPLOAD_THREADS, LIMIT_POOL_QUEUE, LIMIT_UPLOAD_S, BACKGROUND_NICENESS },
+                [POOL_UPLOAD] = { "upload", LIMIT_UPLOAD_THREADS, LIMIT_POOL_QUEUE, LIMIT_UPLOAD_S,
+                                  BACKGROUND_NICENESS },
                 [POOL_SYMBOLIZE] = { "symbolize", 0, LIMIT_POOL_QUEUE, LIMIT_SYMBOLIZE_S, BACKGROUND_NICENESS },
-                [POOL_DEBUGINFOD] = { "debuginfod", LIMIT_DEBUGINFOD_THREADS, LIMIT_POOL_QUEUE, LIMIT_DEBUGINFOD_S, BACKGROUND_NICENESS },
+                [POOL_DEBUGINFOD] = { "debuginfod", LIMIT_DEBUGINFOD_THREADS, LIMIT_POOL_QUEUE, LIMIT_DEBUGINFOD_S,
+                                      BACKGROUND_NICENESS },
                 [POOL_ADMIN] = { "admin", LIMIT_ADMIN_THREADS, LIMIT_POOL_QUEUE, LIMIT_ADMIN_S, BACKGROUND_NICENESS },
         };
-        const struct http_options o = { .pools = pools, .pool_count = POOL_COUNT,
-                                        .size = sizeof o, .host = listen->host, .port = listen->port,
-                                        .authorize = s->doors.tokens ? authorize : NULL, .tls = s->doors.tls,
-                                        .check_host = !s->doors.tokens || s->options->allowed_host_count,
+        const struct http_options o = { .pools = pools,
+                                        .pool_count = POOL_COUNT,
+                                        .size = sizeof o,
+                                        .host = listen->host,
+                                        .port = listen->port,
+                                        .authorize = s->access_control.tokens ? authorize_request : NULL,
+                                        .tls = s->access_control.tls,
+                                        .check_host = !s->access_control.tokens || s->options->allowed_host_count,
                                         .allowed_hosts = s->options->allowed_hosts,
                                         .allowed_host_count = s->options->allowed_host_count,
                                         .allowed_origins = s->options->cors_origins,
-                                        .allowed_origin_count = s->options->cors_origin_count, .admit = admit, .finished = finished, .answered = audit_answered,
+                                        .allowed_origin_count = s->options->cors_origin_count,
+                                        .admit = admit_request,
+                                        .finished = finish_request,
+                                        .answered = log_audit_line,
                                         .max_connections = (unsigned)s->options->max_connections,
                                         .max_per_address = (unsigned)s->options->max_per_address,
                                         .context = s };
@@ -276,8 +431,8 @@ static enum status start_http(struct server *s, const struct listen_address *lis
 
 /* ---- running ---- */
 
-/* Everything that waits is told first, so that nothing is waited for in vain. */
-static void close_all(struct server *s)
+/* Set all stop flags first, so that no part waits for another in vain. */
+static void close_server(struct server *s)
 {
         struct federation *federation;
         struct error err;
@@ -285,22 +440,22 @@ static void close_all(struct server *s)
         atomic_store(&s->ready, false);
         atomic_store(&s->stopping, true);
         http_server_stop(s->http);
-        scan_stop(s->scan);
-        wishes_stop(s->wishes);
+        scan_stop(s->scan_demand.scan);
+        missing_retry_stop(s->missing_retry);
         pthread_mutex_lock(&s->federation_lock);
         federation = s->federation;
         s->federation = NULL;
         pthread_mutex_unlock(&s->federation_lock);
         if (federation)
                 federation_stop(federation);
-        collector_stop(s->collector);
+        gc_thread_stop(s->gc_thread);
         indexer_stop(s->indexer);
-        collector_destroy(s->collector);
-        scan_destroy(s->scan);
-        healer_stop(s->healer);
+        gc_thread_destroy(s->gc_thread);
+        scan_destroy(s->scan_demand.scan);
+        resymbolizer_stop(s->resymbolizer);
         readiness_stop(s->readiness);
         if (s->profiles && !s->options->read_only && profile_store_flush(s->profiles, &err))
-                log_error("serve", "%s; what is queued stays queued", err.text);
+                log_error("serve", "%s; queued batches stay queued", err.text);
         if (s->profiles)
                 profile_store_close(s->profiles);
         if (s->objects)
@@ -308,7 +463,7 @@ static void close_all(struct server *s)
         text_cache_destroy(s->symbol_texts);
         if (s->symbols)
                 symbol_index_close(s->symbols);
-        doors_close(&s->doors);
+        access_close(&s->access_control);
         free(s->routes);
         free(s->scratch_dir);
         free(s->tables_dir);
@@ -316,16 +471,15 @@ static void close_all(struct server *s)
                 close(s->lock_fd);
 }
 
-static enum status announce(struct server *s, const struct listen_address *listen, struct error *err)
+static enum status announce_ready(struct server *s, const struct listen_address *listen, struct error *err)
 {
         bool v6 = strchr(listen->host, ':') != NULL;
         unsigned number = http_server_port(s->http);
         char port[8];
 
-        log_info("serve", "listening on %s://%s%s%s:%u, data in %s%s%s", s->doors.tls ? "https" : "http",
-                 v6 ? "[" : "", listen->host, v6 ? "]" : "", number,
-                 s->options->dir, s->options->read_only ? ", read-only" : "",
-                 s->doors.tokens ? "" : ", no tokens");
+        log_info("serve", "listening on %s://%s%s%s:%u, data in %s%s%s", s->access_control.tls ? "https" : "http",
+                 v6 ? "[" : "", listen->host, v6 ? "]" : "", number, s->options->dir,
+                 s->options->read_only ? ", read-only" : "", s->access_control.tokens ? "" : ", no tokens");
         atomic_store(&s->ready, true);
         if (!s->options->port_file)
                 return ST_OK;
@@ -333,76 +487,77 @@ static enum status announce(struct server *s, const struct listen_address *liste
         return file_write_durable(s->options->port_file, port, strlen(port), err);
 }
 
-static enum status start(struct server *s, const struct listen_address *listen, struct error *err)
+static enum status start_server(struct server *s, const struct listen_address *listen, struct error *err)
 {
-        enum status st = doors_open(&s->doors, s->options, listen, err);
+        enum status st = access_open(&s->access_control, s->options, listen, err);
 
-        pthread_mutex_lock(&s->federation_lock); /* a flush that wants something at once waits for who gets it */
+        pthread_mutex_lock(&s->federation_lock); /* a flush that requests objects waits until federation is set */
         if (!st)
                 st = open_stores(s, err);
         if (!st)
-                st = scanned_open_trees(s, err);
+                st = open_scanned_trees(s, err);
         if (!st && !s->options->read_only)
                 st = start_pipeline(s, err);
         if (!st)
                 st = start_federation(s, err);
         if (!st)
-                st = start_wishes(s, err);
+                st = start_missing_retry(s, err);
         pthread_mutex_unlock(&s->federation_lock);
         if (!st)
                 st = start_http(s, listen, err);
-        return st ? st : announce(s, listen, err);
+        return st ? st : announce_ready(s, listen, err);
 }
 
-/* The profile store works on its own and does not log; what it could not do is said here. */
-static void tell_troubles(struct server *s, struct profile_store_stat *told)
+/* Log failures of the profile store, which does not log itself. */
+static void log_store_failures(struct server *s, struct profile_store_stat *told)
 {
         struct profile_store_stat now = *told;
 
-        readiness_stat(s->readiness, &now);
+        readiness_get_store_stat(s->readiness, &now);
         if (now.failed_flushes != told->failed_flushes)
-                log_error("store", "cannot flush: %s; trying again, what is queued is safe", now.last_failure);
+                log_error("store", "cannot flush: %s; retrying, queued batches are safe", now.last_failure);
         if (now.damaged_lookups != told->damaged_lookups)
-                log_error("index", "%llu lookups met damage in the symbol index; its addresses stay raw. Remove '%s/index' "
+                log_error("index",
+                          "%llu lookups met damage in the symbol index; its addresses stay raw. Remove '%s/index' "
                           "while the service is stopped: it is made again from the stored objects",
                           (unsigned long long)(now.damaged_lookups - told->damaged_lookups), s->options->dir);
         *told = now;
 }
 
-/* Not by the handler of /readyz: the indexer's lock may wait for the disk. */
+/* Not in the handler of /readyz: the indexer's lock may wait for the disk. */
 static void report_indexing(struct server *s)
 {
         struct error why;
 
         if (s->indexer)
-                readiness_report(s->readiness, READY_INDEX_FAILING, indexer_is_hindered(s->indexer, &why) ? &why : NULL);
+                readiness_report(s->readiness, READY_INDEX_FAILING, indexer_is_blocked(s->indexer, &why) ? &why : NULL);
 }
 
 /* Returns the signal that ends the service. */
-static int wait_for_end(struct server *s, const sigset_t *signals)
+static int wait_for_end_signal(struct server *s, const sigset_t *signals)
 {
         static const struct timespec moment = { .tv_sec = 1 };
         struct profile_store_stat told = { 0 };
         struct clock_watch clock = { 0 };
 
         for (;;) {
-                clock_watch_look(&clock);
-                if (s->scan)
-                        scan_watch(s->scan);
+                log_clock_steps(&clock);
+                if (s->scan_demand.scan)
+                        scan_check_progress(s->scan_demand.scan);
                 int got = sigtimedwait(signals, NULL, &moment);
 
                 if (got == SIGHUP)
-                        doors_reload(&s->doors);
-                else if (got == SIGUSR1 && s->scan)
-                        scan_again(s->scan);
+                        access_reload(&s->access_control);
+                else if (got == SIGUSR1 && s->scan_demand.scan)
+                        scan_request_pass(s->scan_demand.scan);
                 else if (got > 0 && got != SIGUSR1)
                         return got;
-                tell_troubles(s, &told);
+                log_store_failures(s, &told);
                 report_indexing(s);
         }
 }
 
-/* Connections are bounded by descriptors; the usual soft limit is for programs that call select(). */
+/* The number of connections is limited by descriptors; the usual soft limit is meant for programs that use select(). */
 static void raise_descriptors(void)
 {
         struct rlimit l;
@@ -414,8 +569,8 @@ static void raise_descriptors(void)
 }
 
 /*
- * The budget bounds what is held; this has the allocator give back what is not: the default threshold of mmap() grows
- * with the blocks that are freed, and each thread's arena keeps its own free memory.
+ * The budget bounds what is in use; this makes the allocator return free memory: by default the mmap() threshold grows
+ * with freed blocks, and each thread's arena keeps its free memory.
  */
 static enum status limit_memory(const struct server_options *options, struct error *err)
 {
@@ -427,14 +582,16 @@ static enum status limit_memory(const struct server_options *options, struct err
 
 enum status server_run(const struct server_options *options, struct error *err)
 {
-        struct server s = { .options = options, .lock_fd = -1, .federation_lock = PTHREAD_MUTEX_INITIALIZER,
-                            .announced.lock = PTHREAD_MUTEX_INITIALIZER };
+        struct server s = { .options = options,
+                            .lock_fd = -1,
+                            .federation_lock = PTHREAD_MUTEX_INITIALIZER,
+                            .upload_hints.lock = PTHREAD_MUTEX_INITIALIZER };
         struct listen_address listen;
         sigset_t signals;
-        enum status st = listen_parse(options->listen, DEFAULT_PORT, &listen, err);
+        enum status st = parse_listen_address(options->listen, DEFAULT_PORT, &listen, err);
 
         if (!st)
-                st = doors_check(options, &listen, err);
+                st = access_check_options(options, &listen, err);
         if (!st)
                 st = limit_memory(options, err);
         if (st)
@@ -449,10 +606,10 @@ enum status server_run(const struct server_options *options, struct error *err)
         signal(SIGPIPE, SIG_IGN);
         raise_descriptors();
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* what it starts are its own workers */
-        st = start(&s, &listen, err);
+        st = start_server(&s, &listen, err);
         if (!st)
-                log_info("serve", "%s: stopping", strsignal(wait_for_end(&s, &signals)));
-        close_all(&s);
+                log_info("serve", "%s: stopping", strsignal(wait_for_end_signal(&s, &signals)));
+        close_server(&s);
         if (!st)
                 log_info("serve", "stopped");
         return st;

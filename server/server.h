@@ -4,54 +4,53 @@
 
 /**
  * @file
- * The service: the stores of one data directory behind HTTP, the pipeline from
- * a stored object to a healed past, and the federation.
+ * The service: the stores of one data directory behind HTTP, the indexing pipeline, and the federation.
  *
- * DIR/index, DIR/debuginfo, DIR/profiles; DIR/lock is held by the one service
- * that writes; DIR/heal-queue holds build-ids whose symbols changed and whose
- * locations were not rewritten yet.
+ * Files: DIR/index, DIR/debuginfo, DIR/profiles; DIR/lock is held by the one service that writes; DIR/heal-queue lists
+ * build-ids whose symbols changed and whose locations are not re-symbolized yet.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "debuginfo-store/retention.h"
-#include "sandbox/nursery.h"
+#include "sandbox/fork_server.h"
 
 struct server_options {
         const char *dir;
-        const char *listen;            /* listen_parse() */
-        const char *token_file;        /* NULL: none */
-        const char *tls_cert;          /* with tls_key: speak https; NULL: http */
+        const char *listen;     /* parse_listen_address() */
+        const char *token_file; /* NULL: none */
+        const char *tls_cert;   /* with tls_key: speak https; NULL: http */
         const char *tls_key;
-        const char *port_file;         /* NULL: none; gets "PORT\n" when the service answers */
-        const char *const *upstreams;  /* URLs of debuginfod servers */
+        const char *port_file;               /* NULL: none; gets "PORT\n" when the service answers */
+        const char *const *upstreams;        /* URLs of debuginfod servers */
         const char *const *upstream_headers; /* to send to each, or NULL */
         size_t upstream_count;
-        const char *upstream_ca;       /* PEM; NULL: the system's */
-        const char *const *allowed_hosts; /* names that requests may have in Host besides addresses and localhost */
+        const char *upstream_ca;          /* PEM; NULL: the system's */
+        const char *const *allowed_hosts; /* host names allowed in Host besides addresses and localhost */
         size_t allowed_host_count;
-        const char *const *cors_origins; /* whose pages may read answers of /symbolicate/v5; "*" all */
+        const char *const *cors_origins; /* origins whose pages may read responses of /symbolicate/v5; "*": all */
         size_t cors_origin_count;
         const struct retention_rule *retention;
         size_t retention_count;
-        const char *const *scan_dirs;  /* trees of packages and ELF files to serve */
+        const char *const *scan_dirs; /* trees of packages and ELF files to serve */
         size_t scan_dir_count;
-        uint64_t scan_interval_s;      /* 0: they are walked at the start and when asked for */
-        uint64_t scan_cache_bytes;     /* of what is taken out of archives */
-        struct nursery *nursery;       /* that forks the workers which do it; NULL: they are programs. Borrowed */
-        uint64_t flush_interval_ms;    /* 0: default */
-        uint64_t accept_past_s;        /* older samples are rejected; 0: none */
-        uint64_t accept_future_s;      /* samples later than now plus this are rejected; 0: none */
-        uint64_t query_timeout_s;      /* of one query */
-        uint64_t max_connections;      /* 0: default, as is the next; http_options */
+        uint64_t scan_interval_s;    /* 0: they are walked at the start and when asked for */
+        uint64_t scan_cache_bytes;   /* of what is taken out of archives */
+        struct fork_server *nursery; /* that forks the workers which do it; NULL: they are programs. Borrowed */
+        uint64_t flush_interval_ms;  /* 0: default */
+        uint64_t accept_past_s;      /* older samples are rejected; 0: none */
+        uint64_t accept_future_s;    /* samples later than now plus this are rejected; 0: none */
+        uint64_t query_timeout_s;    /* of one query */
+        uint64_t max_connections;    /* 0: default, as is the next; http_options */
         uint64_t max_per_address;
-        uint64_t memory_bytes;         /* limit of the memory budget; 0: memory_budget_default() */
-        uint64_t address_rate;         /* requests a second of an address whose token is not known; 0: no limit */
+        uint64_t memory_bytes; /* limit of the memory budget; 0: memory_budget_default() */
+        uint64_t address_rate; /* requests per second of an address without a known token; 0: no limit */
         bool read_only;
 };
 
-/** Run until SIGINT or SIGTERM, then flush and close. Logs (common/log.h). Call from the main thread, before others exist. */
+/** Run until SIGINT or SIGTERM, then flush and close. Logs (common/log.h). Call from the main thread, before others
+ * exist. */
 enum status server_run(const struct server_options *options, struct error *err) MUST_CHECK;
 
 #endif

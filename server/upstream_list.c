@@ -20,7 +20,7 @@ void upstream_list_deinit(struct upstream_list *l)
         *l = (struct upstream_list){ 0 };
 }
 
-static bool grow(struct upstream_list *l)
+static bool grow_upstream_list(struct upstream_list *l)
 {
         size_t capacity = l->capacity ? 2 * l->capacity : 8;
         char **urls, **headers;
@@ -37,13 +37,14 @@ static bool grow(struct upstream_list *l)
 
 static bool is_url(const char *text)
 {
-        return (strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0) && strlen(text) < LIMIT_UPSTREAM_URL_BYTES;
+        return (strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0) &&
+               strlen(text) < LIMIT_UPSTREAM_URL_BYTES;
 }
 
 /* @param header taken; may be NULL. */
-static enum status add(struct upstream_list *l, const char *url, char *header, struct error *err)
+static enum status add_upstream(struct upstream_list *l, const char *url, char *header, struct error *err)
 {
-        char *copy = grow(l) ? strdup(url) : NULL;
+        char *copy = grow_upstream_list(l) ? strdup(url) : NULL;
 
         for (size_t i = 0; copy && i < l->count; i++) {
                 if (strcmp(l->urls[i], url) == 0) {
@@ -64,11 +65,11 @@ static enum status add(struct upstream_list *l, const char *url, char *header, s
 enum status upstream_list_add(struct upstream_list *l, const char *url, struct error *err)
 {
         if (!is_url(url))
-                return error_set(err, ST_USAGE, "upstream '%.150s' is no http:// or https:// URL", url);
-        return add(l, url, NULL, err);
+                return error_set(err, ST_USAGE, "upstream '%.150s' is not an http:// or https:// URL", url);
+        return add_upstream(l, url, NULL, err);
 }
 
-enum status upstream_list_add_words(struct upstream_list *l, char *words, struct error *err)
+enum status upstream_list_add_urls(struct upstream_list *l, char *words, struct error *err)
 {
         char *save = NULL;
         enum status st = ST_OK;
@@ -96,7 +97,7 @@ static bool is_header(const char *text)
         return true;
 }
 
-/* "token=T" or "header=N:V" as a header; NULL when it is none of them, or memory is out. */
+/* "token=T" or "header=N:V" as a header line; NULL when it is neither, or without memory. */
 static char *read_setting(const char *text)
 {
         char *header = NULL;
@@ -107,14 +108,14 @@ static char *read_setting(const char *text)
         } else if (strncmp(text, "header=", 7) == 0) {
                 header = strdup(text + 7);
         }
-        if (header && !(is_header(header) && header[strlen(header) - 1] != ' '))  {
+        if (header && !(is_header(header) && header[strlen(header) - 1] != ' ')) {
                 free(header);
                 return NULL;
         }
         return header;
 }
 
-/* What is said to be a header goes to the end of the line, since values have spaces. */
+/* A header extends to the end of the line, since values may contain spaces. */
 static char *next_setting(char **rest)
 {
         char *text = *rest + strspn(*rest, " \t"), *end;
@@ -142,7 +143,8 @@ static void cut_comment(char *line)
                 line[--n] = '\0';
 }
 
-static enum status read_line(struct upstream_list *l, char *line, const char *path, unsigned number, struct error *err)
+static enum status read_upstream_line(struct upstream_list *l, char *line, const char *path, unsigned number,
+                                      struct error *err)
 {
         char *url, *setting, *header = NULL;
 
@@ -151,15 +153,17 @@ static enum status read_line(struct upstream_list *l, char *line, const char *pa
         if (!url)
                 return ST_OK;
         if (!is_url(url))
-                return error_set(err, ST_BAD_DATA, "'%s' line %u: it begins with no http:// or https:// URL", path, number);
+                return error_set(err, ST_BAD_DATA, "'%s' line %u: it does not start with an http:// or https:// URL",
+                                 path, number);
         setting = next_setting(&line);
         if (setting)
                 header = read_setting(setting);
         if ((setting && !header) || next_setting(&line)) {
                 free(header);
-                return error_set(err, ST_BAD_DATA, "'%s' line %u: write URL, or URL token=TOKEN, or URL header=NAME:VALUE", path, number);
+                return error_set(err, ST_BAD_DATA,
+                                 "'%s' line %u: write URL, or URL token=TOKEN, or URL header=NAME:VALUE", path, number);
         }
-        return add(l, url, header, err);
+        return add_upstream(l, url, header, err);
 }
 
 enum status upstream_list_read(struct upstream_list *l, const char *path, struct error *err)
@@ -178,7 +182,7 @@ enum status upstream_list_read(struct upstream_list *l, const char *path, struct
                 end = strchr(line, '\n');
                 if (end)
                         *end++ = '\0';
-                st = read_line(l, line, path, ++number, err);
+                st = read_upstream_line(l, line, path, ++number, err);
         }
         return st;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "symbolizer/demangle.h"
+#include "symbol-index/demangle.h"
 #include "symbolizer/huge_array.h"
 
 #define NOT_ASKED (UINT32_MAX - 1)
@@ -62,13 +62,12 @@ bool dwarf_chains_begin(struct dwarf_chains *c, const struct dwarf_code *code)
         c->slot_count = c->slots ? FEW_SLOTS : 0;
         if (c->slots)
                 memset(c->slots, 0, c->slot_count * sizeof *c->slots);
-        return text_list_begin(&c->functions, code->name_count) &&
-               text_list_begin(&c->files, code->lines.file_count);
+        return text_list_begin(&c->functions, code->name_count) && text_list_begin(&c->files, code->lines.file_count);
 }
 
 /* ---- texts ---- */
 
-const char *dwarf_plain_name(const struct dwarf_name *n, struct buf *text)
+const char *dwarf_make_plain_name(const struct dwarf_name *n, struct buf *text)
 {
         _cleanup_buf_ struct buf scratch = { 0 };
         const char *full;
@@ -82,11 +81,12 @@ const char *dwarf_plain_name(const struct dwarf_name *n, struct buf *text)
         return full ? full : n->plain;
 }
 
-/* @return its number, NO_TEXT for "" and when there is no room for it */
-static uint32_t add_text(struct dwarf_chains *c, struct dwarf_text_list *l, const char *text, bool is_made,
-                         bool is_linkage_name)
+/* @return its number; NO_TEXT for "" and without memory */
+static uint32_t add_unit_text(struct dwarf_chains *c, struct dwarf_text_list *l, const char *text, bool is_made,
+                              bool is_linkage_name)
 {
-        struct dwarf_text t = { .borrowed = is_made ? NULL : text, .offset = c->texts.size,
+        struct dwarf_text t = { .borrowed = is_made ? NULL : text,
+                                .offset = c->texts.size,
                                 .is_linkage_name = is_linkage_name };
 
         t.size = (uint32_t)strnlen(text, LIMIT_NAME_BYTES);
@@ -96,54 +96,54 @@ static uint32_t add_text(struct dwarf_chains *c, struct dwarf_text_list *l, cons
                 c->failed = true;
                 return NO_TEXT;
         }
-        t.hash = symbol_text_hash(text, t.size);
+        t.hash = hash_symbol_text(text, t.size);
         l->items[l->count] = t;
         return (uint32_t)l->count++;
 }
 
-static uint32_t ask_function(struct dwarf_chains *c, const struct dwarf_name *n)
+static uint32_t add_function_text(struct dwarf_chains *c, const struct dwarf_name *n)
 {
         struct buf text = { 0 };
         const char *plain;
         uint32_t number;
 
         if (n->linkage)
-                return add_text(c, &c->functions, n->linkage, false, true);
-        plain = dwarf_plain_name(n, &text);
-        number = add_text(c, &c->functions, plain, plain != n->plain, false);
+                return add_unit_text(c, &c->functions, n->linkage, false, true);
+        plain = dwarf_make_plain_name(n, &text);
+        number = add_unit_text(c, &c->functions, plain, plain != n->plain, false);
         buf_deinit(&text);
         return number;
 }
 
-static inline uint32_t function_of(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t name)
+static inline uint32_t number_function(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t name)
 {
         if (c->functions.numbers[name] == NOT_ASKED)
-                c->functions.numbers[name] = ask_function(c, &code->names[name]);
+                c->functions.numbers[name] = add_function_text(c, &code->names[name]);
         return c->functions.numbers[name];
 }
 
-static uint32_t ask_file(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t file)
+static uint32_t add_file_text(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t file)
 {
         const char *path;
 
         buf_clear(&c->scratch);
         dwarf_lines_path(&code->lines, file, &c->scratch);
         path = buf_cstr(&c->scratch);
-        return add_text(c, &c->files, path ? path : "", true, false);
+        return add_unit_text(c, &c->files, path ? path : "", true, false);
 }
 
-static inline uint32_t file_of(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t file)
+static inline uint32_t number_file(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t file)
 {
         if (file >= code->lines.file_count)
                 return NO_TEXT;
         if (c->files.numbers[file] == NOT_ASKED)
-                c->files.numbers[file] = ask_file(c, code, file);
+                c->files.numbers[file] = add_file_text(c, code, file);
         return c->files.numbers[file];
 }
 
 /* ---- chains ---- */
 
-static uint32_t hash_of(struct dwarf_place p)
+static uint32_t hash_place(struct dwarf_place p)
 {
         uint64_t h = (uint64_t)p.scope << 32 ^ (uint64_t)p.file << 20 ^ p.line;
 
@@ -152,17 +152,17 @@ static uint32_t hash_of(struct dwarf_place p)
 }
 
 /* The slot of a place, or the free one where it belongs. */
-static uint64_t *slot_of(const struct dwarf_chains *c, struct dwarf_place p, uint32_t hash)
+static uint64_t *find_place_slot(const struct dwarf_chains *c, struct dwarf_place p, uint32_t hash)
 {
         size_t at = hash & (c->slot_count - 1);
 
-        while (c->slots[at] && (c->slots[at] >> 32 != hash ||
-                                memcmp(&c->places[(uint32_t)c->slots[at] - 1], &p, sizeof p) != 0))
+        while (c->slots[at] &&
+               (c->slots[at] >> 32 != hash || memcmp(&c->places[(uint32_t)c->slots[at] - 1], &p, sizeof p) != 0))
                 at = (at + 1) & (c->slot_count - 1);
         return &c->slots[at];
 }
 
-static bool grow(struct dwarf_chains *c)
+static bool grow_place_slots(struct dwarf_chains *c)
 {
         size_t slot_count = c->slot_count ? c->slot_count * 2 : FEW_SLOTS;
 
@@ -180,9 +180,9 @@ static bool grow(struct dwarf_chains *c)
         }
         c->slot_count = slot_count;
         for (size_t i = 0; i < c->count; i++) {
-                uint32_t hash = hash_of(c->places[i]);
+                uint32_t hash = hash_place(c->places[i]);
 
-                *slot_of(c, c->places[i], hash) = (uint64_t)hash << 32 | (i + 1);
+                *find_place_slot(c, c->places[i], hash) = (uint64_t)hash << 32 | (i + 1);
         }
         return true;
 }
@@ -196,31 +196,32 @@ static bool add_frames(struct dwarf_chains *c, const struct dwarf_code *code, st
                 return false;
         to = c->frames + c->frame_count;
         if (p.scope == DWARF_NO_SCOPE)
-                *to++ = (struct symbol_table_frame){ NO_TEXT, file_of(c, code, p.file), p.line };
+                *to++ = (struct symbol_table_frame){ NO_TEXT, number_file(c, code, p.file), p.line };
         while (p.scope != DWARF_NO_SCOPE) {
                 const struct dwarf_scope *s = &code->scopes[p.scope];
 
-                *to++ = (struct symbol_table_frame){ function_of(c, code, s->name), file_of(c, code, p.file), p.line };
+                *to++ = (struct symbol_table_frame){ number_function(c, code, s->name), number_file(c, code, p.file),
+                                                     p.line };
                 p = (struct dwarf_place){ s->parent, s->call_file, s->call_line };
         }
         c->frame_count = (size_t)(to - c->frames);
         return true;
 }
 
-uint32_t dwarf_chains_number(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place place)
+uint32_t dwarf_chains_intern(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place place)
 {
-        uint32_t hash = hash_of(place);
+        uint32_t hash = hash_place(place);
         size_t first = c->frame_count;
         uint64_t *slot;
 
-        if (!grow(c))
+        if (!grow_place_slots(c))
                 return UINT32_MAX;
-        slot = slot_of(c, place, hash);
+        slot = find_place_slot(c, place, hash);
         if (*slot)
                 return (uint32_t)*slot - 1;
         if (!huge_array_reserve(&c->items, &c->capacity, c->count) ||
-            !huge_array_reserve(&c->places, &c->place_capacity, c->count) ||
-            !add_frames(c, code, place) || c->failed || c->frame_count > UINT32_MAX || c->count >= UINT32_MAX - 1)
+            !huge_array_reserve(&c->places, &c->place_capacity, c->count) || !add_frames(c, code, place) || c->failed ||
+            c->frame_count > UINT32_MAX || c->count >= UINT32_MAX - 1)
                 return UINT32_MAX;
         c->items[c->count] = (struct symbol_chain){ (uint32_t)first, (uint32_t)(c->frame_count - first) };
         c->places[c->count++] = place;

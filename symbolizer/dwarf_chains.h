@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The chains of frames of one unit, numbered within it, with what their frames
- * name. All that can be done about them before units are put together is done
- * here, since that is done one unit at a time: texts are made and hashed, and
- * equal chains are one.
+ * Chains of frames of one compilation unit, numbered within the unit, with the
+ * texts that their frames refer to. Units are merged into the table one at a
+ * time; therefore everything that needs only the unit is done here: texts are
+ * built and hashed, and equal chains are interned.
  *
  * Threads: one at a time.
  */
@@ -17,47 +17,47 @@
 
 #define DWARF_NO_FILE UINT32_MAX
 
-/** A text that frames name. */
+/** A function name or file path that frames refer to. */
 struct dwarf_text {
-        const char *borrowed; /* NULL: it is in the chains' texts */
+        const char *borrowed; /* NULL: it is in dwarf_chains.texts */
         size_t offset;        /* there */
         uint32_t size;
         bool is_linkage_name;
-        uint64_t hash;        /* symbol_text_hash() */
+        uint64_t hash; /* hash_symbol_text() */
 };
 struct dwarf_text_list {
         struct dwarf_text *items; /* owned; in the order of their first frames */
         size_t count, capacity;
-        uint32_t *numbers;        /* owned; by the unit's number of a name or file */
+        uint32_t *numbers; /* owned; by the unit's number of a name or file */
         size_t number_capacity;
 };
 
-/** What a chain is made of. */
+/** Key of a chain: innermost scope and line row. */
 struct dwarf_place {
         uint32_t scope, file, line; /* DWARF_NO_SCOPE, DWARF_NO_FILE and 0 where unknown */
 };
 
 struct dwarf_chains {
-        struct symbol_chain *items;        /* owned */
-        struct dwarf_place *places;        /* owned; by chain */
+        struct symbol_chain *items; /* owned */
+        struct dwarf_place *places; /* owned; by chain */
         size_t count, capacity, place_capacity;
         struct symbol_table_frame *frames; /* owned; function and file are indices of the texts below, or UINT32_MAX */
         size_t frame_count, frame_capacity;
         struct dwarf_text_list functions, files;
         struct buf texts, scratch;
-        uint64_t *slots;                   /* owned; finds the chain of a place: hash, then number + 1; 0 is free */
-        size_t slot_count, slot_capacity;  /* in use: so few that a small unit's are in the cache */
-        bool failed; /* without memory */
+        uint64_t *slots;                  /* owned; hash table of chains by place: hash, then number + 1; 0 is free */
+        size_t slot_count, slot_capacity; /* slot_count of them in use, few enough for the cache in small units */
+        bool failed;                      /* without memory */
 };
 
 void dwarf_chains_init(struct dwarf_chains *c);
 void dwarf_chains_deinit(struct dwarf_chains *c);
 
-/** Begin with the names and files of a unit, in place of another. @return false without memory. */
+/** Start a new unit, discarding the previous one. @return false without memory. */
 bool dwarf_chains_begin(struct dwarf_chains *c, const struct dwarf_code *code) MUST_CHECK;
 
-/** The number of the chain of a place; UINT32_MAX without memory. */
-uint32_t dwarf_chains_number(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place place);
+/** Number of the chain of a place, added if new; UINT32_MAX without memory. */
+uint32_t dwarf_chains_intern(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place place);
 
 static inline const char *dwarf_text_of(const struct dwarf_chains *c, const struct dwarf_text *t)
 {
@@ -65,9 +65,9 @@ static inline const char *dwarf_text_of(const struct dwarf_chains *c, const stru
 }
 
 /**
- * A plain name as tables have it, behind the function it stands in.
- * @param text unused or deinitialized; owns the result where one had to be made.  @return "" without any.
+ * A plain name, qualified by the enclosing function ("outer::inner").
+ * @param text unused or deinitialized; owns the result when it had to be composed.  @return "" without any.
  */
-const char *dwarf_plain_name(const struct dwarf_name *n, struct buf *text);
+const char *dwarf_make_plain_name(const struct dwarf_name *n, struct buf *text);
 
 #endif

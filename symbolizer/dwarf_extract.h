@@ -4,30 +4,31 @@
 
 /**
  * @file
- * All ranges that the DWARF of one ELF file gives.
+ * Extraction of address ranges from the DWARF of one ELF file.
  *
  * Units are read and flattened by several threads and merged in their order, so
- * the result does not depend on the threads. No more than a few units are in
- * memory at a time, whatever the size of the file.
+ * that the result does not depend on scheduling. Only a few units are in memory
+ * at a time, whatever the size of the file.
  *
- * Where ranges of units overlap, one with a function wins over one with lines
- * only, and else the earlier unit: a linker keeps the first of several copies of a
- * function, and may give the others the address of that one.
+ * Where ranges of units overlap, a range with a function wins over one with
+ * lines only, then the earlier unit: a linker keeps the first of several copies
+ * of a function, and may give the others the address of that one.
  */
 #include "dwarf/companion.h"
-#include "symbolizer/extract_internal.h"
+#include "symbolizer/code_map.h"
 #include "symbolizer/symbol_table_builder.h"
-#include "symbolizer/wanted.h"
+#include "symbolizer/address_filter.h"
 
 struct dwarf_summary {
-        enum symbol_quality quality; /* QUALITY_DWARF with at least one function, QUALITY_LINES with lines only, else NONE */
-        uint64_t unit_count;         /* that were read; line tables of their own count as one */
-        uint64_t damaged_units;      /* of which something is missing because it cannot be read */
-        enum status damage;          /* why, of the first of them */
-        uint64_t damaged_at;         /* its offset in .debug_info, of a line table in .debug_line */
-        uint64_t left_out;           /* units that could not be entered at all */
-        struct error missing;        /* why the first of these, or a section, is missing; ST_OK: nothing is */
-        uint64_t missing_companions; /* units of which there are lines only: nobody has the other half (.dwo, .dwp) */
+        enum symbol_quality
+                quality;        /* QUALITY_DWARF with at least one function, QUALITY_LINES with lines only, else NONE */
+        uint64_t unit_count;    /* units read; each line table without a unit counts as one */
+        uint64_t damaged_units; /* units with unreadable parts */
+        enum status damage;     /* reason of the first damaged unit */
+        uint64_t damaged_at;    /* its offset in .debug_info, of a line table in .debug_line */
+        uint64_t left_out;      /* units whose header cannot be read */
+        struct error missing;   /* reason for the first of these or for a missing section; ST_OK: none */
+        uint64_t missing_companions; /* skeleton units without their .dwo or .dwp file: lines only */
         bool is_complete;            /* all units were read */
 };
 
@@ -42,14 +43,14 @@ enum status dwarf_extract(const struct elf_image *img, const struct elf_image *a
                           struct error *err) MUST_CHECK;
 
 /**
- * The same with split DWARF, and for a few addresses: only the units that say something about them are read. What the table then has for
- * these addresses, and the quality, are those of the whole.
- * @param companions who has the other halves of skeleton units; NULL nobody.
- * @param builder new; @param wanted NULL for everything.
+ * As dwarf_extract(), with split DWARF, and with a filter: only units that may cover its addresses are read. For these
+ * addresses the table, and the quality, equal those of a complete extraction.
+ * @param companions opens the split units of skeleton units; NULL none.
+ * @param builder new.  @param filter NULL for all addresses.
  */
-enum status dwarf_extract_wanted(const struct elf_image *img, const struct elf_image *altlink,
-                                 const struct dwarf_companions *companions, const struct code_map *code,
-                                 const struct wanted *wanted, struct symbol_table_builder *builder,
-                                 struct dwarf_summary *ret, struct error *err) MUST_CHECK;
+enum status dwarf_extract_filtered(const struct elf_image *img, const struct elf_image *altlink,
+                                   const struct dwarf_companions *companions, const struct code_map *code,
+                                   const struct address_filter *filter, struct symbol_table_builder *builder,
+                                   struct dwarf_summary *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -4,22 +4,22 @@
 
 /**
  * @file
- * How each of some addresses is resolved, or why it is not: a report in JSON
- * (docs/formats/why.md, "object").
+ * Explanation of how some addresses are resolved, or why they are not, as a JSON
+ * report (docs/formats/why.md, "object").
  *
- * The answer is the one of symbol_table_extract(), which runs as always; the
- * report says which source gave it, what the others would have said, and the
- * units, DIEs, rows and symbols behind it. explain_write() is for a confined
- * worker; explain_confined() runs one.
+ * The answer is computed by symbol_table_extract(); the report adds the source
+ * that gave it, the answers of the other sources, and the units, DIEs, rows and
+ * symbols behind it. explain_write() runs inside a confined worker;
+ * explain_run_worker() starts one.
  */
 #include <stdatomic.h>
 
 #include "common/buf.h"
 #include "symbolizer/extract.h"
 
-#define EXPLAIN_ADDRESSES_MAX 64          /* of one report */
+#define EXPLAIN_ADDRESSES_MAX 64 /* of one report */
 #define EXPLAIN_REPORT_BYTES_MAX (16 << 20)
-#define EXPLAIN_CPU_S 60                  /* of a worker */
+#define EXPLAIN_CPU_S 60 /* of a worker */
 
 /** Append the report. @return as symbol_table_extract(); ST_USAGE past EXPLAIN_ADDRESSES_MAX. */
 enum status explain_write(const struct extract_inputs *in, const uint64_t *addresses, size_t count, struct buf *to,
@@ -28,11 +28,11 @@ enum status explain_write(const struct extract_inputs *in, const uint64_t *addre
 enum explain_job { EXPLAIN_OBJECT, EXPLAIN_SECOND_OPINION };
 
 /**
- * Run `cairn worker explain` and append its report, whose bytes are the worker's: no text in it is to be trusted.
+ * Run `cairn worker explain` and append its report. The report is untrusted: the worker parsed a hostile file.
  * @param cancel as in struct worker_job.
- * @return what the worker failed with; ST_BAD_DATA also when it died, and how.
+ * @return the worker's status; ST_BAD_DATA also when it crashed, with the signal in err.
  */
-enum status explain_confined(const struct extract_inputs *in, enum explain_job job, const uint64_t *addresses,
-                             size_t count, const atomic_bool *cancel, struct buf *to, struct error *err) MUST_CHECK;
+enum status explain_run_worker(const struct extract_inputs *in, enum explain_job job, const uint64_t *addresses,
+                               size_t count, const atomic_bool *cancel, struct buf *to, struct error *err) MUST_CHECK;
 
 #endif

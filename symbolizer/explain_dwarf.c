@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The DWARF side of a report. Units that say themselves that they cover an
- * address are read first; only where none of them explains the answer, all are.
+ * The DWARF part of a report. Units whose DIE claims the address are read first,
+ * all units only if none of these gives the frames of the answer.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,8 +9,7 @@
 
 #include "common/limits.h"
 #include "dwarf/explain.h"
-#include "dwarf/explain_line.h"
-#include "symbolizer/dwarf_spans.h"
+#include "symbolizer/dwarf_part.h"
 #include "symbolizer/explain.h"
 #include "symbolizer/explain_internal.h"
 #include "symbolizer/huge_array.h"
@@ -23,12 +22,12 @@ struct candidate {
 
 struct explain_dwarf {
         struct dwarf_object object;
-        struct dwarf_region *regions;  /* owned */
-        struct dwarf_reader *reader;   /* owned; NULL without DWARF */
+        struct dwarf_region *regions; /* owned */
+        struct dwarf_reader *reader;  /* owned; NULL without DWARF */
         struct dwarf_code code;
         struct dwarf_lines files;
         uint64_t addresses[EXPLAIN_ADDRESSES_MAX]; /* of the file with the DWARF */
-        struct candidate *candidates;  /* owned */
+        struct candidate *candidates;              /* owned */
         size_t candidate_count, candidate_capacity;
 };
 
@@ -60,11 +59,12 @@ enum status explain_dwarf_open(const struct extract_view *v, const uint64_t *add
         d->regions = calloc(v->code->count + 1, sizeof *d->regions);
         for (size_t i = 0; d->regions && i < v->code->count; i++)
                 d->regions[i] = (struct dwarf_region){ v->code->regions[i].start - v->displacement,
-                                                           v->code->regions[i].end - v->displacement };
+                                                       v->code->regions[i].end - v->displacement };
         st = d->regions ? dwarf_object_open(v->best, v->altlink, &d->object, err) : error_no_memory(err);
         if (!st) {
                 d->object.companions = *v->companions;
-                st = dwarf_reader_create(&d->object, (struct dwarf_regions){ d->regions, v->code->count }, &d->reader, err);
+                st = dwarf_reader_create(&d->object, (struct dwarf_regions){ d->regions, v->code->count }, &d->reader,
+                                         err);
                 if (st)
                         dwarf_object_close(&d->object);
         }
@@ -93,22 +93,22 @@ void explain_dwarf_close(struct explain_dwarf *d)
         free(d);
 }
 
-/* ---- which unit it was ---- */
+/* ---- finding the unit ---- */
 
-static const char *text_of(const struct dwarf_name *n, struct buf *text)
+static const char *get_name_text(const struct dwarf_name *n, struct buf *text)
 {
-        return n->linkage ? n->linkage : dwarf_plain_name(n, text);
+        return n->linkage ? n->linkage : dwarf_make_plain_name(n, text);
 }
 
-static bool has_name(const struct dwarf_name *n, const char *wanted)
+static bool matches_name(const struct dwarf_name *n, const char *wanted)
 {
         _cleanup_buf_ struct buf text = { 0 };
 
-        return strncmp(text_of(n, &text), wanted, LIMIT_NAME_BYTES) == 0; /* tables cut longer ones */
+        return strncmp(get_name_text(n, &text), wanted, LIMIT_NAME_BYTES) == 0; /* tables cut longer ones */
 }
 
-/* Do the unit's scopes and calls there give the frames of the answer? */
-static bool gives(struct explain_dwarf *d, uint64_t address, const struct explain_chain *chain)
+/* True when the unit's scopes and calls give the frames of the answer. */
+static bool gives_frames(struct explain_dwarf *d, uint64_t address, const struct explain_chain *chain)
 {
         uint32_t scope = dwarf_scope_at(&d->code, address);
         struct dwarf_row_found row;
@@ -126,7 +126,7 @@ static bool gives(struct explain_dwarf *d, uint64_t address, const struct explai
                         return false;
                 s = &d->code.scopes[scope];
                 if (chain->frames[i].line != line ||
-                    !has_name(&d->code.names[s->name], explain_function(chain->table, &chain->frames[i])))
+                    !matches_name(&d->code.names[s->name], explain_function_name(chain->table, &chain->frames[i])))
                         return false;
                 line = s->call_line;
                 scope = s->parent;
@@ -135,14 +135,14 @@ static bool gives(struct explain_dwarf *d, uint64_t address, const struct explai
 }
 
 struct choice {
-        size_t unit;                   /* SIZE_MAX: none yet */
+        size_t unit; /* SIZE_MAX: none yet */
         uint64_t others[OTHER_UNITS_MAX];
         size_t other_count;
-        bool is_sure;                  /* the unit gives the very frames of the answer */
+        bool is_sure; /* the unit gives exactly the frames of the answer */
 };
 
-static enum status look_at(struct explain_dwarf *d, size_t i, const struct explain_chain *chain, size_t unit,
-                           struct choice *c, struct error *err)
+static enum status try_unit(struct explain_dwarf *d, size_t i, const struct explain_chain *chain, size_t unit,
+                            struct choice *c, struct error *err)
 {
         uint64_t offset = d->object.main.units.items[unit].offset;
         bool gives_it;
@@ -153,7 +153,7 @@ static enum status look_at(struct explain_dwarf *d, size_t i, const struct expla
                 return ST_OK;
         if (dwarf_explain_enter(d->reader, unit, &d->code, false))
                 return ST_OK;
-        gives_it = gives(d, d->addresses[i], chain);
+        gives_it = gives_frames(d, d->addresses[i], chain);
         dwarf_explain_leave(d->reader);
         if (c->unit == SIZE_MAX || (gives_it && !c->is_sure)) {
                 if (c->unit != SIZE_MAX && c->other_count < OTHER_UNITS_MAX)
@@ -166,26 +166,26 @@ static enum status look_at(struct explain_dwarf *d, size_t i, const struct expla
         return ST_OK;
 }
 
-static enum status choose(struct explain_dwarf *d, size_t i, const struct explain_chain *chain, struct choice *c,
-                          struct error *err)
+static enum status choose_unit(struct explain_dwarf *d, size_t i, const struct explain_chain *chain, struct choice *c,
+                               struct error *err)
 {
         enum status st = ST_OK;
 
         for (size_t k = 0; !st && k < d->candidate_count; k++)
                 if (d->candidates[k].address == i)
-                        st = look_at(d, i, chain, d->candidates[k].unit, c, err);
+                        st = try_unit(d, i, chain, d->candidates[k].unit, c, err);
         if (st || c->is_sure)
                 return st;
         c->unit = SIZE_MAX;
         c->other_count = 0;
         for (size_t unit = 0; !st && unit < d->object.main.units.count; unit++)
-                st = look_at(d, i, chain, unit, c, err);
+                st = try_unit(d, i, chain, unit, c, err);
         return st;
 }
 
 /* ---- writing ---- */
 
-static const char *tag_name(uint16_t tag)
+static const char *get_tag_name(uint16_t tag)
 {
         switch (tag) {
         case DW_TAG_subprogram:
@@ -207,13 +207,13 @@ static const char *tag_name(uint16_t tag)
 
 static void put_tag(struct json_out *j, uint16_t tag)
 {
-        if (tag_name(tag))
-                json_out_str(j, "tag", tag_name(tag));
+        if (get_tag_name(tag))
+                json_out_str(j, "tag", get_tag_name(tag));
         else
                 explain_put_hex(j, "tag", tag);
 }
 
-static void put_unit(struct explain_dwarf *d, struct json_out *j, const char *key)
+static void put_dwarf_unit(struct explain_dwarf *d, struct json_out *j, const char *key)
 {
         struct dwarf_unit_found u;
 
@@ -245,7 +245,8 @@ static void put_unit(struct explain_dwarf *d, struct json_out *j, const char *ke
 
 static void put_hops(struct json_out *j, const struct dwarf_scope_found *s)
 {
-        static const char *const how[] = { [DWARF_HOP_SELF] = "self", [DWARF_HOP_ORIGIN] = "abstract_origin",
+        static const char *const how[] = { [DWARF_HOP_SELF] = "self",
+                                           [DWARF_HOP_ORIGIN] = "abstract_origin",
                                            [DWARF_HOP_SPECIFICATION] = "specification" };
 
         json_out_array(j, "names");
@@ -265,7 +266,7 @@ static void put_hops(struct json_out *j, const struct dwarf_scope_found *s)
         json_out_array_end(j);
 }
 
-static void put_path(struct explain_dwarf *d, struct json_out *j, const char *key, uint64_t file)
+static void put_line_path(struct explain_dwarf *d, struct json_out *j, const char *key, uint64_t file)
 {
         _cleanup_buf_ struct buf path = { 0 };
         const char *text;
@@ -276,7 +277,7 @@ static void put_path(struct explain_dwarf *d, struct json_out *j, const char *ke
         json_out_str(j, key, text ? text : "");
 }
 
-static void put_scope(struct explain_dwarf *d, struct json_out *j, uint32_t scope, uint64_t address)
+static void put_dwarf_scope(struct explain_dwarf *d, struct json_out *j, uint32_t scope, uint64_t address)
 {
         _cleanup_buf_ struct buf text = { 0 };
         const char *section = NULL;
@@ -288,7 +289,7 @@ static void put_scope(struct explain_dwarf *d, struct json_out *j, uint32_t scop
         json_out_object(j, NULL);
         put_tag(j, s.tag);
         explain_put_hex(j, "die", s.die);
-        json_out_str(j, "name", text_of(&s.name, &text));
+        json_out_str(j, "name", get_name_text(&s.name, &text));
         if (s.has_interval) {
                 section = !s.is_list ? "low_pc" : u.unit->format.version >= 5 ? ".debug_rnglists" : ".debug_ranges";
                 json_out_object(j, "range");
@@ -303,7 +304,7 @@ static void put_scope(struct explain_dwarf *d, struct json_out *j, uint32_t scop
         }
         if (s.tag == DW_TAG_inlined_subroutine) {
                 json_out_object(j, "call");
-                put_path(d, j, "file", s.call_file);
+                put_line_path(d, j, "file", s.call_file);
                 json_out_uint(j, "line", s.call_line);
                 json_out_uint(j, "column", s.call_column);
                 json_out_object_end(j);
@@ -312,7 +313,7 @@ static void put_scope(struct explain_dwarf *d, struct json_out *j, uint32_t scop
         json_out_object_end(j);
 }
 
-static void put_row(struct explain_dwarf *d, struct json_out *j, const struct dwarf_row_found *r)
+static void put_line_row(struct explain_dwarf *d, struct json_out *j, const struct dwarf_row_found *r)
 {
         json_out_object(j, "line_row");
         explain_put_hex(j, "table", r->table);
@@ -322,7 +323,7 @@ static void put_row(struct explain_dwarf *d, struct json_out *j, const struct dw
         explain_put_hex(j, "address", r->address);
         explain_put_hex(j, "end", r->end);
         json_out_uint(j, "file_number", r->file);
-        put_path(d, j, "file", r->file);
+        put_line_path(d, j, "file", r->file);
         json_out_uint(j, "line", r->line);
         json_out_uint(j, "column", r->column);
         json_out_uint(j, "discriminator", r->discriminator);
@@ -332,8 +333,8 @@ static void put_row(struct explain_dwarf *d, struct json_out *j, const struct dw
         json_out_object_end(j);
 }
 
-static enum status put_choice(struct explain_dwarf *d, struct json_out *j, uint64_t address, const struct choice *c,
-                              struct error *err)
+static enum status put_chosen_unit(struct explain_dwarf *d, struct json_out *j, uint64_t address,
+                                   const struct choice *c, struct error *err)
 {
         struct dwarf_row_found row;
         enum status st;
@@ -342,17 +343,17 @@ static enum status put_choice(struct explain_dwarf *d, struct json_out *j, uint6
                 return error_no_memory(err);
         if (dwarf_explain_enter(d->reader, c->unit, &d->code, false))
                 return ST_OK;
-        put_unit(d, j, "unit");
+        put_dwarf_unit(d, j, "unit");
         json_out_bool(j, "unit_gives_frames", c->is_sure);
         st = dwarf_row_explain(d->reader, &d->code, address, &d->files, &row);
         if (!st)
-                put_row(d, j, &row);
+                put_line_row(d, j, &row);
         if (d->code.companion && dwarf_explain_enter(d->reader, c->unit, &d->code, true) == ST_OK)
-                put_unit(d, j, "split_unit");
+                put_dwarf_unit(d, j, "split_unit");
         json_out_array(j, "scopes");
         for (uint32_t scope = dwarf_scope_at(&d->code, address); scope != DWARF_NO_SCOPE;
              scope = d->code.scopes[scope].parent)
-                put_scope(d, j, scope, address);
+                put_dwarf_scope(d, j, scope, address);
         json_out_array_end(j);
         dwarf_explain_leave(d->reader);
         json_out_array(j, "other_units");
@@ -370,8 +371,8 @@ enum status explain_dwarf_put(struct explain_dwarf *d, struct json_out *j, size_
 
         if (!d->reader)
                 return ST_OK;
-        st = choose(d, i, chain, &c, err);
+        st = choose_unit(d, i, chain, &c, err);
         if (st || c.unit == SIZE_MAX)
                 return st;
-        return put_choice(d, j, d->addresses[i], &c, err);
+        return put_chosen_unit(d, j, d->addresses[i], &c, err);
 }

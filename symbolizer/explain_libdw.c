@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The second opinion: the frames that libdw gives, by nothing but its public
- * interface. It gets the files as memory; when it wants to open another one, as
- * of split DWARF, the worker's filter refuses that and the unit stays as it is.
+ * Second opinion: the frames of libdw, through its public interface only. libdw
+ * gets the files in memory; opening others, as for split DWARF, is refused by
+ * the worker's seccomp filter, and the skeleton unit is used alone.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -41,8 +41,8 @@ static void opinion_deinit(struct opinion *o)
         }
 }
 
-/* A private copy: where sections are compressed libelf writes over their headers. */
-static enum status open_one(int fd, const char *name, struct opened *ret, struct error *err)
+/* A private mapping: libelf overwrites the headers of compressed sections. */
+static enum status open_libdw_file(int fd, const char *name, struct opened *ret, struct error *err)
 {
         struct stat s;
 
@@ -68,14 +68,14 @@ static enum status opinion_open(int fd, int altlink_fd, const char *name, struct
         enum status st;
 
         elf_version(EV_CURRENT);
-        st = open_one(fd, name, &o->own, err);
-        if (!st && altlink_fd >= 0 && open_one(altlink_fd, name, &o->alt, NULL) == ST_OK)
+        st = open_libdw_file(fd, name, &o->own, err);
+        if (!st && altlink_fd >= 0 && open_libdw_file(altlink_fd, name, &o->alt, NULL) == ST_OK)
                 dwarf_setalt(o->own.dwarf, o->alt.dwarf);
         return st;
 }
 
 /* By .debug_aranges, which may be missing or incomplete; else by the units' own ranges. */
-static bool find_unit(Dwarf *dwarf, Dwarf_Addr address, Dwarf_Die *ret)
+static bool find_libdw_unit(Dwarf *dwarf, Dwarf_Addr address, Dwarf_Die *ret)
 {
         Dwarf_CU *cu = NULL;
 
@@ -87,7 +87,7 @@ static bool find_unit(Dwarf *dwarf, Dwarf_Addr address, Dwarf_Die *ret)
         return false;
 }
 
-static const char *text_attribute(Dwarf_Die *die, unsigned name)
+static const char *get_text_attribute(Dwarf_Die *die, unsigned name)
 {
         Dwarf_Attribute a;
         const char *text = dwarf_formstring(dwarf_attr_integrate(die, name, &a));
@@ -95,18 +95,18 @@ static const char *text_attribute(Dwarf_Die *die, unsigned name)
         return text && text[0] ? text : NULL;
 }
 
-static const char *name_of(Dwarf_Die *die)
+static const char *get_die_name(Dwarf_Die *die)
 {
-        const char *name = text_attribute(die, DW_AT_linkage_name);
+        const char *name = get_text_attribute(die, DW_AT_linkage_name);
 
         if (!name)
-                name = text_attribute(die, DW_AT_MIPS_linkage_name);
+                name = get_text_attribute(die, DW_AT_MIPS_linkage_name);
         if (!name)
-                name = text_attribute(die, DW_AT_name);
+                name = get_text_attribute(die, DW_AT_name);
         return name ? name : "";
 }
 
-static uint64_t number_attribute(Dwarf_Die *die, unsigned name)
+static uint64_t get_number_attribute(Dwarf_Die *die, unsigned name)
 {
         Dwarf_Attribute a;
         Dwarf_Word v;
@@ -114,11 +114,11 @@ static uint64_t number_attribute(Dwarf_Die *die, unsigned name)
         return dwarf_formudata(dwarf_attr(die, name, &a), &v) == 0 ? v : 0;
 }
 
-static const char *call_file(Dwarf_Die *cu, Dwarf_Die *die)
+static const char *get_call_file(Dwarf_Die *cu, Dwarf_Die *die)
 {
         Dwarf_Files *files;
         size_t count;
-        uint64_t number = number_attribute(die, DW_AT_call_file);
+        uint64_t number = get_number_attribute(die, DW_AT_call_file);
         const char *name;
 
         if (dwarf_getsrcfiles(cu, &files, &count) != 0 || number >= count)
@@ -127,12 +127,12 @@ static const char *call_file(Dwarf_Die *cu, Dwarf_Die *die)
         return name ? name : "";
 }
 
-static void put_frame(struct json_out *j, Dwarf_Die *die, const char *file, uint64_t line)
+static void put_libdw_frame(struct json_out *j, Dwarf_Die *die, const char *file, uint64_t line)
 {
         char text[24] = "";
 
         json_out_object(j, NULL);
-        json_out_str(j, "function", die ? name_of(die) : "");
+        json_out_str(j, "function", die ? get_die_name(die) : "");
         json_out_str(j, "file", file);
         json_out_uint(j, "line", line);
         if (die)
@@ -149,7 +149,7 @@ struct path {
         int count;
 };
 
-static bool is_frame(int tag)
+static bool is_frame_tag(int tag)
 {
         return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_entry_point;
 }
@@ -167,15 +167,15 @@ static bool may_hold_code(int tag)
         case DW_TAG_catch_block:
                 return true;
         default:
-                return is_frame(tag);
+                return is_frame_tag(tag);
         }
 }
 
 /*
- * The frames around an address, outermost first, the last of siblings that cover it. dwarf_getscopes() is not asked: it
- * gives nothing where an abstract origin is in another unit, as in all that link-time optimization makes.
+ * The frames around an address, outermost first; of several siblings that cover it, the last. dwarf_getscopes() is not
+ * used: it fails where an abstract origin is in another unit, as after link-time optimization.
  */
-static void find_scopes(Dwarf_Die *parent, Dwarf_Addr address, int depth, struct path *ret)
+static void find_libdw_scopes(Dwarf_Die *parent, Dwarf_Addr address, int depth, struct path *ret)
 {
         struct path best = { .count = -1 };
         Dwarf_Die child;
@@ -188,9 +188,9 @@ static void find_scopes(Dwarf_Die *parent, Dwarf_Addr address, int depth, struct
 
                 if (!may_hold_code(tag) || (covers <= 0 && tag == DW_TAG_inlined_subroutine))
                         continue;
-                if (covers > 0 && is_frame(tag) && ret->count < LIMIT_INLINE_DEPTH)
+                if (covers > 0 && is_frame_tag(tag) && ret->count < LIMIT_INLINE_DEPTH)
                         ret->dies[ret->count++] = child;
-                find_scopes(&child, address, depth + 1, ret);
+                find_libdw_scopes(&child, address, depth + 1, ret);
                 if (ret->count > before)
                         best = *ret;
                 ret->count = before;
@@ -199,7 +199,7 @@ static void find_scopes(Dwarf_Die *parent, Dwarf_Addr address, int depth, struct
                 *ret = best;
 }
 
-static void put_frames(struct json_out *j, Dwarf_Die *cu, Dwarf_Addr address, struct path *scopes)
+static void put_libdw_frames(struct json_out *j, Dwarf_Die *cu, Dwarf_Addr address, struct path *scopes)
 {
         Dwarf_Line *row = dwarf_getsrc_die(cu, address);
         const char *file = row ? dwarf_linesrc(row, NULL, NULL) : NULL;
@@ -208,19 +208,19 @@ static void put_frames(struct json_out *j, Dwarf_Die *cu, Dwarf_Addr address, st
         if (row)
                 dwarf_lineno(row, &line);
         scopes->count = 0;
-        find_scopes(cu, address, 0, scopes);
+        find_libdw_scopes(cu, address, 0, scopes);
         for (int i = scopes->count - 1; i >= 0; i--) {
-                put_frame(j, &scopes->dies[i], file ? file : "", (uint64_t)line);
+                put_libdw_frame(j, &scopes->dies[i], file ? file : "", (uint64_t)line);
                 if (dwarf_tag(&scopes->dies[i]) != DW_TAG_inlined_subroutine)
                         return;
-                file = call_file(cu, &scopes->dies[i]);
-                line = (int)number_attribute(&scopes->dies[i], DW_AT_call_line);
+                file = get_call_file(cu, &scopes->dies[i]);
+                line = (int)get_number_attribute(&scopes->dies[i], DW_AT_call_line);
         }
         if (row && scopes->count == 0)
-                put_frame(j, NULL, file ? file : "", (uint64_t)line);
+                put_libdw_frame(j, NULL, file ? file : "", (uint64_t)line);
 }
 
-static void put_address(struct json_out *j, Dwarf *dwarf, Dwarf_Addr address)
+static void put_libdw_address(struct json_out *j, Dwarf *dwarf, Dwarf_Addr address)
 {
         struct path scopes;
         Dwarf_Die cu;
@@ -230,8 +230,8 @@ static void put_address(struct json_out *j, Dwarf *dwarf, Dwarf_Addr address)
         snprintf(text, sizeof text, "0x%jx", (uintmax_t)address);
         json_out_str(j, "address", text);
         json_out_array(j, "frames");
-        if (find_unit(dwarf, address, &cu)) {
-                put_frames(j, &cu, address, &scopes);
+        if (find_libdw_unit(dwarf, address, &cu)) {
+                put_libdw_frames(j, &cu, address, &scopes);
                 json_out_array_end(j);
                 snprintf(text, sizeof text, "0x%jx", (uintmax_t)dwarf_dieoffset(&cu));
                 json_out_str(j, "unit_die", text);
@@ -241,8 +241,8 @@ static void put_address(struct json_out *j, Dwarf *dwarf, Dwarf_Addr address)
         json_out_object_end(j);
 }
 
-enum status explain_second_opinion(int fd, int altlink_fd, const char *name, const uint64_t *addresses, size_t count,
-                                   struct buf *to, struct error *err)
+enum status explain_write_second_opinion(int fd, int altlink_fd, const char *name, const uint64_t *addresses,
+                                         size_t count, struct buf *to, struct error *err)
 {
         struct opinion o = { 0 };
         struct json_out j;
@@ -253,7 +253,7 @@ enum status explain_second_opinion(int fd, int altlink_fd, const char *name, con
         json_out_str(&j, "by", "libdw");
         json_out_array(&j, "results");
         for (size_t i = 0; !st && i < count; i++)
-                put_address(&j, o.own.dwarf, addresses[i]);
+                put_libdw_address(&j, o.own.dwarf, addresses[i]);
         json_out_array_end(&j);
         json_out_object_end(&j);
         opinion_deinit(&o);

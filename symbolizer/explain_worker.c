@@ -7,14 +7,14 @@
 #include "common/cleanup.h"
 #include "sandbox/worker.h"
 #include "symbolizer/explain.h"
-#include "symbolizer/extract_ask.h"
+#include "symbolizer/dwo_request.h"
 
-static void serve(void *from, int socket)
+static void serve_dwo_request(void *from, int socket)
 {
-        dwo_ask_answer(from, socket);
+        dwo_request_serve(from, socket);
 }
 
-static enum status take_report(int fd, struct buf *to, struct error *err)
+static enum status read_report(int fd, struct buf *to, struct error *err)
 {
         struct stat s;
         void *room;
@@ -32,8 +32,8 @@ static enum status take_report(int fd, struct buf *to, struct error *err)
         return buf_status(to, err, "the report");
 }
 
-enum status explain_confined(const struct extract_inputs *in, enum explain_job what, const uint64_t *addresses,
-                             size_t count, const atomic_bool *cancel, struct buf *to, struct error *err)
+enum status explain_run_worker(const struct extract_inputs *in, enum explain_job what, const uint64_t *addresses,
+                               size_t count, const atomic_bool *cancel, struct buf *to, struct error *err)
 {
         const char *const args[] = { "explain", what == EXPLAIN_OBJECT ? "object" : "second-opinion", in->name, NULL };
         _cleanup_close_ int question = memfd_create("addresses", MFD_CLOEXEC);
@@ -46,15 +46,24 @@ enum status explain_confined(const struct extract_inputs *in, enum explain_job w
                 return error_set(err, ST_USAGE, "more than %d addresses; ask several times", EXPLAIN_ADDRESSES_MAX);
         if (question < 0 || out < 0 || pwrite(question, addresses, (size_t)bytes, 0) != bytes)
                 return error_os(err, errno, "cannot ask a worker");
-        if (in->dwo.open && (st = dwo_ask_sockets(&ask, &answer, err)))
+        if (in->dwo.open && (st = dwo_request_create_sockets(&ask, &answer, err)))
                 return st;
-        const int fds[] = { in->debuginfo_fd, in->executable_fd, in->altlink_fd, question, out,
-                            in->dwp_fd > 0 ? in->dwp_fd : -1, ask };
-        const struct worker_job job = { .args = args, .fds = fds, .fd_count = sizeof fds / sizeof *fds,
-                                        .cpu_s = EXPLAIN_CPU_S, .cancel = cancel,
-                                        .serve = in->dwo.open ? serve : NULL, .serve_context = (void *)&in->dwo,
+        const int fds[] = { in->debuginfo_fd,
+                            in->executable_fd,
+                            in->altlink_fd,
+                            question,
+                            out,
+                            in->dwp_fd > 0 ? in->dwp_fd : -1,
+                            ask };
+        const struct worker_job job = { .args = args,
+                                        .fds = fds,
+                                        .fd_count = sizeof fds / sizeof *fds,
+                                        .cpu_s = EXPLAIN_CPU_S,
+                                        .cancel = cancel,
+                                        .serve = in->dwo.open ? serve_dwo_request : NULL,
+                                        .serve_context = (void *)&in->dwo,
                                         .serve_fd = answer };
 
         st = worker_run(&job, err);
-        return st ? st : take_report(out, to, err);
+        return st ? st : read_report(out, to, err);
 }

@@ -6,18 +6,18 @@
 
 #include "common/limits.h"
 #include "symbolizer/dwarf_extract.h"
-#include "symbolizer/extract_displace.h"
+#include "symbolizer/displacement.h"
 #include "symbolizer/extract_files.h"
-#include "symbolizer/extract_mini.h"
+#include "symbolizer/minidebuginfo.h"
 #include "symbolizer/extract_observer.h"
-#include "symbolizer/extract_symbols.h"
+#include "symbolizer/code_symbols.h"
 #include "symbolizer/source_go.h"
 #include "symbolizer/source_plt.h"
 
-/* A table that cannot be read leaves its symbols out. */
-static enum status add_symbols_of(struct extract_files *f, const struct elf_image *img, uint32_t type,
-                                  enum symbol_quality quality, const struct code_map *code,
-                                  struct code_symbols *symbols, struct error *err)
+/* Symbols of an unreadable table are left out. */
+static enum status add_table_symbols(struct extract_files *f, const struct elf_image *img, uint32_t type,
+                                     enum symbol_quality quality, const struct code_map *code,
+                                     struct code_symbols *symbols, struct error *err)
 {
         const struct elf_section *s = extract_file_is_open(img) ? elf_image_section_of_type(img, type) : NULL;
         const struct symbol_source source = { img, quality, extract_files_displacement(f, img) };
@@ -25,10 +25,10 @@ static enum status add_symbols_of(struct extract_files *f, const struct elf_imag
 
         if (!s || !elf_section_has_content(s))
                 return ST_OK;
-        return extract_note_failure(&f->notes, code_symbols_add(symbols, &source, s, code, &reason), &reason, err);
+        return extract_notes_add_failure(&f->notes, code_symbols_add(symbols, &source, s, code, &reason), &reason, err);
 }
 
-/* Every symbol table of both files, as one: what is in two of them counts once. */
+/* All symbol tables of both files combined; duplicates count once. */
 static enum status collect_symbols(struct extract_files *f, const struct code_map *code, struct code_symbols *symbols,
                                    struct error *err)
 {
@@ -37,27 +37,28 @@ static enum status collect_symbols(struct extract_files *f, const struct code_ma
                 uint32_t type;
                 enum symbol_quality quality;
         } tables[] = {
-                { &f->debuginfo, SHT_SYMTAB, QUALITY_SYMTAB },  { &f->executable, SHT_SYMTAB, QUALITY_SYMTAB },
+                { &f->debuginfo, SHT_SYMTAB, QUALITY_SYMTAB },   { &f->executable, SHT_SYMTAB, QUALITY_SYMTAB },
                 { &f->mini, SHT_SYMTAB, QUALITY_MINIDEBUGINFO }, { &f->debuginfo, SHT_DYNSYM, QUALITY_DYNSYM },
                 { &f->executable, SHT_DYNSYM, QUALITY_DYNSYM },
         };
         struct error reason;
         enum status st = minidebuginfo_open(extract_files_running(f), &f->mini_bytes, &f->mini, &reason);
 
-        st = extract_note_failure(&f->notes, st, &reason, err);
+        st = extract_notes_add_failure(&f->notes, st, &reason, err);
         for (size_t i = 0; !st && i < sizeof tables / sizeof *tables; i++)
-                st = add_symbols_of(f, tables[i].img, tables[i].type, tables[i].quality, code, symbols, err);
+                st = add_table_symbols(f, tables[i].img, tables[i].type, tables[i].quality, code, symbols, err);
         return st;
 }
 
-static enum status add_symbols(struct extract_files *f, const struct code_map *code, const struct wanted *wanted,
-                               struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
+static enum status add_elf_symbols(struct extract_files *f, const struct code_map *code,
+                                   const struct address_filter *filter, struct symbol_table_builder *b,
+                                   enum symbol_quality *quality, struct error *err)
 {
         struct code_symbols symbols = { 0 };
         enum status st = collect_symbols(f, code, &symbols, err);
 
-        if (!st && wanted)
-                st = code_symbols_keep(&symbols, wanted, err);
+        if (!st && filter)
+                st = code_symbols_filter(&symbols, filter, err);
         if (!st) {
                 enum symbol_quality found = code_symbols_fill(&symbols, b);
 
@@ -68,7 +69,7 @@ static enum status add_symbols(struct extract_files *f, const struct code_map *c
         return st;
 }
 
-/* Only the file that runs has the bytes for certain; a split debug file may have kept them. */
+/* The executable has the content of .plt; a debug file may have it. */
 static enum status add_plt(const struct extract_files *f, struct symbol_table_builder *b, enum symbol_quality *quality,
                            struct error *err)
 {
@@ -86,7 +87,7 @@ static enum status add_plt(const struct extract_files *f, struct symbol_table_bu
         return ST_OK;
 }
 
-/* The table is data of the program; in a debug file of its own it is most often without content. */
+/* The pclntab is program data; in a debug file it usually has no content. */
 static enum status add_go(struct extract_files *f, const struct code_map *code, struct symbol_table_builder *b,
                           enum symbol_quality *quality, struct error *err)
 {
@@ -99,12 +100,13 @@ static enum status add_go(struct extract_files *f, const struct code_map *code, 
 
                 if (extract_file_is_open(images[i]))
                         st = source_go_fill(images[i], code, b, &go, &reason);
-                st = extract_note_failure(&f->notes, st, &reason, err);
+                st = extract_notes_add_failure(&f->notes, st, &reason, err);
                 if (st)
                         return st;
                 if (go.broken)
-                        extract_note(&f->notes, "%" PRIu64 " of %" PRIu64 " functions of the pclntab could not be read",
-                                     go.broken, go.function_count);
+                        extract_notes_add(&f->notes,
+                                          "%" PRIu64 " of %" PRIu64 " functions of the pclntab could not be read",
+                                          go.broken, go.function_count);
         }
         if (go.used && *quality < QUALITY_GO_PCLNTAB)
                 *quality = QUALITY_GO_PCLNTAB;
@@ -117,9 +119,8 @@ static void add_segment(struct symbol_table *t, uint64_t offset, uint64_t size, 
 }
 
 /*
- * File offsets are those of the file that runs; a debug file's own have nothing to do with them, so of it only the
- * address of the first segment is kept, as one without bytes. A kernel module has no segments; its sections of code
- * stand for them.
+ * File offsets are those of the executable. The offsets of a debug file are unrelated, so only the address of its
+ * first segment is kept, with size 0. A kernel module has no segments; its code sections replace them.
  */
 static enum status add_segments(const struct extract_files *f, struct symbol_table *t, struct error *err)
 {
@@ -146,30 +147,31 @@ static enum status add_segments(const struct extract_files *f, struct symbol_tab
         return ST_OK;
 }
 
-/* @param wanted becomes NULL when all was read. */
-static enum status add_dwarf(struct extract_files *f, const struct code_map *code, const struct wanted **wanted,
-                             struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
+/* @param filter becomes NULL when all units were read. */
+static enum status add_dwarf_ranges(struct extract_files *f, const struct code_map *code,
+                                    const struct address_filter **filter, struct symbol_table_builder *b,
+                                    enum symbol_quality *quality, struct error *err)
 {
         const struct dwarf_companions companions = extract_files_companions(f);
         const struct elf_image *img = extract_files_best(f);
         struct dwarf_summary dwarf = { .quality = QUALITY_NONE };
         struct error reason;
-        enum status st = dwarf_extract_wanted(img, extract_files_altlink(f, img), &companions, code, *wanted, b, &dwarf,
-                                              &reason);
+        enum status st = dwarf_extract_filtered(img, extract_files_altlink(f, img), &companions, code, *filter, b,
+                                                &dwarf, &reason);
 
         if (st || dwarf.is_complete)
-                *wanted = NULL;
+                *filter = NULL;
         if (st && b->failed) {
                 if (err)
                         *err = reason;
                 return st;
         }
         *quality = dwarf.quality;
-        extract_note_dwarf(&f->notes, &dwarf);
-        return extract_note_failure(&f->notes, st, &reason, err);
+        extract_notes_add_dwarf(&f->notes, &dwarf);
+        return extract_notes_add_failure(&f->notes, st, &reason, err);
 }
 
-static bool all_named(struct symbol_table_builder *b, const struct wanted *w)
+static bool are_all_named(struct symbol_table_builder *b, const struct address_filter *w)
 {
         size_t named = 0;
 
@@ -178,36 +180,37 @@ static bool all_named(struct symbol_table_builder *b, const struct wanted *w)
                 const struct symbol_range *r = &b->ranges[i];
 
                 if (!symbol_table_builder_is_nameless(b, r->chain))
-                        named += wanted_from(w, r->end) - wanted_from(w, r->start);
+                        named += address_filter_lower_bound(w, r->end) - address_filter_lower_bound(w, r->start);
         }
         return named == w->count;
 }
 
-static enum status add_others(struct extract_files *f, const struct code_map *code, const struct wanted *wanted,
-                              struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
+static enum status add_lesser_sources(struct extract_files *f, const struct code_map *code,
+                                      const struct address_filter *filter, struct symbol_table_builder *b,
+                                      enum symbol_quality *quality, struct error *err)
 {
         enum status st = add_go(f, code, b, quality, err);
 
         if (!st)
-                st = add_symbols(f, code, wanted, b, quality, err);
+                st = add_elf_symbols(f, code, filter, b, quality, err);
         return st ? st : add_plt(f, b, quality, err);
 }
 
-static const struct elf_image *or_null(const struct elf_image *img)
+static const struct elf_image *get_open_image(const struct elf_image *img)
 {
         return extract_file_is_open(img) ? img : NULL;
 }
 
-static enum status show(const struct extract_files *f, const struct code_map *code, const struct symbol_table *t,
-                        const struct extract_observer *o, struct error *err)
+static enum status show_result(const struct extract_files *f, const struct code_map *code, const struct symbol_table *t,
+                               const struct extract_observer *o, struct error *err)
 {
         const struct dwarf_companions companions = extract_files_companions(f);
         const struct elf_image *best = extract_files_best(f);
-        const struct extract_view v = { .debuginfo = or_null(&f->debuginfo),
-                                        .executable = or_null(&f->executable),
+        const struct extract_view v = { .debuginfo = get_open_image(&f->debuginfo),
+                                        .executable = get_open_image(&f->executable),
                                         .best = best,
                                         .altlink = extract_files_altlink(f, best),
-                                        .mini = or_null(&f->mini),
+                                        .mini = get_open_image(&f->mini),
                                         .code = code,
                                         .displacement = extract_files_displacement(f, best),
                                         .companions = &companions };
@@ -215,9 +218,9 @@ static enum status show(const struct extract_files *f, const struct code_map *co
         return o->done(o->context, &v, t, err);
 }
 
-static enum status extract(struct extract_files *f, struct code_map *code, const struct wanted *wanted,
-                           struct symbol_table_builder *b, const struct extract_observer *o, struct symbol_table *t,
-                           struct error *err)
+static enum status extract_table(struct extract_files *f, struct code_map *code, const struct address_filter *filter,
+                                 struct symbol_table_builder *b, const struct extract_observer *o,
+                                 struct symbol_table *t, struct error *err)
 {
         enum symbol_quality quality = QUALITY_NONE;
         uint64_t displacement = extract_files_displacement(f, extract_files_best(f));
@@ -225,41 +228,41 @@ static enum status extract(struct extract_files *f, struct code_map *code, const
         uint32_t partial;
 
         if (displacement)
-                wanted = NULL; /* these are addresses of the file that runs */
-        st = add_dwarf(f, code, &wanted, b, &quality, err);
+                filter = NULL; /* its addresses are those of the executable */
+        st = add_dwarf_ranges(f, code, &filter, b, &quality, err);
         if (displacement)
-                extract_displace(b, code, displacement);
+                displace_ranges(b, code, displacement);
         if (!st && o) {
                 symbol_table_builder_settle(b);
                 st = o->dwarf(o->context, b, err);
         }
-        if (!st && !(wanted && all_named(b, wanted)))
-                st = add_others(f, code, wanted, b, &quality, err);
+        if (!st && !(filter && are_all_named(b, filter)))
+                st = add_lesser_sources(f, code, filter, b, &quality, err);
         if (st)
                 return st;
-        if (!wanted && f->notes.text[0] && !b->failed && b->range_count == 0)
+        if (!filter && f->notes.text[0] && !b->failed && b->range_count == 0)
                 return error_set(err, ST_BAD_DATA, "no symbol could be read: %s", f->notes.text);
-        partial = symbol_table_builder_string(b, f->notes.text);
+        partial = symbol_table_builder_add_string(b, f->notes.text);
         st = symbol_table_builder_finish(b, t, err);
         if (!st) {
                 t->quality = quality;
                 t->partial = partial;
-                t->is_complete = !wanted;
+                t->is_complete = !filter;
                 t->build_id = f->debuginfo.build_id.size ? f->debuginfo.build_id : f->executable.build_id;
                 st = add_segments(f, t, err);
         }
         if (!st && o)
-                st = show(f, code, t, o, err);
+                st = show_result(f, code, t, o, err);
         return st;
 }
 
 enum status symbol_table_extract(const struct extract_inputs *in, struct symbol_table *ret, struct error *err)
 {
-        return symbol_table_extract_watched(in, NULL, ret, err);
+        return symbol_table_extract_observed(in, NULL, ret, err);
 }
 
-enum status symbol_table_extract_watched(const struct extract_inputs *in, const struct extract_observer *observer,
-                                         struct symbol_table *ret, struct error *err)
+enum status symbol_table_extract_observed(const struct extract_inputs *in, const struct extract_observer *observer,
+                                          struct symbol_table *ret, struct error *err)
 {
         struct extract_files f = { 0 };
         struct code_map code = { 0 };
@@ -272,7 +275,7 @@ enum status symbol_table_extract_watched(const struct extract_inputs *in, const 
         if (!st)
                 st = code_map_from_image(extract_files_best(&f), &code, err);
         if (!st)
-                st = extract(&f, &code, in->wanted, &b, observer, &t, err);
+                st = extract_table(&f, &code, in->filter, &b, observer, &t, err);
         symbol_table_builder_deinit(&b);
         code_map_deinit(&code);
         extract_files_close(&f);

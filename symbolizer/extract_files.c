@@ -1,11 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/extract_files.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/limits.h"
-#include "symbolizer/extract_displace.h"
-#include "symbolizer/source_relocatable.h"
+#include "common/utf8.h"
+#include "symbolizer/displacement.h"
+#include "symbolizer/relocatable.h"
+
+/* ---- notes ---- */
+
+#define CUT "..."
+
+/* Names are untrusted: replace anything that is not one line of UTF-8. */
+static void sanitize_line(char *text)
+{
+        size_t n = strlen(text);
+
+        for (size_t i = 0, step; i < n; i += step) {
+                step = utf8_sequence_length(text + i, n - i);
+                if (step == 0 || (unsigned char)text[i] < ' ' || text[i] == 0x7f) {
+                        text[i] = '?';
+                        step = 1;
+                }
+        }
+}
+
+void extract_notes_add(struct extract_notes *n, const char *fmt, ...)
+{
+        char added[sizeof((struct error *)0)->text];
+        size_t have = strlen(n->text), room = sizeof n->text - have, size;
+        va_list args;
+
+        va_start(args, fmt);
+        vsnprintf(added, sizeof added, fmt, args);
+        va_end(args);
+        sanitize_line(added);
+        size = strlen(added) + (have ? 2 : 0);
+        if (strstr(n->text, added) || room <= sizeof CUT + 2)
+                return;
+        snprintf(n->text + have, room, "%s%s", have ? "; " : "", added);
+        if (size >= room)
+                memcpy(n->text + sizeof n->text - sizeof CUT, CUT, sizeof CUT);
+        sanitize_line(n->text); /* the cut may split a character */
+}
+
+void extract_notes_add_dwarf(struct extract_notes *n, const struct dwarf_summary *s)
+{
+        uint64_t damaged = s->damaged_units + s->left_out, all = s->unit_count + s->left_out;
+
+        if (damaged)
+                extract_notes_add(n, "%" PRIu64 " of %" PRIu64 " DWARF units could not be read completely", damaged,
+                                  all);
+        if (s->missing_companions)
+                extract_notes_add(n,
+                                  "%" PRIu64 " of %" PRIu64
+                                  " DWARF units have lines only, because their .dwo or .dwp file is missing",
+                                  s->missing_companions, all);
+        if (s->missing.code)
+                extract_notes_add(n, "%s", s->missing.text);
+        else if (damaged)
+                extract_notes_add(n, "the first at 0x%" PRIx64 ": %s", s->damaged_at, status_name(s->damage));
+}
+
+enum status extract_notes_add_failure(struct extract_notes *n, enum status st, const struct error *reason,
+                                      struct error *err)
+{
+        if (st == ST_OK || st == ST_NOT_FOUND)
+                return ST_OK;
+        if (st != ST_BAD_DATA && st != ST_TOO_BIG && st != ST_UNSUPPORTED) {
+                if (err)
+                        *err = *reason;
+                return st;
+        }
+        extract_notes_add(n, "%s", reason->text);
+        return ST_OK;
+}
+
+/* ---- files ---- */
 
 void extract_files_close(struct extract_files *f)
 {
@@ -20,15 +94,15 @@ void extract_files_close(struct extract_files *f)
         buf_deinit(&f->executable_placed);
 }
 
-/* A relocatable file is replaced by its copy with addresses. */
-static enum status place(struct elf_image *img, struct buf *bytes, struct error *err)
+/* Replace a relocatable file by a copy with addresses. */
+static enum status assign_addresses(struct elf_image *img, struct buf *bytes, struct error *err)
 {
         struct elf_image placed;
         enum status st;
 
         if (img->type != ET_REL)
                 return ST_OK;
-        st = relocatable_place(img, bytes, &placed, err);
+        st = relocatable_assign_addresses(img, bytes, &placed, err);
         if (st)
                 return st;
         elf_image_close(img);
@@ -36,9 +110,9 @@ static enum status place(struct elf_image *img, struct buf *bytes, struct error 
         return elf_image_check_complete(img, err);
 }
 
-/* @param placed NULL: of no use when it is relocatable. */
-static enum status open_one(int fd, const char *name, const char *what, struct elf_image *ret, struct buf *placed,
-                            struct error *err)
+/* @param placed NULL: relocatable files are unsupported here. */
+static enum status open_input_file(int fd, const char *name, const char *what, struct elf_image *ret,
+                                   struct buf *placed, struct error *err)
 {
         char full[LIMIT_PATH_BYTES];
         struct elf_image img;
@@ -52,7 +126,7 @@ static enum status open_one(int fd, const char *name, const char *what, struct e
                 return st;
         st = elf_image_check_complete(&img, err);
         if (!st && placed)
-                st = place(&img, placed, err);
+                st = assign_addresses(&img, placed, err);
         if (st)
                 elf_image_close(&img);
         else
@@ -60,37 +134,38 @@ static enum status open_one(int fd, const char *name, const char *what, struct e
         return st;
 }
 
-/* Somebody guessed that it belongs to the rest; what it lacks is missing, whatever it is. */
-static enum status open_package(int fd, const char *name, struct extract_files *f, struct error *err)
+/* The package was found by name and may belong to another file; units that it lacks are missing. */
+static enum status open_dwo_package(int fd, const char *name, struct extract_files *f, struct error *err)
 {
         struct error reason;
-        enum status st = fd > 0 ? open_one(fd, name, " (package)", &f->dwp, NULL, &reason) : ST_NOT_FOUND;
+        enum status st = fd > 0 ? open_input_file(fd, name, " (package)", &f->dwp, NULL, &reason) : ST_NOT_FOUND;
 
         if (!st)
                 st = dwarf_package_open(&f->dwp, &f->package, &reason);
-        return extract_note_failure(&f->notes, st, &reason, err);
+        return extract_notes_add_failure(&f->notes, st, &reason, err);
 }
 
 enum status extract_files_open(const struct extract_inputs *in, struct extract_files *f, struct error *err)
 {
         struct error reasons[3];
         enum status st[] = {
-                open_one(in->debuginfo_fd, in->name, "", &f->debuginfo, &f->debuginfo_placed, &reasons[0]),
-                open_one(in->executable_fd, in->name, " (executable)", &f->executable, &f->executable_placed, &reasons[1]),
-                open_one(in->altlink_fd, in->name, " (dwz supplementary file)", &f->altlink, NULL, &reasons[2]),
+                open_input_file(in->debuginfo_fd, in->name, "", &f->debuginfo, &f->debuginfo_placed, &reasons[0]),
+                open_input_file(in->executable_fd, in->name, " (executable)", &f->executable, &f->executable_placed,
+                                &reasons[1]),
+                open_input_file(in->altlink_fd, in->name, " (dwz supplementary file)", &f->altlink, NULL, &reasons[2]),
         };
 
         for (size_t i = 0; i < 3; i++)
-                if (extract_note_failure(&f->notes, st[i], &reasons[i], err))
+                if (extract_notes_add_failure(&f->notes, st[i], &reasons[i], err))
                         return st[i];
         f->dwo = in->dwo;
-        if (open_package(in->dwp_fd, in->name, f, err))
+        if (open_dwo_package(in->dwp_fd, in->name, f, err))
                 return ST_NO_MEMORY;
         if (!extract_file_is_open(&f->debuginfo) && !extract_file_is_open(&f->executable)) {
                 size_t failed = st[0] ? 0 : 1;
 
                 if (!st[failed])
-                        return error_set(err, ST_USAGE, "no file to take symbols from");
+                        return error_set(err, ST_USAGE, "no file to extract symbols from");
                 if (err)
                         *err = reasons[failed];
                 return st[failed];
@@ -110,7 +185,7 @@ uint64_t extract_files_displacement(const struct extract_files *f, const struct 
 {
         const struct elf_image *runs = extract_files_running(f);
 
-        return img == runs || !extract_file_is_open(img) ? 0 : extract_displacement(runs, img);
+        return img == runs || !extract_file_is_open(img) ? 0 : find_displacement(runs, img);
 }
 
 const struct elf_image *extract_files_best(const struct extract_files *f)
@@ -122,7 +197,7 @@ const struct elf_image *extract_files_best(const struct extract_files *f)
         return elf_image_quality(&f->executable) > elf_image_quality(&f->debuginfo) ? &f->executable : &f->debuginfo;
 }
 
-/* The dwz file is a guess of the caller's; only the one that the DWARF names may serve. */
+/* The caller's dwz file is a guess; it is used only if the DWARF refers to it. */
 const struct elf_image *extract_files_altlink(const struct extract_files *f, const struct elf_image *img)
 {
         const char *path;

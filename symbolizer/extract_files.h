@@ -4,28 +4,47 @@
 
 /**
  * @file
- * The files of one extraction, open: which of them runs, which says most, and
- * what belongs to it. Private to the extraction.
+ * The open files of one extraction: the executable, the file with the best
+ * symbols, and their companions. Private to the extraction.
  */
 #include "common/buf.h"
 #include "dwarf/package.h"
 #include "elf-image/elf_image.h"
 #include "symbolizer/extract.h"
-#include "symbolizer/extract_notes.h"
+#include "symbolizer/dwarf_extract.h"
+
+/* Notes on unreadable parts of an object: the text that marks its symbol table as partial. */
+struct extract_notes {
+        char text[SYMBOL_PARTIAL_BYTES]; /* "" nothing is missing */
+};
+
+/** Append a reason. Duplicates are dropped; text beyond the size is cut. */
+void extract_notes_add(struct extract_notes *n, const char *fmt, ...) PRINTF(2, 3);
+
+/** Append the unreadable parts of the DWARF. */
+void extract_notes_add_dwarf(struct extract_notes *n, const struct dwarf_summary *s);
+
+/**
+ * Note the failure st of one part if the object is usable without it. Out of memory and system errors are not noted,
+ * since a retry may succeed.
+ * @return ST_OK when st was noted or is ST_OK, else st.
+ */
+enum status extract_notes_add_failure(struct extract_notes *n, enum status st, const struct error *reason,
+                                      struct error *err) MUST_CHECK;
 
 struct extract_files {
         struct elf_image debuginfo, executable, altlink;
-        struct elf_image mini; /* inside the executable; opened with its symbols */
+        struct elf_image mini; /* inside the executable; opened when its symbols are read */
         struct buf mini_bytes;
-        struct buf debuginfo_placed, executable_placed; /* bytes of what were relocatable files */
+        struct buf debuginfo_placed, executable_placed; /* copies of relocatable files, with addresses */
         struct elf_image dwp;
         struct dwarf_package package; /* of dwp; all zero without one */
         struct dwarf_dwo_source dwo;
-        struct extract_notes notes; /* what of them could not be read */
+        struct extract_notes notes; /* unreadable parts */
 };
 
 /**
- * One good file is enough: a note is left of the others.
+ * One readable file is enough; failures of the others are noted.
  * @param f  all zero; extract_files_close() also after a failure.
  * @return ST_USAGE without any; else as the only file, or the first, failed.
  */
@@ -37,19 +56,19 @@ static inline bool extract_file_is_open(const struct elf_image *img)
         return img->data != NULL;
 }
 
-/** The file whose addresses are those of the table. */
+/** The executable, or without one the debug file: the table has its addresses. */
 const struct elf_image *extract_files_running(const struct extract_files *f);
 
-/** How far the file that runs was moved from where an image thinks it is. */
+/** Displacement of the executable against an image (displacement.h). */
 uint64_t extract_files_displacement(const struct extract_files *f, const struct elf_image *img);
 
-/** The file that says most; its sections tell where code is, also when their bytes were stripped. */
+/** The file with the best symbols; its section headers locate code even when their content was stripped. */
 const struct elf_image *extract_files_best(const struct extract_files *f);
 
-/** The dwz file, when it is the one that img's DWARF names; else NULL. */
+/** The dwz file if img's DWARF refers to it, else NULL. */
 const struct elf_image *extract_files_altlink(const struct extract_files *f, const struct elf_image *img);
 
-/** Who has the other halves of split DWARF; borrows from f. */
+/** Sources of split units; borrows from f. */
 struct dwarf_companions extract_files_companions(const struct extract_files *f);
 
 #endif

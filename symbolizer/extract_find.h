@@ -6,14 +6,30 @@
  * @file
  * Finding the files that belong to an ELF file on this machine, as gdb does:
  * its debug file by build-id under the debug directory, or by .gnu_debuglink
- * beside it, in .debug/ and under the debug directory; the supplementary file
- * that the one with the DWARF names; and split DWARF (extract_find_dwo.h).
- * For command-line programs: it opens paths that the files name.
+ * beside it, in .debug/ and under the debug directory; the dwz
+ * supplementary file that the DWARF refers to; and split DWARF. For command-line
+ * programs only: it opens paths given in the files.
  * Source: GDB manual, "Debugging Information in Separate Files".
  */
 #include "symbolizer/extract.h"
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"
+
+/** Where the files that belong to an ELF file are looked for. */
+struct debug_file_search {
+        const char *directory; /* the debug directory */
+        /**
+         * Called for a debug file, or a dwz supplementary file, that is not on this machine, once it is known that the
+         * file itself has no line tables. NULL: not called.
+         * @return an owned descriptor, -1 none. The build-id of its content is checked.
+         */
+        int (*fetch)(void *context, const struct build_id *id, const char *name);
+        void *context;
+};
+
+/** As extract_inputs_find(), with a search that may fetch files. */
+enum status extract_inputs_search(const char *path, const struct debug_file_search *search, struct extract_inputs *ret,
+                                  struct error *err) MUST_CHECK;
 
 /**
  * Open path and what belongs to it.

@@ -4,34 +4,35 @@
 
 /**
  * @file
- * Looking on while a symbol table is made, with the files still open: what
- * explanations are made of (symbolizer/explain.h).
+ * Observer of an extraction, called while the files are open; used for
+ * explanations (symbolizer/explain.h).
  */
 #include "symbolizer/extract.h"
-#include "symbolizer/extract_internal.h"
+#include "symbolizer/code_map.h"
 #include "symbolizer/symbol_table_builder.h"
 
-/** What an extraction works on; images that it does not have are NULL. */
+/** The inputs of a running extraction; absent images are NULL. */
 struct extract_view {
         const struct elf_image *debuginfo, *executable;
-        const struct elf_image *best;    /* the one whose DWARF is read */
-        const struct elf_image *altlink; /* the dwz file that best names */
-        const struct elf_image *mini;    /* .gnu_debugdata, unpacked */
-        const struct dwarf_companions *companions; /* who has the other halves of best's skeletons */
-        const struct code_map *code;     /* in the addresses of the file that runs, as the table */
-        uint64_t displacement;           /* how much greater these are than those of best (symbolizer/extract_displace.h) */
+        const struct elf_image *best;              /* the one whose DWARF is read */
+        const struct elf_image *altlink;           /* the dwz file that best names */
+        const struct elf_image *mini;              /* .gnu_debugdata, unpacked */
+        const struct dwarf_companions *companions; /* sources of the split units of best */
+        const struct code_map *code;               /* in addresses of the executable, as the table */
+        uint64_t displacement;                     /* of the executable against best (symbolizer/displacement.h) */
 };
 
 struct extract_observer {
         void *context;
-        /** DWARF is in the builder, settled, and nothing else. */
+        /** The builder holds the ranges of DWARF only, settled. */
         enum status (*dwarf)(void *context, const struct symbol_table_builder *b, struct error *err);
-        /** The table is done. */
-        enum status (*done)(void *context, const struct extract_view *v, const struct symbol_table *t, struct error *err);
+        /** The table is complete. */
+        enum status (*done)(void *context, const struct extract_view *v, const struct symbol_table *t,
+                            struct error *err);
 };
 
-/** As symbol_table_extract(); what the observer fails with is the result. */
-enum status symbol_table_extract_watched(const struct extract_inputs *in, const struct extract_observer *observer,
-                                         struct symbol_table *ret, struct error *err) MUST_CHECK;
+/** As symbol_table_extract(); a failure of the observer is returned. */
+enum status symbol_table_extract_observed(const struct extract_inputs *in, const struct extract_observer *observer,
+                                          struct symbol_table *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -10,23 +10,23 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "sandbox/worker.h"
-#include "symbolizer/extract_ask.h"
+#include "symbolizer/dwo_request.h"
 
-struct service {
+struct dwo_service {
         const struct dwarf_dwo_source *from;
-        bool was_asked;
+        bool was_used;
 };
 
-static void serve(void *context, int socket)
+static void serve_dwo(void *context, int socket)
 {
-        struct service *s = context;
+        struct dwo_service *s = context;
 
-        s->was_asked = true;
-        dwo_ask_answer(s->from, socket);
+        s->was_used = true;
+        dwo_request_serve(s->from, socket);
 }
 
-/* The percentage, then the addresses, as they are in memory: the reader is this very program. */
-static enum status hand_over(const struct wanted *w, int *fd_ret, struct error *err)
+/* The percentage, then the addresses, in native representation: the reader is the same program. */
+static enum status write_address_filter(const struct address_filter *w, int *fd_ret, struct error *err)
 {
         _cleanup_close_ int fd = -1;
         uint64_t max_percent;
@@ -35,18 +35,18 @@ static enum status hand_over(const struct wanted *w, int *fd_ret, struct error *
         if (!w)
                 return ST_OK;
         max_percent = w->max_percent;
-        fd = memfd_create("wanted", MFD_CLOEXEC);
+        fd = memfd_create("address filter", MFD_CLOEXEC);
         if (fd < 0)
                 return error_os(err, errno, "cannot hand addresses to a worker");
-        st = file_write_all(fd, &max_percent, sizeof max_percent, "wanted", err);
+        st = file_write_all(fd, &max_percent, sizeof max_percent, "address filter", err);
         if (!st)
-                st = file_write_all(fd, w->addresses, w->count * sizeof *w->addresses, "wanted", err);
+                st = file_write_all(fd, w->addresses, w->count * sizeof *w->addresses, "address filter", err);
         if (!st)
                 *fd_ret = steal_fd(&fd);
         return st;
 }
 
-static uint64_t size_of(int fd)
+static uint64_t get_file_size(int fd)
 {
         struct stat st;
 
@@ -54,14 +54,14 @@ static uint64_t size_of(int fd)
 }
 
 /*
- * What is made of files that are not packed takes far less than the first part
- * of it, whatever their size; packed sections are memory, so that the rest
- * bounds what a bomb gets by what was sent.
+ * Uncompressed files need far less memory than the constant part, whatever their
+ * size. Compressed sections are unpacked to memory: the last term bounds a
+ * decompression bomb by the size of its input.
  */
-static uint64_t data_limit(const struct extract_inputs *in)
+static uint64_t compute_data_limit(const struct extract_inputs *in)
 {
-        uint64_t files = size_of(in->debuginfo_fd) + size_of(in->executable_fd) + size_of(in->altlink_fd) +
-                         (in->dwp_fd > 0 ? size_of(in->dwp_fd) : 0);
+        uint64_t files = get_file_size(in->debuginfo_fd) + get_file_size(in->executable_fd) +
+                         get_file_size(in->altlink_fd) + (in->dwp_fd > 0 ? get_file_size(in->dwp_fd) : 0);
         uint64_t threads = LIMIT_EXTRACT_THREADS;
         cpu_set_t cpus;
 
@@ -70,34 +70,39 @@ static uint64_t data_limit(const struct extract_inputs *in)
         return LIMIT_EXTRACT_DATA_BYTES + threads * LIMIT_EXTRACT_DATA_THREAD_BYTES + files * LIMIT_EXTRACT_DATA_RATIO;
 }
 
-/* @param form "table" or "book"; @param other_files_ret whether it asked for single files of split DWARF */
-static enum status run(const struct extract_inputs *in, const char *form, const atomic_bool *cancel, int *fd_ret,
-                       bool *other_files_ret, struct error *err)
+/* @param form "table" or "symcache"; @param other_files_ret whether the worker requested .dwo files */
+static enum status run_extraction_worker(const struct extract_inputs *in, const char *form, const atomic_bool *cancel,
+                                         int *fd_ret, bool *other_files_ret, struct error *err)
 {
         const char *const args[] = { "symbols", in->name, form, NULL };
-        _cleanup_close_ int out = memfd_create("symbols", MFD_CLOEXEC), ask = -1, answer = -1, wanted = -1;
-        struct service service = { .from = &in->dwo };
+        _cleanup_close_ int out = memfd_create("symbols", MFD_CLOEXEC), ask = -1, answer = -1, filter = -1;
+        struct dwo_service dwo_service = { .from = &in->dwo };
         enum status st;
 
         if (out < 0)
-                return error_os(err, errno, "cannot make room for symbols");
-        if (in->dwo.open && (st = dwo_ask_sockets(&ask, &answer, err)))
+                return error_os(err, errno, "cannot create a memory file for symbols");
+        if (in->dwo.open && (st = dwo_request_create_sockets(&ask, &answer, err)))
                 return st;
-        st = hand_over(in->wanted, &wanted, err);
+        st = write_address_filter(in->filter, &filter, err);
         if (st)
                 return st;
-        const int fds[] = { in->debuginfo_fd, in->executable_fd, in->altlink_fd, out, in->dwp_fd > 0 ? in->dwp_fd : -1, ask,
-                            wanted };
-        const struct worker_job job = { .args = args, .fds = fds, .fd_count = sizeof fds / sizeof *fds, .cancel = cancel,
-                                        .data_bytes = data_limit(in),
-                                        .serve = in->dwo.open ? serve : NULL, .serve_context = &service,
+        const int fds[] = {
+                in->debuginfo_fd, in->executable_fd, in->altlink_fd, out, in->dwp_fd > 0 ? in->dwp_fd : -1, ask, filter
+        };
+        const struct worker_job job = { .args = args,
+                                        .fds = fds,
+                                        .fd_count = sizeof fds / sizeof *fds,
+                                        .cancel = cancel,
+                                        .data_bytes = compute_data_limit(in),
+                                        .serve = in->dwo.open ? serve_dwo : NULL,
+                                        .serve_context = &dwo_service,
                                         .serve_fd = answer };
 
         st = worker_run(&job, err);
         if (st)
                 return st;
         *fd_ret = steal_fd(&out);
-        *other_files_ret = service.was_asked;
+        *other_files_ret = dwo_service.was_used;
         return ST_OK;
 }
 
@@ -106,20 +111,20 @@ enum status symbol_table_extract_confined(const struct extract_inputs *in, const
 {
         _cleanup_close_ int fd = -1;
         bool other_files;
-        enum status st = run(in, "table", cancel, &fd, &other_files, err);
+        enum status st = run_extraction_worker(in, "table", cancel, &fd, &other_files, err);
 
         return st ? st : symbol_table_read(fd, in->name, ret, err);
 }
 
-enum status symbol_book_extract_confined(const struct extract_inputs *in, bool *other_files_ret, struct symbol_book *ret,
-                                         struct error *err)
+enum status symcache_extract_confined(const struct extract_inputs *in, bool *other_files_ret, struct symcache *ret,
+                                      struct error *err)
 {
         _cleanup_close_ int fd = -1;
         bool other_files = false;
-        enum status st = run(in, "book", NULL, &fd, &other_files, err);
+        enum status st = run_extraction_worker(in, "symcache", NULL, &fd, &other_files, err);
 
         if (!st)
-                st = symbol_book_open(fd, in->name, ret, err);
+                st = symcache_open(fd, in->name, ret, err);
         if (!st)
                 *other_files_ret = other_files;
         return st;

@@ -33,8 +33,8 @@ static void read_facts(int fd, struct object_facts *ret)
         }
 }
 
-/* Both sides are the same program, so the answer is the structure itself. */
-enum status object_facts_worker(int out, int first, struct error *err)
+/* Both sides are the same program: the answer is the structure in native representation. */
+enum status object_facts_run_worker(int out, int first, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -50,13 +50,13 @@ enum status object_facts_worker(int out, int first, struct error *err)
 
 /* ---- in the program ---- */
 
-static bool is_sound(const struct object_facts *f)
+static bool is_valid_facts(const struct object_facts *f)
 {
         return f->quality <= QUALITY_DWARF && f->build_id.size <= BUILD_ID_MAX &&
                f->segment_count <= OBJECT_FACTS_SEGMENTS;
 }
 
-static enum status ask_worker(const int *fds, size_t count, struct object_facts *ret, struct error *err)
+static enum status ask_facts_worker(const int *fds, size_t count, struct object_facts *ret, struct error *err)
 {
         static const char *const args[] = { "objects", NULL };
         _cleanup_close_ int out = memfd_create("object-facts", MFD_CLOEXEC);
@@ -65,7 +65,7 @@ static enum status ask_worker(const int *fds, size_t count, struct object_facts 
         enum status st;
 
         if (out < 0)
-                return error_os(err, errno, "cannot make a memory file");
+                return error_os(err, errno, "cannot create a memory file");
         all[0] = out;
         memcpy(all + 1, fds, count * sizeof *fds);
         st = worker_run(&job, err);
@@ -74,7 +74,8 @@ static enum status ask_worker(const int *fds, size_t count, struct object_facts 
         for (size_t i = 0; i < count; i++) {
                 struct object_facts facts;
 
-                if (pread(out, &facts, sizeof facts, (off_t)(i * sizeof facts)) != sizeof facts || !is_sound(&facts))
+                if (pread(out, &facts, sizeof facts, (off_t)(i * sizeof facts)) != sizeof facts ||
+                    !is_valid_facts(&facts))
                         return error_set(err, ST_BAD_DATA, "the worker's answer is damaged");
                 ret[i] = facts;
         }
@@ -83,12 +84,12 @@ static enum status ask_worker(const int *fds, size_t count, struct object_facts 
 
 enum status object_facts_read(const int *fds, size_t count, struct object_facts *ret, struct error *err)
 {
-        enum status st = ask_worker(fds, count, ret, err);
+        enum status st = ask_facts_worker(fds, count, ret, err);
 
         if (st == ST_OK || st == ST_OS)
                 return st;
-        for (size_t i = 0; i < count; i++) { /* one of them did it: each alone */
-                st = ask_worker(&fds[i], 1, &ret[i], err);
+        for (size_t i = 0; i < count; i++) { /* one file crashed the worker: read each alone */
+                st = ask_facts_worker(&fds[i], 1, &ret[i], err);
                 if (st == ST_OS)
                         return st;
                 if (st)
@@ -97,8 +98,8 @@ enum status object_facts_read(const int *fds, size_t count, struct object_facts 
         return ST_OK;
 }
 
-static bool address_in_mapping(const struct object_facts *f, const struct object_mapping *m, uint64_t offset,
-                               uint64_t *ret)
+static bool translate_by_mapping(const struct object_facts *f, const struct object_mapping *m, uint64_t offset,
+                                 uint64_t *ret)
 {
         const struct object_segment *code = NULL;
         uint64_t lead, size;
@@ -127,10 +128,11 @@ static bool is_code_address(const struct object_facts *f, uint64_t address)
         return false;
 }
 
-bool object_facts_address(const struct object_facts *f, const struct object_mapping *m, uint64_t offset, uint64_t *ret)
+bool object_facts_translate_offset(const struct object_facts *f, const struct object_mapping *m, uint64_t offset,
+                                   uint64_t *ret)
 {
         if (!f->has_code)
-                return address_in_mapping(f, m, offset, ret);
+                return translate_by_mapping(f, m, offset, ret);
         for (uint32_t i = 0; i < f->segment_count; i++) {
                 const struct object_segment *s = &f->segments[i];
 

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * What a program must know of ELF files to choose among them and to turn file offsets into addresses: build-id,
- * quality and segments of many files, read by a confined worker (`cairn worker objects`: descriptor 3 the answer,
- * the others the files).
+ * Build-id, quality and segments of many ELF files, read by a confined worker
+ * (`cairn worker objects`: descriptor 3 the answer, the others the files), to
+ * choose among files and to translate file offsets to addresses.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "common/error.h"
 #include "elf-image/quality.h"
 
-#define OBJECT_FACTS_SEGMENTS 32 /* that are loaded; a linker makes four, prelink and hot/cold splits a few more */
+#define OBJECT_FACTS_SEGMENTS 32 /* PT_LOAD; linkers emit four, prelink and hot/cold splitting a few more */
 #define OBJECT_FACTS_FILES 15    /* of one worker */
 
 struct object_segment { /* PT_LOAD */
@@ -26,7 +26,7 @@ struct object_segment { /* PT_LOAD */
 
 struct object_facts {
         bool is_elf;
-        bool has_code; /* holds its instructions: not a debug file of its own */
+        bool has_code;            /* contains instructions; false for a separate debug file */
         struct build_id build_id; /* size 0: none */
         enum symbol_quality quality;
         uint32_t segment_count;
@@ -34,28 +34,29 @@ struct object_facts {
 };
 
 /**
- * Facts of up to OBJECT_FACTS_FILES open files. A file that is no ELF, or costs its worker's life, is one with
- * is_elf false and no error.
+ * Facts of up to OBJECT_FACTS_FILES open files. is_elf is false, without an error, for other files and for files that
+ * crash the worker.
  * @return ST_OS when no worker can be started.
  */
 enum status object_facts_read(const int *fds, size_t count, struct object_facts *ret, struct error *err) MUST_CHECK;
 
 /** The worker's side. */
-enum status object_facts_worker(int out, int first, struct error *err) MUST_CHECK;
+enum status object_facts_run_worker(int out, int first, struct error *err) MUST_CHECK;
 
-/** Where a file was mapped: its part that begins at offset; size 0 when that is all that is known. */
+/** A mapping of a file; size 0 unknown. */
 struct object_mapping {
         uint64_t offset, size;
 };
 
 /**
- * The object's own address of an offset into the file that ran.
+ * Translate an offset into the executable to an address of the object.
  *
- * A debug file without code has lost its offsets. There the mapping helps when it is all of the only executable
- * segment: then both begin on the same page. An offset behind the end of the file that is an address of its code is
- * one: perf prints those of a program that is not relocated as they are.
- * @return false when the offset is outside of what is loaded.
+ * A debug file without code has lost its file offsets. The mapping replaces them when it covers the whole of the only
+ * executable segment: both then begin on the same page. An offset past the end of the file that is a code address is
+ * taken as an address: perf prints the addresses of a program that is not relocated unchanged.
+ * @return false when the offset is in no loaded segment.
  */
-bool object_facts_address(const struct object_facts *f, const struct object_mapping *m, uint64_t offset, uint64_t *ret);
+bool object_facts_translate_offset(const struct object_facts *f, const struct object_mapping *m, uint64_t offset,
+                                   uint64_t *ret);
 
 #endif

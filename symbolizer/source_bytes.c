@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/source_bytes.h"
 
-static bool section_piece(const struct elf_image *img, const struct elf_section *s, struct source_piece *ret)
+static bool get_section_piece(const struct elf_image *img, const struct elf_section *s, struct data_piece *ret)
 {
         if (!(s->flags & SHF_ALLOC) || (s->flags & SHF_EXECINSTR) || !elf_section_has_content(s) ||
             elf_section_raw(img, s, &ret->bytes, &ret->size, NULL))
@@ -11,7 +11,7 @@ static bool section_piece(const struct elf_image *img, const struct elf_section 
         return true;
 }
 
-static bool segment_piece(const struct elf_image *img, const struct elf_segment *g, struct source_piece *ret)
+static bool get_segment_piece(const struct elf_image *img, const struct elf_segment *g, struct data_piece *ret)
 {
         if (g->type != PT_LOAD || (g->flags & PF_X) || !elf_image_bytes_at(img, g->address, g->file_size, &ret->bytes))
                 return false;
@@ -21,23 +21,23 @@ static bool segment_piece(const struct elf_image *img, const struct elf_segment 
         return true;
 }
 
-bool source_next_piece(const struct elf_image *img, size_t *cursor, struct source_piece *ret)
+bool next_data_piece(const struct elf_image *img, size_t *cursor, struct data_piece *ret)
 {
         while (*cursor < img->section_count)
-                if (section_piece(img, &img->sections[(*cursor)++], ret))
+                if (get_section_piece(img, &img->sections[(*cursor)++], ret))
                         return true;
         while (!img->section_count && *cursor < img->segment_count)
-                if (segment_piece(img, &img->segments[(*cursor)++], ret))
+                if (get_segment_piece(img, &img->segments[(*cursor)++], ret))
                         return true;
         return false;
 }
 
-bool source_bytes_at(const struct elf_image *img, uint64_t address, uint64_t n, const uint8_t **ret)
+bool read_image_bytes(const struct elf_image *img, uint64_t address, uint64_t n, const uint8_t **ret)
 {
-        struct source_piece p;
+        struct data_piece p;
         size_t cursor = 0;
 
-        while (source_next_piece(img, &cursor, &p)) {
+        while (next_data_piece(img, &cursor, &p)) {
                 if (address >= p.address && address - p.address <= p.size && n <= p.size - (address - p.address)) {
                         *ret = p.bytes + (address - p.address);
                         return true;

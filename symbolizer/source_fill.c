@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/source_fill.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,38 +33,39 @@ bool source_ranges_add(struct source_ranges *s, uint64_t start, uint64_t end, ui
         return true;
 }
 
-static const struct symbol_table_frame *outermost(const struct symbol_table_builder *b, uint32_t chain)
+static const struct symbol_table_frame *get_chain_outermost(const struct symbol_table_builder *b, uint32_t chain)
 {
         const struct symbol_chain *c = &b->chains[chain];
 
         return &b->frames[c->first_frame + c->frame_count - 1];
 }
 
-/* What a range of the table becomes where a range of the source lies on it. */
-static uint32_t joined(struct symbol_table_builder *b, uint32_t chain, uint32_t from_source)
+/* The chain of a table range merged with a source range that covers it. */
+static uint32_t join_chains(struct symbol_table_builder *b, uint32_t chain, uint32_t from_source)
 {
         struct symbol_table_frame frames[LIMIT_INLINE_DEPTH + 1];
         const struct symbol_chain *c;
         size_t count;
 
-        if (chain == NO_CHAIN || outermost(b, from_source)->file)
+        if (chain == NO_CHAIN || get_chain_outermost(b, from_source)->file)
                 return from_source;
         c = &b->chains[chain];
         count = c->frame_count;
+        assert(count > 0 && count <= LIMIT_INLINE_DEPTH + 1);
         memcpy(frames, b->frames + c->first_frame, count * sizeof *frames);
-        frames[count - 1].function = outermost(b, from_source)->function;
-        return symbol_table_builder_chain(b, frames, count);
+        frames[count - 1].function = get_chain_outermost(b, from_source)->function;
+        return symbol_table_builder_add_chain(b, frames, count);
 }
 
 struct filling {
         struct symbol_table_builder *b;
         struct symbol_table_rewrite *rewrite;
         const struct source_ranges *source;
-        size_t at; /* the first range of the source that may still matter */
+        size_t at; /* first source range not yet behind */
         bool used;
 };
 
-/* Add [start, end), which the table has as chain or not at all, cut by the source. */
+/* Add [start, end), which has `chain` in the table or NO_CHAIN, split at the source ranges. */
 static void fill_span(struct filling *f, uint64_t start, uint64_t end, uint32_t chain)
 {
         const struct source_ranges *s = f->source;
@@ -78,7 +80,7 @@ static void fill_span(struct filling *f, uint64_t start, uint64_t end, uint32_t 
                 if (r && r->start <= start) {
                         if (r->end < until)
                                 until = r->end;
-                        symbol_table_rewrite_add(f->rewrite, start, until, joined(f->b, chain, r->chain));
+                        symbol_table_rewrite_add(f->rewrite, start, until, join_chains(f->b, chain, r->chain));
                         f->used = true;
                 } else {
                         if (r && r->start < until)

@@ -4,18 +4,17 @@
 
 /**
  * @file
- * How a lesser source joins a table: range by range, it says only what better
- * ones left open.
+ * Merging a source into a table that already holds better ones: each range of
+ * the source fills only what the better sources left open.
  *
- * Where the table covers nothing, the source's range is taken as it is. Where
- * the table has a line and no function, a source that knows lines too replaces
- * it, and one that knows names alone names its outermost frame. Everything else
- * stays.
+ * Where the table covers nothing, the source's range is added. Where the table
+ * has a line and no function, a source with lines replaces it, and a source with
+ * names only sets the function of its outermost frame. Everything else stays.
  */
 #include "symbolizer/symbol_table_builder.h"
 
 struct source_ranges {
-        struct symbol_range *items; /* owned; the chains are those of the builder that will be filled */
+        struct symbol_range *items; /* owned; chain numbers of the builder to be filled */
         size_t count, capacity;
 };
 void source_ranges_deinit(struct source_ranges *s);
@@ -24,8 +23,8 @@ void source_ranges_deinit(struct source_ranges *s);
 bool source_ranges_add(struct source_ranges *s, uint64_t start, uint64_t end, uint32_t chain);
 
 /**
- * Settle b and fill it.
- * @return whether any address was taken from the source.
+ * Settle b and merge the source into it.
+ * @return whether any address was filled from the source.
  */
 bool source_fill(struct symbol_table_builder *b, const struct source_ranges *s);
 

@@ -7,17 +7,17 @@
  * Functions, lines and inlined calls of a Go program from its pclntab, which
  * stripping leaves in place.
  */
-#include "symbolizer/extract_internal.h"
+#include "symbolizer/code_map.h"
 #include "symbolizer/source_fill.h"
 
 struct go_summary {
-        bool used; /* any address got its answer from it */
-        uint64_t function_count, broken; /* functions whose record cannot be read */
+        bool used;                       /* some address was resolved by it */
+        uint64_t function_count, broken; /* broken: functions with an unreadable record */
 };
 
 /**
  * Fill b from img's pclntab.
- * @return ST_NOT_FOUND when img is no Go program; ST_BAD_DATA when the table
+ * @return ST_NOT_FOUND when img is not a Go program; ST_BAD_DATA when the table
  *         cannot be read at all; ST_NO_MEMORY.
  */
 enum status source_go_fill(const struct elf_image *img, const struct code_map *code, struct symbol_table_builder *b,

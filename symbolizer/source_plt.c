@@ -4,12 +4,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/bytes.h"
 #include "common/limits.h"
 #include "common/reader.h"
 #include "symbolizer/source_fill.h"
-#include "symbolizer/source_relative.h"
+#include "symbolizer/dynamic_relocations.h"
 
-#define STUB_BYTES 16        /* the usual size of one */
+#define STUB_BYTES 16 /* the usual size of one */
 #define STUB_BYTES_MAX 32
 
 struct plt {
@@ -37,23 +38,18 @@ static bool add_stub(struct plt_source *s, uint64_t start, uint64_t end, const s
                 return true;
         else
                 snprintf(name, sizeof name, "%.*s@plt", (int)n, r->symbol);
-        frame.function = symbol_table_builder_function(s->b, name, "");
-        return source_ranges_add(&s->ranges, start, end, symbol_table_builder_chain(s->b, &frame, 1));
+        frame.function = symbol_table_builder_add_function(s->b, name, "");
+        return source_ranges_add(&s->ranges, start, end, symbol_table_builder_add_chain(s->b, &frame, 1));
 }
 
 /* ---- x86-64 ---- */
 
-static uint32_t little_endian(const uint8_t *p)
-{
-        return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 /* The GOT slot of the first "jmp *slot(%rip)" among the bytes of a stub. */
-static bool x86_slot(const uint8_t *stub, size_t size, uint64_t address, uint64_t *ret)
+static bool find_x86_slot(const uint8_t *stub, size_t size, uint64_t address, uint64_t *ret)
 {
         for (size_t i = 0; i + 6 <= size; i++) {
                 if (stub[i] == 0xff && stub[i + 1] == 0x25) {
-                        *ret = address + i + 6 + (uint64_t)(int32_t)little_endian(stub + i + 2);
+                        *ret = address + i + 6 + (uint64_t)(int32_t)load_le32(stub + i + 2);
                         return true;
                 }
         }
@@ -61,18 +57,18 @@ static bool x86_slot(const uint8_t *stub, size_t size, uint64_t address, uint64_
 }
 
 /* "push $number" and a jump, of a lazy stub whose jump through the GOT is in .plt.sec. */
-static bool x86_number(const uint8_t *stub, size_t size, uint32_t *ret)
+static bool find_x86_number(const uint8_t *stub, size_t size, uint32_t *ret)
 {
-        size_t at = size >= 4 && little_endian(stub) == 0xfa1e0ff3 ? 4 : 0; /* endbr64 */
+        size_t at = size >= 4 && load_le32(stub) == 0xfa1e0ff3 ? 4 : 0; /* endbr64 */
 
         if (at + 6 > size || stub[at] != 0x68 || (stub[at + 5] != 0xe9 && stub[at + 5] != 0xf2))
                 return false;
-        *ret = little_endian(stub + at + 1);
+        *ret = load_le32(stub + at + 1);
         return true;
 }
 
 /* The relocation of that number in .rela.plt. */
-static const struct dynamic_relocation *numbered(const struct plt_source *s, uint32_t number)
+static const struct dynamic_relocation *find_numbered_relocation(const struct plt_source *s, uint32_t number)
 {
         const struct elf_section *section = elf_image_section(s->img, ".rela.plt");
         const uint8_t *bytes;
@@ -89,12 +85,12 @@ static const struct dynamic_relocation *numbered(const struct plt_source *s, uin
         return dynamic_relocations_find(&s->relocations, slot);
 }
 
-static bool x86_section(struct plt_source *s, const struct plt *p)
+static bool add_x86_stubs(struct plt_source *s, const struct plt *p)
 {
         size_t step = p->section->entry_size == 8 || strcmp(p->section->name, ".plt.got") == 0 ? 8 : STUB_BYTES;
 
-        /* With IBT the stubs of .plt.got are long too, and ld does not say so everywhere. */
-        if (p->section->entry_size == STUB_BYTES || (p->size >= 4 && little_endian(p->bytes) == 0xfa1e0ff3))
+        /* With IBT the stubs of .plt.got are long too; ld does not always set the entry size. */
+        if (p->section->entry_size == STUB_BYTES || (p->size >= 4 && load_le32(p->bytes) == 0xfa1e0ff3))
                 step = STUB_BYTES;
         for (size_t at = 0; at < p->size; at += step) {
                 size_t size = p->size - at < step ? p->size - at : step;
@@ -102,10 +98,10 @@ static bool x86_section(struct plt_source *s, const struct plt *p)
                 const struct dynamic_relocation *r = NULL;
                 uint32_t number;
 
-                if (x86_slot(p->bytes + at, size, address, &slot))
+                if (find_x86_slot(p->bytes + at, size, address, &slot))
                         r = dynamic_relocations_find(&s->relocations, slot);
-                else if (x86_number(p->bytes + at, size, &number))
-                        r = numbered(s, number);
+                else if (find_x86_number(p->bytes + at, size, &number))
+                        r = find_numbered_relocation(s, number);
                 if (r && !add_stub(s, address, address + size, r))
                         return false;
         }
@@ -117,7 +113,7 @@ static bool x86_section(struct plt_source *s, const struct plt *p)
 enum { BTI_C = 0xd503245f, NOP = 0xd503201f, BR_X17 = 0xd61f0220 };
 
 /* "adrp x16, page; ldr x17, [x16, #offset]" */
-static bool arm_slot(uint32_t adrp, uint32_t ldr, uint64_t address, uint64_t *ret)
+static bool find_arm_slot(uint32_t adrp, uint32_t ldr, uint64_t address, uint64_t *ret)
 {
         uint64_t page = (adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3);
 
@@ -129,35 +125,35 @@ static bool arm_slot(uint32_t adrp, uint32_t ldr, uint64_t address, uint64_t *re
         return true;
 }
 
-static uint32_t instruction(const struct plt *p, size_t at)
+static uint32_t get_instruction(const struct plt *p, size_t at)
 {
-        return at + 4 <= p->size ? little_endian(p->bytes + at) : 0;
+        return at + 4 <= p->size ? load_le32(p->bytes + at) : 0;
 }
 
-/* Behind the branch and the padding of the stub at. */
-static size_t arm_end(const struct plt *p, size_t at)
+/* End of a stub: after its branch and padding. */
+static size_t find_arm_stub_end(const struct plt *p, size_t at)
 {
         size_t end = at;
 
-        while (end < p->size && end - at < STUB_BYTES_MAX && instruction(p, end) != BR_X17)
+        while (end < p->size && end - at < STUB_BYTES_MAX && get_instruction(p, end) != BR_X17)
                 end += 4;
         end += 4;
-        while (end < p->size && end - at < STUB_BYTES_MAX && instruction(p, end) == NOP)
+        while (end < p->size && end - at < STUB_BYTES_MAX && get_instruction(p, end) == NOP)
                 end += 4;
         return end < p->size ? end : p->size;
 }
 
-static bool arm_section(struct plt_source *s, const struct plt *p)
+static bool add_arm_stubs(struct plt_source *s, const struct plt *p)
 {
         for (size_t at = 0; at + 8 <= p->size; at += 4) {
                 uint64_t address = p->section->address + at, slot;
                 const struct dynamic_relocation *r;
 
-                if (!arm_slot(instruction(p, at), instruction(p, at + 4), address, &slot))
+                if (!find_arm_slot(get_instruction(p, at), get_instruction(p, at + 4), address, &slot))
                         continue;
                 r = dynamic_relocations_find(&s->relocations, slot);
-                if (r && !add_stub(s, at >= 4 && instruction(p, at - 4) == BTI_C ? address - 4 : address,
-                                   p->section->address + arm_end(p, at), r))
+                if (r && !add_stub(s, at >= 4 && get_instruction(p, at - 4) == BTI_C ? address - 4 : address,
+                                   p->section->address + find_arm_stub_end(p, at), r))
                         return false;
         }
         return true;
@@ -165,14 +161,14 @@ static bool arm_section(struct plt_source *s, const struct plt *p)
 
 /* ---- all of them ---- */
 
-static int by_address(const void *a, const void *b)
+static int compare_plt_sections(const void *a, const void *b)
 {
         const struct plt *x = a, *y = b;
 
         return x->section->address < y->section->address ? -1 : x->section->address > y->section->address;
 }
 
-static size_t find_sections(const struct elf_image *img, struct plt *ret, size_t max)
+static size_t find_plt_sections(const struct elf_image *img, struct plt *ret, size_t max)
 {
         static const char *const names[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
         size_t count = 0;
@@ -186,7 +182,7 @@ static size_t find_sections(const struct elf_image *img, struct plt *ret, size_t
                         ret[count++] = p;
         }
         if (count)
-                qsort(ret, count, sizeof *ret, by_address);
+                qsort(ret, count, sizeof *ret, compare_plt_sections);
         return count;
 }
 
@@ -195,7 +191,7 @@ enum status source_plt_fill(const struct elf_image *img, struct symbol_table_bui
 {
         struct plt_source s = { .img = img, .b = b };
         struct plt sections[4];
-        size_t count = find_sections(img, sections, 4);
+        size_t count = find_plt_sections(img, sections, 4);
         bool is_x86 = img->machine == EM_X86_64, ok = true;
         enum status st;
 
@@ -206,7 +202,7 @@ enum status source_plt_fill(const struct elf_image *img, struct symbol_table_bui
         if (st)
                 return st;
         for (size_t i = 0; ok && s.relocations.count && i < count; i++)
-                ok = is_x86 ? x86_section(&s, &sections[i]) : arm_section(&s, &sections[i]);
+                ok = is_x86 ? add_x86_stubs(&s, &sections[i]) : add_arm_stubs(&s, &sections[i]);
         *used_ret = ok && source_fill(b, &s.ranges);
         source_ranges_deinit(&s.ranges);
         dynamic_relocations_deinit(&s.relocations);

@@ -7,10 +7,10 @@
  * Names for the stubs of the procedure linkage table: `name@plt`, spelled as
  * objdump spells them.
  *
- * A stub is named by what the loader writes into the GOT slot through which it
- * jumps; a lazy one that only pushes the number of its relocation, by that
- * number. The first entry, which calls the loader, has no name. A stub for an
- * indirect function of the object itself is `*ABS*+0xADDRESS@plt`, with the
+ * A stub takes the name of the symbol whose address the loader writes into its
+ * GOT slot; a lazy stub that pushes a relocation number, of that relocation. The
+ * first entry, which calls the loader, has no name. A stub for an indirect
+ * function of the object itself is `*ABS*+0xADDRESS@plt`, with the
  * address of its resolver.
  *
  * x86-64 and AArch64; sections .plt, .plt.sec, .plt.got and .iplt.

@@ -22,9 +22,14 @@ static const struct cfi_arch ARCHES[] = {
                 .ra = 16,
                 .sigreturn = SIGRETURN_X86_64,
                 .sigreturn_size = sizeof SIGRETURN_X86_64,
-                .signal = { .cfa = UNWIND_CFA_DEREF, .base = UNWIND_BASE_SP, .cfa_offset = 40 + 15 * 8,
-                            .fp = UNWIND_AT_SP, .fp_offset = 40 + 10 * 8, .ra = UNWIND_AT_SP,
-                            .ra_offset = 40 + 16 * 8, .flags = UNWIND_FLAG_SIGNAL },
+                .signal = { .cfa = UNWIND_CFA_DEREF,
+                            .base = UNWIND_BASE_SP,
+                            .cfa_offset = 40 + 15 * 8,
+                            .fp = UNWIND_AT_SP,
+                            .fp_offset = 40 + 10 * 8,
+                            .ra = UNWIND_AT_SP,
+                            .ra_offset = 40 + 16 * 8,
+                            .flags = UNWIND_FLAG_SIGNAL },
         },
         {
                 .machine = EM_AARCH64,
@@ -34,14 +39,19 @@ static const struct cfi_arch ARCHES[] = {
                 .ra_is_register = true,
                 .sigreturn = SIGRETURN_AARCH64,
                 .sigreturn_size = sizeof SIGRETURN_AARCH64,
-                .signal = { .cfa = UNWIND_CFA_DEREF, .base = UNWIND_BASE_SP, .cfa_offset = 312 + 31 * 8,
-                            .fp = UNWIND_AT_SP, .fp_offset = 312 + 29 * 8, .ra = UNWIND_AT_SP,
-                            .ra_offset = 312 + 32 * 8, .flags = UNWIND_FLAG_SIGNAL | UNWIND_FLAG_SIGNAL_LR },
+                .signal = { .cfa = UNWIND_CFA_DEREF,
+                            .base = UNWIND_BASE_SP,
+                            .cfa_offset = 312 + 31 * 8,
+                            .fp = UNWIND_AT_SP,
+                            .fp_offset = 312 + 29 * 8,
+                            .ra = UNWIND_AT_SP,
+                            .ra_offset = 312 + 32 * 8,
+                            .flags = UNWIND_FLAG_SIGNAL | UNWIND_FLAG_SIGNAL_LR },
                 .signal_by_layout = true,
         },
 };
 
-const struct cfi_arch *cfi_arch_of(uint16_t machine)
+const struct cfi_arch *cfi_arch_find(uint16_t machine)
 {
         for (size_t i = 0; i < sizeof ARCHES / sizeof *ARCHES; i++) {
                 if (ARCHES[i].machine == machine)
@@ -50,7 +60,7 @@ const struct cfi_arch *cfi_arch_of(uint16_t machine)
         return NULL;
 }
 
-bool cfi_arch_base(const struct cfi_arch *arch, uint64_t reg, uint8_t *ret)
+bool cfi_arch_find_base(const struct cfi_arch *arch, uint64_t reg, uint8_t *ret)
 {
         if (reg == arch->sp)
                 *ret = UNWIND_BASE_SP;

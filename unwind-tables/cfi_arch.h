@@ -4,9 +4,10 @@
 
 /**
  * @file
- * What the CFI of a processor calls its registers, and the code that kernels
- * return from signal handlers through.
- * Source: System V ABI x86-64, 3.6.2 (figure 3.36); AArch64 DWARF (aadwarf64), 4.1.
+ * Processor-specific part of CFI: register numbers, and the trampolines
+ * through which kernels return from signal handlers.
+ * Source: System V ABI x86-64, 3.6.2 (figure 3.36); AArch64 DWARF (aadwarf64),
+ * 4.1.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,19 +16,20 @@
 #include "unwind-tables/row.h"
 
 struct cfi_arch {
-        uint16_t machine; /* e_machine */
-        uint64_t sp, fp, ra; /* DWARF numbers */
-        bool ra_is_register; /* unspecified means "still in the link register"; else "no caller" */
+        uint16_t machine;         /* e_machine */
+        uint64_t sp, fp, ra;      /* DWARF numbers */
+        bool ra_is_register;      /* unspecified means "still in the link register"; else "no caller" */
         const uint8_t *sigreturn; /* instructions of the trampoline */
         size_t sigreturn_size;
-        struct unwind_rule signal; /* at the trampoline */
-        bool signal_by_layout;     /* its CFI does not say the interrupted pc: signal holds for any signal frame */
+        struct unwind_rule signal; /* rule at the trampoline */
+        bool signal_by_layout; /* the trampoline's CFI does not describe the interrupted pc: use `signal` for any signal
+                                  frame */
 };
 
-/** NULL for a processor that has no unwind tables here. */
-const struct cfi_arch *cfi_arch_of(uint16_t machine);
+/** NULL for an unsupported processor. */
+const struct cfi_arch *cfi_arch_find(uint16_t machine);
 
-/** UNWIND_BASE_* of a DWARF register; false when it is none that rules can name. */
-bool cfi_arch_base(const struct cfi_arch *arch, uint64_t reg, uint8_t *ret);
+/** UNWIND_BASE_* of a DWARF register; false for one that rules cannot name. */
+bool cfi_arch_find_base(const struct cfi_arch *arch, uint64_t reg, uint8_t *ret);
 
 #endif

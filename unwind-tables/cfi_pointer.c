@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind-tables/cfi_pointer.h"
 
-static bool read_value(struct reader *r, uint8_t format, uint64_t *ret)
+static bool read_encoded_value(struct reader *r, uint8_t format, uint64_t *ret)
 {
         uint16_t v16;
         uint32_t v32;
@@ -37,11 +37,11 @@ static bool read_value(struct reader *r, uint8_t format, uint64_t *ret)
         }
 }
 
-bool cfi_pointer(struct reader *r, uint8_t encoding, uint64_t address, uint64_t base, uint64_t *ret)
+bool cfi_pointer_read(struct reader *r, uint8_t encoding, uint64_t address, uint64_t base, uint64_t *ret)
 {
         uint64_t at = address + r->pos, v;
 
-        if (encoding == CFI_PE_OMIT || (encoding & CFI_PE_INDIRECT) || !read_value(r, encoding & 0x0f, &v))
+        if (encoding == CFI_PE_OMIT || (encoding & CFI_PE_INDIRECT) || !read_encoded_value(r, encoding & 0x0f, &v))
                 return false;
         switch (encoding & 0x70) {
         case CFI_PE_ABSPTR:
@@ -65,5 +65,5 @@ bool cfi_pointer_skip(struct reader *r, uint8_t encoding)
 
         if (encoding == CFI_PE_OMIT)
                 return true;
-        return (encoding & 0x70) <= CFI_PE_DATAREL + 0x10 && read_value(r, encoding & 0x0f, &v);
+        return (encoding & 0x70) <= CFI_PE_DATAREL + 0x10 && read_encoded_value(r, encoding & 0x0f, &v);
 }

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Encoded pointers of .eh_frame and .eh_frame_hdr, of 64-bit files.
+ * Encoded pointers of .eh_frame and .eh_frame_hdr in 64-bit files.
  * Source: LSB 5.0 Core, 10.5.1 (DWARF exception header encoding).
  */
 #include "common/reader.h"
@@ -17,12 +17,14 @@
 
 /**
  * Read one pointer.
- * @param address link-time address of r->data[0]; base what DATAREL is relative to.
- * @return false when it is cut off or its encoding is not one that code addresses have; the cursor may have moved.
+ * @param address  link-time address of r->data[0].
+ * @param base  the base of DATAREL.
+ * @return false when it is truncated or its encoding is unsupported for code addresses; the
+ *         cursor may have moved.
  */
-bool cfi_pointer(struct reader *r, uint8_t encoding, uint64_t address, uint64_t base, uint64_t *ret) MUST_CHECK;
+bool cfi_pointer_read(struct reader *r, uint8_t encoding, uint64_t address, uint64_t base, uint64_t *ret) MUST_CHECK;
 
-/** Skip one of any encoding, also indirect ones. */
+/** Skip a pointer of any encoding, indirect ones included. */
 bool cfi_pointer_skip(struct reader *r, uint8_t encoding) MUST_CHECK;
 
 #endif

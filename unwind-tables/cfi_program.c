@@ -12,7 +12,7 @@
 #define CFA_ARGS_SIZE 0x2e
 #define CFA_NEGATIVE_OFFSET_EXTENDED 0x2f
 
-static struct cfi_column *column_of(const struct cfi_program *p, struct cfi_row *row, uint64_t reg)
+static struct cfi_column *get_column(const struct cfi_program *p, struct cfi_row *row, uint64_t reg)
 {
         if (reg == p->cie->ra)
                 return &row->ra;
@@ -23,55 +23,55 @@ static struct cfi_column *column_of(const struct cfi_program *p, struct cfi_row 
         return NULL;
 }
 
-static bool set(struct cfi_program *p, uint64_t reg, struct cfi_column value)
+static bool set_cfi_column(struct cfi_program *p, uint64_t reg, struct cfi_column value)
 {
-        struct cfi_column *c = column_of(p, &p->row, reg);
+        struct cfi_column *c = get_column(p, &p->row, reg);
 
         if (c)
                 *c = value;
         return true;
 }
 
-static bool set_kind(struct cfi_program *p, uint64_t reg, enum cfi_kind kind)
+static bool set_column_kind(struct cfi_program *p, uint64_t reg, enum cfi_kind kind)
 {
-        return set(p, reg, (struct cfi_column){ .kind = kind });
+        return set_cfi_column(p, reg, (struct cfi_column){ .kind = kind });
 }
 
-static bool restore(struct cfi_program *p, uint64_t reg)
+static bool restore_column(struct cfi_program *p, uint64_t reg)
 {
         struct cfi_row *initial = (struct cfi_row *)&p->cie->initial;
-        const struct cfi_column *from = column_of(p, initial, reg);
+        const struct cfi_column *from = get_column(p, initial, reg);
 
-        return !from || set(p, reg, *from);
+        return !from || set_cfi_column(p, reg, *from);
 }
 
-/* An offset that is counted in units of data_align. */
-static bool factored(const struct cfi_program *p, int64_t n, int64_t *ret)
+/* Multiply a factored offset by data_align. */
+static bool multiply_data_align(const struct cfi_program *p, int64_t n, int64_t *ret)
 {
         return !__builtin_mul_overflow(n, p->cie->data_align, ret);
 }
 
-static bool set_saved(struct cfi_program *p, uint64_t reg, uint64_t n, enum cfi_kind kind)
+static bool set_offset_column(struct cfi_program *p, uint64_t reg, uint64_t n, enum cfi_kind kind)
 {
         struct cfi_column c = { .kind = kind };
 
-        return n <= INT64_MAX && factored(p, (int64_t)n, &c.offset) && set(p, reg, c);
+        return n <= INT64_MAX && multiply_data_align(p, (int64_t)n, &c.offset) && set_cfi_column(p, reg, c);
 }
 
-static bool set_saved_signed(struct cfi_program *p, uint64_t reg, int64_t n, enum cfi_kind kind)
+static bool set_signed_offset_column(struct cfi_program *p, uint64_t reg, int64_t n, enum cfi_kind kind)
 {
         struct cfi_column c = { .kind = kind };
 
-        return factored(p, n, &c.offset) && set(p, reg, c);
+        return multiply_data_align(p, n, &c.offset) && set_cfi_column(p, reg, c);
 }
 
-static bool set_cfa(struct cfi_program *p, uint64_t reg, int64_t offset)
+static bool set_cfa_register(struct cfi_program *p, uint64_t reg, int64_t offset)
 {
         p->row.cfa = (struct cfi_column){ .kind = CFI_REGISTER, .reg = reg, .offset = offset };
         return true;
 }
 
-static bool read_expression(struct cfi_program *p, enum cfi_kind kind, struct cfi_column *ret)
+static bool read_dwarf_expression(struct cfi_program *p, enum cfi_kind kind, struct cfi_column *ret)
 {
         uint64_t size;
         struct cfi_column c = { .kind = kind };
@@ -83,14 +83,14 @@ static bool read_expression(struct cfi_program *p, enum cfi_kind kind, struct cf
         return true;
 }
 
-static bool set_expression(struct cfi_program *p, uint64_t reg, enum cfi_kind kind)
+static bool set_expression_column(struct cfi_program *p, uint64_t reg, enum cfi_kind kind)
 {
         struct cfi_column c;
 
-        return read_expression(p, kind, &c) && set(p, reg, c);
+        return read_dwarf_expression(p, kind, &c) && set_cfi_column(p, reg, c);
 }
 
-static bool run_cfa(struct cfi_program *p, uint8_t op)
+static bool run_cfa_instruction(struct cfi_program *p, uint8_t op)
 {
         struct reader *r = &p->r;
         bool by_register = p->row.cfa.kind == CFI_REGISTER;
@@ -99,23 +99,26 @@ static bool run_cfa(struct cfi_program *p, uint8_t op)
 
         switch (op) {
         case DW_CFA_def_cfa:
-                return reader_uleb128(r, &reg) && reader_uleb128(r, &n) && n <= INT64_MAX && set_cfa(p, reg, (int64_t)n);
+                return reader_uleb128(r, &reg) && reader_uleb128(r, &n) && n <= INT64_MAX &&
+                       set_cfa_register(p, reg, (int64_t)n);
         case DW_CFA_def_cfa_sf:
-                return reader_uleb128(r, &reg) && reader_sleb128(r, &s) && factored(p, s, &s) && set_cfa(p, reg, s);
+                return reader_uleb128(r, &reg) && reader_sleb128(r, &s) && multiply_data_align(p, s, &s) &&
+                       set_cfa_register(p, reg, s);
         case DW_CFA_def_cfa_register:
-                return by_register && reader_uleb128(r, &reg) && set_cfa(p, reg, p->row.cfa.offset);
+                return by_register && reader_uleb128(r, &reg) && set_cfa_register(p, reg, p->row.cfa.offset);
         case DW_CFA_def_cfa_offset:
                 return by_register && reader_uleb128(r, &n) && n <= INT64_MAX &&
-                       set_cfa(p, p->row.cfa.reg, (int64_t)n);
+                       set_cfa_register(p, p->row.cfa.reg, (int64_t)n);
         case DW_CFA_def_cfa_offset_sf:
-                return by_register && reader_sleb128(r, &s) && factored(p, s, &s) && set_cfa(p, p->row.cfa.reg, s);
+                return by_register && reader_sleb128(r, &s) && multiply_data_align(p, s, &s) &&
+                       set_cfa_register(p, p->row.cfa.reg, s);
         default:
-                return read_expression(p, CFI_VAL_EXPRESSION, &p->row.cfa);
+                return read_dwarf_expression(p, CFI_VAL_EXPRESSION, &p->row.cfa);
         }
 }
 
-/* Instructions that set a column and begin with its number. */
-static bool run_column(struct cfi_program *p, uint8_t op)
+/* Instructions that set a column and start with its number. */
+static bool run_column_instruction(struct cfi_program *p, uint8_t op)
 {
         struct reader *r = &p->r;
         uint64_t reg, n;
@@ -125,31 +128,33 @@ static bool run_column(struct cfi_program *p, uint8_t op)
                 return false;
         switch (op) {
         case DW_CFA_undefined:
-                return set_kind(p, reg, CFI_UNDEFINED);
+                return set_column_kind(p, reg, CFI_UNDEFINED);
         case DW_CFA_same_value:
-                return set_kind(p, reg, CFI_SAME);
+                return set_column_kind(p, reg, CFI_SAME);
         case DW_CFA_restore_extended:
-                return restore(p, reg);
+                return restore_column(p, reg);
         case DW_CFA_offset_extended:
-                return reader_uleb128(r, &n) && set_saved(p, reg, n, CFI_OFFSET);
+                return reader_uleb128(r, &n) && set_offset_column(p, reg, n, CFI_OFFSET);
         case DW_CFA_offset_extended_sf:
-                return reader_sleb128(r, &s) && set_saved_signed(p, reg, s, CFI_OFFSET);
+                return reader_sleb128(r, &s) && set_signed_offset_column(p, reg, s, CFI_OFFSET);
         case DW_CFA_val_offset:
-                return reader_uleb128(r, &n) && set_saved(p, reg, n, CFI_VAL_OFFSET);
+                return reader_uleb128(r, &n) && set_offset_column(p, reg, n, CFI_VAL_OFFSET);
         case DW_CFA_val_offset_sf:
-                return reader_sleb128(r, &s) && set_saved_signed(p, reg, s, CFI_VAL_OFFSET);
+                return reader_sleb128(r, &s) && set_signed_offset_column(p, reg, s, CFI_VAL_OFFSET);
         case CFA_NEGATIVE_OFFSET_EXTENDED:
-                return reader_uleb128(r, &n) && n <= INT64_MAX && set_saved_signed(p, reg, -(int64_t)n, CFI_OFFSET);
+                return reader_uleb128(r, &n) && n <= INT64_MAX &&
+                       set_signed_offset_column(p, reg, -(int64_t)n, CFI_OFFSET);
         case DW_CFA_register:
-                return reader_uleb128(r, &n) && set(p, reg, (struct cfi_column){ .kind = CFI_REGISTER, .reg = n });
+                return reader_uleb128(r, &n) &&
+                       set_cfi_column(p, reg, (struct cfi_column){ .kind = CFI_REGISTER, .reg = n });
         case DW_CFA_expression:
-                return set_expression(p, reg, CFI_EXPRESSION);
+                return set_expression_column(p, reg, CFI_EXPRESSION);
         default:
-                return set_expression(p, reg, CFI_VAL_EXPRESSION);
+                return set_expression_column(p, reg, CFI_VAL_EXPRESSION);
         }
 }
 
-/* How far to advance, in bytes; by wraps are seen as too far. */
+/* The advance in bytes; negative ones wrap and are rejected as too large. */
 static bool read_advance(struct cfi_program *p, uint8_t op, uint64_t *ret)
 {
         uint64_t n;
@@ -178,7 +183,7 @@ static bool read_advance(struct cfi_program *p, uint8_t op, uint64_t *ret)
                         return false;
                 break;
         case DW_CFA_set_loc:
-                if (!cfi_pointer(&p->r, p->cie->pointer_encoding, p->address, 0, &n) || n < p->loc)
+                if (!cfi_pointer_read(&p->r, p->cie->pointer_encoding, p->address, 0, &n) || n < p->loc)
                         return false;
                 *ret = n - p->loc;
                 return true;
@@ -188,22 +193,22 @@ static bool read_advance(struct cfi_program *p, uint8_t op, uint64_t *ret)
         return !__builtin_mul_overflow(n, p->cie->code_align, ret);
 }
 
-static bool is_advance(uint8_t op)
+static bool is_advance_instruction(uint8_t op)
 {
         return (op & 0xc0) == DW_CFA_advance_loc || op == DW_CFA_set_loc || op == DW_CFA_advance_loc1 ||
                op == DW_CFA_advance_loc2 || op == DW_CFA_advance_loc4 || op == CFA_MIPS_ADVANCE_LOC8;
 }
 
-/* One instruction that does not advance. */
-static enum status run(struct cfi_program *p, uint8_t op)
+/* Run one instruction other than an advance. */
+static enum status run_cfi_instruction(struct cfi_program *p, uint8_t op)
 {
         uint64_t n;
         bool ok;
 
         if ((op & 0xc0) == DW_CFA_offset) {
-                ok = reader_uleb128(&p->r, &n) && set_saved(p, op & 0x3f, n, CFI_OFFSET);
+                ok = reader_uleb128(&p->r, &n) && set_offset_column(p, op & 0x3f, n, CFI_OFFSET);
         } else if ((op & 0xc0) == DW_CFA_restore) {
-                ok = restore(p, op & 0x3f);
+                ok = restore_column(p, op & 0x3f);
         } else {
                 switch (op) {
                 case DW_CFA_nop:
@@ -222,7 +227,7 @@ static enum status run(struct cfi_program *p, uint8_t op)
                         ok = reader_uleb128(&p->r, &n);
                         break;
                 case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
-                case CFA_WINDOW_SAVE_OR_NEGATE_RA_STATE: /* signatures are masked off any return address */
+                case CFA_WINDOW_SAVE_OR_NEGATE_RA_STATE: /* return addresses are masked anyway */
                         ok = p->arch->machine == EM_AARCH64;
                         break;
                 case DW_CFA_def_cfa:
@@ -231,7 +236,7 @@ static enum status run(struct cfi_program *p, uint8_t op)
                 case DW_CFA_def_cfa_offset:
                 case DW_CFA_def_cfa_offset_sf:
                 case DW_CFA_def_cfa_expression:
-                        ok = run_cfa(p, op);
+                        ok = run_cfa_instruction(p, op);
                         break;
                 case DW_CFA_undefined:
                 case DW_CFA_same_value:
@@ -244,7 +249,7 @@ static enum status run(struct cfi_program *p, uint8_t op)
                 case DW_CFA_expression:
                 case DW_CFA_val_expression:
                 case CFA_NEGATIVE_OFFSET_EXTENDED:
-                        ok = run_column(p, op);
+                        ok = run_column_instruction(p, op);
                         break;
                 default:
                         return ST_BAD_DATA;
@@ -280,8 +285,8 @@ enum status cfi_program_next(struct cfi_program *p, uint64_t *start_ret)
                         break;
                 if (!reader_u8(&p->r, &op))
                         return ST_BAD_DATA;
-                if (!is_advance(op)) {
-                        st = run(p, op);
+                if (!is_advance_instruction(op)) {
+                        st = run_cfi_instruction(p, op);
                         if (st)
                                 return st;
                         continue;
@@ -289,7 +294,7 @@ enum status cfi_program_next(struct cfi_program *p, uint64_t *start_ret)
                 if (!read_advance(p, op, &step))
                         return ST_BAD_DATA;
                 if (step >= p->end - p->loc)
-                        break; /* what follows is about no address of this FDE */
+                        break; /* the rest is past the end of the FDE */
                 if (step == 0)
                         continue;
                 p->loc += step;
@@ -302,7 +307,7 @@ enum status cfi_program_next(struct cfi_program *p, uint64_t *start_ret)
         return ST_OK;
 }
 
-enum status cfi_program_initial(struct reader *r, const struct cfi_arch *arch, struct cfi_cie *cie)
+enum status cfi_program_run_initial(struct reader *r, const struct cfi_arch *arch, struct cfi_cie *cie)
 {
         struct cfi_program p = { .r = *r, .arch = arch, .cie = cie };
         uint8_t op;
@@ -310,9 +315,9 @@ enum status cfi_program_initial(struct reader *r, const struct cfi_arch *arch, s
         while (reader_left(&p.r)) {
                 enum status st;
 
-                if (!reader_u8(&p.r, &op) || is_advance(op))
+                if (!reader_u8(&p.r, &op) || is_advance_instruction(op))
                         return ST_BAD_DATA;
-                st = run(&p, op);
+                st = run_cfi_instruction(&p, op);
                 if (st)
                         return st;
         }

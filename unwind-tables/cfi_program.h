@@ -4,12 +4,13 @@
 
 /**
  * @file
- * Runs call frame instructions and hands out rows.
- * Source: DWARF 5, 6.4.2 and 7.24; for 0x2d to 0x2f binutils include/dwarf2.def and aadwarf64, 4.4.
+ * Interpreter of call frame instructions that yields rows.
+ * Source: DWARF 5, 6.4.2 and 7.24; for 0x2d to 0x2f binutils
+ * include/dwarf2.def and aadwarf64, 4.4.
  */
 #include "common/limits.h"
 #include "common/reader.h"
-#include "unwind-tables/cfi_section.h"
+#include "unwind-tables/cfi_source.h"
 
 struct cfi_program {
         struct reader r;
@@ -23,17 +24,18 @@ struct cfi_program {
         bool done;
 };
 
-/** The FDE is borrowed until the last row is out. */
+/** The FDE is borrowed until the last row. */
 void cfi_program_init(struct cfi_program *p, const struct cfi_arch *arch, const struct cfi_fde *fde);
 
 /**
- * The next row, of addresses [*start_ret, p->loc); rows follow each other without gaps from the FDE's start to its end.
- * @return ST_OK, the row is p->row; ST_NOT_FOUND after the last; ST_BAD_DATA for instructions that break the format,
- *         ST_TOO_BIG past LIMIT_UNWIND_REMEMBERED: what is left is [p->loc, p->end).
+ * The next row, for addresses [*start_ret, p->loc). Rows are contiguous from the start of the
+ * FDE to its end.
+ * @return ST_OK, the row is p->row; ST_NOT_FOUND after the last; ST_BAD_DATA for malformed
+ *         instructions, ST_TOO_BIG past LIMIT_UNWIND_REMEMBERED: [p->loc, p->end) is left.
  */
 enum status cfi_program_next(struct cfi_program *p, uint64_t *start_ret) MUST_CHECK;
 
-/** Run a CIE's initial instructions; address is that of r->data[0]. */
-enum status cfi_program_initial(struct reader *r, const struct cfi_arch *arch, struct cfi_cie *cie) MUST_CHECK;
+/** Run the initial instructions of a CIE. */
+enum status cfi_program_run_initial(struct reader *r, const struct cfi_arch *arch, struct cfi_cie *cie) MUST_CHECK;
 
 #endif

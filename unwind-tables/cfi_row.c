@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what CFI may say to what a rule can say. Expressions are known by their
- * form: a register plus an offset; what lies there; that plus an offset (stacks
- * that a function aligns anew, signal frames); and the one of lazy PLTs.
+ * Conversion of CFI rows to rules. Supported expressions: register plus offset; the value stored there; that value
+ * plus an offset (realigned stacks, signal frames); and that of lazy PLTs.
  */
 #include "unwind-tables/cfi_row.h"
 
@@ -17,7 +16,7 @@ struct form {
         bool deref;
 };
 
-static bool read_register(struct reader *r, struct form *f)
+static bool read_base_register(struct reader *r, struct form *f)
 {
         uint8_t op;
 
@@ -30,7 +29,7 @@ static bool read_register(struct reader *r, struct form *f)
 }
 
 /* breg N, [plus_uconst N]..., [deref, [plus_uconst N]...] */
-static bool read_form(const struct cfi_column *c, struct form *ret)
+static bool parse_address_expression(const struct cfi_column *c, struct form *ret)
 {
         struct form f = { 0 };
         struct reader r;
@@ -38,7 +37,7 @@ static bool read_form(const struct cfi_column *c, struct form *ret)
         uint64_t n;
 
         reader_init(&r, c->expression, c->expression_size);
-        if (!read_register(&r, &f))
+        if (!read_base_register(&r, &f))
                 return false;
         while (reader_left(&r)) {
                 int64_t *to = f.deref ? &f.add : &f.offset;
@@ -55,8 +54,8 @@ static bool read_form(const struct cfi_column *c, struct form *ret)
         return true;
 }
 
-/* breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus: 8 more behind the push of an entry's 16 bytes. */
-static bool read_plt(const struct cfi_column *c, struct unwind_rule *rule)
+/* breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus: 8 more after the push in a 16-byte PLT entry. */
+static bool parse_plt_expression(const struct cfi_column *c, struct unwind_rule *rule)
 {
         const uint8_t *e = c->expression;
 
@@ -71,33 +70,35 @@ static bool read_plt(const struct cfi_column *c, struct unwind_rule *rule)
         return true;
 }
 
-static bool fits(int64_t v, int32_t *ret)
+static bool fits_int32(int64_t v, int32_t *ret)
 {
         *ret = (int32_t)v;
         return v == *ret;
 }
 
-static enum unwind_why cfa_rule(const struct cfi_column *c, const struct cfi_arch *arch, struct unwind_rule *rule)
+static enum unwind_unknown_reason convert_cfa(const struct cfi_column *c, const struct cfi_arch *arch,
+                                              struct unwind_rule *rule)
 {
         struct form f = { .reg = c->reg, .offset = c->offset };
 
         if (c->kind == CFI_VAL_EXPRESSION) {
-                if (arch->sp == 7 && read_plt(c, rule))
-                        return UNWIND_WHY_NONE;
-                if (!read_form(c, &f))
-                        return UNWIND_WHY_CFA_EXPRESSION;
+                if (arch->sp == 7 && parse_plt_expression(c, rule))
+                        return UNWIND_REASON_NONE;
+                if (!parse_address_expression(c, &f))
+                        return UNWIND_REASON_CFA_EXPRESSION;
         } else if (c->kind != CFI_REGISTER) {
-                return UNWIND_WHY_MALFORMED;
+                return UNWIND_REASON_MALFORMED;
         }
         rule->cfa = f.deref ? UNWIND_CFA_DEREF : UNWIND_CFA_REGISTER;
-        if (!cfi_arch_base(arch, f.reg, &rule->base))
-                return UNWIND_WHY_CFA_REGISTER;
-        return fits(f.offset, &rule->cfa_offset) && fits(f.add, &rule->cfa_add) ? UNWIND_WHY_NONE : UNWIND_WHY_OFFSET;
+        if (!cfi_arch_find_base(arch, f.reg, &rule->base))
+                return UNWIND_REASON_CFA_REGISTER;
+        return fits_int32(f.offset, &rule->cfa_offset) && fits_int32(f.add, &rule->cfa_add) ? UNWIND_REASON_NONE
+                                                                                            : UNWIND_REASON_OFFSET;
 }
 
-/* why: what to answer when the column says something that rules cannot. */
-static enum unwind_why where_rule(const struct cfi_column *c, const struct cfi_arch *arch, enum unwind_why why,
-                                  uint8_t *where, int32_t *offset)
+/* reason: the result when a rule cannot express the column. */
+static enum unwind_unknown_reason convert_register(const struct cfi_column *c, const struct cfi_arch *arch,
+                                                   enum unwind_unknown_reason reason, uint8_t *where, int32_t *offset)
 {
         struct form f;
         uint8_t base;
@@ -107,32 +108,32 @@ static enum unwind_why where_rule(const struct cfi_column *c, const struct cfi_a
         case CFI_UNSPECIFIED:
         case CFI_SAME:
                 *where = UNWIND_SAME;
-                return UNWIND_WHY_NONE;
+                return UNWIND_REASON_NONE;
         case CFI_UNDEFINED:
                 *where = UNWIND_UNDEFINED;
-                return UNWIND_WHY_NONE;
+                return UNWIND_REASON_NONE;
         case CFI_OFFSET:
         case CFI_VAL_OFFSET:
                 *where = c->kind == CFI_OFFSET ? UNWIND_AT_CFA : UNWIND_CFA_PLUS;
-                return fits(c->offset, offset) ? UNWIND_WHY_NONE : UNWIND_WHY_OFFSET;
+                return fits_int32(c->offset, offset) ? UNWIND_REASON_NONE : UNWIND_REASON_OFFSET;
         case CFI_REGISTER:
-                if (!cfi_arch_base(arch, c->reg, &base))
-                        return why;
+                if (!cfi_arch_find_base(arch, c->reg, &base))
+                        return reason;
                 *where = UNWIND_IN_REGISTER;
                 *offset = base;
-                return UNWIND_WHY_NONE;
+                return UNWIND_REASON_NONE;
         case CFI_EXPRESSION:
-                if (!read_form(c, &f) || f.deref || (f.reg != arch->sp && f.reg != arch->fp))
-                        return why;
+                if (!parse_address_expression(c, &f) || f.deref || (f.reg != arch->sp && f.reg != arch->fp))
+                        return reason;
                 *where = f.reg == arch->sp ? UNWIND_AT_SP : UNWIND_AT_FP;
-                return fits(f.offset, offset) ? UNWIND_WHY_NONE : UNWIND_WHY_OFFSET;
+                return fits_int32(f.offset, offset) ? UNWIND_REASON_NONE : UNWIND_REASON_OFFSET;
         default:
-                return why;
+                return reason;
         }
 }
 
-/* The caller's sp is the CFA, in whatever words the CFI says so. */
-static bool sp_is_cfa(const struct cfi_column *sp, const struct cfi_arch *arch, const struct unwind_rule *rule)
+/* Whether the CFI, in any form, defines the caller's sp as the CFA. */
+static bool is_sp_equal_to_cfa(const struct cfi_column *sp, const struct cfi_arch *arch, const struct unwind_rule *rule)
 {
         struct form f;
         uint8_t base;
@@ -144,35 +145,36 @@ static bool sp_is_cfa(const struct cfi_column *sp, const struct cfi_arch *arch, 
         case CFI_VAL_OFFSET:
                 return sp->offset == 0;
         case CFI_EXPRESSION:
-                return rule->cfa == UNWIND_CFA_DEREF && rule->cfa_add == 0 && read_form(sp, &f) && !f.deref &&
-                       cfi_arch_base(arch, f.reg, &base) && base == rule->base && f.offset == rule->cfa_offset;
+                return rule->cfa == UNWIND_CFA_DEREF && rule->cfa_add == 0 && parse_address_expression(sp, &f) &&
+                       !f.deref && cfi_arch_find_base(arch, f.reg, &base) && base == rule->base &&
+                       f.offset == rule->cfa_offset;
         default:
                 return false;
         }
 }
 
-struct unwind_rule cfi_row_rule(const struct cfi_row *row, const struct cfi_arch *arch, uint64_t ra, bool is_signal)
+struct unwind_rule cfi_row_to_rule(const struct cfi_row *row, const struct cfi_arch *arch, uint64_t ra, bool is_signal)
 {
         struct cfi_column ra_column = row->ra;
         struct unwind_rule rule = { 0 };
-        enum unwind_why why;
+        enum unwind_unknown_reason reason;
 
         if (row->ra.kind == CFI_UNDEFINED || (row->ra.kind == CFI_UNSPECIFIED && !arch->ra_is_register))
                 return (struct unwind_rule){ .cfa = UNWIND_CFA_STOP };
         if (is_signal && arch->signal_by_layout)
                 return arch->signal;
-        /* Assembler code may keep the return address in another register than the ABI's, and say so in its CIE. */
+        /* Assembly may use another register than that of the ABI for the return address, declared in its CIE. */
         if (ra != arch->ra && (ra_column.kind == CFI_UNSPECIFIED || ra_column.kind == CFI_SAME))
                 ra_column = (struct cfi_column){ .kind = CFI_REGISTER, .reg = ra };
         rule.flags = is_signal ? UNWIND_FLAG_SIGNAL : 0;
-        why = cfa_rule(&row->cfa, arch, &rule);
-        if (!why)
-                why = where_rule(&ra_column, arch, UNWIND_WHY_RA, &rule.ra, &rule.ra_offset);
-        if (!why && rule.ra == UNWIND_SAME && !arch->ra_is_register)
-                why = UNWIND_WHY_RA;
-        if (!why)
-                why = where_rule(&row->fp, arch, UNWIND_WHY_FP, &rule.fp, &rule.fp_offset);
-        if (!why && !sp_is_cfa(&row->sp, arch, &rule))
-                why = UNWIND_WHY_SP;
-        return why ? (struct unwind_rule){ .cfa = UNWIND_CFA_UNKNOWN, .why = (uint8_t)why } : rule;
+        reason = convert_cfa(&row->cfa, arch, &rule);
+        if (!reason)
+                reason = convert_register(&ra_column, arch, UNWIND_REASON_RA, &rule.ra, &rule.ra_offset);
+        if (!reason && rule.ra == UNWIND_SAME && !arch->ra_is_register)
+                reason = UNWIND_REASON_RA;
+        if (!reason)
+                reason = convert_register(&row->fp, arch, UNWIND_REASON_FP, &rule.fp, &rule.fp_offset);
+        if (!reason && !is_sp_equal_to_cfa(&row->sp, arch, &rule))
+                reason = UNWIND_REASON_SP;
+        return reason ? (struct unwind_rule){ .cfa = UNWIND_CFA_UNKNOWN, .reason = (uint8_t)reason } : rule;
 }

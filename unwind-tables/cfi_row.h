@@ -4,8 +4,9 @@
 
 /**
  * @file
- * A row of the virtual unwind table as CFI says it, of the columns that are
- * followed: CFA, frame pointer, return address, stack pointer.
+ * A row of the virtual unwind table as defined by CFI, reduced to the
+ * columns that are followed: CFA, frame pointer, return address, stack
+ * pointer.
  * Source: DWARF 5, 6.4.1.
  */
 #include <stdbool.h>
@@ -22,8 +23,8 @@ enum cfi_kind {
         CFI_OFFSET,         /* saved at CFA + offset */
         CFI_VAL_OFFSET,     /* is CFA + offset */
         CFI_REGISTER,       /* in reg; for the CFA: reg + offset */
-        CFI_EXPRESSION,     /* saved where the expression says */
-        CFI_VAL_EXPRESSION, /* is what the expression says; also the CFA's */
+        CFI_EXPRESSION,     /* saved at the address that the expression computes */
+        CFI_VAL_EXPRESSION, /* the value of the expression; also for the CFA */
 };
 
 struct cfi_column {
@@ -38,7 +39,10 @@ struct cfi_row {
         struct cfi_column cfa, fp, ra, sp;
 };
 
-/** The rule of a row, UNWIND_CFA_UNKNOWN with the reason where there is none; ra is the CIE's return address column. */
-struct unwind_rule cfi_row_rule(const struct cfi_row *row, const struct cfi_arch *arch, uint64_t ra, bool is_signal);
+/**
+ * Convert a row to a rule, UNWIND_CFA_UNKNOWN with the reason when a rule cannot express it.
+ * @param ra  the return address column of the CIE.
+ */
+struct unwind_rule cfi_row_to_rule(const struct cfi_row *row, const struct cfi_arch *arch, uint64_t ra, bool is_signal);
 
 #endif

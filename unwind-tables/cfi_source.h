@@ -4,16 +4,56 @@
 
 /**
  * @file
- * The CFI that an ELF file has, and all its FDEs by address.
+ * Call frame information (CFI) of an ELF file: all FDEs, sorted by address.
  *
- * .eh_frame comes from its section or, in a file without section headers, from
- * PT_GNU_EH_FRAME; .debug_frame, unpacked if need be, adds what .eh_frame has
- * not. FDEs of code that the linker dropped (start 0) and those outside of
- * executable segments are counted and left out.
- * Threads: one source belongs to one thread.
+ * .eh_frame is found by its section or, in a file without section headers, by
+ * PT_GNU_EH_FRAME; .debug_frame, decompressed if necessary, supplies the FDEs
+ * that .eh_frame lacks. FDEs of discarded code (start 0) and FDEs outside
+ * executable segments are counted and skipped.
+ *
+ * Threads: one source belongs to one thread; the section bytes are borrowed.
+ * Source: DWARF 5, 6.4.1; LSB 5.0 Core, 10.6 (.eh_frame, .eh_frame_hdr).
  */
+#include "common/hash_table.h"
+#include "common/reader.h"
 #include "elf-image/elf_image.h"
-#include "unwind-tables/cfi_section.h"
+#include "unwind-tables/cfi_arch.h"
+#include "unwind-tables/cfi_row.h"
+
+/**
+ * A CIE. It is parsed when the first FDE refers to it, its initial instructions
+ * run once, and it is cached by its offset.
+ */
+struct cfi_cie {
+        enum status state; /* not ST_OK: unreadable, and so are its FDEs */
+        uint64_t offset;   /* in the section */
+        uint64_t code_align;
+        int64_t data_align;
+        uint64_t ra;              /* return address column */
+        uint8_t pointer_encoding; /* of its FDEs: DW_EH_PE_* */
+        bool has_augmentation_size, is_signal;
+        struct cfi_row initial;
+};
+
+/** The records of .eh_frame or .debug_frame. */
+struct cfi_section {
+        const struct cfi_arch *arch;
+        const uint8_t *data; /* borrowed */
+        size_t size;
+        uint64_t address;      /* of data[0], link-time */
+        bool is_eh;            /* .eh_frame, else .debug_frame */
+        struct cfi_cie **cies; /* owned, in order of first use */
+        size_t cie_count, cie_capacity;
+        struct hash_table cies_by_offset;
+};
+
+struct cfi_fde {
+        uint64_t start, end;       /* link-time addresses */
+        const struct cfi_cie *cie; /* borrowed from the section */
+        const uint8_t *program;    /* borrowed from the section's bytes */
+        size_t program_size;
+        uint64_t program_address;
+};
 
 struct cfi_code { /* [start, end) of an executable segment */
         uint64_t start, end;
@@ -31,16 +71,16 @@ struct cfi_source {
 };
 
 /**
- * The image is borrowed until cfi_source_deinit().
- * @return ST_UNSUPPORTED for another processor, a 32-bit or a big-endian file, or one that is not linked;
- *         ST_BAD_DATA for CFI that breaks its format; ST_TOO_BIG past LIMIT_UNWIND_FDES.
- *         A file without CFI is ST_OK with no FDE.
+ * Parse the CFI of an image, borrowed until cfi_source_deinit().
+ * @return ST_UNSUPPORTED for another processor, a 32-bit, big-endian or relocatable file;
+ *         ST_BAD_DATA for malformed CFI; ST_TOO_BIG past LIMIT_UNWIND_FDES. A file without CFI
+ *         is ST_OK with no FDE.
  */
 enum status cfi_source_open(const struct elf_image *img, struct cfi_source *ret, struct error *err) MUST_CHECK;
 void cfi_source_deinit(struct cfi_source *s);
 #define _cleanup_cfi_source_ _cleanup_(cfi_source_deinit)
 
 /** The first FDE that ends past an address; fde_count when there is none. */
-size_t cfi_source_find(const struct cfi_source *s, uint64_t address);
+size_t cfi_source_find_fde(const struct cfi_source *s, uint64_t address);
 
 #endif

@@ -1,25 +1,193 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind-tables/table.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/limits.h"
 #include "unwind-tables/cfi_program.h"
-#include "unwind-tables/uncovered.h"
+#include "unwind-tables/cfi_source.h"
 
-#define TRAMPOLINE_BYTES_MAX 64 /* one system call, and what fills up behind it */
+/*
+ * Code without CFI whose rule is known from its instructions or its role:
+ * signal return trampolines (musl writes no CFI for them), searched for in files
+ * that need no other library and in Go programs, and the program's entry point,
+ * which has no caller.
+ */
+
+struct uncovered_range {
+        uint64_t start, end;
+        struct unwind_rule rule;
+};
+
+struct uncovered {
+        struct uncovered_range *items; /* owned; by start, disjoint, outside of every FDE */
+        size_t count;
+        uint64_t trampolines, entries;
+};
+
+#define _cleanup_uncovered_ _cleanup_(uncovered_deinit)
+
+#define ENTRY_BYTES 64 /* longer than any entry code up to its first call */
+
+static bool add_uncovered_range(struct uncovered *u, uint64_t start, uint64_t end, const struct unwind_rule *rule)
+{
+        if (u->count == LIMIT_UNWIND_UNCOVERED)
+                return false;
+        u->items[u->count++] = (struct uncovered_range){ .start = start, .end = end, .rule = *rule };
+        return true;
+}
+
+/* [start, end) is in no FDE. */
+static void search_trampolines(const struct cfi_source *source, const struct elf_image *img, uint64_t start,
+                               uint64_t end, struct uncovered *u)
+{
+        const struct cfi_arch *arch = source->arch;
+        const uint8_t *bytes, *at, *hit;
+
+        if (end - start < arch->sigreturn_size || !elf_image_bytes_at(img, start, end - start, &bytes))
+                return;
+        for (at = bytes;
+             (hit = memmem(at, (size_t)(bytes + (end - start) - at), arch->sigreturn, arch->sigreturn_size));
+             at = hit + arch->sigreturn_size) {
+                uint64_t address = start + (uint64_t)(hit - bytes);
+
+                if (!add_uncovered_range(u, address, address + arch->sigreturn_size, &arch->signal))
+                        return;
+                u->trampolines++;
+        }
+}
+
+/* Trampolines without CFI occur only in a C library, in programs without libraries, and in the Go runtime. */
+static bool needs_libraries(const struct elf_image *img)
+{
+        for (size_t i = 0; i < img->segment_count; i++) {
+                const struct elf_segment *g = &img->segments[i];
+                struct reader r;
+                uint64_t tag, value;
+
+                if (g->type != PT_DYNAMIC || g->offset > img->size || g->file_size > img->size - g->offset)
+                        continue;
+                reader_init(&r, img->data + g->offset, g->file_size);
+                while (reader_u64(&r, &tag) && reader_u64(&r, &value) && tag != DT_NULL) {
+                        if (tag == DT_NEEDED)
+                                return true;
+                }
+        }
+        return false;
+}
+
+static bool has_go_runtime(const struct elf_image *img)
+{
+        static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (elf_image_section(img, names[i]))
+                        return true;
+        return false;
+}
+
+/* The next part of [*pos, end) outside of every FDE; false at the end. */
+static bool next_uncovered_gap(const struct cfi_source *source, size_t *fde, uint64_t *pos, uint64_t end,
+                               uint64_t *start_ret, uint64_t *end_ret)
+{
+        while (*pos < end) {
+                bool more = *fde < source->fde_count && source->fdes[*fde].start < end;
+                uint64_t start = *pos, stop = more ? source->fdes[*fde].start : end;
+
+                *pos = more ? source->fdes[*fde].end : end;
+                *fde += more;
+                if (start < stop) {
+                        *start_ret = start;
+                        *end_ret = stop;
+                        return true;
+                }
+        }
+        return false;
+}
+
+static bool is_covered_by_range(const struct uncovered *u, uint64_t address)
+{
+        for (size_t i = 0; i < u->count; i++) {
+                if (address >= u->items[i].start && address < u->items[i].end)
+                        return true;
+        }
+        return false;
+}
+
+static int compare_uncovered_starts(const void *a, const void *b)
+{
+        const struct uncovered_range *x = a, *y = b;
+
+        return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void add_entry_point(const struct cfi_source *source, const struct elf_image *img, struct uncovered *u)
+{
+        static const struct unwind_rule STOP = { .cfa = UNWIND_CFA_STOP };
+        uint64_t start = img->entry, end = 0;
+        size_t next = cfi_source_find_fde(source, start);
+
+        for (size_t i = 0; i < source->code_count; i++) {
+                if (start >= source->code[i].start && start < source->code[i].end)
+                        end = source->code[i].end;
+        }
+        if (start == 0 || end == 0 || is_covered_by_range(u, start) ||
+            (next < source->fde_count && source->fdes[next].start <= start))
+                return;
+        if (end - start > ENTRY_BYTES)
+                end = start + ENTRY_BYTES;
+        if (next < source->fde_count && source->fdes[next].start < end)
+                end = source->fdes[next].start;
+        for (size_t i = 0; i < u->count; i++) {
+                if (u->items[i].start >= start && u->items[i].start < end)
+                        end = u->items[i].start;
+        }
+        u->entries += add_uncovered_range(u, start, end, &STOP);
+}
+
+static enum status find_uncovered_code(const struct cfi_source *source, const struct elf_image *img, bool is_go,
+                                       struct uncovered *ret, struct error *err)
+{
+        size_t searched = is_go || !needs_libraries(img) ? source->code_count : 0;
+        uint64_t done = 0, start, end;
+
+        ret->items = calloc(LIMIT_UNWIND_UNCOVERED, sizeof *ret->items);
+        if (!ret->items)
+                return error_no_memory(err);
+        for (size_t i = 0; i < searched; i++) { /* sorted by start; overlaps are searched once */
+                const struct cfi_code *c = &source->code[i];
+                uint64_t pos = c->start > done ? c->start : done;
+                size_t fde = cfi_source_find_fde(source, pos);
+
+                while (next_uncovered_gap(source, &fde, &pos, c->end, &start, &end))
+                        search_trampolines(source, img, start, end, ret);
+                done = c->end > done ? c->end : done;
+        }
+        add_entry_point(source, img, ret);
+        qsort(ret->items, ret->count, sizeof *ret->items, compare_uncovered_starts);
+        return ST_OK;
+}
+
+static void uncovered_deinit(struct uncovered *u)
+{
+        free(u->items);
+        *u = (struct uncovered){ 0 };
+}
+
+#define TRAMPOLINE_BYTES_MAX 64 /* one system call and padding */
 
 struct builder {
         struct unwind_table t;
         struct unwind_rules *rules;
-        const struct elf_image *img; /* NULL: only its CFI is at hand */
-        uint64_t at;   /* everything below is in the table */
-        uint16_t rule; /* what holds from the last row on */
-        uint16_t hole; /* what holds in code without CFI */
+        const struct elf_image *img; /* NULL: only CFI is available */
+        uint64_t at;                 /* everything below is done */
+        uint16_t rule;               /* rule from the last row on */
+        uint16_t gap_rule;           /* rule in code without CFI */
         struct error *err;
 };
 
-static enum status add_page(struct builder *b, uint64_t number)
+static enum status append_page(struct builder *b, uint64_t number)
 {
         struct unwind_table *t = &b->t;
 
@@ -40,13 +208,13 @@ static enum status add_page(struct builder *b, uint64_t number)
         return ST_OK;
 }
 
-static enum status add_row(struct builder *b, uint64_t address, uint16_t rule)
+static enum status append_row(struct builder *b, uint64_t address, uint16_t rule)
 {
         struct unwind_table *t = &b->t;
         uint64_t page = address >> UNWIND_PAGE_BITS;
 
         if (!t->page_count || t->pages[t->page_count - 1].number != page) {
-                enum status st = add_page(b, page);
+                enum status st = append_page(b, page);
 
                 if (st)
                         return st;
@@ -68,8 +236,8 @@ static enum status add_row(struct builder *b, uint64_t address, uint16_t rule)
         return ST_OK;
 }
 
-/* From address on, rule holds; addresses come in rising order. Pages that begin in between repeat what holds there. */
-static enum status put(struct builder *b, uint64_t address, uint16_t rule)
+/* Set the rule from address on; addresses must ascend. Pages that start in between repeat the present rule. */
+static enum status put_row(struct builder *b, uint64_t address, uint16_t rule)
 {
         enum status st = ST_OK;
 
@@ -79,11 +247,11 @@ static enum status put(struct builder *b, uint64_t address, uint16_t rule)
                 uint64_t page = (b->t.pages[b->t.page_count - 1].number + 1) << UNWIND_PAGE_BITS;
 
                 for (; page < address && !st; page += UNWIND_PAGE_SIZE)
-                        st = add_row(b, page, b->rule);
+                        st = append_row(b, page, b->rule);
         }
-        /* A gap at a page's first byte needs no row there. */
+        /* A gap at the start of a page needs no row. */
         if (!st && (rule != UNWIND_RULE_GAP || (address & (UNWIND_PAGE_SIZE - 1))))
-                st = add_row(b, address, rule);
+                st = append_row(b, address, rule);
         b->rule = rule;
         return st;
 }
@@ -93,7 +261,7 @@ static enum status put_rule(struct builder *b, uint64_t address, const struct un
         uint16_t index = UNWIND_RULE_FULL;
         enum status st = unwind_rules_intern(b->rules, rule, &index);
 
-        return st && st != ST_TOO_BIG ? error_no_memory(b->err) : put(b, address, index);
+        return st && st != ST_TOO_BIG ? error_no_memory(b->err) : put_row(b, address, index);
 }
 
 static bool is_debug_frame(const struct cfi_source *source, const struct cfi_fde *fde)
@@ -102,20 +270,21 @@ static bool is_debug_frame(const struct cfi_source *source, const struct cfi_fde
                fde->program <= source->debug.data + source->debug.size;
 }
 
-/* Go's CFI does not say that its trampoline is a signal frame; its instructions do. */
+/* The CFI of the Go trampoline lacks the signal frame flag; it is recognized by its instructions. */
 static bool is_go_trampoline(const struct builder *b, const struct cfi_source *source, const struct cfi_fde *fde)
 {
         const struct cfi_arch *arch = source->arch;
         const uint8_t *code;
 
-        return b->t.is_go && fde->end - fde->start <= TRAMPOLINE_BYTES_MAX && fde->end - fde->start >= arch->sigreturn_size &&
+        return b->t.is_go && fde->end - fde->start <= TRAMPOLINE_BYTES_MAX &&
+               fde->end - fde->start >= arch->sigreturn_size &&
                elf_image_bytes_at(b->img, fde->start, arch->sigreturn_size, &code) &&
                memcmp(code, arch->sigreturn, arch->sigreturn_size) == 0;
 }
 
 /*
- * In Go's files a hole has a rule of its own, so the byte before a trampoline,
- * which a handler's return address is looked up for, must be the trampoline's.
+ * Go programs have a rule for gaps, so the byte before a trampoline, where the return address of a handler is
+ * looked up, needs the rule of the trampoline.
  */
 static enum status put_trampoline(struct builder *b, uint64_t start, const struct unwind_rule *rule)
 {
@@ -124,7 +293,7 @@ static enum status put_trampoline(struct builder *b, uint64_t start, const struc
 
 static enum status put_fde(struct builder *b, const struct cfi_source *source, const struct cfi_fde *fde)
 {
-        static const struct unwind_rule BAD = { .cfa = UNWIND_CFA_UNKNOWN, .why = UNWIND_WHY_MALFORMED };
+        static const struct unwind_rule BAD = { .cfa = UNWIND_CFA_UNKNOWN, .reason = UNWIND_REASON_MALFORMED };
         struct cfi_program p;
         enum status st, put_st;
         uint64_t start;
@@ -138,7 +307,7 @@ static enum status put_fde(struct builder *b, const struct cfi_source *source, c
         }
         cfi_program_init(&p, source->arch, fde);
         while (!(st = cfi_program_next(&p, &start))) {
-                struct unwind_rule rule = cfi_row_rule(&p.row, source->arch, fde->cie->ra, fde->cie->is_signal);
+                struct unwind_rule rule = cfi_row_to_rule(&p.row, source->arch, fde->cie->ra, fde->cie->is_signal);
 
                 rule.flags |= by_frame_pointer && rule.cfa != UNWIND_CFA_STOP ? UNWIND_FLAG_CALLER_GO : 0;
                 put_st = put_rule(b, start, &rule);
@@ -153,7 +322,7 @@ static enum status put_extra(struct builder *b, uint64_t start, const struct unw
         return rule->flags & UNWIND_FLAG_SIGNAL ? put_trampoline(b, start, rule) : put_rule(b, start, rule);
 }
 
-static enum status build(struct builder *b, const struct cfi_source *source, const struct uncovered *extra)
+static enum status build_table_rows(struct builder *b, const struct cfi_source *source, const struct uncovered *extra)
 {
         uint64_t end_of_code = 0;
         size_t f = 0, e = 0;
@@ -163,31 +332,32 @@ static enum status build(struct builder *b, const struct cfi_source *source, con
                         end_of_code = source->code[i].end;
         b->at = source->code_count ? source->code[0].start : 0;
         while (f < source->fde_count || e < extra->count) {
-                bool is_extra = f == source->fde_count ||
-                                (e < extra->count && extra->items[e].start < source->fdes[f].start);
+                bool is_extra =
+                        f == source->fde_count || (e < extra->count && extra->items[e].start < source->fdes[f].start);
                 uint64_t start = is_extra ? extra->items[e].start : source->fdes[f].start;
                 uint64_t end = is_extra ? extra->items[e].end : source->fdes[f].end;
                 enum status st = ST_OK;
 
                 if (b->at < start)
-                        st = put(b, b->at, b->hole);
+                        st = put_row(b, b->at, b->gap_rule);
                 if (!st)
-                        st = is_extra ? put_extra(b, start, &extra->items[e++].rule) : put_fde(b, source, &source->fdes[f++]);
+                        st = is_extra ? put_extra(b, start, &extra->items[e++].rule)
+                                      : put_fde(b, source, &source->fdes[f++]);
                 if (st)
                         return st;
                 b->at = end;
         }
         if (b->at < end_of_code) {
-                enum status st = put(b, b->at, b->hole);
+                enum status st = put_row(b, b->at, b->gap_rule);
 
                 if (st)
                         return st;
                 b->at = end_of_code;
         }
-        return put(b, b->at, UNWIND_RULE_GAP);
+        return put_row(b, b->at, UNWIND_RULE_GAP);
 }
 
-/* What the rows turned out to be. */
+/* Count the rows by kind. */
 static enum status count_rows(struct builder *b)
 {
         struct unwind_stats *stats = &b->t.stats;
@@ -204,12 +374,12 @@ static enum status count_rows(struct builder *b)
                 stats->gap_rows += rule->cfa == UNWIND_CFA_NONE;
                 stats->stop_rows += rule->cfa == UNWIND_CFA_STOP;
                 if (rule->cfa == UNWIND_CFA_UNKNOWN)
-                        stats->unknown_rows[rule->why]++;
+                        stats->unknown_rows[rule->reason]++;
         }
         return ST_OK;
 }
 
-static void give_back(struct unwind_table *t)
+static void shrink_table_arrays(struct unwind_table *t)
 {
         struct unwind_row *rows = realloc(t->rows, (t->row_count ? t->row_count : 1) * sizeof *rows);
         struct unwind_page *pages = realloc(t->pages, (t->page_count ? t->page_count : 1) * sizeof *pages);
@@ -220,13 +390,28 @@ static void give_back(struct unwind_table *t)
                 t->pages = pages;
 }
 
-enum status unwind_table_build_from(const struct cfi_source *source, const struct elf_image *img,
-                                    struct unwind_rules *rules, struct unwind_table *ret, struct error *err)
+/* Pages ascend, their rows are contiguous, and the rows of a page ascend. */
+static void unwind_table_check(const struct unwind_table *t)
+{
+        size_t row = 0;
+
+        for (size_t i = 0; i < t->page_count; i++) {
+                assert(!i || t->pages[i - 1].number < t->pages[i].number);
+                assert(t->pages[i].first_row == row && t->pages[i].row_count <= UNWIND_PAGE_SIZE);
+                for (size_t k = 1; k < t->pages[i].row_count; k++)
+                        assert(t->rows[row + k - 1].offset < t->rows[row + k].offset);
+                row += t->pages[i].row_count;
+        }
+        assert(row == t->row_count);
+}
+
+enum status unwind_table_build_from_cfi(const struct cfi_source *source, const struct elf_image *img,
+                                        struct unwind_rules *rules, struct unwind_table *ret, struct error *err)
 {
         _cleanup_uncovered_ struct uncovered extra = { 0 };
         struct builder b = { .rules = rules, .img = img, .err = err, .rule = UNWIND_RULE_GAP };
-        bool is_go = img && uncovered_is_go(img);
-        enum status st = img ? uncovered_find(source, img, is_go, &extra, err) : ST_OK;
+        bool is_go = img && has_go_runtime(img);
+        enum status st = img ? find_uncovered_code(source, img, is_go, &extra, err) : ST_OK;
 
         b.t.stats = (struct unwind_stats){
                 .fdes = source->fdes_seen,
@@ -238,16 +423,17 @@ enum status unwind_table_build_from(const struct cfi_source *source, const struc
                 .entries = extra.entries,
         };
         b.t.is_go = is_go;
-        b.hole = b.t.is_go ? UNWIND_RULE_GO : UNWIND_RULE_GAP;
+        b.gap_rule = b.t.is_go ? UNWIND_RULE_GO : UNWIND_RULE_GAP;
         if (!st)
-                st = build(&b, source, &extra);
+                st = build_table_rows(&b, source, &extra);
         if (!st)
                 st = count_rows(&b);
         if (st) {
                 unwind_table_deinit(&b.t);
                 return st;
         }
-        give_back(&b.t);
+        unwind_table_check(&b.t);
+        shrink_table_arrays(&b.t);
         *ret = b.t;
         return ST_OK;
 }
@@ -260,7 +446,7 @@ enum status unwind_table_build(const struct elf_image *img, struct unwind_rules 
 
         if (st)
                 return st;
-        st = unwind_table_build_from(&source, img, rules, ret, err);
+        st = unwind_table_build_from_cfi(&source, img, rules, ret, err);
         return st ? error_prefix(err, st, "cannot build the unwind table of '%s'", img->name) : ST_OK;
 }
 
@@ -290,7 +476,7 @@ enum status unwind_table_find(const struct unwind_table *t, uint64_t pc, const s
                 return ST_NOT_FOUND;
         rows = t->rows + t->pages[low].first_row;
         high = t->pages[low].row_count;
-        for (low = 0; low < high;) { /* the number of rows that begin at pc or before */
+        for (low = 0; low < high;) { /* count the rows with start <= pc */
                 size_t mid = low + (high - low) / 2;
 
                 if (rows[mid].offset <= offset)
@@ -304,11 +490,11 @@ enum status unwind_table_find(const struct unwind_table *t, uint64_t pc, const s
         return ST_OK;
 }
 
-uint64_t unwind_stats_unknown(const struct unwind_stats *stats)
+uint64_t unwind_stats_count_unknown(const struct unwind_stats *stats)
 {
         uint64_t sum = 0;
 
-        for (size_t i = 0; i < UNWIND_WHY_COUNT; i++)
+        for (size_t i = 0; i < UNWIND_REASON_COUNT; i++)
                 sum += stats->unknown_rows[i];
         return sum;
 }

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The unwind table of one ELF file (row.h says what rows mean).
+ * The unwind table of one ELF file (row.h defines the rows).
  *
- * Threads: any number of readers on one table, no writer; the shared rules have
- * a rule of their own (rules.h).
+ * Threads: any number of readers of one table, no writer; rules.h has the rule
+ * for shared rules.
  * Source: docs/formats/unwind.md.
  */
 #include "elf-image/elf_image.h"
@@ -22,11 +22,11 @@ struct unwind_page {
 
 struct unwind_stats {
         uint64_t fdes, fdes_discarded, fdes_outside, fdes_double, fdes_unreadable; /* cfi_source.h */
-        uint64_t trampolines, entries; /* rows made for code that has no CFI */
-        uint64_t functions;                    /* FDEs in the table */
-        uint64_t rules;                        /* distinct ones among the rows */
+        uint64_t trampolines, entries;                                             /* rows for code without CFI */
+        uint64_t functions;                                                        /* FDEs in the table */
+        uint64_t rules;                                                            /* distinct ones among the rows */
         uint64_t gap_rows, stop_rows;
-        uint64_t unknown_rows[UNWIND_WHY_COUNT];
+        uint64_t unknown_rows[UNWIND_REASON_COUNT];
 };
 
 struct unwind_table {
@@ -34,23 +34,24 @@ struct unwind_table {
         size_t page_count, page_capacity;
         struct unwind_row *rows; /* owned, page after page */
         size_t row_count, row_capacity;
-        bool is_go; /* code without CFI is Go's and keeps frame pointers */
+        bool is_go; /* code without CFI is Go code and has frame pointers */
         struct unwind_stats stats;
 };
 
 /**
- * Build the table of an ELF file. Nothing of the image is needed afterwards.
- * @param rules shared with other tables; rules that are new are added.
- * @param ret   untouched on failure.
- * @return as cfi_source_open(); ST_TOO_BIG past LIMIT_UNWIND_PAGES or LIMIT_UNWIND_ROWS.
- *         CFI that cannot be said in rules is no failure: rows say so, and why.
+ * Build the table of an ELF file. The image is not needed afterwards.
+ * @param rules  shared by tables; new rules are added.
+ * @param ret    untouched on failure.
+ * @return as cfi_source_open(); ST_TOO_BIG past LIMIT_UNWIND_PAGES or LIMIT_UNWIND_ROWS. CFI
+ *         that rules cannot express is not an error: its rows carry the reason.
  */
 enum status unwind_table_build(const struct elf_image *img, struct unwind_rules *rules, struct unwind_table *ret,
                                struct error *err) MUST_CHECK;
-/** The same from CFI that was read before; the image is for the entry and for trampolines, and may be NULL. */
-enum status unwind_table_build_from(const struct cfi_source *source, const struct elf_image *img,
-                                    struct unwind_rules *rules, struct unwind_table *ret, struct error *err) MUST_CHECK;
-/** Also fine on a zeroed table. */
+/** Likewise, from parsed CFI. @param img  for the entry point and trampolines; may be NULL. */
+enum status unwind_table_build_from_cfi(const struct cfi_source *source, const struct elf_image *img,
+                                        struct unwind_rules *rules, struct unwind_table *ret,
+                                        struct error *err) MUST_CHECK;
+/** A zeroed table is allowed. */
 void unwind_table_deinit(struct unwind_table *t);
 #define _cleanup_unwind_table_ _cleanup_(unwind_table_deinit)
 
@@ -63,7 +64,7 @@ void unwind_table_deinit(struct unwind_table *t);
  */
 enum status unwind_table_find(const struct unwind_table *t, uint64_t pc, const struct unwind_row **ret) MUST_CHECK;
 
-/** Rows that UNWIND_CFA_UNKNOWN rules hold for. */
-uint64_t unwind_stats_unknown(const struct unwind_stats *stats);
+/** Number of rows with UNWIND_CFA_UNKNOWN rules. */
+uint64_t unwind_stats_count_unknown(const struct unwind_stats *stats);
 
 #endif

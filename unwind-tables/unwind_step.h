@@ -4,41 +4,42 @@
 
 /**
  * @file
- * One step up a stack by an unwind rule: registers of a frame in, registers of
- * its caller out. Plain C without calls but the reader's, for user space and
- * BPF alike; which rule holds at a pc is the caller's business.
+ * One step up a stack by an unwind rule: registers of a frame in,
+ * registers of its caller out. Plain C without calls except to the memory
+ * reader, for user space and BPF alike; finding the rule for a pc is up to the
+ * caller.
  *
- * The pc to look a rule up for is unwind_lookup_pc(): a return address may lie
- * past the end of its function when the call does not return.
+ * Look up the rule at unwind_lookup_pc(): a return address may lie past the
+ * end of its function when the call does not return.
  *
- * Only sp, fp, pc and the link register are followed from frame to frame. Other
- * registers are known in an interrupted frame, and taken for known in its caller
- * while the interrupted function has pushed nothing: whose CFA hangs on such a
- * register has helpers that leave it alone (OpenSSL's). A rule that needs one of
- * them further up is UNWIND_NO_REGISTER.
+ * Only sp, fp, pc and the link register are tracked across frames. Other
+ * registers are known in an interrupted frame, and assumed unchanged in its
+ * caller while the interrupted function has pushed nothing: functions whose
+ * CFA depends on such a register call helpers that preserve it (OpenSSL). A
+ * rule that needs one of them further up yields UNWIND_NO_REGISTER.
  */
 #include "unwind-tables/row.h"
 
 enum unwind_status {
-        UNWIND_STEPPED,       /* the registers are the caller's now */
-        UNWIND_DONE,          /* there is no caller */
-        UNWIND_NO_RULE,       /* no unwind information for this pc */
-        UNWIND_UNKNOWN_RULE,  /* the rule is one that tables cannot say */
-        UNWIND_NO_MEMORY_AT,  /* stack memory could not be read */
-        UNWIND_NO_REGISTER,   /* the rule needs a register that is not known here */
-        UNWIND_NO_PROGRESS,   /* the caller's frame would not lie above this one */
+        UNWIND_STEPPED,      /* the registers are now the caller's */
+        UNWIND_DONE,         /* there is no caller */
+        UNWIND_NO_RULE,      /* no unwind information for this pc */
+        UNWIND_UNKNOWN_RULE, /* tables cannot express the rule */
+        UNWIND_NO_MEMORY_AT, /* stack memory is unreadable */
+        UNWIND_NO_REGISTER,  /* the rule needs an unknown register */
+        UNWIND_NO_PROGRESS,  /* the caller's frame would not be above this one */
 };
 
 struct unwind_regs {
         __u64 pc, sp, fp;
-        __u64 lr;               /* aarch64 */
-        __u64 code_mask;        /* bits of a code address: aarch64 return addresses may be signed above them; else all */
+        __u64 lr;        /* aarch64 */
+        __u64 code_mask; /* valid bits of a code address: aarch64 return addresses may be signed above them */
         __u64 scratch[UNWIND_SCRATCH_MAX]; /* by DWARF number */
         __u8 scratch_known;
-        __u8 pc_is_return;      /* 0: interrupted at pc */
+        __u8 pc_is_return; /* 0: interrupted at pc */
 };
 
-/** Read 8 bytes at addr; not 0 when they cannot be had. */
+/** Read 8 bytes at addr; nonzero on failure. */
 typedef int (*unwind_read_fn)(void *ctx, __u64 addr, __u64 *ret);
 
 #ifndef UNWIND_INLINE
@@ -51,28 +52,26 @@ UNWIND_INLINE __u64 unwind_lookup_pc(const struct unwind_regs *regs)
 }
 
 /**
- * The number of the rule to try in code that no CFI covers: hand-written code
- * and a compiler's built-in code (V8's) keep frame pointers. A walk that goes
- * wrong ends at a pc that is no code.
+ * The rule number to try in code without CFI: hand-written code and V8's built-in code have
+ * frame pointers. A wrong step leads to a pc that is not code, where the walk ends.
  */
-UNWIND_INLINE __u32 unwind_rule_in_hole(__u32 number)
+UNWIND_INLINE __u32 unwind_rule_in_gap(__u32 number)
 {
         return number == UNWIND_RULE_GAP ? UNWIND_RULE_FRAME_POINTER : number;
 }
 
-/** Is it one of the two rules for code without CFI? Their chain ends with 0. */
-UNWIND_INLINE int unwind_is_by_frame_pointer(const struct unwind_rule *rule)
+/** Whether it is one of the two rules for code without CFI, whose chain ends with 0. */
+UNWIND_INLINE int unwind_rule_uses_frame_chain(const struct unwind_rule *rule)
 {
         return rule->flags & UNWIND_FLAG_CHAIN;
 }
 
 /**
- * The number of the rule for a caller before whose return address there is no
- * function, given the one at the address itself: nobody called from there. A
- * signal's trampoline goes on; anything else was put there to begin a stack
- * (makecontext), whatever its CFI says.
+ * The rule number for a caller whose return address is the start of a function, given the rule
+ * at that address: no call precedes it. A signal trampoline continues; any other such address
+ * was stored to start a stack (makecontext), whatever its CFI says.
  */
-UNWIND_INLINE __u32 unwind_rule_at_start(const struct unwind_rule *rule, __u32 number)
+UNWIND_INLINE __u32 unwind_rule_at_function_start(const struct unwind_rule *rule, __u32 number)
 {
         if (number == UNWIND_RULE_GAP || (rule->flags & UNWIND_FLAG_SIGNAL))
                 return number;
@@ -80,16 +79,16 @@ UNWIND_INLINE __u32 unwind_rule_at_start(const struct unwind_rule *rule, __u32 n
 }
 
 /**
- * The number of the rule to step by, given the one that holds at unwind_lookup_pc().
- * Go's CFI does not say that a frame lies on another stack (systemstack), nor
- * where the frame pointer was saved; its frame pointers lead through both.
+ * The rule number to step by, given the one at unwind_lookup_pc(). Go's CFI describes neither
+ * switches of the stack (systemstack) nor where the frame pointer was saved; Go's frame pointers
+ * work in both cases.
  */
-UNWIND_INLINE __u32 unwind_rule_for(const struct unwind_regs *regs, const struct unwind_rule *rule, __u32 number)
+UNWIND_INLINE __u32 unwind_select_rule(const struct unwind_regs *regs, const struct unwind_rule *rule, __u32 number)
 {
         return (rule->flags & UNWIND_FLAG_CALLER_GO) && regs->pc_is_return ? UNWIND_RULE_GO : number;
 }
 
-UNWIND_INLINE enum unwind_status unwind_base_value(const struct unwind_regs *regs, __u32 base, __u64 *ret)
+UNWIND_INLINE enum unwind_status unwind_read_base(const struct unwind_regs *regs, __u32 base, __u64 *ret)
 {
         if (base == UNWIND_BASE_SP) {
                 *ret = regs->sp;
@@ -108,8 +107,9 @@ UNWIND_INLINE enum unwind_status unwind_base_value(const struct unwind_regs *reg
         return UNWIND_STEPPED;
 }
 
-UNWIND_INLINE enum unwind_status unwind_where_value(const struct unwind_regs *regs, __u8 where, __s32 offset, __u64 cfa,
-                                                    __u64 same, unwind_read_fn read, void *ctx, __u64 *ret)
+UNWIND_INLINE enum unwind_status unwind_restore_register(const struct unwind_regs *regs, __u8 where, __s32 offset,
+                                                         __u64 cfa, __u64 same, unwind_read_fn read, void *ctx,
+                                                         __u64 *ret)
 {
         __u64 addr;
 
@@ -124,7 +124,7 @@ UNWIND_INLINE enum unwind_status unwind_where_value(const struct unwind_regs *re
                 *ret = cfa + (__s64)offset;
                 return UNWIND_STEPPED;
         case UNWIND_IN_REGISTER:
-                return unwind_base_value(regs, (__u32)offset, ret);
+                return unwind_read_base(regs, (__u32)offset, ret);
         case UNWIND_AT_CFA:
                 addr = cfa;
                 break;
@@ -140,8 +140,8 @@ UNWIND_INLINE enum unwind_status unwind_where_value(const struct unwind_regs *re
         return read(ctx, addr + (__s64)offset, ret) ? UNWIND_NO_MEMORY_AT : UNWIND_STEPPED;
 }
 
-UNWIND_INLINE enum unwind_status unwind_cfa_value(const struct unwind_regs *regs, const struct unwind_rule *rule,
-                                                  unwind_read_fn read, void *ctx, __u64 *ret)
+UNWIND_INLINE enum unwind_status unwind_compute_cfa(const struct unwind_regs *regs, const struct unwind_rule *rule,
+                                                    unwind_read_fn read, void *ctx, __u64 *ret)
 {
         enum unwind_status st;
         __u64 cfa;
@@ -160,7 +160,7 @@ UNWIND_INLINE enum unwind_status unwind_cfa_value(const struct unwind_regs *regs
         default:
                 return UNWIND_UNKNOWN_RULE;
         }
-        st = unwind_base_value(regs, rule->base, &cfa);
+        st = unwind_read_base(regs, rule->base, &cfa);
         if (st != UNWIND_STEPPED)
                 return st;
         cfa += (__s64)rule->cfa_offset;
@@ -173,21 +173,21 @@ UNWIND_INLINE enum unwind_status unwind_cfa_value(const struct unwind_regs *regs
         return UNWIND_STEPPED;
 }
 
-/** Apply the rule as it is, without judging the result. The registers are untouched unless UNWIND_STEPPED. */
+/** Apply the rule without checking the result. The registers are untouched unless UNWIND_STEPPED. */
 UNWIND_INLINE enum unwind_status unwind_apply(struct unwind_regs *regs, const struct unwind_rule *rule,
                                               unwind_read_fn read, void *ctx)
 {
         __u64 cfa = 0, fp = 0, ra = 0, lr;
-        enum unwind_status st = unwind_cfa_value(regs, rule, read, ctx, &cfa);
+        enum unwind_status st = unwind_compute_cfa(regs, rule, read, ctx, &cfa);
         __u8 pushed_nothing = !regs->pc_is_return && cfa - regs->sp <= 8 && !(rule->flags & UNWIND_FLAG_SIGNAL);
 
         if (st != UNWIND_STEPPED)
                 return st;
         if (rule->ra == UNWIND_SAME && regs->pc_is_return)
-                return UNWIND_NO_REGISTER; /* the call that this frame made has overwritten lr */
-        st = unwind_where_value(regs, rule->ra, rule->ra_offset, cfa, regs->lr, read, ctx, &ra);
+                return UNWIND_NO_REGISTER; /* overwritten by the call that this frame made */
+        st = unwind_restore_register(regs, rule->ra, rule->ra_offset, cfa, regs->lr, read, ctx, &ra);
         if (st == UNWIND_STEPPED)
-                st = unwind_where_value(regs, rule->fp, rule->fp_offset, cfa, regs->fp, read, ctx, &fp);
+                st = unwind_restore_register(regs, rule->fp, rule->fp_offset, cfa, regs->fp, read, ctx, &fp);
         if (st != UNWIND_STEPPED)
                 return st;
         ra &= regs->code_mask;
@@ -204,10 +204,10 @@ UNWIND_INLINE enum unwind_status unwind_apply(struct unwind_regs *regs, const st
 }
 
 /**
- * Apply the rule and take only what can be a caller: its frame lies above this
- * one, unless a signal's handler or Go's runtime had a stack of its own, and its
- * pc is not 0. A chain of steps with a bounded stack therefore ends, but for
- * such frames that lead in a circle: bound the frames too.
+ * Apply the rule and accept only a plausible caller: its frame is above this one, except for
+ * signal handlers and Go, which may use another stack, and its pc is not 0. With a bounded stack
+ * the walk therefore ends, except for such frames in a cycle: callers must bound the number of
+ * frames.
  */
 UNWIND_INLINE enum unwind_status unwind_step(struct unwind_regs *regs, const struct unwind_rule *rule,
                                              unwind_read_fn read, void *ctx)
@@ -216,7 +216,7 @@ UNWIND_INLINE enum unwind_status unwind_step(struct unwind_regs *regs, const str
         __u8 was_return = regs->pc_is_return;
         enum unwind_status st;
 
-        if (unwind_is_by_frame_pointer(rule) && regs->fp == 0)
+        if (unwind_rule_uses_frame_chain(rule) && regs->fp == 0)
                 return UNWIND_DONE;
         st = unwind_apply(regs, rule, read, ctx);
 
@@ -224,7 +224,8 @@ UNWIND_INLINE enum unwind_status unwind_step(struct unwind_regs *regs, const str
                 return st;
         if (regs->pc == 0)
                 return UNWIND_DONE;
-        if (!(rule->flags & (UNWIND_FLAG_SIGNAL | UNWIND_FLAG_ANY_STACK)) && (regs->sp < sp || (regs->sp == sp && was_return)))
+        if (!(rule->flags & (UNWIND_FLAG_SIGNAL | UNWIND_FLAG_ANY_STACK)) &&
+            (regs->sp < sp || (regs->sp == sp && was_return)))
                 return UNWIND_NO_PROGRESS;
         return UNWIND_STEPPED;
 }

@@ -32,8 +32,8 @@ static bool is_pseudo_filesystem(const char *path)
         }
 }
 
-static enum status look_at(const char *path, bool named, const struct find_files_callbacks *cb, void *context,
-                           struct error *err)
+static enum status classify_file(const char *path, bool named, const struct find_files_callbacks *cb, void *context,
+                                 struct error *err)
 {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         struct stat info;
@@ -55,8 +55,8 @@ static enum status look_at(const char *path, bool named, const struct find_files
         return ST_OK;
 }
 
-static enum status visit(FTS *fts, FTSENT *e, const struct find_files_callbacks *cb, void *context,
-                         struct error *err)
+static enum status handle_fts_entry(FTS *fts, FTSENT *e, const struct find_files_callbacks *cb, void *context,
+                                    struct error *err)
 {
         struct stat info;
         struct error why;
@@ -68,13 +68,13 @@ static enum status visit(FTS *fts, FTSENT *e, const struct find_files_callbacks 
                         fts_set(fts, e, FTS_SKIP);
                 return ST_OK;
         case FTS_F:
-                return look_at(e->fts_path, e->fts_level == 0, cb, context, err);
+                return classify_file(e->fts_path, e->fts_level == 0, cb, context, err);
         case FTS_SL:
                 if (stat(e->fts_accpath, &info) == 0 && S_ISREG(info.st_mode))
-                        return look_at(e->fts_path, false, cb, context, err);
+                        return classify_file(e->fts_path, false, cb, context, err);
                 return ST_OK;
         case FTS_DEFAULT:
-                return e->fts_level == 0 ? look_at(e->fts_path, true, cb, context, err) : ST_OK;
+                return e->fts_level == 0 ? classify_file(e->fts_path, true, cb, context, err) : ST_OK;
         case FTS_DNR:
         case FTS_ERR:
         case FTS_NS:
@@ -89,8 +89,7 @@ static enum status visit(FTS *fts, FTSENT *e, const struct find_files_callbacks 
         }
 }
 
-enum status find_files(const char *path, const struct find_files_callbacks *callbacks, void *context,
-                       struct error *err)
+enum status find_files(const char *path, const struct find_files_callbacks *callbacks, void *context, struct error *err)
 {
         char *const paths[] = { (char *)path, NULL };
         FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
@@ -100,7 +99,7 @@ enum status find_files(const char *path, const struct find_files_callbacks *call
         if (!fts)
                 return error_os(err, errno, "cannot walk '%s'", path);
         while (!st && (e = fts_read(fts)))
-                st = visit(fts, e, callbacks, context, err);
+                st = handle_fts_entry(fts, e, callbacks, context, err);
         fts_close(fts);
         return st;
 }

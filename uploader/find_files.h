@@ -4,11 +4,11 @@
 
 /**
  * @file
- * Walk what the user named: files, and directories with all below them.
+ * Walk the files and directories that the user named, recursively.
  *
  * Inside a directory symbolic links to files are followed and links to
- * directories are not, so there are no loops. A path the user named is
- * followed always. /proc, /sys and their like are left out.
+ * directories are not, so there are no loops. A link that the user named is always followed. Pseudo file systems such
+ * as /proc and /sys are skipped.
  */
 #include <stdbool.h>
 
@@ -17,9 +17,9 @@
 struct find_files_callbacks {
         /** A regular file that begins with the ELF magic. A failure ends the walk with it. */
         enum status (*file)(void *context, const char *path, struct error *err);
-        /** A regular file that may be an archive, named or with the name of a package. */
+        /** A regular file with the magic of an archive, named by the user or with a package's file name extension. */
         enum status (*archive)(void *context, const char *path, struct error *err);
-        /** Something that cannot be read, or a named file that is neither; the walk goes on. */
+        /** An unreadable path, or a named file that is neither; the walk continues. */
         void (*problem)(void *context, const char *path, const struct error *why);
 };
 

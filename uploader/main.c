@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cairn-upload: hand debuginfo to a Cairn service.
+ * cairn-upload: uploads debuginfo to a Cairn service.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -15,33 +15,33 @@
 #include "uploader/find_files.h"
 #include "uploader/report.h"
 #include "uploader/send_all.h"
-#include "uploader/strip_all.h"
+#include "uploader/strip.h"
 #include "uploader/unpack.h"
 #include "uploader/upload_list.h"
-#include "uploader/want.h"
+#include "uploader/offer.h"
 
 #define DEFAULT_SERVER "http://127.0.0.1:7700"
-#define VERIFY_TIMEOUT_S 900 /* the service answers after it has read the whole object in a worker */
+#define VERIFY_TIMEOUT_S 900 /* the service answers after a worker has verified the whole object */
 
 static const struct usage usage = {
         .synopsis = "cairn-upload [--server URL] [OPTION]... PATH...",
         .about = "Find ELF files with a build-id under each PATH, ask the service which debuginfo it\n"
-                 "wants, and send only that. Code and data are left out of what is sent; names, lines,\n"
-                 "inlined calls and unwind tables stay. Directories are walked, and packages in them\n"
+                 "wants, and send only that. Code and data are left out; names, lines, inlined calls and\n"
+                 "unwind tables are sent. Directories are walked, and packages in them\n"
                  "(.deb, .rpm) unpacked, as are archives that are named (tar, zip, cpio, packed in any\n"
                  "way). - is standard input: a file or an archive. A second run over the same files\n"
                  "sends nothing.",
         .examples = "  cairn-upload build/\n"
-                    "      send what the service lacks of everything under build/, from before strip\n"
+                    "      send everything under build/ that the service lacks, before strip\n"
                     "  cairn-upload --server https://cairn.example --token-file ~/.cairn-token build/bin/server\n"
                     "  cairn-upload /usr/lib/debug\n"
                     "      everything that Debian's -dbgsym and -dbg packages installed\n"
                     "  cairn-upload dist/*.deb app.tar.zst\n"
-                    "      what packages and archives hold\n"
+                    "      the contents of packages and archives\n"
                     "  cairn-upload --strip build/\n"
                     "      the same, and leave stripped programs behind\n"
                     "  cairn-upload --symbols-only build/\n"
-                    "      what profiles need of it, and nothing more\n"
+                    "      only the symbols that profiles need\n"
                     "  cairn-upload --dry-run --json build/ | jq -r '.files[] | select(.state == \"would_send\") | "
                     ".path'\n",
 };
@@ -54,7 +54,7 @@ struct command_options {
         uint64_t jobs;
 };
 
-struct finding {
+struct upload_search {
         struct upload_list list;
         struct unpacked unpacked;
         struct report report;
@@ -63,71 +63,72 @@ struct finding {
 
 static atomic_bool stop;
 
-static void on_signal(int number)
+static void on_stop_signal(int number)
 {
         (void)number;
         atomic_store(&stop, true);
 }
 
-static void on_note(void *context, const char *path, const char *text)
+static void on_list_note(void *context, const char *path, const char *text)
 {
-        struct finding *f = context;
+        struct upload_search *f = context;
 
-        report_note(&f->report, path, text);
+        report_add_note(&f->report, path, text);
 }
 
-static void on_problem(void *context, const char *path, const struct error *why)
+static void on_find_problem(void *context, const char *path, const struct error *why)
 {
-        struct finding *f = context;
+        struct upload_search *f = context;
 
         (void)path;
-        report_problem(&f->report, why);
+        report_add_problem(&f->report, why);
 }
 
-static enum status on_file(void *context, const char *path, struct error *err)
+static enum status on_elf_file(void *context, const char *path, struct error *err)
 {
-        struct finding *f = context;
+        struct upload_search *f = context;
         struct error why;
         enum status st;
 
         if (atomic_load(&stop))
-                return error_set(err, ST_BUSY, "stopped while looking for files; nothing was sent");
+                return error_set(err, ST_BUSY, "stopped while searching for files; nothing was sent");
         f->elf_files++;
-        st = upload_list_add(&f->list, path, on_note, f, &why);
+        st = upload_list_add(&f->list, path, on_list_note, f, &why);
         if (st == ST_NO_MEMORY)
                 return error_no_memory(err);
         if (st) {
                 f->list.skips.broken++;
-                report_problem(&f->report, &why);
+                report_add_problem(&f->report, &why);
         }
         return ST_OK;
 }
 
-static enum status on_unpacked(void *context, const char *path, struct error *err)
+static enum status on_unpacked_file(void *context, const char *path, struct error *err)
 {
-        struct finding *f = context;
+        struct upload_search *f = context;
 
         f->list.hidden = f->unpacked.root;
-        return on_file(f, path, err);
+        return on_elf_file(f, path, err);
 }
 
-/* A damaged archive costs its own rest. */
+/* A damaged archive does not end the search. */
 static enum status on_archive(void *context, const char *path, struct error *err)
 {
-        struct finding *f = context;
+        struct upload_search *f = context;
         struct error why;
-        enum status st = unpack_archive(&f->unpacked, path, on_unpacked, f, &why);
+        enum status st = unpack_archive(&f->unpacked, path, on_unpacked_file, f, &why);
 
         if (st == ST_NO_MEMORY || st == ST_BUSY || st == ST_OS || st == ST_TOO_BIG) {
                 *err = why;
                 return st;
         }
         if (st)
-                report_problem(&f->report, &why);
+                report_add_problem(&f->report, &why);
         return ST_OK;
 }
 
-static enum status find_stdin(struct finding *f, const struct find_files_callbacks *callbacks, struct error *err)
+static enum status find_files_in_stdin(struct upload_search *f, const struct find_files_callbacks *callbacks,
+                                       struct error *err)
 {
         _cleanup_free_ char *path = NULL;
         enum status st = unpack_stdin(&f->unpacked, &path, err);
@@ -136,13 +137,16 @@ static enum status find_stdin(struct finding *f, const struct find_files_callbac
         return st ? st : find_files(path, callbacks, f, err);
 }
 
-static enum status find_all(struct finding *f, char **paths, int count, struct error *err)
+static enum status find_all_files(struct upload_search *f, char **paths, int count, struct error *err)
 {
-        static const struct find_files_callbacks callbacks = { .file = on_file, .archive = on_archive, .problem = on_problem };
+        static const struct find_files_callbacks callbacks = { .file = on_elf_file,
+                                                               .archive = on_archive,
+                                                               .problem = on_find_problem };
         enum status st = ST_OK;
 
         for (int i = 0; i < count && !st; i++)
-                st = strcmp(paths[i], "-") == 0 ? find_stdin(f, &callbacks, err) : find_files(paths[i], &callbacks, f, err);
+                st = strcmp(paths[i], "-") == 0 ? find_files_in_stdin(f, &callbacks, err)
+                                                : find_files(paths[i], &callbacks, f, err);
         if (st)
                 return st;
         upload_list_settle(&f->list);
@@ -152,16 +156,50 @@ static enum status find_all(struct finding *f, char **paths, int count, struct e
         return ST_OK;
 }
 
-static enum status ask(const struct http_client_options *http, struct upload_list *list, struct error *err)
+static enum status offer_list(const struct http_client_options *http, struct upload_list *list, struct error *err)
 {
         _cleanup_http_client_ struct http_client *client = NULL;
         enum status st = http_client_create(http, &client, err);
 
-        return st ? st : want_ask(client, list, err);
+        return st ? st : offer_files(client, list, err);
 }
 
-static enum status run(const struct command_options *o, struct finding *f, char **paths, int count,
-                       struct error *err)
+/* ---- after the upload ---- */
+
+static bool is_debuginfo_uploaded(const struct upload_list *list, const struct build_id *id)
+{
+        for (size_t i = 0; i < list->count; i++) {
+                const struct upload_item *item = &list->items[i];
+
+                if (item->kind == UPLOAD_DEBUGINFO && build_id_equal(&item->build_id, id))
+                        return item->state == UPLOAD_SENT || item->state == UPLOAD_THERE;
+        }
+        return false;
+}
+
+static size_t strip_uploaded_programs(const struct upload_list *list, struct report *report)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < list->program_count; i++) {
+                const struct strip_candidate *c = &list->programs[i];
+                struct error err;
+                bool done = false;
+
+                if (!is_debuginfo_uploaded(list, &c->build_id))
+                        report_add_note(report, c->path,
+                                        "not stripped, because the service did not accept its debuginfo");
+                else if (strip_file(c->path, &c->build_id, &done, &err))
+                        report_add_problem(report, &err);
+                count += done;
+        }
+        return count;
+}
+
+/* ---- the command ---- */
+
+static enum status run_upload(const struct command_options *o, struct upload_search *f, char **paths, int count,
+                              struct error *err)
 {
         const char *of_environment = getenv("CAIRN_TOKEN");
         _cleanup_free_ char *token = NULL;
@@ -183,42 +221,46 @@ static enum status run(const struct command_options *o, struct finding *f, char 
         f->list.strip = o->strip;
         f->list.symbols_only = o->symbols_only;
         f->list.sources = o->sources.count > 0;
-        st = find_all(f, paths, count, err);
+        st = find_all_files(f, paths, count, err);
         if (!st && !o->how.force && f->list.count)
-                st = ask(&http, &f->list, err);
+                st = offer_list(&http, &f->list, err);
         for (size_t i = 0; !st && o->how.force && i < f->list.count; i++)
                 f->list.items[i].state = UPLOAD_WANTED;
         if (!st && !o->dry_run)
-                st = send_all(&http, &f->list, (unsigned)o->jobs, &o->how, &f->report, err);
+                st = send_items(&http, &f->list, (unsigned)o->jobs, &o->how, &f->report, err);
         if (st)
                 return st;
         if (o->strip)
-                f->report.stripped = strip_all(&f->list, &f->report);
+                f->report.stripped = strip_uploaded_programs(&f->list, &f->report);
         if (o->json)
-                report_json(&f->report, &f->list, o->server, o->dry_run);
+                report_print_json(&f->report, &f->list, o->server, o->dry_run);
         else
-                report_summary(&f->report, &f->list, o->dry_run);
+                report_print_summary(&f->report, &f->list, o->dry_run);
         return atomic_load(&stop) ? error_set(err, ST_BUSY, "stopped; run the same command again to send the rest")
                                   : ST_OK;
 }
 
-static enum status parse(struct command_options *o, int *argc, char ***argv, struct error *err)
+static enum status parse_upload_options(struct command_options *o, int *argc, char ***argv, struct error *err)
 {
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 0, "URL", &o->server, "the service (default " DEFAULT_SERVER ")"),
-                OPTION_STRING("token-file", 0, "FILE", &o->token_file, "file with a token of scope upload; else CAIRN_TOKEN has it"),
-                OPTION_STRING("ca", 0, "FILE", &o->ca_file, "certificates that may sign the service's, as PEM (the system's)"),
+                OPTION_STRING("token-file", 0, "FILE", &o->token_file,
+                              "file with a token of scope upload; else CAIRN_TOKEN has it"),
+                OPTION_STRING("ca", 0, "FILE", &o->ca_file,
+                              "certificates that may sign the service's, as PEM (the system's)"),
                 OPTION_FLAG("executables", 0, &o->executables,
                             "send whole executables too, for gdb and debuginfod clients"),
                 OPTION_FLAG("symbols-only", 0, &o->symbols_only,
                             "send names, files, lines and inlined calls, and no debuginfo"),
-                OPTION_LIST("sources", 0, "DIR", &o->sources, "send the source files below DIR that the debuginfo names; repeatable"),
+                OPTION_LIST("sources", 0, "DIR", &o->sources,
+                            "send the source files below DIR that the debuginfo names; repeatable"),
                 OPTION_LIST("source-map", 0, "OLD=NEW", &o->source_maps,
                             "sources that the debuginfo has below OLD are below NEW here; repeatable"),
                 OPTION_FLAG("strip", 0, &o->strip, "then strip each program whose debuginfo the service has"),
-                OPTION_FLAG("dry-run", 'n', &o->dry_run, "ask the service, send nothing"),
-                OPTION_FLAG("force", 0, &o->how.force, "send without asking, and replace what is there"),
-                OPTION_STRING("label", 0, "LABEL", &o->how.label, "what this belongs to, for the service's retention rules: release"),
+                OPTION_FLAG("dry-run", 'n', &o->dry_run, "query the service, send nothing"),
+                OPTION_FLAG("force", 0, &o->how.force, "send without querying, and replace stored objects"),
+                OPTION_STRING("label", 0, "LABEL", &o->how.label,
+                              "label of the objects, for the service's retention rules, such as release"),
                 OPTION_UINT("jobs", 'j', "N", &o->jobs, "files in flight at a time (default 4)"),
                 OPTION_FLAG("json", 0, &o->json, "print the result as JSON on stdout"),
                 OPTION_END,
@@ -229,15 +271,22 @@ static enum status parse(struct command_options *o, int *argc, char ***argv, str
                 return st;
         if (*argc == 0)
                 return error_set(err, ST_USAGE, "no PATH given (try 'cairn-upload --help')");
-        o->how.sources = (struct source_options){ .roots = o->sources.items, .root_count = o->sources.count,
-                                                  .maps = o->source_maps.items, .map_count = o->source_maps.count };
+        o->how.sources = (struct source_options){ .roots = o->sources.items,
+                                                  .root_count = o->sources.count,
+                                                  .maps = o->source_maps.items,
+                                                  .map_count = o->source_maps.count };
         st = source_options_check(&o->how.sources, err);
         if (st)
                 return st;
         if (o->symbols_only && (o->sources.count || o->executables || o->strip))
-                return error_set(err, ST_USAGE, "--symbols-only sends no %s: leave %s out, or upload without --symbols-only",
-                                 o->sources.count ? "sources" : o->executables ? "executables" : "debuginfo that --strip could leave at the service",
-                                 o->sources.count ? "--sources" : o->executables ? "--executables" : "--strip");
+                return error_set(err, ST_USAGE,
+                                 "--symbols-only sends no %s: leave %s out, or upload without --symbols-only",
+                                 o->sources.count ? "sources"
+                                 : o->executables ? "executables"
+                                                  : "debuginfo that --strip could leave at the service",
+                                 o->sources.count ? "--sources"
+                                 : o->executables ? "--executables"
+                                                  : "--strip");
         if (o->strip && o->dry_run)
                 return error_set(err, ST_USAGE, "--strip and --dry-run exclude each other");
         if (o->jobs == 0 || o->jobs > SEND_JOBS_MAX)
@@ -245,16 +294,17 @@ static enum status parse(struct command_options *o, int *argc, char ***argv, str
         return ST_OK;
 }
 
-/* How worker_run() starts it; what a person types has the program's name in front. */
-static bool is_worker(int argc, char **argv)
+/* Whether worker_run() started this process; a user's command line has the program's name first. */
+static bool is_worker_command(int argc, char **argv)
 {
-        return argc > 2 && strcmp(argv[0], "cairn") == 0 && strcmp(argv[1], "worker") == 0 && strcmp(argv[2], "symbols") == 0;
+        return argc > 2 && strcmp(argv[0], "cairn") == 0 && strcmp(argv[1], "worker") == 0 &&
+               strcmp(argv[2], "symbols") == 0;
 }
 
-static int run_worker(int argc, char **argv)
+static int run_extract_worker(int argc, char **argv)
 {
         struct error err;
-        enum status st = extract_job(argc, argv, &err);
+        enum status st = extract_run_job(argc, argv, &err);
 
         if (!st)
                 return EXIT_DONE;
@@ -265,13 +315,13 @@ static int run_worker(int argc, char **argv)
 int main(int argc, char **argv)
 {
         struct command_options o = { .server = DEFAULT_SERVER, .jobs = 4 };
-        const struct sigaction action = { .sa_handler = on_signal };
-        struct finding f = { 0 };
+        const struct sigaction action = { .sa_handler = on_stop_signal };
+        struct upload_search f = { 0 };
         struct error err = { 0 };
         enum status st;
 
-        if (is_worker(argc, argv))
-                return run_worker(argc - 2, argv + 2);
+        if (is_worker_command(argc, argv))
+                return run_extract_worker(argc - 2, argv + 2);
         if (argc == 2 && strcmp(argv[1], "--version") == 0) {
                 printf("cairn-upload %s\n", CAIRN_VERSION);
                 return EXIT_DONE;
@@ -280,9 +330,9 @@ int main(int argc, char **argv)
         sigaction(SIGTERM, &action, NULL);
         signal(SIGPIPE, SIG_IGN);
         report_init(&f.report);
-        st = parse(&o, &argc, &argv, &err);
+        st = parse_upload_options(&o, &argc, &argv, &err);
         if (!st)
-                st = run(&o, &f, argv, argc, &err);
+                st = run_upload(&o, &f, argv, argc, &err);
         if (st)
                 fprintf(stderr, "cairn-upload: %s\n", PRINTABLE(err.text));
         else
@@ -291,5 +341,5 @@ int main(int argc, char **argv)
         unpacked_deinit(&f.unpacked);
         options_list_deinit(&o.sources);
         options_list_deinit(&o.source_maps);
-        return exit_code_of(st);
+        return exit_code_from_status(st);
 }

@@ -11,7 +11,7 @@
 
 #define SIZE_TEXT_MAX 32
 
-static const char *size_text(uint64_t bytes, char out[static SIZE_TEXT_MAX])
+static const char *format_size(uint64_t bytes, char out[static SIZE_TEXT_MAX])
 {
         static const char *const units[] = { "bytes", "KiB", "MiB", "GiB" };
         double v = (double)bytes;
@@ -31,37 +31,37 @@ void report_init(struct report *r)
         pthread_mutex_init(&r->lock, NULL);
 }
 
-static void wipe_progress(struct report *r)
+static void clear_progress_line(struct report *r)
 {
         if (r->progress_shown)
                 fputs("\r\033[K", stderr);
         r->progress_shown = false;
 }
 
-static void count_problem(struct report *r, enum status code)
+static void count_report_problem(struct report *r, enum status code)
 {
         if (!r->problems++)
                 r->first_failure = code;
 }
 
-void report_problem(struct report *r, const struct error *why)
+void report_add_problem(struct report *r, const struct error *why)
 {
         pthread_mutex_lock(&r->lock);
-        wipe_progress(r);
-        count_problem(r, why->code);
+        clear_progress_line(r);
+        count_report_problem(r, why->code);
         fprintf(stderr, "cairn-upload: %s\n", PRINTABLE(why->text));
         pthread_mutex_unlock(&r->lock);
 }
 
-void report_note(struct report *r, const char *path, const char *text)
+void report_add_note(struct report *r, const char *path, const char *text)
 {
         pthread_mutex_lock(&r->lock);
-        wipe_progress(r);
+        clear_progress_line(r);
         fprintf(stderr, "cairn-upload: '%s': %s\n", PRINTABLE(path), PRINTABLE(text));
         pthread_mutex_unlock(&r->lock);
 }
 
-static void print_item(const struct upload_item *item)
+static void print_report_item(const struct upload_item *item)
 {
         char hex[BUILD_ID_HEX_MAX], unpacked[SIZE_TEXT_MAX], packed[SIZE_TEXT_MAX];
         const char *name = path_base(item->path);
@@ -69,32 +69,33 @@ static void print_item(const struct upload_item *item)
         build_id_hex(&item->build_id, hex);
         if (item->state == UPLOAD_SENT)
                 fprintf(stderr, "sent %s (%s, %s, %s as %s) %s\n", name, upload_kind_name(item->kind),
-                        symbol_quality_name(item->quality), size_text(item->size_bytes, unpacked),
-                        size_text(item->sent_bytes, packed), hex);
+                        symbol_quality_name(item->quality), format_size(item->size_bytes, unpacked),
+                        format_size(item->sent_bytes, packed), hex);
         else if (item->state == UPLOAD_THERE)
                 fprintf(stderr, "already there: %s (%s) %s\n", name, upload_kind_name(item->kind), hex);
         else
                 fprintf(stderr, "cairn-upload: %s\n", PRINTABLE(item->reason));
 }
 
-void report_item(struct report *r, const struct upload_item *item)
+void report_add_item(struct report *r, const struct upload_item *item)
 {
         pthread_mutex_lock(&r->lock);
         r->done++;
         if (item->state == UPLOAD_FAILED)
-                count_problem(r, item->failure);
+                count_report_problem(r, item->failure);
         if (!r->is_terminal || item->state == UPLOAD_FAILED) {
-                wipe_progress(r);
-                print_item(item);
+                clear_progress_line(r);
+                print_report_item(item);
         }
         if (item->state == UPLOAD_SENT && item->partial[0]) {
-                wipe_progress(r);
-                fprintf(stderr, "cairn-upload: '%s': its symbols are partial: %s\n", PRINTABLE(item->shown), PRINTABLE(item->partial));
+                clear_progress_line(r);
+                fprintf(stderr, "cairn-upload: '%s': its symbols are partial: %s\n", PRINTABLE(item->shown),
+                        PRINTABLE(item->partial));
         }
         pthread_mutex_unlock(&r->lock);
 }
 
-void report_progress(struct report *r)
+void report_draw_progress(struct report *r)
 {
         char moved[SIZE_TEXT_MAX], total[SIZE_TEXT_MAX];
 
@@ -102,21 +103,21 @@ void report_progress(struct report *r)
                 return;
         pthread_mutex_lock(&r->lock);
         fprintf(stderr, "\r\033[Ksending: %zu of %zu files, %s of at most %s", r->done, r->total,
-                size_text(atomic_load(&r->moved), moved), size_text(r->total_bytes, total));
+                format_size(atomic_load(&r->moved), moved), format_size(r->total_bytes, total));
         fflush(stderr);
         r->progress_shown = true;
         pthread_mutex_unlock(&r->lock);
 }
 
-struct totals {
+struct item_totals {
         uint64_t sent, there, refused, failed, wanted;
         uint64_t sent_bytes, unpacked_bytes;
         const char *refused_why;
 };
 
-static struct totals count_states(const struct upload_list *list)
+static struct item_totals count_item_states(const struct upload_list *list)
 {
-        struct totals t = { 0 };
+        struct item_totals t = { 0 };
 
         for (size_t i = 0; i < list->count; i++) {
                 const struct upload_item *item = &list->items[i];
@@ -136,7 +137,7 @@ static struct totals count_states(const struct upload_list *list)
         return t;
 }
 
-static void print_skips(const struct upload_skips *s, const struct totals *t)
+static void print_skip_counts(const struct upload_skips *s, const struct item_totals *t)
 {
         const struct {
                 uint64_t count;
@@ -168,13 +169,13 @@ static void print_skips(const struct upload_skips *s, const struct totals *t)
         fputs(")", stdout);
 }
 
-void report_summary(struct report *r, const struct upload_list *list, bool dry_run)
+void report_print_summary(struct report *r, const struct upload_list *list, bool dry_run)
 {
-        struct totals t = count_states(list);
+        struct item_totals t = count_item_states(list);
         char unpacked[SIZE_TEXT_MAX], packed[SIZE_TEXT_MAX];
 
         pthread_mutex_lock(&r->lock);
-        wipe_progress(r);
+        clear_progress_line(r);
         if (dry_run)
                 printf("%" PRIu64 " would be sent", t.wanted);
         else if (!t.sent && !t.failed && !t.wanted)
@@ -182,9 +183,9 @@ void report_summary(struct report *r, const struct upload_list *list, bool dry_r
         else
                 printf("%" PRIu64 " sent", t.sent);
         if (t.sent)
-                printf(" (%s as %s)", size_text(t.unpacked_bytes, unpacked), size_text(t.sent_bytes, packed));
+                printf(" (%s as %s)", format_size(t.unpacked_bytes, unpacked), format_size(t.sent_bytes, packed));
         printf(", %" PRIu64 " already there", t.there);
-        print_skips(&list->skips, &t);
+        print_skip_counts(&list->skips, &t);
         if (t.failed)
                 printf(", %" PRIu64 " failed", t.failed);
         if (r->stripped)
@@ -196,7 +197,7 @@ void report_summary(struct report *r, const struct upload_list *list, bool dry_r
         pthread_mutex_unlock(&r->lock);
 }
 
-static const char *state_name(enum upload_state state, bool dry_run)
+static const char *item_state_name(enum upload_state state, bool dry_run)
 {
         switch (state) {
         case UPLOAD_THERE:
@@ -212,7 +213,7 @@ static const char *state_name(enum upload_state state, bool dry_run)
         }
 }
 
-static void write_item(struct json_out *j, const struct upload_item *item, bool dry_run)
+static void write_item_json(struct json_out *j, const struct upload_item *item, bool dry_run)
 {
         char hex[BUILD_ID_HEX_MAX];
 
@@ -221,7 +222,7 @@ static void write_item(struct json_out *j, const struct upload_item *item, bool 
         json_out_str(j, "build_id", build_id_hex(&item->build_id, hex));
         json_out_str(j, "kind", upload_kind_name(item->kind));
         json_out_str(j, "quality", symbol_quality_name(item->quality));
-        json_out_str(j, "state", state_name(item->state, dry_run));
+        json_out_str(j, "state", item_state_name(item->state, dry_run));
         json_out_str(j, "reason", item->reason);
         if (item->partial[0])
                 json_out_str(j, "partial", item->partial);
@@ -232,9 +233,9 @@ static void write_item(struct json_out *j, const struct upload_item *item, bool 
         json_out_object_end(j);
 }
 
-void report_json(struct report *r, const struct upload_list *list, const char *server, bool dry_run)
+void report_print_json(struct report *r, const struct upload_list *list, const char *server, bool dry_run)
 {
-        struct totals t = count_states(list);
+        struct item_totals t = count_item_states(list);
         _cleanup_buf_ struct buf b;
         struct json_out j;
 
@@ -259,11 +260,11 @@ void report_json(struct report *r, const struct upload_list *list, const char *s
         json_out_object_end(&j);
         json_out_array(&j, "files");
         for (size_t i = 0; i < list->count; i++)
-                write_item(&j, &list->items[i], dry_run);
+                write_item_json(&j, &list->items[i], dry_run);
         json_out_array_end(&j);
         json_out_object_end(&j);
         pthread_mutex_lock(&r->lock);
-        wipe_progress(r);
+        clear_progress_line(r);
         puts(buf_cstr(&b) ? buf_cstr(&b) : "{}");
         fflush(stdout);
         pthread_mutex_unlock(&r->lock);

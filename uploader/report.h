@@ -4,10 +4,10 @@
 
 /**
  * @file
- * What cairn-upload says: a line per file, or one progress line on a terminal,
- * on stderr; the summary, or JSON, on stdout.
+ * Output of cairn-upload: on stderr a line per file, or a progress line on a terminal; on stdout the summary as text or
+ * JSON.
  *
- * Threads: any; lines do not mix.
+ * Threads: any; lines are not interleaved.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,33 +17,33 @@
 struct report {
         pthread_mutex_t lock;
         bool is_terminal;    /* stderr is one */
-        bool progress_shown; /* a progress line waits to be overwritten */
+        bool progress_shown; /* a progress line has to be cleared */
         size_t done, total;  /* files to send */
         uint64_t total_bytes;
-        _Atomic uint64_t moved;    /* unpacked bytes on their way so far */
+        _Atomic uint64_t moved;    /* uncompressed bytes sent so far */
         uint64_t stripped;         /* programs */
         uint64_t problems;         /* files that could not be read or sent */
-        enum status first_failure; /* decides the exit code */
+        enum status first_failure; /* determines the exit code */
 };
 
 void report_init(struct report *r);
 
-/** An error about one file: one line on stderr, counted. */
-void report_problem(struct report *r, const struct error *why);
+/** Print an error about one file, and count it. */
+void report_add_problem(struct report *r, const struct error *why);
 
-/** A remark that counts as nothing. */
-void report_note(struct report *r, const char *path, const char *text);
+/** Print a remark that is not counted as a problem. */
+void report_add_note(struct report *r, const char *path, const char *text);
 
-/** One more item was sent, found there or failed. */
-void report_item(struct report *r, const struct upload_item *item);
+/** Report that an item was sent, is stored already or failed. */
+void report_add_item(struct report *r, const struct upload_item *item);
 
-/** Draw the progress line anew, on a terminal. */
-void report_progress(struct report *r);
+/** Redraw the progress line on a terminal. */
+void report_draw_progress(struct report *r);
 
 /** The summary on stdout: one line of text. */
-void report_summary(struct report *r, const struct upload_list *list, bool dry_run);
+void report_print_summary(struct report *r, const struct upload_list *list, bool dry_run);
 
 /** The summary on stdout: one JSON object. */
-void report_json(struct report *r, const struct upload_list *list, const char *server, bool dry_run);
+void report_print_json(struct report *r, const struct upload_list *list, const char *server, bool dry_run);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "uploader/send.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <string.h>
@@ -12,23 +13,23 @@
 
 #define SLICE_BYTES KiB(256)
 #define COMPRESSION_LEVEL 3
-#define ROUNDS_MAX 100 /* that each go on where the one before was cut off */
-#define RESUMABLE_BYTES MiB(4) /* a smaller file is sent again as a whole */
+#define ROUNDS_MAX 100         /* requests, each continuing where the previous one broke off */
+#define RESUMABLE_BYTES MiB(4) /* a smaller file is sent again completely */
 
-/* A file that is read from its start, compressed on the way. */
+/* Reads and compresses a file for a request body. */
 struct packer {
         int fd;
-        uint64_t size, start, offset; /* what is before start is at the service already */
+        uint64_t size, start, offset; /* the service has the bytes before start */
         ZSTD_CCtx *zstd;
         uint8_t *slice;
         ZSTD_inBuffer in;
         bool done;
-        bool failed; /* reading failed or the file has become shorter */
+        bool failed; /* reading failed or the file was truncated */
         uint64_t packed;
         _Atomic uint64_t *moved;
 };
 
-static ssize_t read_slice(int fd, void *to, size_t n, uint64_t offset)
+static ssize_t read_file_slice(int fd, void *to, size_t n, uint64_t offset)
 {
         ssize_t got;
 
@@ -42,7 +43,7 @@ static bool packer_refill(struct packer *p)
 {
         uint64_t left = p->size - p->offset;
         size_t want = left < SLICE_BYTES ? (size_t)left : SLICE_BYTES;
-        ssize_t got = read_slice(p->fd, p->slice, want, p->offset);
+        ssize_t got = read_file_slice(p->fd, p->slice, want, p->offset);
 
         if (got <= 0)
                 return false;
@@ -92,13 +93,14 @@ static bool packer_rewind(void *context)
                !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(p->zstd, p->size - p->start));
 }
 
-/* Go on where the service has the bytes before. */
+/* Continue at an offset; the service has the bytes before it. */
 static bool packer_start_at(struct packer *p, uint64_t start)
 {
         if (p->moved) {
                 atomic_fetch_sub(p->moved, p->offset);
                 atomic_fetch_add(p->moved, start);
         }
+        assert(start <= p->size);
         p->start = p->offset = start;
         return packer_rewind(p);
 }
@@ -123,8 +125,8 @@ static enum status packer_init(struct packer *p, int fd, uint64_t size, _Atomic 
         return error_no_memory(err);
 }
 
-static enum status hash_file(int fd, uint64_t size, const char *path, const atomic_bool *stop,
-                             uint8_t ret[static SHA256_BYTES], struct error *err)
+static enum status hash_upload_file(int fd, uint64_t size, const char *path, const atomic_bool *stop,
+                                    uint8_t ret[static SHA256_BYTES], struct error *err)
 {
         _cleanup_sha256_ struct sha256 hash = { 0 };
         _cleanup_free_ uint8_t *slice = malloc(SLICE_BYTES);
@@ -132,13 +134,13 @@ static enum status hash_file(int fd, uint64_t size, const char *path, const atom
 
         for (uint64_t offset = 0; !st && offset < size;) {
                 uint64_t left = size - offset;
-                ssize_t got = read_slice(fd, slice, left < SLICE_BYTES ? (size_t)left : SLICE_BYTES, offset);
+                ssize_t got = read_file_slice(fd, slice, left < SLICE_BYTES ? (size_t)left : SLICE_BYTES, offset);
 
                 if (got < 0)
                         return error_os(err, errno, "cannot read '%s'", path);
                 if (got == 0)
-                        return error_set(err, ST_NOT_FOUND,
-                                         "'%s' became shorter while it was read; upload it again", path);
+                        return error_set(err, ST_NOT_FOUND, "'%s' was truncated while it was read; upload it again",
+                                         path);
                 if (stop && atomic_load(stop))
                         return error_set(err, ST_BUSY, "stopped before '%s' was sent", path);
                 sha256_update(&hash, slice, (size_t)got);
@@ -149,7 +151,8 @@ static enum status hash_file(int fd, uint64_t size, const char *path, const atom
         return st;
 }
 
-static enum status make_path(const struct upload_item *item, const struct send_options *o, struct buf *to, struct error *err)
+static enum status format_upload_path(const struct upload_item *item, const struct send_options *o, struct buf *to,
+                                      struct error *err)
 {
         char hex[BUILD_ID_HEX_MAX];
 
@@ -167,9 +170,9 @@ static enum status make_path(const struct upload_item *item, const struct send_o
         return buf_cstr(to) ? ST_OK : buf_status(to, err, "file name");
 }
 
-/* How much the service has of it from before. A service that does not know the question has nothing. */
-static enum status ask_offset(struct http_client *client, const struct upload_item *item, const char *hash, uint64_t size,
-                              uint64_t *ret, struct error *err)
+/* Request how many bytes the service has of an earlier upload: 0 if it does not support the route. */
+static enum status request_offset(struct http_client *client, const struct upload_item *item, const char *hash,
+                                  uint64_t size, uint64_t *ret, struct error *err)
 {
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         char path[160 + BUILD_ID_HEX_MAX], hex[BUILD_ID_HEX_MAX];
@@ -193,17 +196,25 @@ static enum status ask_offset(struct http_client *client, const struct upload_it
         return ST_OK;
 }
 
-/* One request. reason_ret: why it was refused, "" when it was not. */
-static enum status put_from(struct http_client *client, struct upload_item *item, const char *path, const char *hash,
-                            struct packer *p, unsigned *code_ret, char *reason_ret, size_t reason_size, struct error *err)
+/* Send one request. @param reason_ret why it was refused; "": it was not. */
+static enum status send_put_request(struct http_client *client, struct upload_item *item, const char *path,
+                                    const char *hash, struct packer *p, unsigned *code_ret, char *reason_ret,
+                                    size_t reason_size, struct error *err)
 {
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         char size_header[48], hash_header[96], offset_header[48];
-        const char *const headers[] = { "Content-Type: application/octet-stream", "Content-Encoding: zstd",
-                                        size_header, hash_header, p->size < RESUMABLE_BYTES ? NULL : offset_header, NULL };
-        struct http_client_request q = {
-                .method = "PUT", .path = path, .headers = headers, .read = packer_read, .rewind = packer_rewind, .context = p
-        };
+        const char *const headers[] = { "Content-Type: application/octet-stream",
+                                        "Content-Encoding: zstd",
+                                        size_header,
+                                        hash_header,
+                                        p->size < RESUMABLE_BYTES ? NULL : offset_header,
+                                        NULL };
+        struct http_client_request q = { .method = "PUT",
+                                         .path = path,
+                                         .headers = headers,
+                                         .read = packer_read,
+                                         .rewind = packer_rewind,
+                                         .context = p };
         enum status st;
 
         snprintf(size_header, sizeof size_header, "X-Cairn-Size: %" PRIu64, p->size);
@@ -211,17 +222,17 @@ static enum status put_from(struct http_client *client, struct upload_item *item
         snprintf(offset_header, sizeof offset_header, "X-Cairn-Offset: %" PRIu64, p->start);
         st = http_client_send(client, &q, &response, err);
         item->sent_bytes += p->packed;
-        http_client_error_member(&response, "reason", reason_ret, reason_size);
+        http_client_get_error_member(&response, "reason", reason_ret, reason_size);
         *code_ret = response.code;
         return st;
 }
 
 /*
- * A large file goes on where a lost connection left it: the client repeats its request, the service says that it has
- * more than that by now, and the next one begins there.
+ * Upload with resumption: after a lost connection the client repeats its request, the service answers how much it
+ * received, and the next request continues there.
  */
-static enum status put(struct http_client *client, struct upload_item *item, const struct send_options *o, struct packer *p,
-                       const uint8_t digest[static SHA256_BYTES], struct error *err)
+static enum status send_resumable(struct http_client *client, struct upload_item *item, const struct send_options *o,
+                                  struct packer *p, const uint8_t digest[static SHA256_BYTES], struct error *err)
 {
         _cleanup_buf_ struct buf path;
         char hash[SHA256_HEX_MAX], reason[64];
@@ -231,19 +242,20 @@ static enum status put(struct http_client *client, struct upload_item *item, con
         enum status st;
 
         buf_init(&path, KiB(8));
-        st = make_path(item, o, &path, err);
+        st = format_upload_path(item, o, &path, err);
         sha256_hex(digest, hash);
         item->sent_bytes = 0;
         for (unsigned round = 0; !st && again && round < ROUNDS_MAX; round++) {
                 if (p->size >= RESUMABLE_BYTES)
-                        st = ask_offset(client, item, hash, p->size, &offset, err);
+                        st = request_offset(client, item, hash, p->size, &offset, err);
                 if (st)
                         return st;
                 if (!packer_start_at(p, offset))
                         return error_no_memory(err);
-                st = put_from(client, item, buf_cstr(&path), hash, p, &code, reason, sizeof reason, err);
+                st = send_put_request(client, item, buf_cstr(&path), hash, p, &code, reason, sizeof reason, err);
                 again = (code == 409 && strcmp(reason, "offset") == 0) ||
-                        (code == 400 && strcmp(reason, "hash_mismatch") == 0 && offset > 0); /* what was there was damaged */
+                        (code == 400 && strcmp(reason, "hash_mismatch") == 0 &&
+                         offset > 0); /* the received part was damaged */
                 if (again && round + 1 < ROUNDS_MAX)
                         st = ST_OK;
         }
@@ -259,17 +271,18 @@ static enum status put(struct http_client *client, struct upload_item *item, con
 }
 
 enum status send_content(struct http_client *client, struct upload_item *item, int fd, uint64_t size,
-                         const struct send_options *o, _Atomic uint64_t *moved, const atomic_bool *stop, struct error *err)
+                         const struct send_options *o, _Atomic uint64_t *moved, const atomic_bool *stop,
+                         struct error *err)
 {
         uint8_t digest[SHA256_BYTES];
         struct packer packer;
-        enum status st = hash_file(fd, size, item->path, stop, digest, err);
+        enum status st = hash_upload_file(fd, size, item->path, stop, digest, err);
 
         if (!st)
                 st = packer_init(&packer, fd, size, moved, err);
         if (!st) {
                 item->size_bytes = size;
-                st = put(client, item, o, &packer, digest, err);
+                st = send_resumable(client, item, o, &packer, digest, err);
                 packer_deinit(&packer);
         }
         return st;

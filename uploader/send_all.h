@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Send everything that is wanted, several files at a time.
+ * Send all wanted files with several threads.
  */
 #include "http/client.h"
 #include "uploader/report.h"
@@ -14,13 +14,12 @@
 #define SEND_JOBS_MAX 64
 
 /**
- * Send all items in state UPLOAD_WANTED. What fails is told to the report and
- * kept in the item; the call itself fails only when it cannot start. When the
- * service refuses the token or is gone for several files in a row, the rest
- * stays untried.
+ * Send all items in state UPLOAD_WANTED. Failures are reported and recorded in the item; the call itself fails only
+ * when no thread can be started. The remaining items are not tried after the service refused the token or was
+ * unreachable for several consecutive files.
  * @param options for the clients, one per job; options->stop ends early.
  */
-enum status send_all(const struct http_client_options *options, struct upload_list *list, unsigned jobs, const struct send_options *how,
-                     struct report *report, struct error *err) MUST_CHECK;
+enum status send_items(const struct http_client_options *options, struct upload_list *list, unsigned jobs,
+                       const struct send_options *how, struct report *report, struct error *err) MUST_CHECK;
 
 #endif

@@ -13,26 +13,26 @@
 #include "dwarf/source_names.h"
 #include "source-bundle/bundle.h"
 
-struct names {
+struct source_name_list {
         char **items; /* owned */
         size_t count, capacity;
 };
 
-static void names_deinit(struct names *n)
+static void source_names_deinit(struct source_name_list *n)
 {
         for (size_t i = 0; i < n->count; i++)
                 free(n->items[i]);
         free(n->items);
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_source_names(const void *a, const void *b)
 {
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool add_name(void *context, const char *name)
+static bool add_source_name(void *context, const char *name)
 {
-        struct names *n = context;
+        struct source_name_list *n = context;
 
         if (!array_reserve(&n->items, &n->capacity, n->count))
                 return false;
@@ -40,12 +40,12 @@ static bool add_name(void *context, const char *name)
         return n->items[n->count++] != NULL;
 }
 
-static void sort_names(struct names *n)
+static void sort_source_names(struct source_name_list *n)
 {
         size_t kept = 0;
 
         if (n->count)
-                qsort(n->items, n->count, sizeof *n->items, compare_names);
+                qsort(n->items, n->count, sizeof *n->items, compare_source_names);
         for (size_t i = 0; i < n->count; i++) {
                 if (kept && strcmp(n->items[i], n->items[kept - 1]) == 0)
                         free(n->items[i]);
@@ -55,17 +55,17 @@ static void sort_names(struct names *n)
         n->count = kept;
 }
 
-static enum status list_names(const struct elf_image *img, struct names *ret, struct error *err)
+static enum status list_debuginfo_sources(const struct elf_image *img, struct source_name_list *ret, struct error *err)
 {
-        enum status st = dwarf_source_names(img, add_name, ret, err);
+        enum status st = dwarf_source_names(img, add_source_name, ret, err);
 
         if (!st)
-                sort_names(ret);
+                sort_source_names(ret);
         return st;
 }
 
-/* Where a name of the debuginfo is here: the first map that fits, else as it is. */
-static char *map_name(const struct source_options *o, const char *name)
+/* Apply the first matching map to a path of the debuginfo. */
+static char *map_source_name(const struct source_options *o, const char *name)
 {
         for (size_t i = 0; i < o->map_count; i++) {
                 const char *equals = strchr(o->maps[i], '=');
@@ -80,7 +80,7 @@ static char *map_name(const struct source_options *o, const char *name)
         return strdup(name);
 }
 
-static bool is_below(const char *path, const char *root)
+static bool is_below_root(const char *path, const char *root)
 {
         size_t n = strlen(root);
 
@@ -89,30 +89,33 @@ static bool is_below(const char *path, const char *root)
         return strncmp(path, root, n) == 0 && path[n] == '/';
 }
 
-/* The file itself, when it is a regular one below a root. */
-static bool find_file(const struct source_options *o, char *const *roots, const char *name, struct source_file *ret)
+/* Find the regular file below a root. */
+static bool find_source_file(const struct source_options *o, char *const *roots, const char *name,
+                             struct source_file *ret)
 {
-        _cleanup_free_ char *path = map_name(o, name), *real = path ? realpath(path, NULL) : NULL;
+        _cleanup_free_ char *path = map_source_name(o, name), *real = path ? realpath(path, NULL) : NULL;
         struct stat st;
 
         if (!real || stat(real, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > LIMIT_SOURCE_FILE_BYTES)
                 return false;
         for (size_t i = 0; i < o->root_count; i++) {
-                if (!is_below(real, roots[i]))
+                if (!is_below_root(real, roots[i]))
                         continue;
-                *ret = (struct source_file){ .name = strdup(name), .path = steal_ptr(real), .size_bytes = (uint64_t)st.st_size };
+                *ret = (struct source_file){ .name = strdup(name),
+                                             .path = steal_ptr(real),
+                                             .size_bytes = (uint64_t)st.st_size };
                 return ret->name != NULL;
         }
         return false;
 }
 
-static enum status resolve_roots(const struct source_options *o, char ***ret, struct error *err)
+static enum status resolve_source_roots(const struct source_options *o, char ***ret, struct error *err)
 {
         char **roots = calloc(o->root_count + 1, sizeof *roots);
 
         if (!roots)
                 return error_no_memory(err);
-        *ret = roots; /* also on failure: the caller frees it */
+        *ret = roots; /* set also on failure: the caller frees it */
         for (size_t i = 0; i < o->root_count; i++) {
                 roots[i] = realpath(o->roots[i], NULL);
                 if (!roots[i])
@@ -121,7 +124,7 @@ static enum status resolve_roots(const struct source_options *o, char ***ret, st
         return ST_OK;
 }
 
-static void free_roots(char **roots)
+static void free_source_roots(char **roots)
 {
         for (size_t i = 0; roots && roots[i]; i++)
                 free(roots[i]);
@@ -131,35 +134,37 @@ static void free_roots(char **roots)
 enum status source_options_check(const struct source_options *o, struct error *err)
 {
         char **roots = NULL;
-        enum status st = resolve_roots(o, &roots, err);
+        enum status st = resolve_source_roots(o, &roots, err);
 
-        free_roots(roots);
+        free_source_roots(roots);
         for (size_t i = 0; !st && i < o->map_count; i++)
                 if (!strchr(o->maps[i], '=') || o->maps[i][0] != '/')
-                        st = error_set(err, ST_USAGE, "'%.200s' is no map of sources: write /OLD=NEW", o->maps[i]);
+                        st = error_set(err, ST_USAGE, "'%.200s' is not a source map; write /OLD=NEW", o->maps[i]);
         return st;
 }
 
 enum status sources_write(const struct elf_image *img, const struct source_options *o, int fd, uint64_t *size_ret,
                           size_t *found_ret, size_t *named_ret, struct error *err)
 {
-        struct names names = { 0 };
+        struct source_name_list names = { 0 };
         struct source_file *files = NULL;
         char **roots = NULL;
         size_t count = 0;
-        enum status st = resolve_roots(o, &roots, err);
+        enum status st = resolve_source_roots(o, &roots, err);
 
         if (!st)
-                st = list_names(img, &names, err);
+                st = list_debuginfo_sources(img, &names, err);
         if (!st) {
                 files = calloc(names.count + 1, sizeof *files);
                 st = files ? ST_OK : error_no_memory(err);
         }
         for (size_t i = 0; !st && i < names.count; i++)
-                count += find_file(o, roots, names.items[i], &files[count]);
+                count += find_source_file(o, roots, names.items[i], &files[count]);
         if (!st && !count)
-                st = error_set(err, ST_NOT_FOUND, "'%s': none of the %zu source files that it names is below the folders given "
-                               "with --sources", img->name, names.count);
+                st = error_set(err, ST_NOT_FOUND,
+                               "'%s': none of the %zu source files that it names is below the folders given "
+                               "with --sources",
+                               img->name, names.count);
         if (!st)
                 st = source_bundle_write(fd, &img->build_id, files, count, size_ret, err);
         *found_ret = count;
@@ -169,7 +174,7 @@ enum status sources_write(const struct elf_image *img, const struct source_optio
                 free(files[i].path);
         }
         free(files);
-        names_deinit(&names);
-        free_roots(roots);
+        source_names_deinit(&names);
+        free_source_roots(roots);
         return st;
 }

@@ -4,20 +4,20 @@
 
 /**
  * @file
- * The source files that a file's line tables name, as a bundle
+ * Bundle of the source files that a file's line tables name
  * (source-bundle/bundle.h).
  *
- * Debuginfo may name any path, also that of a secret: only files below the
- * folders that the user gave are read, whatever links lead there.
+ * Debuginfo may name any path, including that of a secret, so only files whose resolved path is below a folder given by
+ * the user are read.
  *
  * Threads: any.
  */
 #include "elf-image/elf_image.h"
 
 struct source_options {
-        const char *const *roots; /* folders, as the user wrote them; none: no sources */
+        const char *const *roots; /* folders given by the user; none: no sources */
         size_t root_count;
-        const char *const *maps;  /* "OLD=NEW": a path that begins with OLD in the debuginfo is at NEW here */
+        const char *const *maps; /* "OLD=NEW": replaces the prefix OLD of paths in the debuginfo by NEW */
         size_t map_count;
 };
 
@@ -25,7 +25,7 @@ enum status source_options_check(const struct source_options *o, struct error *e
 
 /**
  * Write the bundle of img into fd, an empty file.
- * @param found_ret how many files are in it; @param named_ret how many the line tables name.
+ * @param found_ret number of files in the bundle; @param named_ret number of files that the line tables name.
  * @return ST_NOT_FOUND when none of the files is below a root.
  */
 enum status sources_write(const struct elf_image *img, const struct source_options *o, int fd, uint64_t *size_ret,

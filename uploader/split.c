@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libelf writes the skeleton: ELF header, program headers and section headers
- * in the file's own class and byte order. It is given no section contents;
- * those are copied straight from the mapped input to the places the headers
- * name, and never pass through libelf's buffers.
+ * libelf writes the ELF header, program headers and section headers in the file's class and byte order. Section
+ * contents do not pass through libelf's buffers: they are copied from the mapped input to the offsets in the headers.
  */
 #include "uploader/split.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
@@ -21,12 +20,12 @@
 
 #define COPY_SLICE_BYTES MiB(8)
 
-static bool begins_with(const char *s, const char *prefix)
+static bool split_starts_with(const char *s, const char *prefix)
 {
         return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* Loaded sections that name or unwind code. */
+/* Loaded sections needed for names and unwinding. */
 static bool is_useful_when_loaded(const struct elf_section *s)
 {
         static const char *const names[] = {
@@ -53,7 +52,7 @@ static bool is_useful_when_loaded(const struct elf_section *s)
         case SHT_GNU_SFRAME:
                 return true;
         }
-        if (begins_with(s->name, ".plt") || strcmp(s->name, ".iplt") == 0)
+        if (split_starts_with(s->name, ".plt") || strcmp(s->name, ".iplt") == 0)
                 return true;
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
                 if (strcmp(s->name, names[i]) == 0)
@@ -72,7 +71,7 @@ bool split_keeps_section(const struct elf_image *img, const struct elf_section *
                 return is_useful_when_loaded(s);
         if (s->type != SHT_REL && s->type != SHT_RELA)
                 return true;
-        /* Relocations of a .ko or of --emit-relocs: useless once what they change is gone. */
+        /* Relocations of a .ko or of --emit-relocs: useless without their target section. */
         target = elf_image_section_at(img, s->info);
         return !target || target->index == 0 ||
                (elf_section_has_content(target) && (!(target->flags & SHF_ALLOC) || is_useful_when_loaded(target)));
@@ -83,28 +82,29 @@ bool split_is_needed(const struct elf_image *img)
         return elf_image_kind(img) & ELF_KIND_EXECUTABLE;
 }
 
-static enum status elf_failed(const struct elf_image *img, struct error *err, const char *what)
+static enum status set_split_error(const struct elf_image *img, struct error *err, const char *what)
 {
         return error_set(err, ST_BAD_DATA, "cannot split '%s': %s: %s", img->name, what, elf_errmsg(-1));
 }
 
-static uint64_t align_up(uint64_t v, uint64_t alignment)
+static uint64_t split_align_up(uint64_t v, uint64_t alignment)
 {
-        /* Alignments are the input's word: only sane ones are followed. */
+        /* Alignments are untrusted: only plausible ones are applied. */
         if (alignment < 2 || alignment > 4096 || (alignment & (alignment - 1)))
                 return v;
         return (v + alignment - 1) & ~(alignment - 1);
 }
 
-struct layout {
-        struct split_range ranges[SPLIT_GO_RANGES_MAX]; /* of sections that are not kept; the rest of these is zeros */
+struct split_layout {
+        struct split_range ranges[SPLIT_GO_RANGES_MAX]; /* ranges of sections that are otherwise left out */
         size_t range_count;
         uint64_t *offsets; /* of each section in the new file */
         uint64_t section_headers;
 };
 
-/* The part of a section that a range has; false when they have none in common. */
-static bool common_part(const struct elf_section *s, const struct split_range *r, uint64_t *at_ret, uint64_t *size_ret)
+/* Intersect a section with a range; false when they are disjoint. */
+static bool intersect_range(const struct elf_section *s, const struct split_range *r, uint64_t *at_ret,
+                            uint64_t *size_ret)
 {
         uint64_t begin = r->address > s->address ? r->address : s->address;
         uint64_t end = r->address + r->size < s->address + s->size ? r->address + r->size : s->address + s->size;
@@ -116,26 +116,26 @@ static bool common_part(const struct elf_section *s, const struct split_range *r
         return true;
 }
 
-static bool is_kept_in_part(const struct layout *l, const struct elf_image *img, const struct elf_section *s)
+static bool is_kept_in_part(const struct split_layout *l, const struct elf_image *img, const struct elf_section *s)
 {
         uint64_t at, size;
 
-        if (split_keeps_section(img, s) || !elf_section_has_content(s) || !(s->flags & SHF_ALLOC) || (s->flags & SHF_EXECINSTR) ||
-            elf_section_is_compressed(s))
+        if (split_keeps_section(img, s) || !elf_section_has_content(s) || !(s->flags & SHF_ALLOC) ||
+            (s->flags & SHF_EXECINSTR) || elf_section_is_compressed(s))
                 return false;
         for (size_t i = 0; i < l->range_count; i++)
-                if (common_part(s, &l->ranges[i], &at, &size))
+                if (intersect_range(s, &l->ranges[i], &at, &size))
                         return true;
         return false;
 }
 
-static bool has_place(const struct layout *l, const struct elf_image *img, const struct elf_section *s)
+static bool has_content_in_split(const struct split_layout *l, const struct elf_image *img, const struct elf_section *s)
 {
         return split_keeps_section(img, s) || is_kept_in_part(l, img, s);
 }
 
-/* Contents keep the order of the section table, each behind the other. */
-static enum status lay_out(const struct elf_image *img, struct layout *l, struct error *err)
+/* Contents are laid out in section table order. */
+static enum status lay_out_split(const struct elf_image *img, struct split_layout *l, struct error *err)
 {
         uint64_t at = img->is_64 ? sizeof(Elf64_Ehdr) + img->segment_count * sizeof(Elf64_Phdr)
                                  : sizeof(Elf32_Ehdr) + img->segment_count * sizeof(Elf32_Phdr);
@@ -146,24 +146,24 @@ static enum status lay_out(const struct elf_image *img, struct layout *l, struct
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
 
-                if (has_place(l, img, s))
-                        at = align_up(at, s->alignment);
+                if (has_content_in_split(l, img, s))
+                        at = split_align_up(at, s->alignment);
                 l->offsets[i] = at;
-                /* Sections were checked to end inside the input, but may overlap: the sum is bounded apart. */
-                if (has_place(l, img, s))
+                /* Each section was checked to end inside the input, but they may overlap, so their sum is bounded
+                 * separately. */
+                if (has_content_in_split(l, img, s))
                         at += s->size;
                 if (at > LIMIT_OBJECT_BYTES || (!img->is_64 && at > UINT32_MAX))
-                        return error_set(
-                                err, ST_TOO_BIG,
-                                "cannot split '%s': its sections overlap, together they are over 0x%" PRIx64
-                                " bytes",
-                                img->name, at);
+                        return error_set(err, ST_TOO_BIG,
+                                         "cannot split '%s': its sections overlap, together they are over 0x%" PRIx64
+                                         " bytes",
+                                         img->name, at);
         }
-        l->section_headers = align_up(at, 8);
+        l->section_headers = split_align_up(at, 8);
         return ST_OK;
 }
 
-static bool write_header(const struct elf_image *img, Elf *elf, const struct layout *l, size_t names)
+static bool write_split_header(const struct elf_image *img, Elf *elf, const struct split_layout *l, size_t names)
 {
         GElf_Ehdr h;
 
@@ -181,8 +181,8 @@ static bool write_header(const struct elf_image *img, Elf *elf, const struct lay
         return gelf_update_ehdr(elf, &h);
 }
 
-/* Where one byte of the original is in the new file; false when it is left out. */
-static bool moved_offset(const struct elf_image *img, const struct layout *l, uint64_t offset, uint64_t *ret)
+/* Offset in the new file of a byte of the original; false when it is left out. */
+static bool find_moved_offset(const struct elf_image *img, const struct split_layout *l, uint64_t offset, uint64_t *ret)
 {
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
@@ -196,10 +196,10 @@ static bool moved_offset(const struct elf_image *img, const struct layout *l, ui
 }
 
 /*
- * PT_LOAD stays as it was: it translates file offsets of the original. Other
- * segments (notes, .eh_frame_hdr) follow their bytes, or become empty.
+ * PT_LOAD is unchanged: it translates file offsets of the original. Other segments (notes, .eh_frame_hdr) move with
+ * their bytes, or become empty.
  */
-static void move_segment(const struct elf_image *img, const struct layout *l, GElf_Phdr *p)
+static void move_segment(const struct elf_image *img, const struct split_layout *l, GElf_Phdr *p)
 {
         uint64_t first, last;
 
@@ -207,14 +207,14 @@ static void move_segment(const struct elf_image *img, const struct layout *l, GE
                 return;
         if (p->p_type == PT_PHDR)
                 p->p_offset = img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
-        else if (moved_offset(img, l, p->p_offset, &first) &&
-                 moved_offset(img, l, p->p_offset + p->p_filesz - 1, &last) && last - first == p->p_filesz - 1)
+        else if (find_moved_offset(img, l, p->p_offset, &first) &&
+                 find_moved_offset(img, l, p->p_offset + p->p_filesz - 1, &last) && last - first == p->p_filesz - 1)
                 p->p_offset = first;
         else
                 p->p_filesz = 0;
 }
 
-static bool write_segments(const struct elf_image *img, Elf *elf, const struct layout *l)
+static bool write_split_segments(const struct elf_image *img, Elf *elf, const struct split_layout *l)
 {
         if (!img->segment_count)
                 return true;
@@ -238,8 +238,8 @@ static bool write_segments(const struct elf_image *img, Elf *elf, const struct l
         return true;
 }
 
-static bool write_section(const struct elf_image *img, Elf *elf, const struct layout *l,
-                          const struct elf_section *s, const uint8_t *names)
+static bool write_split_section(const struct elf_image *img, Elf *elf, const struct split_layout *l,
+                                const struct elf_section *s, const uint8_t *names)
 {
         Elf_Scn *scn = elf_newscn(elf);
         GElf_Shdr h = { .sh_flags = s->flags,
@@ -252,13 +252,13 @@ static bool write_section(const struct elf_image *img, Elf *elf, const struct la
                         .sh_entsize = s->entry_size };
 
         h.sh_name = *s->name ? (uint32_t)((const uint8_t *)s->name - names) : 0;
-        h.sh_type = s->type == SHT_NULL || has_place(l, img, s) ? s->type : SHT_NOBITS;
+        h.sh_type = s->type == SHT_NULL || has_content_in_split(l, img, s) ? s->type : SHT_NOBITS;
         if (h.sh_type == SHT_NOBITS)
                 h.sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
         return scn && gelf_update_shdr(scn, &h);
 }
 
-static bool write_sections(const struct elf_image *img, Elf *elf, const struct layout *l, size_t names)
+static bool write_split_sections(const struct elf_image *img, Elf *elf, const struct split_layout *l, size_t names)
 {
         const uint8_t *bytes = NULL;
         size_t size;
@@ -266,7 +266,7 @@ static bool write_sections(const struct elf_image *img, Elf *elf, const struct l
         if (elf_section_raw(img, &img->sections[names], &bytes, &size, NULL))
                 return false;
         for (size_t i = 1; i < img->section_count; i++) {
-                if (!write_section(img, elf, l, &img->sections[i], bytes))
+                if (!write_split_section(img, elf, l, &img->sections[i], bytes))
                         return false;
         }
         if (names >= SHN_LORESERVE) {
@@ -281,7 +281,8 @@ static bool write_sections(const struct elf_image *img, Elf *elf, const struct l
         return true;
 }
 
-static enum status write_skeleton(const struct elf_image *img, int fd, const struct layout *l, struct error *err)
+static enum status write_split_headers(const struct elf_image *img, int fd, const struct split_layout *l,
+                                       struct error *err)
 {
         size_t names = img->name_section;
         enum status st = ST_OK;
@@ -290,17 +291,17 @@ static enum status write_skeleton(const struct elf_image *img, int fd, const str
         elf_version(EV_CURRENT);
         elf = elf_begin(fd, ELF_C_WRITE, NULL);
         if (!elf)
-                return elf_failed(img, err, "libelf cannot write");
+                return set_split_error(img, err, "libelf cannot write");
         elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT);
-        if (!write_header(img, elf, l, names) || !write_segments(img, elf, l) ||
-            !write_sections(img, elf, l, names) || elf_update(elf, ELF_C_WRITE) < 0)
-                st = elf_failed(img, err, "libelf cannot write the headers");
+        if (!write_split_header(img, elf, l, names) || !write_split_segments(img, elf, l) ||
+            !write_split_sections(img, elf, l, names) || elf_update(elf, ELF_C_WRITE) < 0)
+                st = set_split_error(img, err, "libelf cannot write the headers");
         elf_end(elf);
         return st;
 }
 
-/* The page-aligned inside of what was copied need not stay in memory. */
-static void give_back(const struct elf_image *img, const uint8_t *bytes, size_t n)
+/* Release the copied pages of the mapping. */
+static void release_mapped_pages(const struct elf_image *img, const uint8_t *bytes, size_t n)
 {
         uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
         uintptr_t from = ((uintptr_t)bytes + page - 1) & ~(page - 1);
@@ -310,8 +311,8 @@ static void give_back(const struct elf_image *img, const uint8_t *bytes, size_t 
                 madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
-static enum status copy_bytes(const struct elf_image *img, const uint8_t *bytes, size_t size, int fd, uint64_t offset,
-                              struct error *err)
+static enum status copy_section_bytes(const struct elf_image *img, const uint8_t *bytes, size_t size, int fd,
+                                      uint64_t offset, struct error *err)
 {
         while (size) {
                 size_t want = size < COPY_SLICE_BYTES ? size : COPY_SLICE_BYTES;
@@ -320,9 +321,8 @@ static enum status copy_bytes(const struct elf_image *img, const uint8_t *bytes,
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)
-                        return error_os(err, errno, "cannot split '%s': cannot write the temporary file",
-                                        img->name);
-                give_back(img, bytes, (size_t)n);
+                        return error_os(err, errno, "cannot split '%s': cannot write the temporary file", img->name);
+                release_mapped_pages(img, bytes, (size_t)n);
                 bytes += n;
                 offset += (uint64_t)n;
                 size -= (size_t)n;
@@ -330,9 +330,9 @@ static enum status copy_bytes(const struct elf_image *img, const uint8_t *bytes,
         return ST_OK;
 }
 
-/* All of it, or of a section that is kept in part the ranges: between them the file has holes. */
-static enum status copy_content(const struct elf_image *img, const struct elf_section *s, int fd, const struct layout *l,
-                                struct error *err)
+/* Copy the whole section, or of a partly kept section the ranges, with holes between them. */
+static enum status copy_section_content(const struct elf_image *img, const struct elf_section *s, int fd,
+                                        const struct split_layout *l, struct error *err)
 {
         uint64_t offset = l->offsets[s->index], at, part;
         const uint8_t *bytes;
@@ -340,18 +340,19 @@ static enum status copy_content(const struct elf_image *img, const struct elf_se
         enum status st = elf_section_raw(img, s, &bytes, &size, err);
 
         if (!st && split_keeps_section(img, s))
-                return copy_bytes(img, bytes, size, fd, offset, err);
+                return copy_section_bytes(img, bytes, size, fd, offset, err);
         for (size_t i = 0; !st && i < l->range_count; i++)
-                if (common_part(s, &l->ranges[i], &at, &part))
-                        st = copy_bytes(img, bytes + at, part, fd, offset + at, err);
+                if (intersect_range(s, &l->ranges[i], &at, &part))
+                        st = copy_section_bytes(img, bytes + at, part, fd, offset + at, err);
         return st;
 }
 
-static enum status copy_contents(const struct elf_image *img, int fd, const struct layout *l, struct error *err)
+static enum status copy_section_contents(const struct elf_image *img, int fd, const struct split_layout *l,
+                                         struct error *err)
 {
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
-                enum status st = has_place(l, img, s) ? copy_content(img, s, fd, l, err) : ST_OK;
+                enum status st = has_content_in_split(l, img, s) ? copy_section_content(img, s, fd, l, err) : ST_OK;
 
                 if (st)
                         return st;
@@ -362,21 +363,22 @@ static enum status copy_contents(const struct elf_image *img, int fd, const stru
 enum status split_write(const struct elf_image *img, const struct split_range *ranges, size_t range_count, int fd,
                         uint64_t *size_ret, struct error *err)
 {
-        struct layout l = { .range_count = range_count };
+        struct split_layout l = { .range_count = range_count };
         off_t size;
         enum status st;
 
         if (img->section_count < 2)
                 return error_set(err, ST_UNSUPPORTED, "cannot split '%s': it has no section headers", img->name);
+        assert(range_count <= SPLIT_GO_RANGES_MAX);
         if (range_count)
                 memcpy(l.ranges, ranges, range_count * sizeof *ranges);
         st = elf_image_check_complete(img, err);
         if (!st)
-                st = lay_out(img, &l, err);
+                st = lay_out_split(img, &l, err);
         if (!st)
-                st = write_skeleton(img, fd, &l, err);
+                st = write_split_headers(img, fd, &l, err);
         if (!st)
-                st = copy_contents(img, fd, &l, err);
+                st = copy_section_contents(img, fd, &l, err);
         free(l.offsets);
         if (st)
                 return st;

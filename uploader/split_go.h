@@ -4,9 +4,8 @@
 
 /**
  * @file
- * What the inlined calls of a Go program need of its data. Up to Go 1.25 the
- * trees of inlined calls are in the read-only data, among all that a program
- * has there, and where they are is said by a symbol or by moduledata.
+ * Data that the inlined calls of a Go program need. Up to Go 1.25 the trees of inlined calls are in the read-only data
+ * section, located by a symbol or by moduledata.
  */
 #include "elf-image/elf_image.h"
 
@@ -16,7 +15,7 @@ struct split_range {
 
 #define SPLIT_GO_RANGES_MAX 2
 
-/** How many ranges: 0 for what is no Go program, or one whose tables cannot be read. */
-size_t split_go_ranges(const struct elf_image *img, struct split_range ret[static SPLIT_GO_RANGES_MAX]);
+/** Find the ranges to keep. @return their number; 0 for a file that is not a Go program, or has unreadable tables. */
+size_t split_find_go_ranges(const struct elf_image *img, struct split_range ret[static SPLIT_GO_RANGES_MAX]);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "uploader/split.h"
 
-enum status split_temporary(int *fd_ret, struct error *err)
+enum status split_create_temporary(int *fd_ret, struct error *err)
 {
         const char *dirs[] = { getenv("TMPDIR"), "/var/tmp", "/tmp" };
         int saved = ENOENT;

@@ -1,34 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "uploader/strip.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "common/buf.h"
 #include "common/limits.h"
+#include "uploader/split.h"
 
-struct stripped {
+struct strip_layout {
         const struct elf_image *img;
-        uint32_t *numbers;   /* of each section in the new file; 0: left out */
+        uint32_t *numbers; /* section numbers in the new file; 0: left out */
         uint64_t *offsets;
-        uint32_t count;      /* sections of the new file, the null section included */
-        uint64_t loaded_end; /* what is before it stays where it is */
-        uint64_t at;         /* end of what is laid out */
+        uint32_t count;      /* sections of the new file, including the null section */
+        uint64_t loaded_end; /* end of the content that stays at its offset */
+        uint64_t at;         /* end of the layout so far */
 };
 
-static bool begins_with(const char *s, const char *prefix)
+static bool strip_starts_with(const char *s, const char *prefix)
 {
         return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* What is not loaded, and of no use without what goes. */
-static bool is_debug(const struct elf_image *img, const struct elf_section *s)
+/* Whether a section is not loaded and only used for debugging. */
+static bool is_debug_only_section(const struct elf_image *img, const struct elf_section *s)
 {
-        static const char *const prefixes[] = { ".debug_", ".zdebug_", ".gdb_index", ".gnu_debuglink", ".gnu_debugaltlink",
-                                                ".gnu.debuglto_", ".stab", ".line" };
+        static const char *const prefixes[] = { ".debug_",           ".zdebug_",       ".gdb_index", ".gnu_debuglink",
+                                                ".gnu_debugaltlink", ".gnu.debuglto_", ".stab",      ".line" };
         const struct elf_section *symbols = elf_image_section_of_type(img, SHT_SYMTAB);
 
         if (s->flags & SHF_ALLOC)
@@ -37,7 +44,7 @@ static bool is_debug(const struct elf_image *img, const struct elf_section *s)
             s->type == SHT_GROUP || (symbols && s->index == symbols->link) || s->index == img->name_section)
                 return true;
         for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-                if (begins_with(s->name, prefixes[i]))
+                if (strip_starts_with(s->name, prefixes[i]))
                         return true;
         return false;
 }
@@ -47,103 +54,105 @@ bool strip_is_useful(const struct elf_image *img)
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
 
-                if (s->type == SHT_SYMTAB || (is_debug(img, s) && begins_with(s->name, ".debug_")) || begins_with(s->name, ".zdebug_"))
+                if (s->type == SHT_SYMTAB || (is_debug_only_section(img, s) && strip_starts_with(s->name, ".debug_")) ||
+                    strip_starts_with(s->name, ".zdebug_"))
                         return true;
         }
         return false;
 }
 
-static uint64_t align_up(uint64_t v, uint64_t alignment)
+static uint64_t strip_align_up(uint64_t v, uint64_t alignment)
 {
         if (alignment < 2 || alignment > 4096 || (alignment & (alignment - 1)))
                 return v;
         return (v + alignment - 1) & ~(alignment - 1);
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
+static uint64_t max_offset(uint64_t a, uint64_t b)
 {
         return a > b ? a : b;
 }
 
-static enum status lay_out(struct stripped *x, struct error *err)
+static enum status lay_out_stripped(struct strip_layout *x, struct error *err)
 {
         const struct elf_image *img = x->img;
         uint64_t end = img->is_64 ? sizeof(Elf64_Ehdr) + img->segment_count * sizeof(Elf64_Phdr)
                                   : sizeof(Elf32_Ehdr) + img->segment_count * sizeof(Elf32_Phdr);
 
         for (size_t i = 0; i < img->segment_count; i++)
-                end = greater(end, img->segments[i].offset + img->segments[i].file_size);
+                end = max_offset(end, img->segments[i].offset + img->segments[i].file_size);
         for (size_t i = 1; i < img->section_count; i++)
                 if ((img->sections[i].flags & SHF_ALLOC) && elf_section_has_content(&img->sections[i]))
-                        end = greater(end, img->sections[i].offset + img->sections[i].size);
+                        end = max_offset(end, img->sections[i].offset + img->sections[i].size);
         if (end > img->size)
-                return error_set(err, ST_BAD_DATA, "cannot strip '%s': it is cut off", img->name);
+                return error_set(err, ST_BAD_DATA, "cannot strip '%s': it is truncated", img->name);
         x->loaded_end = x->at = end;
         x->count = 1;
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
 
-                if (is_debug(img, s))
+                if (is_debug_only_section(img, s))
                         continue;
                 x->numbers[i] = x->count++;
                 x->offsets[i] = s->offset;
                 if ((s->flags & SHF_ALLOC) || !elf_section_has_content(s))
                         continue;
-                x->offsets[i] = x->at = align_up(x->at, s->alignment);
+                x->offsets[i] = x->at = strip_align_up(x->at, s->alignment);
                 x->at += s->size;
         }
         return ST_OK;
 }
 
-/* ---- numbers in the byte order of the file ---- */
+/* ---- numbers in the file's byte order ---- */
 
-static void put(const struct elf_image *img, uint8_t *to, unsigned size, uint64_t v)
+static void store_elf_number(const struct elf_image *img, uint8_t *to, unsigned size, uint64_t v)
 {
         for (unsigned i = 0; i < size; i++)
                 to[img->big_endian ? size - 1 - i : i] = (uint8_t)(v >> 8 * i);
 }
 
-static void append(const struct elf_image *img, struct buf *b, unsigned size, uint64_t v)
+static void append_elf_number(const struct elf_image *img, struct buf *b, unsigned size, uint64_t v)
 {
         uint8_t bytes[8];
 
-        put(img, bytes, size, v);
+        store_elf_number(img, bytes, size, v);
         buf_append(b, bytes, size);
 }
 
-struct header {
+struct section_header {
         uint32_t name, type, link, info;
         uint64_t flags, address, offset, size, alignment, entry_size;
 };
 
-static void append_header(const struct elf_image *img, struct buf *b, const struct header *h)
+static void append_section_header(const struct elf_image *img, struct buf *b, const struct section_header *h)
 {
         unsigned word = img->is_64 ? 8 : 4;
 
-        append(img, b, 4, h->name);
-        append(img, b, 4, h->type);
-        append(img, b, word, h->flags);
-        append(img, b, word, h->address);
-        append(img, b, word, h->offset);
-        append(img, b, word, h->size);
-        append(img, b, 4, h->link);
-        append(img, b, 4, h->info);
-        append(img, b, word, h->alignment);
-        append(img, b, word, h->entry_size);
+        append_elf_number(img, b, 4, h->name);
+        append_elf_number(img, b, 4, h->type);
+        append_elf_number(img, b, word, h->flags);
+        append_elf_number(img, b, word, h->address);
+        append_elf_number(img, b, word, h->offset);
+        append_elf_number(img, b, word, h->size);
+        append_elf_number(img, b, 4, h->link);
+        append_elf_number(img, b, 4, h->info);
+        append_elf_number(img, b, word, h->alignment);
+        append_elf_number(img, b, word, h->entry_size);
 }
 
-static uint32_t renumbered(const struct stripped *x, uint32_t number)
+static uint32_t renumber_section(const struct strip_layout *x, uint32_t number)
 {
+        assert(x->count <= x->img->section_count);
         return number < x->img->section_count ? x->numbers[number] : 0;
 }
 
-/* Is sh_info the number of a section? */
-static bool info_is_section(const struct elf_section *s)
+/* Whether sh_info is a section number. */
+static bool is_info_section_number(const struct elf_section *s)
 {
         return s->type == SHT_REL || s->type == SHT_RELA || (s->flags & SHF_INFO_LINK);
 }
 
-static uint32_t add_name(struct buf *names, const char *name)
+static uint32_t add_section_name(struct buf *names, const char *name)
 {
         uint32_t at = (uint32_t)names->size;
 
@@ -153,44 +162,58 @@ static uint32_t add_name(struct buf *names, const char *name)
         return at;
 }
 
-static void append_headers(const struct stripped *x, struct buf *headers, struct buf *names, uint64_t link_at, uint64_t link_size,
-                           uint64_t names_at)
+static void append_section_headers(const struct strip_layout *x, struct buf *headers, struct buf *names,
+                                   uint64_t link_at, uint64_t link_size, uint64_t names_at)
 {
         const struct elf_image *img = x->img;
-        struct header last;
+        struct section_header last;
 
-        append_header(img, headers, &(struct header){ 0 });
+        append_section_header(img, headers, &(struct section_header){ 0 });
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
-                const struct header h = { .name = x->numbers[i] ? add_name(names, s->name) : 0, .type = s->type, .flags = s->flags,
-                                          .address = s->address, .offset = x->offsets[i], .size = s->size,
-                                          .link = renumbered(x, s->link),
-                                          .info = info_is_section(s) ? renumbered(x, s->info) : s->info,
-                                          .alignment = s->alignment, .entry_size = s->entry_size };
+                const struct section_header h = { .name = x->numbers[i] ? add_section_name(names, s->name) : 0,
+                                                  .type = s->type,
+                                                  .flags = s->flags,
+                                                  .address = s->address,
+                                                  .offset = x->offsets[i],
+                                                  .size = s->size,
+                                                  .link = renumber_section(x, s->link),
+                                                  .info = is_info_section_number(s) ? renumber_section(x, s->info)
+                                                                                    : s->info,
+                                                  .alignment = s->alignment,
+                                                  .entry_size = s->entry_size };
 
                 if (x->numbers[i])
-                        append_header(img, headers, &h);
+                        append_section_header(img, headers, &h);
         }
-        append_header(img, headers, &(struct header){ .name = add_name(names, ".gnu_debuglink"), .type = SHT_PROGBITS,
-                                                      .offset = link_at, .size = link_size, .alignment = 4 });
-        last = (struct header){ .name = add_name(names, ".shstrtab"), .type = SHT_STRTAB, .offset = names_at, .alignment = 1 };
+        append_section_header(img, headers,
+                              &(struct section_header){ .name = add_section_name(names, ".gnu_debuglink"),
+                                                        .type = SHT_PROGBITS,
+                                                        .offset = link_at,
+                                                        .size = link_size,
+                                                        .alignment = 4 });
+        last = (struct section_header){
+                .name = add_section_name(names, ".shstrtab"), .type = SHT_STRTAB, .offset = names_at, .alignment = 1
+        };
         last.size = names->size;
-        append_header(img, headers, &last);
+        append_section_header(img, headers, &last);
 }
 
-static void set_header(const struct stripped *x, uint8_t *elf, uint64_t headers_at)
+static void update_elf_header(const struct strip_layout *x, uint8_t *elf, uint64_t headers_at)
 {
         const struct elf_image *img = x->img;
 
         if (img->is_64)
-                put(img, elf + offsetof(Elf64_Ehdr, e_shoff), 8, headers_at);
+                store_elf_number(img, elf + offsetof(Elf64_Ehdr, e_shoff), 8, headers_at);
         else
-                put(img, elf + offsetof(Elf32_Ehdr, e_shoff), 4, headers_at);
-        put(img, elf + (img->is_64 ? offsetof(Elf64_Ehdr, e_shnum) : offsetof(Elf32_Ehdr, e_shnum)), 2, x->count + 2);
-        put(img, elf + (img->is_64 ? offsetof(Elf64_Ehdr, e_shstrndx) : offsetof(Elf32_Ehdr, e_shstrndx)), 2, x->count + 1);
+                store_elf_number(img, elf + offsetof(Elf32_Ehdr, e_shoff), 4, headers_at);
+        store_elf_number(img, elf + (img->is_64 ? offsetof(Elf64_Ehdr, e_shnum) : offsetof(Elf32_Ehdr, e_shnum)), 2,
+                         x->count + 2);
+        store_elf_number(img, elf + (img->is_64 ? offsetof(Elf64_Ehdr, e_shstrndx) : offsetof(Elf32_Ehdr, e_shstrndx)),
+                         2, x->count + 1);
 }
 
-static enum status write_at(int fd, const void *data, size_t n, uint64_t offset, struct error *err)
+static enum status write_stripped_at(int fd, const void *data, size_t n, uint64_t offset, struct error *err)
 {
         const char *bytes = data;
 
@@ -208,25 +231,26 @@ static enum status write_at(int fd, const void *data, size_t n, uint64_t offset,
         return ST_OK;
 }
 
-static enum status write_contents(const struct stripped *x, int fd, struct error *err)
+static enum status write_stripped_contents(const struct strip_layout *x, int fd, struct error *err)
 {
         const struct elf_image *img = x->img;
-        enum status st = write_at(fd, img->data, x->loaded_end, 0, err);
+        enum status st = write_stripped_at(fd, img->data, x->loaded_end, 0, err);
 
         for (size_t i = 1; !st && i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
 
                 if (x->numbers[i] && !(s->flags & SHF_ALLOC) && elf_section_has_content(s))
-                        st = write_at(fd, img->data + s->offset, s->size, x->offsets[i], err);
+                        st = write_stripped_at(fd, img->data + s->offset, s->size, x->offsets[i], err);
         }
         return st;
 }
 
-static enum status write_rest(struct stripped *x, const char *debug_name, uint32_t debug_crc, int fd, struct error *err)
+static enum status write_stripped_tables(struct strip_layout *x, const char *debug_name, uint32_t debug_crc, int fd,
+                                         struct error *err)
 {
         _cleanup_buf_ struct buf link, names, headers;
         uint8_t elf[sizeof(Elf64_Ehdr)];
-        uint64_t link_at = align_up(x->at, 4), names_at, headers_at;
+        uint64_t link_at = strip_align_up(x->at, 4), names_at, headers_at;
         size_t header_size = x->img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
         enum status st;
 
@@ -236,41 +260,162 @@ static enum status write_rest(struct stripped *x, const char *debug_name, uint32
         buf_append(&link, debug_name, strlen(debug_name) + 1);
         while (link.size % 4)
                 buf_append_u8(&link, 0);
-        append(x->img, &link, 4, debug_crc);
+        append_elf_number(x->img, &link, 4, debug_crc);
         names_at = link_at + link.size;
         buf_append_u8(&names, 0);
-        append_headers(x, &headers, &names, link_at, link.size, names_at);
-        headers_at = align_up(names_at + names.size, 8);
+        append_section_headers(x, &headers, &names, link_at, link.size, names_at);
+        headers_at = strip_align_up(names_at + names.size, 8);
         st = link.failed || names.failed || headers.failed ? error_no_memory(err) : ST_OK;
         memcpy(elf, x->img->data, header_size);
-        set_header(x, elf, headers_at);
+        update_elf_header(x, elf, headers_at);
         if (!st)
-                st = write_at(fd, link.data, link.size, link_at, err);
+                st = write_stripped_at(fd, link.data, link.size, link_at, err);
         if (!st)
-                st = write_at(fd, names.data, names.size, names_at, err);
+                st = write_stripped_at(fd, names.data, names.size, names_at, err);
         if (!st)
-                st = write_at(fd, headers.data, headers.size, headers_at, err);
-        return st ? st : write_at(fd, elf, header_size, 0, err);
+                st = write_stripped_at(fd, headers.data, headers.size, headers_at, err);
+        return st ? st : write_stripped_at(fd, elf, header_size, 0, err);
 }
 
-enum status strip_write(const struct elf_image *img, const char *debug_name, uint32_t debug_crc, int fd, struct error *err)
+enum status strip_write(const struct elf_image *img, const char *debug_name, uint32_t debug_crc, int fd,
+                        struct error *err)
 {
-        struct stripped x = { .img = img };
+        struct strip_layout x = { .img = img };
         enum status st;
 
-        if ((img->type != ET_EXEC && img->type != ET_DYN) || img->section_count < 2 || img->section_count >= SHN_LORESERVE - 2)
-                return error_set(err, ST_UNSUPPORTED, "cannot strip '%s': it is no program with section headers", img->name);
+        if ((img->type != ET_EXEC && img->type != ET_DYN) || img->section_count < 2 ||
+            img->section_count >= SHN_LORESERVE - 2)
+                return error_set(err, ST_UNSUPPORTED, "cannot strip '%s': it is not a program with section headers",
+                                 img->name);
         st = elf_image_check_complete(img, err);
         if (st)
                 return st;
         x.numbers = calloc(img->section_count, sizeof *x.numbers);
         x.offsets = calloc(img->section_count, sizeof *x.offsets);
-        st = x.numbers && x.offsets ? lay_out(&x, err) : error_no_memory(err);
+        st = x.numbers && x.offsets ? lay_out_stripped(&x, err) : error_no_memory(err);
         if (!st)
-                st = write_contents(&x, fd, err);
+                st = write_stripped_contents(&x, fd, err);
         if (!st)
-                st = write_rest(&x, debug_name, debug_crc, fd, err);
+                st = write_stripped_tables(&x, debug_name, debug_crc, fd, err);
         free(x.numbers);
         free(x.offsets);
+        return st;
+}
+
+/* ---- replacing a file ---- */
+
+#define XATTR_NAMES_MAX KiB(64)
+#define XATTR_VALUE_MAX KiB(64)
+
+/* CRC-32 of the split file, which is reproducible and thus equal to the uploaded one. */
+static enum status compute_debug_crc(const struct elf_image *img, uint32_t *ret, struct error *err)
+{
+        struct split_range ranges[SPLIT_GO_RANGES_MAX];
+        _cleanup_file_map_ struct file_map map = { 0 };
+        _cleanup_close_ int fd = -1;
+        uint64_t size;
+        enum status st = split_create_temporary(&fd, err);
+
+        if (!st)
+                st = split_write(img, ranges, split_find_go_ranges(img, ranges), fd, &size, err);
+        if (!st)
+                st = file_map_fd(fd, LIMIT_OBJECT_BYTES, "split", &map, err);
+        if (!st)
+                *ret = (uint32_t)crc32_z(0, map.data, map.size);
+        return st;
+}
+
+static enum status copy_extended_attributes(int from, int to, const char *path, struct error *err)
+{
+        _cleanup_free_ char *names = malloc(XATTR_NAMES_MAX), *value = malloc(XATTR_VALUE_MAX);
+        ssize_t n = names && value ? flistxattr(from, names, XATTR_NAMES_MAX) : -1;
+
+        if (!names || !value)
+                return error_no_memory(err);
+        if (n < 0)
+                return errno == ENOTSUP ? ST_OK : error_os(err, errno, "cannot read the attributes of '%s'", path);
+        for (const char *name = names; name < names + n; name += strlen(name) + 1) {
+                ssize_t size = fgetxattr(from, name, value, XATTR_VALUE_MAX);
+
+                if (size < 0 ||
+                    (fsetxattr(to, name, value, (size_t)size, 0) < 0 && strcmp(name, "security.selinux") != 0))
+                        return error_os(err, errno, "cannot keep the attribute '%s' of '%s'", name, path);
+        }
+        return ST_OK;
+}
+
+/* The owner first: chown() clears set-user-id bits and capabilities. */
+static enum status copy_file_metadata(int from, int to, const char *path, struct error *err)
+{
+        struct stat is;
+
+        if (fstat(from, &is) < 0)
+                return error_os(err, errno, "cannot look at '%s'", path);
+        if ((is.st_uid != geteuid() || is.st_gid != getegid()) && fchown(to, is.st_uid, is.st_gid) < 0)
+                return error_os(err, errno, "cannot keep the owner of '%s'", path);
+        if (fchmod(to, is.st_mode & 07777) < 0)
+                return error_os(err, errno, "cannot keep the permissions of '%s'", path);
+        return copy_extended_attributes(from, to, path, err);
+}
+
+static enum status write_stripped_file(const struct elf_image *img, int from, const char *path, int to,
+                                       struct error *err)
+{
+        char name[NAME_MAX + 8];
+        uint32_t crc = 0;
+        enum status st = compute_debug_crc(img, &crc, err);
+
+        snprintf(name, sizeof name, "%.*s.debug", NAME_MAX, path_base(path));
+        if (!st)
+                st = strip_write(img, name, crc, to, err);
+        return st ? st : copy_file_metadata(from, to, path, err);
+}
+
+static enum status set_replaced_error(const char *link, struct error *err)
+{
+        return error_set(err, ST_NOT_FOUND, "'%s' was replaced while it was uploaded; not stripped", link);
+}
+
+/* Whether the program was not rebuilt meanwhile. */
+static bool is_program_unchanged(const char *path, const struct stat *was)
+{
+        struct stat is;
+
+        return stat(path, &is) == 0 && is.st_dev == was->st_dev && is.st_ino == was->st_ino &&
+               is.st_size == was->st_size && is.st_mtim.tv_sec == was->st_mtim.tv_sec &&
+               is.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
+}
+
+enum status strip_file(const char *link, const struct build_id *id, bool *done_ret, struct error *err)
+{
+        _cleanup_free_ char *path = realpath(link, NULL), *tmp = NULL;
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        _cleanup_close_ int from = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        struct stat opened;
+        int to = -1;
+        enum status st;
+
+        if (from < 0 || fstat(from, &opened) < 0)
+                return error_os(err, errno, "cannot open '%s'", link);
+        st = elf_image_from_fd(from, path, &img, err);
+        if (st)
+                return st;
+        if (!build_id_equal(&img.build_id, id))
+                return set_replaced_error(link, err);
+        *done_ret = strip_is_useful(&img);
+        if (!*done_ret)
+                return ST_OK;
+        st = file_create_temporary(path, &tmp, &to, err);
+        if (st)
+                return st;
+        st = write_stripped_file(&img, from, path, to, err);
+        if (!st && fdatasync(to) < 0) /* slow, so before the last check */
+                st = error_os(err, errno, "cannot sync '%s'", tmp);
+        if (!st && !is_program_unchanged(path, &opened))
+                st = set_replaced_error(link, err);
+        if (!st)
+                return file_publish(to, tmp, path, err);
+        close(to);
+        unlink(tmp);
         return st;
 }

@@ -9,21 +9,21 @@
 #include "elf-image/elf_identity.h"
 #include "symbolizer/extract_find.h"
 #include "symbolizer/extract_worker.h"
-#include "symbolizer/symbol_file.h"
-#include "uploader/companions.h"
+#include "symbolizer/portable_symbols.h"
 
 static pthread_mutex_t extracting = PTHREAD_MUTEX_INITIALIZER;
 
-/* A file without a build-id is known by the hash of the one that runs. */
-static enum status identify(const struct elf_image *img, const char *path, struct build_id *ret, struct error *err)
+/* The build-id to store symbols under: that of the file, or an executable's htlhash. */
+static enum status find_stored_build_id(const struct elf_image *img, const char *path, struct build_id *ret,
+                                        struct error *err)
 {
         bool runs = (img->type == ET_EXEC || img->type == ET_DYN) && (elf_image_kind(img) & ELF_KIND_EXECUTABLE);
 
         *ret = img->build_id;
-        return ret->size || !runs ? ST_OK : upload_path_htlhash(path, img->size, ret, err);
+        return ret->size || !runs ? ST_OK : hash_executable_file(path, img->size, ret, err);
 }
 
-static enum symbol_quality best_quality(const struct elf_image *img, const char *path)
+static enum symbol_quality find_best_quality(const struct elf_image *img, const char *path)
 {
         enum symbol_quality best = elf_image_quality(img), other;
         _cleanup_elf_image_ struct elf_image debug = { 0 };
@@ -38,9 +38,9 @@ static enum symbol_quality best_quality(const struct elf_image *img, const char 
 
 enum status symbols_add(struct upload_list *list, const struct elf_image *img, const char *path, struct error *err)
 {
-        enum symbol_quality quality = best_quality(img, path);
+        enum symbol_quality quality = find_best_quality(img, path);
         struct build_id id;
-        enum status st = identify(img, path, &id, err);
+        enum status st = find_stored_build_id(img, path, &id, err);
 
         if (st)
                 return st;
@@ -56,7 +56,8 @@ enum status symbols_add(struct upload_list *list, const struct elf_image *img, c
         return st;
 }
 
-static enum status extract(const struct upload_item *item, struct symbol_table *ret, const atomic_bool *stop, struct error *err)
+static enum status extract_item_symbols(const struct upload_item *item, struct symbol_table *ret,
+                                        const atomic_bool *stop, struct error *err)
 {
         struct extract_inputs in;
         enum status st = extract_inputs_find(item->path, SYSTEM_DEBUG_DIR, &in, err);
@@ -70,7 +71,7 @@ static enum status extract(const struct upload_item *item, struct symbol_table *
         return st;
 }
 
-static struct build_id other_name(const char *path)
+static struct build_id read_go_build_id(const char *path)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
         struct build_id ret = { 0 };
@@ -80,30 +81,33 @@ static struct build_id other_name(const char *path)
         return ret;
 }
 
-static enum status check(const struct upload_item *item, const struct symbol_table *t, struct error *err)
+static enum status check_extracted_symbols(const struct upload_item *item, const struct symbol_table *t,
+                                           struct error *err)
 {
         if (t->build_id.size && !build_id_equal(&t->build_id, &item->build_id))
-                return error_set(err, ST_NOT_FOUND, "'%s' was replaced while the server was asked; upload it again", item->path);
+                return error_set(err, ST_NOT_FOUND, "'%s' was replaced while it was offered; upload it again",
+                                 item->path);
         if (!t->range_count)
                 return error_set(err, ST_BAD_DATA, "'%s' has no symbols that could be read%s%s", item->path,
-                                 t->partial ? ": " : "", symbol_table_partial(t));
+                                 t->partial ? ": " : "", symbol_table_partial_text(t));
         return ST_OK;
 }
 
-enum status symbols_write(struct upload_item *item, int fd, uint64_t *size_ret, const atomic_bool *stop, struct error *err)
+enum status symbols_write(struct upload_item *item, int fd, uint64_t *size_ret, const atomic_bool *stop,
+                          struct error *err)
 {
-        const struct build_id go_id = other_name(item->path);
+        const struct build_id go_id = read_go_build_id(item->path);
         struct symbol_table t = { 0 };
         off_t size;
-        enum status st = extract(item, &t, stop, err);
+        enum status st = extract_item_symbols(item, &t, stop, err);
 
         if (!st)
-                st = check(item, &t, err);
+                st = check_extracted_symbols(item, &t, err);
         if (!st) {
                 t.build_id = item->build_id;
                 item->quality = t.quality;
-                snprintf(item->partial, sizeof item->partial, "%s", symbol_table_partial(&t));
-                st = symbol_file_write(&t, &go_id, fd, err);
+                snprintf(item->partial, sizeof item->partial, "%s", symbol_table_partial_text(&t));
+                st = portable_symbols_write(&t, &go_id, fd, err);
         }
         symbol_table_deinit(&t);
         if (st)

@@ -4,25 +4,27 @@
 
 /**
  * @file
- * Symbols in place of debuginfo: what `--symbols-only` sends of a file. They
- * are extracted as `cairn symbolize` does it, in a confined worker, with all
- * that belongs to the file on this machine (symbolizer/extract_find.h).
+ * Symbol files, which `--symbols-only` sends instead of debuginfo. Symbols are extracted in a confined worker, as by
+ * `cairn symbolize`, using all debug files that this machine has for the file (symbolizer/extract_find.h).
  */
 #include <stdatomic.h>
 
 #include "elf-image/elf_image.h"
 #include "uploader/upload_list.h"
 
-/** Add the file's symbols to the list, or count why there are none. The quality is that of the best file to extract from. */
-enum status symbols_add(struct upload_list *list, const struct elf_image *img, const char *path, struct error *err) MUST_CHECK;
+/** Add the file's symbols to the list, or count why there are none. The quality is that of the best file to extract
+ * from. */
+enum status symbols_add(struct upload_list *list, const struct elf_image *img, const char *path,
+                        struct error *err) MUST_CHECK;
 
 /**
- * Extract, and write the symbol file into fd, an empty file. The item gets the quality that was found, and what could not
- * be read. One at a time extracts: it uses all processors, and memory of the file's size.
+ * Extract, and write the symbol file into fd, an empty file. Sets the item's quality and partial. Extractions are
+ * serialized: one uses all processors, and memory proportional to the file's size.
  * @param stop as in struct worker_job.
- * @return ST_NOT_FOUND when the file is no more the one that the server was asked about; ST_BAD_DATA; ST_BUSY when stopped.
- * Threads: any, on different items.
+ * @return ST_NOT_FOUND when the file was replaced after it was offered; ST_BAD_DATA; ST_BUSY when
+ * stopped. Threads: any, on different items.
  */
-enum status symbols_write(struct upload_item *item, int fd, uint64_t *size_ret, const atomic_bool *stop, struct error *err) MUST_CHECK;
+enum status symbols_write(struct upload_item *item, int fd, uint64_t *size_ret, const atomic_bool *stop,
+                          struct error *err) MUST_CHECK;
 
 #endif

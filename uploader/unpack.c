@@ -16,15 +16,15 @@
 #define BLOCK_BYTES KiB(256)
 #define DEPTH_MAX 4 /* a package in a tar in a zip, with its own tar inside */
 
-struct unpacking {
+struct unpack_job {
         struct unpacked *u;
-        const char *name;  /* of the outermost archive, for messages */
-        char *folder;      /* its files go below */
+        const char *name; /* path of the outermost archive, for messages */
+        char *folder;     /* folder of its files */
         enum status (*file)(void *context, const char *path, struct error *err);
         void *context;
 };
 
-static enum status make_root(struct unpacked *u, struct error *err)
+static enum status make_unpack_root(struct unpacked *u, struct error *err)
 {
         const char *dirs[] = { getenv("TMPDIR"), "/var/tmp", "/tmp" };
         int saved = ENOENT;
@@ -45,10 +45,10 @@ static enum status make_root(struct unpacked *u, struct error *err)
         return u->root ? ST_OK : error_os(err, saved, "cannot make a temporary folder in $TMPDIR, /var/tmp or /tmp");
 }
 
-/* A folder of the archive's name, numbered when there is one already. */
-static enum status make_folder(struct unpacked *u, const char *path, char **ret, struct error *err)
+/* Create a folder with the archive's name, and a number if it exists. */
+static enum status make_archive_folder(struct unpacked *u, const char *path, char **ret, struct error *err)
 {
-        enum status st = make_root(u, err);
+        enum status st = make_unpack_root(u, err);
 
         if (st)
                 return st;
@@ -70,8 +70,8 @@ static enum status make_folder(struct unpacked *u, const char *path, char **ret,
         return error_set(err, ST_TOO_BIG, "too many archives of one name");
 }
 
-/* A path that leaves its folder, or is odd, becomes one name. */
-static char *member_path(const struct unpacking *p, const char *name)
+/* A path that would leave the folder is replaced by a single name. */
+static char *format_member_path(const struct unpack_job *p, const char *name)
 {
         char *ret;
 
@@ -80,22 +80,24 @@ static char *member_path(const struct unpacking *p, const char *name)
         return asprintf(&ret, "%s/member-%llu", p->folder, (unsigned long long)p->u->files) < 0 ? NULL : ret;
 }
 
-static bool is_stopped(void *context)
+static bool is_unpack_stopped(void *context)
 {
-        const struct unpacking *p = context;
+        const struct unpack_job *p = context;
 
         return p->u->stop && atomic_load(p->u->stop);
 }
 
-static enum status write_block(struct unpacking *p, int fd, const char *path, const void *data, size_t n, uint64_t offset,
-                               struct error *err)
+static enum status write_member_block(struct unpack_job *p, int fd, const char *path, const void *data, size_t n,
+                                      uint64_t offset, struct error *err)
 {
         if (n > LIMIT_OBJECT_BYTES || offset > LIMIT_OBJECT_BYTES - n)
                 return error_set(err, ST_TOO_BIG, "'%s': %s is larger than %zu bytes", p->name, path_base(path),
                                  (size_t)LIMIT_OBJECT_BYTES);
         if (n > LIMIT_UNPACKED_BYTES - p->u->bytes)
-                return error_set(err, ST_TOO_BIG, "'%s': the ELF files of all archives are larger than %zu bytes; "
-                                 "upload them in several runs", p->name, (size_t)LIMIT_UNPACKED_BYTES);
+                return error_set(err, ST_TOO_BIG,
+                                 "'%s': the ELF files of all archives are larger than %zu bytes; "
+                                 "upload them in several runs",
+                                 p->name, (size_t)LIMIT_UNPACKED_BYTES);
         p->u->bytes += n;
         for (size_t done = 0; done < n;) {
                 ssize_t got = pwrite(fd, (const char *)data + done, n - done, (off_t)(offset + done));
@@ -107,7 +109,7 @@ static enum status write_block(struct unpacking *p, int fd, const char *path, co
         return ST_OK;
 }
 
-static enum status create(const char *path, int *ret, struct error *err)
+static enum status create_member_file(const char *path, int *ret, struct error *err)
 {
         _cleanup_free_ char *parent = strndup(path, (size_t)(path_base(path) - path - 1));
         enum status st = parent ? file_make_dirs(parent, err) : error_no_memory(err);
@@ -118,25 +120,25 @@ static enum status create(const char *path, int *ret, struct error *err)
         return *ret < 0 ? error_os(err, errno, "cannot create '%s'", path) : ST_OK;
 }
 
-/* The rest of a member of which the first block is here already. */
-static enum status write_member(struct unpacking *p, struct archive_member *m, const char *path, const void *data, size_t n,
-                                struct error *err)
+/* Write a member whose first block was read already. */
+static enum status write_unpacked_member(struct unpack_job *p, struct archive_member *m, const char *path,
+                                         const void *data, size_t n, struct error *err)
 {
         _cleanup_close_ int fd = -1;
         uint64_t offset = 0;
-        enum status st = create(path, &fd, err);
+        enum status st = create_member_file(path, &fd, err);
 
         while (!st) {
-                st = write_block(p, fd, path, data, n, offset, err);
+                st = write_member_block(p, fd, path, data, n, offset, err);
                 if (!st)
                         st = archive_member_read(m, &data, &n, &offset, err);
         }
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-static enum status unpack_member(void *context, struct archive_member *m, struct error *err)
+static enum status unpack_elf_member(void *context, struct archive_member *m, struct error *err)
 {
-        struct unpacking *p = context;
+        struct unpack_job *p = context;
         _cleanup_free_ char *path = NULL;
         uint64_t offset;
         const void *data;
@@ -147,11 +149,11 @@ static enum status unpack_member(void *context, struct archive_member *m, struct
                 return st == ST_NOT_FOUND ? ST_OK : st;
         if (n < SELFMAG || offset != 0 || memcmp(data, ELFMAG, SELFMAG) != 0)
                 return ST_OK;
-        path = member_path(p, m->path);
+        path = format_member_path(p, m->path);
         if (!path)
                 return error_no_memory(err);
         p->u->files++;
-        st = write_member(p, m, path, data, n, err);
+        st = write_unpacked_member(p, m, path, data, n, err);
         return st ? st : p->file(p->context, path, err);
 }
 
@@ -159,11 +161,13 @@ enum status unpack_archive(struct unpacked *u, const char *path,
                            enum status (*file)(void *context, const char *path, struct error *err), void *context,
                            struct error *err)
 {
-        struct unpacking p = { .u = u, .name = path, .file = file, .context = context };
-        const struct archive_visitor visitor = { .member = unpack_member, .stopped = is_stopped, .context = &p,
-                                                 .nested_max = DEPTH_MAX };
+        struct unpack_job p = { .u = u, .name = path, .file = file, .context = context };
+        const struct archive_visitor visitor = {
+                .member = unpack_elf_member, .stopped = is_unpack_stopped, .context = &p, .nested_max = DEPTH_MAX
+        };
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-        enum status st = fd < 0 ? error_os(err, errno, "cannot open '%s'", path) : make_folder(u, path, &p.folder, err);
+        enum status st =
+                fd < 0 ? error_os(err, errno, "cannot open '%s'", path) : make_archive_folder(u, path, &p.folder, err);
 
         if (!st) {
                 u->archives++;
@@ -177,7 +181,7 @@ enum status unpack_stdin(struct unpacked *u, char **path_ret, struct error *err)
 {
         _cleanup_free_ char *path = NULL, *bytes = malloc(BLOCK_BYTES);
         _cleanup_close_ int fd = -1;
-        enum status st = bytes ? make_root(u, err) : error_no_memory(err);
+        enum status st = bytes ? make_unpack_root(u, err) : error_no_memory(err);
 
         if (st)
                 return st;
@@ -195,7 +199,8 @@ enum status unpack_stdin(struct unpacked *u, char **path_ret, struct error *err)
                 if (n == 0)
                         break;
                 if ((size_t)n > LIMIT_UNPACKED_BYTES - u->bytes)
-                        return error_set(err, ST_TOO_BIG, "standard input is larger than %zu bytes", (size_t)LIMIT_UNPACKED_BYTES);
+                        return error_set(err, ST_TOO_BIG, "standard input is larger than %zu bytes",
+                                         (size_t)LIMIT_UNPACKED_BYTES);
                 u->bytes += (size_t)n;
                 st = file_write_all(fd, bytes, (size_t)n, path, err);
                 if (st)

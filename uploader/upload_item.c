@@ -5,8 +5,8 @@
 
 const char *upload_kind_name(enum upload_kind kind)
 {
-        static const char *const names[] = { "debuginfo", "executable", "source", "supplementary", "dwp", "dwo",
-                                             "symbols" };
+        static const char *const names[] = { "debuginfo", "executable", "source", "supplementary",
+                                             "dwp",       "dwo",        "symbols" };
 
         return names[kind];
 }

@@ -4,52 +4,61 @@
 
 /**
  * @file
- * What could be uploaded, one entry per build-id and kind: the best file of each.
+ * List of candidate files for upload: the best file for each build-id and kind.
  *
- * Threads: filled by one; afterwards each item belongs to whoever works on it.
+ * Threads: filled by one thread; afterwards each item is used by one thread.
  */
 #include "common/build_id.h"
 #include "common/error.h"
-#include "elf-image/quality.h"
-#include "symbolizer/lookup.h"
+#include "elf-image/elf_image.h"
 
-enum upload_kind { UPLOAD_DEBUGINFO, UPLOAD_EXECUTABLE, UPLOAD_SOURCE, UPLOAD_SUPPLEMENTARY, UPLOAD_DWP, UPLOAD_DWO,
-                   UPLOAD_SYMBOLS };
+#define SYSTEM_DEBUG_DIR "/usr/lib/debug"
+
+enum upload_kind {
+        UPLOAD_DEBUGINFO,
+        UPLOAD_EXECUTABLE,
+        UPLOAD_SOURCE,
+        UPLOAD_SUPPLEMENTARY,
+        UPLOAD_DWP,
+        UPLOAD_DWO,
+        UPLOAD_SYMBOLS
+};
 const char *upload_kind_name(enum upload_kind kind); /* "debuginfo", "executable", ...: docs/formats/upload.md */
 
 enum upload_state {
         UPLOAD_UNASKED,
-        UPLOAD_WANTED,  /* the server wants it; also the state of a dry run's "would send" */
-        UPLOAD_THERE,   /* the server has as good or better */
-        UPLOAD_REFUSED, /* the server wants it for another reason not; reason says */
+        UPLOAD_WANTED,  /* the server wants it; reported as "would send" by a dry run */
+        UPLOAD_THERE,   /* the server has the same or better */
+        UPLOAD_REFUSED, /* the server does not want it for another reason, given in reason */
         UPLOAD_SENT,
-        UPLOAD_FAILED, /* reason says */
+        UPLOAD_FAILED, /* given in reason */
 };
 
 struct upload_item {
         char *path;
-        const char *shown;   /* the path for people, borrowed from path: that of a file out of an archive begins with its name */
+        const char *shown; /* the path for messages, borrowed from path: that of an extracted file begins with the
+                              archive's name */
         struct build_id build_id;
-        struct build_id htlhash; /* of the executable that debuginfo or symbols are of; size 0 unknown */
+        struct build_id htlhash; /* of the executable that the debuginfo or symbols belong to; size 0: unknown */
         enum upload_kind kind;
         enum symbol_quality quality;
-        bool split;          /* code is left out before it is sent */
-        uint64_t size_bytes; /* of the file; after sending, of what was sent, unpacked */
+        bool split;          /* code is removed before sending */
+        uint64_t size_bytes; /* of the file; after sending, of the sent content, uncompressed */
         uint64_t sent_bytes; /* packed */
         enum upload_state state;
         enum status failure; /* of UPLOAD_FAILED */
         char reason[240];
-        char partial[SYMBOL_PARTIAL_BYTES]; /* of symbols: what could not be read; "" nothing */
+        char partial[SYMBOL_PARTIAL_BYTES]; /* of symbols: unreadable data; "": none */
         size_t order;
 };
 
-/** Files that are no candidates, counted by why. */
+/** Numbers of files that are not candidates, by reason. */
 struct upload_skips {
         uint64_t no_build_id, no_symbols, core_dump, duplicate, broken;
-        uint64_t half; /* .dwo files and packages, and for symbols dwz files: they go with the file that asks for them */
+        uint64_t half; /* .dwo files, packages and, for symbols, dwz files: sent with the file that references them */
 };
 
-/** A program that may be stripped once its debuginfo is at the service. */
+/** A program that may be stripped once the service has its debuginfo. */
 struct strip_candidate {
         char *path; /* owned */
         struct build_id build_id;
@@ -61,31 +70,34 @@ struct upload_list {
         struct upload_item *items;
         size_t count, capacity;
         struct upload_skips skips;
-        const char *hidden;              /* folder that no shown path names; borrowed, may be NULL */
-        bool sources;     /* the source files of what has lines are wanted too */
-        bool executables; /* whole executables are wanted too */
-        bool strip;       /* remember which programs may be stripped */
-        bool symbols_only; /* nothing else is wanted */
+        const char *hidden; /* folder removed from shown paths; borrowed, may be NULL */
+        bool sources;       /* include source files of files with line tables */
+        bool executables;   /* include whole executables */
+        bool strip;         /* collect the programs that may be stripped */
+        bool symbols_only;  /* include symbol files only */
 };
 
 void upload_list_deinit(struct upload_list *list);
 
-/** A thing worth a line to the user, that stops nothing. */
+/** Callback for a remark to the user. */
 typedef void upload_note(void *context, const char *path, const char *text);
 
 /**
- * Look at one ELF file and add what it is good for: nothing, its debuginfo,
- * itself, the debug file that is installed for it under /usr/lib/debug, and
- * the companions of these (uploader/companions.h).
- * @return ST_BAD_DATA and the like count as a broken file for the caller to report.
+ * Inspect one ELF file and add all candidates: its debuginfo, itself, the debug file installed for it under
+ * /usr/lib/debug, and the companions of these.
+ * @return ST_BAD_DATA for a broken file, which the caller reports.
  */
 enum status upload_list_add(struct upload_list *list, const char *path, upload_note *note, void *context,
                             struct error *err) MUST_CHECK;
 
-/** What a file without a build-id is stored under: OTLP's htlhash. */
-enum status upload_path_htlhash(const char *path, uint64_t size, struct build_id *ret, struct error *err) MUST_CHECK;
+/** Add one entry. @param id the build-id that it is stored under. */
+enum status upload_list_append(struct upload_list *list, const struct elf_image *img, const char *path,
+                               enum upload_kind kind, const struct build_id *id, struct error *err) MUST_CHECK;
 
-/** Keep the best of each build-id and kind (the first of equals), in the order they were found. */
+/** The build-id of a file that has none: OTLP's htlhash. */
+enum status hash_executable_file(const char *path, uint64_t size, struct build_id *ret, struct error *err) MUST_CHECK;
+
+/** Keep the best file for each build-id and kind (the first of equals), in the order in which they were found. */
 void upload_list_settle(struct upload_list *list);
 
 #endif

@@ -28,7 +28,8 @@ static double cpu_s(void)
         struct rusage u;
 
         getrusage(RUSAGE_SELF, &u);
-        return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+        return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+               (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 /* Pages of our own, files that are mapped not counted. */
@@ -115,7 +116,8 @@ static enum status run_once(extract_fn *extract, const struct elf_image *img, st
 }
 
 /* The run that took the least CPU time of all. */
-static bool run(const char *who, extract_fn *extract, const struct elf_image *img, uint64_t bytes, struct symbol_table *t)
+static bool run(const char *who, extract_fn *extract, const struct elf_image *img, uint64_t bytes,
+                struct symbol_table *t)
 {
         double mb = (double)bytes / 1e6;
         struct figures best = { 0 };
@@ -178,7 +180,8 @@ static void bench(const char *path)
                 struct shown s = { .a = &a, .b = &b };
                 uint64_t n = compare_tables(&a, &b, differs, &s);
 
-                printf("differences: %llu bytes in %llu stretches\n", (unsigned long long)n, (unsigned long long)s.stretches);
+                printf("differences: %llu bytes in %llu stretches\n", (unsigned long long)n,
+                       (unsigned long long)s.stretches);
                 symbol_table_deinit(&b);
         }
         symbol_table_deinit(&a);

@@ -28,7 +28,7 @@
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
 #include "profile-formats/wire.h"
-#include "symbolizer/lookup.h"
+#include "symbol-index/lookup.h"
 #include "tests/support/random_table.h"
 
 #define OBJECTS 50
@@ -149,7 +149,8 @@ static void choose_addresses(void)
         for (unsigned i = 0; i < object_count; i++)
                 for (size_t k = 0, tries = 0; k < ADDRESSES / OBJECTS && tries < 100 * ADDRESSES; tries++) {
                         struct symbol_key key = { .build_id = &objects[i].id,
-                                                  .address = objects[i].text + random_next(&state) % objects[i].text_size };
+                                                  .address = objects[i].text +
+                                                             random_next(&state) % objects[i].text_size };
 
                         if (symbol_view_lookup(view, &key, 1, &batch, &err))
                                 die("lookup", err.text);
@@ -166,8 +167,12 @@ static void choose_addresses(void)
 
 static void count_instructions(pid_t pid)
 {
-        struct perf_event_attr attr = { .type = PERF_TYPE_HARDWARE, .size = sizeof attr, .config = PERF_COUNT_HW_INSTRUCTIONS,
-                                        .inherit = 1, .exclude_kernel = 1, .exclude_hv = 1 };
+        struct perf_event_attr attr = { .type = PERF_TYPE_HARDWARE,
+                                        .size = sizeof attr,
+                                        .config = PERF_COUNT_HW_INSTRUCTIONS,
+                                        .inherit = 1,
+                                        .exclude_kernel = 1,
+                                        .exclude_hv = 1 };
 
         instructions_fd = (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
@@ -248,7 +253,8 @@ static void make_json(struct buf *b)
 
         buf_append_str(b, "{\"objects\":[");
         for (unsigned i = 0; i < object_count; i++) {
-                buf_printf(b, "%s{\"build_id\":\"%s\",\"addresses\":[", i ? "," : "", build_id_hex(&objects[i].id, hex));
+                buf_printf(b, "%s{\"build_id\":\"%s\",\"addresses\":[", i ? "," : "",
+                           build_id_hex(&objects[i].id, hex));
                 for (size_t k = 0; k < ADDRESSES / OBJECTS; k++)
                         buf_printf(b, "%s\"0x%llx\"", k ? "," : "", (unsigned long long)addresses[i][k]);
                 buf_append_str(b, "]}");
@@ -277,22 +283,27 @@ static void make_request(const char *type, const char *accept, void (*make)(stru
         buf_init(&body, MiB(64));
         buf_init(ret, MiB(64));
         make(&body);
-        buf_printf(ret, "POST /api/v1/symbolize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: %s\r\n%s"
-                        "Content-Length: %zu\r\n\r\n", type, accept, body.size);
+        buf_printf(ret,
+                   "POST /api/v1/symbolize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: %s\r\n%s"
+                   "Content-Length: %zu\r\n\r\n",
+                   type, accept, body.size);
         buf_append(ret, body.data, body.size);
 }
 
 /* Send, and read until the service closes; bytes that came. */
 static size_t ask(const struct buf *request)
 {
-        struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        struct sockaddr_in to = { .sin_family = AF_INET,
+                                  .sin_port = htons(port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
         static char answer[MiB(1)];
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         size_t got = 0;
         struct error err;
         ssize_t n;
 
-        if (connect(fd, (struct sockaddr *)&to, sizeof to) || file_write_all(fd, request->data, request->size, "socket", &err))
+        if (connect(fd, (struct sockaddr *)&to, sizeof to) ||
+            file_write_all(fd, request->data, request->size, "socket", &err))
                 die("request", strerror(errno));
         while ((n = read(fd, answer, sizeof answer)) > 0) {
                 if (got == 0 && strncmp(answer, "HTTP/1.1 200", 12) != 0)
@@ -334,9 +345,9 @@ static void measure(const char *name, const struct buf *request)
         instructions = service_instructions() - instructions;
         stop_service();
         qsort(times, RUNS, sizeof *times, compare_times);
-        printf("%-22s %8.1f %8.1f %9.2f %9.2f %9.2f %8.0f %9.0f\n", name, (double)request->size / count, (double)bytes / count,
-               1e3 * count / (double)first, 1e3 * count / (double)times[RUNS / 2], 1e3 * count / (double)times[0],
-               1e9 * cpu / RUNS / count, (double)instructions / RUNS / count);
+        printf("%-22s %8.1f %8.1f %9.2f %9.2f %9.2f %8.0f %9.0f\n", name, (double)request->size / count,
+               (double)bytes / count, 1e3 * count / (double)first, 1e3 * count / (double)times[RUNS / 2],
+               1e3 * count / (double)times[0], 1e9 * cpu / RUNS / count, (double)instructions / RUNS / count);
 }
 
 int main(int argc, char **argv)
@@ -351,9 +362,11 @@ int main(int argc, char **argv)
         find_objects(argc - 1, argv + 1);
         run_index();
         choose_addresses();
-        printf("%u objects, %u addresses; million addresses a second, target 2.0; a service's ns and instructions are of "
-               "all its threads\n%-22s %8s %8s %9s %9s %9s %8s %9s\n", object_count, object_count * (ADDRESSES / OBJECTS),
-               "request and answer", "B sent", "B got", "first", "median", "best", "CPU ns", "instr.");
+        printf("%u objects, %u addresses; million addresses a second, target 2.0; a service's ns and instructions are "
+               "of "
+               "all its threads\n%-22s %8s %8s %9s %9s %9s %8s %9s\n",
+               object_count, object_count * (ADDRESSES / OBJECTS), "request and answer", "B sent", "B got", "first",
+               "median", "best", "CPU ns", "instr.");
         make_request("application/x-protobuf", "", make_proto, &request);
         measure("protobuf", &request);
         buf_deinit(&request);

@@ -19,9 +19,9 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "symbolizer/extract.h"
-#include "symbolizer/index_internal.h"
-#include "symbolizer/index_load.h"
-#include "symbolizer/index_verify.h"
+#include "symbol-index/index_internal.h"
+#include "symbol-index/index_load.h"
+#include "symbol-index/index_verify.h"
 #include "tests/support/random_table.h"
 
 #define KEYS 1000000
@@ -79,9 +79,8 @@ static void make_skewed(const struct symbol_table *t, struct symbol_key *keys)
                 double u = (double)(random_next(&state) >> 11) / 9007199254740992.0;
                 uint64_t rank = (uint64_t)(u * u * u * u * t->range_count);
 
-                keys[k] = (struct symbol_key){
-                        .build_id = &t->build_id,
-                        .address = t->ranges[rank * 2654435761u % t->range_count].start };
+                keys[k] = (struct symbol_key){ .build_id = &t->build_id,
+                                               .address = t->ranges[rank * 2654435761u % t->range_count].start };
         }
 }
 
@@ -172,7 +171,7 @@ static struct symbol_object object_of(struct symbol_index *index, const struct b
         struct symbol_view *view;
         struct error err;
 
-        if (symbol_view_begin(index, &view, &err) || symbol_view_object(view, id, &o, &err))
+        if (symbol_view_begin(index, &view, &err) || symbol_view_get_object(view, id, &o, &err))
                 die("object", &err);
         symbol_view_end(view);
         return o;
@@ -198,7 +197,7 @@ static void print_size(struct symbol_index *index, const struct build_id *id, co
         struct error err;
         double ranges = (double)o->range_count;
 
-        if (symbol_index_blocks(index, id, &b, &err))
+        if (symbol_index_measure_blocks(index, id, &b, &err))
                 die("blocks", &err);
         printf("  index_bytes %llu: blocks %llu (%.2f a range), strings %llu (%.1f a function)\n",
                (unsigned long long)o->index_bytes, (unsigned long long)o->block_bytes, (double)o->block_bytes / ranges,
@@ -292,8 +291,12 @@ int main(int argc, char **argv)
                 measure_files(argv[i]);
         if (argc > 1)
                 return 0;
-        t = random_table(&(struct random_table_spec){ .seed = 1, .range_count = 400000, .function_count = 20000,
-                                                      .file_count = 500, .base = 0x400000, .version = 1,
+        t = random_table(&(struct random_table_spec){ .seed = 1,
+                                                      .range_count = 400000,
+                                                      .function_count = 20000,
+                                                      .file_count = 500,
+                                                      .base = 0x400000,
+                                                      .version = 1,
                                                       .quality = QUALITY_DWARF });
         measure("made table", &t, NULL);
         symbol_table_deinit(&t);

@@ -123,7 +123,8 @@ int main(int argc, char **argv)
                 }
                 close(fd);
         }
-        printf("parquet: %u rows of %zu columns, %.2f bytes a row; write %.1f M rows/s, read %.1f M rows/s (sum %" PRIx64
-               ")\n", ROWS, COLUMNS, (double)bytes / ROWS, ROWS * 1e3 / (double)write_ns, ROWS * 1e3 / (double)read_ns, sum);
+        printf("parquet: %u rows of %zu columns, %.2f bytes a row; write %.1f M rows/s, read %.1f M rows/s (sum "
+               "%" PRIx64 ")\n",
+               ROWS, COLUMNS, (double)bytes / ROWS, ROWS * 1e3 / (double)write_ns, ROWS * 1e3 / (double)read_ns, sum);
         return 0;
 }

@@ -89,7 +89,7 @@ int main(void)
 
                         make_batch(&t, host, round);
                         start = monotonic_ns();
-                        must(profile_store_append(store, &t.p, hash128(id, sizeof id), NULL, &err), &err);
+                        must(profile_store_append(store, &t.p, hash_bytes128(id, sizeof id), NULL, &err), &err);
                         append_s += seconds_since(start);
                         test_profile_deinit(&t);
                 }

@@ -51,8 +51,11 @@ static double seconds(int64_t since_ns)
 static const char *largest(void)
 {
         static const char *const CANDIDATES[] = {
-                "/usr/bin/node", "/usr/lib/x86_64-linux-gnu/libLLVM-15.so.1", "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
-                "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/proc/self/exe",
+                "/usr/bin/node",
+                "/usr/lib/x86_64-linux-gnu/libLLVM-15.so.1",
+                "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
+                "/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+                "/proc/self/exe",
         };
         const char *best = NULL;
         struct stat s;
@@ -173,8 +176,8 @@ int main(int argc, char **argv)
         bench_find(&t);
         libdw = bench_libdw(path, &t);
         readelf = bench_readelf(path);
-        printf("build: cairn %.3f s, libdw %.3f s (%.1f times), readelf %.3f s (%.1f times)\n", best, libdw, libdw / best,
-               readelf, readelf / best);
+        printf("build: cairn %.3f s, libdw %.3f s (%.1f times), readelf %.3f s (%.1f times)\n", best, libdw,
+               libdw / best, readelf, readelf / best);
         unwind_table_deinit(&t);
         unwind_rules_deinit(&rules);
         elf_image_close(&img);

@@ -61,7 +61,9 @@ static void read_paths(void)
 
 static int connect_to(uint16_t port)
 {
-        struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        struct sockaddr_in to = { .sin_family = AF_INET,
+                                  .sin_port = htons(port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 
         if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0)
@@ -79,7 +81,8 @@ static void ask(size_t i)
                 polled[i].fd = -1 - polled[i].fd; /* poll() leaves it out */
                 return;
         }
-        n = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\n\r\n", paths[asked++ % path_count]);
+        n = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\n\r\n",
+                     paths[asked++ % path_count]);
         connections[i].head_size = 0;
         connections[i].in_body = false;
         if (send(polled[i].fd, text, (size_t)n, MSG_NOSIGNAL) != n)
@@ -129,7 +132,8 @@ static void read_head(size_t i)
 
 static void drop_body(size_t i)
 {
-        ssize_t n = recv(polled[i].fd, NULL, connections[i].left < MiB(8) ? connections[i].left : MiB(8), MSG_TRUNC | MSG_DONTWAIT);
+        ssize_t n = recv(polled[i].fd, NULL, connections[i].left < MiB(8) ? connections[i].left : MiB(8),
+                         MSG_TRUNC | MSG_DONTWAIT);
 
         if (n <= 0)
                 die("an answer ends in the middle");
@@ -160,7 +164,8 @@ int main(int argc, char **argv)
         start = monotonic_ns() - start;
         getrusage(RUSAGE_SELF, &used);
         printf("%.6f %.6f %llu %zu %zu\n", (double)start / 1e9,
-               (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6,
+               (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6,
                (unsigned long long)body_bytes, code_200, code_404);
         return 0;
 }

@@ -91,7 +91,8 @@ static int mappings(const char *self, int count, const char *name)
         char *at = mmap(NULL, (size_t)count * (size_t)page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
         for (int i = 0; i < count; i++)
-                if (mmap(at + i * page, (size_t)page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+                if (mmap(at + i * page, (size_t)page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) ==
+                    MAP_FAILED)
                         die("mmap");
         ready(name);
         for (;;) {

@@ -110,7 +110,7 @@ ok "an unknown sampler is a usage error" test $status -eq 64
 if [ -n "$user" ]; then
         $user "$agent" --duration 1 --output auto.otlp 2> auto.log
         ok "auto takes perf events where BPF is not possible" grep -q 'sampling .* by perf' auto.log
-        ok "and says why" grep -q 'perf events serve in place of BPF: .*Operation not permitted' auto.log
+        ok "and says why" grep -q 'using perf events instead of BPF: .*Operation not permitted' auto.log
         status=0
         $user "$agent" --sampler bpf --duration 1 --output x.otlp 2> err || status=$?
         ok "BPF without rights fails" test $status -eq 1

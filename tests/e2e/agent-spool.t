@@ -88,9 +88,9 @@ kill -TERM $agent_pid
 wait $agent_pid
 is $? 0 "the next agent ends well"
 like "$(cat back.log)" "$waiting batches of an earlier run wait in the spool" "it found what waited"
-like "$(cat back.log)" "error agent: cannot read '$first': it is cut off" "a file that was cut off is named"
+like "$(cat back.log)" "error agent: cannot read '$first': its header is truncated" "a file that was cut off is named"
 ok "and set aside" [ -e "$first.damaged" ]
-like "$(cat back.log)" "holds 'notes', which is no batch" "a file of somebody else is named"
+like "$(cat back.log)" "holds 'notes', which is not a batch" "a file of somebody else is named"
 is "$(cat spool/notes)" mine "and left alone"
 like "$(cat metrics)" 'dropped_total\{reason="damaged"\} 1' "one batch is counted as damaged"
 is "$(lost away.log back.log | wc -l)" 1 "all others arrived with all their samples"
@@ -160,7 +160,7 @@ END
         wait_for "two batches" logged full.log ' waits: ' 2
         wait_for "the metrics" grep -q 'batches_waiting{where="memory"} [1-9]' metrics
         like "$(cat metrics)" 'spool_failures_total\{reason="disk_full"\} [1-9]' "a full disk is counted"
-        is "$(grep -c 'wait in memory until the spool takes them' full.log)" 1 "and said once"
+        is "$(grep -c 'wait in memory until the spool works again' full.log)" 1 "and said once"
         start_service
         kill -TERM $agent_pid
         wait $agent_pid

@@ -62,6 +62,24 @@ is "$(count 'uploads_total{result="sent"}') $(count 'uploads_total{result="there
 is "$(count upload_questions_total)" 1 "with one question about it"
 kill "$plain"
 
+# ---- a debug file that libdebuginfod finds ----
+program remote
+objcopy --only-keep-debug remote remote.debug
+strip remote
+run ./remote
+remote=$pid
+id=$(build_id_of remote.debug)
+mkdir -p "served/buildid/$id"
+cp remote.debug "served/buildid/$id/debuginfo"
+"$agent" --server "$url" --interval 1 --frequency 99 --pid "$remote" --duration 3 2>log
+is "$(stored "$id")" 404 "without DEBUGINFOD_URLS a stripped program has nothing to upload"
+export DEBUGINFOD_URLS="file://$tmp/served" DEBUGINFOD_CACHE_PATH="$tmp/debuginfod-cache"
+profile --pid "$remote"
+unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH
+is "$(stored "$id")" 200 "with it the debug file that libdebuginfod finds is uploaded"
+like "$(readelf -SW fetched)" '\.debug_info' "with its DWARF"
+kill "$remote"
+
 # ---- not asked for ----
 program quiet
 run ./quiet
@@ -122,7 +140,7 @@ run ./denied
 "$agent" --server "$url" --token-file token --interval 1 --frequency 99 --pid "$pid" --metrics-file metrics 2>log &
 agent_pid=$!
 background_pids="$background_pids $agent_pid"
-wait_for "the refusal" grep -q 'no symbols are uploaded for 3600 s' log
+wait_for "the refusal" grep -q 'pausing symbol uploads for 3600 s' log
 sent() { [ "$(count batches_sent_total)" -ge 1 ]; }
 wait_for "batches" sent
 kill -TERM $agent_pid

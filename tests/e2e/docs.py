@@ -23,7 +23,7 @@ def all_of(*patterns):
 
 
 FOLDERS = [f for f in os.listdir(".") if os.path.isdir(f) and f not in ("build", "tests") and not f.startswith(".")]
-CODE = all_of(*(f"{folder}/*.[ch]" for folder in FOLDERS))
+CODE = all_of(*(f"{folder}/**/*.[ch]" for folder in FOLDERS))
 PAGES = all_of("README.md", "docs/**/*.md")
 MANUALS = all_of("docs/man/*.[158]")
 DOCS = {**PAGES, **MANUALS}

@@ -41,7 +41,7 @@ wait_metric cairn_index_postponed 1
 pass "its symbols wait"
 is "$(metric cairn_objects_failed_total)" 0 "  and have not failed"
 is "$(state a1)" pending "  nor does its state say so"
-wait_for "the log" grep -q 'index.* is full; set CAIRN_INDEX_MAP_MIB to more.*trying again in' "$server_log"
+wait_for "the log" grep -q 'index.* is full; set CAIRN_INDEX_MAP_MIB to more.*retrying in' "$server_log"
 pass "the log says what to do"
 put_object executable "$tmp/small.so"
 wait_for "the small one" is_state a2 indexed
@@ -110,7 +110,7 @@ is "$code" 201 "an upload is taken while there is no room for the index"
 put_object executable "$tmp/late.so"
 wait_metric cairn_index_postponed 2
 is "$(metric cairn_objects_failed_total)" 0 "its symbols wait"
-wait_for "the log" grep -q 'index.*the disk is full, make room.*trying again in\|index.*No space left.*trying again in' "$server_log"
+wait_for "the log" grep -q 'index.*the disk is full, make room.*retrying in\|index.*No space left.*retrying in' "$server_log"
 pass "the log says what to do"
 sample 3
 is "$code" 200 "a batch is taken"

@@ -39,7 +39,7 @@ is "$(ask buildid "$(id 12)" '[.results[].file]')" "[\"$tree/plain\",\"$tree/pla
 is "$(ask buildid "$(id 99)")" '{"complete":true,"results":[]}' "one that nobody has"
 answers 400 'file, glob or buildid' "another key is refused" "$url/metadata?key=size&value=1"
 answers 400 'file, glob or buildid' "as is none" "$url/metadata"
-answers 400 'no build-id' "and what is no build-id" "$url/metadata?key=buildid&value=xyz"
+answers 400 'not a build-id' "and what is no build-id" "$url/metadata?key=buildid&value=xyz"
 
 # ---- federated ----
 

@@ -75,5 +75,5 @@ wait_metric cairn_heal_locations_total 2
 is "$(rows poor)" '[]' "and with debuginfo nothing is to be gained"
 put_object debuginfo "$tmp/program-01"
 wait_for "the last one to go" gone
-like "$(missing)" '^no object of these samples waits for debuginfo$' "an empty list says so"
+like "$(missing)" '^no object of these samples lacks debuginfo$' "an empty list says so"
 done_testing

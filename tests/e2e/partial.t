@@ -25,7 +25,7 @@ open(sys.argv[2], "wb").write(data)
 END
 main=$(nm "$tmp/broken" | awk '$3 == "main" { print $1 }')
 other=$(nm "$tmp/broken" | awk '$3 == "other" { print $1 }')
-reason='1 of [0-9]+ DWARF units could not be read whole; the first at 0x[0-9a-f]+: bad data'
+reason='1 of [0-9]+ DWARF units could not be read completely; the first at 0x[0-9a-f]+: bad data'
 
 # ---- files
 

@@ -14,7 +14,7 @@ is $? 2 "a damaged file ends in 2"
 like "$err" 'OTLP stack index 3 is outside the table of 3 entries' "  and says what is wrong with it"
 err=$("$cairn" import --dry-run README.md 2>&1)
 is $? 2 "a file of another kind ends in 2"
-like "$err" 'in no form we know' "  and says so"
+like "$err" 'unknown format' "  and says so"
 err=$("$cairn" top --server http://127.0.0.1:1 2>&1)
 is $? 1 "no server ends in 1"
 like "$err" '127.0.0.1' "  and names it"
@@ -37,7 +37,7 @@ for where in "--server $url" "--data $data"; do
         # shellcheck disable=SC2086  # two words on purpose
         "$cairn" top $where --from yesterdayish 2>"$tmp/err"
         is $? 64 "a wrong time ends in 64 with ${where%% *}"
-        is "$(cat "$tmp/err")" "cairn top: 'yesterdayish' is no time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" "  and says why"
+        is "$(cat "$tmp/err")" "cairn top: 'yesterdayish' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" "  and says why"
 done
 
 # The range is fixed, so that both ways of asking see the same.

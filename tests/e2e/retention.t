@@ -15,7 +15,7 @@ start_server
 "$CAIRN_SAN/cairn-upload" --server "$url" --label 'nightly/7' "$tmp/program-01" >/dev/null
 put_object debuginfo "$tmp/program-02"
 is "$(stored)" "01 02" "two objects are stored"
-answers 400 'no label' "a label of other letters is refused" -X PUT "$url/api/v1/debuginfo/$(id 03)/debuginfo?label=a%20b" \
+answers 400 'is not a label' "a label of other letters is refused" -X PUT "$url/api/v1/debuginfo/$(id 03)/debuginfo?label=a%20b" \
         -H 'X-Cairn-Size: 1' -H "X-Cairn-SHA256: $(printf x | sha256sum | cut -d' ' -f1)"
 wait_metric cairn_objects_indexed_total 2
 

@@ -7,7 +7,7 @@ for tool in gcc nm truncate; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
 cd "$tmp" || exit 1
-# A book is of one program: where somebody builds it anew meanwhile, what was kept is not found.
+# A symcache is of one program: where somebody builds it anew meanwhile, what was kept is not found.
 cp "$cairn" "$tmp/cairn" && cairn=$tmp/cairn
 unset CAIRN_CACHE_DIR
 XDG_CACHE_HOME=$tmp/xdg
@@ -85,9 +85,9 @@ damage() { # NAME
         is "$from" "the cache" "and kept again"
 }
 truncate -s 100 "$book"
-damage "a book that is cut off"
+damage "a symcache that is cut off"
 : >"$book"
-damage "an empty book"
+damage "an empty symcache"
 printf 'XXXXXXXX' | dd of="$book" bs=1 seek=40 conv=notrunc 2>/dev/null
 damage "a damaged header"
 size=$(stat -c %s good)
@@ -129,7 +129,7 @@ done
 # shellcheck disable=SC2154  # set by eval
 for pid in $job1 $job2 $job3 $job4; do wait "$pid"; done
 ok "several at once answer the same" sh -c 'for i in 1 2 3 4; do cmp want got.$i || exit 1; done'
-is "$(find "$cache" -type f | wc -l)" 1 "and leave one book and nothing else"
+is "$(find "$cache" -type f | wc -l)" 1 "and leave one symcache and nothing else"
 
 # A few addresses of a file with many units: only what covers them is read, and it is not kept.
 rm -rf "$cache"

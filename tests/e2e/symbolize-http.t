@@ -4,7 +4,7 @@
 
 python=/usr/bin/python3 # has Debian's python3-protobuf
 $python -c 'import google.protobuf' 2>/dev/null || bail_out "python3-protobuf is missing: make deps"
-protoc -I docs/formats --python_out="$tmp" symbolize.proto || bail_out "protoc is missing: make deps"
+protoc -I profile-formats/proto --python_out="$tmp" symbolize.proto || bail_out "protoc is missing: make deps"
 
 cat >"$tmp/fixed.c" <<'EOF'
 __attribute__((noinline)) int leaf(int n) { return n * 3 + 1; }

@@ -8,7 +8,7 @@ cairn=${CAIRN_BUILD:-$PWD/build}/cairn
 python=/usr/bin/python3 # has Debian's python3-protobuf
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/cairn-e2e-XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
-protoc -I docs/formats --python_out="$tmp" symbolize.proto || { echo "Bail out! protoc is missing: make deps"; exit 1; }
+protoc -I profile-formats/proto --python_out="$tmp" symbolize.proto || { echo "Bail out! protoc is missing: make deps"; exit 1; }
 PYTHONPATH=$tmp $python - "$cairn" <<'END'
 import http.server, json, subprocess, sys, tempfile, threading
 import symbolize_pb2 as pb
@@ -102,7 +102,7 @@ perf.write("p 1/1 [000] 1.0: PERF_RECORD_MMAP2 1/1: [0x5000(0x1000) @ 0x1000 <%s
            "p 1/1 [000] 1.5: 1 cpu-clock: \n\t 1010 [unknown] (/gone/p)\n\n" % ID)
 perf.flush()
 r = run("--perf-script", perf.name, "--debug-dir", "/nonexistent")
-ok(r.returncode not in (0, 64) and "does not take file offsets" in r.stderr, "a service that takes offsets for addresses is not believed")
+ok(r.returncode not in (0, 64) and "does not support file offsets" in r.stderr, "a service that takes offsets for addresses is not believed")
 ok(asked[-1][3].objects[0].file_offsets and list(asked[-1][3].objects[0].addresses) == [0x1010], "it was asked for offsets")
 r = run("--build-id", "xyz", "10")
 ok(r.returncode == 64 and "xyz" in r.stderr, "what is no build-id is wrong usage")

@@ -65,7 +65,7 @@ request "$url/buildid/$(id 14)/debuginfo"
 is "$(grep -m 1 "^/moved/buildid" "$tmp/noting/asked")" "/moved/buildid/$(id 14)/debuginfo $secret two None" "one to the same port has the header"
 unlike "$(cat "$server_log"; curl -sS "$url/api/v1/debuginfo/upstreams"; curl -sS "$url/metrics"; tr '\0' ' ' <"/proc/$server_pid/cmdline")" \
         "$secret" "no log, no status, no metric and no argument shows it"
-like "$(cat "$server_log")" "$noting gets its secret header unencrypted" "that it goes over http is said"
+like "$(cat "$server_log")" "secret header for upstream $noting is sent unencrypted" "that it goes over http is said"
 stop_server
 
 printf '%s token=%s-not\n' "$far" "$secret" >"$tmp/upstreams"

@@ -159,7 +159,7 @@ before=$(asked second)
 request "$url/buildid/$(id_of 9)/debuginfo"
 is "$code" 000 "one to another is not"
 is "$(asked second)" $((before + 1)) "  which was asked only in its own turn"
-like "$(cat "$server_log")" 'sends us to another host' "  and the log says so"
+like "$(cat "$server_log")" 'redirects to another host' "  and the log says so"
 rm "$tmp/second/mode"
 
 # ---- the breaker ----
@@ -177,10 +177,10 @@ is "$(asked first)" "$before" "  which it was not asked"
 ok "  long before a time limit" test $(($(date +%s%N) - begin)) -lt 20000000000
 like "$(upstream first .skipped)" '^[1-9]' "  and is counted"
 is "$(metric "cairn_upstream_open{upstream=\"$first\"}")" 1 "the metrics show it"
-like "$(cat "$server_log")" "upstream $first failed [0-9]+ times in a row and is not asked for [0-9]+ s; the last: .*status 500.*curl -I" "the log names it, and the next step"
+like "$(cat "$server_log")" "upstream $first failed [0-9]+ times in a row and is skipped for [0-9]+ s; last error: .*status 500.*curl -I" "the log names it, and the next step"
 shown=$("$cairn" debuginfo upstreams --server "$url")
 like "$shown" "^$first +open " "cairn debuginfo upstreams shows it"
-like "$shown" 'failed [0-9]+ times in a row, asked again in [0-9]+ s' "  with when it is asked again"
+like "$shown" 'failed [0-9]+ times in a row, next request in [0-9]+ s' "  with when it is asked again"
 like "$shown" "^$second +closed " "  and the other one"
 mkdir -p "$tmp/second/files/$(id_of 9)"
 gcc -g -Wl,--build-id="0x$(id_of 31)" -o "$tmp/program" "$tmp/a.c"

@@ -43,7 +43,8 @@ static int open_at(int dir_fd, const char *name, int flags, mode_t mode)
         struct stat st;
         int fd;
 
-        if (!fault_is_on() || (!makes && !dsync && !(flags & O_TRUNC) && !((flags & O_ACCMODE) != O_RDONLY && fault_is_read_only())))
+        if (!fault_is_on() ||
+            (!makes && !dsync && !(flags & O_TRUNC) && !((flags & O_ACCMODE) != O_RDONLY && fault_is_read_only())))
                 return (int)syscall(SYS_openat, dir_fd, name, flags, mode);
         fault_path(dir_fd, name, path);
         if (!fault_is_watched(path))
@@ -63,8 +64,9 @@ static int open_at(int dir_fd, const char *name, int flags, mode_t mode)
                 if (fd < FDS_MAX)
                         fault.dsync[fd] = dsync;
                 if (makes && !was_there)
-                        fault_note(&(struct fault_change){ .op = FAULT_CREATE, .inode = inode_of(fd, NULL),
-                                               .path = (flags & O_TMPFILE) == O_TMPFILE ? NULL : path });
+                        fault_note(&(struct fault_change){ .op = FAULT_CREATE,
+                                                           .inode = inode_of(fd, NULL),
+                                                           .path = (flags & O_TMPFILE) == O_TMPFILE ? NULL : path });
                 else if (flags & O_TRUNC)
                         fault_note(&(struct fault_change){ .op = FAULT_TRUNCATE, .inode = inode_of(fd, NULL) });
         }
@@ -150,9 +152,12 @@ static ssize_t watched_write(int fd, const struct piece *p, const char *path)
         }
         done = put_piece(fd, p, n);
         if (done > 0)
-                fault_note(&(struct fault_change){ .op = FAULT_WRITE, .synced = fd < FDS_MAX && fault.dsync[fd] && n == p->n,
-                                       .inode = inode_of(fd, NULL), .offset = (uint64_t)at, .bytes = p->bytes,
-                                       .byte_count = (size_t)done });
+                fault_note(&(struct fault_change){ .op = FAULT_WRITE,
+                                                   .synced = fd < FDS_MAX && fault.dsync[fd] && n == p->n,
+                                                   .inode = inode_of(fd, NULL),
+                                                   .offset = (uint64_t)at,
+                                                   .bytes = p->bytes,
+                                                   .byte_count = (size_t)done });
         if (fault.step == fault.at && fault.mode == KILL)
                 raise(SIGKILL);
         return done;
@@ -213,9 +218,13 @@ OURS ssize_t writev(int fd, const struct iovec *v, int count)
 /* Both names: which one is called depends on _FILE_OFFSET_BITS. */
 static int stat_file_system(const char *name, const char *path, struct statvfs *ret)
 {
-        int (*original)(const char *, struct statvfs *) = (int (*)(const char *, struct statvfs *))dlsym(RTLD_NEXT, name);
-        int rc = original(path, ret);
+        int (*original)(const char *, struct statvfs *) =
+                (int (*)(const char *, struct statvfs *))dlsym(RTLD_NEXT, name);
+        int rc;
 
+        if (fault_is_watched(path))
+                fault_wait();
+        rc = original(path, ret);
         if (!rc && fault_has_no_room(path))
                 ret->f_bfree = ret->f_bavail = 0;
         return rc;
@@ -243,7 +252,8 @@ OURS int ftruncate(int fd, off_t size)
         if (fault_step("truncation", path, NEEDS_NONE))
                 rc = (int)syscall(SYS_ftruncate, fd, size);
         if (!rc)
-                fault_note(&(struct fault_change){ .op = FAULT_TRUNCATE, .inode = inode_of(fd, NULL), .offset = (uint64_t)size });
+                fault_note(&(struct fault_change){
+                        .op = FAULT_TRUNCATE, .inode = inode_of(fd, NULL), .offset = (uint64_t)size });
         pthread_mutex_unlock(&fault.lock);
         return rc;
 }
@@ -262,28 +272,34 @@ static int sync_fd(int fd, bool all)
         inode = inode_of(fd, &is_dir);
         if (ok)
                 fault_note(&(struct fault_change){ .op = all      ? FAULT_SYNC_ALL
-                                             : is_dir ? FAULT_SYNC_DIR
-                                                      : FAULT_SYNC,
-                                       .inode = inode, .path = path });
+                                                         : is_dir ? FAULT_SYNC_DIR
+                                                                  : FAULT_SYNC,
+                                                   .inode = inode,
+                                                   .path = path });
         else if (!all && !is_dir)
                 fault_note(&(struct fault_change){ .op = FAULT_SYNC_LOST, .inode = inode });
         pthread_mutex_unlock(&fault.lock);
         return ok ? 0 : -1;
 }
 
+static bool syncs_are_watched(void)
+{
+        return fault.dir_size && (!fault.flag || fault.mode == BAD_SYNC);
+}
+
 OURS int fsync(int fd)
 {
-        return fault.dir_size && !fault.full_flag ? sync_fd(fd, false) : (int)syscall(SYS_fsync, fd);
+        return syncs_are_watched() ? sync_fd(fd, false) : (int)syscall(SYS_fsync, fd);
 }
 
 OURS int fdatasync(int fd)
 {
-        return fault.dir_size && !fault.full_flag ? sync_fd(fd, false) : (int)syscall(SYS_fdatasync, fd);
+        return syncs_are_watched() ? sync_fd(fd, false) : (int)syscall(SYS_fdatasync, fd);
 }
 
 OURS int syncfs(int fd)
 {
-        return fault.dir_size && !fault.full_flag ? sync_fd(fd, true) : (int)syscall(SYS_syncfs, fd);
+        return syncs_are_watched() ? sync_fd(fd, true) : (int)syscall(SYS_syncfs, fd);
 }
 
 /* A change of names: of one path, or of two. */

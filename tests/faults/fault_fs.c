@@ -38,12 +38,13 @@ void fault_path(int dir_fd, const char *name, char ret[static PATH_ROOM])
 
 bool fault_is_watched(const char *path)
 {
-        return fault.dir_size && strncmp(path, fault.dir, fault.dir_size) == 0 && (path[fault.dir_size] == '/' || !path[fault.dir_size]);
+        return fault.dir_size && strncmp(path, fault.dir, fault.dir_size) == 0 &&
+               (path[fault.dir_size] == '/' || !path[fault.dir_size]);
 }
 
 bool fault_is_on(void)
 {
-        return (fault.mode != OFF || fault.log_fd >= 0) && (!fault.full_flag || access(fault.full_flag, F_OK) == 0);
+        return (fault.mode != OFF || fault.log_fd >= 0) && (!fault.flag || access(fault.flag, F_OK) == 0);
 }
 
 bool fault_is_read_only(void)
@@ -58,11 +59,11 @@ void fault_where(const char *what, const char *path)
 
 /* ---- a step ---- */
 
-/* The flag may say where alone there is no room. */
-static bool is_full_at(const char *path)
+/* The flag may name the only part of the tree that is affected. */
+static bool is_affected(const char *path)
 {
         char part[64] = "";
-        int fd = fault.full_flag ? (int)syscall(SYS_openat, AT_FDCWD, fault.full_flag, O_RDONLY | O_CLOEXEC) : -1;
+        int fd = fault.flag ? (int)syscall(SYS_openat, AT_FDCWD, fault.flag, O_RDONLY | O_CLOEXEC) : -1;
 
         if (fd >= 0) {
                 ssize_t n = read(fd, part, sizeof part - 1);
@@ -75,23 +76,35 @@ static bool is_full_at(const char *path)
 
 bool fault_has_no_room(const char *path)
 {
-        return fault.mode == FULL && fault_is_on() && fault_is_watched(path) && is_full_at(path);
+        return fault.mode == FULL && fault_is_on() && fault_is_watched(path) && is_affected(path);
+}
+
+void fault_wait(void)
+{
+        while (fault.mode == HANG && fault_is_on())
+                usleep(20000);
 }
 
 bool fault_step(const char *what, const char *path, enum need need)
 {
         fault.step++;
+        if (fault.mode == BAD_SYNC && strcmp(what, "sync") == 0 && is_affected(path)) {
+                fault_where(what, path);
+                errno = EIO;
+                return false;
+        }
         if (fault.mode == READ_ONLY && strcmp(what, "sync") != 0) {
                 fault_where(what, path);
                 errno = EROFS;
                 return false;
         }
-        if (fault.mode == FULL && need == NEEDS_ROOM && fault.step >= fault.at && is_full_at(path)) {
+        if (fault.mode == FULL && need == NEEDS_ROOM && fault.step >= fault.at && is_affected(path)) {
                 fault_where(what, path);
                 errno = ENOSPC;
                 return false;
         }
-        if (fault.step != fault.at || fault.mode == FULL || (fault.mode == FAIL && fault.os_errno == EINTR && strcmp(what, "write") != 0))
+        if (fault.step != fault.at || fault.mode == FULL ||
+            (fault.mode == FAIL && fault.os_errno == EINTR && strcmp(what, "write") != 0))
                 return true;
         fault_where(what, path);
         if (fault.mode == KILL)
@@ -116,7 +129,10 @@ static void put_all(const void *data, size_t n)
 
 void fault_note(const struct fault_change *c)
 {
-        struct fault_log_header h = { .op = c->op, .synced = c->synced, .inode = c->inode, .offset = c->offset,
+        struct fault_log_header h = { .op = c->op,
+                                      .synced = c->synced,
+                                      .inode = c->inode,
+                                      .offset = c->offset,
                                       .path_size = c->path ? (uint32_t)strlen(c->path) + 1 : 0,
                                       .other_size = c->other ? (uint32_t)strlen(c->other) + 1 : 0,
                                       .byte_count = c->byte_count };
@@ -202,11 +218,23 @@ const char *fault_fs_where(void)
 
 __attribute__((constructor)) static void obey_environment(void)
 {
-        const char *dir = getenv("FAULT_FS_DIR"), *full = getenv("FAULT_FS_FULL"), *read_only = getenv("FAULT_FS_READ_ONLY");
+        static const struct {
+                const char *variable;
+                enum mode mode;
+        } flags[] = {
+                { "FAULT_FS_FULL", FULL },
+                { "FAULT_FS_READ_ONLY", READ_ONLY },
+                { "FAULT_FS_BAD_SYNC", BAD_SYNC },
+                { "FAULT_FS_HANG", HANG },
+        };
+        const char *dir = getenv("FAULT_FS_DIR");
 
-        if (!dir || (!full && !read_only))
+        for (size_t i = 0; dir && i < sizeof flags / sizeof *flags; i++) {
+                fault.flag = getenv(flags[i].variable);
+                if (!fault.flag)
+                        continue;
+                fault_fs_watch(dir);
+                set(flags[i].mode, 0, ENOSPC);
                 return;
-        fault_fs_watch(dir);
-        fault.full_flag = full ? full : read_only;
-        set(full ? FULL : READ_ONLY, 0, ENOSPC);
+        }
 }

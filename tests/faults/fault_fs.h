@@ -18,7 +18,9 @@
  * FAULT_FS_DIR is full; if it is not empty, only where paths contain its text.
  * While the file FAULT_FS_READ_ONLY exists, that disk is read-only: all that
  * changes something fails with EROFS, also on files that are open, as on a file
- * system that the kernel made so after an error.
+ * system that the kernel made so after an error. While FAULT_FS_BAD_SYNC exists,
+ * syncs there fail with EIO; if it is not empty, only where paths contain its
+ * text. While FAULT_FS_HANG exists, statvfs() of a path there does not return.
  *
  * Threads: any.
  */
@@ -38,7 +40,8 @@ void fault_fs_kill_at(unsigned step);
 void fault_fs_fail_at(unsigned step, int os_errno);
 /** From this step on, whatever needs room fails with ENOSPC, until fault_fs_off(). */
 void fault_fs_full_at(unsigned step);
-/** Besides, write all that changes to log_fd (fault_log.h), which may go on with an earlier process's log; -1 no more. */
+/** Besides, write all that changes to log_fd (fault_log.h), which may go on with an earlier process's log; -1 no more.
+ */
 void fault_fs_record(int log_fd);
 /** Into the log: what has just been promised. */
 void fault_fs_mark(uint32_t number);

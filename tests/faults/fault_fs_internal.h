@@ -14,7 +14,8 @@
 #define FDS_MAX 1024
 #define PATH_ROOM (PATH_MAX + 256)
 
-enum mode { OFF, COUNT, KILL, FAIL, FULL, READ_ONLY };
+/* FULL and those after it may hold only while a file exists (fault_fs.flag). */
+enum mode { OFF, COUNT, KILL, FAIL, FULL, READ_ONLY, BAD_SYNC, HANG };
 
 struct fault_fs {
         pthread_mutex_t lock;
@@ -23,15 +24,16 @@ struct fault_fs {
         size_t dir_size;
         unsigned step, at;
         int os_errno;
-        bool cut_short;        /* the write after a short one fails */
-        int log_fd;            /* -1 none */
-        const char *full_flag; /* a file; NULL: orders are calls */
+        bool cut_short;   /* the write after a short one fails */
+        int log_fd;       /* -1 none */
+        const char *flag; /* a file; NULL: orders are calls */
         char where[PATH_ROOM + 32];
-        bool dsync[FDS_MAX];   /* opened with O_DSYNC, which is not passed on */
+        bool dsync[FDS_MAX]; /* opened with O_DSYNC, which is not passed on */
 };
 extern struct fault_fs fault;
 
-/** The path of a name below an open directory; "" when it is not known. name may be NULL: the directory or file itself. */
+/** The path of a name below an open directory; "" when it is not known. name may be NULL: the directory or file itself.
+ */
 void fault_path(int dir_fd, const char *name, char ret[static PATH_ROOM]);
 bool fault_is_watched(const char *path);
 bool fault_is_on(void);
@@ -39,6 +41,8 @@ bool fault_is_on(void);
 bool fault_is_read_only(void);
 /** Is the file system full for this path? */
 bool fault_has_no_room(const char *path);
+/** Does not return while the file system hangs. */
+void fault_wait(void);
 
 enum need { NEEDS_ROOM, NEEDS_NONE };
 

@@ -9,18 +9,18 @@
 #include <stdint.h>
 
 enum fault_op {
-        FAULT_CREATE,   /* path, inode; an unnamed file has no path */
-        FAULT_WRITE,    /* inode, offset, bytes; synced: by O_DSYNC */
-        FAULT_TRUNCATE, /* inode, offset is the new size */
-        FAULT_SYNC,     /* inode */
+        FAULT_CREATE,    /* path, inode; an unnamed file has no path */
+        FAULT_WRITE,     /* inode, offset, bytes; synced: by O_DSYNC */
+        FAULT_TRUNCATE,  /* inode, offset is the new size */
+        FAULT_SYNC,      /* inode */
         FAULT_SYNC_LOST, /* inode: a sync failed, and the kernel forgets what it should have written */
-        FAULT_SYNC_DIR, /* path */
+        FAULT_SYNC_DIR,  /* path */
         FAULT_SYNC_ALL,
-        FAULT_RENAME,   /* path, other */
-        FAULT_LINK,     /* path, other */
-        FAULT_UNLINK,   /* path, a file or a directory */
-        FAULT_MKDIR,    /* path */
-        FAULT_MARK      /* offset: what was promised */
+        FAULT_RENAME, /* path, other */
+        FAULT_LINK,   /* path, other */
+        FAULT_UNLINK, /* path, a file or a directory */
+        FAULT_MKDIR,  /* path */
+        FAULT_MARK    /* offset: what was promised */
 };
 
 struct fault_log_header {

@@ -107,7 +107,8 @@ static bool run_killed(const struct scenario *s, unsigned at)
                 _exit(*promised == s->all ? 0 : 1);
         }
         ck_assert_int_eq(waitpid(child, &status, 0), child);
-        ck_assert_msg((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) || (WIFEXITED(status) && !WEXITSTATUS(status)),
+        ck_assert_msg((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+                              (WIFEXITED(status) && !WEXITSTATUS(status)),
                       "status %x with a kill at step %u", (unsigned)status, at);
         return WIFSIGNALED(status);
 }
@@ -170,7 +171,8 @@ static bool run_failing(const struct scenario *s, int os_errno, unsigned at, boo
                 ck_assert_msg(os_errno != EINTR, "%s", after);
                 /* LMDB takes a short write for a full disk, or for this. */
                 ck_assert_msg(strstr(err.text, strerror(os_errno)) || strstr(err.text, strerror(ENOSPC)) ||
-                                      strstr(err.text, "disk is full"), "%s: not said", after);
+                                      strstr(err.text, "disk is full"),
+                              "%s: not said", after);
                 ck_assert_msg(strchr(err.text, '/'), "%s: no file is named", after);
                 if (stays)
                         ck_assert_msg(strstr(err.text, "make room"), "%s: nothing is advised", after);

@@ -19,7 +19,8 @@ struct scenario {
         enum status (*go_on)(struct error *err);
         /** As a service ends; also when open() failed. */
         void (*close)(void);
-        /** Open dir, compare what is there with what was promised (bits), close. Fails the test; says how by ck_assert. */
+        /** Open dir, compare what is there with what was promised (bits), close. Fails the test; says how by ck_assert.
+         */
         void (*check)(const char *dir, uint32_t promised);
         uint32_t all; /* promises, when it ended well */
 };

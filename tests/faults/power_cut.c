@@ -15,8 +15,8 @@ struct state {
         const struct power_cut *p;
         const struct cut *cut;
         uint64_t random;
-        size_t moment;      /* names of changes before it are there */
-        struct buf *files;  /* by object */
+        size_t moment;     /* names of changes before it are there */
+        struct buf *files; /* by object */
         struct name *names;
         size_t name_count;
         uint64_t sum;
@@ -135,7 +135,7 @@ static int by_name(const void *a, const void *b)
 
 static void add_to_sum(struct state *s, const void *data, size_t n)
 {
-        s->sum = s->sum * 31 + hash64(data, n);
+        s->sum = s->sum * 31 + hash_bytes64(data, n);
 }
 
 static void write_out(struct state *s, uint32_t dir, const char *path)
@@ -147,7 +147,8 @@ static void write_out(struct state *s, uint32_t dir, const char *path)
 
                 if (n->dir != dir)
                         continue;
-                power_cut_must((size_t)snprintf(inner, sizeof inner, "%s/%s", path, n->text) < sizeof inner, "a path is too long");
+                power_cut_must((size_t)snprintf(inner, sizeof inner, "%s/%s", path, n->text) < sizeof inner,
+                               "a path is too long");
                 if (s->p->objects[n->object].is_dir) {
                         power_cut_must(mkdir(inner, 0755) == 0, inner);
                         write_out(s, n->object, inner);
@@ -155,7 +156,8 @@ static void write_out(struct state *s, uint32_t dir, const char *path)
                 }
                 fd = open(inner, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
                 power_cut_must(fd >= 0 && write(fd, s->files[n->object].data, s->files[n->object].size) ==
-                                         (ssize_t)s->files[n->object].size, inner);
+                                                  (ssize_t)s->files[n->object].size,
+                               inner);
                 close(fd);
         }
 }
@@ -172,7 +174,10 @@ static bool is_seen(struct power_cut *p, uint64_t sum)
 
 uint64_t power_cut_make(struct power_cut *p, const struct cut *cut, const char *to, uint32_t *marks_ret)
 {
-        struct state s = { .p = p, .cut = cut, .random = cut->seed, .files = calloc(p->object_count, sizeof *s.files),
+        struct state s = { .p = p,
+                           .cut = cut,
+                           .random = cut->seed,
+                           .files = calloc(p->object_count, sizeof *s.files),
                            .names = calloc(p->effect_count + 1, sizeof *s.names) };
         uint64_t ret;
 
@@ -211,16 +216,19 @@ uint64_t power_cut_make(struct power_cut *p, const struct cut *cut, const char *
 
 const char *power_cut_describe(const struct power_cut *p, const struct cut *cut)
 {
-        static const char *const ops[] = { "create", "write", "truncate", "sync", "failed sync", "sync the directory", "sync all", "rename",
-                                           "link", "unlink", "mkdir", "promise" };
+        static const char *const ops[] = { "create",   "write",       "truncate",
+                                           "sync",     "failed sync", "sync the directory",
+                                           "sync all", "rename",      "link",
+                                           "unlink",   "mkdir",       "promise" };
         static const char *const ways[] = { "only what was synced", "all names, only synced bytes",
                                             "all bytes, only synced names", "names up to a moment",
                                             "names of each directory up to a moment" };
         static char ret[2 * PATH_MAX];
         const struct change *c = cut->changes ? &p->changes[cut->changes - 1] : NULL;
 
-        snprintf(ret, sizeof ret, "%zu of %zu changes, the last: %s %s (inode %llu, %llu bytes); %s, seed %llu", cut->changes,
-                 p->change_count, c ? ops[c->h.op] : "", c && c->path ? c->path : "", (unsigned long long)(c ? c->h.inode : 0),
-                 (unsigned long long)(c ? c->h.byte_count : 0), ways[cut->way], (unsigned long long)cut->seed);
+        snprintf(ret, sizeof ret, "%zu of %zu changes, the last: %s %s (inode %llu, %llu bytes); %s, seed %llu",
+                 cut->changes, p->change_count, c ? ops[c->h.op] : "", c && c->path ? c->path : "",
+                 (unsigned long long)(c ? c->h.inode : 0), (unsigned long long)(c ? c->h.byte_count : 0),
+                 ways[cut->way], (unsigned long long)cut->seed);
         return ret;
 }

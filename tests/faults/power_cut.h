@@ -27,17 +27,17 @@ void power_cut_free(struct power_cut *p);
 size_t power_cut_changes(const struct power_cut *p);
 
 enum cut_way {
-        CUT_SYNCED,     /* only what was synced */
-        CUT_NAMES,      /* all names, only synced bytes */
-        CUT_BYTES,      /* all bytes, only synced names */
-        CUT_JOURNAL,    /* names up to a moment, some of the bytes */
-        CUT_SCATTERED   /* each directory has its own moment */
+        CUT_SYNCED,   /* only what was synced */
+        CUT_NAMES,    /* all names, only synced bytes */
+        CUT_BYTES,    /* all bytes, only synced names */
+        CUT_JOURNAL,  /* names up to a moment, some of the bytes */
+        CUT_SCATTERED /* each directory has its own moment */
 };
 
 struct cut {
         size_t changes; /* that were made before it */
         enum cut_way way;
-        uint64_t seed;  /* of the last two ways */
+        uint64_t seed; /* of the last two ways */
 };
 
 /**

@@ -22,12 +22,12 @@ struct name {
 
 /* One thing that a change does: an entry of a directory, or bytes of a file. */
 struct effect {
-        uint32_t object;      /* directory or file that it is in */
-        size_t durable_at;    /* the change that syncs it, or NEVER */
-        uint32_t change;      /* that it belongs to */
-        const char *name;     /* of an entry; NULL for bytes */
-        uint32_t target;      /* object of the entry; NOTHING: it is taken away */
-        bool is_lost;         /* no sync will write it any more */
+        uint32_t object;   /* directory or file that it is in */
+        size_t durable_at; /* the change that syncs it, or NEVER */
+        uint32_t change;   /* that it belongs to */
+        const char *name;  /* of an entry; NULL for bytes */
+        uint32_t target;   /* object of the entry; NOTHING: it is taken away */
+        bool is_lost;      /* no sync will write it any more */
 };
 
 struct change {

@@ -72,8 +72,8 @@ static uint32_t lookup(struct power_cut *p, const char *path)
 static struct effect *add_effect(struct power_cut *p, uint32_t change, uint32_t object)
 {
         GROW(p->effects, p->effect_count);
-        p->effects[p->effect_count] = (struct effect){ .object = object, .durable_at = NEVER, .change = change,
-                                                       .target = NOTHING };
+        p->effects[p->effect_count] =
+                (struct effect){ .object = object, .durable_at = NEVER, .change = change, .target = NOTHING };
         return &p->effects[p->effect_count++];
 }
 
@@ -101,7 +101,8 @@ static void set_name(struct power_cut *p, uint32_t change, const char *path, uin
 static void sync_effects(struct power_cut *p, size_t change, uint32_t object)
 {
         for (size_t i = 0; i < p->effect_count; i++)
-                if (p->effects[i].durable_at == NEVER && !p->effects[i].is_lost && (object == NOTHING || p->effects[i].object == object))
+                if (p->effects[i].durable_at == NEVER && !p->effects[i].is_lost &&
+                    (object == NOTHING || p->effects[i].object == object))
                         p->effects[i].durable_at = change;
 }
 
@@ -226,4 +227,3 @@ size_t power_cut_changes(const struct power_cut *p)
 {
         return p->change_count;
 }
-

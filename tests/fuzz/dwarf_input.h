@@ -39,7 +39,8 @@ static inline void dwarf_input_own(struct dwarf_sections *s, int i, const uint8_
         dwarf_sections_set(s, (enum dwarf_section_id)i, &d);
 }
 
-static inline void dwarf_input_sections(struct dwarf_sections *s, int first, int behind, const uint8_t **data, size_t *size)
+static inline void dwarf_input_sections(struct dwarf_sections *s, int first, int behind, const uint8_t **data,
+                                        size_t *size)
 {
         for (int i = first; i < behind && *size >= 2; i++) {
                 size_t n = (size_t)((*data)[0] | (*data)[1] << 8);

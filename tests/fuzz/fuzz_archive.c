@@ -49,7 +49,9 @@ static bool stopped(void *context)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct walked w = { 0 };
-        const struct archive_visitor visitor = { .member = member, .stopped = stopped, .context = &w, .nested_max = size & 3 };
+        const struct archive_visitor visitor = {
+                .member = member, .stopped = stopped, .context = &w, .nested_max = size & 3
+        };
         int fd = memfd_create("archive", MFD_CLOEXEC);
         struct error err = { 0 };
         enum status st;

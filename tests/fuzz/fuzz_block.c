@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/hash.h"
-#include "symbolizer/block.h"
-#include "symbolizer/block_bits.h"
+#include "symbol-index/block.h"
+#include "symbol-index/block_bits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,13 +29,14 @@ static void compare_readers(const struct block *b, struct symbol_frame *frames, 
                         uint64_t end;
 
                         block_cursor_init(&cursor, b);
-                        if (block_frames(b, &cursor, i, frames, &count) || count != block_row_frames(rows, i, others))
+                        if (block_get_frames(b, &cursor, i, frames, &count) ||
+                            count != block_row_frames(rows, i, others))
                                 abort();
                         for (uint32_t k = 0; k < count; k++)
                                 if (frames[k].function != others[k].function || frames[k].file != others[k].file ||
                                     frames[k].line != others[k].line || frames[k].inlined != others[k].inlined)
                                         abort();
-                        if (block_row_scope(b, &cursor, i, &scope, &line) ||
+                        if (block_get_row_scope(b, &cursor, i, &scope, &line) ||
                             count != block_scope_frames(rows, scope, line, others) ||
                             (count && frames[0].line != others[0].line))
                                 abort();
@@ -62,7 +63,7 @@ static void walk(const struct block *b)
                 abort();
         block_cursor_init(&cursor, b);
         for (uint32_t i = 0; i < b->row_count; i++)
-                if (block_frames(b, &cursor, i, frames, &count) == ST_OK && count > b->node_count + 1u)
+                if (block_get_frames(b, &cursor, i, frames, &count) == ST_OK && count > b->node_count + 1u)
                         abort();
         for (unsigned steps = 0; steps < 100000; steps++) {
                 uint64_t end;
@@ -107,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!copy)
                 abort();
         memcpy(copy, data + sizeof number, size);
-        checksum = htole64(hash64(copy, size - sizeof checksum) ^ number);
+        checksum = htole64(hash_bytes64(copy, size - sizeof checksum) ^ number);
         memcpy(copy + size - sizeof checksum, &checksum, sizeof checksum);
         if (block_open(&b, number, copy, size, NULL) == ST_OK)
                 walk(&b);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/connect_question.h"
+#include "server/routes/connect_question.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must_end(q.gnu_id, sizeof q.gnu_id);
         must_end(q.otel_id, sizeof q.otel_id);
         must_end(q.name, sizeof q.name);
-        if (!(data[0] & 2) && (data[0] & 1) && (q.otel_id[0] || q.name[0])) /* of a file, which the second message has not */
+        if (!(data[0] & 2) && (data[0] & 1) &&
+            (q.otel_id[0] || q.name[0])) /* of a file, which the second message has not */
                 abort();
         return 0;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "profile-store/delta_state.h"
+#include "profile-store/delta/delta_state.h"
 #include "profile-store/table_schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -47,8 +47,8 @@ static void read_delta_snapshot(const struct delta_snapshot *s)
                 must(i == 0 || strcmp(s->files[i - 1]->path, f->path) < 0);
                 for (size_t j = 0; j < f->partition_count; j++)
                         must(f->partitions[j].key != NULL);
-                (void)delta_file_int_range(f, "time", &min, &max);
-                (void)delta_file_rows(f, &rows);
+                (void)delta_file_get_int_range(f, "time", &min, &max);
+                (void)delta_file_get_row_count(f, &rows);
         }
         if (s->schema_json && label_columns_parse(s->schema_json, &columns, NULL) == ST_OK)
                 label_columns_deinit(&columns);
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 delta_actions_deinit(&actions);
         } else {
                 delta_state_apply(&state, &actions, 1);
-                must(delta_state_snapshot(&state, &snapshot, &err) == ST_OK);
+                must(delta_state_get_snapshot(&state, &snapshot, &err) == ST_OK);
                 read_delta_snapshot(snapshot);
                 delta_snapshot_release(snapshot);
         }

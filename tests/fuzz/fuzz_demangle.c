@@ -6,7 +6,7 @@
 #include <assert.h>
 
 #include "common/limits.h"
-#include "symbolizer/demangle.h"
+#include "symbol-index/demangle.h"
 #include "symbolizer/short_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,6 @@
 #include <assert.h>
 
 #include "dwarf/explain.h"
-#include "dwarf/explain_line.h"
 #include "tests/fuzz/dwarf_input.h"
 
 #define ADDRESSES_MAX 16 /* of one unit */

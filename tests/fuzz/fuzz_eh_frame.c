@@ -31,10 +31,12 @@ static int read_input(void *ctx, __u64 addr, __u64 *ret)
         return *ret == 0;
 }
 
-static void step_through(const struct unwind_table *t, const struct unwind_rules *rules, struct memory *memory, uint64_t pc)
+static void step_through(const struct unwind_table *t, const struct unwind_rules *rules, struct memory *memory,
+                         uint64_t pc)
 {
-        struct unwind_regs regs = { .pc = pc, .sp = 0x1000, .fp = 0x1100, .lr = pc, .code_mask = 0xffffff,
-                                    .scratch_known = 1 };
+        struct unwind_regs regs = {
+                .pc = pc, .sp = 0x1000, .fp = 0x1100, .lr = pc, .code_mask = 0xffffff, .scratch_known = 1
+        };
 
         for (int i = 0; i < 32; i++) {
                 const struct unwind_row *row;
@@ -106,9 +108,13 @@ static uint8_t *wrap(const uint8_t *data, size_t size, uint8_t kind, size_t *siz
                             .e_shstrndx = 2 },
                 .code = { .p_type = PT_LOAD, .p_flags = PF_X, .p_memsz = CODE_BYTES },
                 .sections = { { 0 },
-                              { .sh_name = kind & 2 ? 11 : 1, .sh_type = SHT_PROGBITS, .sh_addr = FRAMES_ADDRESS,
-                                .sh_offset = sizeof w, .sh_size = size },
-                              { .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct wrapping, names),
+                              { .sh_name = kind & 2 ? 11 : 1,
+                                .sh_type = SHT_PROGBITS,
+                                .sh_addr = FRAMES_ADDRESS,
+                                .sh_offset = sizeof w,
+                                .sh_size = size },
+                              { .sh_type = SHT_STRTAB,
+                                .sh_offset = offsetof(struct wrapping, names),
                                 .sh_size = sizeof NAMES } },
         };
         uint8_t *file = malloc(sizeof w + size);

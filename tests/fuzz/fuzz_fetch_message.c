@@ -31,10 +31,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(&max_bytes, data, sizeof max_bytes);
         for (data += 8, size -= 8; size >= sizeof m; data += sizeof m, size -= sizeof m) {
                 memcpy(&m, data, sizeof m);
-                fetch_message_check(&m, max_bytes);
-                must_be_shown(m.answer.name, sizeof m.answer.name);
+                fetch_message_sanitize(&m, max_bytes);
+                must_be_shown(m.response.name, sizeof m.response.name);
                 must_be_shown(m.text, sizeof m.text);
-                if (m.word > FETCH_FAILED || m.answer.received_bytes > max_bytes || m.answer.retry_after_s > LIMIT_UPSTREAM_PAUSE_S)
+                if (m.type > FETCH_FAILED || m.response.received_bytes > max_bytes ||
+                    m.response.retry_after_s > LIMIT_UPSTREAM_PAUSE_S)
                         abort();
         }
         return 0;

@@ -14,9 +14,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 { .type = PT_LOAD, .flags = PF_R | PF_X, .address = TEXT, .memory_size = 0x10000 },
                 { .type = PT_LOAD, .flags = PF_R | PF_W, .address = DATA, .file_size = size, .memory_size = size },
         };
-        const struct elf_image img = { .data = data, .size = size, .name = (char[]){ "fuzz" }, .is_64 = true,
-                                       .big_endian = size && data[0] == 0xff, .segments = segments,
-                                       .segment_count = 2, .type = ET_EXEC, .machine = EM_X86_64,
+        const struct elf_image img = { .data = data,
+                                       .size = size,
+                                       .name = (char[]){ "fuzz" },
+                                       .is_64 = true,
+                                       .big_endian = size && data[0] == 0xff,
+                                       .segments = segments,
+                                       .segment_count = 2,
+                                       .type = ET_EXEC,
+                                       .machine = EM_X86_64,
                                        .build_id_kind = ELF_BUILD_ID_GO };
         struct symbol_table_builder b;
         struct symbol_table t = { 0 };

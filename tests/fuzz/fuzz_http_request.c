@@ -10,7 +10,7 @@
 #include "common/build_id.h"
 #include "debuginfo-store/forwarded.h"
 #include "http/server_internal.h"
-#include "server/multipart.h"
+#include "server/routes/multipart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -52,9 +52,9 @@ static void route(const char *uri)
         if (request_parse_uri(req, uri, &err) == ST_OK)
                 must(req->query_count <= LIMIT_HTTP_QUERY_PARAMETERS);
         for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-                if (route_matches(&routes[i], req))
+                if (match_route(&routes[i], req))
                         look_at_parts(req);
-        request_forget_parts(req);
+        request_clear_parts(req);
         for (size_t i = 0; i < req->query_count; i++) {
                 must(strlen(req->query[i].name) + strlen(req->query[i].value) <= strlen(uri));
                 free(req->query[i].name);
@@ -71,7 +71,7 @@ static void range(const char *header)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
                 struct byte_range r = { 1, 0 };
 
-                if (range_parse(header, sizes[i], &r) == RANGE_ONE)
+                if (parse_range(header, sizes[i], &r) == RANGE_ONE)
                         must(r.start < r.end && r.end <= sizes[i]);
         }
 }
@@ -109,8 +109,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         route(lines[TARGET]);
         range(lines[RANGE]);
-        must(!etag_listed(lines[NONE_MATCH], "tag") || strchr(lines[NONE_MATCH], '*') || strstr(lines[NONE_MATCH], "\"tag\""));
-        (void)accepted_packing(lines[ENCODING]);
+        must(!is_etag_listed(lines[NONE_MATCH], "tag") || strchr(lines[NONE_MATCH], '*') ||
+             strstr(lines[NONE_MATCH], "\"tag\""));
+        (void)choose_compression(lines[ENCODING]);
         forwarded(lines[FORWARDED]);
         if (rest) /* exactly as much as there is, for the sanitizer's eyes */
                 multipart(lines[CONTENT_TYPE], data + (rest - text), size - (size_t)(rest - text));

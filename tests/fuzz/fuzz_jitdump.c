@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/jitdump.h"
+#include "agent/processes/jitdump.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,7 +25,7 @@ static void feed(struct jitdump *j, const uint8_t *data, size_t size)
 
 static void check(struct jitdump *a, struct jitdump *b, uint64_t addr)
 {
-        struct jit_place x = { 0 }, y = { 0 };
+        struct jit_location x = { 0 }, y = { 0 };
         bool found = jitdump_find(a, addr, &x);
 
         if (found != jitdump_find(b, addr, &y))
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 }
                 free(first);
         }
-        if (!whole.left_out && !grown.left_out)
+        if (!whole.dropped && !grown.dropped)
                 for (size_t i = 0; i < whole.code_count && i < 64; i++)
                         for (uint64_t near = 0; near < 3; near++)
                                 check(&whole, &grown, whole.codes[i].addr + near - 1);

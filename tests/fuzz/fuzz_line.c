@@ -7,8 +7,8 @@
 #include <assert.h>
 
 #include "common/limits.h"
-#include "dwarf/explain_line.h"
-#include "dwarf/reader.h"
+#include "dwarf/explain.h"
+#include "dwarf/reader_internal.h"
 #include "tests/fuzz/dwarf_input.h"
 
 #define ROWS_MAX 32 /* of one table: those that are looked for again */

@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(text != NULL);
         if (!is_numeric_text(text) || !is_numeric_host(text))
                 return 0;
-        if (listen_parse(text, 7070, &l, &err))
+        if (parse_listen_address(text, 7070, &l, &err))
                 return 0;
         must(l.host[0] && strlen(l.host) < sizeof l.host && !strpbrk(l.host, "[]"));
         must(!l.is_loopback || strcmp(l.host, "0.0.0.0") != 0);

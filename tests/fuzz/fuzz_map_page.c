@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/hash.h"
-#include "symbolizer/index_map.h"
+#include "symbol-index/index_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!copy)
                 abort();
         memcpy(copy, data + MAP_KEY_BYTES, size);
-        checksum = hash64(copy, size - sizeof checksum) ^ hash64(data, MAP_KEY_BYTES);
+        checksum = hash_bytes64(copy, size - sizeof checksum) ^ hash_bytes64(data, MAP_KEY_BYTES);
         checksum = htole64(checksum);
         memcpy(copy + size - sizeof checksum, &checksum, sizeof checksum);
         if (map_page_open(&page, data, MAP_KEY_BYTES, copy, size, NULL) == ST_OK)

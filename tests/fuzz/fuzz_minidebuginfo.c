@@ -13,7 +13,7 @@
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "symbolizer/extract.h"
-#include "symbolizer/extract_mini.h"
+#include "symbolizer/minidebuginfo.h"
 #include "tests/support/elf_maker.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -31,7 +31,11 @@ static void make_file(const struct buf *packed, struct buf *ret)
 {
         const struct elf_maker_section sections[] = {
                 { .name = "" },
-                { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x401000, .size = 0x1000 },
+                { .name = ".text",
+                  .type = SHT_NOBITS,
+                  .flags = SHF_ALLOC | SHF_EXECINSTR,
+                  .address = 0x401000,
+                  .size = 0x1000 },
                 { .name = ".gnu_debugdata", .type = SHT_PROGBITS, .content = packed->data, .size = packed->size },
         };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a batch is accepted before it is acknowledged. The input is an OTLP body; whatever labels and times it brings,
- * what is left holds to the limits that the tables rely on.
+ * What of a batch is accepted before it is acknowledged. The input is an OTLP body; whatever labels and times it
+ * brings, what is left holds to the limits that the tables rely on.
  */
 #include <stdlib.h>
 
@@ -45,8 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (otlp_decode(data, size, &p, &err))
                 return 0;
-        profile_default_time(&p, 1700000000000000000);
-        if (profile_label_all(&p, "service_name", "x", &err) == ST_OK) {
+        profile_set_missing_times(&p, 1700000000000000000);
+        if (profile_add_label_to_all(&p, "service_name", "x", &err) == ST_OK) {
                 profile_walk(&p);
                 rejected = p.rejected_samples;
                 count = p.samples.count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
-#include "profile-store/raw_segment.h"
+#include "profile-store/queue/raw_segment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 
 #include "common/cleanup.h"
 #include "query/selector.h"
-#include "query/time_text.h"
+#include "query/unit_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include "common/file.h"
 #include "common/json_value.h"
 #include "debuginfo-store/retention.h"
-#include "server/tokens.h"
+#include "server/access/tokens.h"
 #include "server/upstream_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -64,7 +64,7 @@ static void retention(const char *text)
         struct error err;
 
         if (retention_rule_parse(text, &rule, &err) == ST_OK)
-                must(retention_rule_of(&rule, 1, &o) <= 1 && *text);
+                must(retention_find_rule(&rule, 1, &o) <= 1 && *text);
 }
 
 static void json(const uint8_t *data, size_t size)

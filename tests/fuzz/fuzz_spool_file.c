@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "agent/spool_file.h"
+#include "agent/sending/spool_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (spool_file_parse(data, size, 1, "input", &b, NULL))
                 return 0;
         assert(b.payload >= data && b.payload + b.payload_size == data + size);
-        spool_file_header(&b, header);
+        spool_file_write_header(&b, header);
         assert(memcmp(header, data, sizeof header) == 0);
         return 0;
 }

@@ -32,11 +32,11 @@ static void read_seekable(const uint8_t *data, size_t size)
         must(fd >= 0 && file_write_all(fd, data, size, "seekable", NULL) == ST_OK);
         if (seekable_open(fd, "seekable", &r, &err))
                 return;
-        must(seekable_size(r) <= LIMIT_OBJECT_BYTES);
+        must(seekable_get_size(r) <= LIMIT_OBJECT_BYTES);
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
                 ssize_t n = seekable_pread(r, to, sizeof to, places[i], &err);
 
-                must(n <= (ssize_t)sizeof to && (n <= 0 || places[i] < seekable_size(r)));
+                must(n <= (ssize_t)sizeof to && (n <= 0 || places[i] < seekable_get_size(r)));
         }
         seekable_close(r);
 }
@@ -51,11 +51,14 @@ static void read_record(const uint8_t *data, size_t size)
         struct error err;
 
         buf_init(&b, 4096);
-        if (!size || key_size > size - 1 || record_decode(data + 1, key_size, data + 1 + key_size, size - 1 - key_size, &o, &err))
+        if (!size || key_size > size - 1 ||
+            record_decode(data + 1, key_size, data + 1 + key_size, size - 1 - key_size, &o, &err))
                 return;
-        must(memchr(o.name, 0, sizeof o.name) && memchr(o.label, 0, sizeof o.label) && memchr(o.token, 0, sizeof o.token));
+        must(memchr(o.name, 0, sizeof o.name) && memchr(o.label, 0, sizeof o.label) &&
+             memchr(o.token, 0, sizeof o.token));
         record_encode(&b, &o);
-        must(!b.failed && record_key(key, &o.build_id, o.kind) == key_size && memcmp(key, data + 1, key_size) == 0);
+        must(!b.failed && record_make_key(key, &o.build_id, o.kind) == key_size &&
+             memcmp(key, data + 1, key_size) == 0);
         must(record_decode(key, key_size, b.data, b.size, &again, &err) == ST_OK);
         must(memcmp(&o.sha256, &again.sha256, sizeof o.sha256) == 0 && strcmp(o.name, again.name) == 0 &&
              o.used_unix_s == again.used_unix_s && o.is_pinned == again.is_pinned);

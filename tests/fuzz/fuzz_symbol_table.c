@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A symbol table file with right checksums and anything else wrong. A table
- * that reads is walked whole, written, and must read again; its symbol book
+ * that reads is walked whole, written, and must read again; its symcache
  * must have the same answers.
  */
 #include <assert.h>
 
 #include "common/cleanup.h"
 #include "common/hash.h"
-#include "symbolizer/symbol_table.h"
-#include "tests/support/book_walk.h"
+#include "symbol-index/symbol_table.h"
+#include "tests/support/symcache_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,10 +37,10 @@ static void compare_book(struct symbol_table *t)
 {
         _cleanup_close_ int fd = book_file(NULL, 0);
         _cleanup_free_ uint8_t *copy = NULL;
-        struct symbol_book b;
+        struct symcache b;
 
         t->is_complete = true;
-        if (symbol_book_write(t, fd, NULL) || symbol_book_open(fd, "book", &b, NULL))
+        if (symcache_write(t, fd, NULL) || symcache_open(fd, "symcache", &b, NULL))
                 abort();
         book_onto_heap(&b, &copy);
         for (uint32_t i = 0; i < t->range_count && i < 256; i++) {
@@ -48,12 +48,12 @@ static void compare_book(struct symbol_table *t)
                                                t->ranges[i].end };
                 uint32_t found[4];
 
-                if (symbol_book_find(&b, addresses, 4, found, NULL))
+                if (symcache_find(&b, addresses, 4, found, NULL))
                         abort();
                 for (int k = 0; k < 4; k++)
                         book_check_answer(&b, found[k], t, addresses[k]);
         }
-        symbol_book_close(&b);
+        symcache_close(&b);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -65,10 +65,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (size)
                 memcpy(copy, data, size);
         if (size >= 128) {
-                uint64_t hash = hash64(copy + 128, size - 128);
+                uint64_t hash = hash_bytes64(copy + 128, size - 128);
 
                 memcpy(copy + 112, &hash, 8);
-                hash = hash64(copy, 120);
+                hash = hash_bytes64(copy, 120);
                 memcpy(copy + 120, &hash, 8);
         }
         fd = book_file(copy, size);

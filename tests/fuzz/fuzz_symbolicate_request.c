@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "server/symbolicate_request.h"
+#include "server/symbolize/symbolicate_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,8 +15,9 @@ static void check_jobs(const struct symbolicate_request *r)
                         abort();
                 for (; stack < r->jobs[i].stacks_end; stack++)
                         for (; frame < r->stack_ends[stack]; frame++)
-                                if (r->frames[frame].module != UINT32_MAX && (r->frames[frame].module < module ||
-                                                                              r->frames[frame].module >= r->jobs[i].modules_end))
+                                if (r->frames[frame].module != UINT32_MAX &&
+                                    (r->frames[frame].module < module ||
+                                     r->frames[frame].module >= r->jobs[i].modules_end))
                                         abort();
                 module = r->jobs[i].modules_end;
         }

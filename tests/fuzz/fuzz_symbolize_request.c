@@ -4,7 +4,7 @@
 
 #include "common/limits.h"
 #include "profile-formats/wire.h"
-#include "server/symbolize_request.h"
+#include "server/symbolize/symbolize_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,8 +29,8 @@ static void check(const struct symbolize_request *r)
 
         buf_init(&b, MiB(256));
         write_proto(r, &b);
-        if (b.failed || symbolize_request_read_proto(b.data, b.size, &again, NULL) || again.object_count != r->object_count ||
-            again.address_count != r->address_count ||
+        if (b.failed || symbolize_request_read_proto(b.data, b.size, &again, NULL) ||
+            again.object_count != r->object_count || again.address_count != r->address_count ||
             (r->address_count && memcmp(again.addresses, r->addresses, r->address_count * sizeof *r->addresses) != 0))
                 abort();
         for (size_t i = 0; i < r->object_count; i++)

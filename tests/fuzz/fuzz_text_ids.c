@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/hash.h"
-#include "symbolizer/text_ids.h"
+#include "symbol-index/text_ids.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!copy || !chunk)
                 abort();
         memcpy(copy, data + sizeof last, size);
-        checksum = htole64(hash64(copy, size - sizeof checksum) ^ last);
+        checksum = htole64(hash_bytes64(copy, size - sizeof checksum) ^ last);
         memcpy(copy + size - sizeof checksum, &checksum, sizeof checksum);
         if (text_chunk_open(chunk, last, copy, size, NULL) == ST_OK)
                 check(chunk);

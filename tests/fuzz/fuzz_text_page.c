@@ -10,7 +10,7 @@
 
 #include "common/hash.h"
 #include "common/limits.h"
-#include "symbolizer/text_page.h"
+#include "symbol-index/text_page.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!copy || text_unpacker_create(&unpacker, NULL))
                 abort();
         memcpy(copy, data + sizeof last, size);
-        checksum = htole64(hash64(copy, size - sizeof checksum) ^ last);
+        checksum = htole64(hash_bytes64(copy, size - sizeof checksum) ^ last);
         memcpy(copy + size - sizeof checksum, &checksum, sizeof checksum);
         if (text_page_unpack(unpacker, last, copy, size, &page, NULL) == ST_OK) {
                 read_all(page);

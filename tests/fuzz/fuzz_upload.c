@@ -16,7 +16,6 @@
 #include "common/limits.h"
 #include "common/reader.h"
 #include "common/sha256.h"
-#include "debuginfo-store/check.h"
 #include "debuginfo-store/gc.h"
 #include "debuginfo-store/store_internal.h"
 #include "debuginfo-store/verify.h"
@@ -52,14 +51,14 @@ static void must(bool ok)
 }
 
 /* The worker's part has a target of its own; a content tells its object and quality. */
-enum status verify_object(int fd, int other, struct verified *ret, struct error *err)
+enum status verify_file_in_worker(int fd, int other, struct verify_result *ret, struct error *err)
 {
         uint8_t head[2];
 
         (void)other;
         if (pread(fd, head, sizeof head, 0) != sizeof head || head[1] > QUALITY_DWARF)
                 return error_set(err, ST_BAD_DATA, "no object");
-        *ret = (struct verified){ .quality = head[1], .has_code = true };
+        *ret = (struct verify_result){ .quality = head[1], .has_code = true };
         build_id_from_bytes(&ret->build_id, (const uint8_t[20]){ head[0] }, 20);
         return ST_OK;
 }
@@ -120,8 +119,12 @@ static void give_up(struct connection *c)
 static void start(struct connection *c, uint8_t which, uint8_t how)
 {
         const struct content *content = &contents[which % OBJECTS][which / OBJECTS % VARIANTS];
-        struct object_claim claim = { .build_id = id_of(which % OBJECTS), .size_bytes = CONTENT_BYTES, .name = "n",
-                                      .is_zstd = how & 1, .is_resumable = how & 2, .force = how & 4,
+        struct object_claim claim = { .build_id = id_of(which % OBJECTS),
+                                      .size_bytes = CONTENT_BYTES,
+                                      .name = "n",
+                                      .is_zstd = how & 1,
+                                      .is_resumable = how & 2,
+                                      .force = how & 4,
                                       .kind = how & 64 ? OBJECT_EXECUTABLE : OBJECT_DEBUGINFO };
         enum refusal why;
 
@@ -132,14 +135,14 @@ static void start(struct connection *c, uint8_t which, uint8_t how)
         if (how & 128)
                 claim.size_bytes = how;
         if (claim.is_resumable && (how & 16))
-                must(object_upload_offset(store, &claim, &claim.offset, NULL) == ST_OK);
+                must(object_upload_find_offset(store, &claim, &claim.offset, NULL) == ST_OK);
         else if (claim.is_resumable && (how & 32))
                 claim.offset = which;
         if (object_upload_begin(store, &claim, &c->upload, &why, NULL)) {
                 c->upload = NULL;
                 return;
         }
-        must(object_upload_size(c->upload) <= LIMIT_OBJECT_BYTES);
+        must(object_upload_get_size(c->upload) <= LIMIT_OBJECT_BYTES);
         *c = (struct connection){ c->upload, content, claim.is_zstd, claim.is_zstd ? 0 : (size_t)claim.offset };
 }
 
@@ -187,7 +190,7 @@ static void collect(bool sweep)
         const struct gc_options o = { .now_unix_s = 1, .sweep = sweep };
         struct gc_result r;
 
-        must(debuginfo_store_gc(store, &o, &r, NULL) == ST_OK);
+        must(debuginfo_store_collect_garbage(store, &o, &r, NULL) == ST_OK);
         must(r.objects <= 2 * OBJECTS);
 }
 
@@ -220,7 +223,7 @@ static void operate(struct connection connections[static CONNECTIONS], struct re
                 (void)!debuginfo_store_remove(store, &ids[a % OBJECTS], b % 2, NULL);
                 break;
         case 8:
-                (void)!debuginfo_store_pin(store, &ids[a % OBJECTS], b % 2, a & 2, NULL);
+                (void)!debuginfo_store_set_pin(store, &ids[a % OBJECTS], b % 2, a & 2, NULL);
                 break;
         case 9:
                 collect(a & 1);
@@ -255,7 +258,7 @@ static enum status is_whole(void *context, const struct stored_object *o)
         const struct object_name name = { o->build_id, o->kind };
         size_t *count = context;
 
-        must(o->build_id.bytes[0] < OBJECTS && debuginfo_store_check(store, &name, NULL) == ST_OK);
+        must(o->build_id.bytes[0] < OBJECTS && debuginfo_store_check_object(store, &name, NULL) == ST_OK);
         ++*count;
         return ST_OK;
 }

@@ -3,7 +3,13 @@
 #include "work.h"
 static ucontext_t outside, inside;
 static char stack[65536];
-FUNCTION void body(void) { for (;;) { burn(300000); swapcontext(&inside, &outside); } }
+FUNCTION void body(void)
+{
+        for (;;) {
+                burn(300000);
+                swapcontext(&inside, &outside);
+        }
+}
 int main(void)
 {
         getcontext(&inside);
@@ -11,5 +17,6 @@ int main(void)
         inside.uc_stack.ss_size = sizeof stack;
         inside.uc_link = &outside;
         makecontext(&inside, body, 0);
-        for (;;) swapcontext(&outside, &inside);
+        for (;;)
+                swapcontext(&outside, &inside);
 }

@@ -1,2 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-volatile unsigned long count; void there(void (*back)(void)) { back(); count++; }
+volatile unsigned long count;
+void there(void (*back)(void))
+{
+        back();
+        count++;
+}

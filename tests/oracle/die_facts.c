@@ -9,13 +9,11 @@
  * The second prints, separated by tabs, each once and before it is referred to:
  *     U UNIT STMT_LIST COMP_DIR NAME
  *     D DIE PARENT UNIT KIND LINKAGE NAME CALL_FILE CALL_LINE ORIGIN WRONG_LINKAGE WRONG_NAME RANGES TEXT
- *                                of a scope; KIND function or inlined; ORIGIN same, unit, alt or none; WRONG_* the names
- *                                at the same offset of this file where ORIGIN is alt; RANGES indexed
- *                                (DW_FORM_rnglistx) or plain; TEXT alt (a name of it is a string of the supplementary
- *                                file) or here
- *     A ADDRESS DIE REACHED      the scope covers the address; REACHED is the innermost one to which a walk comes that
- *                                goes from the unit down through DIEs that cover the address, and no others
- * Offsets and addresses are hexadecimal; the parent is the scope around, 0 for none.
+ *                                of a scope; KIND function or inlined; ORIGIN same, unit, alt or none; WRONG_* the
+ * names at the same offset of this file where ORIGIN is alt; RANGES indexed (DW_FORM_rnglistx) or plain; TEXT alt (a
+ * name of it is a string of the supplementary file) or here A ADDRESS DIE REACHED      the scope covers the address;
+ * REACHED is the innermost one to which a walk comes that goes from the unit down through DIEs that cover the address,
+ * and no others Offsets and addresses are hexadecimal; the parent is the scope around, 0 for none.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>

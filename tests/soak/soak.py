@@ -4,19 +4,22 @@
 
     soak.py CAIRN SECONDS
 
-Starts CAIRN serve (a build with sanitizers) over an empty directory. Each kind of client is one thread with its own random
-numbers (SOAK_SEED), so that the load is bounded; all stop after SECONDS. Checked: the service does not end, /healthz answers
-each time, no sanitizer reports anything, and of each honest batch that was acknowledged each sample is in the tables once,
-also after a restart.
+Starts CAIRN serve (a build with sanitizers) over an empty directory, with a hostile debuginfod server upstream and a package
+tree that changes: for the first half of SECONDS over plain HTTP without tokens, for the second half with TLS and tokens. Each
+kind of client is one thread with its own random numbers (SOAK_SEED), so that the load is bounded. Checked: the service does
+not end, /healthz answers each time, no sanitizer reports anything, and of each honest batch that was acknowledged each sample
+is in the tables once, after each restart too.
 """
 import gzip
 import hashlib
 import http.client
+import http.server
 import json
 import os
 import random
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -35,6 +38,11 @@ stop = threading.Event()
 lock = threading.Lock()
 counts, problems, acknowledged = {}, [], {}
 port = None
+secure = False  # the second half: TLS, and a token with each request
+TOKENS = {"all": "a" * 32, "ingest": "i" * 32, "read": "r" * 32, "slow": "s" * 32, "unknown": "u" * 32}
+no_verification = ssl.create_default_context()
+no_verification.check_hostname = False
+no_verification.verify_mode = ssl.CERT_NONE
 
 
 def note(what, n=1):
@@ -57,7 +65,10 @@ def start():
                        UBSAN_OPTIONS="print_stacktrace=1")
     with open(log_path, "ab") as log:
         server = subprocess.Popen([cairn, "serve", "--data", work + "/data", "--listen", "127.0.0.1:0", "--port-file", port_file,
-                                   "--flush-interval", "1", "--max-per-address", "1000"], stderr=log)
+                                   "--flush-interval", "1", "--max-per-address", "1000", "--scan", tree, "--scan-interval", "1",
+                                   "--upstream", f"http://127.0.0.1:{upstream.server_port}/"] + (
+                                       ["--tls-cert", work + "/cert.pem", "--tls-key", work + "/key.pem",
+                                        "--token-file", work + "/tokens"] if secure else []), stderr=log)
     while not os.path.exists(port_file) or not os.path.getsize(port_file):
         if server.poll() is not None:
             print(open(log_path).read()[-4000:])
@@ -67,11 +78,27 @@ def start():
     return server
 
 
-def request(method, path, body=None, headers=None, timeout=60):
-    """(status, body), or (0, b"") where the service ended the connection."""
-    c = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+def write_tokens():
+    """The token "slow" is there or not; the service reads the file again on SIGHUP."""
+    lines = [TOKENS["all"] + " read,ingest,upload,admin", TOKENS["ingest"] + " ingest", TOKENS["read"] + " read"]
+    if random.random() < 0.5:
+        lines.append(TOKENS["slow"] + " read,upload rate=5 bytes=10000")
+    with open(work + "/tokens.new", "w") as f:
+        f.write("\n".join(lines) + "\n")
+    os.rename(work + "/tokens.new", work + "/tokens")
+
+
+def request(method, path, body=None, headers=None, timeout=60, token=None):
+    """(status, body), or (0, b"") where the service ended the connection. Without a token one is drawn, mostly the best."""
+    headers = dict(headers or {})
+    if secure:
+        c = http.client.HTTPSConnection("127.0.0.1", port, timeout=timeout, context=no_verification)
+        token = token or random.choice(("all",) * 12 + tuple(TOKENS))
+        headers["Authorization"] = "Bearer " + TOKENS[token]
+    else:
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
-        c.request(method, path, body, headers or {})
+        c.request(method, path, body, headers)
         r = c.getresponse()
         return r.status, r.read()
     except (OSError, http.client.HTTPException):
@@ -80,6 +107,7 @@ def request(method, path, body=None, headers=None, timeout=60):
         c.close()
 
 
+UPSTREAM_IDS = 70  # build IDs of elf_with_id() from 45 on are uploaded by no client
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
 
 
@@ -108,7 +136,7 @@ def honest(r, n):
     body = profiles.otlp(service="honest", names=(f"batch-{number}", "root"), values=(1,))
     batch = hashlib.md5(number.encode()).hexdigest()
     for _ in range(r.choice((1, 1, 1, 2))):  # some are sent twice
-        status, _ = request("POST", "/v1development/profiles", body, {**PROTOBUF, "X-Cairn-Batch": batch})
+        status, _ = request("POST", "/v1development/profiles", body, {**PROTOBUF, "X-Cairn-Batch": batch}, token="ingest")
         if status == 200:
             with lock:
                 acknowledged[number] = True
@@ -177,6 +205,8 @@ def slow(r, n):
     profile = b"POST /v1development/profiles HTTP/1.1\r\n" + host + b"Content-Type: application/x-protobuf\r\n"
     with socket.create_connection(("127.0.0.1", port), timeout=10) as s:
         try:
+            if secure and r.random() < 0.7:
+                s = no_verification.wrap_socket(s)
             s.sendall(r.choice((b"", b"GET /healthz HT", profile + b"Content-Length: 100000\r\n\r\nabc",
                                 b"GET /api/v1/query/folded?from=now-1h HTTP/1.1\r\n" + host + b"\r\n", r.randbytes(300),
                                 b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -209,7 +239,7 @@ def lookups(r, n):
 
 
 def debuginfod(r, n):
-    build_id = r.choice((elf_with_id(r.randrange(45))[1], "..%2f..", "0" * 4000, r.randbytes(20).hex()))
+    build_id = r.choice((elf_with_id(r.randrange(45))[1], elf_with_id(r.randrange(45, UPSTREAM_IDS))[1], "..%2f..", "0" * 4000, r.randbytes(20).hex()))
     path = r.choice((f"/buildid/{build_id}/executable", f"/buildid/{build_id}/section/.text", f"/buildid/{build_id}/source/%2fetc%2fpasswd",
                      f"/buildid/{build_id}/debuginfo", "/metadata?key=glob&value=*", f"/api/v1/debuginfo/{build_id}"))
     ranges = r.choice((None, "bytes=0-0", "bytes=-1", "bytes=5-2", "bytes=0-99999999999999999999", "bytes=1-2,3-4", "x" * 3000))
@@ -227,13 +257,94 @@ def upkeep(r, n):
     status, _ = request(method, path, body, {"Content-Type": "application/json"})
     note(f"upkeep {status}")
     if r.random() < 0.2:
+        write_tokens()
         os.kill(server.pid, signal.SIGHUP)
     time.sleep(0.1)
 
 
+def packages(r, n):
+    """Files of the scanned tree come, change while they are read, and go."""
+    path = f"{tree}/{r.randrange(30)}{r.choice(('', '.so', '.deb', '.tar.zst', '.debug'))}"
+    kind = r.randrange(6)
+    data = elf_with_id(r.randrange(60))[0]
+    try:
+        if kind == 0:
+            os.unlink(path)
+        elif kind == 1:
+            os.symlink(r.choice((work + "/p", "/proc/self/mem", ".", path)), path)
+        elif kind == 2:
+            os.mkfifo(path)
+        else:
+            if kind == 3:
+                data = subprocess.run(["tar", "--zstd", "-c", "-C", work, "p"], check=True, stdout=subprocess.PIPE).stdout
+            with open(path, "r+b" if os.path.isfile(path) and not os.path.islink(path) else "xb") as f:
+                f.write(data if kind != 5 else mutate(r, data))
+    except OSError:
+        pass
+    note("change of the scanned tree")
+    stop.wait(0.2)
+
+
+class Upstream(http.server.BaseHTTPRequestHandler):
+    """A debuginfod server that seldom answers as it should."""
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        r = random
+        note("request to the upstream")
+        kind = r.randrange(9)
+        words = self.path.split("/")
+        data = next((d for d, i in map(elf_with_id, range(UPSTREAM_IDS)) if len(words) > 2 and i == words[2]), b"")
+        try:
+            if kind < 3 and data:
+                self.answer(200, data if kind else mutate(r, data))
+            elif kind == 3:
+                self.answer(200, elf_with_id(r.randrange(UPSTREAM_IDS))[0])
+            elif kind == 4:
+                self.answer(r.choice((404, 403, 429, 500, 503)), b"no", {"Retry-After": r.choice(("1", "-5", "99999999999", "x"))})
+            elif kind == 5:
+                self.answer(302, b"", {"Location": r.choice((self.path, "file:///etc/passwd", "http://127.0.0.1:1/", "//"))})
+            elif kind == 6:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\n" + data[:100])
+                self.close_connection = True
+            elif kind == 7:
+                self.wfile.write(r.randbytes(500))
+                self.close_connection = True
+            else:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nX-DEBUGINFOD-SIZE: -1\r\n\r\n")
+                for _ in range(10):
+                    self.wfile.write(b"x" * 20)
+                    self.wfile.flush()
+                    if stop.wait(0.2):
+                        break
+                self.close_connection = True
+        except OSError:
+            self.close_connection = True
+
+    do_HEAD = do_GET
+
+    def answer(self, status, body, headers=None):
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+    def handle(self):
+        try:
+            super().handle()
+        except OSError:  # the service ended the connection
+            pass
+
+
 def health(r, n):
     began = time.monotonic()
-    status, body = request("GET", "/healthz", timeout=120)
+    status, body = request("GET", "/healthz", timeout=120, token="all")
     took = time.monotonic() - began
     with lock:
         counts["slowest /healthz, ms"] = max(counts.get("slowest /healthz, ms", 0), int(took * 1000))
@@ -261,7 +372,7 @@ def drive(client, number):
 def folded():
     query = urllib.parse.urlencode({"selector": '{service_name="honest"}', "from": "now-2h", "to": "now"})
     for _ in range(120):
-        status, body = request("GET", f"/api/v1/query/folded?{query}", timeout=300)
+        status, body = request("GET", f"/api/v1/query/folded?{query}", timeout=300, token="read")
         if status == 200:
             return body.decode()
         time.sleep(0.5)
@@ -290,28 +401,46 @@ def end(when):
         problem(f"{when}: the service ended with {code}")
 
 
+def run_clients(when):
+    stop.clear()
+    threads = [threading.Thread(target=drive, args=(c, i + 100 * secure)) for i, c in enumerate(clients)]
+    for t in threads:
+        t.start()
+    until = time.monotonic() + seconds / 2
+    while time.monotonic() < until and server.poll() is None:
+        time.sleep(0.2)
+    if server.poll() is not None:
+        problem(f"{when}: the service ended by itself with {server.returncode}")
+    stop.set()
+    for t in threads:
+        t.join()
+    if server.poll() is None:
+        check_honest(when)
+        end(when)
+
+
 with open(work + "/p.c", "w") as f:
     f.write("__attribute__((noinline)) int part(int n) { return n * 3; }\nint main(int c, char **v) { (void)v; return part(c); }\n")
 subprocess.run(["gcc", "-g", "-Wl,--build-id=0x" + "ab" * 20, "-o", work + "/p", work + "/p.c"], check=True)
 base_elf = open(work + "/p", "rb").read()
+subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-subj", "/CN=127.0.0.1", "-keyout", work + "/key.pem", "-out", work + "/cert.pem"], check=True, stderr=subprocess.DEVNULL)
+write_tokens()
+tree = work + "/packages"
+os.mkdir(tree)
+upstream = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
+upstream.daemon_threads = True
+threading.Thread(target=upstream.serve_forever, daemon=True).start()
+clients = [honest, honest, hostile_profiles, hostile_profiles, bombs, uploads, slow, slow, slow, queries, lookups, debuginfod, upkeep,
+           packages, health]
 server = start()
-clients = [honest, honest, hostile_profiles, hostile_profiles, bombs, uploads, slow, slow, slow, queries, lookups, debuginfod, upkeep, health]
-threads = [threading.Thread(target=drive, args=(c, i)) for i, c in enumerate(clients)]
-for t in threads:
-    t.start()
-until = time.monotonic() + seconds
-while time.monotonic() < until and server.poll() is None:
-    time.sleep(0.2)
-if server.poll() is not None:
-    problem(f"the service ended by itself with {server.returncode}")
-stop.set()
-for t in threads:
-    t.join()
-if server.poll() is None:
-    check_honest("before the end")
-    end("the first end")
+run_clients("plain HTTP")
+secure = True
 server = start()
-check_honest("after a restart")
+check_honest("after a restart with TLS")
+run_clients("TLS")
+server = start()
+check_honest("after the last restart")
 end("the last end")
 log = open(log_path, errors="replace").read()
 for word in ("Sanitizer", "runtime error:"):

@@ -26,7 +26,8 @@ static bool same_frames(const struct symbol_table *a, const struct symbol_range 
         if (c->frame_count != d->frame_count)
                 return false;
         for (uint32_t i = 0; i < c->frame_count; i++) {
-                const struct symbol_table_frame *f = &a->frames[c->first_frame + i], *g = &b->frames[d->first_frame + i];
+                const struct symbol_table_frame *f = &a->frames[c->first_frame + i],
+                                                *g = &b->frames[d->first_frame + i];
 
                 if (f->line != g->line || strcmp(name_of(a, f->function), name_of(b, g->function)) != 0 ||
                     strcmp(a->strings + f->file, b->strings + g->file) != 0)

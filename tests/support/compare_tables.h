@@ -3,7 +3,7 @@
 #define CAIRN_TESTS_SUPPORT_COMPARE_TABLES_H
 
 /* Two symbol tables of one object, held against each other address by address. */
-#include "symbolizer/symbol_table.h"
+#include "symbol-index/symbol_table.h"
 
 struct table_difference {
         uint64_t start, end;

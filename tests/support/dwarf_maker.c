@@ -122,8 +122,9 @@ void made_sections(const struct dwarf_maker *m, struct dwarf_sections *s)
 {
         dwarf_sections_init(s, m && m->big_endian);
         for (int i = 0; m && i < DWARF_SECTION_COUNT; i++)
-                dwarf_sections_set(s, (enum dwarf_section_id)i,
-                                   &(struct elf_section_data){ .bytes = m->sections[i].data, .size = m->sections[i].size });
+                dwarf_sections_set(
+                        s, (enum dwarf_section_id)i,
+                        &(struct elf_section_data){ .bytes = m->sections[i].data, .size = m->sections[i].size });
 }
 
 enum status open_made(const struct dwarf_maker *m, const struct dwarf_maker *alt, struct dwarf_object *ret,

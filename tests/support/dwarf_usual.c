@@ -10,7 +10,8 @@ void open_read(struct dwarf_read *r, const struct dwarf_maker *m, const struct d
         struct error err;
 
         ck_assert_msg(open_made(m, alt, &r->object, &err) == ST_OK, "%s", err.text);
-        ck_assert_int_eq(dwarf_reader_create(&r->object, (struct dwarf_regions){ regions, 1 }, &r->reader, &err), ST_OK);
+        ck_assert_int_eq(dwarf_reader_create(&r->object, (struct dwarf_regions){ regions, 1 }, &r->reader, &err),
+                         ST_OK);
         dwarf_code_init(&r->code);
 }
 
@@ -41,8 +42,8 @@ void put_usual_abbrevs(struct dwarf_maker *m)
         unsigned list = m->version >= 4 ? DW_FORM_sec_offset : DW_FORM_data4;
 
         put_abbrev(m, CU, DW_TAG_compile_unit, true, DW_AT_language, DW_FORM_data1, DW_AT_low_pc, DW_FORM_addr, 0, 0);
-        put_abbrev(m, FUNCTION, DW_TAG_subprogram, true, DW_AT_name, DW_FORM_string, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc,
-                   m->version >= 4 ? DW_FORM_data4 : DW_FORM_addr, 0, 0);
+        put_abbrev(m, FUNCTION, DW_TAG_subprogram, true, DW_AT_name, DW_FORM_string, DW_AT_low_pc, DW_FORM_addr,
+                   DW_AT_high_pc, m->version >= 4 ? DW_FORM_data4 : DW_FORM_addr, 0, 0);
         put_abbrev(m, ABSTRACT, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, 0, 0);
         put_abbrev(m, INLINED, DW_TAG_inlined_subroutine, false, DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_low_pc,
                    DW_FORM_addr, DW_AT_high_pc, m->version >= 4 ? DW_FORM_data4 : DW_FORM_addr, DW_AT_call_file,

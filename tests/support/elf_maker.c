@@ -32,8 +32,8 @@ void elf_make_note(const struct elf_maker *m, struct buf *to, const char *name, 
         pad(to, 4);
 }
 
-static void section_header(const struct elf_maker *m, struct buf *to, uint32_t name,
-                           const struct elf_maker_section *s, uint64_t offset)
+static void section_header(const struct elf_maker *m, struct buf *to, uint32_t name, const struct elf_maker_section *s,
+                           uint64_t offset)
 {
         elf_make_word(m, to, name, 4);
         elf_make_word(m, to, s->type, 4);
@@ -64,13 +64,10 @@ static void segment_header(const struct elf_maker *m, struct buf *to, const stru
 
 static void file_header(const struct elf_maker *m, struct buf *to, uint64_t shoff, size_t count)
 {
-        const uint8_t ident[EI_NIDENT] = { 0x7f,
-                                           'E',
-                                           'L',
-                                           'F',
-                                           m->is_64 ? ELFCLASS64 : ELFCLASS32,
-                                           m->big_endian ? ELFDATA2MSB : ELFDATA2LSB,
-                                           EV_CURRENT };
+        const uint8_t ident[EI_NIDENT] = {
+                0x7f,      'E', 'L', 'F', m->is_64 ? ELFCLASS64 : ELFCLASS32, m->big_endian ? ELFDATA2MSB : ELFDATA2LSB,
+                EV_CURRENT
+        };
 
         buf_append(to, ident, sizeof ident);
         elf_make_word(m, to, m->type ? m->type : ET_DYN, 2);

@@ -23,7 +23,10 @@ struct error hostile_error;
 const char hostile_names[19] = "\0from_symtab\0other";
 const Elf64_Sym hostile_symbols[2] = {
         { 0 },
-        { .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = MADE_CODE + 0x100,
+        { .st_name = 1,
+          .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+          .st_shndx = 1,
+          .st_value = MADE_CODE + 0x100,
           .st_size = 0x10 },
 };
 
@@ -38,7 +41,7 @@ static void assert_modest(void)
                 (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
         if (getenv("HOSTILE_VERBOSE"))
                 fprintf(stderr, "%.2f s, %ld MiB, '%s' '%s'\n", cpu_s, used.ru_maxrss >> 10, hostile_error.text,
-                        symbol_table_partial(&hostile_table));
+                        symbol_table_partial_text(&hostile_table));
         ck_assert_msg(cpu_s < CPU_S, "%.1f s", cpu_s);
         ck_assert_msg((size_t)used.ru_maxrss << 10 < MEMORY_BYTES, "%ld KiB", used.ru_maxrss);
 }
@@ -60,7 +63,8 @@ void hostile_partial(int fd, const char *text)
         enum status st = hostile_extract(fd);
 
         ck_assert_msg(st == ST_OK, "%s", hostile_error.text);
-        ck_assert_msg(strstr(symbol_table_partial(&hostile_table), text), "'%s'", symbol_table_partial(&hostile_table));
+        ck_assert_msg(strstr(symbol_table_partial_text(&hostile_table), text), "'%s'",
+                      symbol_table_partial_text(&hostile_table));
 }
 
 void hostile_whole(int fd)
@@ -68,7 +72,7 @@ void hostile_whole(int fd)
         enum status st = hostile_extract(fd);
 
         ck_assert_msg(st == ST_OK, "%s", hostile_error.text);
-        ck_assert_str_eq(symbol_table_partial(&hostile_table), "");
+        ck_assert_str_eq(symbol_table_partial_text(&hostile_table), "");
 }
 
 void hostile_refused(int fd, const char *text)

@@ -32,8 +32,14 @@ int hostile_main(const char *name, const char *argv0, const TTest *const *tests,
 extern const Elf64_Sym hostile_symbols[2];
 extern const char hostile_names[19];
 #define HOSTILE_GOOD_SYMBOLS                                                                                           \
-        { .name = ".symtab", .type = SHT_SYMTAB, .content = hostile_symbols, .size = sizeof hostile_symbols, .link = 3, \
+        { .name = ".symtab",                                                                                           \
+          .type = SHT_SYMTAB,                                                                                          \
+          .content = hostile_symbols,                                                                                  \
+          .size = sizeof hostile_symbols,                                                                              \
+          .link = 3,                                                                                                   \
           .entry_size = sizeof *hostile_symbols },                                                                     \
-        { .name = ".strtab", .type = SHT_STRTAB, .content = hostile_names, .size = sizeof hostile_names }
+        {                                                                                                              \
+                .name = ".strtab", .type = SHT_STRTAB, .content = hostile_names, .size = sizeof hostile_names          \
+        }
 
 #endif

@@ -9,7 +9,8 @@
 /** A connection to 127.0.0.1:port with a time limit of 20 s on each read. */
 int raw_connect(uint16_t port);
 void raw_send(int fd, const void *data, size_t n);
-/** Read to the end of the connection; NUL-terminated, owned. errno_ret (may be NULL): what ended it, 0 for an orderly end. */
+/** Read to the end of the connection; NUL-terminated, owned. errno_ret (may be NULL): what ended it, 0 for an orderly
+ * end. */
 char *raw_read_all(int fd, size_t *size_ret, int *errno_ret);
 /** Send text, read the whole answer, close. */
 char *raw_request(uint16_t port, const char *text);

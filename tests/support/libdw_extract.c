@@ -43,8 +43,8 @@ static void extract_lone_lines(Dwarf *dwarf, struct libdw_unit *u)
 }
 
 enum status libdw_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
-                          struct symbol_table_builder *builder, bool names_first,
-                          enum symbol_quality *quality_ret, struct error *err)
+                          struct symbol_table_builder *builder, bool names_first, enum symbol_quality *quality_ret,
+                          struct error *err)
 {
         struct libdw_file main_file = { 0 }, alt_file = { 0 };
         struct libdw_unit unit;
@@ -61,15 +61,16 @@ enum status libdw_extract(const struct elf_image *img, const struct elf_image *a
                 if (alt_file.dwarf)
                         dwarf_setalt(main_file.dwarf, alt_file.dwarf);
                 libdw_unit_init(&unit, &main_file, builder, code);
-                for (int pass = 0; names_first && !st && pass < 2; pass++) /* what is around first, then what is inside */
+                for (int pass = 0; names_first && !st && pass < 2;
+                     pass++) /* what is around first, then what is inside */
                         st = walk_units(main_file.dwarf, img->name, &unit, libdw_unit_note, err);
                 if (!st)
                         st = walk_units(main_file.dwarf, img->name, &unit, libdw_unit_extract, err);
                 if (!st)
                         extract_lone_lines(main_file.dwarf, &unit);
-                *quality_ret = unit.function_total ? QUALITY_DWARF :
-                               builder->range_count ? QUALITY_LINES :
-                                                      QUALITY_NONE;
+                *quality_ret = unit.function_total    ? QUALITY_DWARF
+                               : builder->range_count ? QUALITY_LINES
+                                                      : QUALITY_NONE;
                 libdw_unit_deinit(&unit);
         }
         libdw_file_close(&main_file);

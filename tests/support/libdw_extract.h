@@ -7,7 +7,7 @@
  * All ranges that the DWARF of one ELF file gives.
  * Source: DWARF 2 to 5, through libdw.
  */
-#include "symbolizer/extract_internal.h"
+#include "symbolizer/code_map.h"
 #include "symbolizer/symbol_table_builder.h"
 
 /**

@@ -7,8 +7,8 @@
 #include "common/limits.h"
 
 /* Without their first dot, or "z" for the old spelling of compressed ones. The others do not say what code is. */
-static const char *const needed[] = { "debug_info", "debug_abbrev",   "debug_line",     "debug_line_str",
-                                      "debug_str",  "debug_ranges",   "debug_rnglists", "debug_addr",
+static const char *const needed[] = { "debug_info",  "debug_abbrev",     "debug_line",     "debug_line_str",
+                                      "debug_str",   "debug_ranges",     "debug_rnglists", "debug_addr",
                                       "debug_types", "debug_str_offsets" };
 #define NEEDED_COUNT (sizeof needed / sizeof *needed)
 #define ALIGNMENT 16
@@ -71,8 +71,11 @@ static bool append_section(struct container *c, const char *name, const void *by
         if (!append(c, bytes, n, &offset))
                 return false;
         c->name_bytes += (size_t)snprintf(c->names + name_at, sizeof c->names - name_at, ".%s", name) + 1;
-        c->headers[c->count++] = (Elf64_Shdr){ .sh_name = (Elf64_Word)name_at, .sh_type = SHT_PROGBITS,
-                                               .sh_offset = offset, .sh_size = n, .sh_addralign = 1 };
+        c->headers[c->count++] = (Elf64_Shdr){ .sh_name = (Elf64_Word)name_at,
+                                               .sh_type = SHT_PROGBITS,
+                                               .sh_offset = offset,
+                                               .sh_size = n,
+                                               .sh_addralign = 1 };
         return true;
 }
 
@@ -111,16 +114,16 @@ static void put_file_header(uint8_t *p, const struct container *c, uint64_t head
         put(&p, ET_EXEC, 2, big);
         put(&p, img->machine, 2, big);
         put(&p, EV_CURRENT, 4, big);
-        put(&p, 0, word, big);                                /* entry */
-        put(&p, 0, word, big);                                /* program headers */
+        put(&p, 0, word, big); /* entry */
+        put(&p, 0, word, big); /* program headers */
         put(&p, headers_at, word, big);
-        put(&p, 0, 4, big);                                   /* flags */
+        put(&p, 0, 4, big); /* flags */
         put(&p, img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr), 2, big);
         put(&p, 0, 2, big);
         put(&p, 0, 2, big);
         put(&p, img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), 2, big);
         put(&p, c->count, 2, big);
-        put(&p, c->count - 1, 2, big);                        /* section names: the last one */
+        put(&p, c->count - 1, 2, big); /* section names: the last one */
 }
 
 static enum status fill(struct container *c, const struct elf_image *img, struct error *err)
@@ -150,7 +153,9 @@ static enum status fill(struct container *c, const struct elf_image *img, struct
         if (!append(c, c->names, c->name_bytes, &offset))
                 return error_no_memory(err);
         c->headers[c->count++] = (Elf64_Shdr){ .sh_name = (Elf64_Word)(c->name_bytes - sizeof ".shstrtab"),
-                                               .sh_type = SHT_STRTAB, .sh_offset = offset, .sh_size = c->name_bytes,
+                                               .sh_type = SHT_STRTAB,
+                                               .sh_offset = offset,
+                                               .sh_size = c->name_bytes,
                                                .sh_addralign = 1 };
         size = c->count * sizeof(Elf64_Shdr);
         {

@@ -18,7 +18,7 @@
 struct libdw_file {
         Elf *elf;
         Dwarf *dwarf;
-        uint8_t *unpacked; /* owned; NULL when libdw reads the image itself */
+        uint8_t *unpacked;           /* owned; NULL when libdw reads the image itself */
         const uint8_t *line_section; /* .debug_line, unpacked; NULL without one */
         size_t line_section_size;
         bool big_endian;

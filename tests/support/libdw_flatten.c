@@ -40,13 +40,13 @@ static void flatten_span(struct libdw_unit *u, uint64_t start, uint64_t end, uin
 
                 if (start < until) { /* no row says where this is */
                         if (scope != NO_SCOPE)
-                                symbol_table_builder_range(u->builder, start, until, chain_of(u, scope, 0, 0));
+                                symbol_table_builder_add_range(u->builder, start, until, chain_of(u, scope, 0, 0));
                         start = until;
                         continue;
                 }
                 until = row->end < end ? row->end : end;
-                symbol_table_builder_range(u->builder, start, until,
-                                           chain_of(u, scope, libdw_unit_file(u, row->file), row->line));
+                symbol_table_builder_add_range(u->builder, start, until,
+                                               chain_of(u, scope, libdw_unit_file(u, row->file), row->line));
                 start = until;
                 i += row->end <= end;
         }
@@ -81,7 +81,7 @@ void libdw_unit_flatten(struct libdw_unit *u)
         u->flat_until = 0;
         u->row_hint = 0;
         u->last_chain = UINT32_MAX;
-        if (!interval_list_paint(&u->intervals, seen, u))
+        if (!interval_list_overlay(&u->intervals, seen, u))
                 u->builder->failed = ST_NO_MEMORY;
         flatten_gap(u, u->flat_until, UINT64_MAX);
 }

@@ -13,7 +13,7 @@
  * those of live ones.
  * Source: DWARF 5, 6.2; DWARF 4, 6.2 for versions 2 to 4.
  */
-#include "symbolizer/extract_internal.h"
+#include "symbolizer/code_map.h"
 #include "symbolizer/symbol_table_builder.h"
 
 struct libdw_row { /* covers [start, end) */

@@ -6,7 +6,7 @@
 
 #include "common/hash.h"
 #include "common/limits.h"
-#include "symbolizer/demangle.h"
+#include "symbol-index/demangle.h"
 
 #define ORIGIN_DEPTH_MAX 16 /* abstract origins and specifications one after another */
 
@@ -25,7 +25,7 @@ void libdw_names_deinit(struct libdw_names *n)
 /* The entry of a DIE, or the free one where it belongs. */
 static struct libdw_name_entry *map_slot(const struct libdw_name_map *m, const void *die)
 {
-        size_t at = hash64(&die, sizeof die) & (m->slot_count - 1);
+        size_t at = hash_bytes64(&die, sizeof die) & (m->slot_count - 1);
 
         while (m->entries[at].die && m->entries[at].die != die)
                 at = (at + 1) & (m->slot_count - 1);
@@ -101,11 +101,11 @@ static uint32_t qualified(struct libdw_names *n, Dwarf_Die *die, const char *nam
         const char *s;
 
         if (!map_get(&n->qualifiers, die->addr, &qualifier) || b->failed)
-                return symbol_table_builder_function(b, "", name);
+                return symbol_table_builder_add_function(b, "", name);
         buf_init(&full, 2 * LIMIT_NAME_BYTES + 4);
         buf_printf(&full, "%s::%s", (const char *)b->strings.data + qualifier, name);
         s = buf_cstr(&full);
-        return symbol_table_builder_function(b, "", s ? s : name);
+        return symbol_table_builder_add_function(b, "", s ? s : name);
 }
 
 /* Follow the chain of origins to a linkage name, else to the first plain one. */
@@ -159,7 +159,7 @@ static uint32_t resolve(struct libdw_names *n, Dwarf_Die *die)
 
         linkage_name = follow(die, &name, &named);
         if (linkage_name)
-                return symbol_table_builder_function(n->builder, linkage_name, "");
+                return symbol_table_builder_add_function(n->builder, linkage_name, "");
         if (!name || !name[0])
                 return SYMBOL_NO_FUNCTION;
         return qualified(n, &named, name);

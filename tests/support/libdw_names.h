@@ -15,7 +15,7 @@
 #include "symbolizer/symbol_table_builder.h"
 
 struct libdw_name_entry {
-        const void *die;    /* address of a DIE in its section; NULL is free */
+        const void *die; /* address of a DIE in its section; NULL is free */
         uint32_t value;
 };
 struct libdw_name_map {

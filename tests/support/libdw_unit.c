@@ -10,8 +10,11 @@
 void libdw_unit_init(struct libdw_unit *u, const struct libdw_file *file, struct symbol_table_builder *builder,
                      const struct code_map *code)
 {
-        *u = (struct libdw_unit){ .builder = builder, .code = code, .line_section = file->line_section,
-                                  .line_section_size = file->line_section_size, .big_endian = file->big_endian };
+        *u = (struct libdw_unit){ .builder = builder,
+                                  .code = code,
+                                  .line_section = file->line_section,
+                                  .line_section_size = file->line_section_size,
+                                  .big_endian = file->big_endian };
         libdw_names_init(&u->names, builder);
 }
 
@@ -29,9 +32,9 @@ void libdw_unit_deinit(struct libdw_unit *u)
 /* What a DIE passes on to its children. */
 struct context {
         uint32_t scope;
-        uint32_t qualifier;   /* string offset of "ns::Class", 0 outside */
-        uint32_t depth;       /* of inlined calls */
-        bool in_function;     /* and not in a scope inside of it */
+        uint32_t qualifier; /* string offset of "ns::Class", 0 outside */
+        uint32_t depth;     /* of inlined calls */
+        bool in_function;   /* and not in a scope inside of it */
         Dwarf_Die function;
 };
 
@@ -56,10 +59,10 @@ static uint32_t intern_path(struct libdw_unit *u, const char *path)
         _cleanup_buf_ struct buf full = { 0 };
 
         if (!path || !path[0] || path[0] == '/' || !u->directory || !u->directory[0])
-                return symbol_table_builder_string(u->builder, path ? path : "");
+                return symbol_table_builder_add_string(u->builder, path ? path : "");
         buf_init(&full, 2 * LIMIT_NAME_BYTES);
         buf_printf(&full, "%s/%s", u->directory, path);
-        return symbol_table_builder_string(u->builder, buf_cstr(&full) ? buf_cstr(&full) : path);
+        return symbol_table_builder_add_string(u->builder, buf_cstr(&full) ? buf_cstr(&full) : path);
 }
 
 uint32_t libdw_unit_file(struct libdw_unit *u, uint64_t number)
@@ -79,8 +82,7 @@ static uint32_t add_scope(struct libdw_unit *u, Dwarf_Die *die, uint32_t parent)
                 s.call_file = libdw_unit_file(u, uint_attr(die, DW_AT_call_file));
                 s.call_line = uint_attr(die, DW_AT_call_line);
         }
-        if (u->scope_count >= NO_SCOPE ||
-            !array_reserve(&u->scopes, &u->scope_capacity, u->scope_count)) {
+        if (u->scope_count >= NO_SCOPE || !array_reserve(&u->scopes, &u->scope_capacity, u->scope_count)) {
                 u->builder->failed = ST_NO_MEMORY;
                 return NO_SCOPE;
         }
@@ -162,10 +164,10 @@ static void qualify(struct libdw_unit *u, Dwarf_Die *die, struct context *c)
         _cleanup_buf_ struct buf full = { 0 };
 
         if (!name)
-                name = dwarf_tag(die) == DW_TAG_namespace  ? "(anonymous namespace)" :
-                       dwarf_tag(die) == DW_TAG_class_type ? "(anonymous class)" :
-                       dwarf_tag(die) == DW_TAG_union_type ? "(anonymous union)" :
-                                                             "(anonymous struct)";
+                name = dwarf_tag(die) == DW_TAG_namespace    ? "(anonymous namespace)"
+                       : dwarf_tag(die) == DW_TAG_class_type ? "(anonymous class)"
+                       : dwarf_tag(die) == DW_TAG_union_type ? "(anonymous union)"
+                                                             : "(anonymous struct)";
         buf_init(&full, LIMIT_NAME_BYTES);
         if (c->in_function && !u->builder->failed) {
                 if (libdw_names_around(&u->names, &c->function, c->qualifier, &full))
@@ -176,7 +178,7 @@ static void qualify(struct libdw_unit *u, Dwarf_Die *die, struct context *c)
         c->in_function = false;
         buf_append_str(&full, name);
         if (buf_cstr(&full))
-                c->qualifier = symbol_table_builder_string(u->builder, buf_cstr(&full));
+                c->qualifier = symbol_table_builder_add_string(u->builder, buf_cstr(&full));
 }
 
 /* @return whether the children may hold code; c becomes their context. */
@@ -221,7 +223,8 @@ static bool is_cplusplus(Dwarf_Die *unit_die)
         }
 }
 
-/* Depth first without recursion. DIEs only follow one another forwards, so a hostile sibling link cannot make a circle. */
+/* Depth first without recursion. DIEs only follow one another forwards, so a hostile sibling link cannot make a circle.
+ */
 static void walk(struct libdw_unit *u, Dwarf_Die *unit_die)
 {
         struct level stack[LIMIT_DIE_DEPTH];

@@ -19,12 +19,13 @@
 #include "tests/support/libdw_file.h"
 #include "tests/support/libdw_lines.h"
 #include "tests/support/libdw_names.h"
-#include "symbolizer/extract_internal.h"
+#include "symbolizer/code_map.h"
+#include "symbolizer/interval_overlay.h"
 
 #define NO_SCOPE UINT32_MAX
 
 struct libdw_scope {
-        uint32_t parent;    /* the scope this one is inlined into, NO_SCOPE for a function */
+        uint32_t parent; /* the scope this one is inlined into, NO_SCOPE for a function */
         uint32_t function;
         uint32_t call_file; /* string offset */
         uint32_t call_line;
@@ -42,10 +43,10 @@ struct libdw_unit {
         struct interval_list intervals;
         struct libdw_scope *scopes;
         size_t scope_count, scope_capacity;
-        uint32_t *files;      /* number in file_table -> string offset, UINT32_MAX not yet asked for */
+        uint32_t *files; /* number in file_table -> string offset, UINT32_MAX not yet asked for */
         size_t file_count, file_capacity;
         Dwarf_Files *file_table;
-        const char *directory; /* the unit's, NULL unknown */
+        const char *directory;   /* the unit's, NULL unknown */
         bool only_notes;         /* walk to see which functions stand in which scopes */
         uint64_t function_total; /* functions with code, of all units */
         uint64_t *tables;        /* offsets of the line tables that units refer to */

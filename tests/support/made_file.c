@@ -33,11 +33,15 @@ int made_file(const struct elf_maker_section *others, size_t count, const struct
 {
         struct elf_maker_section sections[64] = {
                 [0] = { .name = "" },
-                [1] = { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = MADE_CODE,
+                [1] = { .name = ".text",
+                        .type = SHT_NOBITS,
+                        .flags = SHF_ALLOC | SHF_EXECINSTR,
+                        .address = MADE_CODE,
                         .size = MADE_CODE_SIZE },
         };
-        struct elf_maker maker = { .is_64 = true, .type = ET_EXEC, .machine = EM_X86_64, .sections = sections,
-                                   .section_count = 2 };
+        struct elf_maker maker = {
+                .is_64 = true, .type = ET_EXEC, .machine = EM_X86_64, .sections = sections, .section_count = 2
+        };
         _cleanup_buf_ struct buf file;
         int fd;
 
@@ -45,9 +49,11 @@ int made_file(const struct elf_maker_section *others, size_t count, const struct
                 sections[maker.section_count++] = others[i];
         for (int i = 0; dwarf && i < DWARF_SECTION_COUNT; i++)
                 if (dwarf->sections[i].size)
-                        sections[maker.section_count++] = (struct elf_maker_section){
-                                .name = dwarf_names[i], .type = SHT_PROGBITS, .content = dwarf->sections[i].data,
-                                .size = dwarf->sections[i].size };
+                        sections[maker.section_count++] =
+                                (struct elf_maker_section){ .name = dwarf_names[i],
+                                                            .type = SHT_PROGBITS,
+                                                            .content = dwarf->sections[i].data,
+                                                            .size = dwarf->sections[i].size };
         buf_init(&file, MiB(256));
         elf_make(&maker, &file);
         fd = made_memfd(file.data, file.size);
@@ -91,7 +97,8 @@ const char *made_frames(const struct symbol_table *t, uint64_t address)
         text[0] = 0;
         for (uint32_t i = 0; r && i < t->chains[r->chain].frame_count && n < sizeof text; i++) {
                 const struct symbol_table_frame *f = &t->frames[t->chains[r->chain].first_frame + i];
-                const struct symbol_function *fn = f->function == SYMBOL_NO_FUNCTION ? NULL : &t->functions[f->function];
+                const struct symbol_function *fn =
+                        f->function == SYMBOL_NO_FUNCTION ? NULL : &t->functions[f->function];
 
                 n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? " < " : "",
                                       fn ? t->strings + (fn->linkage_name ? fn->linkage_name : fn->name) : "?");

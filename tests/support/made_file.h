@@ -31,7 +31,8 @@ void made_unit(struct dwarf_maker *m, const char *function, uint64_t start, uint
 /** Extract from one file, which is closed. */
 enum status made_extract(int fd, struct symbol_table *ret, struct error *err) MUST_CHECK;
 
-/** "name file:line" of every frame at an address, innermost first, joined with " < "; "" where nothing is known. Static. */
+/** "name file:line" of every frame at an address, innermost first, joined with " < "; "" where nothing is known.
+ * Static. */
 const char *made_frames(const struct symbol_table *t, uint64_t address);
 
 #endif

@@ -116,7 +116,8 @@ static void dump_node(struct dump *d, const char *key, uint32_t node, uint64_t r
         }
 }
 
-static enum status dump_group(struct dump *d, struct parquet_file *f, uint32_t group, struct buf *ret, struct error *err)
+static enum status dump_group(struct dump *d, struct parquet_file *f, uint32_t group, struct buf *ret,
+                              struct error *err)
 {
         enum status st = ST_OK;
         uint32_t read = 0;

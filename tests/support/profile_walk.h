@@ -13,10 +13,10 @@
 #include "common/utf8.h"
 #include "profile-formats/profile.h"
 
-#define WALK_CHECK(x)                                                                                              \
-        do {                                                                                                       \
-                if (!(x))                                                                                          \
-                        abort();                                                                                   \
+#define WALK_CHECK(x)                                                                                                  \
+        do {                                                                                                           \
+                if (!(x))                                                                                              \
+                        abort();                                                                                       \
         } while (0)
 
 static inline void profile_walk(const struct profile *p)
@@ -48,13 +48,11 @@ static inline void profile_walk(const struct profile *p)
         for (uint32_t i = 0; i < p->stacks.count; i++) {
                 const struct profile_stack *s = &p->stacks.items[i];
 
-                WALK_CHECK(s->location_count <= LIMIT_STACK_FRAMES &&
-                           s->first_location <= p->stack_locations.count &&
+                WALK_CHECK(s->location_count <= LIMIT_STACK_FRAMES && s->first_location <= p->stack_locations.count &&
                            s->location_count <= p->stack_locations.count - s->first_location);
         }
         for (uint32_t i = 0; i < p->labels.count; i++)
-                WALK_CHECK(p->labels.items[i].key < p->strings.count &&
-                           p->labels.items[i].value < p->strings.count);
+                WALK_CHECK(p->labels.items[i].key < p->strings.count && p->labels.items[i].value < p->strings.count);
         for (uint32_t i = 0; i < p->types.count; i++)
                 WALK_CHECK(p->types.items[i].id < p->strings.count && p->types.items[i].unit < p->strings.count);
         for (uint32_t i = 0; i < p->samples.count; i++) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "symbolizer/index_load.h"
+#include "symbol-index/index_load.h"
 
 /* Benches use this page too, where libcheck cannot report. */
 static void ok(enum status st, const struct error *err)
@@ -98,8 +98,8 @@ void test_sample(struct test_profile *t, int64_t time_ns, int64_t value, const u
         ok(profile_add_sample(&t->p, &s, &ignored, &err), &err);
 }
 
-void test_load_symbols(struct symbol_index *index, const char *build_id, enum symbol_quality quality,
-                       uint64_t start, uint32_t count, const char *name, const char *file)
+void test_load_symbols(struct symbol_index *index, const char *build_id, enum symbol_quality quality, uint64_t start,
+                       uint32_t count, const char *name, const char *file)
 {
         struct symbol_table t = { .quality = quality };
         struct error err;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "profile-formats/profile.h"
-#include "symbolizer/lookup.h"
+#include "symbol-index/lookup.h"
 
 /* A profile that is being made: one type, one mapping of one build-id. */
 struct test_profile {

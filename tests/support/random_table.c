@@ -59,9 +59,11 @@ static void make_frames(struct symbol_table *t, const struct random_table_spec *
                         uint64_t r = random_next(state);
                         struct symbol_table_frame *f = &t->frames[t->frame_count++];
 
-                        f->function = r % 97 == 0 ? UINT32_MAX : (near + (uint32_t)(r >> 8) % 4 * d) % spec->function_count;
+                        f->function =
+                                r % 97 == 0 ? UINT32_MAX : (near + (uint32_t)(r >> 8) % 4 * d) % spec->function_count;
                         f->file = files[(near / 8 + d) % spec->file_count];
-                        f->line = r % 89 == 0 ? 0 : (uint32_t)(near * 7 % 5000 + (r >> 32) % 60 + 100000 * spec->version);
+                        f->line =
+                                r % 89 == 0 ? 0 : (uint32_t)(near * 7 % 5000 + (r >> 32) % 60 + 100000 * spec->version);
                 }
         }
 }

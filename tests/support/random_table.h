@@ -6,13 +6,13 @@
  * Symbol tables made of a seed: ranges of 1 to some 40 bytes with a gap now
  * and then, chains of 1 to 8 frames, names and paths that the version decides.
  */
-#include "symbolizer/symbol_table.h"
+#include "symbol-index/symbol_table.h"
 
 struct random_table_spec {
         uint64_t seed;
         uint32_t range_count, function_count, file_count;
-        uint64_t base;              /* first address */
-        uint32_t version;           /* appears in every line number: tells two tables of one seed apart */
+        uint64_t base;    /* first address */
+        uint32_t version; /* appears in every line number: tells two tables of one seed apart */
         enum symbol_quality quality;
 };
 

@@ -15,12 +15,12 @@ int suite_run(const char *name, const TTest *const *tests, size_t count);
 int suite_run_with(const char *name, void (*setup)(void), void (*teardown)(void), const TTest *const *tests,
                    size_t count);
 
-#define TEST_SUITE(name, ...)                                                                  \
-        int main(void)                                                                         \
-        {                                                                                      \
-                const TTest *const tests[] = { __VA_ARGS__ };                                  \
-                                                                                               \
-                return suite_run(name, tests, sizeof tests / sizeof *tests);                   \
+#define TEST_SUITE(name, ...)                                                                                          \
+        int main(void)                                                                                                 \
+        {                                                                                                              \
+                const TTest *const tests[] = { __VA_ARGS__ };                                                          \
+                                                                                                                       \
+                return suite_run(name, tests, sizeof tests / sizeof *tests);                                           \
         }
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cpu_list.h"
+#include "agent/sampling/cpu_list.h"
 #include "tests/support/suite.h"
 
 #define COUNT 12
@@ -13,10 +13,15 @@ START_TEST(lists_are_ranges_and_single_numbers)
         static const struct {
                 const char *text, *cpus;
         } cases[] = {
-                { "0\n", "#..........." },           { "0-3\n", "####........" },
-                { "0,2-3,11\n", "#.##.......#" },    { "0-1", "##.........." },
-                { "10-400\n", "..........##" },      { "5-5\n", "....." "#......" },
-                { "\n", "............" },            { "", "............" },
+                { "0\n", "#..........." },
+                { "0-3\n", "####........" },
+                { "0,2-3,11\n", "#.##.......#" },
+                { "0-1", "##.........." },
+                { "10-400\n", "..........##" },
+                { "5-5\n", "....."
+                           "#......" },
+                { "\n", "............" },
+                { "", "............" },
                 { "0-18446744073709551615\n", "############" },
         };
 
@@ -35,13 +40,16 @@ END_TEST
 
 START_TEST(what_is_no_list_changes_nothing)
 {
-        static const char *const texts[] = { "x", "0-", "3-1", "0,,1", "0-1x", "99999999999999999999", "-1", ",", " 0" };
+        static const char *const texts[] = {
+                "x", "0-", "3-1", "0,,1", "0-1x", "99999999999999999999", "-1", ",", " 0"
+        };
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
                 bool cpus[COUNT] = { true };
                 struct error err;
 
-                ck_assert_msg(cpu_list_parse(texts[i], strlen(texts[i]), cpus, COUNT, &err) == ST_BAD_DATA, "'%s'", texts[i]);
+                ck_assert_msg(cpu_list_parse(texts[i], strlen(texts[i]), cpus, COUNT, &err) == ST_BAD_DATA, "'%s'",
+                              texts[i]);
                 ck_assert(cpus[0] && !cpus[1]);
         }
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/jitdump.h"
+#include "agent/processes/jitdump.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
@@ -113,7 +113,7 @@ static void end(void)
 static const char *at(uint64_t addr)
 {
         static char text[256];
-        struct jit_place p;
+        struct jit_location p;
 
         if (!jitdump_find(&dump, addr, &p))
                 return "none";
@@ -183,7 +183,7 @@ START_TEST(code_that_moved_takes_its_name_and_lines_along)
         ck_assert_str_eq(at(0x500f), "none");
         ck_assert_str_eq(at(0x5010), "mover m.js:5");
         ck_assert_str_eq(at(0x502f), "mover m.js:6");
-        ck_assert_uint_eq(dump.left_out, 1);
+        ck_assert_uint_eq(dump.dropped, 1);
         end();
 }
 END_TEST
@@ -275,7 +275,8 @@ START_TEST(a_record_is_taken_once_it_is_whole)
                 ck_assert_uint_le(used, n);
                 ck_assert_str_eq(at(0x1000), n >= first ? "first" : "none");
                 ck_assert_str_eq(at(0x2000), n == size ? "second" : "none");
-                ck_assert_int_eq(jitdump_feed(&dump, file.data + used, size - used, size - used, PID, &more, &err), ST_OK);
+                ck_assert_int_eq(jitdump_feed(&dump, file.data + used, size - used, size - used, PID, &more, &err),
+                                 ST_OK);
                 ck_assert_uint_eq(used + more, size);
                 ck_assert_str_eq(at(0x1000), "first");
                 ck_assert_str_eq(at(0x2005), "second a.js:11");
@@ -327,11 +328,11 @@ START_TEST(a_budget_bounds_what_all_processes_keep)
         jitdump_init(&other, &budget);
         ck_assert_int_eq(feed(0, &used), ST_OK);
         ck_assert_uint_eq(used, file.size);
-        ck_assert_uint_gt(dump.left_out, 0);
+        ck_assert_uint_gt(dump.dropped, 0);
         ck_assert_uint_le(budget.used, budget.max);
         ck_assert_str_eq(at(0x1000), "a name that takes some room");
         ck_assert_int_eq(jitdump_feed(&other, file.data, file.size, file.size, PID, &used, &err), ST_OK);
-        ck_assert_uint_ge(other.left_out, 99);
+        ck_assert_uint_ge(other.dropped, 99);
         jitdump_deinit(&other);
         end();
         ck_assert_uint_eq(budget.used, 0);
@@ -373,7 +374,8 @@ START_TEST(a_file_is_read_on_within_what_may_be_read)
 END_TEST
 
 TEST_SUITE("agent_jit", code_has_names_and_lines_in_both_byte_orders, later_code_takes_the_address_over,
-           code_that_moved_takes_its_name_and_lines_along, lines_that_count_an_elf_header_in_are_told_by_their_addresses,
-           lines_that_make_no_sense_are_left_out, unknown_records_are_stepped_over_and_a_close_ends,
-           a_record_is_taken_once_it_is_whole, the_dump_of_another_process_is_refused,
-           a_budget_bounds_what_all_processes_keep, a_file_is_read_on_within_what_may_be_read)
+           code_that_moved_takes_its_name_and_lines_along,
+           lines_that_count_an_elf_header_in_are_told_by_their_addresses, lines_that_make_no_sense_are_left_out,
+           unknown_records_are_stepped_over_and_a_close_ends, a_record_is_taken_once_it_is_whole,
+           the_dump_of_another_process_is_refused, a_budget_bounds_what_all_processes_keep,
+           a_file_is_read_on_within_what_may_be_read)

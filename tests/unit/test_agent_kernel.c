@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/kernel.h"
-#include "agent/vdso.h"
+#include "agent/processes/kernel.h"
+#include "agent/processes/vdso.h"
 #include "common/file.h"
 #include "tests/support/suite.h"
 
@@ -71,14 +71,14 @@ START_TEST(a_modules_address_is_the_offset_in_its_text)
         section(".note.gnu.build-id", "0xffffffffc0a00000\n");
         kernel_module_read(dir, &m);
         ck_assert_uint_eq(m.build_id.size, 4);
-        ck_assert(kernel_module_address(&m, 0xffffffffc0a10000, &address));
+        ck_assert(kernel_module_find_address(&m, 0xffffffffc0a10000, &address));
         ck_assert_uint_eq(address, 0);
-        ck_assert(kernel_module_address(&m, 0xffffffffc0a13fff, &address));
+        ck_assert(kernel_module_find_address(&m, 0xffffffffc0a13fff, &address));
         ck_assert_uint_eq(address, 0x3fff);
         /* Other code has no address that the module's file knows. */
-        ck_assert(!kernel_module_address(&m, 0xffffffffc0a14000, &address));
-        ck_assert(!kernel_module_address(&m, 0xffffffffc0b00010, &address));
-        ck_assert(!kernel_module_address(&m, 0xffffffffc0a0ffff, &address));
+        ck_assert(!kernel_module_find_address(&m, 0xffffffffc0a14000, &address));
+        ck_assert(!kernel_module_find_address(&m, 0xffffffffc0b00010, &address));
+        ck_assert(!kernel_module_find_address(&m, 0xffffffffc0a0ffff, &address));
         ck_assert_uint_eq(address, 0x3fff);
         end();
 }
@@ -92,13 +92,13 @@ START_TEST(what_the_kernel_hides_is_unknown)
         begin();
         section(".text", "0x0000000000000000\n");
         kernel_module_read(dir, &m);
-        ck_assert(!kernel_module_address(&m, 0xffffffffc0a10000, &address));
+        ck_assert(!kernel_module_find_address(&m, 0xffffffffc0a10000, &address));
         section(".text", "nonsense");
         kernel_module_read(dir, &m);
-        ck_assert(!kernel_module_address(&m, 0xffffffffc0a10000, &address));
+        ck_assert(!kernel_module_find_address(&m, 0xffffffffc0a10000, &address));
         end();
         kernel_module_read("/sys/module/no-such-module", &m);
-        ck_assert(!kernel_module_address(&m, 0xffffffffc0a10000, &address));
+        ck_assert(!kernel_module_find_address(&m, 0xffffffffc0a10000, &address));
 }
 END_TEST
 
@@ -107,7 +107,7 @@ START_TEST(bpf_programs_have_their_names_and_are_looked_up_again)
         static const char text[] = "ffffffff81000000 T _text\nffffffffc0000000 t xfs_read\t[no-such-module]\n"
                                    "ffffffffc0100000 t bpf_prog_6deef7357e7b4530_sd_devices\t[bpf]\n";
         struct kernel k = { .has_symbols = true, .has_shift = true };
-        struct kernel_place place;
+        struct kernel_location place;
         struct error err;
 
         ck_assert_int_eq(kallsyms_parse(text, strlen(text), &k.symbols, &err), ST_OK);
@@ -134,7 +134,7 @@ START_TEST(this_kernel_has_a_build_id)
 
         if (access("/sys/kernel/notes", R_OK) < 0)
                 return;
-        ck_assert(kernel_notes_build_id("/sys/kernel/notes", &id));
+        ck_assert(kernel_read_notes_build_id("/sys/kernel/notes", &id));
         ck_assert_uint_eq(id.size, 20);
 }
 END_TEST
@@ -144,18 +144,18 @@ START_TEST(the_vdsos_functions_have_names)
         const void *image;
         size_t size;
         struct code_names names;
-        const struct code_symbol *s;
+        const struct code_range *s;
         bool found = false;
 
-        if (!vdso_image(&image, &size))
+        if (!vdso_get_image(&image, &size))
                 return; /* none here: under some emulators */
         code_names_init(&names, NULL);
-        vdso_names(&names);
+        vdso_add_names(&names);
         for (uint64_t address = 0; address < size && !found; address++) {
                 s = code_names_find(&names, address);
-                found = s && strstr(code_names_name(&names, s), "clock_gettime");
+                found = s && strstr(code_names_get_text(&names, s), "clock_gettime");
                 if (found)
-                        ck_assert_int_eq(strncmp(code_names_name(&names, s), "__", 2), 0); /* the longest one */
+                        ck_assert_int_eq(strncmp(code_names_get_text(&names, s), "__", 2), 0); /* the longest one */
         }
         ck_assert(found);
         code_names_deinit(&names);
@@ -164,10 +164,10 @@ END_TEST
 
 START_TEST(vsyscalls_are_told_by_their_offset)
 {
-        ck_assert_str_eq(vsyscall_name(0), "gettimeofday");
-        ck_assert_str_eq(vsyscall_name(0x405), "time");
-        ck_assert_str_eq(vsyscall_name(0x800), "getcpu");
-        ck_assert_ptr_null(vsyscall_name(0xc00));
+        ck_assert_str_eq(vsyscall_find_name(0), "gettimeofday");
+        ck_assert_str_eq(vsyscall_find_name(0x405), "time");
+        ck_assert_str_eq(vsyscall_find_name(0x800), "getcpu");
+        ck_assert_ptr_null(vsyscall_find_name(0xc00));
 }
 END_TEST
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "agent/sender.h"
+#include "agent/sending/sender.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "tests/support/batch_service.h"
@@ -112,7 +112,7 @@ static void send_the_rest(const char *url, const char *spool)
 
         ck_assert_msg(sender_create(&o, &s, &err) == ST_OK, "%s", err.text);
         ck_assert_msg(sender_flush(s, 60000, &err) == ST_OK, "%s", err.text);
-        sender_stats(s, &stats);
+        sender_get_stats(s, &stats);
         for (int i = 0; i < DROP_COUNT; i++)
                 ck_assert_uint_eq(stats.outbox.dropped[i], 0);
         sender_destroy(s);
@@ -154,7 +154,8 @@ START_TEST(killed_at_any_moment_it_loses_and_doubles_nothing)
         batch_service_stop(&service);
         count_taken(times);
         for (uint32_t n = 0; n < number; n++)
-                ck_assert_msg(times[n] == 1 || (times[n] == 0 && !promised[n]), "batch %u counted %u times", n, times[n]);
+                ck_assert_msg(times[n] == 1 || (times[n] == 0 && !promised[n]), "batch %u counted %u times", n,
+                              times[n]);
         ck_assert_uint_gt(number, 3 * RUNS);
         batch_service_deinit(&service);
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
@@ -166,6 +167,7 @@ int main(int argc, char **argv)
         const TTest *const tests[] = { killed_at_any_moment_it_loses_and_doubles_nothing };
 
         if (argc == 5)
-                send_until_killed(argv[1], argv[2], (int)strtoul(argv[3], NULL, 10), (uint32_t)strtoul(argv[4], NULL, 10));
+                send_until_killed(argv[1], argv[2], (int)strtoul(argv[3], NULL, 10),
+                                  (uint32_t)strtoul(argv[4], NULL, 10));
         return suite_run("agent_killed", tests, sizeof tests / sizeof *tests);
 }

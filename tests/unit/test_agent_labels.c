@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "agent/labels.h"
-#include "agent/selection.h"
+#include "agent/processes/labels.h"
+#include "agent/processes/process_filter.h"
 #include "tests/support/suite.h"
 
 #define ID "3f1c2e8a9b7d6054c3f1e2d8a9b7c60543f1c2e8a9b7d6054c3f1e2d8a9b7c60"
@@ -26,22 +26,25 @@ static const struct {
           "getty@tty1.service", "system-getty.slice", "/system.slice/system-getty.slice/getty@tty1.service" },
         { "login session, v1",
           "12:cpuset:/\n4:memory:/user.slice/user-1000.slice/session-3.scope\n"
-          "1:name=systemd:/user.slice/user-1000.slice/session-3.scope\n0::/user.slice/user-1000.slice/session-3.scope\n",
+          "1:name=systemd:/user.slice/user-1000.slice/session-3.scope\n0::/user.slice/user-1000.slice/"
+          "session-3.scope\n",
           "", "", "session-3.scope", "user-1000.slice", "/user.slice/user-1000.slice/session-3.scope" },
-        { "service of a user's manager", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/dbus.service\n", "", "",
-          "dbus.service", "app.slice", "/user.slice/user-1000.slice/user@1000.service/app.slice/dbus.service" },
+        { "service of a user's manager", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/dbus.service\n",
+          "", "", "dbus.service", "app.slice", "/user.slice/user-1000.slice/user@1000.service/app.slice/dbus.service" },
         { "v1, systemd's hierarchy wins over the others",
-          "11:memory:/longer/than/the/other/path\n1:name=systemd:/system.slice/ssh.service\n0::/\n", "", "", "ssh.service",
-          "system.slice", "/system.slice/ssh.service" },
+          "11:memory:/longer/than/the/other/path\n1:name=systemd:/system.slice/ssh.service\n0::/\n", "", "",
+          "ssh.service", "system.slice", "/system.slice/ssh.service" },
         { "v1 without systemd", "3:cpu:/\n2:memory:/batch/jobs/77\n0::/\n", "", "", "", "", "/batch/jobs/77" },
 
         { "docker, cgroupfs, v1",
-          "12:pids:/docker/" ID "\n5:cpu,cpuacct:/docker/" ID "\n1:name=systemd:/docker/" ID "\n0::/system.slice/containerd.service\n",
+          "12:pids:/docker/" ID "\n5:cpu,cpuacct:/docker/" ID "\n1:name=systemd:/docker/" ID
+          "\n0::/system.slice/containerd.service\n",
           ID, "", "containerd.service", "system.slice", "/system.slice/containerd.service" },
         { "docker, systemd, v2", "0::/system.slice/docker-" ID ".scope\n", ID, "", "", "system.slice",
           "/system.slice/docker-" ID ".scope" },
-        { "rootless docker", "0::/user.slice/user-1000.slice/user@1000.service/user.slice/docker-" ID ".scope\n", ID, "",
-          "user@1000.service", "user.slice", "/user.slice/user-1000.slice/user@1000.service/user.slice/docker-" ID ".scope" },
+        { "rootless docker", "0::/user.slice/user-1000.slice/user@1000.service/user.slice/docker-" ID ".scope\n", ID,
+          "", "user@1000.service", "user.slice",
+          "/user.slice/user-1000.slice/user@1000.service/user.slice/docker-" ID ".scope" },
         { "docker in docker", "0::/docker/" ID "/docker/" ID2 "\n", ID2, "", "", "", "/docker/" ID "/docker/" ID2 },
         { "containerd (nerdctl), systemd", "0::/system.slice/nerdctl-" ID ".scope\n", ID, "", "", "system.slice",
           "/system.slice/nerdctl-" ID ".scope" },
@@ -50,23 +53,27 @@ static const struct {
           "/ecs/cluster/0123456789abcdef0123456789abcdef/" ID },
 
         { "Kubernetes, containerd, systemd driver, v2",
-          "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice/cri-containerd-" ID ".scope\n", ID,
-          UID, "", "kubepods-burstable.slice",
+          "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice/cri-containerd-" ID
+          ".scope\n",
+          ID, UID, "", "kubepods-burstable.slice",
           "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice/cri-containerd-" ID ".scope" },
-        { "Kubernetes, guaranteed pod, systemd driver", "0::/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope\n", ID,
-          UID, "", "kubepods.slice", "/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope" },
+        { "Kubernetes, guaranteed pod, systemd driver",
+          "0::/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope\n", ID, UID, "", "kubepods.slice",
+          "/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope" },
         { "Kubernetes, containerd, cgroupfs driver, v1",
-          "11:memory:/kubepods/besteffort/pod" UID "/" ID "\n1:name=systemd:/kubepods/besteffort/pod" UID "/" ID "\n", ID, UID,
-          "", "", "/kubepods/besteffort/pod" UID "/" ID },
+          "11:memory:/kubepods/besteffort/pod" UID "/" ID "\n1:name=systemd:/kubepods/besteffort/pod" UID "/" ID "\n",
+          ID, UID, "", "", "/kubepods/besteffort/pod" UID "/" ID },
         { "Kubernetes, guaranteed pod, cgroupfs driver", "0::/kubepods/pod" UID "/" ID "\n", ID, UID, "", "",
           "/kubepods/pod" UID "/" ID },
         { "Kubernetes, containerd told of a systemd cgroup but using cgroupfs",
-          "1:name=systemd:/system.slice/containerd.service/kubepods-besteffort-pod" UID_ ".slice:cri-containerd:" ID "\n", ID,
-          UID, "containerd.service", "system.slice",
+          "1:name=systemd:/system.slice/containerd.service/kubepods-besteffort-pod" UID_ ".slice:cri-containerd:" ID
+          "\n",
+          ID, UID, "containerd.service", "system.slice",
           "/system.slice/containerd.service/kubepods-besteffort-pod" UID_ ".slice:cri-containerd:" ID },
         { "Kubernetes, static pod, systemd driver",
-          "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" HASH ".slice/crio-" ID ".scope/container\n", ID,
-          HASH, "", "kubepods-burstable.slice",
+          "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" HASH ".slice/crio-" ID
+          ".scope/container\n",
+          ID, HASH, "", "kubepods-burstable.slice",
           "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" HASH ".slice/crio-" ID ".scope/container" },
         { "Kubernetes, static pod, cgroupfs driver", "0::/kubepods/burstable/pod" HASH "/" ID "\n", ID, HASH, "", "",
           "/kubepods/burstable/pod" HASH "/" ID },
@@ -77,8 +84,8 @@ static const struct {
           "/docker/" ID2 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
           "kubelet-kubepods-besteffort-pod" UID_ ".slice/cri-containerd-" ID ".scope" },
         { "CRI-O's keeper of a container is in none",
-          "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice/crio-conmon-" ID ".scope\n", "", UID,
-          "", "kubepods-burstable.slice",
+          "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice/crio-conmon-" ID ".scope\n",
+          "", UID, "", "kubepods-burstable.slice",
           "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice/crio-conmon-" ID ".scope" },
         { "an agent in a pod of its own cgroup namespace sees its neighbours",
           "0::/../../kubepods-burstable-pod" UID_ ".slice/cri-containerd-" ID ".scope\n", ID, UID, "", "",
@@ -86,8 +93,9 @@ static const struct {
 
         { "podman, systemd", "0::/machine.slice/libpod-" ID ".scope/container\n", ID, "", "", "machine.slice",
           "/machine.slice/libpod-" ID ".scope/container" },
-        { "rootless podman", "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n", ID, "",
-          "user@1000.service", "user.slice", "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope" },
+        { "rootless podman", "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n", ID,
+          "", "user@1000.service", "user.slice",
+          "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope" },
         { "podman, cgroupfs", "0::/libpod_parent/libpod-" ID "\n", ID, "", "", "", "/libpod_parent/libpod-" ID },
         { "podman, a pod", "0::/machine.slice/machine-libpod_pod_" ID2 ".slice/libpod-" ID ".scope\n", ID, "", "",
           "machine-libpod_pod_" ID2 ".slice", "/machine.slice/machine-libpod_pod_" ID2 ".slice/libpod-" ID ".scope" },
@@ -97,17 +105,18 @@ static const struct {
         { "systemd-nspawn", "0::/machine.slice/systemd-nspawn@web.service/payload\n", "web", "", "", "machine.slice",
           "/machine.slice/systemd-nspawn@web.service/payload" },
         { "a service inside of systemd-nspawn",
-          "0::/machine.slice/systemd-nspawn@web.service/payload/system.slice/nginx.service\n", "web", "", "nginx.service",
-          "system.slice", "/machine.slice/systemd-nspawn@web.service/payload/system.slice/nginx.service" },
-        { "a machine whose name has a dash", "0::/machine.slice/machine-build\\x2dbox.scope/payload\n", "build-box", "", "",
-          "machine.slice", "/machine.slice/machine-build\\x2dbox.scope/payload" },
+          "0::/machine.slice/systemd-nspawn@web.service/payload/system.slice/nginx.service\n", "web", "",
+          "nginx.service", "system.slice",
+          "/machine.slice/systemd-nspawn@web.service/payload/system.slice/nginx.service" },
+        { "a machine whose name has a dash", "0::/machine.slice/machine-build\\x2dbox.scope/payload\n", "build-box", "",
+          "", "machine.slice", "/machine.slice/machine-build\\x2dbox.scope/payload" },
         { "LXC, v2", "0::/lxc.payload.db1/system.slice/mariadb.service\n", "db1", "", "mariadb.service", "system.slice",
           "/lxc.payload.db1/system.slice/mariadb.service" },
         { "LXC, v1", "4:memory:/lxc/db1\n1:name=systemd:/lxc/db1/init.scope\n", "db1", "", "init.scope", "",
           "/lxc/db1/init.scope" },
 
-        { "63 digits are no container", "0::/docker/3f1c2e8a9b7d6054c3f1e2d8a9b7c60543f1c2e8a9b7d6054c3f1e2d8a9b7c6\n", "", "",
-          "", "", "/docker/3f1c2e8a9b7d6054c3f1e2d8a9b7c60543f1c2e8a9b7d6054c3f1e2d8a9b7c6" },
+        { "63 digits are no container", "0::/docker/3f1c2e8a9b7d6054c3f1e2d8a9b7c60543f1c2e8a9b7d6054c3f1e2d8a9b7c6\n",
+          "", "", "", "", "/docker/3f1c2e8a9b7d6054c3f1e2d8a9b7c60543f1c2e8a9b7d6054c3f1e2d8a9b7c6" },
         { "a word that ends in pod is no pod", "0::/tripod" UID "\n", "", "", "", "", "/tripod" UID },
         { "a colon in a path", "0::/a:b/c\n", "", "", "", "", "/a:b/c" },
         { "no text at all", "", "", "", "", "", "" },
@@ -120,7 +129,8 @@ START_TEST(cgroups_of_every_runtime_are_told)
                 struct cgroup_names names;
 
                 cgroup_parse(CASES[i].text, strlen(CASES[i].text), &names);
-#define SAME(field) ck_assert_msg(strcmp(names.field, CASES[i].field) == 0, "%s: " #field " is '%s'", CASES[i].what, names.field)
+#define SAME(field)                                                                                                    \
+        ck_assert_msg(strcmp(names.field, CASES[i].field) == 0, "%s: " #field " is '%s'", CASES[i].what, names.field)
                 SAME(container);
                 SAME(pod);
                 SAME(unit);
@@ -181,59 +191,60 @@ static struct cgroup_names cgroup(const char *path)
 
 START_TEST(nobody_is_left_out_without_patterns)
 {
-        struct selection s = { 0 };
+        struct process_filter s = { 0 };
         struct cgroup_names c = cgroup("/x");
 
-        ck_assert(!selection_is_active(&s));
-        ck_assert(!selection_excludes(&s, "any", &c));
+        ck_assert(!process_filter_is_active(&s));
+        ck_assert(!process_filter_excludes(&s, "any", &c));
 }
 END_TEST
 
 START_TEST(processes_are_left_out_by_name)
 {
-        struct selection s = { .exclude_process = LIST("ps", "kwork*") };
+        struct process_filter s = { .exclude_process = LIST("ps", "kwork*") };
         struct cgroup_names c = { 0 };
 
-        ck_assert(selection_is_active(&s));
-        ck_assert(selection_excludes(&s, "ps", &c));
-        ck_assert(selection_excludes(&s, "kworker/0:1", &c)); /* '*' matches the slash */
-        ck_assert(!selection_excludes(&s, "postgres", &c));
-        s = (struct selection){ .only_process = LIST("postgres", "redis*"), .exclude_process = LIST("redis-cli") };
-        ck_assert(!selection_excludes(&s, "postgres", &c));
-        ck_assert(!selection_excludes(&s, "redis-server", &c));
-        ck_assert(selection_excludes(&s, "redis-cli", &c));
-        ck_assert(selection_excludes(&s, "nginx", &c));
+        ck_assert(process_filter_is_active(&s));
+        ck_assert(process_filter_excludes(&s, "ps", &c));
+        ck_assert(process_filter_excludes(&s, "kworker/0:1", &c)); /* '*' matches the slash */
+        ck_assert(!process_filter_excludes(&s, "postgres", &c));
+        s = (struct process_filter){ .only_process = LIST("postgres", "redis*"), .exclude_process = LIST("redis-cli") };
+        ck_assert(!process_filter_excludes(&s, "postgres", &c));
+        ck_assert(!process_filter_excludes(&s, "redis-server", &c));
+        ck_assert(process_filter_excludes(&s, "redis-cli", &c));
+        ck_assert(process_filter_excludes(&s, "nginx", &c));
 }
 END_TEST
 
 START_TEST(processes_are_left_out_by_cgroup)
 {
-        struct selection s = { .exclude_cgroup = LIST("cron.service", "docker-*", "/a/*/c") };
-        struct cgroup_names cron = cgroup("/system.slice/cron.service"), docker = cgroup("/system.slice/docker-" ID ".scope");
+        struct process_filter s = { .exclude_cgroup = LIST("cron.service", "docker-*", "/a/*/c") };
+        struct cgroup_names cron = cgroup("/system.slice/cron.service"),
+                            docker = cgroup("/system.slice/docker-" ID ".scope");
         struct cgroup_names abc = cgroup("/a/b/c"), ab = cgroup("/a/b"), root = cgroup("");
 
-        ck_assert(selection_excludes(&s, "x", &cron));
-        ck_assert(selection_excludes(&s, "x", &docker));
-        ck_assert(selection_excludes(&s, "x", &abc));
-        ck_assert(!selection_excludes(&s, "x", &ab));
-        ck_assert(!selection_excludes(&s, "x", &root));
-        s = (struct selection){ .only_cgroup = LIST("system.slice") };
-        ck_assert(!selection_excludes(&s, "x", &cron));
-        ck_assert(selection_excludes(&s, "x", &ab));
-        ck_assert(selection_excludes(&s, "x", &root)); /* a process that ended, too */
+        ck_assert(process_filter_excludes(&s, "x", &cron));
+        ck_assert(process_filter_excludes(&s, "x", &docker));
+        ck_assert(process_filter_excludes(&s, "x", &abc));
+        ck_assert(!process_filter_excludes(&s, "x", &ab));
+        ck_assert(!process_filter_excludes(&s, "x", &root));
+        s = (struct process_filter){ .only_cgroup = LIST("system.slice") };
+        ck_assert(!process_filter_excludes(&s, "x", &cron));
+        ck_assert(process_filter_excludes(&s, "x", &ab));
+        ck_assert(process_filter_excludes(&s, "x", &root)); /* a process that ended, too */
 }
 END_TEST
 
 /* ---- labels ----------------------------------------------------------------------- */
 
 /* "key=value key=value ..." of a process in a pod. */
-static const char *labels_of(const struct label_choice *o)
+static const char *labels_of(const struct label_options *o)
 {
         static char text[4096];
         static struct process p = { .name = "postgres" };
         const struct sample_key key = { .process = { .tgid = 4711 }, .comm = "exactly16letters" };
         struct labels l;
-        struct label_list got;
+        struct sample_label_set got;
         struct error err;
         size_t at = 0;
 
@@ -247,44 +258,47 @@ static const char *labels_of(const struct label_choice *o)
         labels_collect(&l, &p, &key, "complete", &got);
         text[0] = 0;
         for (size_t i = 0; i < got.count; i++)
-                at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s=%s", i ? " " : "", (int)got.items[i].key_size,
-                                       got.items[i].key, got.items[i].value);
+                at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s=%s", i ? " " : "",
+                                       (int)got.items[i].key_size, got.items[i].key, got.items[i].value);
         free(p.executable);
         return text;
 }
 
 START_TEST(all_labels_but_those_to_ask_for_are_sent)
 {
-        ck_assert_str_eq(labels_of(&(struct label_choice){ 0 }),
+        ck_assert_str_eq(labels_of(&(struct label_options){ 0 }),
                          "host.name=h host.id=m host.arch=amd64 os.version=6.1 process.executable.name=postgres "
                          "process.executable.path=/usr/lib/postgresql/15/bin/postgres service.name=postgres "
                          "thread.name=exactly16letters container.id=" ID " k8s.pod.uid=" UID
                          " systemd.slice=kubepods-burstable.slice process.linux.cgroup="
-                         "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice/cri-containerd-" ID
-                         ".scope");
+                         "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
+                         ".slice/cri-containerd-" ID ".scope");
 }
 END_TEST
 
 START_TEST(keys_are_kept_and_dropped_by_pattern)
 {
-        ck_assert_str_eq(labels_of(&(struct label_choice){ .keep = LIST("k8s.*", "process.pid") }),
+        ck_assert_str_eq(labels_of(&(struct label_options){ .keep = LIST("k8s.*", "process.pid") }),
                          "k8s.pod.uid=" UID " process.pid=4711");
-        ck_assert_str_eq(labels_of(&(struct label_choice){ .keep = LIST("host.*", "thread.name"), .drop = LIST("host.id", "*arch") }),
+        ck_assert_str_eq(labels_of(&(struct label_options){ .keep = LIST("host.*", "thread.name"),
+                                                            .drop = LIST("host.id", "*arch") }),
                          "host.name=h thread.name=exactly16letters");
-        ck_assert_str_eq(labels_of(&(struct label_choice){ .keep = LIST("host.name"), .with_pid = true }),
+        ck_assert_str_eq(labels_of(&(struct label_options){ .keep = LIST("host.name"), .with_pid = true }),
                          "host.name=h process.pid=4711");
-        ck_assert_str_eq(labels_of(&(struct label_choice){ .keep = LIST("host.name"), .with_stack_end = true }),
+        ck_assert_str_eq(labels_of(&(struct label_options){ .keep = LIST("host.name"), .with_stack_end = true }),
                          "host.name=h cairn.stack.end=complete");
-        ck_assert_str_eq(labels_of(&(struct label_choice){ .drop = LIST("*") }), "");
+        ck_assert_str_eq(labels_of(&(struct label_options){ .drop = LIST("*") }), "");
 }
 END_TEST
 
 START_TEST(the_users_own_labels_stay_and_win)
 {
-        ck_assert_str_eq(labels_of(&(struct label_choice){ .keep = LIST("host.name", "service.name"), .drop = LIST("host.name"),
-                                                           .service_name = "db",
-                                                           .own = LIST("host.name=mine", "service.name=shop", "env=a=b") }),
-                         "service.name=shop host.name=mine env=a=b");
+        ck_assert_str_eq(
+                labels_of(&(struct label_options){ .keep = LIST("host.name", "service.name"),
+                                                   .drop = LIST("host.name"),
+                                                   .service_name = "db",
+                                                   .own = LIST("host.name=mine", "service.name=shop", "env=a=b") }),
+                "service.name=shop host.name=mine env=a=b");
 }
 END_TEST
 
@@ -292,13 +306,14 @@ START_TEST(a_pattern_that_matches_no_key_is_refused)
 {
         struct error err;
 
-        ck_assert_int_eq(labels_check(&(struct label_choice){ .keep = LIST("host.*", "pid") }, &err), ST_USAGE);
+        ck_assert_int_eq(label_options_check(&(struct label_options){ .keep = LIST("host.*", "pid") }, &err), ST_USAGE);
         ck_assert_str_eq(err.text, "option '--keep-label pid' matches no label of the agent's");
-        ck_assert_int_eq(labels_check(&(struct label_choice){ .drop = LIST("Host.name") }, &err), ST_USAGE);
+        ck_assert_int_eq(label_options_check(&(struct label_options){ .drop = LIST("Host.name") }, &err), ST_USAGE);
 }
 END_TEST
 
 TEST_SUITE("agent_labels", cgroups_of_every_runtime_are_told, every_cut_of_a_text_is_harmless,
            names_that_find_no_room_are_left_out, nobody_is_left_out_without_patterns, processes_are_left_out_by_name,
-           processes_are_left_out_by_cgroup, all_labels_but_those_to_ask_for_are_sent, keys_are_kept_and_dropped_by_pattern,
-           the_users_own_labels_stay_and_win, a_pattern_that_matches_no_key_is_refused)
+           processes_are_left_out_by_cgroup, all_labels_but_those_to_ask_for_are_sent,
+           keys_are_kept_and_dropped_by_pattern, the_users_own_labels_stay_and_win,
+           a_pattern_that_matches_no_key_is_refused)

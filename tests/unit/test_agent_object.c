@@ -10,25 +10,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/object.h"
-#include "agent/object_cache.h"
-#include "agent/proc_maps.h"
+#include "agent/processes/object.h"
+#include "agent/processes/object_cache.h"
+#include "agent/processes/proc_maps.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
 #include "tests/support/suite.h"
 
-static const char SOURCE[] = "#include <fcntl.h>\n"
-                             "#include <stdio.h>\n"
-                             "#include <unistd.h>\n"
-                             "int table[4000] = { 1 };\n"
-                             "__attribute__((noinline)) int where_am_i(int x) { return x * table[x]; }\n"
-                             "int main(void) {\n"
-                             "        char text[4096]; long n; int fd = open(\"/proc/self/maps\", O_RDONLY);\n"
-                             "        printf(\"%lx\\n\", (long)&where_am_i); fflush(stdout);\n"
-                             "        while ((n = read(fd, text, sizeof text)) > 0) if (write(1, text, n) != n) return 1;\n"
-                             "        return where_am_i(1); }\n";
+static const char SOURCE[] =
+        "#include <fcntl.h>\n"
+        "#include <stdio.h>\n"
+        "#include <unistd.h>\n"
+        "int table[4000] = { 1 };\n"
+        "__attribute__((noinline)) int where_am_i(int x) { return x * table[x]; }\n"
+        "int main(void) {\n"
+        "        char text[4096]; long n; int fd = open(\"/proc/self/maps\", O_RDONLY);\n"
+        "        printf(\"%lx\\n\", (long)&where_am_i); fflush(stdout);\n"
+        "        while ((n = read(fd, text, sizeof text)) > 0) if (write(1, text, n) != n) return 1;\n"
+        "        return where_am_i(1); }\n";
 
 static char dir[32];
 
@@ -86,7 +87,7 @@ static bool compare_layout(const char *flags, bool must)
         ck_assert_ptr_nonnull(mapping);
         fd = open(path, O_RDONLY | O_CLOEXEC);
         ck_assert_msg(object_read_fd(fd, &object, &err) == ST_OK, "%s", err.text);
-        ck_assert(object_address(&object, address - mapping->start + mapping->file_offset, &here));
+        ck_assert(object_find_address(&object, address - mapping->start + mapping->file_offset, &here));
         ck_assert_msg(here == symbol_value(path, "where_am_i"), "%s: %lx is not %lx", flags, here,
                       symbol_value(path, "where_am_i"));
         proc_maps_deinit(&maps);
@@ -150,17 +151,17 @@ START_TEST(shared_file_pages_go_to_the_segment_of_the_byte)
         struct object o = { .segments = segments, .segment_count = 3 };
         uint64_t address = 7;
 
-        ck_assert(object_address(&o, 0x6c0, &address));
+        ck_assert(object_find_address(&o, 0x6c0, &address));
         ck_assert_uint_eq(address, 0x16c0);
-        ck_assert(object_address(&o, 0x86f, &address));
+        ck_assert(object_find_address(&o, 0x86f, &address));
         ck_assert_uint_eq(address, 0x186f);
-        ck_assert(object_address(&o, 0x100, &address));
+        ck_assert(object_find_address(&o, 0x100, &address));
         ck_assert_uint_eq(address, 0x100);
-        ck_assert(object_address(&o, 0x6b8, &address)); /* between two segments: code's page */
+        ck_assert(object_find_address(&o, 0x6b8, &address)); /* between two segments: code's page */
         ck_assert_uint_eq(address, 0x16b8);
         address = 7;
-        ck_assert(!object_address(&o, 0x2000, &address));
-        ck_assert(!object_address(&o, UINT64_MAX, &address));
+        ck_assert(!object_find_address(&o, 0x2000, &address));
+        ck_assert(!object_find_address(&o, UINT64_MAX, &address));
         ck_assert_uint_eq(address, 7);
 }
 END_TEST

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/perf_record.h"
-#include "agent/perf_ring.h"
-#include "agent/sample_counts.h"
+#include "agent/sampling/perf_record.h"
+#include "agent/sampling/perf_ring.h"
+#include "agent/sampling/sample_counts.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
 
@@ -88,10 +88,15 @@ static enum status parse(const void *bytes, size_t n, enum perf_record_user user
 
 START_TEST(a_sample_is_cut_into_its_kernel_and_user_half)
 {
-        const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_KERNEL, 0xffffffff81000001, 0xffffffff81000002,
-                                   (uint64_t)PERF_CONTEXT_USER, 0x401000, 0x402000, 0x403000 };
+        const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_KERNEL,
+                                   0xffffffff81000001,
+                                   0xffffffff81000002,
+                                   (uint64_t)PERF_CONTEXT_USER,
+                                   0x401000,
+                                   0x402000,
+                                   0x403000 };
         const struct made m = sample(chain, 7, 7);
-        struct sample_walk kernel, user;
+        struct sample_frames kernel, user;
         struct perf_record r;
 
         ck_assert_int_eq(perf_record_parse(m.bytes, m.size, PERF_RECORD_USER_NOTHING, &r, NULL), ST_OK);
@@ -99,7 +104,7 @@ START_TEST(a_sample_is_cut_into_its_kernel_and_user_half)
         ck_assert_uint_eq(r.tgid, 70);
         ck_assert_uint_eq(r.tid, 71);
         ck_assert_uint_eq(r.time_ns, 1234);
-        perf_record_stacks(&r, &kernel, &user);
+        perf_record_split_chain(&r, &kernel, &user);
         ck_assert_uint_eq(kernel.frame_count, 2);
         ck_assert_uint_eq(kernel.frames[1], 0xffffffff81000002);
         ck_assert_uint_eq(user.frame_count, 3);
@@ -111,11 +116,11 @@ START_TEST(addresses_of_a_guest_and_without_a_mark_are_no_frames)
 {
         const uint64_t chain[] = { 0x111, (uint64_t)PERF_CONTEXT_GUEST, 0x222, (uint64_t)PERF_CONTEXT_USER, 0x333 };
         const struct made m = sample(chain, 5, 5);
-        struct sample_walk kernel, user;
+        struct sample_frames kernel, user;
         struct perf_record r;
 
         ck_assert_int_eq(perf_record_parse(m.bytes, m.size, PERF_RECORD_USER_NOTHING, &r, NULL), ST_OK);
-        perf_record_stacks(&r, &kernel, &user);
+        perf_record_split_chain(&r, &kernel, &user);
         ck_assert_uint_eq(kernel.frame_count, 0);
         ck_assert_uint_eq(user.frame_count, 1);
         ck_assert_uint_eq(user.frames[0], 0x333);
@@ -125,7 +130,7 @@ END_TEST
 START_TEST(a_chain_deeper_than_a_stack_is_cut)
 {
         uint64_t chain[SAMPLE_STACK_MAX + 20] = { (uint64_t)PERF_CONTEXT_USER };
-        struct sample_walk kernel, user;
+        struct sample_frames kernel, user;
         struct perf_record r;
         struct made m;
 
@@ -133,7 +138,7 @@ START_TEST(a_chain_deeper_than_a_stack_is_cut)
                 chain[i] = i;
         m = sample(chain, sizeof chain / sizeof *chain, sizeof chain / sizeof *chain);
         ck_assert_int_eq(perf_record_parse(m.bytes, m.size, PERF_RECORD_USER_NOTHING, &r, NULL), ST_OK);
-        perf_record_stacks(&r, &kernel, &user);
+        perf_record_split_chain(&r, &kernel, &user);
         ck_assert_uint_eq(user.frame_count, SAMPLE_STACK_MAX);
         ck_assert_uint_eq(user.frames[SAMPLE_STACK_MAX - 1], SAMPLE_STACK_MAX);
 }
@@ -317,7 +322,8 @@ START_TEST(every_truncation_of_every_record_is_refused_or_harmless)
                 for (size_t n = 0; n < all[i].size; n++) {
                         struct made cut = all[i];
 
-                        ck_assert_int_eq(parse(cut.bytes, n, PERF_RECORD_USER_SYSCALL, &r), ST_BAD_DATA); /* not the size it says */
+                        ck_assert_int_eq(parse(cut.bytes, n, PERF_RECORD_USER_SYSCALL, &r),
+                                         ST_BAD_DATA); /* not the size it says */
                         cut.size = n;
                         if (n >= sizeof(struct perf_event_header))
                                 end(&cut); /* says the truth, but lacks what it holds */
@@ -412,9 +418,9 @@ START_TEST(what_cannot_be_a_record_gives_the_buffer_up)
         }
         h.size = 8;
         write_at(32, &h, sizeof h);
-        check_given_up(32, 36);                 /* not even a header */
+        check_given_up(32, 36);                  /* not even a header */
         check_given_up(32, 32 + RING_BYTES + 8); /* more than there can be */
-        check_given_up(64, 32);                 /* backwards */
+        check_given_up(64, 32);                  /* backwards */
 }
 END_TEST
 
@@ -423,7 +429,7 @@ END_TEST
 START_TEST(equal_samples_count_up_and_stacks_are_kept_once)
 {
         struct sample_counts counts = { 0 };
-        struct sample_walk none = { 0 }, user = { .frame_count = 2, .frames = { 1, 2 } };
+        struct sample_frames none = { 0 }, user = { .frame_count = 2, .frames = { 1, 2 } };
         struct sample_batch batch;
 
         for (uint32_t i = 0; i < 300; i++) {
@@ -437,7 +443,9 @@ START_TEST(equal_samples_count_up_and_stacks_are_kept_once)
         ck_assert_uint_eq(batch.count_count, 300); /* 100 and 3 have no common divisor */
         ck_assert_uint_eq(batch.stack_count, 3);
         for (size_t i = 0; i < batch.count_count; i++)
-                ck_assert_uint_eq(batch.frames[sample_batch_stack(&batch, batch.counts[i].key.user_stack)->first_frame + 1], 2);
+                ck_assert_uint_eq(
+                        batch.frames[sample_batch_find_stack(&batch, batch.counts[i].key.user_stack)->first_frame + 1],
+                        2);
         ck_assert_uint_eq(counts.batch.count_count, 0);
         sample_batch_deinit(&batch);
         sample_counts_deinit(&counts);
@@ -447,7 +455,7 @@ END_TEST
 START_TEST(stacks_past_the_limit_are_lost_and_counted)
 {
         struct sample_counts counts = { 0 };
-        struct sample_walk none = { 0 }, user = { .frame_count = 1 };
+        struct sample_frames none = { 0 }, user = { .frame_count = 1 };
         uint64_t lost = 0;
 
         for (uint32_t i = 0; i < LIMIT_AGENT_STACKS + 5; i++) {
@@ -463,8 +471,9 @@ START_TEST(stacks_past_the_limit_are_lost_and_counted)
 END_TEST
 
 #if defined(__x86_64__)
-#define STACK_TESTS                                                                                                   \
-        a_copied_stack_has_its_registers_and_its_size, kernel_threads_and_32_bit_processes_have_no_registers_to_walk_with, \
+#define STACK_TESTS                                                                                                    \
+        a_copied_stack_has_its_registers_and_its_size,                                                                 \
+                kernel_threads_and_32_bit_processes_have_no_registers_to_walk_with,                                    \
                 a_copied_stack_that_is_cut_off_is_refused,
 #else
 #define STACK_TESTS

@@ -6,7 +6,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "agent/perf_map.h"
+#include "agent/processes/perf_map.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -23,9 +23,9 @@ static void feed(struct perf_map *m, const char *text, size_t used)
 
 static const char *find(struct perf_map *m, uint64_t addr)
 {
-        const struct code_symbol *s = code_names_find(&m->code, addr);
+        const struct code_range *s = code_names_find(&m->code, addr);
 
-        return s ? code_names_name(&m->code, s) : "none";
+        return s ? code_names_get_text(&m->code, s) : "none";
 }
 
 START_TEST(a_later_line_overrides_where_it_overlaps)
@@ -113,7 +113,7 @@ START_TEST(overridden_code_takes_no_room)
         }
         ck_assert_str_eq(find(&m, 0x10000 + 999 * 0x100), "LazyCompile:*function number 399999");
         ck_assert_uint_eq(m.code.range_count, 1000);
-        ck_assert_uint_eq(m.left_out, 0);
+        ck_assert_uint_eq(m.dropped, 0);
         ck_assert_uint_lt(budget.used, KiB(512));
         perf_map_deinit(&m);
         ck_assert_uint_eq(budget.used, 0);
@@ -129,7 +129,7 @@ START_TEST(lines_without_room_are_left_out_and_counted)
         feed(&m, "100 10 one\n200 10 two\n300 10 three\n400 10 four\n", 47);
         ck_assert_str_eq(find(&m, 0x100), "one");
         ck_assert_str_eq(find(&m, 0x400), "none");
-        ck_assert_uint_ge(m.left_out, 1);
+        ck_assert_uint_ge(m.dropped, 1);
         ck_assert_uint_le(budget.used, 100);
         perf_map_deinit(&m);
 }

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/sender.h"
+#include "agent/sending/sender.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -159,7 +159,7 @@ START_TEST(what_waits_for_a_service_that_is_away_survives_a_power_cut)
         sender_destroy(s);
         ck_assert_int_eq(outbox_init(&o, dir, MiB(1), &err), ST_OK);
         for (char want = 'a'; want <= 'c'; want++) {
-                struct batch *b = outbox_take(&o);
+                struct outbox_batch *b = outbox_take(&o);
 
                 ck_assert_msg(b != NULL, "'%c' is lost", want);
                 ck_assert_int_eq(b->payload[0], want);
@@ -172,7 +172,8 @@ END_TEST
 
 START_TEST(the_end_of_the_agent_leaves_nothing_unsynced)
 {
-        static const struct batch_answer answers[] = { { .code = 503, .headers = "Retry-After: 60\r\n" }, { .code = -1 } };
+        static const struct batch_answer answers[] = { { .code = 503, .headers = "Retry-After: 60\r\n" },
+                                                       { .code = -1 } };
         static struct batch_service service;
         struct sender *s;
         struct outbox o;
@@ -187,7 +188,7 @@ START_TEST(the_end_of_the_agent_leaves_nothing_unsynced)
         batch_service_stop(&service);
         each_name(cut_one);
         ck_assert_int_eq(outbox_init(&o, dir, MiB(1), &err), ST_OK);
-        for (struct batch *b; (b = outbox_take(&o)); left++)
+        for (struct outbox_batch *b; (b = outbox_take(&o)); left++)
                 outbox_remove(&o, b);
         ck_assert_uint_eq(left + batch_service_taken(&service), 100);
         ck_assert_uint_eq(o.stats.dropped[DROP_DAMAGED], 0);
@@ -220,7 +221,8 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = { what_waits_for_a_service_that_is_away_survives_a_power_cut,
-                                       the_end_of_the_agent_leaves_nothing_unsynced, a_service_that_answers_costs_no_sync };
+                                       the_end_of_the_agent_leaves_nothing_unsynced,
+                                       a_service_that_answers_costs_no_sync };
 
         return suite_run_with("agent_power_cut", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
 }

@@ -35,8 +35,8 @@ END_TEST
 
 START_TEST(only_what_sampling_needs_is_kept)
 {
-        static const cap_value_t kept_always[] = { CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH,
-                                                   CAP_SYSLOG };
+        static const cap_value_t kept_always[] = { CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE,
+                                                   CAP_DAC_READ_SEARCH, CAP_SYSLOG };
         static const cap_value_t kept_by_root[] = { CAP_SETUID, CAP_SETGID, CAP_KILL };
         unsigned long long had = mask("CapPrm:"), allowed = 0;
         char kept[256];
@@ -66,4 +66,5 @@ START_TEST(what_was_not_there_does_not_come)
 }
 END_TEST
 
-TEST_SUITE("agent_privileges", a_worker_has_no_rights_left, only_what_sampling_needs_is_kept, what_was_not_there_does_not_come)
+TEST_SUITE("agent_privileges", a_worker_has_no_rights_left, only_what_sampling_needs_is_kept,
+           what_was_not_there_does_not_come)

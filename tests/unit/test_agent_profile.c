@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "agent/profile_build.h"
-#include "agent/process_read.h"
+#include "agent/processes/process_read.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
@@ -18,7 +18,7 @@
 
 static struct process_table processes;
 static struct kernel kernel;
-static struct label_choice choice;
+static struct label_options choice;
 static struct labels labels;
 static struct profile profile;
 static struct profile_build_stats stats;
@@ -48,15 +48,25 @@ static void build(const uint64_t *user, uint32_t user_count, const uint64_t *ker
                   uint32_t flags)
 {
         uint64_t frames[64];
-        struct sample_stack stacks[2] = { { .hash = 1, .frame_count = kernel_count, .end = SAMPLE_END_UNKNOWN },
-                                          { .hash = 2, .first_frame = kernel_count, .frame_count = user_count } };
+        struct sample_stack stacks[2] = { { .number = 1, .frame_count = kernel_count, .end = SAMPLE_END_UNKNOWN },
+                                          { .number = 2, .first_frame = kernel_count, .frame_count = user_count } };
         struct sample_count count = { .count = 3,
-                                      .key = { .process = self(), .comm = "a-thread", .flags = flags,
-                                               .kernel_stack = kernel_count ? 1 : 0, .user_stack = user_count ? 2 : 0 } };
-        struct sample_batch batch = { .counts = &count, .count_count = 1, .stacks = stacks, .stack_count = 2,
-                                      .frames = frames, .frame_count = kernel_count + user_count };
-        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .labels = &labels,
-                                           .period_ns = PERIOD_NS, .time_unix_ns = 5,
+                                      .key = { .process = self(),
+                                               .comm = "a-thread",
+                                               .flags = flags,
+                                               .kernel_stack = kernel_count ? 1 : 0,
+                                               .user_stack = user_count ? 2 : 0 } };
+        struct sample_batch batch = { .counts = &count,
+                                      .count_count = 1,
+                                      .stacks = stacks,
+                                      .stack_count = 2,
+                                      .frames = frames,
+                                      .frame_count = kernel_count + user_count };
+        const struct profile_context c = { .processes = &processes,
+                                           .kernel = &kernel,
+                                           .labels = &labels,
+                                           .period_ns = PERIOD_NS,
+                                           .time_unix_ns = 5,
                                            .duration_ns = 7 };
         struct error err;
 
@@ -221,13 +231,17 @@ END_TEST
 START_TEST(an_ended_process_keeps_its_time_and_thread_name)
 {
         uint64_t user[] = { HERE(build, 8), HERE(frame, 8) };
-        struct sample_stack stack = { .hash = 2, .frame_count = 2 };
-        struct sample_count count = { .count = 2, .key = { .process = { .tgid = 0x7ffffff0, .start_boot_ns = 1 },
-                                                           .comm = "short-lived", .user_stack = 2 } };
-        struct sample_batch batch = { .counts = &count, .count_count = 1, .stacks = &stack, .stack_count = 1,
-                                      .frames = user, .frame_count = 2 };
-        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .labels = &labels,
-                                           .period_ns = PERIOD_NS };
+        struct sample_stack stack = { .number = 2, .frame_count = 2 };
+        struct sample_count count = {
+                .count = 2,
+                .key = { .process = { .tgid = 0x7ffffff0, .start_boot_ns = 1 }, .comm = "short-lived", .user_stack = 2 }
+        };
+        struct sample_batch batch = {
+                .counts = &count, .count_count = 1, .stacks = &stack, .stack_count = 1, .frames = user, .frame_count = 2
+        };
+        const struct profile_context c = {
+                .processes = &processes, .kernel = &kernel, .labels = &labels, .period_ns = PERIOD_NS
+        };
         struct error err;
 
         begin();
@@ -244,7 +258,8 @@ END_TEST
 START_TEST(code_made_at_run_time_has_the_name_of_the_perf_map)
 {
         void *code = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        const uint64_t user[] = { HERE(build, 8), (uint64_t)(uintptr_t)code + 0x20, (uint64_t)(uintptr_t)code + 0x1000 };
+        const uint64_t user[] = { HERE(build, 8), (uint64_t)(uintptr_t)code + 0x20,
+                                  (uint64_t)(uintptr_t)code + 0x1000 };
         char path[64];
         FILE *f;
 
@@ -276,13 +291,14 @@ START_TEST(code_that_took_an_address_over_is_named_in_the_next_interval)
         begin();
         for (int i = 0; i < 2; i++) {
                 FILE *f = fopen(path, "ae");
-                struct place place;
+                struct user_location place;
 
                 fprintf(f, "%lx 20 %s\n", (unsigned long)(uintptr_t)code, names[i]);
                 fclose(f);
                 process_table_begin_drain(&processes);
-                place = process_locate(&processes, process_table_get(&processes, &id, "x"), (uint64_t)(uintptr_t)code);
-                ck_assert_int_eq(place.kind, PLACE_NAMED);
+                place = process_table_locate(&processes, process_table_get(&processes, &id, "x"),
+                                             (uint64_t)(uintptr_t)code);
+                ck_assert_int_eq(place.kind, USER_LOCATION_NAMED);
                 ck_assert_str_eq(place.jit.name, names[i]);
         }
         unlink(path);
@@ -311,7 +327,8 @@ START_TEST(labels_and_type_say_where_and_what)
         ck_assert_str_eq(label("env"), "prod");
         ck_assert_str_eq(label("host.name"), "mine"); /* what the user says wins */
         ck_assert_str_eq(label("process.pid"), "none");
-        ck_assert_str_eq(profile_text(&profile, profile.types.items[0].id), "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+        ck_assert_str_eq(profile_text(&profile, profile.types.items[0].id),
+                         "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
         ck_assert_int_eq(profile.types.items[0].period, PERIOD_NS);
         ck_assert_int_eq(profile.samples.items[0].value, 3 * (int64_t)PERIOD_NS);
         ck_assert_int_eq(profile.samples.items[0].time_unix_ns, 5);
@@ -322,11 +339,14 @@ END_TEST
 
 START_TEST(kernel_threads_share_the_name_of_their_kind)
 {
-        struct sample_count count = { .count = 1, .key = { .process = { .tgid = 0x7ffffff0 }, .comm = "kworker/3:1-evn",
-                                                           .flags = SAMPLE_KERNEL_THREAD } };
+        struct sample_count count = {
+                .count = 1,
+                .key = { .process = { .tgid = 0x7ffffff0 }, .comm = "kworker/3:1-evn", .flags = SAMPLE_KERNEL_THREAD }
+        };
         struct sample_batch batch = { .counts = &count, .count_count = 1 };
-        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .labels = &labels,
-                                           .period_ns = PERIOD_NS };
+        const struct profile_context c = {
+                .processes = &processes, .kernel = &kernel, .labels = &labels, .period_ns = PERIOD_NS
+        };
         struct error err;
 
         begin();
@@ -342,15 +362,17 @@ END_TEST
 static enum status build_threads(struct error *err)
 {
         uint64_t user[] = { HERE(build, 8) };
-        struct sample_stack stack = { .hash = 2, .frame_count = 1 };
+        struct sample_stack stack = { .number = 2, .frame_count = 1 };
         struct sample_count counts[] = {
                 { .count = 2, .key = { .process = self(), .comm = "one", .user_stack = 2 } },
                 { .count = 5, .key = { .process = self(), .comm = "two", .user_stack = 2 } },
         };
-        struct sample_batch batch = { .counts = counts, .count_count = 2, .stacks = &stack, .stack_count = 1,
-                                      .frames = user, .frame_count = 1 };
-        const struct profile_context c = { .processes = &processes, .kernel = &kernel, .labels = &labels,
-                                           .period_ns = PERIOD_NS };
+        struct sample_batch batch = {
+                .counts = counts, .count_count = 2, .stacks = &stack, .stack_count = 1, .frames = user, .frame_count = 1
+        };
+        const struct profile_context c = {
+                .processes = &processes, .kernel = &kernel, .labels = &labels, .period_ns = PERIOD_NS
+        };
 
         stats = (struct profile_build_stats){ 0 };
         return profile_build(&c, &batch, &profile, &stats, err);
@@ -386,11 +408,11 @@ static void on_excluded(void *ctx, const struct sample_process *id)
 START_TEST(processes_that_are_left_out_are_told_to_the_sampler_and_counted)
 {
         static const char *only[] = { "another" };
-        const struct selection selection = { .only_process = { only, 1 } };
+        const struct process_filter filter = { .only_process = { only, 1 } };
         struct error err;
 
         begin();
-        processes.selection = &selection;
+        processes.filter = &filter;
         processes.on_excluded = on_excluded;
         ck_assert_int_eq(build_threads(&err), ST_OK);
         ck_assert_uint_eq(profile.samples.count, 0);
@@ -403,9 +425,10 @@ START_TEST(processes_that_are_left_out_are_told_to_the_sampler_and_counted)
 }
 END_TEST
 
-TEST_SUITE("agent_profile", another_process_with_the_number_of_a_chosen_one_is_left_out, callers_are_taken_back_by_one_and_the_leaf_is_not,
-           a_leaf_in_a_system_call_is_taken_back_like_a_caller, a_stack_ends_before_a_caller_that_is_no_code,
-           kernel_frames_come_first_with_name_and_link_time_address, an_ended_process_keeps_its_time_and_thread_name,
-           code_made_at_run_time_has_the_name_of_the_perf_map,
-           code_that_took_an_address_over_is_named_in_the_next_interval, labels_and_type_say_where_and_what, kernel_threads_share_the_name_of_their_kind,
-           samples_that_no_label_tells_apart_are_one, processes_that_are_left_out_are_told_to_the_sampler_and_counted)
+TEST_SUITE("agent_profile", another_process_with_the_number_of_a_chosen_one_is_left_out,
+           callers_are_taken_back_by_one_and_the_leaf_is_not, a_leaf_in_a_system_call_is_taken_back_like_a_caller,
+           a_stack_ends_before_a_caller_that_is_no_code, kernel_frames_come_first_with_name_and_link_time_address,
+           an_ended_process_keeps_its_time_and_thread_name, code_made_at_run_time_has_the_name_of_the_perf_map,
+           code_that_took_an_address_over_is_named_in_the_next_interval, labels_and_type_say_where_and_what,
+           kernel_threads_share_the_name_of_their_kind, samples_that_no_label_tells_apart_are_one,
+           processes_that_are_left_out_are_told_to_the_sampler_and_counted)

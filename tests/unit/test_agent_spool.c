@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "agent/outbox.h"
+#include "agent/sending/outbox.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -37,7 +37,7 @@ static struct outbox open_outbox(uint64_t max)
 
 static void put(struct outbox *o, const char *text, size_t size)
 {
-        const struct hash128 id = hash128(text, strlen(text));
+        const struct hash128 id = hash_bytes128(text, strlen(text));
         struct error err;
         struct buf b;
 
@@ -52,8 +52,8 @@ static void put(struct outbox *o, const char *text, size_t size)
 /* The oldest batch is that text under its id; it is acknowledged now. */
 static void expect(struct outbox *o, const char *text)
 {
-        const struct hash128 id = hash128(text, strlen(text));
-        struct batch *b = outbox_take(o);
+        const struct hash128 id = hash_bytes128(text, strlen(text));
+        struct outbox_batch *b = outbox_take(o);
 
         ck_assert_msg(b != NULL, "'%s' is missing", text);
         ck_assert_msg(strncmp((const char *)b->payload, text, strlen(text)) == 0, "want '%s', got '%.10s'", text,
@@ -132,7 +132,7 @@ START_TEST(a_spool_that_others_may_write_to_is_refused)
         ck_assert_int_eq(mkdir(spool, 0700), 0);
         ck_assert_int_eq(chmod(spool, 0770), 0);
         ck_assert_int_eq(outbox_init(&o, spool, MiB(1), &err), ST_USAGE);
-        ck_assert_msg(strstr(err.text, "nobody else may write"), "%s", err.text);
+        ck_assert_msg(strstr(err.text, "not be writable by others"), "%s", err.text);
 }
 END_TEST
 
@@ -159,10 +159,14 @@ END_TEST
 
 START_TEST(every_changed_byte_of_a_file_is_noticed)
 {
-        struct spool_batch b = { .number = 7, .made_unix_ns = 8, .payload = (const uint8_t *)"nine", .payload_size = 4 }, got;
+        struct spool_batch b = { .number = 7,
+                                 .made_unix_ns = 8,
+                                 .payload = (const uint8_t *)"nine",
+                                 .payload_size = 4 },
+                           got;
         uint8_t bytes[SPOOL_FILE_HEADER_BYTES + 4];
 
-        spool_file_header(&b, bytes);
+        spool_file_write_header(&b, bytes);
         memcpy(bytes + SPOOL_FILE_HEADER_BYTES, "nine", 4);
         ck_assert_int_eq(spool_file_parse(bytes, sizeof bytes, 7, "f", &got, NULL), ST_OK);
         ck_assert_int_eq(got.made_unix_ns, 8);
@@ -184,15 +188,17 @@ START_TEST(the_layout_is_as_documented)
                 0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f,
                 0x03, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xa0, 0xe1, 0x1f, 0x32, 0xa7, 0xab, 0x1f, 0x91,
         };
-        struct spool_batch b = { .number = 1, .made_unix_ns = INT64_C(1700000000000000000),
+        struct spool_batch b = { .number = 1,
+                                 .made_unix_ns = INT64_C(1700000000000000000),
                                  .id = { { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 } },
-                                 .payload = (const uint8_t *)"one", .payload_size = 3 };
+                                 .payload = (const uint8_t *)"one",
+                                 .payload_size = 3 };
         uint8_t bytes[SPOOL_FILE_HEADER_BYTES];
 
-        spool_file_header(&b, bytes);
+        spool_file_write_header(&b, bytes);
         ck_assert_mem_eq(bytes, expected, sizeof expected);
         for (size_t i = 0; i < 8; i++)
-                ck_assert_uint_eq(bytes[64 + i], (hash64(expected, 64) >> (8 * i)) & 0xff);
+                ck_assert_uint_eq(bytes[64 + i], (hash_bytes64(expected, 64) >> (8 * i)) & 0xff);
 }
 END_TEST
 
@@ -262,7 +268,7 @@ END_TEST
 START_TEST(the_batch_on_its_way_is_not_dropped)
 {
         struct outbox o = open_outbox(2 * 4096);
-        struct batch *b;
+        struct outbox_batch *b;
 
         put(&o, "1", 10);
         put(&o, "2", 10);
@@ -341,13 +347,13 @@ START_TEST(each_batch_is_synced_once)
         put(&o, "2", 10);
         put(&o, "3", 10);
         expect(&o, "1");
-        ck_assert_uint_eq(outbox_unsynced(&o, numbers), 2);
+        ck_assert_uint_eq(outbox_list_unsynced(&o, numbers), 2);
         ck_assert_uint_eq(numbers[0], 2);
         ck_assert_uint_eq(numbers[1], 3);
         expect(&o, "2"); /* meanwhile */
         ck_assert_msg(outbox_sync(&o, numbers, 2, &err) == ST_OK, "%s", err.text);
         outbox_mark_synced(&o, numbers, 2);
-        ck_assert_uint_eq(outbox_unsynced(&o, numbers), 0);
+        ck_assert_uint_eq(outbox_list_unsynced(&o, numbers), 0);
         outbox_deinit(&o);
 }
 END_TEST
@@ -355,13 +361,20 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = {
-                batches_of_an_earlier_run_come_first_with_their_ids, what_was_acknowledged_is_gone_and_what_was_not_stays,
-                a_spool_belongs_to_one_agent, a_spool_that_others_may_write_to_is_refused,
-                a_cut_off_batch_is_set_aside_and_the_next_is_sent, every_changed_byte_of_a_file_is_noticed,
-                the_layout_is_as_documented, files_of_others_are_left_alone_and_half_written_ones_removed,
-                a_batch_under_anothers_number_is_not_sent, past_its_bound_a_spool_drops_the_oldest,
-                the_batch_on_its_way_is_not_dropped, a_batch_whose_id_may_be_forgotten_is_not_sent,
-                what_the_disk_refuses_waits_in_memory_and_goes_there_later, each_batch_is_synced_once,
+                batches_of_an_earlier_run_come_first_with_their_ids,
+                what_was_acknowledged_is_gone_and_what_was_not_stays,
+                a_spool_belongs_to_one_agent,
+                a_spool_that_others_may_write_to_is_refused,
+                a_cut_off_batch_is_set_aside_and_the_next_is_sent,
+                every_changed_byte_of_a_file_is_noticed,
+                the_layout_is_as_documented,
+                files_of_others_are_left_alone_and_half_written_ones_removed,
+                a_batch_under_anothers_number_is_not_sent,
+                past_its_bound_a_spool_drops_the_oldest,
+                the_batch_on_its_way_is_not_dropped,
+                a_batch_whose_id_may_be_forgotten_is_not_sent,
+                what_the_disk_refuses_waits_in_memory_and_goes_there_later,
+                each_batch_is_synced_once,
         };
 
         return suite_run_with("agent_spool", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);

@@ -4,10 +4,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/runs.h"
-#include "agent/unwind_maps.h"
-#include "agent/unwind_quota.h"
-#include "agent/unwind_result.h"
+#include "agent/unwinding/extent_alloc.h"
+#include "agent/unwinding/unwind_maps.h"
+#include "agent/unwinding/unwind_quota.h"
+#include "agent/unwinding/unwind_result.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
@@ -16,70 +16,70 @@
 
 START_TEST(a_run_given_back_is_taken_again_only_after_it_settled)
 {
-        struct run_of_numbers a, b;
-        struct runs r;
+        struct extent a, b;
+        struct extent_alloc r;
 
-        ck_assert(runs_init(&r, 100, 0));
-        ck_assert(runs_take(&r, 60, &a));
-        runs_give_back(&r, a);
-        ck_assert(!runs_take(&r, 60, &b));
+        ck_assert(extent_alloc_init(&r, 100, 0));
+        ck_assert(extent_alloc_reserve(&r, 60, &a));
+        extent_alloc_release(&r, a);
+        ck_assert(!extent_alloc_reserve(&r, 60, &b));
         ck_assert_uint_eq(r.in_use, 60);
-        runs_settle(&r);
+        extent_alloc_reclaim(&r);
         ck_assert_uint_eq(r.in_use, 0);
-        ck_assert(runs_take(&r, 100, &b));
+        ck_assert(extent_alloc_reserve(&r, 100, &b));
         ck_assert_uint_eq(b.first, 0);
-        runs_deinit(&r);
+        extent_alloc_deinit(&r);
 }
 END_TEST
 
 START_TEST(what_began_in_one_piece_has_room_for_many)
 {
-        struct run_of_numbers held[10];
-        struct runs r;
+        struct extent held[10];
+        struct extent_alloc r;
 
-        ck_assert(runs_init(&r, 100, 0));
+        ck_assert(extent_alloc_init(&r, 100, 0));
         for (size_t i = 0; i < 10; i++)
-                ck_assert(runs_take(&r, 10, &held[i]));
+                ck_assert(extent_alloc_reserve(&r, 10, &held[i]));
         for (size_t i = 0; i < 10; i += 2)
-                runs_give_back(&r, held[i]);
-        runs_settle(&r);
+                extent_alloc_release(&r, held[i]);
+        extent_alloc_reclaim(&r);
         ck_assert_uint_eq(r.free_count, 5);
         ck_assert_uint_ge(r.free_capacity, r.free_count);
-        runs_deinit(&r);
+        extent_alloc_deinit(&r);
 }
 END_TEST
 
 START_TEST(a_run_never_crosses_the_boundary)
 {
-        struct run_of_numbers run;
-        struct runs r;
+        struct extent run;
+        struct extent_alloc r;
 
-        ck_assert(runs_init(&r, 250, 100));
-        ck_assert(!runs_take(&r, 101, &run));
-        ck_assert(runs_take(&r, 70, &run));
-        ck_assert(runs_take(&r, 70, &run));
+        ck_assert(extent_alloc_init(&r, 250, 100));
+        ck_assert(!extent_alloc_reserve(&r, 101, &run));
+        ck_assert(extent_alloc_reserve(&r, 70, &run));
+        ck_assert(extent_alloc_reserve(&r, 70, &run));
         ck_assert_uint_eq(run.first, 100);
-        ck_assert(!runs_take(&r, 51, &run));
-        ck_assert(runs_take(&r, 50, &run));
+        ck_assert(!extent_alloc_reserve(&r, 51, &run));
+        ck_assert(extent_alloc_reserve(&r, 50, &run));
         ck_assert_uint_eq(run.first, 200);
-        runs_deinit(&r);
+        extent_alloc_deinit(&r);
 }
 END_TEST
 
 /* Every number is in at most one run, whatever is taken and given back. */
 START_TEST(runs_never_overlap)
 {
-        struct run_of_numbers held[64];
+        struct extent held[64];
         bool used[512] = { false };
         size_t count = 0;
-        struct runs r;
+        struct extent_alloc r;
 
-        ck_assert(runs_init(&r, 512, 128));
+        ck_assert(extent_alloc_init(&r, 512, 128));
         srand(7);
         for (int step = 0; step < 20000; step++) {
-                struct run_of_numbers run;
+                struct extent run;
 
-                if (count < 64 && rand() % 2 && runs_take(&r, 1 + (uint32_t)rand() % 40, &run)) {
+                if (count < 64 && rand() % 2 && extent_alloc_reserve(&r, 1 + (uint32_t)rand() % 40, &run)) {
                         for (uint32_t i = run.first; i < run.first + run.count; i++) {
                                 ck_assert(!used[i]);
                                 used[i] = true;
@@ -91,16 +91,16 @@ START_TEST(runs_never_overlap)
 
                         for (uint32_t n = held[i].first; n < held[i].first + held[i].count; n++)
                                 used[n] = false;
-                        runs_give_back(&r, held[i]);
+                        extent_alloc_release(&r, held[i]);
                         held[i] = held[--count];
-                        runs_settle(&r);
+                        extent_alloc_reclaim(&r);
                 }
         }
         for (size_t i = 0; i < count; i++)
-                runs_give_back(&r, held[i]);
-        runs_settle(&r);
+                extent_alloc_release(&r, held[i]);
+        extent_alloc_reclaim(&r);
         ck_assert_uint_eq(r.free_count, 4);
-        runs_deinit(&r);
+        extent_alloc_deinit(&r);
 }
 END_TEST
 
@@ -255,17 +255,17 @@ static struct unwind_quota quota_of_400(void)
 START_TEST(one_owner_has_a_quarter_and_others_are_not_touched_by_it)
 {
         struct unwind_quota q = quota_of_400();
-        uint32_t a = unwind_quota_owner(&q, 1000, ""), b = unwind_quota_owner(&q, 1001, "");
+        uint32_t a = unwind_quota_get_owner(&q, 1000, ""), b = unwind_quota_get_owner(&q, 1001, "");
 
         ck_assert_uint_ne(a, b);
-        ck_assert_uint_eq(unwind_quota_owner(&q, 1000, ""), a);
-        ck_assert_uint_eq(unwind_quota_left(&q, a, UNWIND_RULES), 100);
-        unwind_quota_take(&q, a, UNWIND_RULES, 70);
-        ck_assert_uint_eq(unwind_quota_left(&q, a, UNWIND_RULES), 30);
-        ck_assert_uint_eq(unwind_quota_left(&q, a, UNWIND_ROWS), 100);
-        ck_assert_uint_eq(unwind_quota_left(&q, b, UNWIND_RULES), 100);
-        unwind_quota_give_back(&q, a, UNWIND_RULES, 70);
-        ck_assert_uint_eq(unwind_quota_left(&q, a, UNWIND_RULES), 100);
+        ck_assert_uint_eq(unwind_quota_get_owner(&q, 1000, ""), a);
+        ck_assert_uint_eq(unwind_quota_get_remaining(&q, a, UNWIND_RULES), 100);
+        unwind_quota_charge(&q, a, UNWIND_RULES, 70);
+        ck_assert_uint_eq(unwind_quota_get_remaining(&q, a, UNWIND_RULES), 30);
+        ck_assert_uint_eq(unwind_quota_get_remaining(&q, a, UNWIND_ROWS), 100);
+        ck_assert_uint_eq(unwind_quota_get_remaining(&q, b, UNWIND_RULES), 100);
+        unwind_quota_refund(&q, a, UNWIND_RULES, 70);
+        ck_assert_uint_eq(unwind_quota_get_remaining(&q, a, UNWIND_RULES), 100);
         unwind_quota_deinit(&q);
 }
 END_TEST
@@ -273,13 +273,14 @@ END_TEST
 START_TEST(containers_of_one_user_have_their_own_parts)
 {
         struct unwind_quota q = quota_of_400();
-        uint32_t host = unwind_quota_owner(&q, 0, ""), a = unwind_quota_owner(&q, 0, "aaa"), b = unwind_quota_owner(&q, 0, "bbb");
+        uint32_t host = unwind_quota_get_owner(&q, 0, ""), a = unwind_quota_get_owner(&q, 0, "aaa"),
+                 b = unwind_quota_get_owner(&q, 0, "bbb");
 
         ck_assert_uint_eq(host, UNWIND_OWNER_SYSTEM);
         ck_assert_uint_ne(a, b);
-        unwind_quota_take(&q, a, UNWIND_ROWS, 100);
-        ck_assert_uint_eq(unwind_quota_left(&q, a, UNWIND_ROWS), 0);
-        ck_assert_uint_eq(unwind_quota_left(&q, b, UNWIND_ROWS), 100);
+        unwind_quota_charge(&q, a, UNWIND_ROWS, 100);
+        ck_assert_uint_eq(unwind_quota_get_remaining(&q, a, UNWIND_ROWS), 0);
+        ck_assert_uint_eq(unwind_quota_get_remaining(&q, b, UNWIND_ROWS), 100);
         unwind_quota_deinit(&q);
 }
 END_TEST
@@ -290,15 +291,16 @@ START_TEST(all_others_together_leave_the_system_a_quarter)
         uint64_t taken = 0;
 
         for (uid_t uid = 100; uid < 200; uid++) {
-                uint32_t owner = unwind_quota_owner(&q, uid, "");
-                uint64_t left = unwind_quota_left(&q, owner, UNWIND_PAGES);
+                uint32_t owner = unwind_quota_get_owner(&q, uid, "");
+                uint64_t left = unwind_quota_get_remaining(&q, owner, UNWIND_PAGES);
 
-                unwind_quota_take(&q, owner, UNWIND_PAGES, left);
+                unwind_quota_charge(&q, owner, UNWIND_PAGES, left);
                 taken += left;
         }
         ck_assert_uint_eq(taken, 300);
-        ck_assert_uint_eq(unwind_quota_left(&q, unwind_quota_owner(&q, 0, ""), UNWIND_PAGES), UINT64_MAX);
-        ck_assert_uint_eq(unwind_quota_left(&q, unwind_quota_owner(&q, 7, ""), UNWIND_PAGES), UINT64_MAX); /* runs the agent */
+        ck_assert_uint_eq(unwind_quota_get_remaining(&q, unwind_quota_get_owner(&q, 0, ""), UNWIND_PAGES), UINT64_MAX);
+        ck_assert_uint_eq(unwind_quota_get_remaining(&q, unwind_quota_get_owner(&q, 7, ""), UNWIND_PAGES),
+                          UINT64_MAX); /* runs the agent */
         unwind_quota_deinit(&q);
 }
 END_TEST
@@ -309,13 +311,13 @@ START_TEST(owners_past_the_limit_are_one)
         uint32_t last = 0, first;
 
         for (uid_t uid = 100; uid < 100 + 2 * LIMIT_AGENT_UNWIND_OWNERS; uid++)
-                last = unwind_quota_owner(&q, uid, "");
-        first = unwind_quota_owner(&q, 100 + 2 * LIMIT_AGENT_UNWIND_OWNERS, "");
+                last = unwind_quota_get_owner(&q, uid, "");
+        first = unwind_quota_get_owner(&q, 100 + 2 * LIMIT_AGENT_UNWIND_OWNERS, "");
         ck_assert_uint_eq(first, last);
         ck_assert_uint_eq(q.count, LIMIT_AGENT_UNWIND_OWNERS);
-        unwind_quota_take(&q, last, UNWIND_RULES, 100);
-        ck_assert_uint_eq(unwind_quota_left(&q, last, UNWIND_RULES), 0);
-        ck_assert_uint_eq(unwind_quota_left(&q, unwind_quota_owner(&q, 100, ""), UNWIND_RULES), 100);
+        unwind_quota_charge(&q, last, UNWIND_RULES, 100);
+        ck_assert_uint_eq(unwind_quota_get_remaining(&q, last, UNWIND_RULES), 0);
+        ck_assert_uint_eq(unwind_quota_get_remaining(&q, unwind_quota_get_owner(&q, 100, ""), UNWIND_RULES), 100);
         unwind_quota_deinit(&q);
 }
 END_TEST
@@ -324,7 +326,7 @@ END_TEST
 
 static uint64_t run_of(const struct unwind_maps *m, uint32_t tgid)
 {
-        const struct unwind_bucket *bucket = &m->buckets[unwind_bucket_of(tgid)];
+        const struct unwind_bucket *bucket = &m->buckets[unwind_bucket_index(tgid)];
 
         for (size_t i = 0; i < UNWIND_BUCKET_RUNS; i++)
                 if ((uint32_t)bucket->runs[i] == tgid)
@@ -337,12 +339,12 @@ START_TEST(a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten)
         const struct unwind_mapping mapping = { .start = 0x1000, .end = 0x2000, .table = 7 };
         const struct sample_process id = { .tgid = 4711, .exec_id = 2, .start_boot_ns = 99 },
                                     next = { .tgid = 4711, .exec_id = 3, .start_boot_ns = 99 };
-        struct run_of_numbers run = { 0 }, next_run = { 0 };
+        struct extent run = { 0 }, next_run = { 0 };
         struct unwind_maps m;
         const struct unwind_process *head;
 
         ck_assert_int_eq(unwind_maps_init(&m, NULL, 1 << 22, NULL), ST_OK);
-        ck_assert_int_eq(unwind_maps_process(&m, &id, 5, 1, &mapping, 1, UINT64_MAX, &run, NULL), ST_OK);
+        ck_assert_int_eq(unwind_maps_set_process(&m, &id, 5, 1, &mapping, 1, UINT64_MAX, &run, NULL), ST_OK);
         ck_assert_uint_eq(run_of(&m, 4711), run.first);
         head = (const void *)&m.mapping_items[run.first];
         ck_assert_uint_eq(head->exec_id, 2);
@@ -352,10 +354,10 @@ START_TEST(a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten)
         ck_assert_uint_eq(m.mapping_items[run.first + 1].generation, head->generation);
 
         /* Another life that is known already stays when the one before is forgotten. */
-        ck_assert_int_eq(unwind_maps_process(&m, &next, 5, 2, &mapping, 1, UINT64_MAX, &next_run, NULL), ST_OK);
-        unwind_maps_forget(&m, &id, &run);
+        ck_assert_int_eq(unwind_maps_set_process(&m, &next, 5, 2, &mapping, 1, UINT64_MAX, &next_run, NULL), ST_OK);
+        unwind_maps_remove_process(&m, &id, &run);
         ck_assert_uint_eq(run_of(&m, 4711), next_run.first);
-        unwind_maps_forget(&m, &next, &next_run);
+        unwind_maps_remove_process(&m, &next, &next_run);
         ck_assert_uint_eq(run_of(&m, 4711), UINT64_MAX);
         unwind_maps_deinit(&m);
 }
@@ -368,17 +370,21 @@ START_TEST(a_life_that_is_over_does_not_take_the_place_of_a_later_one)
                 { .tgid = 4711, .exec_id = 3, .start_boot_ns = 99 },  /* after an exec */
                 { .tgid = 4711, .exec_id = 0, .start_boot_ns = 100 }, /* of a number that came again */
         };
-        struct run_of_numbers runs[3] = { 0 };
+        struct extent runs[3] = { 0 };
         struct unwind_maps m;
 
         ck_assert_int_eq(unwind_maps_init(&m, NULL, 1 << 22, NULL), ST_OK);
         for (uint32_t later = 1; later < 3; later++) {
                 uint64_t in_use;
 
-                ck_assert_int_eq(unwind_maps_process(&m, &lives[later], 5, later, NULL, 0, UINT64_MAX, &runs[later], NULL), ST_OK);
+                ck_assert_int_eq(
+                        unwind_maps_set_process(&m, &lives[later], 5, later, NULL, 0, UINT64_MAX, &runs[later], NULL),
+                        ST_OK);
                 ck_assert_uint_eq(run_of(&m, 4711), runs[later].first);
                 in_use = m.mappings.in_use;
-                ck_assert_int_eq(unwind_maps_process(&m, &lives[later - 1], 5, 9, NULL, 0, UINT64_MAX, &runs[0], NULL), ST_OK);
+                ck_assert_int_eq(
+                        unwind_maps_set_process(&m, &lives[later - 1], 5, 9, NULL, 0, UINT64_MAX, &runs[0], NULL),
+                        ST_OK);
                 ck_assert_uint_eq(run_of(&m, 4711), runs[later].first);
                 ck_assert_uint_eq(runs[0].count, 0);
                 ck_assert_uint_eq(m.mappings.in_use, in_use);
@@ -389,7 +395,7 @@ END_TEST
 
 START_TEST(a_process_past_its_bucket_has_room_when_another_is_forgotten)
 {
-        struct run_of_numbers runs[UNWIND_BUCKET_RUNS + 1] = { 0 };
+        struct extent runs[UNWIND_BUCKET_RUNS + 1] = { 0 };
         struct sample_process ids[UNWIND_BUCKET_RUNS + 1];
         const size_t last = UNWIND_BUCKET_RUNS;
         struct unwind_maps m;
@@ -397,20 +403,22 @@ START_TEST(a_process_past_its_bucket_has_room_when_another_is_forgotten)
         ck_assert_int_eq(unwind_maps_init(&m, NULL, 1 << 22, NULL), ST_OK);
         for (size_t i = 0; i <= last; i++) {
                 ids[i] = (struct sample_process){ .tgid = 10 + (uint32_t)i * UNWIND_BUCKETS };
-                ck_assert_int_eq(unwind_maps_process(&m, &ids[i], 1, 1 + (uint32_t)i, NULL, 0, UINT64_MAX, &runs[i], NULL),
-                                 i < last ? ST_OK : ST_TOO_BIG);
+                ck_assert_int_eq(
+                        unwind_maps_set_process(&m, &ids[i], 1, 1 + (uint32_t)i, NULL, 0, UINT64_MAX, &runs[i], NULL),
+                        i < last ? ST_OK : ST_TOO_BIG);
         }
         ck_assert_uint_eq(run_of(&m, ids[last].tgid), UINT64_MAX);
-        unwind_maps_forget(&m, &ids[3], &runs[3]);
-        ck_assert_int_eq(unwind_maps_process(&m, &ids[last], 1, 20, NULL, 0, UINT64_MAX, &runs[last], NULL), ST_OK);
+        unwind_maps_remove_process(&m, &ids[3], &runs[3]);
+        ck_assert_int_eq(unwind_maps_set_process(&m, &ids[last], 1, 20, NULL, 0, UINT64_MAX, &runs[last], NULL), ST_OK);
         ck_assert_uint_eq(run_of(&m, ids[last].tgid), runs[last].first);
         unwind_maps_deinit(&m);
 }
 END_TEST
 
 TEST_SUITE("agent-unwind", a_run_given_back_is_taken_again_only_after_it_settled, a_run_never_crosses_the_boundary,
-           what_began_in_one_piece_has_room_for_many, runs_never_overlap, a_table_comes_back_with_the_readers_numbers_of_rules,
-           a_table_adds_no_more_rules_than_it_may, tables_that_break_their_format_are_refused, every_cut_of_a_table_is_refused,
+           what_began_in_one_piece_has_room_for_many, runs_never_overlap,
+           a_table_comes_back_with_the_readers_numbers_of_rules, a_table_adds_no_more_rules_than_it_may,
+           tables_that_break_their_format_are_refused, every_cut_of_a_table_is_refused,
            one_owner_has_a_quarter_and_others_are_not_touched_by_it, containers_of_one_user_have_their_own_parts,
            all_others_together_leave_the_system_a_quarter, owners_past_the_limit_are_one,
            a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten,

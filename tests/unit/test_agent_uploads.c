@@ -10,13 +10,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "agent/beneath.h"
-#include "agent/upload_files.h"
-#include "agent/upload_known.h"
+#include "agent/processes/open_in_root.h"
+#include "agent/uploads/upload_files.h"
+#include "agent/uploads/upload_history.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
-#include "sandbox/nursery.h"
+#include "sandbox/fork_server.h"
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"
 
@@ -28,50 +28,50 @@ static const struct upload_workers workers = { .stop = &go_on };
 
 START_TEST(a_build_id_is_in_work_once_and_asked_about_once_a_day)
 {
-        struct upload_known k = { 0 };
+        struct upload_history k = { 0 };
         const struct build_id id = { 2, { 1, 2 } }, other = { 2, { 1, 3 } };
 
-        ck_assert(upload_known_begin(&k, &id, 0));
-        ck_assert(!upload_known_begin(&k, &id, 1000000 * SECOND)); /* in work */
-        ck_assert(upload_known_begin(&k, &other, 0));
-        upload_known_end(&k, &id, UPLOAD_END_SETTLED, 5 * SECOND);
-        ck_assert(!upload_known_begin(&k, &id, 86404 * SECOND));
-        ck_assert(upload_known_begin(&k, &id, 86405 * SECOND));
-        upload_known_end(&k, &other, UPLOAD_END_LATER, 0);
-        ck_assert(upload_known_begin(&k, &other, 0));
-        upload_known_deinit(&k);
+        ck_assert(upload_history_begin(&k, &id, 0));
+        ck_assert(!upload_history_begin(&k, &id, 1000000 * SECOND)); /* in work */
+        ck_assert(upload_history_begin(&k, &other, 0));
+        upload_history_end(&k, &id, UPLOAD_OUTCOME_SETTLED, 5 * SECOND);
+        ck_assert(!upload_history_begin(&k, &id, 86404 * SECOND));
+        ck_assert(upload_history_begin(&k, &id, 86405 * SECOND));
+        upload_history_end(&k, &other, UPLOAD_OUTCOME_LATER, 0);
+        ck_assert(upload_history_begin(&k, &other, 0));
+        upload_history_deinit(&k);
 }
 END_TEST
 
 START_TEST(failures_are_tried_again_with_pauses_up_to_a_day)
 {
-        struct upload_known k = { 0 };
+        struct upload_history k = { 0 };
         const struct build_id id = { 2, { 1, 2 } };
         int64_t now = 0, pause = 60 * SECOND;
 
         for (int i = 0; i < 20; i++) {
-                ck_assert(upload_known_begin(&k, &id, now));
-                upload_known_end(&k, &id, UPLOAD_END_FAILED, now);
-                ck_assert(!upload_known_begin(&k, &id, now + pause - 1));
+                ck_assert(upload_history_begin(&k, &id, now));
+                upload_history_end(&k, &id, UPLOAD_OUTCOME_FAILED, now);
+                ck_assert(!upload_history_begin(&k, &id, now + pause - 1));
                 now += pause;
                 pause = i < 10 ? 2 * pause : pause; /* stays at 2^10 minutes */
                 ck_assert_int_le(pause, 86400 * SECOND);
         }
-        upload_known_deinit(&k);
+        upload_history_deinit(&k);
 }
 END_TEST
 
 START_TEST(what_is_known_has_a_bound)
 {
-        struct upload_known k = { 0 };
+        struct upload_history k = { 0 };
         struct build_id id = { .size = 4 };
 
         for (uint32_t i = 0; i <= LIMIT_AGENT_UPLOAD_IDS; i++) {
                 memcpy(id.bytes, &i, sizeof i);
-                ck_assert(upload_known_begin(&k, &id, 0));
+                ck_assert(upload_history_begin(&k, &id, 0));
         }
         ck_assert_uint_eq(k.count, 1);
-        upload_known_deinit(&k);
+        upload_history_deinit(&k);
 }
 END_TEST
 
@@ -88,10 +88,10 @@ START_TEST(a_path_of_a_container_does_not_leave_its_root)
         snprintf(path, sizeof path, "%s/pipe", dir);
         ck_assert_int_eq(mkfifo(path, 0600), 0);
         root = open(dir, O_PATH | O_DIRECTORY);
-        ck_assert_int_eq(open_regular_beneath(root, "/link", 0), -1);
-        ck_assert_int_eq(open_regular_beneath(root, "/../../etc/passwd", 0), -1);
-        ck_assert_int_eq(open_regular_beneath(root, "/pipe", 0), -1); /* and does not wait for its writer */
-        fd = open_regular_beneath(root, "/../file", 0);
+        ck_assert_int_eq(open_regular_in_root(root, "/link", 0), -1);
+        ck_assert_int_eq(open_regular_in_root(root, "/../../etc/passwd", 0), -1);
+        ck_assert_int_eq(open_regular_in_root(root, "/pipe", 0), -1); /* and does not wait for its writer */
+        fd = open_regular_in_root(root, "/../file", 0);
         ck_assert_int_ge(fd, 0);
         close(fd);
         close(root);
@@ -103,7 +103,7 @@ START_TEST(files_that_cannot_be_read_cost_the_others_nothing)
 {
         const char *const bad[] = { "tests/corpus/elf/bad/magic-only.elf", "tests/corpus/elf/bad/cut-in-sections.elf",
                                     "/dev/null" };
-        struct inspected found[WORKER_INSPECT_FILES];
+        struct inspected_file found[WORKER_INSPECT_FILES];
         struct elf_image own;
         int fds[WORKER_INSPECT_FILES];
 
@@ -113,7 +113,7 @@ START_TEST(files_that_cannot_be_read_cost_the_others_nothing)
         fds[3] = -1;
         fds[4] = open(agent, O_RDONLY | O_CLOEXEC);
         fds[5] = fds[4];
-        inspect_files(&workers, fds, WORKER_INSPECT_FILES, found);
+        upload_inspect_files(&workers, fds, WORKER_INSPECT_FILES, found);
         for (int i = 0; i < 4; i++)
                 ck_assert_uint_eq(found[i].id.size, 0);
         ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
@@ -137,19 +137,19 @@ START_TEST(a_file_that_nobody_could_look_at_is_no_file_without_symbols)
         int fds[32], count = 0;
         struct upload_file files[UPLOAD_FILES_MAX];
         struct upload_offer o = { .id = { 2, { 1, 2 } }, .fd = -1, .root_fd = -1 };
-        struct inspected found;
-        bool is_unseen;
+        struct inspected_file found;
+        bool was_skipped;
         int fd = open(agent, O_RDONLY | O_CLOEXEC);
 
         worker_set_program(agent);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
         while ((fds[count] = dup(fd)) >= 0)
                 count++;
-        inspect_files(&workers, &fd, 1, &found);
+        upload_inspect_files(&workers, &fd, 1, &found);
         ck_assert_uint_eq(found.id.size, 0);
-        ck_assert(found.is_unseen);
-        ck_assert_uint_eq(upload_files_find(&o, &found, &workers, files, &is_unseen), 0);
-        ck_assert(is_unseen);
+        ck_assert(found.was_skipped);
+        ck_assert_uint_eq(upload_files_find(&o, &found, &workers, files, &was_skipped), 0);
+        ck_assert(was_skipped);
         while (count) /* a sanitizer wants some at the end */
                 close(fds[--count]);
         close(fd);
@@ -168,7 +168,7 @@ static int kill_nursery(int argc, char **argv)
 START_TEST(a_file_is_looked_at_though_the_nursery_goes_meanwhile)
 {
         struct upload_workers lost = workers;
-        struct inspected found;
+        struct inspected_file found;
         struct elf_image own;
         struct stat info;
         struct error err;
@@ -176,16 +176,16 @@ START_TEST(a_file_is_looked_at_though_the_nursery_goes_meanwhile)
 
         worker_set_program(agent);
         ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
-        ck_assert_int_eq(nursery_create(NULL, kill_nursery, &lost.nursery, NULL), ST_OK);
-        inspect_files(&lost, &in, 1, &found);
+        ck_assert_int_eq(fork_server_create(NULL, kill_nursery, &lost.fork_server, NULL), ST_OK);
+        upload_inspect_files(&lost, &in, 1, &found);
         ck_assert(build_id_equal(&found.id, &own.build_id));
         elf_image_close(&own);
-        nursery_destroy(lost.nursery);
-        ck_assert_int_eq(nursery_create(NULL, kill_nursery, &lost.nursery, NULL), ST_OK);
-        ck_assert_int_eq(split_file(&lost, in, out, found.sent_bytes, &err), ST_BUSY);
+        fork_server_destroy(lost.fork_server);
+        ck_assert_int_eq(fork_server_create(NULL, kill_nursery, &lost.fork_server, NULL), ST_OK);
+        ck_assert_int_eq(upload_split_file(&lost, in, out, found.sent_bytes, &err), ST_BUSY);
         ck_assert_int_eq(fstat(out, &info), 0);
         ck_assert_int_eq(info.st_size, 0);
-        nursery_destroy(lost.nursery);
+        fork_server_destroy(lost.fork_server);
         close(in);
         close(out);
 }
@@ -194,13 +194,13 @@ END_TEST
 START_TEST(a_split_is_as_large_as_was_said)
 {
         int in = open(agent, O_RDONLY | O_CLOEXEC), out = memfd_create("split", MFD_CLOEXEC);
-        struct inspected found;
+        struct inspected_file found;
         struct stat info;
         struct error err;
 
         worker_set_program(agent);
-        inspect_files(&workers, &in, 1, &found);
-        ck_assert_msg(split_file(&workers, in, out, found.sent_bytes, &err) == ST_OK, "%s", err.text);
+        upload_inspect_files(&workers, &in, 1, &found);
+        ck_assert_msg(upload_split_file(&workers, in, out, found.sent_bytes, &err) == ST_OK, "%s", err.text);
         ck_assert_int_eq(fstat(out, &info), 0);
         ck_assert_uint_ge((uint64_t)info.st_size, found.sent_bytes);
         ck_assert_uint_lt((uint64_t)info.st_size, found.sent_bytes + MiB(1));
@@ -230,10 +230,10 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         char dir[] = "/tmp/cairn-root-XXXXXX", path[PATH_MAX];
         struct upload_file files[UPLOAD_FILES_MAX];
         struct upload_offer o = { .fd = -1 };
-        const struct inspected nothing = { 0 };
+        const struct inspected_file nothing = { 0 };
         struct elf_image own;
         size_t found;
-        bool is_unseen;
+        bool was_skipped;
 
         worker_set_program(agent);
         ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -250,8 +250,8 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         elf_image_close(&own);
         o.path = strdup(offered_path);
         o.root_fd = open(dir, O_PATH | O_DIRECTORY);
-        found = upload_files_find(&o, &nothing, &workers, files, &is_unseen);
-        ck_assert(!is_unseen);
+        found = upload_files_find(&o, &nothing, &workers, files, &was_skipped);
+        ck_assert(!was_skipped);
         for (size_t i = 0; i < found; i++) {
                 ck_assert_int_eq(files[i].quality, QUALITY_DWARF);
                 upload_file_deinit(&files[i]);
@@ -311,12 +311,17 @@ END_TEST
 int main(int argc, char **argv)
 {
         const TTest *const tests[] = {
-                a_build_id_is_in_work_once_and_asked_about_once_a_day, failures_are_tried_again_with_pauses_up_to_a_day,
-                what_is_known_has_a_bound, a_path_of_a_container_does_not_leave_its_root,
-                files_that_cannot_be_read_cost_the_others_nothing, a_file_that_nobody_could_look_at_is_no_file_without_symbols,
-                a_file_is_looked_at_though_the_nursery_goes_meanwhile, a_split_is_as_large_as_was_said,
+                a_build_id_is_in_work_once_and_asked_about_once_a_day,
+                failures_are_tried_again_with_pauses_up_to_a_day,
+                what_is_known_has_a_bound,
+                a_path_of_a_container_does_not_leave_its_root,
+                files_that_cannot_be_read_cost_the_others_nothing,
+                a_file_that_nobody_could_look_at_is_no_file_without_symbols,
+                a_file_is_looked_at_though_the_nursery_goes_meanwhile,
+                a_split_is_as_large_as_was_said,
                 the_kernels_debuginfo_is_found_where_debug_packages_put_it,
-                a_modules_debuginfo_is_found_by_the_list_of_modules, a_debug_file_is_found_by_its_build_id,
+                a_modules_debuginfo_is_found_by_the_list_of_modules,
+                a_debug_file_is_found_by_its_build_id,
         };
 
         (void)argc;

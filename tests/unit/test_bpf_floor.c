@@ -14,7 +14,8 @@
 
 #define LAST_HELPER BPF_FUNC_task_pt_regs
 #define LAST_MAP_TYPE BPF_MAP_TYPE_TASK_STORAGE
-#define INSTRUCTIONS_MAX 1000000 /* that the verifier walks; what it says of them is asked for by make check-kernels */
+/* that the verifier walks; what it says of them is asked for by make check-kernels */
+#define INSTRUCTIONS_MAX 1000000
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -42,17 +43,18 @@ static void check_atomic(const char *name, size_t at, const struct bpf_insn *i)
         ck_assert_msg(is_known, "%s, instruction %zu: atomic operation %#x", name, at, (unsigned)i->imm);
 }
 
-/* Newer ones: sign-extending moves, loads and divisions, swaps without a condition, long jumps (all 6.6), functions of the kernel. */
+/* Newer ones: sign-extending moves, loads and divisions, swaps without a condition, long jumps (all 6.6), functions of
+ * the kernel. */
 static void check_instruction(const char *name, size_t at, const struct bpf_insn *i)
 {
         unsigned class = BPF_CLASS(i->code), op = BPF_OP(i->code);
         bool is_new = false;
 
         if (class == BPF_JMP && op == BPF_CALL) {
-                ck_assert_msg(i->src_reg == 0 || i->src_reg == BPF_PSEUDO_CALL, "%s, instruction %zu: a call of kind %d", name, at,
-                              i->src_reg);
-                ck_assert_msg(i->src_reg || (i->imm > 0 && i->imm <= LAST_HELPER), "%s, instruction %zu: helper %d", name, at,
-                              i->imm);
+                ck_assert_msg(i->src_reg == 0 || i->src_reg == BPF_PSEUDO_CALL,
+                              "%s, instruction %zu: a call of kind %d", name, at, i->src_reg);
+                ck_assert_msg(i->src_reg || (i->imm > 0 && i->imm <= LAST_HELPER), "%s, instruction %zu: helper %d",
+                              name, at, i->imm);
         }
         if (class == BPF_ALU || class == BPF_ALU64)
                 is_new = i->off != 0 || (class == BPF_ALU64 && op == BPF_END);
@@ -71,7 +73,8 @@ START_TEST(programs_use_instructions_and_helpers_of_5_15)
         struct bpf_program *p;
         size_t count = 0;
 
-        bpf_object__for_each_program(p, bpf->obj) {
+        bpf_object__for_each_program(p, bpf->obj)
+        {
                 const struct bpf_insn *insns = bpf_program__insns(p);
                 size_t n = bpf_program__insn_cnt(p);
 
@@ -91,8 +94,8 @@ END_TEST
 static void check_map(const struct bpf_map *m)
 {
         const unsigned known = BPF_F_NO_PREALLOC | BPF_F_NO_COMMON_LRU | BPF_F_NUMA_NODE | BPF_F_RDONLY | BPF_F_WRONLY |
-                               BPF_F_STACK_BUILD_ID | BPF_F_ZERO_SEED | BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG | BPF_F_CLONE |
-                               BPF_F_MMAPABLE | BPF_F_PRESERVE_ELEMS | BPF_F_INNER_MAP;
+                               BPF_F_STACK_BUILD_ID | BPF_F_ZERO_SEED | BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG |
+                               BPF_F_CLONE | BPF_F_MMAPABLE | BPF_F_PRESERVE_ELEMS | BPF_F_INNER_MAP;
 
         ck_assert_msg(bpf_map__type(m) <= LAST_MAP_TYPE, "map %s: type %d", bpf_map__name(m), bpf_map__type(m));
         ck_assert_msg(!(bpf_map__map_flags(m) & ~known), "map %s: flags %#x", bpf_map__name(m), bpf_map__map_flags(m));
@@ -104,7 +107,8 @@ START_TEST(maps_are_of_types_that_5_15_has)
         struct sample_bpf *bpf = opened();
         struct bpf_map *m;
 
-        bpf_object__for_each_map(m, bpf->obj) {
+        bpf_object__for_each_map(m, bpf->obj)
+        {
                 check_map(m);
                 if (bpf_map__inner_map(m))
                         check_map(bpf_map__inner_map(m));
@@ -118,7 +122,8 @@ START_TEST(programs_are_of_types_that_5_15_has)
         struct sample_bpf *bpf = opened();
         struct bpf_program *p;
 
-        bpf_object__for_each_program(p, bpf->obj) {
+        bpf_object__for_each_program(p, bpf->obj)
+        {
                 enum bpf_prog_type type = bpf_program__type(p);
 
                 ck_assert_msg(type == BPF_PROG_TYPE_PERF_EVENT || type == BPF_PROG_TYPE_RAW_TRACEPOINT, "%s: type %d",

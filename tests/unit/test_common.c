@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/array.h"
 #include "common/buf.h"
 #include "common/build_id.h"
+#include "common/bytes.h"
 #include "common/deadline.h"
 #include "common/file.h"
 #include "common/json_out.h"
@@ -12,6 +14,8 @@
 #include "common/metrics.h"
 #include "common/options.h"
 #include "common/reader.h"
+#include "common/search.h"
+#include "common/text.h"
 #include "common/utf8.h"
 #include "tests/support/suite.h"
 
@@ -257,10 +261,92 @@ START_TEST(a_deadline_is_over_when_its_time_is_or_when_it_is_cancelled)
 }
 END_TEST
 
-TEST_SUITE("common", reader_does_not_move_past_the_end, uleb128_over_64_bits_fails, leb128_round_trips,
-           buf_over_its_maximum_keeps_its_content, arena_refuses_past_its_maximum,
-           build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
-           utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact, options_are_taken_out_of_the_arguments,
-           unknown_option_is_a_usage_error_that_names_it, metrics_of_one_family_share_a_header,
-           a_metric_that_goes_is_not_written_and_labels_are_escaped,
+START_TEST(array_grows_by_half_and_refuses_an_overflow)
+{
+        uint32_t *items = NULL;
+        size_t capacity = 0;
+
+        for (size_t i = 0; i < 1000; i++) {
+                ck_assert(array_reserve(&items, &capacity, i));
+                items[i] = (uint32_t)i;
+        }
+        ck_assert_uint_ge(capacity, 1000);
+        ck_assert_uint_lt(capacity, 2000);
+        ck_assert(array_reserve_many(&items, &capacity, 1000, 5000));
+        ck_assert_uint_ge(capacity, 6000);
+        for (size_t i = 0; i < 1000; i++)
+                ck_assert_uint_eq(items[i], i);
+        ck_assert(!array_reserve_many(&items, &capacity, 1000, SIZE_MAX - 10));
+        ck_assert(!array_reserve_many(&items, &capacity, 0, SIZE_MAX / 2));
+        ck_assert_uint_eq(items[999], 999);
+        free(items);
+}
+END_TEST
+
+START_TEST(lower_bound_is_the_first_item_not_before_the_key)
+{
+        static const unsigned keys[] = { 2, 4, 4, 8 };
+
+        ck_assert_uint_eq(find_lower_bound(i, 0, 0, keys[i] < 4), 0);
+        ck_assert_uint_eq(find_lower_bound(i, 0, 4, keys[i] < 1), 0);
+        ck_assert_uint_eq(find_lower_bound(i, 0, 4, keys[i] < 4), 1);
+        ck_assert_uint_eq(find_lower_bound(i, 0, 4, keys[i] <= 4), 3);
+        ck_assert_uint_eq(find_lower_bound(i, 2, 4, keys[i] < 4), 2);
+        ck_assert_uint_eq(find_lower_bound(i, 0, 4, keys[i] < 9), 4);
+}
+END_TEST
+
+START_TEST(bytes_are_loaded_in_the_named_order)
+{
+        uint8_t bytes[9] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+
+        ck_assert_uint_eq(load_le16(bytes + 1), 0x0201);
+        ck_assert_uint_eq(load_le32(bytes + 1), 0x04030201);
+        ck_assert(load_le64(bytes + 1) == 0x0807060504030201);
+        ck_assert_uint_eq(load_be32(bytes + 1), 0x01020304);
+        ck_assert(load_be64(bytes + 1) == 0x0102030405060708);
+        store_le32(bytes + 1, 0x11223344);
+        ck_assert_uint_eq(bytes[1], 0x44);
+        store_be32(bytes + 1, 0x11223344);
+        ck_assert_uint_eq(bytes[1], 0x11);
+        store_le64(bytes + 1, 1);
+        ck_assert_uint_eq(bytes[1], 1);
+        store_be64(bytes + 1, 1);
+        ck_assert_uint_eq(bytes[8], 1);
+}
+END_TEST
+
+START_TEST(hex_digits_of_either_case_are_decoded)
+{
+        static const uint8_t bytes[] = { 0x00, 0x9a, 0xff };
+        uint8_t decoded[3];
+        char text[7];
+
+        ck_assert_str_eq(hex_encode(bytes, sizeof bytes, text), "009aff");
+        ck_assert(hex_decode("009AfF", sizeof decoded, decoded));
+        ck_assert_mem_eq(decoded, bytes, sizeof bytes);
+        ck_assert(!hex_decode("00", 2, decoded)); /* stops at the NUL */
+        ck_assert(!hex_decode("0g", 1, decoded));
+        for (int c = -128; c < 128; c++)
+                ck_assert_int_eq(hex_digit_value((char)c) >= 0, c > 0 && strchr("0123456789abcdefABCDEF", c) != NULL);
+}
+END_TEST
+
+START_TEST(prefixes_and_suffixes_may_be_longer_than_the_text)
+{
+        ck_assert(starts_with("abc", "ab") && starts_with("abc", "abc") && starts_with("", ""));
+        ck_assert(!starts_with("ab", "abc") && !starts_with("abc", "b"));
+        ck_assert(ends_with("abc", "bc") && ends_with("abc", "abc") && ends_with("", ""));
+        ck_assert(!ends_with("bc", "abc") && !ends_with("abc", "b"));
+}
+END_TEST
+
+TEST_SUITE("common", array_grows_by_half_and_refuses_an_overflow, lower_bound_is_the_first_item_not_before_the_key,
+           bytes_are_loaded_in_the_named_order, hex_digits_of_either_case_are_decoded,
+           prefixes_and_suffixes_may_be_longer_than_the_text, reader_does_not_move_past_the_end,
+           uleb128_over_64_bits_fails, leb128_round_trips, buf_over_its_maximum_keeps_its_content,
+           arena_refuses_past_its_maximum, build_id_hex_round_trips_and_folds_case,
+           json_text_is_escaped_and_always_utf8, utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact,
+           options_are_taken_out_of_the_arguments, unknown_option_is_a_usage_error_that_names_it,
+           metrics_of_one_family_share_a_header, a_metric_that_goes_is_not_written_and_labels_are_escaped,
            a_deadline_is_over_when_its_time_is_or_when_it_is_cancelled)

@@ -4,7 +4,7 @@
 #include <zstd.h>
 
 #include "common/compress.h"
-#include "common/packer.h"
+#include "common/stream_compressor.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
 
@@ -20,8 +20,8 @@ static enum status zstd_pack(const void *data, size_t n, int level, struct buf *
         return buf_status(ret, err, "zstd output");
 }
 
-static pack_fn *const packs[] = { gzip_pack, zstd_pack };
-static unpack_fn *const unpacks[] = { gzip_unpack, zstd_unpack };
+static pack_fn *const packs[] = { gzip_compress, zstd_pack };
+static unpack_fn *const unpacks[] = { gzip_decompress, zstd_decompress };
 
 /* 1 MiB that packs well, but not to nothing. */
 static uint8_t *make_text(void)
@@ -104,42 +104,42 @@ START_TEST(gzip_members_in_a_row_are_one_text)
 
         buf_init(&packed, KiB(4));
         buf_init(&back, KiB(4));
-        ck_assert_int_eq(gzip_pack("one ", 4, 6, &packed, NULL), ST_OK);
-        ck_assert_int_eq(gzip_pack("two", 3, 6, &packed, NULL), ST_OK);
-        ck_assert_int_eq(gzip_unpack(packed.data, packed.size, &back, NULL), ST_OK);
+        ck_assert_int_eq(gzip_compress("one ", 4, 6, &packed, NULL), ST_OK);
+        ck_assert_int_eq(gzip_compress("two", 3, 6, &packed, NULL), ST_OK);
+        ck_assert_int_eq(gzip_decompress(packed.data, packed.size, &back, NULL), ST_OK);
         ck_assert_uint_eq(back.size, 7);
         ck_assert_mem_eq(back.data, "one two", 7);
         buf_append_str(&packed, "trailing bytes that are no member");
-        ck_assert_int_eq(gzip_unpack(packed.data, packed.size, &back, NULL), ST_BAD_DATA);
+        ck_assert_int_eq(gzip_decompress(packed.data, packed.size, &back, NULL), ST_BAD_DATA);
 }
 END_TEST
 
 START_TEST(pieces_make_one_text_and_each_can_be_read_at_once)
 {
-        static const enum packing kinds[] = { PACKING_GZIP, PACKING_ZSTD };
+        static const enum compression kinds[] = { COMPRESSION_GZIP, COMPRESSION_ZSTD };
 
         for (unsigned k = 0; k < 2; k++) {
                 _cleanup_buf_ struct buf packed, back;
-                struct packer *p = NULL;
+                struct stream_compressor *p = NULL;
 
                 buf_init(&packed, MiB(1));
                 buf_init(&back, MiB(1));
-                ck_assert_int_eq(packer_create(kinds[k], &p, NULL), ST_OK);
+                ck_assert_int_eq(stream_compressor_create(kinds[k], &p, NULL), ST_OK);
                 for (unsigned i = 0; i < 1000; i++) {
                         size_t before = packed.size;
                         char text[32];
 
                         snprintf(text, sizeof text, "piece %u of a text\n", i);
-                        ck_assert_int_eq(packer_add(p, text, strlen(text), i == 999, &packed, NULL), ST_OK);
+                        ck_assert_int_eq(stream_compressor_add(p, text, strlen(text), i == 999, &packed, NULL), ST_OK);
                         ck_assert_uint_gt(packed.size, before);
                 }
-                ck_assert_int_eq((k ? zstd_unpack : gzip_unpack)(packed.data, packed.size, &back, NULL), ST_OK);
+                ck_assert_int_eq((k ? zstd_decompress : gzip_decompress)(packed.data, packed.size, &back, NULL), ST_OK);
                 ck_assert_uint_eq(back.size, 10 * 18 + 90 * 19 + 900 * 20);
                 ck_assert_int_eq(memcmp(back.data + back.size - 20, "piece 999 of a text\n", 20), 0);
-                packer_destroy(p);
+                stream_compressor_destroy(p);
         }
 }
 END_TEST
 
-TEST_SUITE("compress", pieces_make_one_text_and_each_can_be_read_at_once, packed_text_comes_back, a_bomb_stops_at_the_maximum, every_cut_is_bad_data,
-           gzip_members_in_a_row_are_one_text)
+TEST_SUITE("compress", pieces_make_one_text_and_each_can_be_read_at_once, packed_text_comes_back,
+           a_bomb_stops_at_the_maximum, every_cut_is_bad_data, gzip_members_in_a_row_are_one_text)

@@ -29,7 +29,7 @@
 #include "common/options.h"
 #include "sandbox/confine_internal.h"
 #include "sandbox/landlock.h"
-#include "sandbox/private_files.h"
+#include "sandbox/mount_namespace.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker.h"
 #include "sandbox/worker_user.h"
@@ -85,6 +85,18 @@ END_TEST
 START_TEST(a_network_worker_resolves_names_and_reads_certificates)
 {
         assert_succeeds_with_each_abi("network-use");
+}
+END_TEST
+
+START_TEST(a_worker_with_files_writes_in_its_directory_alone)
+{
+        char cache[] = "/tmp/cairn-cache-XXXXXX", other[] = "/var/tmp/cairn-other-XXXXXX";
+
+        ck_assert(mkdtemp(cache) && mkdtemp(other) && !chmod(cache, 0777) && !chmod(other, 0777));
+        setenv("CAIRN_TEST_CACHE", cache, 1);
+        setenv("CAIRN_TEST_OTHER", other, 1);
+        assert_succeeds_with_each_abi("cache");
+        ck_assert(!rmdir(cache) && !rmdir(other));
 }
 END_TEST
 
@@ -343,8 +355,12 @@ static bool all_are_denied(const char *who, pid_t victim)
                 { "setresuid", SYS_setresuid, { 0, 0, 0 } },
                 { "capset", SYS_capset, { (long)zeros, (long)zeros } },
                 { "personality", SYS_personality, { 0xffffffff } },
-                { "writable code", SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0 } },
-                { "memory with code", SYS_mmap, { 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0 } },
+                { "writable code",
+                  SYS_mmap,
+                  { 0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0 } },
+                { "memory with code",
+                  SYS_mmap,
+                  { 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0 } },
                 { "memory made code", SYS_mprotect, { (long)zeros & -4096, 4096, PROT_READ | PROT_EXEC } },
                 { "shmget", SYS_shmget, { 1, 4096, 0600 } },
                 { "semget", SYS_semget, { 1, 1, 0600 } },
@@ -391,19 +407,24 @@ static bool sockets_are_denied(void)
                 const char *what;
                 int family, type, protocol;
         } sockets[] = {
-                { "AF_UNIX stream", AF_UNIX, SOCK_STREAM, 0 },   { "AF_UNIX datagram", AF_UNIX, SOCK_DGRAM, 0 },
-                { "AF_UNIX packets", AF_UNIX, SOCK_SEQPACKET, 0 }, { "AF_NETLINK", AF_NETLINK, SOCK_RAW, 0 },
-                { "AF_PACKET", AF_PACKET, SOCK_RAW, 0 },         { "AF_VSOCK", AF_VSOCK, SOCK_STREAM, 0 },
-                { "AF_ALG", AF_ALG, SOCK_SEQPACKET, 0 },         { "raw IPv4", AF_INET, SOCK_RAW, IPPROTO_ICMP },
-                { "ping", AF_INET, SOCK_DGRAM, IPPROTO_ICMP },   { "SCTP", AF_INET, SOCK_STREAM, IPPROTO_SCTP },
+                { "AF_UNIX stream", AF_UNIX, SOCK_STREAM, 0 },
+                { "AF_UNIX datagram", AF_UNIX, SOCK_DGRAM, 0 },
+                { "AF_UNIX packets", AF_UNIX, SOCK_SEQPACKET, 0 },
+                { "AF_NETLINK", AF_NETLINK, SOCK_RAW, 0 },
+                { "AF_PACKET", AF_PACKET, SOCK_RAW, 0 },
+                { "AF_VSOCK", AF_VSOCK, SOCK_STREAM, 0 },
+                { "AF_ALG", AF_ALG, SOCK_SEQPACKET, 0 },
+                { "raw IPv4", AF_INET, SOCK_RAW, IPPROTO_ICMP },
+                { "ping", AF_INET, SOCK_DGRAM, IPPROTO_ICMP },
+                { "SCTP", AF_INET, SOCK_STREAM, IPPROTO_SCTP },
                 { "raw IPv6", AF_INET6, SOCK_RAW, IPPROTO_ICMPV6 },
         };
         bool denied = true;
 
         for (size_t i = 0; i < sizeof sockets / sizeof *sockets; i++)
                 if (socket(sockets[i].family, sockets[i].type | SOCK_CLOEXEC, sockets[i].protocol) >= 0 ||
-                    (errno != EPERM && !(errno == EAFNOSUPPORT &&
-                                         (sockets[i].family == AF_UNIX || sockets[i].family == AF_NETLINK)))) {
+                    (errno != EPERM &&
+                     !(errno == EAFNOSUPPORT && (sockets[i].family == AF_UNIX || sockets[i].family == AF_NETLINK)))) {
                         fprintf(stderr, "network: socket %s: %s\n", sockets[i].what, strerror(errno));
                         denied = false;
                 }
@@ -414,7 +435,10 @@ static bool sockets_are_denied(void)
 static bool secrets_are_denied(pid_t victim, bool has_file_rules)
 {
         char memory[48], environment[48], directory[48];
-        const char *const paths[] = { memory, environment, directory, "/etc/passwd", "/proc/self/environ", "/proc/1/environ", "/root", "/tmp", "/var/tmp" };
+        const char *const paths[] = {
+                memory,  environment, directory, "/etc/passwd", "/proc/self/environ", "/proc/1/environ",
+                "/root", "/tmp",      "/var/tmp"
+        };
         bool denied = true;
 
         snprintf(memory, sizeof memory, "/proc/%d/mem", (int)victim);
@@ -429,8 +453,8 @@ static bool secrets_are_denied(pid_t victim, bool has_file_rules)
 }
 
 /*
- * Whether the machine has /etc/hosts, asked before the worker is confined: a root made by debootstrap has none, and then
- * "localhost" has an address only where a DNS server says so.
+ * Whether the machine has /etc/hosts, asked before the worker is confined: a root made by debootstrap has none, and
+ * then "localhost" has an address only where a DNS server says so.
  */
 static bool hosts_file_exists;
 
@@ -487,9 +511,9 @@ static bool pair_cannot_be_connected(const struct sockaddr_un *to, socklen_t siz
 static int attempt_all(const char *job, int abi)
 {
         bool network = strncmp(job, "network", 7) == 0, denied;
-        enum worker_needs needs = network                            ? WORKER_NEEDS_NETWORK
+        enum worker_needs needs = network                           ? WORKER_NEEDS_NETWORK
                                   : strcmp(job, "descriptors") == 0 ? WORKER_NEEDS_DESCRIPTORS
-                                                                     : WORKER_NEEDS_NOTHING;
+                                                                    : WORKER_NEEDS_NOTHING;
         bool has_file_rules = abi > 0 && landlock_version() > 0;
         pid_t victim = start_victim();
         struct sockaddr_un listening;
@@ -504,7 +528,7 @@ static int attempt_all(const char *job, int abi)
                 pid_t pid = fork();
 
                 if (pid == 0)
-                        _exit(private_files_enter() ? 0 : 1);
+                        _exit(mount_namespace_enter(NULL) ? 0 : 1);
                 waitpid(pid, &status, 0);
                 has_file_rules = status == 0;
         }
@@ -514,19 +538,31 @@ static int attempt_all(const char *job, int abi)
                 return use_network();
         denied = all_are_denied(job, victim);
         if (network)
-                denied = sockets_are_denied() & secrets_are_denied(victim, has_file_rules) & pair_cannot_be_connected(&listening, size) & denied;
+                denied = sockets_are_denied() & secrets_are_denied(victim, has_file_rules) &
+                         pair_cannot_be_connected(&listening, size) & denied;
         else
                 denied &= files_and_sockets_are_denied(job);
         return denied ? 0 : worker_exit_code(ST_BAD_DATA);
 }
 
 static const long deadly[] = {
-        SYS_socket,        SYS_acct,          SYS_add_key,        SYS_bpf,        SYS_chroot,      SYS_delete_module,
-        SYS_execve,        SYS_execveat,      SYS_finit_module,   SYS_fsconfig,   SYS_fsmount,     SYS_fsopen,
-        SYS_fspick,        SYS_init_module,   SYS_kexec_file_load, SYS_kexec_load, SYS_keyctl,     SYS_mount,
-        SYS_mount_setattr, SYS_move_mount,    SYS_open_tree,      SYS_perf_event_open, SYS_pivot_root, SYS_process_vm_writev,
-        SYS_quotactl,      SYS_quotactl_fd,   SYS_reboot,         SYS_request_key, SYS_setns,      SYS_swapoff,
-        SYS_swapon,        SYS_umount2,       SYS_unshare,        SYS_userfaultfd,
+        SYS_socket,          SYS_acct,
+        SYS_add_key,         SYS_bpf,
+        SYS_chroot,          SYS_delete_module,
+        SYS_execve,          SYS_execveat,
+        SYS_finit_module,    SYS_fsconfig,
+        SYS_fsmount,         SYS_fsopen,
+        SYS_fspick,          SYS_init_module,
+        SYS_kexec_file_load, SYS_kexec_load,
+        SYS_keyctl,          SYS_mount,
+        SYS_mount_setattr,   SYS_move_mount,
+        SYS_open_tree,       SYS_perf_event_open,
+        SYS_pivot_root,      SYS_process_vm_writev,
+        SYS_quotactl,        SYS_quotactl_fd,
+        SYS_reboot,          SYS_request_key,
+        SYS_setns,           SYS_swapoff,
+        SYS_swapon,          SYS_umount2,
+        SYS_unshare,         SYS_userfaultfd,
 };
 _Static_assert(sizeof deadly / sizeof *deadly == DEADLY_COUNT, "each is tried");
 
@@ -536,10 +572,12 @@ static int restrict_by_landlock(int abi_max)
         int abi = landlock_version() < abi_max ? landlock_version() : abi_max;
         struct error err;
 
-        if (landlock_restrict(WORKER_NEEDS_NOTHING, abi_max, &err))
+        if (landlock_restrict(WORKER_NEEDS_NOTHING, NULL, abi_max, &err))
                 return fail_worker(err.text);
         if (!abi)
-                return open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 ? 0 : fail_worker("without Landlock a file is not opened");
+                return open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0
+                               ? 0
+                               : fail_worker("without Landlock a file is not opened");
         if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
                 return fail_worker("a file was opened");
         if (mkdir("/tmp/cairn-worker-was-here", 0700) == 0 || errno != EACCES)
@@ -582,6 +620,60 @@ static int show_user(unsigned expected)
         return 0;
 }
 
+static bool use_cache(const char *directory)
+{
+        char from[64], to[64], below[64];
+        int fd;
+
+        snprintf(from, sizeof from, "%s/a", directory);
+        snprintf(to, sizeof to, "%s/b", directory); /* in the same directory: ABI 1 allows no other */
+        snprintf(below, sizeof below, "%s/below", directory);
+        fd = open(from, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        return fd >= 0 && write(fd, "x", 1) == 1 && fchmod(fd, 0400) == 0 && close(fd) == 0 &&
+               mkdir(below, 0700) == 0 && utimensat(AT_FDCWD, from, NULL, 0) == 0 && rename(from, to) == 0 &&
+               open(to, O_RDONLY | O_CLOEXEC) >= 0 && unlink(to) == 0 && rmdir(below) == 0;
+}
+
+/* Any user may create files in the other directory. */
+static bool writes_elsewhere(const char *other)
+{
+        char path[64];
+
+        snprintf(path, sizeof path, "%s/a", other);
+        return open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0 || mkdir(path, 0700) == 0 ||
+               open("/usr/cairn-worker-was-here", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0;
+}
+
+/* libdebuginfod's worker: a cache to write to, and another directory that must stay as it is. */
+static int use_files(int abi)
+{
+        const char *cache = getenv("CAIRN_TEST_CACHE"), *other = getenv("CAIRN_TEST_OTHER");
+        static const char *const readable[] = { "/etc/passwd", NULL };
+        const struct worker_files files = { .writable = cache, .readable = readable };
+        bool has_file_rules = abi > 0 && landlock_version() > 0, works, escapes, reads;
+        struct error err;
+
+        if (!has_file_rules) {
+                int status = 0;
+                pid_t pid = fork();
+
+                if (pid == 0)
+                        _exit(mount_namespace_enter(&files) ? 0 : 1);
+                waitpid(pid, &status, 0);
+                has_file_rules = status == 0;
+        }
+        if (confine_files_with_landlock_abi(&files, abi, &err))
+                return fail_worker(err.text);
+        works = use_cache(cache);
+        escapes = writes_elsewhere(other);
+        reads = open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0;
+        if (!works)
+                return fail_worker("the cache cannot be used");
+        if (!reads)
+                return fail_worker("a file that it may read cannot be read");
+        return has_file_rules && escapes ? fail_worker("a file elsewhere was written") : 0;
+}
+
 static int work(const char *job, int abi)
 {
         bool network = strncmp(job, "network", 7) == 0;
@@ -594,6 +686,8 @@ static int work(const char *job, int abi)
                 return show_limits();
         if (strcmp(job, "user") == 0)
                 return show_user((unsigned)abi);
+        if (strcmp(job, "cache") == 0)
+                return use_files(abi);
         if (!number)
                 return attempt_all(job, abi);
         if (confine_with_landlock_abi(network ? WORKER_NEEDS_NETWORK : WORKER_NEEDS_NOTHING, abi, &err))
@@ -609,6 +703,7 @@ int main(int argc, char **argv)
                 a_worker_with_descriptors_reaches_nothing_outside,
                 a_network_worker_reaches_no_process_and_changes_no_file,
                 a_network_worker_resolves_names_and_reads_certificates,
+                a_worker_with_files_writes_in_its_directory_alone,
                 a_confined_worker_that_tries_what_only_intruders_do_is_killed,
                 without_the_filter_landlock_still_opens_nothing,
                 a_worker_has_no_more_limits_than_it_was_given,

@@ -2,9 +2,14 @@
 /* Who has to go when several come at one time. */
 #include <arpa/inet.h>
 #include <check.h>
+#include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/clock.h"
+#include "common/limits.h"
+#include "common/memory_budget.h"
 #include "http/connections.h"
 #include "tests/support/suite.h"
 
@@ -27,7 +32,7 @@ static bool admit(unsigned client)
 {
         const struct sockaddr_in a = address_of(client);
 
-        return connections_admit(c, (const struct sockaddr *)&a);
+        return connections_make_room(c, (const struct sockaddr *)&a);
 }
 
 static struct client come(unsigned client)
@@ -55,7 +60,9 @@ static void leave(struct client *client)
 
 static void set_up(void)
 {
-        const struct connection_limits limits = { .all = ALL, .per_address = PER_ADDRESS, .headers_s = 60, .slow_s = 60 };
+        const struct connection_limits limits = {
+                .all = ALL, .per_address = PER_ADDRESS, .headers_s = 60, .slow_s = 60
+        };
 
         ck_assert_int_eq(connections_create(&limits, &c, NULL), ST_OK);
 }
@@ -107,8 +114,8 @@ START_TEST(the_newcomer_goes_when_nobody_else_may)
         ck_assert(admit(1) && admit(1) && admit(1));
         first = come(1);
         second = come(1);
-        connection_enter(first.connection, CONNECTION_WORKING);
-        connection_enter(second.connection, CONNECTION_WORKING);
+        connection_set_phase(first.connection, CONNECTION_WORKING);
+        connection_set_phase(second.connection, CONNECTION_WORKING);
         third = come(1);
         ck_assert(was_ended(&third));
         ck_assert(!was_ended(&first) && !was_ended(&second));
@@ -120,10 +127,79 @@ START_TEST(the_newcomer_goes_when_nobody_else_may)
 }
 END_TEST
 
+/* ---- memory that is held ---- */
+
+#define HELD_BYTES MiB(2)
+static const char bytes[KiB(64)];
+
+static struct client connect_sender(unsigned client, size_t held)
+{
+        struct sockaddr_in local = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        const struct sockaddr_in a = address_of(client);
+        socklen_t size = sizeof local;
+        int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), room = 4096;
+        struct client ret;
+
+        ck_assert(listener >= 0 && !bind(listener, (struct sockaddr *)&local, sizeof local) && !listen(listener, 1));
+        ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&local, &size), 0);
+        ret.there = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert(!setsockopt(ret.there, SOL_SOCKET, SO_RCVBUF, &room, sizeof room));
+        ck_assert_int_eq(connect(ret.there, (struct sockaddr *)&local, sizeof local), 0);
+        ret.here = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        close(listener);
+        ret.connection = connection_open(c, ret.here, (const struct sockaddr *)&a);
+        connection_set_held_bytes(ret.connection, held);
+        connection_set_phase(ret.connection, CONNECTION_SENDING);
+        return ret;
+}
+
+/* Sends what there is room for; false once the connection was ended. */
+static bool send_more(const struct client *client)
+{
+        ssize_t n;
+
+        do
+                n = send(client->here, bytes, sizeof bytes, MSG_NOSIGNAL);
+        while (n > 0);
+        return errno == EAGAIN;
+}
+
+static void refuse_memory(void)
+{
+        struct memory_reservation r = { .use = MEMORY_ANSWERS };
+
+        ck_assert_int_ne(memory_reserve(&r, LIMIT_MEMORY_LEAST_BYTES * 2, NULL), ST_OK);
+}
+
+START_TEST(a_holder_of_memory_that_reads_nothing_is_ended)
+{
+        struct client idle = connect_sender(1, HELD_BYTES), reading = connect_sender(2, HELD_BYTES),
+                      small = connect_sender(3, LIMIT_HTTP_HELD_BYTES - 1);
+        int64_t end = monotonic_ns() + 30ll * 1000000000;
+        char read_bytes[KiB(16)];
+
+        ck_assert_int_eq(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, NULL), ST_OK);
+        while (send_more(&idle)) {
+                struct pollfd reader = { .fd = reading.there, .events = POLLIN };
+
+                ck_assert_msg(monotonic_ns() < end, "it was not ended");
+                refuse_memory(); /* which shortens the interval */
+                ck_assert_msg(send_more(&reading), "one that reads was ended");
+                ck_assert_msg(send_more(&small), "one that holds little was ended");
+                if (poll(&reader, 1, 10) > 0)
+                        ck_assert_int_gt(recv(reading.there, read_bytes, sizeof read_bytes, 0), 0);
+        }
+        leave(&idle);
+        leave(&reading);
+        leave(&small);
+}
+END_TEST
+
 int main(void)
 {
-        const TTest *const tests[] = { two_that_are_admitted_to_one_place_do_not_both_keep_it, nor_when_the_place_is_everybodys,
-                                       the_newcomer_goes_when_nobody_else_may };
+        const TTest *const tests[] = { a_holder_of_memory_that_reads_nothing_is_ended,
+                                       two_that_are_admitted_to_one_place_do_not_both_keep_it,
+                                       nor_when_the_place_is_everybodys, the_newcomer_goes_when_nobody_else_may };
 
         return suite_run_with("connections", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

@@ -56,8 +56,9 @@ static void teardown(void)
 
 static struct object_claim claim_self(void)
 {
-        struct object_claim c = { .build_id = self_id, .kind = OBJECT_DEBUGINFO, .size_bytes = self.size,
-                                  .name = "dir/self" };
+        struct object_claim c = {
+                .build_id = self_id, .kind = OBJECT_DEBUGINFO, .size_bytes = self.size, .name = "dir/self"
+        };
 
         memcpy(c.sha256, self_sha, 32);
         return c;
@@ -137,7 +138,7 @@ static enum status comment_at_hand(const struct stored_object *object)
         struct elf_image img;
         void *bytes = NULL;
         size_t size;
-        enum status st = debuginfo_store_section_at_hand(store, object, ".comment", &bytes, &size, NULL);
+        enum status st = debuginfo_store_read_cached_section(store, object, ".comment", &bytes, &size, NULL);
 
         ck_assert_int_eq(elf_image_from_memory(self.data, self.size, "self", &img, NULL), ST_OK);
         section = elf_image_section(&img, ".comment");
@@ -158,8 +159,8 @@ static void read_comment(void)
         char got[512];
 
         ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, NULL, &err), ST_OK);
-        object_reader_share(r);
-        ck_assert_int_eq(object_reader_section(r, ".comment", &offset, &size, &err), ST_OK);
+        object_reader_use_cache(r);
+        ck_assert_int_eq(object_reader_find_section(r, ".comment", &offset, &size, &err), ST_OK);
         ck_assert_uint_le(size, sizeof got);
         ck_assert_int_eq(object_reader_pread(r, got, size, offset, &err), (ssize_t)size);
         ck_assert_mem_eq(got, (const char *)self.data + offset, size);
@@ -177,7 +178,8 @@ START_TEST(where_sections_lie_is_known_after_reopening_and_what_was_read_is_at_h
         debuginfo_store_close(store);
         ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
         object = self_object();
-        ck_assert_int_eq(debuginfo_store_section_at_hand(store, &object, ".nothing", &bytes, &size, &err), ST_NOT_FOUND);
+        ck_assert_int_eq(debuginfo_store_read_cached_section(store, &object, ".nothing", &bytes, &size, &err),
+                         ST_NOT_FOUND);
         ck_assert_int_eq(comment_at_hand(&object), ST_BUSY);
         read_comment();
         ck_assert_int_eq(comment_at_hand(&object), ST_OK);
@@ -199,9 +201,10 @@ START_TEST(sections_of_another_content_are_not_its_own)
         ck_assert_int_eq(comment_at_hand(&object), ST_BUSY);
         ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, NULL, &err), ST_OK);
         ck_assert_int_eq(debuginfo_store_remove(store, &self_id, OBJECT_DEBUGINFO, &err), ST_OK);
-        ck_assert_int_eq(object_reader_section(r, ".comment", &offset, &size, &err), ST_UNSUPPORTED);
-        ck_assert_int_eq(object_reader_note_sections(r, list, sizeof list - 1, &err), ST_OK);
-        ck_assert_int_eq(object_reader_section(r, ".comment", &offset, &size, &err), ST_UNSUPPORTED); /* it is gone */
+        ck_assert_int_eq(object_reader_find_section(r, ".comment", &offset, &size, &err), ST_UNSUPPORTED);
+        ck_assert_int_eq(object_reader_store_sections(r, list, sizeof list - 1, &err), ST_OK);
+        ck_assert_int_eq(object_reader_find_section(r, ".comment", &offset, &size, &err),
+                         ST_UNSUPPORTED); /* it is gone */
         object_reader_close(r);
 }
 END_TEST
@@ -215,12 +218,12 @@ START_TEST(sections_that_are_noted_later_stay)
 
         store_self();
         ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, NULL, &err), ST_OK);
-        ck_assert_int_eq(object_reader_note_sections(r, list, sizeof list - 1, &err), ST_OK);
+        ck_assert_int_eq(object_reader_store_sections(r, list, sizeof list - 1, &err), ST_OK);
         object_reader_close(r);
         debuginfo_store_close(store);
         ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
         ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, NULL, &err), ST_OK);
-        ck_assert_int_eq(object_reader_section(r, ".late", &offset, &size, &err), ST_OK);
+        ck_assert_int_eq(object_reader_find_section(r, ".late", &offset, &size, &err), ST_OK);
         ck_assert_uint_eq(offset, 5);
         ck_assert_uint_eq(size, 7);
         object_reader_close(r);
@@ -332,19 +335,19 @@ END_TEST
 
 START_TEST(same_quality_is_not_wanted_again_and_better_is)
 {
-        struct object_question unknown = { self_id, OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB };
-        struct object_question known[] = {
+        struct object_offer unknown = { self_id, OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB };
+        struct object_offer known[] = {
                 { self_id, OBJECT_DEBUGINFO, .quality = QUALITY_DWARF },
                 { self_id, OBJECT_EXECUTABLE, .quality = QUALITY_NONE },
                 { self_id, OBJECT_EXECUTABLE, .quality = QUALITY_NONE, .reason = "too_big" },
         };
         struct error err;
 
-        ck_assert_int_eq(debuginfo_store_want(store, &unknown, 1, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_assess_offers(store, &unknown, 1, &err), ST_OK);
         ck_assert(unknown.is_wanted);
         ck_assert_str_eq(unknown.reason, "unknown");
         store_self();
-        ck_assert_int_eq(debuginfo_store_want(store, known, 3, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_assess_offers(store, known, 3, &err), ST_OK);
         ck_assert(!known[0].is_wanted);
         ck_assert_str_eq(known[0].reason, "same_or_better");
         ck_assert(known[1].is_wanted);
@@ -384,14 +387,14 @@ START_TEST(what_takes_the_place_of_a_removed_object_is_not_pinned_for_it)
         memcpy(other, self.data, self.size);
         other[self.size] = 'x';
         store_self();
-        ck_assert_int_eq(debuginfo_store_pin(store, &self_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_set_pin(store, &self_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
         before_sync = remove_self;
         ck_assert_msg(send(&claim, other, self.size + 1, &object, &same, &why, &err) == ST_OK, "%s", err.text);
         ck_assert_ptr_null(before_sync);
         ck_assert_int_eq(debuginfo_store_stat(store, &self_id, OBJECT_DEBUGINFO, &object, &err), ST_OK);
         ck_assert_uint_eq(object.size_bytes, self.size + 1);
         ck_assert(!object.is_pinned);
-        ck_assert_int_eq(debuginfo_store_pin(store, &self_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_set_pin(store, &self_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
         ck_assert_msg(send(&claim, self.data, self.size, &object, &same, &why, &err) == ST_OK, "%s", err.text);
         ck_assert_int_eq(debuginfo_store_stat(store, &self_id, OBJECT_DEBUGINFO, &object, &err), ST_OK);
         ck_assert(object.is_pinned); /* which a removed one's successor is not, and a replaced one's is */
@@ -432,16 +435,17 @@ START_TEST(upload_that_was_cut_off_goes_on_also_after_a_restart)
         nothing_is_stored();
         debuginfo_store_close(store);
         ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
-        ck_assert_int_eq(object_upload_offset(store, &first, &offset, &err), ST_OK);
+        ck_assert_int_eq(object_upload_find_offset(store, &first, &offset, &err), ST_OK);
         ck_assert_uint_eq(offset, 300000);
         ck_assert_int_eq(send(&first, self.data, self.size, &object, &same, &why, &err), ST_USAGE);
         ck_assert_int_eq(why, REFUSED_OFFSET);
         ck_assert_int_eq(send(&second, self.data + 300000, 65521, &object, &same, &why, &err), ST_BAD_DATA);
         ck_assert_int_eq(why, REFUSED_INCOMPLETE);
-        ck_assert_msg(send(&third, self.data + third.offset, self.size - third.offset, &object, &same, &why, &err) == ST_OK, "%s",
-                      err.text);
+        ck_assert_msg(send(&third, self.data + third.offset, self.size - third.offset, &object, &same, &why, &err) ==
+                              ST_OK,
+                      "%s", err.text);
         ck_assert(memcmp(object.sha256, self_sha, 32) == 0);
-        ck_assert_int_eq(object_upload_offset(store, &first, &offset, &err), ST_OK);
+        ck_assert_int_eq(object_upload_find_offset(store, &first, &offset, &err), ST_OK);
         ck_assert_uint_eq(offset, 0); /* nothing of it is left beside the object */
 }
 END_TEST
@@ -459,10 +463,11 @@ START_TEST(bytes_that_were_damaged_meanwhile_are_refused_and_forgotten)
         memcpy(bytes, self.data, 300000);
         bytes[200000] ^= 1;
         ck_assert_int_eq(send(&first, bytes, 300000, &object, &same, &why, &err), ST_BAD_DATA);
-        ck_assert_int_eq(send(&second, self.data + 300000, self.size - 300000, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(send(&second, self.data + 300000, self.size - 300000, &object, &same, &why, &err),
+                         ST_BAD_DATA);
         ck_assert_int_eq(why, REFUSED_HASH);
         nothing_is_stored();
-        ck_assert_int_eq(object_upload_offset(store, &first, &offset, &err), ST_OK);
+        ck_assert_int_eq(object_upload_find_offset(store, &first, &offset, &err), ST_OK);
         ck_assert_uint_eq(offset, 0);
         free(bytes);
 }
@@ -480,7 +485,7 @@ START_TEST(one_connection_at_a_time_adds_to_an_upload)
         ck_assert_int_eq(object_upload_begin(store, &claim, &other, &why, &err), ST_BUSY);
         ck_assert_int_eq(object_upload_append(u, self.data, 1000, &why, &err), ST_OK);
         object_upload_abort(u); /* the connection is lost */
-        ck_assert_int_eq(object_upload_offset(store, &claim, &offset, &err), ST_OK);
+        ck_assert_int_eq(object_upload_find_offset(store, &claim, &offset, &err), ST_OK);
         ck_assert_uint_eq(offset, 1000);
         claim.offset = 1000;
         ck_assert_int_eq(object_upload_begin(store, &claim, &u, &why, &err), ST_OK);
@@ -529,12 +534,12 @@ START_TEST(upload_that_nobody_goes_on_with_is_forgotten_after_a_day)
         struct error err = { 0 };
 
         ck_assert_int_eq(send(&claim, self.data, 1000, &object, &same, &why, &err), ST_BAD_DATA);
-        ck_assert_int_eq(debuginfo_store_gc(store, &o, &r, &err), ST_OK);
-        ck_assert_int_eq(object_upload_offset(store, &claim, &offset, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_collect_garbage(store, &o, &r, &err), ST_OK);
+        ck_assert_int_eq(object_upload_find_offset(store, &claim, &offset, &err), ST_OK);
         ck_assert_uint_eq(offset, 1000);
         o.now_unix_s += 120;
-        ck_assert_int_eq(debuginfo_store_gc(store, &o, &r, &err), ST_OK);
-        ck_assert_int_eq(object_upload_offset(store, &claim, &offset, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_collect_garbage(store, &o, &r, &err), ST_OK);
+        ck_assert_int_eq(object_upload_find_offset(store, &claim, &offset, &err), ST_OK);
         ck_assert_uint_eq(offset, 0);
 }
 END_TEST
@@ -575,9 +580,9 @@ START_TEST(upload_that_is_begun_anew_while_it_is_forgotten_stays)
 
         ck_assert_int_eq(send(&claim, self.data, 1000, &object, &same, &why, &err), ST_BAD_DATA);
         is_begun_anew = true;
-        ck_assert_int_eq(debuginfo_store_gc(store, &o, &r, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_collect_garbage(store, &o, &r, &err), ST_OK);
         ck_assert(!is_begun_anew);
-        ck_assert_int_eq(object_upload_offset(store, &claim, &offset, &err), ST_OK);
+        ck_assert_int_eq(object_upload_find_offset(store, &claim, &offset, &err), ST_OK);
         ck_assert_uint_eq(offset, 3);
 }
 END_TEST
@@ -611,13 +616,22 @@ int main(void)
         const TTest *const tests[] = {
                 stored_object_reads_back_byte_for_byte_after_reopening,
                 where_sections_lie_is_known_after_reopening_and_what_was_read_is_at_hand,
-                sections_of_another_content_are_not_its_own, sections_that_are_noted_later_stay, zstd_upload_equals_a_plain_one,
-                cut_zstd_stream_is_refused_and_leaves_nothing, other_build_id_is_refused, other_hash_is_refused,
-                what_is_not_elf_is_refused, bytes_past_the_announced_size_are_refused_at_once,
-                same_quality_is_not_wanted_again_and_better_is, removed_object_is_gone_from_disk,
+                sections_of_another_content_are_not_its_own,
+                sections_that_are_noted_later_stay,
+                zstd_upload_equals_a_plain_one,
+                cut_zstd_stream_is_refused_and_leaves_nothing,
+                other_build_id_is_refused,
+                other_hash_is_refused,
+                what_is_not_elf_is_refused,
+                bytes_past_the_announced_size_are_refused_at_once,
+                same_quality_is_not_wanted_again_and_better_is,
+                removed_object_is_gone_from_disk,
                 what_takes_the_place_of_a_removed_object_is_not_pinned_for_it,
-                list_names_each_kind_once, upload_that_was_cut_off_goes_on_also_after_a_restart,
-                bytes_that_were_damaged_meanwhile_are_refused_and_forgotten, one_connection_at_a_time_adds_to_an_upload, a_silent_connection_gives_way_to_a_new_one,
+                list_names_each_kind_once,
+                upload_that_was_cut_off_goes_on_also_after_a_restart,
+                bytes_that_were_damaged_meanwhile_are_refused_and_forgotten,
+                one_connection_at_a_time_adds_to_an_upload,
+                a_silent_connection_gives_way_to_a_new_one,
                 upload_that_nobody_goes_on_with_is_forgotten_after_a_day,
                 upload_that_is_begun_anew_while_it_is_forgotten_stays,
         };

@@ -9,7 +9,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "parquet/writer.h"
-#include "profile-store/delta_log.h"
+#include "profile-store/delta/delta_log.h"
 #include "tests/support/suite.h"
 
 static const struct parquet_field one_column[] = { { .name = "n", .kind = PARQUET_INT64, .optional = true } };
@@ -27,7 +27,7 @@ static const struct parquet_field key_value[] = {
         { .name = "value", .kind = PARQUET_STRING, .optional = true },
 };
 /* The last two are what the schema grows by; the first is the partition's, which files do not have. */
-static const struct parquet_field table_fields[] = {
+static const struct parquet_field make_table_fields[] = {
         { .name = "date", .kind = PARQUET_DATE, .optional = true },
         { .name = "time", .kind = PARQUET_TIMESTAMP, .optional = true },
         { .name = "value", .kind = PARQUET_INT64, .optional = true },
@@ -39,10 +39,10 @@ static const struct parquet_field table_fields[] = {
 };
 static const char *const partition_columns[] = { "date" };
 
-#define OK(call)                                                                               \
-        do {                                                                                   \
-                struct error err = { 0 };                                                      \
-                ck_assert_msg(!(call), "%s", err.text);                                        \
+#define OK(call)                                                                                                       \
+        do {                                                                                                           \
+                struct error err = { 0 };                                                                              \
+                ck_assert_msg(!(call), "%s", err.text);                                                                \
         } while (0)
 
 static char *new_dir(const char *name)
@@ -86,7 +86,7 @@ static size_t file_count(struct delta_table *t)
         struct delta_snapshot *s = NULL;
         size_t n;
 
-        OK(delta_snapshot_take(t, &s, &err));
+        OK(delta_snapshot_acquire(t, &s, &err));
         n = s->file_count;
         delta_snapshot_release(s);
         return n;
@@ -98,7 +98,7 @@ START_TEST(created_table_is_empty_at_version_0)
         struct delta_table *t = new_table(dir);
         struct delta_snapshot *s = NULL;
 
-        OK(delta_snapshot_take(t, &s, &err));
+        OK(delta_snapshot_acquire(t, &s, &err));
         ck_assert_uint_eq(s->version, 0);
         ck_assert_uint_eq(s->file_count, 0);
         ck_assert_str_eq(s->schema_json, "{\"type\":\"struct\",\"fields\":[{\"name\":\"n\",\"type\":\"long\","
@@ -159,7 +159,7 @@ START_TEST(snapshot_outlives_removal_and_table)
         struct delta_snapshot *s = NULL;
 
         OK(add_file(t, "a.parquet", &err));
-        OK(delta_snapshot_take(t, &s, &err));
+        OK(delta_snapshot_acquire(t, &s, &err));
         OK(delta_commit(t, &c, &err));
         ck_assert_uint_eq(file_count(t), 0);
         delta_table_close(t);
@@ -204,15 +204,15 @@ START_TEST(progress_of_an_application_is_kept)
         struct delta_table *t = new_table(dir);
         struct delta_commit c = { .size = sizeof c, .app_id = "flush", .txn_version = 41 };
 
-        ck_assert_int_eq(delta_table_txn(t, "flush"), -1);
+        ck_assert_int_eq(delta_table_get_txn_version(t, "flush"), -1);
         OK(delta_commit(t, &c, &err));
         c.txn_version = 42;
         OK(delta_commit(t, &c, &err));
         OK(delta_checkpoint(t, &err));
         delta_table_close(t);
         OK(delta_table_open(dir, &t, &err));
-        ck_assert_int_eq(delta_table_txn(t, "flush"), 42);
-        ck_assert_int_eq(delta_table_txn(t, "other"), -1);
+        ck_assert_int_eq(delta_table_get_txn_version(t, "flush"), 42);
+        ck_assert_int_eq(delta_table_get_txn_version(t, "other"), -1);
         delta_table_close(t);
         drop_dir(dir);
 }
@@ -246,7 +246,7 @@ START_TEST(checkpoint_stands_for_the_commits_before_it)
         for (unsigned v = 0; v < DELTA_CHECKPOINT_INTERVAL; v++)
                 unlink_commit(dir, v);
         OK(delta_table_open(dir, &t, &err));
-        OK(delta_snapshot_take(t, &s, &err));
+        OK(delta_snapshot_acquire(t, &s, &err));
         ck_assert_uint_eq(s->version, DELTA_CHECKPOINT_INTERVAL + 1);
         ck_assert_uint_eq(s->file_count, DELTA_CHECKPOINT_INTERVAL - 1);
         ck_assert_str_eq(s->files[0]->path, "f1.parquet");
@@ -299,17 +299,24 @@ START_TEST(hostile_commits_are_refused)
                 { "garbage", ST_BAD_DATA },
                 { "[]", ST_BAD_DATA },
                 { "{\"add\":{\"path\":\"a\"}}", ST_BAD_DATA },
-                { "{\"add\":{\"path\":\"..%2fa\",\"size\":1,\"modificationTime\":1,\"partitionValues\":{}}}", ST_BAD_DATA },
-                { "{\"add\":{\"path\":\"/etc/x\",\"size\":1,\"modificationTime\":1,\"partitionValues\":{}}}", ST_BAD_DATA },
-                { "{\"add\":{\"path\":\"a\\u0000b\",\"size\":1,\"modificationTime\":1,\"partitionValues\":{}}}", ST_BAD_DATA },
+                { "{\"add\":{\"path\":\"..%2fa\",\"size\":1,\"modificationTime\":1,\"partitionValues\":{}}}",
+                  ST_BAD_DATA },
+                { "{\"add\":{\"path\":\"/etc/x\",\"size\":1,\"modificationTime\":1,\"partitionValues\":{}}}",
+                  ST_BAD_DATA },
+                { "{\"add\":{\"path\":\"a\\u0000b\",\"size\":1,\"modificationTime\":1,\"partitionValues\":{}}}",
+                  ST_BAD_DATA },
                 { "{\"add\":{\"path\":\"a\",\"size\":-1,\"modificationTime\":1,\"partitionValues\":{}}}", ST_BAD_DATA },
                 { "{\"remove\":7}", ST_BAD_DATA },
                 { "{\"metaData\":{\"id\":\"x\",\"schemaString\":\"{\",\"partitionColumns\":[]}}", ST_BAD_DATA },
-                { "{\"metaData\":{\"id\":\"x\",\"schemaString\":\"{\\\"fields\\\":[1]}\",\"partitionColumns\":[]}}", ST_BAD_DATA },
+                { "{\"metaData\":{\"id\":\"x\",\"schemaString\":\"{\\\"fields\\\":[1]}\",\"partitionColumns\":[]}}",
+                  ST_BAD_DATA },
                 { "{\"protocol\":{\"minReaderVersion\":3,\"minWriterVersion\":7}}", ST_UNSUPPORTED },
-                { "{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":"
-                  "{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":"
-                  "{\"a\":{}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}", ST_BAD_DATA },
+                { "{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{"
+                  "\"a\":{\"a\":"
+                  "{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{"
+                  "\"a\":{\"a\":"
+                  "{\"a\":{}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}",
+                  ST_BAD_DATA },
         };
 
         for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -361,14 +368,14 @@ START_TEST(statistics_of_a_file_are_bounds)
                                   "\"minValues\":{\"time\":\"1969-12-31T23:59:57.530Z\",\"value\":1,\"text\":\"a\"},"
                                   "\"maxValues\":{\"time\":\"1970-01-01T00:00:00.000Z\",\"value\":2,\"text\":\"b\"},"
                                   "\"nullCount\":{\"time\":0,\"value\":1,\"text\":0}}");
-        ck_assert(delta_file_int_range(&f, "time", &min, &max));
+        ck_assert(delta_file_get_int_range(&f, "time", &min, &max));
         ck_assert_int_eq(min, -2470000);
         ck_assert_int_ge(max, -1);
         ck_assert_int_le(max, 999);
-        ck_assert(delta_file_int_range(&f, "value", &min, &max) && min == 1 && max == 2);
-        ck_assert(!delta_file_int_range(&f, "text", &min, &max));
-        ck_assert(!delta_file_int_range(&f, "absent", &min, &max));
-        ck_assert(delta_file_rows(&f, &rows) && rows == 3);
+        ck_assert(delta_file_get_int_range(&f, "value", &min, &max) && min == 1 && max == 2);
+        ck_assert(!delta_file_get_int_range(&f, "text", &min, &max));
+        ck_assert(!delta_file_get_int_range(&f, "absent", &min, &max));
+        ck_assert(delta_file_get_row_count(&f, &rows) && rows == 3);
         parquet_writer_destroy(w);
         close(fd);
         unlink(template);
@@ -381,7 +388,7 @@ static void write_part(struct delta_table *t, const char *dir, const char *date,
 {
         _cleanup_free_ char *name = NULL, *path = NULL, *day = NULL, *tmp = NULL;
         _cleanup_buf_ struct buf stats;
-        const struct parquet_field *fields = table_fields + 1;
+        const struct parquet_field *fields = make_table_fields + 1;
         struct delta_partition partition = { "date", date };
         struct delta_add add = { .partitions = &partition, .partition_count = 1 };
         struct delta_commit c = *with;
@@ -407,7 +414,8 @@ static void write_part(struct delta_table *t, const char *dir, const char *date,
                         parquet_put_null(w, parquet_writer_node(w, "frames"));
                 } else {
                         parquet_put_list(w, parquet_writer_node(w, "frames"), 1);
-                        parquet_put_str(w, parquet_writer_node(w, "frames.list.element.function"), i % 2 ? "mäin" : "f");
+                        parquet_put_str(w, parquet_writer_node(w, "frames.list.element.function"),
+                                        i % 2 ? "mäin" : "f");
                         parquet_put_int(w, parquet_writer_node(w, "frames.list.element.line"), i);
                 }
                 if (column_count > 6) {
@@ -438,7 +446,7 @@ static bool has_column(struct delta_table *t, const char *name)
         bool found;
 
         snprintf(want, sizeof want, "\"name\":\"%s\"", name);
-        OK(delta_snapshot_take(t, &s, &err));
+        OK(delta_snapshot_acquire(t, &s, &err));
         found = strstr(s->schema_json, want) != NULL;
         delta_snapshot_release(s);
         return found;
@@ -450,11 +458,13 @@ START_TEST(table_with_partitions_removal_and_a_new_column)
         char *dir = new_dir("table");
         struct delta_table *t = NULL;
         struct delta_commit plain = { .operation = "WRITE" };
-        struct delta_commit grown = { .operation = "WRITE", .fields = table_fields, .field_count = 8 };
+        struct delta_commit grown = { .operation = "WRITE", .fields = make_table_fields, .field_count = 8 };
         const char *remove[] = { "date=2025-11-20/part-1.parquet" };
-        struct delta_commit removal = { .size = sizeof removal, .operation = "DELETE", .removes = remove, .remove_count = 1 };
+        struct delta_commit removal = {
+                .size = sizeof removal, .operation = "DELETE", .removes = remove, .remove_count = 1
+        };
 
-        OK(delta_table_create(dir, table_fields, 6, partition_columns, 1, &err));
+        OK(delta_table_create(dir, make_table_fields, 6, partition_columns, 1, &err));
         OK(delta_table_open(dir, &t, &err));
         write_part(t, dir, "2025-11-20", 0, 6, &plain);
         write_part(t, dir, "2025-11-20", 1, 6, &plain);
@@ -482,13 +492,13 @@ START_TEST(commits_of_another_writer_are_read)
         if (!dir)
                 return;
         OK(delta_table_open(dir, &t, &err));
-        OK(delta_snapshot_take(t, &s, &err));
+        OK(delta_snapshot_acquire(t, &s, &err));
         ck_assert_uint_ge(s->version, 8);
         ck_assert_uint_eq(s->file_count, 6);
         for (size_t i = 0; i < s->file_count; i++) {
                 uint64_t n = 0;
 
-                ck_assert(delta_file_rows(s->files[i], &n));
+                ck_assert(delta_file_get_row_count(s->files[i], &n));
                 ck_assert_uint_eq(s->files[i]->partition_count, 1);
                 ck_assert_str_eq(s->files[i]->partitions[0].key, "date");
                 rows += n;
@@ -499,9 +509,8 @@ START_TEST(commits_of_another_writer_are_read)
 }
 END_TEST
 
-TEST_SUITE("delta_log", commits_of_another_writer_are_read, created_table_is_empty_at_version_0, creating_twice_is_busy, absent_table_is_not_found,
-           of_two_writers_the_second_is_busy_and_sees_the_first_after_a_refresh, snapshot_outlives_removal_and_table,
-           senseless_commits_change_nothing, progress_of_an_application_is_kept,
+TEST_SUITE("delta_log", commits_of_another_writer_are_read, created_table_is_empty_at_version_0, creating_twice_is_busy,
+           absent_table_is_not_found, of_two_writers_the_second_is_busy_and_sees_the_first_after_a_refresh,
+           snapshot_outlives_removal_and_table, senseless_commits_change_nothing, progress_of_an_application_is_kept,
            checkpoint_stands_for_the_commits_before_it, broken_checkpoint_is_passed_over, log_with_a_gap_is_bad_data,
-           hostile_commits_are_refused, statistics_of_a_file_are_bounds,
-           table_with_partitions_removal_and_a_new_column)
+           hostile_commits_are_refused, statistics_of_a_file_are_bounds, table_with_partitions_removal_and_a_new_column)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "symbolizer/demangle.h"
+#include "symbol-index/demangle.h"
 #include "tests/support/suite.h"
 
 static void assert_readable(const char *linkage_name, const char *readable)
@@ -39,8 +39,8 @@ END_TEST
 
 START_TEST(other_names_stay_as_they_are)
 {
-        static const char *const names[] = { "", "main", "_", "_start", "__libc_start_main", "_Zfoo", "_Rfoo", "_Dfoo",
-                                             "main.main", "_ZN" };
+        static const char *const names[] = { "",      "main",  "_",     "_start",    "__libc_start_main",
+                                             "_Zfoo", "_Rfoo", "_Dfoo", "main.main", "_ZN" };
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
                 assert_readable(names[i], names[i]);

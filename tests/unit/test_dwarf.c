@@ -50,20 +50,26 @@ END_TEST
 
 START_TEST(every_form_can_be_stepped_over)
 {
-        static const struct { unsigned form; unsigned bytes; } forms[] = {
-                { DW_FORM_addr, 8 },         { DW_FORM_data1, 1 },     { DW_FORM_data2, 2 },      { DW_FORM_data4, 4 },
-                { DW_FORM_data8, 8 },        { DW_FORM_data16, 16 },   { DW_FORM_flag, 1 },       { DW_FORM_flag_present, 0 },
-                { DW_FORM_ref1, 1 },         { DW_FORM_ref2, 2 },      { DW_FORM_ref4, 4 },       { DW_FORM_ref8, 8 },
-                { DW_FORM_ref_addr, 4 },     { DW_FORM_ref_sig8, 8 },  { DW_FORM_strp, 4 },       { DW_FORM_line_strp, 4 },
-                { DW_FORM_sec_offset, 4 },   { DW_FORM_strx1, 1 },     { DW_FORM_strx2, 2 },      { DW_FORM_strx3, 3 },
-                { DW_FORM_strx4, 4 },        { DW_FORM_addrx1, 1 },    { DW_FORM_addrx2, 2 },     { DW_FORM_addrx3, 3 },
-                { DW_FORM_addrx4, 4 },       { DW_FORM_ref_sup4, 4 },  { DW_FORM_ref_sup8, 8 },   { DW_FORM_strp_sup, 4 },
-                { DW_FORM_GNU_ref_alt, 4 },  { DW_FORM_GNU_strp_alt, 4 },
+        static const struct {
+                unsigned form;
+                unsigned bytes;
+        } forms[] = {
+                { DW_FORM_addr, 8 },      { DW_FORM_data1, 1 },        { DW_FORM_data2, 2 },
+                { DW_FORM_data4, 4 },     { DW_FORM_data8, 8 },        { DW_FORM_data16, 16 },
+                { DW_FORM_flag, 1 },      { DW_FORM_flag_present, 0 }, { DW_FORM_ref1, 1 },
+                { DW_FORM_ref2, 2 },      { DW_FORM_ref4, 4 },         { DW_FORM_ref8, 8 },
+                { DW_FORM_ref_addr, 4 },  { DW_FORM_ref_sig8, 8 },     { DW_FORM_strp, 4 },
+                { DW_FORM_line_strp, 4 }, { DW_FORM_sec_offset, 4 },   { DW_FORM_strx1, 1 },
+                { DW_FORM_strx2, 2 },     { DW_FORM_strx3, 3 },        { DW_FORM_strx4, 4 },
+                { DW_FORM_addrx1, 1 },    { DW_FORM_addrx2, 2 },       { DW_FORM_addrx3, 3 },
+                { DW_FORM_addrx4, 4 },    { DW_FORM_ref_sup4, 4 },     { DW_FORM_ref_sup8, 8 },
+                { DW_FORM_strp_sup, 4 },  { DW_FORM_GNU_ref_alt, 4 },  { DW_FORM_GNU_strp_alt, 4 },
         };
-        static const unsigned variable[] = { DW_FORM_udata, DW_FORM_sdata, DW_FORM_ref_udata, DW_FORM_strx, DW_FORM_addrx,
-                                             DW_FORM_loclistx, DW_FORM_rnglistx, DW_FORM_GNU_addr_index,
-                                             DW_FORM_GNU_str_index };
-        static const unsigned blocks[] = { DW_FORM_block, DW_FORM_exprloc, DW_FORM_block1, DW_FORM_block2, DW_FORM_block4 };
+        static const unsigned variable[] = { DW_FORM_udata,    DW_FORM_sdata,          DW_FORM_ref_udata,
+                                             DW_FORM_strx,     DW_FORM_addrx,          DW_FORM_loclistx,
+                                             DW_FORM_rnglistx, DW_FORM_GNU_addr_index, DW_FORM_GNU_str_index };
+        static const unsigned blocks[] = { DW_FORM_block, DW_FORM_exprloc, DW_FORM_block1, DW_FORM_block2,
+                                           DW_FORM_block4 };
         static const unsigned block_bytes[] = { 1, 1, 1, 2, 4 };
         const unsigned unknown_attribute = 0x3fff;
         struct dwarf_maker m;
@@ -271,8 +277,8 @@ START_TEST(codes_in_any_order_are_found_and_the_first_of_two_counts)
 
         dwarf_maker_init(&m, 4);
         put_abbrev(&m, 900000000000, DW_TAG_compile_unit, true, 0, 0);
-        put_abbrev(&m, 7, DW_TAG_subprogram, false, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, DW_AT_name,
-                   DW_FORM_string, 0, 0);
+        put_abbrev(&m, 7, DW_TAG_subprogram, false, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1,
+                   DW_AT_name, DW_FORM_string, 0, 0);
         put_abbrev(&m, 7, DW_TAG_subprogram, true, DW_AT_name, DW_FORM_strp, 0, 0);
         put_uint(&m, DWARF_ABBREV, 0, 1);
         put_unit(&m, DW_UT_compile, 0);

@@ -55,7 +55,8 @@ static const struct dwarf_code *read_table(struct read *r, const struct dwarf_ma
         struct error err;
 
         ck_assert_msg(open_made(m, NULL, &r->object, &err) == ST_OK, "%s", err.text);
-        ck_assert_int_eq(dwarf_reader_create(&r->object, (struct dwarf_regions){ regions, 1 }, &r->reader, &err), ST_OK);
+        ck_assert_int_eq(dwarf_reader_create(&r->object, (struct dwarf_regions){ regions, 1 }, &r->reader, &err),
+                         ST_OK);
         dwarf_code_init(&r->code);
         ck_assert_int_eq(dwarf_reader_lines(r->reader, 0, &r->code), ST_OK);
         return &r->code;
@@ -106,16 +107,16 @@ static void check_program(const uint8_t *program, size_t size, uint8_t max_opera
 
 START_TEST(the_last_of_several_rows_at_one_address_covers_it)
 {
-        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_LINE(4), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY, ADVANCE_PC(8),
-                              END_SEQUENCE),
+        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_LINE(4), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY,
+                              ADVANCE_PC(8), END_SEQUENCE),
                       1, ST_OK, ROWS({ 0x1000, 0x1008, 5 }, { 0x1008, 0x1010, 6 }));
 }
 END_TEST
 
 START_TEST(a_row_at_the_end_of_its_sequence_covers_nothing)
 {
-        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY, END_SEQUENCE, SET_ADDRESS(0x40), COPY,
-                              ADVANCE_PC(4), END_SEQUENCE),
+        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY, END_SEQUENCE,
+                              SET_ADDRESS(0x40), COPY, ADVANCE_PC(4), END_SEQUENCE),
                       1, ST_OK, ROWS({ 0x1000, 0x1008, 1 }, { 0x1040, 0x1044, 1 }));
 }
 END_TEST
@@ -130,10 +131,11 @@ END_TEST
 
 START_TEST(a_program_that_is_cut_off_keeps_its_whole_sequences)
 {
-        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), COPY, 0, 9), 1, ST_BAD_DATA,
-                      ROWS({ 0x1000, 0x1008, 1 }));
-        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), COPY, ADVANCE_PC(8)), 1, ST_OK,
-                      ROWS({ 0x1000, 0x1008, 1 }));
+        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), COPY, 0, 9), 1,
+                      ST_BAD_DATA, ROWS({ 0x1000, 0x1008, 1 }));
+        check_program(
+                PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), COPY, ADVANCE_PC(8)), 1,
+                ST_OK, ROWS({ 0x1000, 0x1008, 1 }));
 }
 END_TEST
 
@@ -148,24 +150,25 @@ END_TEST
 START_TEST(operations_of_long_instruction_words_are_counted_together)
 {
         /* 16-byte words of 3 operations: 4 operations on is one word on. */
-        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(4), ADVANCE_LINE(1), COPY, ADVANCE_PC(2), END_SEQUENCE), 3, ST_OK,
-                      ROWS({ 0x1000, 0x1010, 1 }, { 0x1010, 0x1020, 2 }));
+        check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(4), ADVANCE_LINE(1), COPY, ADVANCE_PC(2), END_SEQUENCE),
+                      3, ST_OK, ROWS({ 0x1000, 0x1010, 1 }, { 0x1010, 0x1020, 2 }));
 }
 END_TEST
 
 START_TEST(advances_that_wrap_around_are_dropped)
 {
-        check_program(PROGRAM(SET_ADDRESS(8), COPY, ADVANCE_LINE(1), 2, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
-                              COPY, ADVANCE_PC(0x10), COPY, ADVANCE_PC(8), END_SEQUENCE),
+        check_program(PROGRAM(SET_ADDRESS(8), COPY, ADVANCE_LINE(1), 2, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                              0xff, 0x01, COPY, ADVANCE_PC(0x10), COPY, ADVANCE_PC(8), END_SEQUENCE),
                       1, ST_OK, ROWS({ 0x1008, 0x1010, 1 }, { 0x1010, 0x1018, 2 }));
 }
 END_TEST
 
 START_TEST(sequences_come_in_any_order_and_the_first_of_two_at_one_place_stays_whole)
 {
-        check_program(PROGRAM(SET_ADDRESS(0x40), COPY, ADVANCE_PC(4), ADVANCE_LINE(1), COPY, ADVANCE_PC(4), END_SEQUENCE, SET_ADDRESS(0), COPY,
-                              ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), ADVANCE_LINE(50), COPY, ADVANCE_PC(2), ADVANCE_LINE(1),
-                              COPY, ADVANCE_PC(6), END_SEQUENCE),
+        check_program(PROGRAM(SET_ADDRESS(0x40), COPY, ADVANCE_PC(4), ADVANCE_LINE(1), COPY, ADVANCE_PC(4),
+                              END_SEQUENCE, SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40),
+                              ADVANCE_LINE(50), COPY, ADVANCE_PC(2), ADVANCE_LINE(1), COPY, ADVANCE_PC(6),
+                              END_SEQUENCE),
                       1, ST_OK, ROWS({ 0x1000, 0x1008, 1 }, { 0x1040, 0x1044, 1 }, { 0x1044, 0x1048, 2 }));
 }
 END_TEST
@@ -207,7 +210,8 @@ static void check_path(const struct dwarf_code *c, uint64_t file, const char *ex
 /* A unit with a directory that refers to the table at 0. */
 static void put_unit_with_lines(struct dwarf_maker *m, const char *directory)
 {
-        put_abbrev(m, 1, DW_TAG_compile_unit, false, DW_AT_comp_dir, DW_FORM_string, DW_AT_stmt_list, DW_FORM_sec_offset, 0, 0);
+        put_abbrev(m, 1, DW_TAG_compile_unit, false, DW_AT_comp_dir, DW_FORM_string, DW_AT_stmt_list,
+                   DW_FORM_sec_offset, 0, 0);
         put_uint(m, DWARF_ABBREV, 0, 1);
         put_unit(m, DW_UT_compile, 0);
         put_uleb(m, DWARF_INFO, 1);
@@ -241,7 +245,8 @@ START_TEST(old_file_tables_are_relative_to_the_units_directory)
         put_file(&m, "e.c", 77);
         put_uint(&m, DWARF_LINE, 0, 1);
         end_header(&m);
-        put_program(&m, PROGRAM(0, 8, DW_LNE_define_file, 'f', '.', 'c', 0, 1, 0, 0, SET_ADDRESS(0), FILE_NUMBER(6), COPY, ADVANCE_PC(8), END_SEQUENCE));
+        put_program(&m, PROGRAM(0, 8, DW_LNE_define_file, 'f', '.', 'c', 0, 1, 0, 0, SET_ADDRESS(0), FILE_NUMBER(6),
+                                COPY, ADVANCE_PC(8), END_SEQUENCE));
         end_length(&m, DWARF_LINE, at);
         put_unit_with_lines(&m, "/build");
         read_table(&r, &m);
@@ -270,14 +275,17 @@ START_TEST(new_file_tables_say_their_directory_themselves)
         put_text(&m, DWARF_LINE_STR, "/build");
         put_text(&m, DWARF_LINE_STR, "../x");
         at = begin_table(&m, 1);
-        put_uint(&m, DWARF_LINE, 1, 1), put_uleb(&m, DWARF_LINE, DW_LNCT_path), put_uleb(&m, DWARF_LINE, DW_FORM_line_strp);
+        put_uint(&m, DWARF_LINE, 1, 1), put_uleb(&m, DWARF_LINE, DW_LNCT_path),
+                put_uleb(&m, DWARF_LINE, DW_FORM_line_strp);
         put_uleb(&m, DWARF_LINE, 2), put_offset(&m, DWARF_LINE, 0), put_offset(&m, DWARF_LINE, 7);
         put_uint(&m, DWARF_LINE, 3, 1), put_uleb(&m, DWARF_LINE, 5), put_uleb(&m, DWARF_LINE, DW_FORM_data16);
         put_uleb(&m, DWARF_LINE, DW_LNCT_directory_index), put_uleb(&m, DWARF_LINE, DW_FORM_udata);
         put_uleb(&m, DWARF_LINE, DW_LNCT_path), put_uleb(&m, DWARF_LINE, DW_FORM_string);
         put_uleb(&m, DWARF_LINE, 2);
-        put_uint(&m, DWARF_LINE, 0, 8), put_uint(&m, DWARF_LINE, 0, 8), put_uleb(&m, DWARF_LINE, 0), put_text(&m, DWARF_LINE, "a.c");
-        put_uint(&m, DWARF_LINE, 0, 8), put_uint(&m, DWARF_LINE, 0, 8), put_uleb(&m, DWARF_LINE, 1), put_text(&m, DWARF_LINE, "b.h");
+        put_uint(&m, DWARF_LINE, 0, 8), put_uint(&m, DWARF_LINE, 0, 8), put_uleb(&m, DWARF_LINE, 0),
+                put_text(&m, DWARF_LINE, "a.c");
+        put_uint(&m, DWARF_LINE, 0, 8), put_uint(&m, DWARF_LINE, 0, 8), put_uleb(&m, DWARF_LINE, 1),
+                put_text(&m, DWARF_LINE, "b.h");
         end_header(&m);
         end_length(&m, DWARF_LINE, at);
         put_unit_with_lines(&m, "/elsewhere");
@@ -341,11 +349,11 @@ START_TEST(rows_past_the_limit_are_too_many_and_units_cannot_share_a_table_for_e
 }
 END_TEST
 
-TEST_SUITE("dwarf_lines", the_last_of_several_rows_at_one_address_covers_it, a_row_at_the_end_of_its_sequence_covers_nothing,
-           a_sequence_that_begins_outside_code_is_left_out, a_program_that_is_cut_off_keeps_its_whole_sequences,
-           special_opcodes_move_both_address_and_line, operations_of_long_instruction_words_are_counted_together,
-           advances_that_wrap_around_are_dropped,
-           sequences_come_in_any_order_and_the_first_of_two_at_one_place_stays_whole, headers_that_divide_by_zero_are_refused,
-           old_file_tables_are_relative_to_the_units_directory, new_file_tables_say_their_directory_themselves,
-           a_trillion_files_of_no_bytes_are_too_many,
+TEST_SUITE("dwarf_lines", the_last_of_several_rows_at_one_address_covers_it,
+           a_row_at_the_end_of_its_sequence_covers_nothing, a_sequence_that_begins_outside_code_is_left_out,
+           a_program_that_is_cut_off_keeps_its_whole_sequences, special_opcodes_move_both_address_and_line,
+           operations_of_long_instruction_words_are_counted_together, advances_that_wrap_around_are_dropped,
+           sequences_come_in_any_order_and_the_first_of_two_at_one_place_stays_whole,
+           headers_that_divide_by_zero_are_refused, old_file_tables_are_relative_to_the_units_directory,
+           new_file_tables_say_their_directory_themselves, a_trillion_files_of_no_bytes_are_too_many,
            rows_past_the_limit_are_too_many_and_units_cannot_share_a_table_for_ever)

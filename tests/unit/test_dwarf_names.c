@@ -14,7 +14,8 @@ START_TEST(a_circle_of_origins_ends_with_the_names_on_it)
 
         begin_usual(&m, 4);
         put_abbrev(&m, OTHER, DW_TAG_subprogram, false, DW_AT_abstract_origin, DW_FORM_ref4, 0, 0);
-        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, DW_AT_specification, DW_FORM_ref4, 0, 0);
+        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, DW_AT_specification,
+                   DW_FORM_ref4, 0, 0);
         begin_cu(&m, 0);
         first = put_at(&m, DWARF_INFO);
         put_uleb(&m, DWARF_INFO, OTHER); /* to the next one */
@@ -45,8 +46,8 @@ START_TEST(names_of_another_unit_have_its_scopes_in_front)
         begin_usual(&m, 4);
         put_abbrev(&m, OTHER, DW_TAG_namespace, true, DW_AT_name, DW_FORM_string, 0, 0);
         put_abbrev(&m, OTHER + 1, DW_TAG_class_type, true, 0, 0);
-        put_abbrev(&m, OTHER + 2, DW_TAG_inlined_subroutine, false, DW_AT_abstract_origin, DW_FORM_ref_addr, DW_AT_low_pc,
-                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
+        put_abbrev(&m, OTHER + 2, DW_TAG_inlined_subroutine, false, DW_AT_abstract_origin, DW_FORM_ref_addr,
+                   DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
         begin_cu(&m, 0);
         put_function(&m, "f", CODE, 0x10);
         put_uleb(&m, DWARF_INFO, OTHER + 2);
@@ -213,8 +214,8 @@ START_TEST(a_function_that_is_declared_inside_of_itself_has_a_name)
 
         begin_usual(&m, 4);
         put_abbrev(&m, OTHER, DW_TAG_class_type, true, 0, 0);
-        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, true, DW_AT_specification, DW_FORM_ref4, DW_AT_low_pc, DW_FORM_addr,
-                   DW_AT_high_pc, DW_FORM_data4, 0, 0);
+        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, true, DW_AT_specification, DW_FORM_ref4, DW_AT_low_pc,
+                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0);
         begin_cu(&m, 0);
         put_uleb(&m, DWARF_INFO, OTHER + 1);
         spec = put_at(&m, DWARF_INFO);
@@ -248,8 +249,8 @@ START_TEST(a_dwz_file_lends_functions_and_names)
         end_unit(&alt);
         put_text(&alt, DWARF_STR, "a name");
         begin_usual(&m, 4);
-        put_abbrev(&m, OTHER, DW_TAG_inlined_subroutine, false, DW_AT_abstract_origin, DW_FORM_GNU_ref_alt, DW_AT_low_pc,
-                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
+        put_abbrev(&m, OTHER, DW_TAG_inlined_subroutine, false, DW_AT_abstract_origin, DW_FORM_GNU_ref_alt,
+                   DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
         put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, true, DW_AT_linkage_name, DW_FORM_GNU_strp_alt, DW_AT_low_pc,
                    DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
         begin_cu(&m, 0);
@@ -277,8 +278,8 @@ START_TEST(a_dwz_file_lends_functions_and_names)
 }
 END_TEST
 
-TEST_SUITE("dwarf_names", a_circle_of_origins_ends_with_the_names_on_it,
-           names_of_another_unit_have_its_scopes_in_front, a_class_that_is_a_signature_has_the_name_of_its_type_unit,
+TEST_SUITE("dwarf_names", a_circle_of_origins_ends_with_the_names_on_it, names_of_another_unit_have_its_scopes_in_front,
+           a_class_that_is_a_signature_has_the_name_of_its_type_unit,
            a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none,
            a_function_in_a_class_in_a_function_has_both_in_front,
            a_function_that_is_declared_inside_of_itself_has_a_name, a_dwz_file_lends_functions_and_names)

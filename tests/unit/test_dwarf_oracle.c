@@ -128,4 +128,5 @@ START_TEST(files_that_were_named_read_the_same)
 }
 END_TEST
 
-TEST_SUITE("dwarf_oracle", this_program_reads_the_same, debug_files_of_debian_read_the_same, files_that_were_named_read_the_same)
+TEST_SUITE("dwarf_oracle", this_program_reads_the_same, debug_files_of_debian_read_the_same,
+           files_that_were_named_read_the_same)

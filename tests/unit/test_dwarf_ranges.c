@@ -27,15 +27,22 @@ static void check_intervals(const struct dwarf_code *c, const uint64_t (*expecte
 START_TEST(old_range_lists_change_their_base_and_drop_what_the_linker_dropped)
 {
         static const uint64_t pairs[][2] = {
-                { 0x10, 0x20 },                 /* relative to the unit */
-                { UINT64_MAX, CODE + 0x100 },   { 0, 8 },
-                { UINT64_MAX, UINT64_MAX - 1 }, { CODE + 0x202, CODE + 0x204 }, /* wraps into code */
-                { UINT64_MAX, 0 },              { UINT64_MAX - 1, UINT64_MAX - 1 },
-                { CODE + 0x300, CODE + 0x300 }, { CODE + 0x308, CODE + 0x304 }, { 0x10, 0x20 },
-                { 0x401ff0, 0x999999 },         { 0, 0 },
-                { 0x401000, 0x401100 },         /* behind the end */
+                { 0x10, 0x20 }, /* relative to the unit */
+                { UINT64_MAX, CODE + 0x100 },
+                { 0, 8 },
+                { UINT64_MAX, UINT64_MAX - 1 },
+                { CODE + 0x202, CODE + 0x204 }, /* wraps into code */
+                { UINT64_MAX, 0 },
+                { UINT64_MAX - 1, UINT64_MAX - 1 },
+                { CODE + 0x300, CODE + 0x300 },
+                { CODE + 0x308, CODE + 0x304 },
+                { 0x10, 0x20 },
+                { 0x401ff0, 0x999999 },
+                { 0, 0 },
+                { 0x401000, 0x401100 }, /* behind the end */
         };
-        static const uint64_t expected[][2] = { { CODE + 0x10, CODE + 0x20 }, { CODE + 0x100, CODE + 0x108 },
+        static const uint64_t expected[][2] = { { CODE + 0x10, CODE + 0x20 },
+                                                { CODE + 0x100, CODE + 0x108 },
                                                 { 0x401ff0, 0x402000 } };
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -60,7 +67,7 @@ END_TEST
 START_TEST(each_entry_of_new_range_lists_is_understood)
 {
         static const uint64_t expected[][2] = {
-                { CODE + 0x10, CODE + 0x12 }, { CODE + 0x20, CODE + 0x28 }, { CODE + 0x104, CODE + 0x108 },
+                { CODE + 0x10, CODE + 0x12 },   { CODE + 0x20, CODE + 0x28 },   { CODE + 0x104, CODE + 0x108 },
                 { CODE + 0x200, CODE + 0x208 }, { CODE + 0x300, CODE + 0x304 }, { CODE + 0x400, CODE + 0x480 },
                 { CODE + 0x500, CODE + 0x501 },
         };
@@ -76,18 +83,27 @@ START_TEST(each_entry_of_new_range_lists_is_understood)
         put_address(&m, DWARF_ADDR, CODE + 0x100);
         put_address(&m, DWARF_ADDR, UINT64_MAX);
         put_offset(&m, DWARF_RNGLISTS, 4); /* the table of lists: one, behind it */
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_startx_endx, 1), put_uleb(&m, DWARF_RNGLISTS, 0), put_uleb(&m, DWARF_RNGLISTS, 1);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, 0x10), put_uleb(&m, DWARF_RNGLISTS, 0x18);
+        put_uint(&m, DWARF_RNGLISTS, DW_RLE_startx_endx, 1), put_uleb(&m, DWARF_RNGLISTS, 0),
+                put_uleb(&m, DWARF_RNGLISTS, 1);
+        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, 0x10),
+                put_uleb(&m, DWARF_RNGLISTS, 0x18);
         put_uint(&m, DWARF_RNGLISTS, DW_RLE_base_addressx, 1), put_uleb(&m, DWARF_RNGLISTS, 2);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, 4), put_uleb(&m, DWARF_RNGLISTS, 8);
+        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, 4),
+                put_uleb(&m, DWARF_RNGLISTS, 8);
         put_uint(&m, DWARF_RNGLISTS, DW_RLE_base_address, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x200);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, 0), put_uleb(&m, DWARF_RNGLISTS, 8);
+        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, 0),
+                put_uleb(&m, DWARF_RNGLISTS, 8);
         put_uint(&m, DWARF_RNGLISTS, DW_RLE_base_addressx, 1), put_uleb(&m, DWARF_RNGLISTS, 3); /* dropped */
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, CODE + 1), put_uleb(&m, DWARF_RNGLISTS, CODE + 9);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_start_end, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x300), put_address(&m, DWARF_RNGLISTS, CODE + 0x304);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_start_length, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x400), put_uleb(&m, DWARF_RNGLISTS, 0x80);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_startx_length, 1), put_uleb(&m, DWARF_RNGLISTS, 3), put_uleb(&m, DWARF_RNGLISTS, 0x80);
-        put_uint(&m, DWARF_RNGLISTS, DW_RLE_start_length, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x500), put_uleb(&m, DWARF_RNGLISTS, 1);
+        put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, CODE + 1),
+                put_uleb(&m, DWARF_RNGLISTS, CODE + 9);
+        put_uint(&m, DWARF_RNGLISTS, DW_RLE_start_end, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x300),
+                put_address(&m, DWARF_RNGLISTS, CODE + 0x304);
+        put_uint(&m, DWARF_RNGLISTS, DW_RLE_start_length, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x400),
+                put_uleb(&m, DWARF_RNGLISTS, 0x80);
+        put_uint(&m, DWARF_RNGLISTS, DW_RLE_startx_length, 1), put_uleb(&m, DWARF_RNGLISTS, 3),
+                put_uleb(&m, DWARF_RNGLISTS, 0x80);
+        put_uint(&m, DWARF_RNGLISTS, DW_RLE_start_length, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x500),
+                put_uleb(&m, DWARF_RNGLISTS, 1);
         /* no end of the list */
         put_unit(&m, DW_UT_compile, 0);
         put_uleb(&m, DWARF_INFO, OTHER);
@@ -162,8 +178,8 @@ START_TEST(strings_by_index_are_found_and_those_past_the_end_are_not)
 
         dwarf_maker_init(&m, 5);
         put_abbrev(&m, 1, DW_TAG_compile_unit, true, DW_AT_str_offsets_base, DW_FORM_sec_offset, 0, 0);
-        put_abbrev(&m, 2, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_strx3, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc,
-                   DW_FORM_data1, 0, 0);
+        put_abbrev(&m, 2, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_strx3, DW_AT_low_pc, DW_FORM_addr,
+                   DW_AT_high_pc, DW_FORM_data1, 0, 0);
         put_text(&m, DWARF_STR, "zero");
         put_text(&m, DWARF_STR, "five");
         put_uint(&m, DWARF_STR, 'x', 1); /* without its NUL */

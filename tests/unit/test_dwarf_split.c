@@ -16,7 +16,8 @@ static const struct dwarf_region regions[] = { { 0x401000, 0x402000 } };
 /* ---- indexes ---- */
 
 #define PARTS 5
-static const enum dwarf_section_id part_of[PARTS] = { DWARF_INFO, DWARF_ABBREV, DWARF_LINE, DWARF_STR_OFFSETS, DWARF_RNGLISTS };
+static const enum dwarf_section_id part_of[PARTS] = { DWARF_INFO, DWARF_ABBREV, DWARF_LINE, DWARF_STR_OFFSETS,
+                                                      DWARF_RNGLISTS };
 static const uint32_t number_of[PARTS] = { 1, 3, 4, 6, 8 };
 
 struct index_row {
@@ -38,7 +39,8 @@ static void make_index(struct buf *b, bool big_endian, uint32_t version, const s
 
         buf_init(b, MiB(1));
         for (uint32_t i = 0; i < count; i++) {
-                uint32_t at = (uint32_t)rows[i].id & (slots - 1), step = ((uint32_t)(rows[i].id >> 32) & (slots - 1)) | 1;
+                uint32_t at = (uint32_t)rows[i].id & (slots - 1),
+                         step = ((uint32_t)(rows[i].id >> 32) & (slots - 1)) | 1;
 
                 while (of[at])
                         at = (at + step) & (slots - 1);
@@ -66,9 +68,11 @@ static void make_index(struct buf *b, bool big_endian, uint32_t version, const s
 
 static enum status read_index(const struct buf *b, bool big_endian, struct dwarf_package_index *ret)
 {
-        return dwarf_package_index_read((struct dwarf_cursor){ .pos = b->data, .end = b->data + b->size,
-                                                               .swap = big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) },
-                                        ret);
+        return dwarf_package_index_read(
+                (struct dwarf_cursor){ .pos = b->data,
+                                       .end = b->data + b->size,
+                                       .swap = big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) },
+                ret);
 }
 
 START_TEST(each_id_of_an_index_leads_to_its_parts)
@@ -108,11 +112,22 @@ START_TEST(an_index_that_lies_is_refused)
 {
         const struct index_row row = { ID, { 0 }, { 0 } };
         /* Where, what, and what comes of it. */
-        static const struct { size_t at; uint32_t value; enum status want; } lies[] = {
-                { 0, 3, ST_UNSUPPORTED }, { 0, 0, ST_UNSUPPORTED }, { 4, 0, ST_BAD_DATA },
-                { 4, 65, ST_TOO_BIG },    { 4, 6, ST_BAD_DATA },    { 8, 3, ST_BAD_DATA },
-                { 8, UINT32_MAX, ST_TOO_BIG }, { 12, 3, ST_BAD_DATA }, { 12, 0, ST_BAD_DATA },
-                { 12, 1 << 24, ST_BAD_DATA }, { 12, UINT32_MAX, ST_TOO_BIG },
+        static const struct {
+                size_t at;
+                uint32_t value;
+                enum status want;
+        } lies[] = {
+                { 0, 3, ST_UNSUPPORTED },
+                { 0, 0, ST_UNSUPPORTED },
+                { 4, 0, ST_BAD_DATA },
+                { 4, 65, ST_TOO_BIG },
+                { 4, 6, ST_BAD_DATA },
+                { 8, 3, ST_BAD_DATA },
+                { 8, UINT32_MAX, ST_TOO_BIG },
+                { 12, 3, ST_BAD_DATA },
+                { 12, 0, ST_BAD_DATA },
+                { 12, 1 << 24, ST_BAD_DATA },
+                { 12, UINT32_MAX, ST_TOO_BIG },
                 { 16 + 24, 3, ST_BAD_DATA }, /* two columns of abbreviations, and no units */
         };
 
@@ -147,7 +162,9 @@ END_TEST
 
 START_TEST(a_full_table_without_the_id_ends)
 {
-        struct index_row rows[4] = { { 0x100000000, { 0 }, { 0 } }, { 1, { 0 }, { 0 } }, { 2, { 0 }, { 0 } }, { 3, { 0 }, { 0 } } };
+        struct index_row rows[4] = {
+                { 0x100000000, { 0 }, { 0 } }, { 1, { 0 }, { 0 } }, { 2, { 0 }, { 0 } }, { 3, { 0 }, { 0 } }
+        };
         struct dwarf_package_index ix;
         uint32_t row;
         struct buf b;
@@ -241,9 +258,10 @@ static void put_half(struct dwarf_maker *m, uint64_t id)
                 put_offset(m, DWARF_STR_OFFSETS, put_at(m, DWARF_STR));
         }
         put_text(m, DWARF_STR, "one");
-        put_abbrev(m, 1, DW_TAG_compile_unit, true, DW_AT_language, DW_FORM_data1, DW_AT_GNU_dwo_id, DW_FORM_data8, 0, 0);
-        put_abbrev(m, 2, DW_TAG_subprogram, false, DW_AT_name, is_new ? DW_FORM_strx1 : DW_FORM_GNU_str_index, DW_AT_low_pc,
-                   is_new ? DW_FORM_addrx : DW_FORM_GNU_addr_index, DW_AT_high_pc, DW_FORM_data4, 0, 0);
+        put_abbrev(m, 1, DW_TAG_compile_unit, true, DW_AT_language, DW_FORM_data1, DW_AT_GNU_dwo_id, DW_FORM_data8, 0,
+                   0);
+        put_abbrev(m, 2, DW_TAG_subprogram, false, DW_AT_name, is_new ? DW_FORM_strx1 : DW_FORM_GNU_str_index,
+                   DW_AT_low_pc, is_new ? DW_FORM_addrx : DW_FORM_GNU_addr_index, DW_AT_high_pc, DW_FORM_data4, 0, 0);
         put_abbrev(m, 3, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, DW_AT_ranges,
                    is_new ? DW_FORM_rnglistx : DW_FORM_sec_offset, 0, 0);
         put_uint(m, DWARF_ABBREV, 0, 1);
@@ -292,7 +310,8 @@ static const struct dwarf_code *read_split(struct split *s)
         make_index(&s->index_bytes, s->dwo.big_endian, s->dwo.version == 5 ? 5 : 2, &s->row, 1, 2);
         ck_assert_int_eq(read_index(&s->index_bytes, s->dwo.big_endian, &s->package.index), ST_OK);
         s->object.companions.package = &s->package;
-        ck_assert_int_eq(dwarf_reader_create(&s->object, (struct dwarf_regions){ regions, 1 }, &s->reader, &err), ST_OK);
+        ck_assert_int_eq(dwarf_reader_create(&s->object, (struct dwarf_regions){ regions, 1 }, &s->reader, &err),
+                         ST_OK);
         dwarf_code_init(&s->code);
         ck_assert_int_eq(dwarf_reader_unit(s->reader, 0, &s->code), ST_OK);
         return &s->code;
@@ -353,7 +372,8 @@ START_TEST(a_half_with_another_id_than_the_index_says_is_not_used)
                 struct split s = { .reader = NULL };
 
                 make_split(&s, version, false, 4, 8);
-                s.dwo.sections[DWARF_INFO].data[s.dwo.unit + (version == 5 ? 12 : 13)]++; /* of the header, or of its DIE */
+                s.dwo.sections[DWARF_INFO]
+                        .data[s.dwo.unit + (version == 5 ? 12 : 13)]++; /* of the header, or of its DIE */
                 ck_assert(read_split(&s)->misses_companion);
                 ck_assert_uint_eq(s.code.scope_count, 0);
                 close_split(&s);
@@ -413,7 +433,8 @@ START_TEST(one_reader_goes_through_many_halves)
 }
 END_TEST
 
-static enum status open_text(void *context, uint64_t id, const char *directory, const char *name, unsigned attempt, int *fd_ret)
+static enum status open_text(void *context, uint64_t id, const char *directory, const char *name, unsigned attempt,
+                             int *fd_ret)
 {
         unsigned *count = context;
 

@@ -53,11 +53,10 @@ static void make_program(struct elf_maker *m, struct buf *file)
                                                   .content = note.data, .size = note.size };
         sections[2] = (struct elf_maker_section){ ".text",  SHT_PROGBITS,          SHF_ALLOC | SHF_EXECINSTR,
                                                   0x400000, .content = "codecode", .size = 8 };
-        sections[3] = (struct elf_maker_section){
-                ".symtab", SHT_SYMTAB, 0, 0, symbols.data, symbols.size, .link = 4, .entry_size = m->is_64 ? 24 : 16
-        };
-        sections[4] =
-                (struct elf_maker_section){ ".strtab", SHT_STRTAB, .content = strings, .size = sizeof strings };
+        sections[3] =
+                (struct elf_maker_section){ ".symtab",    SHT_SYMTAB,   0,         0,
+                                            symbols.data, symbols.size, .link = 4, .entry_size = m->is_64 ? 24 : 16 };
+        sections[4] = (struct elf_maker_section){ ".strtab", SHT_STRTAB, .content = strings, .size = sizeof strings };
         sections[5] = (struct elf_maker_section){ ".debug_info", SHT_PROGBITS, .content = "dwarf", .size = 5 };
         m->sections = sections;
         m->section_count = 6;
@@ -301,7 +300,8 @@ START_TEST(packed_section_that_lies_about_its_size_is_refused)
         ck_assert_int_eq(unpack_made(1, false, 52, 1000, NULL, &err), ST_BAD_DATA);
         ck_assert_int_eq(unpack_made(2, false, 50, 1000, NULL, &err), ST_BAD_DATA);
         ck_assert_int_eq(unpack_made(2, false, 52, 1000, NULL, &err), ST_BAD_DATA);
-        ck_assert_int_eq(unpack_made(1, false, GiB(3), GiB(4), NULL, &err), ST_BAD_DATA); /* more than deflate can pack */
+        ck_assert_int_eq(unpack_made(1, false, GiB(3), GiB(4), NULL, &err),
+                         ST_BAD_DATA); /* more than deflate can pack */
         ck_assert_msg(strstr(err.text, "cannot be"), "%s", err.text);
         ck_assert_int_eq(unpack_made(9, false, 0, 1000, NULL, &err), ST_UNSUPPORTED);
         ck_assert_int_eq(unpack_made(1, false, UINT64_MAX, 1000, NULL, &err), ST_TOO_BIG);
@@ -456,8 +456,7 @@ START_TEST(readelf_sees_the_same_sections_of_a_real_program)
                 unsigned long index, address, offset, size;
                 char name[64], type[32];
 
-                if (sscanf(line, " [%lu] %63s %31s %lx %lx %lx", &index, name, type, &address, &offset, &size) !=
-                            6 ||
+                if (sscanf(line, " [%lu] %63s %31s %lx %lx %lx", &index, name, type, &address, &offset, &size) != 6 ||
                     index == 0)
                         continue;
                 seen++;
@@ -488,11 +487,10 @@ START_TEST(quality_names_round_trip)
 END_TEST
 
 TEST_SUITE("elf-image", both_classes_and_both_byte_orders_read_the_same,
-           every_cut_of_a_program_is_refused_or_found_incomplete,
-           section_past_the_end_opens_but_its_content_is_cut_off, section_offset_that_wraps_is_cut_off,
-           symbols_with_broken_strings_and_entry_sizes_do_not_read_outside,
+           every_cut_of_a_program_is_refused_or_found_incomplete, section_past_the_end_opens_but_its_content_is_cut_off,
+           section_offset_that_wraps_is_cut_off, symbols_with_broken_strings_and_entry_sizes_do_not_read_outside,
            wide_section_index_comes_from_its_own_table, packed_sections_unpack,
            packed_section_that_lies_about_its_size_is_refused, go_build_id_counts_when_there_is_no_gnu_one,
            build_id_is_found_through_segments_without_section_headers, links_to_other_files_are_read,
-           plt_alone_is_no_code, counts_over_the_limits_are_refused,
-           readelf_sees_the_same_sections_of_a_real_program, quality_names_round_trip)
+           plt_alone_is_no_code, counts_over_the_limits_are_refused, readelf_sees_the_same_sections_of_a_real_program,
+           quality_names_round_trip)

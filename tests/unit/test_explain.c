@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "dwarf/explain.h"
-#include "dwarf/explain_line.h"
 #include "tests/support/dwarf_maker.h"
 #include "tests/support/suite.h"
 
@@ -20,7 +19,8 @@ static void open_read(struct read *r, const struct dwarf_maker *m)
         struct error err;
 
         ck_assert_msg(open_made(m, NULL, &r->object, &err) == ST_OK, "%s", err.text);
-        ck_assert_int_eq(dwarf_reader_create(&r->object, (struct dwarf_regions){ regions, 1 }, &r->reader, &err), ST_OK);
+        ck_assert_int_eq(dwarf_reader_create(&r->object, (struct dwarf_regions){ regions, 1 }, &r->reader, &err),
+                         ST_OK);
         dwarf_code_init(&r->code);
         ck_assert_int_eq(dwarf_reader_unit(r->reader, 0, &r->code), ST_OK);
 }
@@ -32,7 +32,8 @@ static void close_read(struct read *r)
         dwarf_object_close(&r->object);
 }
 
-/* ---- a unit: DECLARED "f", its function [0x1000, 0x1100) with an inlined call of ABSTRACT "g" in a list of ranges ---- */
+/* ---- a unit: DECLARED "f", its function [0x1000, 0x1100) with an inlined call of ABSTRACT "g" in a list of ranges
+ * ---- */
 
 enum { CU = 1, DECLARED, FUNCTION, ABSTRACT, INLINED };
 
@@ -49,8 +50,8 @@ static void put_die(struct dwarf_maker *m, unsigned abbrev, uint64_t *at)
 static void put_usual(struct dwarf_maker *m, struct offsets *o)
 {
         dwarf_maker_init(m, 4);
-        put_abbrev(m, CU, DW_TAG_compile_unit, true, DW_AT_name, DW_FORM_string, DW_AT_producer, DW_FORM_string, DW_AT_comp_dir,
-                   DW_FORM_string, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0);
+        put_abbrev(m, CU, DW_TAG_compile_unit, true, DW_AT_name, DW_FORM_string, DW_AT_producer, DW_FORM_string,
+                   DW_AT_comp_dir, DW_FORM_string, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0);
         put_abbrev(m, DECLARED, DW_TAG_subprogram, false, DW_AT_linkage_name, DW_FORM_string, 0, 0);
         put_abbrev(m, FUNCTION, DW_TAG_subprogram, true, DW_AT_specification, DW_FORM_ref4, DW_AT_low_pc, DW_FORM_addr,
                    DW_AT_high_pc, DW_FORM_data4, 0, 0);
@@ -176,12 +177,37 @@ static void put_table(struct dwarf_maker *m, const uint8_t *program, size_t size
 START_TEST(of_rows_at_one_address_the_last_is_told)
 {
         static const uint8_t program[] = {
-                0, 9, DW_LNE_set_address, 0x00, 0x10, 0, 0, 0, 0, 0, 0,
-                DW_LNS_copy,                                      /* 0x1000 line 1 */
-                DW_LNS_advance_pc, 4, DW_LNS_advance_line, 4, DW_LNS_copy, /* 0x1004 line 5 */
-                DW_LNS_advance_line, 2, DW_LNS_set_column, 33, DW_LNS_negate_stmt, DW_LNS_copy, /* 0x1004 line 7 */
-                DW_LNS_advance_pc, 4, DW_LNS_copy,                /* 0x1008 */
-                DW_LNS_advance_pc, 8, 0, 1, DW_LNE_end_sequence,  /* 0x1010 */
+                0,
+                9,
+                DW_LNE_set_address,
+                0x00,
+                0x10,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                DW_LNS_copy, /* 0x1000 line 1 */
+                DW_LNS_advance_pc,
+                4,
+                DW_LNS_advance_line,
+                4,
+                DW_LNS_copy, /* 0x1004 line 5 */
+                DW_LNS_advance_line,
+                2,
+                DW_LNS_set_column,
+                33,
+                DW_LNS_negate_stmt,
+                DW_LNS_copy, /* 0x1004 line 7 */
+                DW_LNS_advance_pc,
+                4,
+                DW_LNS_copy, /* 0x1008 */
+                DW_LNS_advance_pc,
+                8,
+                0,
+                1,
+                DW_LNE_end_sequence, /* 0x1010 */
         };
         struct dwarf_context x = { 0 };
         struct dwarf_unit unit = { .format = { .version = 4, .address_size = 8, .offset_size = 4 } };

@@ -10,7 +10,7 @@
 #include "common/limits.h"
 #include "symbolizer/extract.h"
 #include "symbolizer/extract_find.h"
-#include "symbolizer/extract_internal.h"
+#include "symbolizer/interval_overlay.h"
 #include "symbolizer/symbol_table_builder.h"
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"
@@ -36,11 +36,12 @@ static const char *paint(const struct interval *items, size_t count)
         painted[16] = 0;
         for (size_t i = 0; i < count; i++)
                 ck_assert(interval_list_add(&list, items[i]));
-        ck_assert(interval_list_paint(&list, paint_letter, NULL));
+        ck_assert(interval_list_overlay(&list, paint_letter, NULL));
         interval_list_deinit(&list);
         return painted;
 }
-#define PAINT(...) paint((struct interval[]){ __VA_ARGS__ }, sizeof((struct interval[]){ __VA_ARGS__ }) / sizeof(struct interval))
+#define PAINT(...)                                                                                                     \
+        paint((struct interval[]){ __VA_ARGS__ }, sizeof((struct interval[]){ __VA_ARGS__ }) / sizeof(struct interval))
 
 START_TEST(the_deepest_interval_is_seen_and_the_outer_one_goes_on)
 {
@@ -70,10 +71,11 @@ END_TEST
 
 static uint32_t chain_of(struct symbol_table_builder *b, const char *function, uint32_t line)
 {
-        struct symbol_table_frame frame = { .function = function ? symbol_table_builder_function(b, "", function)
-                                                                 : SYMBOL_NO_FUNCTION, .line = line };
+        struct symbol_table_frame frame = { .function = function ? symbol_table_builder_add_function(b, "", function)
+                                                                 : SYMBOL_NO_FUNCTION,
+                                            .line = line };
 
-        return symbol_table_builder_chain(b, &frame, 1);
+        return symbol_table_builder_add_chain(b, &frame, 1);
 }
 
 /* The lines of the ranges, as "start-end:line " each. */
@@ -103,10 +105,10 @@ START_TEST(where_units_overlap_the_first_one_is_seen)
         symbol_table_builder_init(&b);
         first = chain_of(&b, "f", 1);
         second = chain_of(&b, "f", 2);
-        symbol_table_builder_range(&b, 0x10, 0x20, first);
-        symbol_table_builder_range(&b, 0x40, 0x50, first);
-        symbol_table_builder_range(&b, 0x10, 0x20, second);
-        symbol_table_builder_range(&b, 0x30, 0x60, second);
+        symbol_table_builder_add_range(&b, 0x10, 0x20, first);
+        symbol_table_builder_add_range(&b, 0x40, 0x50, first);
+        symbol_table_builder_add_range(&b, 0x10, 0x20, second);
+        symbol_table_builder_add_range(&b, 0x30, 0x60, second);
         ck_assert_str_eq(lines_of(&b), "10-20:1 30-40:2 40-50:1 50-60:2 ");
 }
 END_TEST
@@ -120,9 +122,9 @@ START_TEST(a_unit_with_lines_only_gives_way_to_a_later_one_with_a_function)
         first = chain_of(&b, NULL, 1);
         second = chain_of(&b, "f", 2);
         third = chain_of(&b, "f", 3);
-        symbol_table_builder_range(&b, 0x10, 0x30, first);
-        symbol_table_builder_range(&b, 0x18, 0x20, second);
-        symbol_table_builder_range(&b, 0x18, 0x28, third);
+        symbol_table_builder_add_range(&b, 0x10, 0x30, first);
+        symbol_table_builder_add_range(&b, 0x18, 0x20, second);
+        symbol_table_builder_add_range(&b, 0x18, 0x28, third);
         ck_assert_str_eq(lines_of(&b), "10-18:1 18-20:2 20-28:3 28-30:1 ");
 }
 END_TEST
@@ -134,11 +136,11 @@ START_TEST(equal_chains_are_one_and_ranges_that_continue_are_joined)
         struct symbol_table_frame frame = { .line = 7 };
 
         symbol_table_builder_init(&b);
-        frame.function = symbol_table_builder_function(&b, "", "f");
-        ck_assert_uint_eq(symbol_table_builder_function(&b, "", "f"), frame.function);
-        symbol_table_builder_range(&b, 0x20, 0x30, symbol_table_builder_chain(&b, &frame, 1));
-        symbol_table_builder_range(&b, 0x30, 0x40, symbol_table_builder_chain(&b, &frame, 1));
-        symbol_table_builder_range(&b, 0x10, 0x20, symbol_table_builder_chain(&b, &frame, 1));
+        frame.function = symbol_table_builder_add_function(&b, "", "f");
+        ck_assert_uint_eq(symbol_table_builder_add_function(&b, "", "f"), frame.function);
+        symbol_table_builder_add_range(&b, 0x20, 0x30, symbol_table_builder_add_chain(&b, &frame, 1));
+        symbol_table_builder_add_range(&b, 0x30, 0x40, symbol_table_builder_add_chain(&b, &frame, 1));
+        symbol_table_builder_add_range(&b, 0x10, 0x20, symbol_table_builder_add_chain(&b, &frame, 1));
         ck_assert_int_eq(symbol_table_builder_finish(&b, &t, NULL), ST_OK);
         ck_assert_uint_eq(t.chain_count, 1);
         ck_assert_uint_eq(t.range_count, 1);
@@ -157,9 +159,9 @@ START_TEST(a_range_with_a_function_wins_over_one_with_a_line_only)
         struct symbol_table_frame named = { .line = 1 }, nameless = { SYMBOL_NO_FUNCTION, 0, 2 };
 
         symbol_table_builder_init(&b);
-        named.function = symbol_table_builder_function(&b, "f", "");
-        symbol_table_builder_range(&b, 0, 0x100, symbol_table_builder_chain(&b, &nameless, 1));
-        symbol_table_builder_range(&b, 0x40, 0x50, symbol_table_builder_chain(&b, &named, 1));
+        named.function = symbol_table_builder_add_function(&b, "f", "");
+        symbol_table_builder_add_range(&b, 0, 0x100, symbol_table_builder_add_chain(&b, &nameless, 1));
+        symbol_table_builder_add_range(&b, 0x40, 0x50, symbol_table_builder_add_chain(&b, &named, 1));
         ck_assert_int_eq(symbol_table_builder_finish(&b, &t, NULL), ST_OK);
         ck_assert_uint_eq(t.range_count, 3);
         ck_assert_uint_eq(t.frames[t.chains[t.ranges[1].chain].first_frame].line, 1);
@@ -172,8 +174,10 @@ END_TEST
 
 static struct symbol_table extract_self(void)
 {
-        struct extract_inputs in = { .debuginfo_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), .executable_fd = -1,
-                                     .altlink_fd = -1, .name = "self" };
+        struct extract_inputs in = { .debuginfo_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+                                     .executable_fd = -1,
+                                     .altlink_fd = -1,
+                                     .name = "self" };
         struct symbol_table t;
         struct error err;
 
@@ -182,7 +186,7 @@ static struct symbol_table extract_self(void)
         return t;
 }
 
-static uint64_t object_address(const void *p)
+static uint64_t object_find_address(const void *p)
 {
         Dl_info info;
 
@@ -221,7 +225,7 @@ START_TEST(an_inlined_call_gives_both_frames_with_their_lines)
         struct symbol_table t = extract_self();
         int inner_line, outer_line;
         const void *p = calls_inlined(&inner_line, &outer_line);
-        const struct symbol_range *r = symbol_table_find(&t, object_address(p));
+        const struct symbol_range *r = symbol_table_find(&t, object_find_address(p));
         const struct symbol_table_frame *f;
 
         ck_assert_ptr_nonnull(r);
@@ -245,13 +249,22 @@ static struct symbol_table extract_symbols(const Elf64_Sym *symbols, size_t coun
 {
         const struct elf_maker_section sections[] = {
                 { .name = "" },
-                { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .size = 0x100 },
-                { .name = ".symtab", .type = SHT_SYMTAB, .content = symbols, .size = count * sizeof *symbols, .link = 3,
+                { .name = ".text",
+                  .type = SHT_NOBITS,
+                  .flags = SHF_ALLOC | SHF_EXECINSTR,
+                  .address = 0x1000,
+                  .size = 0x100 },
+                { .name = ".symtab",
+                  .type = SHT_SYMTAB,
+                  .content = symbols,
+                  .size = count * sizeof *symbols,
+                  .link = 3,
                   .entry_size = sizeof *symbols },
                 { .name = ".strtab", .type = SHT_STRTAB, .content = names, .size = name_bytes },
         };
-        const struct elf_maker maker = { .is_64 = true, .type = ET_DYN, .machine = EM_X86_64, .sections = sections,
-                                         .section_count = 4 };
+        const struct elf_maker maker = {
+                .is_64 = true, .type = ET_DYN, .machine = EM_X86_64, .sections = sections, .section_count = 4
+        };
         struct extract_inputs in = { .executable_fd = -1, .altlink_fd = -1, .name = "made" };
         _cleanup_buf_ struct buf file;
         struct symbol_table t;
@@ -275,16 +288,22 @@ static const char *name_at(const struct symbol_table *t, uint64_t address)
         return t->strings + t->functions[t->frames[t->chains[r->chain].first_frame].function].linkage_name;
 }
 
-#define SYMBOL(n, b, t, v, s) { .st_name = n, .st_info = ELF64_ST_INFO(b, t), .st_shndx = 1, .st_value = v, .st_size = s }
+#define SYMBOL(n, b, t, v, s)                                                                                          \
+        {                                                                                                              \
+                .st_name = n, .st_info = ELF64_ST_INFO(b, t), .st_shndx = 1, .st_value = v, .st_size = s               \
+        }
 
 START_TEST(of_several_symbols_the_best_named_is_taken)
 {
         static const char names[] = "\0__libc_f\0f\0weak\0local\0label\0vers@@V_1";
         const Elf64_Sym symbols[] = {
                 { 0 },
-                SYMBOL(1, STB_GLOBAL, STT_FUNC, 0x1010, 0x10),  SYMBOL(10, STB_GLOBAL, STT_FUNC, 0x1010, 0x10),
-                SYMBOL(12, STB_WEAK, STT_FUNC, 0x1010, 0x10),   SYMBOL(23, STB_GLOBAL, STT_NOTYPE, 0x1010, 0),
-                SYMBOL(17, STB_LOCAL, STT_FUNC, 0x1030, 0x10),  SYMBOL(12, STB_WEAK, STT_FUNC, 0x1030, 0x10),
+                SYMBOL(1, STB_GLOBAL, STT_FUNC, 0x1010, 0x10),
+                SYMBOL(10, STB_GLOBAL, STT_FUNC, 0x1010, 0x10),
+                SYMBOL(12, STB_WEAK, STT_FUNC, 0x1010, 0x10),
+                SYMBOL(23, STB_GLOBAL, STT_NOTYPE, 0x1010, 0),
+                SYMBOL(17, STB_LOCAL, STT_FUNC, 0x1030, 0x10),
+                SYMBOL(12, STB_WEAK, STT_FUNC, 0x1030, 0x10),
                 SYMBOL(29, STB_GLOBAL, STT_FUNC, 0x1050, 0x10),
         };
         struct symbol_table t = extract_symbols(symbols, 8, names, sizeof names);
@@ -303,8 +322,10 @@ START_TEST(a_symbol_without_size_reaches_to_the_next_but_not_over_a_sized_one)
         static const char names[] = "\0asm\0sized\0inside\0.Lx\0$x";
         const Elf64_Sym symbols[] = {
                 { 0 },
-                SYMBOL(1, STB_GLOBAL, STT_NOTYPE, 0x1000, 0),   SYMBOL(5, STB_GLOBAL, STT_FUNC, 0x1040, 0x20),
-                SYMBOL(11, STB_LOCAL, STT_NOTYPE, 0x1050, 0),   SYMBOL(18, STB_LOCAL, STT_NOTYPE, 0x1020, 0),
+                SYMBOL(1, STB_GLOBAL, STT_NOTYPE, 0x1000, 0),
+                SYMBOL(5, STB_GLOBAL, STT_FUNC, 0x1040, 0x20),
+                SYMBOL(11, STB_LOCAL, STT_NOTYPE, 0x1050, 0),
+                SYMBOL(18, STB_LOCAL, STT_NOTYPE, 0x1020, 0),
                 SYMBOL(22, STB_LOCAL, STT_NOTYPE, 0x1030, 0),
         };
         struct symbol_table t = extract_symbols(symbols, 6, names, sizeof names);
@@ -334,12 +355,14 @@ END_TEST
 
 START_TEST(what_is_not_elf_is_bad_data)
 {
-        struct extract_inputs in = { .debuginfo_fd = memfd_create("text", MFD_CLOEXEC), .executable_fd = -1,
-                                     .altlink_fd = -1, .name = "text" };
+        struct extract_inputs in = {
+                .debuginfo_fd = memfd_create("text", MFD_CLOEXEC), .executable_fd = -1, .altlink_fd = -1, .name = "text"
+        };
         struct symbol_table t;
         struct error err;
 
-        ck_assert_int_eq(write(in.debuginfo_fd, "hello, world, this is no ELF file at all, and long enough to be one", 66), 66);
+        ck_assert_int_eq(
+                write(in.debuginfo_fd, "hello, world, this is no ELF file at all, and long enough to be one", 66), 66);
         ck_assert_int_eq(symbol_table_extract(&in, &t, &err), ST_BAD_DATA);
         ck_assert_msg(strstr(err.text, "text"), "%s", err.text);
         extract_inputs_close(&in);
@@ -349,8 +372,9 @@ END_TEST
 TEST_SUITE("extract", the_deepest_interval_is_seen_and_the_outer_one_goes_on,
            an_inner_interval_may_stick_out_of_its_outer_one, intervals_in_any_order_and_empty_ones_are_fine,
            on_one_level_the_later_item_is_seen, where_units_overlap_the_first_one_is_seen,
-           a_unit_with_lines_only_gives_way_to_a_later_one_with_a_function, equal_chains_are_one_and_ranges_that_continue_are_joined,
-           a_range_with_a_function_wins_over_one_with_a_line_only,
-           an_inlined_call_gives_both_frames_with_their_lines, of_several_symbols_the_best_named_is_taken,
+           a_unit_with_lines_only_gives_way_to_a_later_one_with_a_function,
+           equal_chains_are_one_and_ranges_that_continue_are_joined,
+           a_range_with_a_function_wins_over_one_with_a_line_only, an_inlined_call_gives_both_frames_with_their_lines,
+           of_several_symbols_the_best_named_is_taken,
            a_symbol_without_size_reaches_to_the_next_but_not_over_a_sized_one, sizes_past_the_code_are_cut,
            what_is_not_elf_is_bad_data)

@@ -7,7 +7,6 @@
 
 #include "common/file.h"
 #include "common/sha256.h"
-#include "debuginfo-store/check.h"
 #include "debuginfo-store/gc.h"
 #include "debuginfo-store/store_internal.h"
 #include "debuginfo-store/verify.h"
@@ -23,14 +22,14 @@ enum { WORSE, BETTER, PARTS, PIN, OTHER, OLD, MAY_GO, REMOVED, COLLECTED, PROMIS
 static struct debuginfo_store *store;
 
 /* The worker has nothing to do with files that stay; a content tells its object and quality. */
-enum status verify_object(int fd, int other, struct verified *ret, struct error *err)
+enum status verify_file_in_worker(int fd, int other, struct verify_result *ret, struct error *err)
 {
         uint8_t head[2];
 
         (void)other;
         if (pread(fd, head, sizeof head, 0) != sizeof head)
                 return error_set(err, ST_BAD_DATA, "no content");
-        *ret = (struct verified){ .quality = head[1], .has_code = true };
+        *ret = (struct verify_result){ .quality = head[1], .has_code = true };
         build_id_from_bytes(&ret->build_id, (const uint8_t[20]){ head[0], 7 }, 20);
         return ST_OK;
 }
@@ -78,8 +77,12 @@ static void close_store(void)
 
 static enum status send(const struct content *c, size_t from, size_t to, const char *label, struct error *err)
 {
-        struct object_claim claim = { .build_id = id_of(c->bytes[0]), .size_bytes = CONTENT_BYTES, .name = "x", .label = label,
-                                      .offset = from, .is_resumable = from || to < CONTENT_BYTES };
+        struct object_claim claim = { .build_id = id_of(c->bytes[0]),
+                                      .size_bytes = CONTENT_BYTES,
+                                      .name = "x",
+                                      .label = label,
+                                      .offset = from,
+                                      .is_resumable = from || to < CONTENT_BYTES };
         struct object_upload *u;
         struct stored_object stored;
         enum refusal why;
@@ -115,7 +118,7 @@ static enum status upload_in_parts(uint8_t number, struct error *err)
         enum status st;
 
         memcpy(claim.sha256, c.sha256, sizeof claim.sha256);
-        st = object_upload_offset(store, &claim, &offset, err);
+        st = object_upload_find_offset(store, &claim, &offset, err);
         if (!st && offset < CONTENT_BYTES / 2) {
                 st = send(&c, offset, CONTENT_BYTES / 2, "", err);
                 offset = CONTENT_BYTES / 2;
@@ -126,10 +129,12 @@ static enum status upload_in_parts(uint8_t number, struct error *err)
 static enum status collect(struct gc_result *ret, const char *rule, struct error *err)
 {
         struct retention_rule parsed[RETENTION_RULES_MAX];
-        const struct gc_options o = { .rules = parsed, .rule_count = rule != NULL, .now_unix_s = NOW * INT64_C(2), .sweep = true };
+        const struct gc_options o = {
+                .rules = parsed, .rule_count = rule != NULL, .now_unix_s = NOW * INT64_C(2), .sweep = true
+        };
 
         ck_assert_int_eq(retention_rules_parse(&rule, o.rule_count, parsed, err), ST_OK);
-        return debuginfo_store_gc(store, &o, ret, err);
+        return debuginfo_store_collect_garbage(store, &o, ret, err);
 }
 
 static enum status step(unsigned number, struct error *err)
@@ -144,7 +149,7 @@ static enum status step(unsigned number, struct error *err)
         case PARTS:
                 return upload_in_parts(PARTS, err);
         case PIN:
-                return debuginfo_store_pin(store, &id, OBJECT_DEBUGINFO, true, err);
+                return debuginfo_store_set_pin(store, &id, OBJECT_DEBUGINFO, true, err);
         case MAY_GO:
                 return ST_OK;
         case REMOVED:
@@ -185,7 +190,8 @@ static void is_whole(const struct stored_object *o)
         struct error err = { 0 };
 
         must(memcmp(c.sha256, o->sha256, sizeof c.sha256) == 0, "object %u is another", o->build_id.bytes[0]);
-        must(debuginfo_store_check(store, &name, &err) == ST_OK, "object %u: %s", o->build_id.bytes[0], err.text);
+        must(debuginfo_store_check_object(store, &name, &err) == ST_OK, "object %u: %s", o->build_id.bytes[0],
+             err.text);
 }
 
 /* Promised: it is there. Taken: its removal was promised. Neither: absent or whole. */

@@ -12,12 +12,12 @@
 #include <sys/wait.h>
 
 #include "common/file.h"
-#include "profile-store/quarantine.h"
+#include "profile-store/queue/quarantine.h"
 #include "profile-store/scan.h"
 #include "profile-store/store.h"
 #include "profile-store/store_internal.h"
-#include "symbolizer/index_load.h"
-#include "symbolizer/index_verify.h"
+#include "symbol-index/index_load.h"
+#include "symbol-index/index_verify.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"
@@ -34,7 +34,17 @@ enum { LAST_BATCH = BATCHES - 1, FLUSHED, LOADED, HEALED, AGAIN, PROMISES };
 
 static struct profile_store *store;
 static struct symbol_index *symbols;
-static uint64_t heal_rows;
+static uint64_t resymbolize_rows;
+
+/* Of the open store, and of each that is opened afterwards. */
+static enum status (*injected_failure)(const struct batch *b, struct error *err);
+
+static void inject_flush_failure(enum status (*failure)(const struct batch *b, struct error *err))
+{
+        injected_failure = failure;
+        if (store)
+                store->inject_failure = failure;
+}
 
 static enum status open_both(const char *dir, struct error *err)
 {
@@ -43,8 +53,12 @@ static enum status open_both(const char *dir, struct error *err)
         enum status st = symbol_index_open(index, false, &symbols, err);
 
         options.symbols = symbols;
-        options.heal_rows = heal_rows;
-        return st ? st : profile_store_open(profiles, &options, &store, err);
+        options.resymbolize_rows = resymbolize_rows;
+        if (!st)
+                st = profile_store_open(profiles, &options, &store, err);
+        if (!st)
+                store->inject_failure = injected_failure;
+        return st;
 }
 
 static void close_both(void)
@@ -66,7 +80,7 @@ static enum status append(unsigned i, struct error *err)
         test_profile_init(&t, ID, "/bin/x");
         leaf = test_location(&t, 0x1000 + 0x100 * i);
         test_sample(&t, T0 + (i / 2) * DAY_NS, 1, &leaf, 1, i % 2 ? (const char *const[]){ "odd=1", NULL } : NULL);
-        st = profile_store_append(store, &t.p, hash128(&i, sizeof i), NULL, err);
+        st = profile_store_append(store, &t.p, hash_bytes128(&i, sizeof i), NULL, err);
         test_profile_deinit(&t);
         return st;
 }
@@ -122,7 +136,7 @@ static enum status go_on(struct error *err)
         struct profile_store_health health;
         enum status st = ST_OK;
 
-        profile_store_health(store, &health);
+        profile_store_get_health(store, &health);
         if (health.sync_failing_since) /* what a service's flush thread does by itself */
                 st = profile_store_flush(store, err);
         for (unsigned i = 0; !st && i < PROMISES; i++) {
@@ -142,7 +156,8 @@ static void is_named(const struct scan_location *l, unsigned i)
         char name[32];
 
         snprintf(name, sizeof name, "function_%u", i);
-        must(l->frame_count == 1 && strcmp(l->frames[0].function, name) == 0, "batch %u has no names (%s)", i, l->state);
+        must(l->frame_count == 1 && strcmp(l->frames[0].function, name) == 0, "batch %u has no names (%s)", i,
+             l->state);
 }
 
 static void each_counts_once(uint32_t promised)
@@ -274,7 +289,7 @@ END_TEST
 static enum status fail_second_batch(const struct batch *b, struct error *err)
 {
         unsigned second = 1;
-        struct hash128 id = hash128(&second, sizeof second);
+        struct hash128 id = hash_bytes128(&second, sizeof second);
 
         return memcmp(&b->batch_id, &id, sizeof id) == 0 ? error_set(err, ST_TOO_BIG, "made to fail by a test") : ST_OK;
 }
@@ -287,7 +302,7 @@ static void check_quarantine(const char *dir, uint32_t promised)
         struct error err = { 0 };
         size_t count;
 
-        flush_test_hook = fail_second_batch;
+        inject_flush_failure(fail_second_batch);
         reopen(dir);
         for (unsigned i = 0; i < BATCHES; i++)
                 must(append(i, &err) == ST_OK, "%s", err.text);
@@ -295,17 +310,18 @@ static void check_quarantine(const char *dir, uint32_t promised)
         must(quarantine_list(profiles, &items, &count, &err) == ST_OK, "%s", err.text);
         must(count <= 1 && (!count || !items[0].damaged), "%zu batches in the quarantine", count);
         each_counts_once(promised & ~2u & ((1u << BATCHES) - 1));
-        flush_test_hook = NULL;
+        inject_flush_failure(NULL);
         if (count) /* a check before this one has put it back */
-                must(profile_store_retry(store, &items[0], &err) == ST_OK, "%s", err.text);
+                must(profile_store_requeue(store, &items[0], &err) == ST_OK, "%s", err.text);
         must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
         each_counts_once((1u << BATCHES) - 1);
         reopen(dir);
         each_counts_once((1u << BATCHES) - 1);
         free(steal_ptr(items));
-        must(quarantine_list(profiles, &items, &count, &err) == ST_OK && count == 0, "%zu stay in the quarantine", count);
+        must(quarantine_list(profiles, &items, &count, &err) == ST_OK && count == 0, "%zu stay in the quarantine",
+             count);
         close_both();
-        flush_test_hook = fail_second_batch;
+        inject_flush_failure(fail_second_batch);
 }
 
 static enum status quarantine_go_on(struct error *err)
@@ -314,8 +330,8 @@ static enum status quarantine_go_on(struct error *err)
         struct profile_store_health health;
         enum status st = ST_OK;
 
-        flush_test_hook = fail_second_batch;
-        profile_store_health(store, &health);
+        inject_flush_failure(fail_second_batch);
+        profile_store_get_health(store, &health);
         if (health.sync_failing_since)
                 st = profile_store_flush(store, err);
         for (size_t i = 0; !st && i < sizeof order / sizeof *order; i++) {
@@ -360,11 +376,12 @@ START_TEST(a_retry_that_is_killed_counts_once)
                 ck_assert_uint_lt(at, 200);
                 ck_assert_ptr_nonnull(mkdtemp(dir));
                 profiles = path_join(dir, "profiles");
-                flush_test_hook = fail_second_batch;
+                inject_flush_failure(fail_second_batch);
                 ck_assert_msg(open_both(dir, &err) == ST_OK, "%s", err.text);
-                ck_assert(append(0, &err) == ST_OK && append(1, &err) == ST_OK && profile_store_flush(store, &err) == ST_OK);
+                ck_assert(append(0, &err) == ST_OK && append(1, &err) == ST_OK &&
+                          profile_store_flush(store, &err) == ST_OK);
                 close_both();
-                flush_test_hook = NULL;
+                inject_flush_failure(NULL);
                 ck_assert_int_eq(quarantine_list(profiles, &items, &count, &err), ST_OK);
                 ck_assert_uint_eq(count, 1);
                 child = fork();
@@ -372,7 +389,7 @@ START_TEST(a_retry_that_is_killed_counts_once)
                 if (!child) {
                         fault_fs_watch(dir);
                         fault_fs_kill_at(at);
-                        _exit(open_both(dir, &err) || profile_store_retry(store, &items[0], &err));
+                        _exit(open_both(dir, &err) || profile_store_requeue(store, &items[0], &err));
                 }
                 ck_assert_int_eq(waitpid(child, &status, 0), child);
                 killed = WIFSIGNALED(status);
@@ -381,7 +398,7 @@ START_TEST(a_retry_that_is_killed_counts_once)
                 free(steal_ptr(items));
                 ck_assert_int_eq(quarantine_list(profiles, &items, &count, &err), ST_OK);
                 if (count)
-                        ck_assert_msg(profile_store_retry(store, &items[0], &err) == ST_OK, "%s", err.text);
+                        ck_assert_msg(profile_store_requeue(store, &items[0], &err) == ST_OK, "%s", err.text);
                 ck_assert_msg(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
                 each_counts_once(3);
                 close_both();
@@ -440,7 +457,7 @@ START_TEST(a_flush_that_fails_between_two_rounds_of_healing_is_caught_up)
         struct between b = { 0 };
         unsigned steps, failed = 0;
 
-        heal_rows = 1;
+        resymbolize_rows = 1;
         heal_with_a_flush_between(&b);
         ck_assert(!b.failed);
         steps = b.steps;

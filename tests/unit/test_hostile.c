@@ -32,7 +32,8 @@ static void put_more_abbrevs(struct dwarf_maker *m)
         put_abbrev(m, LOOPING, DW_TAG_subprogram, false, DW_AT_abstract_origin, DW_FORM_ref_addr, DW_AT_specification,
                    DW_FORM_ref_addr, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0);
         put_abbrev(m, BLOCK, DW_TAG_lexical_block, true, 0, 0);
-        put_abbrev(m, CALL, DW_TAG_inlined_subroutine, true, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0);
+        put_abbrev(m, CALL, DW_TAG_inlined_subroutine, true, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4,
+                   0, 0);
         put_abbrev(m, IMPORT, DW_TAG_imported_unit, false, DW_AT_import, DW_FORM_ref_addr, 0, 0);
         put_abbrev(m, BIG_NAME, DW_TAG_subprogram, true, DW_AT_name, DW_FORM_strp, DW_AT_low_pc, DW_FORM_addr,
                    DW_AT_high_pc, DW_FORM_data4, 0, 0);
@@ -57,10 +58,10 @@ START_TEST(loops_of_origins_and_specifications)
         put_more_abbrevs(&m);
         made_unit(&m, "good", MADE_CODE, 0x10);
         first = put_at(&m, DWARF_INFO);
-        put_looping(&m, first, first, MADE_CODE + 0x20);                     /* itself */
-        put_looping(&m, first + 2 * SIZE, first, MADE_CODE + 0x30);          /* each other */
+        put_looping(&m, first, first, MADE_CODE + 0x20);            /* itself */
+        put_looping(&m, first + 2 * SIZE, first, MADE_CODE + 0x30); /* each other */
         put_looping(&m, first + 1 * SIZE, first + 2 * SIZE, MADE_CODE + 0x40);
-        for (uint64_t i = 3; i < COUNT; i++)                                 /* a long chain, closed at its end */
+        for (uint64_t i = 3; i < COUNT; i++) /* a long chain, closed at its end */
                 put_looping(&m, first + (i + 1) % COUNT * SIZE, first + i * 7 % COUNT * SIZE, MADE_CODE + 0x50);
         end_unit(&m);
         hostile_whole(made(&m));
@@ -100,7 +101,7 @@ START_TEST(dies_a_million_deep)
         for (int i = 0; i < 1000000; i++)
                 put_uleb(&m, DWARF_INFO, BLOCK);
         end_unit(&m);
-        hostile_partial(made(&m), "1 of 1 DWARF units could not be read whole; the first at 0x0: too big");
+        hostile_partial(made(&m), "1 of 1 DWARF units could not be read completely; the first at 0x0: too big");
         hostile_function(MADE_CODE, "good");
 }
 END_TEST
@@ -212,7 +213,7 @@ START_TEST(abbreviations_that_lie_in_one_another)
                 put_uint(&m, DWARF_INFO, DW_LANG_C_plus_plus, 1);
                 end_unit(&m);
         }
-        hostile_partial(made(&m), "of 60001 DWARF units could not be read whole");
+        hostile_partial(made(&m), "of 60001 DWARF units could not be read completely");
         hostile_function(MADE_CODE, "good");
 }
 END_TEST
@@ -231,7 +232,7 @@ static size_t begin_lines(struct dwarf_maker *m)
         put_uint(m, DWARF_LINE, 4, 1);    /* line range */
         put_uint(m, DWARF_LINE, 10, 1);   /* opcode base */
         buf_append(&m->sections[DWARF_LINE], "\0\1\1\1\1\0\0\0\1", 9);
-        put_uint(m, DWARF_LINE, 0, 1);    /* no directories */
+        put_uint(m, DWARF_LINE, 0, 1); /* no directories */
         put_text(m, DWARF_LINE, "a.c");
         put_uint(m, DWARF_LINE, 0, 3);
         put_uint(m, DWARF_LINE, 0, 1);
@@ -272,7 +273,7 @@ START_TEST(two_to_the_fortieth_line_rows)
         at = begin_lines(&m);
         put_rows(&m, ROWS);
         end_length(&m, DWARF_LINE, at);
-        hostile_partial(made(&m), "of 262145 DWARF units could not be read whole");
+        hostile_partial(made(&m), "of 262145 DWARF units could not be read completely");
         hostile_function(MADE_CODE + 0x20, "good");
 }
 END_TEST
@@ -363,7 +364,8 @@ START_TEST(symbols_with_entries_of_any_size)
                 sections[2].type = SHT_DYNSYM; /* so that there is something of use */
                 sections[2].name = ".dynsym";
                 ck_assert_int_eq(hostile_extract(made_file(sections, 4, NULL)), ST_OK);
-                ck_assert_msg(strstr(symbol_table_partial(&hostile_table), cases[i].partial), "%s", symbol_table_partial(&hostile_table));
+                ck_assert_msg(strstr(symbol_table_partial_text(&hostile_table), cases[i].partial), "%s",
+                              symbol_table_partial_text(&hostile_table));
                 hostile_function(MADE_CODE + 0x100, "from_symtab");
         }
 }
@@ -371,8 +373,9 @@ END_TEST
 
 START_TEST(sections_that_wrap_around_the_file)
 {
-        struct elf_maker_section sections[] = { HOSTILE_GOOD_SYMBOLS, { .name = ".debug_info", .type = SHT_PROGBITS, .size = 8,
-                                                                .content = "12345678" } };
+        struct elf_maker_section sections[] = {
+                HOSTILE_GOOD_SYMBOLS, { .name = ".debug_info", .type = SHT_PROGBITS, .size = 8, .content = "12345678" }
+        };
 
         sections[2].claimed_offset = UINT64_MAX - 3;
         hostile_refused(made_file(sections, 3, NULL), "cut off");
@@ -411,8 +414,12 @@ START_TEST(a_pclntab_whose_counts_wrap_around)
                 const uint64_t words[40] = { 0x08010000fffffff1, counts[i], counts[i], 0, 72, 72, 72, 72, 72 };
                 const struct elf_maker_section sections[] = {
                         HOSTILE_GOOD_SYMBOLS,
-                        { .name = ".gopclntab", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = 0x500000,
-                          .content = words, .size = sizeof words },
+                        { .name = ".gopclntab",
+                          .type = SHT_PROGBITS,
+                          .flags = SHF_ALLOC,
+                          .address = 0x500000,
+                          .content = words,
+                          .size = sizeof words },
                 };
 
                 hostile_partial(made_file(sections, 3, NULL), "the pclntab of 'hostile' is cut off or malformed");
@@ -428,7 +435,8 @@ int main(int argc, char **argv)
                 units_that_import_one_another_in_a_circle,
                 dies_a_million_deep,
                 calls_inlined_a_hundred_thousand_deep,
-                a_name_of_forty_megabytes, big_debug_sections_take_no_memory_of_their_own,
+                a_name_of_forty_megabytes,
+                big_debug_sections_take_no_memory_of_their_own,
                 abbreviations_that_lie_in_one_another,
                 two_to_the_fortieth_line_rows,
                 more_line_rows_than_the_limit_in_one_table,

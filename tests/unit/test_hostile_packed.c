@@ -20,11 +20,13 @@
 /* ---- debug sections ---- */
 
 /* A debug section that claims to unpack to so many bytes, beside a good symbol table. */
-static int packed_file(const char *name, bool is_zdebug, uint32_t algorithm, uint64_t claimed, const void *data, size_t size)
+static int packed_file(const char *name, bool is_zdebug, uint32_t algorithm, uint64_t claimed, const void *data,
+                       size_t size)
 {
         _cleanup_buf_ struct buf packed;
-        struct elf_maker_section sections[] = { HOSTILE_GOOD_SYMBOLS,
-                                                { .name = name, .type = SHT_PROGBITS, .flags = is_zdebug ? 0 : SHF_COMPRESSED } };
+        struct elf_maker_section sections[] = {
+                HOSTILE_GOOD_SYMBOLS, { .name = name, .type = SHT_PROGBITS, .flags = is_zdebug ? 0 : SHF_COMPRESSED }
+        };
 
         buf_init(&packed, MiB(8));
         if (is_zdebug) {
@@ -49,14 +51,19 @@ static const uint8_t zstd_zeros[] = { 0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x38, 0x03, 
 
 START_TEST(sections_that_claim_to_unpack_to_more_than_there_is)
 {
-        static const uint64_t claims[] = { 65, KiB(200), GiB(3), GiB(4), GiB(4) + 1, 1ull << 40, 1ull << 63, UINT64_MAX };
+        static const uint64_t claims[] = {
+                65, KiB(200), GiB(3), GiB(4), GiB(4) + 1, 1ull << 40, 1ull << 63, UINT64_MAX
+        };
 
         for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-                hostile_partial(packed_file(".zdebug_info", true, 0, claims[i], zlib_zeros, sizeof zlib_zeros), ".zdebug_info");
-                hostile_partial(packed_file(".debug_info", false, ELFCOMPRESS_ZLIB, claims[i], zlib_zeros, sizeof zlib_zeros),
-                               ".debug_info");
+                hostile_partial(packed_file(".zdebug_info", true, 0, claims[i], zlib_zeros, sizeof zlib_zeros),
+                                ".zdebug_info");
+                hostile_partial(
+                        packed_file(".debug_info", false, ELFCOMPRESS_ZLIB, claims[i], zlib_zeros, sizeof zlib_zeros),
+                        ".debug_info");
                 hostile_partial(packed_file(".debug_info", false, ELFCOMPRESS_ZSTD, claims[i] + KiB(128), zstd_zeros,
-                                           sizeof zstd_zeros), ".debug_info");
+                                            sizeof zstd_zeros),
+                                ".debug_info");
                 hostile_function(MADE_CODE + 0x100, "from_symtab");
         }
 }
@@ -67,11 +74,14 @@ START_TEST(sections_that_unpack_to_more_than_they_claim)
         static const uint64_t claims[] = { 1, 63 };
 
         for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-                hostile_partial(packed_file(".zdebug_info", true, 0, claims[i], zlib_zeros, sizeof zlib_zeros), "cannot unpack");
-                hostile_partial(packed_file(".debug_info", false, ELFCOMPRESS_ZLIB, claims[i], zlib_zeros, sizeof zlib_zeros),
-                               "cannot unpack");
-                hostile_partial(packed_file(".debug_info", false, ELFCOMPRESS_ZSTD, claims[i], zstd_zeros, sizeof zstd_zeros),
-                               "cannot unpack");
+                hostile_partial(packed_file(".zdebug_info", true, 0, claims[i], zlib_zeros, sizeof zlib_zeros),
+                                "cannot unpack");
+                hostile_partial(
+                        packed_file(".debug_info", false, ELFCOMPRESS_ZLIB, claims[i], zlib_zeros, sizeof zlib_zeros),
+                        "cannot unpack");
+                hostile_partial(
+                        packed_file(".debug_info", false, ELFCOMPRESS_ZSTD, claims[i], zstd_zeros, sizeof zstd_zeros),
+                        "cannot unpack");
                 hostile_function(MADE_CODE + 0x100, "from_symtab");
         }
 }
@@ -79,12 +89,13 @@ END_TEST
 
 START_TEST(sections_packed_in_unknown_ways)
 {
-        hostile_partial(packed_file(".debug_info", false, 0xbad, 64, zlib_zeros, sizeof zlib_zeros), "unknown compression 2989");
+        hostile_partial(packed_file(".debug_info", false, 0xbad, 64, zlib_zeros, sizeof zlib_zeros),
+                        "unknown compression 2989");
         hostile_partial(packed_file(".debug_info", false, ELFCOMPRESS_ZLIB, 64, zlib_zeros, 0), "broken");
 }
 END_TEST
 
-static const char *const debug_sections[] = { ".debug_info", ".debug_abbrev", ".debug_line", ".debug_str",
+static const char *const debug_sections[] = { ".debug_info",   ".debug_abbrev",   ".debug_line", ".debug_str",
                                               ".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_line_str" };
 #define DEBUG_SECTION_COUNT (sizeof debug_sections / sizeof *debug_sections)
 
@@ -101,8 +112,10 @@ static int all_packed_file(uint32_t algorithm, uint64_t claimed, const void *dat
         buf_append_u64(&packed, 1);
         buf_append(&packed, data, size);
         for (size_t i = 0; i < DEBUG_SECTION_COUNT; i++)
-                sections[2 + i] = (struct elf_maker_section){ .name = debug_sections[i], .type = SHT_PROGBITS,
-                                                              .flags = SHF_COMPRESSED, .content = packed.data,
+                sections[2 + i] = (struct elf_maker_section){ .name = debug_sections[i],
+                                                              .type = SHT_PROGBITS,
+                                                              .flags = SHF_COMPRESSED,
+                                                              .content = packed.data,
                                                               .size = packed.size };
         return made_file(sections, 2 + DEBUG_SECTION_COUNT, NULL);
 }
@@ -110,7 +123,8 @@ static int all_packed_file(uint32_t algorithm, uint64_t claimed, const void *dat
 /* Each claims as much as all together may have. */
 START_TEST(many_sections_that_claim_to_be_as_big_as_a_file)
 {
-        hostile_partial(all_packed_file(ELFCOMPRESS_ZSTD, GiB(4), zstd_zeros, sizeof zstd_zeros), "cannot unpack section");
+        hostile_partial(all_packed_file(ELFCOMPRESS_ZSTD, GiB(4), zstd_zeros, sizeof zstd_zeros),
+                        "cannot unpack section");
         hostile_function(MADE_CODE + 0x100, "from_symtab");
 }
 END_TEST
@@ -230,7 +244,8 @@ START_TEST(bombs_in_all_sections_at_once)
                 _cleanup_buf_ struct buf packed = { 0 };
 
                 pack_bomb(algorithms[i], &bomb, &packed);
-                ck_assert_int_eq(hostile_extract(all_packed_file(algorithms[i], bomb.size, packed.data, packed.size)), ST_OK);
+                ck_assert_int_eq(hostile_extract(all_packed_file(algorithms[i], bomb.size, packed.data, packed.size)),
+                                 ST_OK);
                 hostile_function(MADE_CODE + 0x100, "from_symtab");
         }
 }
@@ -266,7 +281,8 @@ static size_t xz_of_zeros(size_t size, struct buf *ret)
 
 START_TEST(a_minidebuginfo_that_unpacks_to_more_than_the_limit)
 {
-        struct elf_maker_section sections[] = { HOSTILE_GOOD_SYMBOLS, { .name = ".gnu_debugdata", .type = SHT_PROGBITS } };
+        struct elf_maker_section sections[] = { HOSTILE_GOOD_SYMBOLS,
+                                                { .name = ".gnu_debugdata", .type = SHT_PROGBITS } };
         _cleanup_buf_ struct buf packed;
 
         buf_init(&packed, MiB(8));
@@ -282,8 +298,9 @@ static void pack(const void *data, size_t size, struct buf *ret)
         size_t used = 0;
 
         buf_init(ret, MiB(8));
-        ck_assert_int_eq(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, data, size, buf_reserve(ret, size + KiB(4)), &used,
-                                                 size + KiB(4)), LZMA_OK);
+        ck_assert_int_eq(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, data, size, buf_reserve(ret, size + KiB(4)),
+                                                 &used, size + KiB(4)),
+                         LZMA_OK);
         buf_commit(ret, used);
 }
 
@@ -292,7 +309,8 @@ static const struct elf_maker_section good_symbols[] = { HOSTILE_GOOD_SYMBOLS };
 /* As often as one likes: only the first is opened. */
 START_TEST(a_minidebuginfo_in_a_minidebuginfo)
 {
-        struct elf_maker_section sections[] = { HOSTILE_GOOD_SYMBOLS, { .name = ".gnu_debugdata", .type = SHT_PROGBITS } };
+        struct elf_maker_section sections[] = { HOSTILE_GOOD_SYMBOLS,
+                                                { .name = ".gnu_debugdata", .type = SHT_PROGBITS } };
         _cleanup_buf_ struct buf packed = { 0 };
         int fd = made_file(good_symbols, 2, NULL);
 

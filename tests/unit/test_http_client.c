@@ -35,7 +35,7 @@ static void answer(struct http_request *req, void *context)
                 if (s->retry_after)
                         http_set_header(req, "Retry-After", s->retry_after);
                 if (s->failure_code == 0)
-                        http_reset(req);
+                        http_reset_connection(req);
                 else
                         http_fail_code(req, s->failure_code, "test", "the disk is on fire");
                 return;
@@ -73,15 +73,16 @@ static void start(struct service *s)
         struct error err = { 0 };
 
         *s = (struct service){ .failure_code = 503, .retry_after = "0" };
-        ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, s, &s->server, &err) == ST_OK,
-                      "%s", err.text);
+        ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, s, &s->server, &err) == ST_OK, "%s",
+                      err.text);
         snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/", http_server_port(s->server));
 }
 
 static struct http_client *patient_client_of(const char *url, uint64_t longest_pause_ms)
 {
-        const struct http_client_options o = { .size = sizeof o, .base_url = url, .first_pause_ms = 1,
-                                               .longest_pause_ms = longest_pause_ms };
+        const struct http_client_options o = {
+                .size = sizeof o, .base_url = url, .first_pause_ms = 1, .longest_pause_ms = longest_pause_ms
+        };
         struct http_client *client;
 
         ck_assert_int_eq(http_client_create(&o, &client, NULL), ST_OK);
@@ -195,7 +196,7 @@ START_TEST(attempts_run_out_with_the_servers_words)
         ck_assert_int_eq(send_simple(c, "GET", "/echo", NULL, &r, &err), ST_BUSY);
         ck_assert_uint_eq(r.attempts, 4);
         ck_assert_ptr_nonnull(strstr(err.text, "/echo: HTTP 503: the disk is on fire"));
-        ck_assert_str_eq(http_client_error_member(&r, "reason", member, sizeof member), "test");
+        ck_assert_str_eq(http_client_get_error_member(&r, "reason", member, sizeof member), "test");
         http_server_stop(s.server);
 }
 END_TEST
@@ -287,8 +288,9 @@ START_TEST(a_rate_holds_a_body_back)
         _cleanup_http_client_response_ struct http_client_response r = { 0 };
         struct letters letters = { .size = KiB(256) };
         struct http_client_options o = { .size = sizeof o, .send_bytes_per_s = KiB(128) };
-        const struct http_client_request q = { .method = "PUT", .path = "/echo", .read = read_letters,
-                                               .rewind = rewind_letters, .context = &letters };
+        const struct http_client_request q = {
+                .method = "PUT", .path = "/echo", .read = read_letters, .rewind = rewind_letters, .context = &letters
+        };
         struct error err = { 0 };
         int64_t from;
 
@@ -398,14 +400,30 @@ START_TEST(an_address_without_a_service_says_so)
 }
 END_TEST
 
+START_TEST(only_loopback_urls_may_carry_a_token_in_clear)
+{
+        static const char *const safe[] = { "https://example.org",   "http://127.0.0.1:7700", "http://127.9.8.7",
+                                            "http://localhost:7700", "http://LOCALHOST/x",    "http://[::1]:7700" };
+        static const char *const exposed[] = { "http://127.evil.example",       "http://localhost.evil.example",
+                                               "http://localhost@evil.example", "http://localhost:x@evil.example",
+                                               "http://127.0.0.1.evil.example", "http://[::2]:7700",
+                                               "http://evil.example/127.0.0.1", "http://128.0.0.1" };
+
+        for (size_t i = 0; i < sizeof safe / sizeof *safe; i++)
+                ck_assert_msg(!http_client_exposes_token(safe[i]), "%s", safe[i]);
+        for (size_t i = 0; i < sizeof exposed / sizeof *exposed; i++)
+                ck_assert_msg(http_client_exposes_token(exposed[i]), "%s", exposed[i]);
+}
+END_TEST
+
 START_TEST(retry_after_is_read_as_seconds_or_as_a_date)
 {
-        ck_assert_uint_eq(retry_after_ms(" 7\r\n", 4, 0), 7000);
-        ck_assert_uint_eq(retry_after_ms("Thu, 01 Jan 1970 00:01:40 GMT", 29, 90), 10000);
-        ck_assert_uint_eq(retry_after_ms("Thu, 01 Jan 1970 00:01:40 GMT", 29, 200), 0);
-        ck_assert_uint_eq(retry_after_ms("99999999999", 11, 0), 86400000);
-        ck_assert_uint_eq(retry_after_ms("soon", 4, 0), 0);
-        ck_assert_uint_eq(retry_after_ms("", 0, 0), 0);
+        ck_assert_uint_eq(parse_retry_after_ms(" 7\r\n", 4, 0), 7000);
+        ck_assert_uint_eq(parse_retry_after_ms("Thu, 01 Jan 1970 00:01:40 GMT", 29, 90), 10000);
+        ck_assert_uint_eq(parse_retry_after_ms("Thu, 01 Jan 1970 00:01:40 GMT", 29, 200), 0);
+        ck_assert_uint_eq(parse_retry_after_ms("99999999999", 11, 0), 86400000);
+        ck_assert_uint_eq(parse_retry_after_ms("soon", 4, 0), 0);
+        ck_assert_uint_eq(parse_retry_after_ms("", 0, 0), 0);
 }
 END_TEST
 
@@ -478,5 +496,7 @@ TEST_SUITE("http-client", body_token_and_answer_go_through, busy_service_is_aske
            a_post_is_not_sent_twice_unless_allowed, refusals_are_not_repeated_and_say_the_next_step,
            a_rate_holds_a_body_back, a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
            a_silent_service_is_left_when_stop_is_set, a_silent_service_is_left_after_the_request_timeout,
-           an_address_without_a_service_says_so, retry_after_is_read_as_seconds_or_as_a_date,
-           retry_after_lengthens_the_pause, who_is_asked_to_wait_for_long_does_not_try_again, escaping_leaves_only_unreserved_letters, token_files_lose_their_newline)
+           an_address_without_a_service_says_so, only_loopback_urls_may_carry_a_token_in_clear,
+           retry_after_is_read_as_seconds_or_as_a_date, retry_after_lengthens_the_pause,
+           who_is_asked_to_wait_for_long_does_not_try_again, escaping_leaves_only_unreserved_letters,
+           token_files_lose_their_newline)

@@ -21,7 +21,7 @@
 #define REQUEST "GET /short HTTP/1.1\r\nHost: x\r\n\r\n"
 #define LAST_REQUEST "GET /short HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
-static atomic_bool let_go, stopped_for_client;
+static atomic_bool let_go, stopped_for_client, was_cancelled;
 static atomic_uint arrived, finished;
 
 static void give_short(struct http_request *req, void *context)
@@ -69,6 +69,45 @@ static void work_until_stopped(struct http_request *req, void *context)
                 atomic_store(&stopped_for_client, true);
 }
 
+/* What polls a flag, a worker say, is stopped by it. */
+static void poll_until_cancelled(struct http_request *req, void *context)
+{
+        const struct timespec beat = { .tv_nsec = 10000000 };
+        struct error err;
+
+        (void)context;
+        atomic_fetch_add(&arrived, 1);
+        while (!atomic_load(http_request_cancelled(req)))
+                nanosleep(&beat, NULL);
+        atomic_store(&was_cancelled, true);
+        http_fail(req, error_set(&err, ST_BUSY, "the worker was stopped"), &err);
+}
+
+/* The second piece does not come before the request is cancelled. */
+static enum status make_until_cancelled(void *state, struct buf *to, bool *end, struct error *err)
+{
+        static atomic_uint pieces;
+        const struct timespec beat = { .tv_nsec = 10000000 };
+
+        *end = false;
+        if (atomic_fetch_add(&pieces, 1) == 0) {
+                buf_append_str(to, "one");
+                return ST_OK;
+        }
+        atomic_fetch_add(&arrived, 1);
+        while (!atomic_load((const atomic_bool *)state))
+                nanosleep(&beat, NULL);
+        atomic_store(&was_cancelled, true);
+        return error_set(err, ST_BUSY, "cancelled");
+}
+
+static void answer_in_pieces(struct http_request *req, void *context)
+{
+        (void)context;
+        http_respond_pieces(req, "text/plain", KiB(64), make_until_cancelled, NULL,
+                            (void *)(uintptr_t)http_request_cancelled(req));
+}
+
 static void count_finished(void *context, const struct http_request *req)
 {
         (void)context;
@@ -81,13 +120,19 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/long", .handle = give_long },
         { .method = "GET", .path = "/wait", .handle = wait_long },
         { .method = "GET", .path = "/work", .handle = work_until_stopped },
+        { .method = "GET", .path = "/poll", .handle = poll_until_cancelled },
+        { .method = "GET", .path = "/pieces", .handle = answer_in_pieces },
         { .method = "POST", .path = "/body", .max_body = MiB(1), .handle = give_short },
 };
 
 static struct http_server *start(unsigned all, unsigned per_address)
 {
-        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .max_connections = all,
-                                        .max_per_address = per_address, .headers_s = 1, .slow_s = 1,
+        const struct http_options o = { .size = sizeof o,
+                                        .host = "127.0.0.1",
+                                        .max_connections = all,
+                                        .max_per_address = per_address,
+                                        .headers_s = 1,
+                                        .slow_s = 1,
                                         .finished = count_finished };
         struct http_server *s;
 
@@ -257,6 +302,67 @@ START_TEST(a_handler_is_told_that_its_client_left)
 }
 END_TEST
 
+static void check_cancelled_when_client_leaves(const char *request)
+{
+        struct http_server *s = start(8, 8);
+        int fd = raw_connect(http_server_port(s));
+
+        raw_send(fd, request, strlen(request));
+        for (unsigned beat = 0; beat < PATIENCE_BEATS && !atomic_load(&arrived); beat++)
+                poll(NULL, 0, BEAT_MS);
+        ck_assert(atomic_load(&arrived));
+        ck_assert(!atomic_load(&was_cancelled));
+        close(fd);
+        for (unsigned beat = 0; beat < PATIENCE_BEATS && !atomic_load(&was_cancelled); beat++)
+                poll(NULL, 0, BEAT_MS);
+        ck_assert(atomic_load(&was_cancelled));
+        http_server_stop(s);
+}
+
+START_TEST(a_flag_is_set_when_the_client_leaves)
+{
+        check_cancelled_when_client_leaves("GET /poll HTTP/1.1\r\nHost: x\r\n\r\n");
+}
+END_TEST
+
+START_TEST(a_flag_is_set_when_the_client_leaves_between_pieces)
+{
+        check_cancelled_when_client_leaves("GET /pieces HTTP/1.1\r\nHost: x\r\n\r\n");
+}
+END_TEST
+
+START_TEST(a_flag_is_set_when_the_server_stops)
+{
+        static const char request[] = "GET /poll HTTP/1.1\r\nHost: x\r\n\r\n";
+        struct http_server *s = start(8, 8);
+        int fd = raw_connect(http_server_port(s));
+
+        raw_send(fd, request, strlen(request));
+        for (unsigned beat = 0; beat < PATIENCE_BEATS && !atomic_load(&arrived); beat++)
+                poll(NULL, 0, BEAT_MS);
+        http_server_stop(s); /* waits for the handler */
+        ck_assert(atomic_load(&was_cancelled));
+        close(fd);
+}
+END_TEST
+
+START_TEST(a_flag_is_set_at_the_time_limit_and_the_answer_is_504)
+{
+        static const struct http_pool_options pool = { .name = "short", .threads = 1, .timeout_s = 1 };
+        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .pools = &pool, .pool_count = 1 };
+        static const char request[] = "GET /poll HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        _cleanup_free_ char *answer = NULL;
+        struct http_server *s;
+
+        signal(SIGPIPE, SIG_IGN);
+        ck_assert_int_eq(http_server_start(&o, routes, sizeof routes / sizeof *routes, NULL, &s, NULL), ST_OK);
+        answer = raw_request(http_server_port(s), request);
+        ck_assert_int_eq(raw_status(answer), 504);
+        ck_assert_ptr_nonnull(strstr(answer, "time limit of 1 s"));
+        http_server_stop(s);
+}
+END_TEST
+
 #define BUSY(pool) counted("\ncairn_http_pool_busy{pool=\"" pool "\"} ")
 #define QUEUED(pool) counted("\ncairn_http_pool_queue{pool=\"" pool "\"} ")
 #define REJECTED(pool) counted("\ncairn_http_pool_rejected_total{pool=\"" pool "\"} ")
@@ -264,8 +370,9 @@ END_TEST
 START_TEST(a_full_pool_refuses_delays_no_other_and_handles_nothing_late)
 {
         static const char request[] = "GET /wait HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-        static const struct http_pool_options pools[] = { { .name = "others" },
-                                                          { .name = "narrow", .threads = 1, .queue_max = 2, .timeout_s = 1 } };
+        static const struct http_pool_options pools[] = {
+                { .name = "others" }, { .name = "narrow", .threads = 1, .queue_max = 2, .timeout_s = 1 }
+        };
         static const struct http_route pooled[] = {
                 { .method = "GET", .path = "/short", .handle = give_short },
                 { .method = "GET", .path = "/wait", .handle = wait_long, .pool = 1 },
@@ -356,8 +463,9 @@ END_TEST
 START_TEST(where_nobody_waits_the_newcomer_replaces_who_is_slow)
 {
         static const char head[] = "POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
-        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .max_connections = 64,
-                                        .max_per_address = 1, .slow_s = 600 };
+        const struct http_options o = {
+                .size = sizeof o, .host = "127.0.0.1", .max_connections = 64, .max_per_address = 1, .slow_s = 600
+        };
         struct http_server *s;
         _cleanup_close_ int fd = -1;
         int status = 0;
@@ -451,7 +559,10 @@ START_TEST(a_thousand_idle_connections_are_bounded_and_keep_nobody_out)
 END_TEST
 
 TEST_SUITE("http_connections", headers_that_trickle_are_ended, a_connection_that_says_nothing_may_stay_for_longer,
-           a_body_that_trickles_is_ended, an_answer_that_nobody_reads_is_ended, a_handler_may_take_its_time, a_handler_is_told_that_its_client_left,
+           a_body_that_trickles_is_ended, an_answer_that_nobody_reads_is_ended, a_handler_may_take_its_time,
+           a_handler_is_told_that_its_client_left, a_flag_is_set_when_the_client_leaves,
+           a_flag_is_set_when_the_client_leaves_between_pieces, a_flag_is_set_when_the_server_stops,
+           a_flag_is_set_at_the_time_limit_and_the_answer_is_504,
            a_full_pool_refuses_delays_no_other_and_handles_nothing_late,
            at_the_limit_of_an_address_the_newcomer_replaces_who_waited_longest,
            requests_in_progress_are_not_replaced_and_the_newcomer_is_refused,

@@ -119,7 +119,7 @@ static void pieces(struct http_request *req, void *context)
 static void reset(struct http_request *req, void *context)
 {
         (void)context;
-        http_reset(req);
+        http_reset_connection(req);
 }
 
 static void busy(struct http_request *req, void *context)
@@ -207,7 +207,11 @@ static const struct http_route routes[] = {
         { .method = "POST", .path = "/json", .max_body = 1000, .handle = echo, .body_type = "application/json" },
         { .method = "POST", .path = "/shared", .max_body = 1000, .handle = echo, .cross_origin = true },
         { .method = "GET", .path = "/busy", .handle = busy },
-        { .method = "PUT", .path = "/stream", .begin = stream_begin, .chunk = stream_chunk, .handle = stream_end,
+        { .method = "PUT",
+          .path = "/stream",
+          .begin = stream_begin,
+          .chunk = stream_chunk,
+          .handle = stream_end,
           .abandon = stream_free },
 };
 
@@ -231,7 +235,8 @@ static struct http_server *start(bool with_tokens)
         struct error err = { 0 };
 
         signal(SIGPIPE, SIG_IGN);
-        ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, NULL, &s, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, NULL, &s, &err) == ST_OK, "%s",
+                      err.text);
         return s;
 }
 
@@ -368,9 +373,11 @@ START_TEST(bodies_over_the_limit_are_413)
         expect(s, 200, "aaaa", request);
         snprintf(request, sizeof request, "POST /echo" WITH("Content-Length: 1001\r\n") "%.1001s", body);
         expect(s, 413, "larger than 1000 bytes", request);
-        snprintf(request, sizeof request, "POST /echo" WITH("Transfer-Encoding: chunked\r\n") "3e9\r\n%.1001s\r\n0\r\n\r\n", body);
+        snprintf(request, sizeof request,
+                 "POST /echo" WITH("Transfer-Encoding: chunked\r\n") "3e9\r\n%.1001s\r\n0\r\n\r\n", body);
         expect(s, 413, "too_big", request);
-        snprintf(request, sizeof request, "POST /echo" WITH("Transfer-Encoding: chunked\r\n") "3e8\r\n%.1000s\r\n0\r\n\r\n", body);
+        snprintf(request, sizeof request,
+                 "POST /echo" WITH("Transfer-Encoding: chunked\r\n") "3e8\r\n%.1000s\r\n0\r\n\r\n", body);
         expect(s, 200, "aaaa", request);
         /* A client that waits for leave gets its answer without sending. */
         expect(s, 413, "too_big", "POST /echo" WITH("Content-Length: 99999999999\r\nExpect: 100-continue\r\n"));
@@ -423,7 +430,9 @@ static char *post_packed(struct http_server *s, const char *encoding, const void
 
 static size_t gzip(const void *data, size_t n, void *to, size_t room)
 {
-        z_stream z = { .next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)n, .next_out = to, .avail_out = (uInt)room };
+        z_stream z = {
+                .next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)n, .next_out = to, .avail_out = (uInt)room
+        };
 
         ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
         ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
@@ -588,8 +597,8 @@ START_TEST(pieces_are_packed_for_who_accepts_it)
         for (unsigned i = 0; i < 4; i++) {
                 char request[200];
 
-                snprintf(request, sizeof request, "GET /pieces?count=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n",
-                         cases[i].accept);
+                snprintf(request, sizeof request,
+                         "GET /pieces?count=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n", cases[i].accept);
                 expect(s, 200, cases[i].sent, request);
                 expect(s, 200, "Vary: Accept-Encoding", request);
         }
@@ -658,10 +667,9 @@ END_TEST
 START_TEST(what_is_not_answered_at_once_is_handled)
 {
         struct http_server *s = start(false);
-        _cleanup_free_ char *answer =
-                raw_request(http_server_port(s), "GET /when/now HTTP/1.1\r\nHost: x\r\n\r\n"
-                                                 "GET /when/later HTTP/1.1\r\nHost: x\r\n\r\n"
-                                                 "GET /when/now" END);
+        _cleanup_free_ char *answer = raw_request(http_server_port(s), "GET /when/now HTTP/1.1\r\nHost: x\r\n\r\n"
+                                                                       "GET /when/later HTTP/1.1\r\nHost: x\r\n\r\n"
+                                                                       "GET /when/now" END);
 
         ck_assert_ptr_nonnull(strstr(answer, "at onceHTTP/1.1 200"));
         ck_assert_ptr_nonnull(strstr(answer, "handledHTTP/1.1 200"));
@@ -688,9 +696,13 @@ static const char *const known_origins[] = { "https://profiler.example" };
 
 static struct http_server *start_that_checks_hosts(void)
 {
-        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .check_host = true,
-                                        .allowed_hosts = known_hosts, .allowed_host_count = 1,
-                                        .allowed_origins = known_origins, .allowed_origin_count = 1 };
+        const struct http_options o = { .size = sizeof o,
+                                        .host = "127.0.0.1",
+                                        .check_host = true,
+                                        .allowed_hosts = known_hosts,
+                                        .allowed_host_count = 1,
+                                        .allowed_origins = known_origins,
+                                        .allowed_origin_count = 1 };
         struct http_server *s = NULL;
 
         signal(SIGPIPE, SIG_IGN);
@@ -702,12 +714,16 @@ static struct http_server *start_that_checks_hosts(void)
 
 START_TEST(a_host_name_that_is_not_known_is_421)
 {
-        static const char *const known[] = { HOST("127.0.0.1"), HOST("127.0.0.1:7700"), HOST("[::1]:7700"), HOST("[::1]"),
-                                             HOST("localhost:1"), HOST("LocalHost."), HOST("a.localhost"),
-                                             HOST("cairn.example"), HOST("CAIRN.example.:80") };
-        static const char *const unknown[] = { HOST("evil.example"), HOST("127.0.0.1.evil.example"), HOST("notlocalhost"),
-                                               HOST("x.cairn.example"), HOST("localhost.evil.example:7700"),
-                                               HOST("127.0.0.1@evil.example"), HOST("1.2.3") };
+        static const char *const known[] = { HOST("127.0.0.1"),   HOST("127.0.0.1:7700"), HOST("[::1]:7700"),
+                                             HOST("[::1]"),       HOST("localhost:1"),    HOST("LocalHost."),
+                                             HOST("a.localhost"), HOST("cairn.example"),  HOST("CAIRN.example.:80") };
+        static const char *const unknown[] = { HOST("evil.example"),
+                                               HOST("127.0.0.1.evil.example"),
+                                               HOST("notlocalhost"),
+                                               HOST("x.cairn.example"),
+                                               HOST("localhost.evil.example:7700"),
+                                               HOST("127.0.0.1@evil.example"),
+                                               HOST("1.2.3") };
         static const char *const malformed[] = { HOST("[::1"), HOST("[::1]x"), HOST(":7700"), HOST(".") };
         struct http_server *s = start_that_checks_hosts();
 
@@ -722,25 +738,34 @@ START_TEST(a_host_name_that_is_not_known_is_421)
 }
 END_TEST
 
-#define POST_OF(path, headers) "POST " path " HTTP/1.1\r\nHost: 127.0.0.1:7700\r\nConnection: close\r\nContent-Length: 2\r\n" headers "\r\nhi"
+#define POST_OF(path, headers)                                                                                         \
+        "POST " path " HTTP/1.1\r\nHost: 127.0.0.1:7700\r\nConnection: close\r\nContent-Length: 2\r\n" headers "\r\nh" \
+        "i"
 #define GET_OF(headers) "GET /show/1/x HTTP/1.1\r\nHost: 127.0.0.1:7700\r\nConnection: close\r\n" headers "\r\n"
 
 START_TEST(what_pages_of_other_origins_send_is_refused)
 {
         static const char *const own[] = {
-                POST_OF("/echo", ""), POST_OF("/echo", "Origin: http://127.0.0.1:7700\r\n"),
+                POST_OF("/echo", ""),
+                POST_OF("/echo", "Origin: http://127.0.0.1:7700\r\n"),
                 POST_OF("/echo", "Sec-Fetch-Site: same-origin\r\nOrigin: https://name.of.the.proxy\r\n"),
-                POST_OF("/echo", "Sec-Fetch-Site: none\r\n"), POST_OF("/shared", "Origin: https://profiler.example\r\n"),
+                POST_OF("/echo", "Sec-Fetch-Site: none\r\n"),
+                POST_OF("/shared", "Origin: https://profiler.example\r\n"),
                 POST_OF("/shared", "Origin: https://profiler.example\r\nSec-Fetch-Site: cross-site\r\n"),
                 GET_OF("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"),
         };
         static const char *const foreign[] = {
-                POST_OF("/echo", "Origin: http://evil.example\r\n"), POST_OF("/echo", "Origin: null\r\n"),
-                POST_OF("/echo", "Origin: http://127.0.0.1:7701\r\n"), POST_OF("/echo", "Origin: http://127.0.0.1\r\n"),
+                POST_OF("/echo", "Origin: http://evil.example\r\n"),
+                POST_OF("/echo", "Origin: null\r\n"),
+                POST_OF("/echo", "Origin: http://127.0.0.1:7701\r\n"),
+                POST_OF("/echo", "Origin: http://127.0.0.1\r\n"),
                 POST_OF("/echo", "Origin: http://127.0.0.1:7700.evil.example\r\n"),
-                POST_OF("/echo", "Sec-Fetch-Site: cross-site\r\n"), POST_OF("/echo", "Sec-Fetch-Site: same-site\r\n"),
-                POST_OF("/echo", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"),
-                POST_OF("/echo", "Origin: https://profiler.example\r\n"), POST_OF("/shared", "Origin: https://evil.example\r\n"),
+                POST_OF("/echo", "Sec-Fetch-Site: cross-site\r\n"),
+                POST_OF("/echo", "Sec-Fetch-Site: same-site\r\n"),
+                POST_OF("/echo",
+                        "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"),
+                POST_OF("/echo", "Origin: https://profiler.example\r\n"),
+                POST_OF("/shared", "Origin: https://evil.example\r\n"),
                 GET_OF("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: image\r\n"),
                 GET_OF("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe\r\n"),
                 GET_OF("Origin: http://evil.example\r\n"),
@@ -768,7 +793,8 @@ START_TEST(a_body_has_the_type_that_its_route_takes)
 
         expect(s, 200, "hi", POST_OF("/json", "Content-Type: application/json; charset=utf-8\r\n"));
         expect(s, 415, "send application/json", POST_OF("/json", "Content-Type: text/plain\r\n"));
-        expect(s, 415, "send application/json", POST_OF("/json", "Content-Type: application/x-www-form-urlencoded\r\n"));
+        expect(s, 415, "send application/json",
+               POST_OF("/json", "Content-Type: application/x-www-form-urlencoded\r\n"));
         expect(s, 415, "(none)", POST_OF("/json", ""));
         expect(s, 200, "", "POST /json" WITH("Content-Length: 0\r\n"));
         http_server_stop(s);
@@ -778,19 +804,30 @@ END_TEST
 /* What a proxy in front might read in another way: the connection ends, and what follows is no request. */
 START_TEST(requests_that_may_be_read_in_two_ways_are_refused)
 {
-#define SMUGGLE(headers) "POST /large HTTP/1.1\r\nHost: x\r\n" headers "\r\n0\r\n\r\nGET /show/smuggled/x HTTP/1.1\r\nHost: x\r\n\r\n"
+#define SMUGGLE(headers)                                                                                               \
+        "POST /large HTTP/1.1\r\nHost: x\r\n" headers "\r\n0\r\n\r\nGET /show/smuggled/x HTTP/1.1\r\nHost: x\r\n\r\n"
         static const char *const requests[] = {
-                SMUGGLE("Content-Length: 0\r\nContent-Length: 5\r\n"), SMUGGLE("Content-Length: 5\r\nContent-Length: 5\r\n"),
+                SMUGGLE("Content-Length: 0\r\nContent-Length: 5\r\n"),
+                SMUGGLE("Content-Length: 5\r\nContent-Length: 5\r\n"),
                 SMUGGLE("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"),
                 SMUGGLE("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
                 SMUGGLE("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n"),
-                SMUGGLE("Transfer-Encoding: identity\r\n"), SMUGGLE("Transfer-Encoding: gzip, chunked\r\n"),
-                SMUGGLE("Transfer-Encoding: xchunked\r\n"), SMUGGLE("Content-Length : 5\r\n"),
-                SMUGGLE("Transfer-Encoding : chunked\r\n"), SMUGGLE("Content-Length: +5\r\n"),
-                SMUGGLE("Content-Length: 5, 5\r\n"), SMUGGLE("Content-Length: 0x5\r\n"), SMUGGLE("Content-Length: -1\r\n"),
-                SMUGGLE("Content-Length:\r\n"), SMUGGLE("Host: y\r\n"), SMUGGLE("Content Length: 5\r\n"),
-                SMUGGLE("X-A: b\x01\r\n"), SMUGGLE("Content-Length: 5\r\n 0\r\n"),
-                "POST /large HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /show/smuggled/x HTTP/1.1\r\nHost: x\r\n\r\n",
+                SMUGGLE("Transfer-Encoding: identity\r\n"),
+                SMUGGLE("Transfer-Encoding: gzip, chunked\r\n"),
+                SMUGGLE("Transfer-Encoding: xchunked\r\n"),
+                SMUGGLE("Content-Length : 5\r\n"),
+                SMUGGLE("Transfer-Encoding : chunked\r\n"),
+                SMUGGLE("Content-Length: +5\r\n"),
+                SMUGGLE("Content-Length: 5, 5\r\n"),
+                SMUGGLE("Content-Length: 0x5\r\n"),
+                SMUGGLE("Content-Length: -1\r\n"),
+                SMUGGLE("Content-Length:\r\n"),
+                SMUGGLE("Host: y\r\n"),
+                SMUGGLE("Content Length: 5\r\n"),
+                SMUGGLE("X-A: b\x01\r\n"),
+                SMUGGLE("Content-Length: 5\r\n 0\r\n"),
+                "POST /large HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /show/smuggled/x "
+                "HTTP/1.1\r\nHost: x\r\n\r\n",
         };
         struct http_server *s = start(false);
 
@@ -800,16 +837,19 @@ START_TEST(requests_that_may_be_read_in_two_ways_are_refused)
                 ck_assert_msg(raw_status(answer) == 400, "want 400 for:\n%s\ngot:\n%s", requests[i], answer);
                 ck_assert_msg(!strstr(answer, "smuggled"), "for:\n%s\ngot:\n%s", requests[i], answer);
         }
-        expect(s, 200, "", "POST /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: Chunked\r\n\r\n0\r\n\r\n");
+        expect(s, 200, "",
+               "POST /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: Chunked\r\n\r\n0\r\n\r\n");
         http_server_stop(s);
 }
 END_TEST
 
 TEST_SUITE("http_server", a_host_name_that_is_not_known_is_421, what_pages_of_other_origins_send_is_refused,
-           a_body_has_the_type_that_its_route_takes, requests_that_may_be_read_in_two_ways_are_refused, paths_are_taken_apart_and_decoded, another_method_is_405_with_allow, tokens_are_asked_for,
+           a_body_has_the_type_that_its_route_takes, requests_that_may_be_read_in_two_ways_are_refused,
+           paths_are_taken_apart_and_decoded, another_method_is_405_with_allow, tokens_are_asked_for,
            head_has_the_headers_of_get_and_no_body, ranges_are_cut_out,
            known_content_is_304_and_a_changed_one_is_sent_whole, bodies_over_the_limit_are_413,
            an_endless_body_is_answered_and_cut, packed_bodies_are_unpacked_under_the_limit,
            streams_end_are_refused_and_abandoned, transient_failures_reset_the_connection,
-           an_answer_of_pieces_is_sent_as_they_are_made, pieces_are_packed_for_who_accepts_it, a_piece_that_fails_is_no_end,
-           a_slow_reader_costs_two_pieces_and_no_thread, a_connection_serves_many_requests, what_is_not_answered_at_once_is_handled, a_port_in_use_is_named)
+           an_answer_of_pieces_is_sent_as_they_are_made, pieces_are_packed_for_who_accepts_it,
+           a_piece_that_fails_is_no_end, a_slow_reader_costs_two_pieces_and_no_thread,
+           a_connection_serves_many_requests, what_is_not_answered_at_once_is_handled, a_port_in_use_is_named)

@@ -11,9 +11,9 @@
 #include "common/file.h"
 #include "common/hash.h"
 #include "common/limits.h"
-#include "symbolizer/index_internal.h"
-#include "symbolizer/index_load.h"
-#include "symbolizer/index_verify.h"
+#include "symbol-index/index_internal.h"
+#include "symbol-index/index_load.h"
+#include "symbol-index/index_verify.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
@@ -66,9 +66,13 @@ static void finish(struct symbol_index *index)
 
 static struct symbol_table table_of(uint32_t ranges, uint32_t version, enum symbol_quality quality)
 {
-        return random_table(&(struct random_table_spec){
-                .seed = 7, .range_count = ranges, .function_count = 200, .file_count = 20, .base = 0x1000,
-                .version = version, .quality = quality });
+        return random_table(&(struct random_table_spec){ .seed = 7,
+                                                         .range_count = ranges,
+                                                         .function_count = 200,
+                                                         .file_count = 20,
+                                                         .base = 0x1000,
+                                                         .version = version,
+                                                         .quality = quality });
 }
 
 static uint64_t load(struct symbol_index *index, const struct symbol_table *t, bool expect_replaced)
@@ -88,7 +92,7 @@ static struct symbol_object object_of(struct symbol_index *index, const struct b
         struct symbol_object o;
 
         ck_assert_int_eq(symbol_view_begin(index, &view, NULL), ST_OK);
-        ck_assert_int_eq(symbol_view_object(view, id, &o, NULL), ST_OK);
+        ck_assert_int_eq(symbol_view_get_object(view, id, &o, NULL), ST_OK);
         symbol_view_end(view);
         return o;
 }
@@ -192,10 +196,10 @@ START_TEST(marks_keep_the_symbols_in_use)
         uint64_t generation = load(index, &t, true);
         enum symbol_state state;
 
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_set_state(index, &t.build_id, OBJECT_PENDING, NULL, NULL, NULL), ST_OK);
         ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_PENDING);
         ck_assert_int_eq(first_line(index, &t, &state) / 100000, 1);
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_FAILED, "out of luck", NULL, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_set_state(index, &t.build_id, OBJECT_FAILED, "out of luck", NULL, NULL), ST_OK);
         ck_assert_str_eq(object_of(index, &t.build_id).reason, "out of luck");
         ck_assert_int_eq(first_line(index, &t, &state) / 100000, 1);
         ck_assert_uint_eq(load(index, &worse, false), generation);
@@ -215,13 +219,13 @@ START_TEST(marks_of_an_object_without_symbols_are_its_state)
 
         first_line(index, &t, &state);
         ck_assert_int_eq(state, SYMBOL_NO_DEBUGINFO);
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_set_state(index, &t.build_id, OBJECT_PENDING, NULL, NULL, NULL), ST_OK);
         first_line(index, &t, &state);
         ck_assert_int_eq(state, SYMBOL_PENDING);
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_FAILED, "x", NULL, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_set_state(index, &t.build_id, OBJECT_FAILED, "x", NULL, NULL), ST_OK);
         first_line(index, &t, &state);
         ck_assert_int_eq(state, SYMBOL_FAILED);
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_ABSENT, NULL, NULL, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_set_state(index, &t.build_id, OBJECT_ABSENT, NULL, NULL, NULL), ST_OK);
         first_line(index, &t, &state);
         ck_assert_int_eq(state, SYMBOL_NO_DEBUGINFO);
         ck_assert_uint_eq(entries(index, index->objects), 0);
@@ -250,7 +254,8 @@ START_TEST(what_is_missing_is_kept_and_whole_symbols_are_not_replaced_by_partial
         make_partial(&partial, "1 of 2 units");
         generation = load(index, &partial, true);
         ck_assert_str_eq(object_of(index, &partial.build_id).partial, "1 of 2 units");
-        ck_assert_int_eq(symbol_index_mark(index, &whole.build_id, OBJECT_FAILED, "out of luck", NULL, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_set_state(index, &whole.build_id, OBJECT_FAILED, "out of luck", NULL, NULL),
+                         ST_OK);
         ck_assert_str_eq(object_of(index, &partial.build_id).partial, "1 of 2 units");
         ck_assert_uint_gt(load(index, &partial, true), generation); /* as good as what is there */
         generation = load(index, &whole, true);
@@ -282,7 +287,7 @@ static void make_record_old(struct symbol_index *index, const struct build_id *i
         buf_append_u8(&old, 1);
         buf_append(&old, (const uint8_t *)value.mv_data + 1, AT - 1);
         buf_append(&old, (const uint8_t *)value.mv_data + AT + 2, value.mv_size - AT - 2 - 8);
-        buf_append_u64(&old, hash64(old.data, old.size));
+        buf_append_u64(&old, hash_bytes64(old.data, old.size));
         value = (MDB_val){ old.size, old.data };
         ck_assert_int_eq(mdb_put(txn, index->objects, &key, &value, 0), 0);
         ck_assert_int_eq(mdb_txn_commit(txn), 0);
@@ -349,7 +354,7 @@ START_TEST(blocks_of_a_second_build_that_moved_are_shared)
         ck_assert_uint_lt(object_of(index, &t.build_id).index_bytes * 20, object_of(index, &first).index_bytes);
         v = check_whole(index);
         ck_assert_uint_eq(v.shared_blocks, blocks);
-        ck_assert_int_eq(symbol_index_blocks(index, &t.build_id, &own, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_measure_blocks(index, &t.build_id, &own, NULL), ST_OK);
         ck_assert_uint_eq(own.blocks, blocks);
         ck_assert_uint_eq(own.shared, blocks);
         symbol_table_deinit(&t);
@@ -446,7 +451,7 @@ START_TEST(content_is_there_after_closing)
         ck_assert_int_eq(o.quality, QUALITY_LINES);
         ck_assert_uint_eq(o.range_count, 100);
         ck_assert_int_eq(first_line(index, &t, &state) / 100000, 3);
-        ck_assert_int_eq(symbol_index_mark(index, &t.build_id, OBJECT_PENDING, NULL, NULL, NULL), ST_USAGE);
+        ck_assert_int_eq(symbol_index_set_state(index, &t.build_id, OBJECT_PENDING, NULL, NULL, NULL), ST_USAGE);
         symbol_table_deinit(&t);
         finish(index);
 }
@@ -493,7 +498,7 @@ START_TEST(another_format_is_refused)
         symbol_index_close(index);
         ck_assert_int_eq(symbol_index_open(dir, false, &again, &err), ST_UNSUPPORTED);
         ck_assert_ptr_nonnull(strstr(err.text, "77"));
-        ck_assert_int_eq(symbol_index_open_anew(dir, &again, &err), ST_UNSUPPORTED);
+        ck_assert_int_eq(symbol_index_open_or_reset(dir, &again, &err), ST_UNSUPPORTED);
         ck_assert_ptr_null(again);
         finish(NULL);
 }
@@ -521,7 +526,7 @@ START_TEST(an_older_format_is_refused_or_begun_anew_with_later_generations)
                 ck_assert_int_eq(symbol_index_open(dir, read_only, &index, &err), ST_UNSUPPORTED);
                 ck_assert_ptr_nonnull(strstr(err.text, "cairn serve"));
         }
-        ck_assert_int_eq(symbol_index_open_anew(dir, &index, &err), ST_OK);
+        ck_assert_int_eq(symbol_index_open_or_reset(dir, &index, &err), ST_OK);
         ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_ABSENT);
         ck_assert_uint_eq(check_whole(index).blocks, 0);
         ck_assert_uint_gt(load(index, &t, true), generation);
@@ -638,7 +643,8 @@ TEST_SUITE("index", unknown_object_is_absent, each_load_takes_a_greater_generati
            records_of_version_1_are_read_and_do_not_know_what_is_missing,
            marks_of_an_object_without_symbols_are_its_state, texts_of_a_second_build_cost_nothing,
            blocks_of_a_second_build_that_moved_are_shared, a_change_in_the_middle_costs_the_blocks_around_it,
-           blocks_stay_while_another_object_uses_them, verify_tells_of_a_missing_block,
-           content_is_there_after_closing, second_writer_is_refused, reading_without_an_index_is_not_found,
-           another_format_is_refused, an_older_format_is_refused_or_begun_anew_with_later_generations, reader_process_beside_the_writer_sees_whole_generations,
+           blocks_stay_while_another_object_uses_them, verify_tells_of_a_missing_block, content_is_there_after_closing,
+           second_writer_is_refused, reading_without_an_index_is_not_found, another_format_is_refused,
+           an_older_format_is_refused_or_begun_anew_with_later_generations,
+           reader_process_beside_the_writer_sees_whole_generations,
            load_killed_at_any_commit_leaves_the_old_symbols_or_the_new)

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "server/index_retry.h"
+#include "pipeline/index_retry.h"
 #include "tests/support/suite.h"
 
 #define SECOND INT64_C(1000000000)

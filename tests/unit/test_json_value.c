@@ -16,8 +16,11 @@ static enum status parse(const char *text, struct json_value *ret, struct error 
 
 START_TEST(only_one_well_formed_object_is_taken)
 {
-        static const char *const bad[] = { "", "[]", "{", "{\"a\":1} x", "{\"a\":\"\xff\"}", "{\"a\":01}", "{\"a\":1,}", "{\"a\" 1}",
-                                           "{\"a\":\"\\x\"}", "7", "{\"a\":}" };
+        static const char *const bad[] = {
+                "",           "[]",         "{",         "{\"a\":1} x",     "{\"a\":\"\xff\"}",
+                "{\"a\":01}", "{\"a\":1,}", "{\"a\" 1}", "{\"a\":\"\\x\"}", "7",
+                "{\"a\":}"
+        };
         struct json_value root = { NULL, 0 };
         struct error err;
 
@@ -53,8 +56,11 @@ START_TEST(members_are_read_by_type)
         char text[8];
         bool flag = false;
 
-        ck_assert_int_eq(parse("{\"s\":\"x\",\"n\":7,\"m\":-1,\"t\":\"0x10\",\"b\" : true,\"l\\u006fng\":\"12345678\",\"z\":\"a\\u0000b\","
-                               "\"twice\":1,\"twice\":2}", &root, &err), ST_OK);
+        ck_assert_int_eq(parse("{\"s\":\"x\",\"n\":7,\"m\":-1,\"t\":\"0x10\",\"b\" : "
+                               "true,\"l\\u006fng\":\"12345678\",\"z\":\"a\\u0000b\","
+                               "\"twice\":1,\"twice\":2}",
+                               &root, &err),
+                         ST_OK);
         ck_assert_str_eq(json_value_text(&root, "s", text, sizeof text), "x");
         ck_assert_ptr_null(json_value_text(&root, "n", text, sizeof text));
         ck_assert_ptr_null(json_value_text(&root, "z", text, sizeof text));    /* NUL would cut it */

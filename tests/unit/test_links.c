@@ -4,7 +4,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "debuginfo-store/store_internal.h"
-#include "debuginfo-store/verify_answer.h"
+#include "debuginfo-store/verify.h"
 #include "tests/support/suite.h"
 
 static char dir[] = "/tmp/cairn-links-XXXXXX";
@@ -67,7 +67,7 @@ static uint8_t leads_to(uint8_t alias)
 {
         const struct build_id id = alias_of(alias);
         struct build_id found = { 0 };
-        enum status st = debuginfo_store_resolve(store, &id, &found, NULL);
+        enum status st = debuginfo_store_resolve_alias(store, &id, &found, NULL);
 
         ck_assert(st == ST_OK || st == ST_NOT_FOUND);
         return st ? 0 : found.bytes[0];
@@ -80,7 +80,7 @@ START_TEST(an_alias_leads_to_its_object_until_that_goes)
         ck_assert_uint_eq(leads_to(9), 0);
         put(1, 9, false);
         ck_assert_uint_eq(leads_to(9), 1);
-        ck_assert_int_eq(debuginfo_store_resolve(store, &id, &found, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_resolve_alias(store, &id, &found, NULL), ST_OK);
         ck_assert(build_id_equal(&id, &found));
         drop(1);
         ck_assert_uint_eq(leads_to(9), 0);
@@ -95,13 +95,13 @@ START_TEST(the_first_of_two_with_one_alias_keeps_it_and_hands_it_on)
         put(1, 9, false);
         put(2, 9, false);
         ck_assert_uint_eq(leads_to(9), 1);
-        ck_assert_int_eq(debuginfo_store_aliases(store, &second, aliases, 4, &count, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_list_aliases(store, &second, aliases, 4, &count, NULL), ST_OK);
         ck_assert_uint_eq(count, 0); /* one that leads elsewhere is not its own */
         put(1, 9, false);            /* replaced by a better one: it has had the alias since then */
         ck_assert_uint_eq(leads_to(9), 1);
         drop(1);
         ck_assert_uint_eq(leads_to(9), 2);
-        ck_assert_int_eq(debuginfo_store_aliases(store, &second, aliases, 4, &count, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_list_aliases(store, &second, aliases, 4, &count, NULL), ST_OK);
         ck_assert_uint_eq(count, 1);
 }
 END_TEST
@@ -132,10 +132,10 @@ START_TEST(an_id_that_is_stored_is_no_alias)
         const struct object_links links = { .aliases = { { own, false } }, .alias_count = 1 };
 
         put_kind(2, OBJECT_DEBUGINFO, &links);
-        ck_assert_int_eq(debuginfo_store_resolve(store, &own, &found, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_resolve_alias(store, &own, &found, NULL), ST_OK);
         ck_assert_uint_eq(found.bytes[0], 2);
         put_kind(1, OBJECT_EXECUTABLE, NULL);
-        ck_assert_int_eq(debuginfo_store_resolve(store, &own, &found, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_resolve_alias(store, &own, &found, NULL), ST_OK);
         ck_assert_uint_eq(found.bytes[0], 1);
 }
 END_TEST
@@ -149,7 +149,7 @@ START_TEST(two_kinds_of_one_object_have_an_alias_together)
 
         put(1, 9, true);
         put_kind(1, OBJECT_EXECUTABLE, &links);
-        ck_assert_int_eq(debuginfo_store_aliases(store, &id, aliases, 4, &count, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_list_aliases(store, &id, aliases, 4, &count, NULL), ST_OK);
         ck_assert_uint_eq(count, 1);
         drop(1);
         ck_assert_uint_eq(leads_to(9), 1);
@@ -164,30 +164,61 @@ START_TEST(needs_of_all_objects_are_told_sorted_and_survive_reopening)
         struct error err;
         size_t count;
 
-        put_kind(1, OBJECT_DEBUGINFO, &(struct object_links){ .needs = first, .need_count = 2 });
-        put_kind(2, OBJECT_DEBUGINFO, &(struct object_links){ .needs = second, .need_count = 1 });
+        put_kind(1, OBJECT_DEBUGINFO, &(struct object_links){ .companions = first, .companion_count = 2 });
+        put_kind(2, OBJECT_DEBUGINFO, &(struct object_links){ .companions = second, .companion_count = 1 });
         debuginfo_store_close(store);
         ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
-        ck_assert_int_eq(debuginfo_store_needs(store, &needs, &count, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_list_companions(store, &needs, &count, &err), ST_OK);
         ck_assert_uint_eq(count, 3);
         ck_assert_uint_eq(needs[0].build_id.bytes[0], 10);
         ck_assert_uint_eq(needs[1].build_id.bytes[0], 15);
         ck_assert_uint_eq(needs[2].build_id.bytes[0], 20);
         free(needs);
         drop(1);
-        ck_assert_int_eq(debuginfo_store_needs(store, &needs, &count, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_list_companions(store, &needs, &count, &err), ST_OK);
         ck_assert_uint_eq(count, 1);
         free(needs);
+}
+END_TEST
+
+START_TEST(companions_of_one_object_are_found_without_those_of_others)
+{
+        const struct object_name first[] = { { id_of(20), OBJECT_DWO }, { id_of(10), OBJECT_SUPPLEMENTARY } };
+        const struct object_name name = { id_of(1), OBJECT_DEBUGINFO }, other = { id_of(2), OBJECT_DEBUGINFO };
+        struct object_name *companions;
+        struct error err;
+        size_t count;
+
+        put_kind(1, OBJECT_DEBUGINFO, &(struct object_links){ .companions = first, .companion_count = 2 });
+        put_kind(2, OBJECT_DEBUGINFO, &(struct object_links){ .companions = NULL });
+        ck_assert_int_eq(debuginfo_store_get_companions(store, &name, &companions, &count, &err), ST_OK);
+        ck_assert_uint_eq(count, 2);
+        ck_assert_int_eq(object_name_compare(&companions[0], &first[0]), 0);
+        ck_assert_int_eq(object_name_compare(&companions[1], &first[1]), 0);
+        free(companions);
+        ck_assert_int_eq(debuginfo_store_get_companions(store, &other, &companions, &count, &err), ST_OK);
+        ck_assert_uint_eq(count, 0);
+        free(companions);
+        drop(1);
+        ck_assert_int_eq(debuginfo_store_get_companions(store, &name, &companions, &count, &err), ST_NOT_FOUND);
 }
 END_TEST
 
 START_TEST(a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data)
 {
         struct object_name needs[] = { { id_of(20), OBJECT_DWO }, { id_of(10), OBJECT_SUPPLEMENTARY } };
-        const struct verified v = { .form = VERIFIED_ELF, .build_id = id_of(1), .go_id = id_of(2), .quality = QUALITY_DWARF,
-                                    .has_code = true, .package_units = 3, .asked_units = 2, .needs = needs, .need_count = 2, .sections = (uint8_t[]){ ".x\0\1\2" },
-                                    .sections_bytes = 5 };
-        struct verified got = { 0 };
+        const struct verify_result v = { .form = VERIFIED_ELF,
+                                         .build_id = id_of(1),
+                                         .go_id = id_of(2),
+                                         .quality = QUALITY_DWARF,
+                                         .has_code = true,
+                                         .package_units = 3,
+                                         .asked_units = 2,
+                                         .companions = needs,
+                                         .companion_count = 2,
+                                         .sections = (uint8_t[]){ ".x\0\1\2" },
+                                         .sections_bytes = 5 };
+        struct verify_result got = { 0 };
         _cleanup_buf_ struct buf b;
         struct error err;
 
@@ -195,11 +226,11 @@ START_TEST(a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data)
         verify_answer_encode(&b, &v);
         ck_assert_int_eq(verify_answer_decode(b.data, b.size, &got, &err), ST_OK);
         ck_assert(build_id_equal(&got.build_id, &v.build_id) && build_id_equal(&got.go_id, &v.go_id));
-        ck_assert_uint_eq(got.need_count, 2);
-        ck_assert_int_eq(object_name_compare(&got.needs[1], &needs[1]), 0);
+        ck_assert_uint_eq(got.companion_count, 2);
+        ck_assert_int_eq(object_name_compare(&got.companions[1], &needs[1]), 0);
         ck_assert_uint_eq(got.sections_bytes, 5);
         ck_assert_mem_eq(got.sections, ".x\0\1\2", 5);
-        verified_deinit(&got);
+        verify_result_deinit(&got);
         for (size_t n = 0; n < b.size; n++)
                 ck_assert_int_eq(verify_answer_decode(b.data, n, &got, &err), ST_BAD_DATA);
         for (size_t i = 0; i < b.size; i++) { /* no byte of it makes more of it than it is */
@@ -207,7 +238,7 @@ START_TEST(a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data)
 
                 b.data[i] = 0xff;
                 if (verify_answer_decode(b.data, b.size, &got, &err) == ST_OK)
-                        verified_deinit(&got);
+                        verify_result_deinit(&got);
                 b.data[i] = kept;
         }
 }
@@ -223,6 +254,7 @@ int main(void)
                 an_id_that_is_stored_is_no_alias,
                 two_kinds_of_one_object_have_an_alias_together,
                 needs_of_all_objects_are_told_sorted_and_survive_reopening,
+                companions_of_one_object_are_found_without_those_of_others,
                 a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data,
         };
 

@@ -7,7 +7,7 @@
 #include "common/limits.h"
 #include "profile-store/frame_chains.h"
 #include "profile-store/location_rows.h"
-#include "symbolizer/index_load.h"
+#include "symbol-index/index_load.h"
 #include "symbolizer/symbol_table_builder.h"
 #include "tests/support/suite.h"
 
@@ -65,12 +65,12 @@ static void load_object(uint8_t id, uint32_t byte_count, uint32_t depth, uint32_
         symbol_table_builder_init(&b);
         for (uint32_t i = 0; i < depth; i++) {
                 snprintf(name, sizeof name, "f%u", i);
-                frames[i].function = symbol_table_builder_function(&b, name, name);
+                frames[i].function = symbol_table_builder_add_function(&b, name, name);
         }
         for (uint32_t at = 0; at < byte_count; at += step) {
                 frames[0].line = 1 + at / step;
-                symbol_table_builder_range(&b, START + at, START + at + step,
-                                           symbol_table_builder_chain(&b, frames, depth));
+                symbol_table_builder_add_range(&b, START + at, START + at + step,
+                                               symbol_table_builder_add_chain(&b, frames, depth));
         }
         ok(symbol_table_builder_finish(&b, &table, &err), &err);
         table.build_id = make_id(id);
@@ -125,8 +125,9 @@ static struct counts count_rows(const struct location_row *rows, size_t count)
 
                 ck_assert(rows[i].state == SYMBOL_RESOLVED || rows[i].state == SYMBOL_TOO_LARGE);
                 ck_assert_str_eq(rows[i].shown.state, symbol_state_name(rows[i].state));
-                ck_assert_uint_eq(rows[i].shown.frame_count,
-                                  rows[i].state == SYMBOL_TOO_LARGE ? 0 : is_shallow ? 2 : DEPTH);
+                ck_assert_uint_eq(rows[i].shown.frame_count, rows[i].state == SYMBOL_TOO_LARGE ? 0
+                                                             : is_shallow                      ? 2
+                                                                                               : DEPTH);
                 c.resolved += rows[i].state == SYMBOL_RESOLVED;
                 c.too_large += rows[i].state == SYMBOL_TOO_LARGE;
                 c.shallow += is_shallow && rows[i].state == SYMBOL_RESOLVED;
@@ -213,21 +214,21 @@ START_TEST(chains_are_shared_when_all_frames_are_equal)
         const struct scan_frame *first[3], *again;
 
         for (int line = 0; line < 3; line++) {
-                struct scan_frame *f = frame_chains_begin(&c, 2);
+                struct scan_frame *f = frame_chain_begin(&c, 2);
 
                 f[0].function = f[1].function = "f";
                 f[0].line = line;
-                ck_assert_int_eq(frame_chains_end(&c, 2, &first[line], NULL), ST_OK);
+                ck_assert_int_eq(frame_chain_end(&c, 2, &first[line], NULL), ST_OK);
         }
-        frame_chains_begin(&c, 2)[0].function = "f";
+        frame_chain_begin(&c, 2)[0].function = "f";
         c.scratch[1].function = "f";
         c.scratch[0].line = 1;
-        ck_assert_int_eq(frame_chains_end(&c, 2, &again, NULL), ST_OK);
+        ck_assert_int_eq(frame_chain_end(&c, 2, &again, NULL), ST_OK);
         ck_assert_ptr_eq(again, first[1]);
         ck_assert_ptr_ne(first[0], first[1]);
         ck_assert_uint_eq(c.count, 3);
-        (void)frame_chains_begin(&c, 0);
-        ck_assert_int_eq(frame_chains_end(&c, 0, &again, NULL), ST_OK);
+        (void)frame_chain_begin(&c, 0);
+        ck_assert_int_eq(frame_chain_end(&c, 0, &again, NULL), ST_OK);
 }
 END_TEST
 

@@ -23,7 +23,8 @@ START_TEST(a_bucket_admits_a_burst_then_its_rate_and_counts_the_rest)
                 ck_assert(log_limit_admit(&l, 7, SECOND, &count));
         for (int i = 0; i < 1000; i++)
                 ck_assert(!log_limit_admit(&l, 7, SECOND, &count));
-        ck_assert(log_limit_admit(&l, 7 + LIMIT_LOG_KINDS, SECOND, &count)); /* another kind, in the same place of the table */
+        ck_assert(log_limit_admit(&l, 7 + LIMIT_LOG_KINDS, SECOND,
+                                  &count)); /* another kind, in the same place of the table */
         ck_assert_uint_eq(count, 0);
         ck_assert(log_limit_admit(&l, 7, 2 * SECOND, &count));
         ck_assert_uint_eq(count, 1000);

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "common/file.h"
-#include "symbolizer/block.h"
-#include "symbolizer/index_internal.h"
-#include "symbolizer/index_load.h"
-#include "symbolizer/lookup_cache.h"
-#include "symbolizer/lookup_internal.h"
+#include "symbol-index/block.h"
+#include "symbol-index/index_internal.h"
+#include "symbol-index/index_load.h"
+#include "symbol-index/name_cache.h"
+#include "symbol-index/lookup_internal.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
@@ -59,8 +59,8 @@ static void look_up(struct symbol_view *view, const struct symbol_key *keys, siz
                 ck_abort_msg("%s", err.text);
 }
 
-static bool frame_agrees(struct symbol_view *view, const struct symbol_table *t,
-                         const struct symbol_table_frame *want, bool inlined, const struct symbol_frame *got)
+static bool frame_agrees(struct symbol_view *view, const struct symbol_table *t, const struct symbol_table_frame *want,
+                         bool inlined, const struct symbol_frame *got)
 {
         const char *name, *linkage, *path, *wanted = "";
 
@@ -70,8 +70,8 @@ static bool frame_agrees(struct symbol_view *view, const struct symbol_table *t,
                 wanted = t->strings + (f->linkage_name ? f->linkage_name : f->name);
         }
         return got->line == want->line && got->inlined == inlined &&
-               symbol_view_function(view, got->function, &name, &linkage, NULL) == ST_OK &&
-               strcmp(linkage, wanted) == 0 && symbol_view_file(view, got->file, &path, NULL) == ST_OK &&
+               symbol_view_get_function(view, got->function, &name, &linkage, NULL) == ST_OK &&
+               strcmp(linkage, wanted) == 0 && symbol_view_get_file(view, got->file, &path, NULL) == ST_OK &&
                strcmp(path, t->strings + want->file) == 0;
 }
 
@@ -83,8 +83,7 @@ static bool agrees(struct symbol_view *view, const struct symbol_table *t, uint6
         const struct symbol_chain *chain = range ? &t->chains[range->chain] : NULL;
 
         if (r->address != address || r->quality != t->quality || r->generation == 0 ||
-            r->state != symbol_table_state(t, address) ||
-            r->frame_count != (range ? chain->frame_count : 0))
+            r->state != symbol_table_gap_state(t, address) || r->frame_count != (range ? chain->frame_count : 0))
                 return false;
         for (uint32_t k = 0; k < r->frame_count; k++)
                 if (!frame_agrees(view, t, &t->frames[chain->first_frame + k], k + 1 < r->frame_count,
@@ -101,7 +100,8 @@ static void check_result(struct symbol_view *view, const struct symbol_table *t,
 }
 
 /* Look all up in one batch; each says what the table says. */
-static void check_batch(struct symbol_view *view, const struct symbol_table *t, const struct symbol_key *keys, size_t count)
+static void check_batch(struct symbol_view *view, const struct symbol_table *t, const struct symbol_key *keys,
+                        size_t count)
 {
         look_up(view, keys, count);
         for (size_t i = 0; i < count; i++)
@@ -110,9 +110,13 @@ static void check_batch(struct symbol_view *view, const struct symbol_table *t, 
 
 static struct symbol_table table_of(uint64_t seed, uint32_t ranges, uint64_t base)
 {
-        return random_table(&(struct random_table_spec){
-                .seed = seed, .range_count = ranges, .function_count = ranges / 20 + 1, .file_count = ranges / 500 + 1,
-                .base = base, .version = 3, .quality = QUALITY_DWARF });
+        return random_table(&(struct random_table_spec){ .seed = seed,
+                                                         .range_count = ranges,
+                                                         .function_count = ranges / 20 + 1,
+                                                         .file_count = ranges / 500 + 1,
+                                                         .base = base,
+                                                         .version = 3,
+                                                         .quality = QUALITY_DWARF });
 }
 
 /* Every kind of address: inside, in gaps, at both edges of ranges, and anywhere. */
@@ -122,13 +126,20 @@ static uint64_t some_address(const struct symbol_table *t, uint64_t *state)
         const struct symbol_range *range = &t->ranges[(r >> 8) % t->range_count];
 
         switch (r % 8) {
-        case 0: return range->start;
-        case 1: return range->end - 1;
-        case 2: return range->end;
-        case 3: return range->start - 1;
-        case 4: return r;
-        case 5: return range->end + (r >> 40) % 4096;
-        default: return range->start + (r >> 40) % (range->end - range->start);
+        case 0:
+                return range->start;
+        case 1:
+                return range->end - 1;
+        case 2:
+                return range->end;
+        case 3:
+                return range->start - 1;
+        case 4:
+                return r;
+        case 5:
+                return range->end + (r >> 40) % 4096;
+        default:
+                return range->start + (r >> 40) % (range->end - range->start);
         }
 }
 
@@ -477,7 +488,7 @@ START_TEST(damaged_object_record_fails_its_keys_and_a_load_repairs_it)
         look_up(view, &key, 1);
         ck_assert_int_eq(batch.results[0].state, SYMBOL_FAILED);
         ck_assert_uint_eq(batch.damaged_count, 1);
-        ck_assert_int_eq(symbol_view_object(view, &t.build_id, &o, &err), ST_BAD_DATA);
+        ck_assert_int_eq(symbol_view_get_object(view, &t.build_id, &o, &err), ST_BAD_DATA);
         symbol_view_end(view);
         load(&t);
         view = begin();
@@ -498,10 +509,10 @@ START_TEST(damaged_string_page_is_bad_data)
         load(&t);
         damage(tested->texts.pages, 0, 20);
         view = begin();
-        ck_assert_int_eq(symbol_view_function(view, 1, &name, &linkage, &err), ST_BAD_DATA);
+        ck_assert_int_eq(symbol_view_get_function(view, 1, &name, &linkage, &err), ST_BAD_DATA);
         ck_assert_ptr_null(name);
-        ck_assert_int_eq(symbol_view_function(view, 4000000000u, &name, &linkage, &err), ST_BAD_DATA);
-        ck_assert_int_eq(symbol_view_function(view, 0, &name, &linkage, &err), ST_OK);
+        ck_assert_int_eq(symbol_view_get_function(view, 4000000000u, &name, &linkage, &err), ST_BAD_DATA);
+        ck_assert_int_eq(symbol_view_get_function(view, 0, &name, &linkage, &err), ST_OK);
         ck_assert_str_eq(name, "");
         symbol_view_end(view);
         symbol_table_deinit(&t);
@@ -521,7 +532,7 @@ START_TEST(readable_names_are_made_once_and_plain_ones_are_shared)
                 struct symbol_view *view = begin();
 
                 for (uint32_t i = 1; i <= t.function_count; i++) {
-                        ck_assert_int_eq(symbol_view_function(view, i, &name, &linkage, NULL), ST_OK);
+                        ck_assert_int_eq(symbol_view_get_function(view, i, &name, &linkage, NULL), ST_OK);
                         if (linkage[0] != '_') {
                                 ck_assert_ptr_eq(name, linkage);
                                 plain++;
@@ -572,15 +583,23 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = {
-                dense_and_sparse_batches_agree_with_the_table, several_threads_answer_as_one_does,
-                threads_keep_to_the_state_of_the_view, random_batch_over_a_big_table_agrees_with_the_table,
-                all_of_a_large_batch_in_one_object_agrees_with_the_table, every_edge_in_order_agrees_with_the_table,
-                single_keys_agree_with_the_table, mixed_objects_are_answered_in_the_callers_order,
-                file_offsets_are_translated_by_the_segments, empty_batch_is_answered_and_batches_are_reusable,
+                dense_and_sparse_batches_agree_with_the_table,
+                several_threads_answer_as_one_does,
+                threads_keep_to_the_state_of_the_view,
+                random_batch_over_a_big_table_agrees_with_the_table,
+                all_of_a_large_batch_in_one_object_agrees_with_the_table,
+                every_edge_in_order_agrees_with_the_table,
+                single_keys_agree_with_the_table,
+                mixed_objects_are_answered_in_the_callers_order,
+                file_offsets_are_translated_by_the_segments,
+                empty_batch_is_answered_and_batches_are_reusable,
                 view_keeps_its_generation_while_the_object_is_reloaded,
-                table_without_ranges_is_stripped_with_a_generation, damaged_block_costs_its_own_keys_alone,
-                damaged_object_record_fails_its_keys_and_a_load_repairs_it, damaged_string_page_is_bad_data,
-                readable_names_are_made_once_and_plain_ones_are_shared, sort_orders_by_the_upper_half,
+                table_without_ranges_is_stripped_with_a_generation,
+                damaged_block_costs_its_own_keys_alone,
+                damaged_object_record_fails_its_keys_and_a_load_repairs_it,
+                damaged_string_page_is_bad_data,
+                readable_names_are_made_once_and_plain_ones_are_shared,
+                sort_orders_by_the_upper_half,
         };
 
         return suite_run_with("lookup", setup, teardown, tests, sizeof tests / sizeof *tests);

@@ -41,7 +41,8 @@ START_TEST(a_use_stops_at_its_ceiling)
         set_limit();
         ck_assert_uint_le(fill_use(&r), memory_use_ceiling(MEMORY_ANSWERS));
         ck_assert_uint_gt(r.bytes + MiB(1), memory_use_ceiling(MEMORY_ANSWERS));
-        ck_assert_int_eq(memory_reserve(&r, MiB(1), &err), ST_TOO_BIG); /* it alone is past the ceiling: a retry is in vain */
+        ck_assert_int_eq(memory_reserve(&r, MiB(1), &err),
+                         ST_TOO_BIG); /* it alone is past the ceiling: a retry is in vain */
         ck_assert_int_eq(memory_reserve(&other, MiB(1), &err), ST_BUSY);
         ck_assert_uint_eq(other.bytes, 0);
         memory_shrink(&r, 0);
@@ -52,7 +53,8 @@ END_TEST
 
 START_TEST(floors_are_there_when_everything_else_is_full)
 {
-        static const enum memory_use greedy[] = { MEMORY_QUERIES, MEMORY_UPLOADS, MEMORY_BODIES, MEMORY_SYMBOLIZE, MEMORY_ANSWERS };
+        static const enum memory_use greedy[] = { MEMORY_QUERIES, MEMORY_UPLOADS, MEMORY_BODIES, MEMORY_SYMBOLIZE,
+                                                  MEMORY_ANSWERS };
         static const enum memory_use essential[] = { MEMORY_INGEST, MEMORY_QUEUE, MEMORY_FLUSH, MEMORY_RESYMBOLIZE };
         size_t all = 0;
 

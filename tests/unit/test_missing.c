@@ -8,7 +8,7 @@
 #include "common/metrics.h"
 #include "profile-store/scan.h"
 #include "profile-store/store.h"
-#include "symbolizer/index_load.h"
+#include "symbol-index/index_load.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 
@@ -68,7 +68,7 @@ static void mark(const char *hex, enum symbol_object_state state)
         const struct build_id id = id_of(hex);
         struct error err;
 
-        ok(symbol_index_mark(symbols, &id, state, "it is broken", NULL, &err), &err);
+        ok(symbol_index_set_state(symbols, &id, state, "it is broken", NULL, &err), &err);
 }
 
 /* Symbols of an executable of which one segment is loaded; without a function when it is stripped. */
@@ -109,7 +109,7 @@ static void append(struct test_profile *t)
         struct error err;
 
         number++;
-        ok(profile_store_append(store, &t->p, hash128(&number, sizeof number), NULL, &err), &err);
+        ok(profile_store_append(store, &t->p, hash_bytes128(&number, sizeof number), NULL, &err), &err);
         test_profile_deinit(t);
 }
 
@@ -194,7 +194,7 @@ START_TEST(new_locations_without_frames_are_counted_by_reason)
                 const char *reason;
                 long count;
         } want[] = {
-                { "no_build_id", 9 }, { "no_address", 1 }, { "no_debuginfo", 2 }, { "pending", 3 }, { "failed", 4 },
+                { "no_build_id", 9 }, { "no_address", 1 }, { "no_debuginfo", 2 },  { "pending", 3 }, { "failed", 4 },
                 { "stripped", 5 },    { "uncovered", 6 },  { "not_in_object", 7 }, { "outside", 8 },
         };
 
@@ -253,7 +253,7 @@ START_TEST(only_reasons_that_debuginfo_takes_away_ask_for_an_upload)
         ingest_every_reason();
         for (int round = 0; round < 2; round++) { /* the head, then parts */
                 ok(store_scan_begin(store, &scan, &err), &err);
-                ok(store_scan_uploads(scan, &everything, &u, &err), &err);
+                ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
                 ck_assert_uint_eq(u.samples, 9 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 1 + 10);
                 ck_assert_str_eq(u.unit, "nanoseconds");
                 ck_assert_uint_eq(u.missing_count, 5);
@@ -287,7 +287,7 @@ START_TEST(full_debuginfo_leaves_nothing_to_upload_not_even_for_its_gaps)
         load("ff", QUALITY_DWARF, false);
         ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
         ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_uploads(scan, &everything, &u, &err), &err);
+        ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 0);
         ck_assert_uint_eq(u.poor_count, 0);
         store_scan_end(scan);
@@ -312,7 +312,7 @@ START_TEST(an_object_is_listed_once_with_its_main_reason_and_a_sample_counts_onc
         append(&t);
         flush();
         ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_uploads(scan, &everything, &u, &err), &err);
+        ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 1);
         ck_assert_uint_eq(u.missing[0].samples, 1);
         ck_assert_uint_eq(u.missing[0].locations, 3);
@@ -326,7 +326,7 @@ START_TEST(an_object_is_listed_once_with_its_main_reason_and_a_sample_counts_onc
         ingest("dd", 0x20, 2);
         flush();
         ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_uploads(scan, &everything, &u, &err), &err);
+        ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 2);
         expect(&u.missing[0], "dd", SYMBOL_FAILED, 3);
         ck_assert_uint_eq(u.missing[1].samples, 1);
@@ -346,7 +346,7 @@ START_TEST(names_of_the_sender_would_gain_lines_unless_they_have_them)
         ingest_named("bb", 0x10, "sent.c");
         ingest_named("", 0x10, "");
         ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_uploads(scan, &everything, &u, &err), &err);
+        ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 0);
         ck_assert_uint_eq(u.poor_count, 1);
         expect(&u.poor[0], "aa", SYMBOL_SENDER, 1);

@@ -42,8 +42,8 @@ static void make_profile(struct profile *p)
                 .mapping = map, .kind = ADDRESS_FILE_OFFSET, .address = 0x2000, .line_count = 2
         };
         l.first_line = p->lines.count;
-        ck_assert_int_eq(
-                profile_add_line(p, &(struct profile_line){ str(p, "inner"), 0, str(p, "a.h"), 7 }, &n, NULL), 0);
+        ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "inner"), 0, str(p, "a.h"), 7 }, &n, NULL),
+                         0);
         ck_assert_int_eq(profile_add_line(p,
                                           &(struct profile_line){ str(p, "outer(int)"), str(p, "_Z5outeri"),
                                                                   str(p, "a.cc"), 70 },
@@ -55,23 +55,20 @@ static void make_profile(struct profile *p)
                                        .is_kernel = true,
                                        .first_line = p->lines.count,
                                        .line_count = 1 };
-        ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "do_syscall_64"), 0, 0, 0 }, &n, NULL),
-                         0);
+        ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "do_syscall_64"), 0, 0, 0 }, &n, NULL), 0);
         ck_assert_int_eq(profile_add_location(p, &l, &kernel, NULL), ST_OK);
         l = (struct profile_location){
                 .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .first_line = p->lines.count, .line_count = 1
         };
-        ck_assert_int_eq(profile_add_line(p,
-                                          &(struct profile_line){ str(p, "main.py:run"), 0, str(p, "main.py"), 3 },
-                                          &n, NULL),
-                         0);
+        ck_assert_int_eq(
+                profile_add_line(p, &(struct profile_line){ str(p, "main.py:run"), 0, str(p, "main.py"), 3 }, &n, NULL),
+                0);
         ck_assert_int_eq(profile_add_location(p, &l, &interpreted, NULL), ST_OK);
         l = (struct profile_location){ .mapping = PROFILE_NONE, .address = 0x7f0000001000 };
         ck_assert_int_eq(profile_add_location(p, &l, &raw, NULL), ST_OK);
 
         ck_assert_int_eq(profile_add_stack(p, (uint32_t[]){ leaf, inlined }, 2, &stacks[0], NULL), ST_OK);
-        ck_assert_int_eq(profile_add_stack(p, (uint32_t[]){ kernel, raw, interpreted }, 3, &stacks[1], NULL),
-                         ST_OK);
+        ck_assert_int_eq(profile_add_stack(p, (uint32_t[]){ kernel, raw, interpreted }, 3, &stacks[1], NULL), ST_OK);
         ck_assert_int_eq(profile_add_stack(p, NULL, 0, &stacks[2], NULL), ST_OK);
         p->stacks.items[stacks[0]].truncated = true;
 
@@ -288,8 +285,7 @@ START_TEST(every_index_outside_its_table_is_refused)
                 for (int j = 0; j < 6; j++) {
                         struct profile p;
 
-                        ck_assert_msg(decode_request(&q[j], &p, &err) == ST_BAD_DATA, "case %d of %" PRIu64, j,
-                                      bad[i]);
+                        ck_assert_msg(decode_request(&q[j], &p, &err) == ST_BAD_DATA, "case %d of %" PRIu64, j, bad[i]);
                         ck_assert_ptr_nonnull(strstr(err.text, "index"));
                 }
         }

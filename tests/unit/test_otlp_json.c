@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/json_text.h"
+#include "common/json_scan.h"
 #include "common/limits.h"
 #include "profile-formats/json_wire.h"
 #include "profile-formats/otlp_json.h"
@@ -22,7 +22,7 @@ static void check_text(const char *json, const char *want, size_t n)
         buf_init(&b, 100);
         json_scan_init(&s, json, strlen(json));
         ck_assert_msg(json_scan_str(&s, &span), "%s", json);
-        json_span_append(&span, &b);
+        json_span_unescape(&span, &b);
         ck_assert_msg(b.size == n && memcmp(b.data ? b.data : (const uint8_t *)"", want, n) == 0, "%s", json);
 }
 
@@ -40,7 +40,10 @@ START_TEST(half_a_pair_becomes_a_replacement_character)
 {
         check_text("\"\\ud83d\"", "\xef\xbf\xbd", 3);
         check_text("\"\\ude00x\"", "\xef\xbf\xbdx", 4);
-        check_text("\"\\ud83d\\u0041\"", "\xef\xbf\xbd" "A", 4);
+        check_text("\"\\ud83d\\u0041\"",
+                   "\xef\xbf\xbd"
+                   "A",
+                   4);
         check_text("\"\\ud83d\\ud83d\\ude00\"", "\xef\xbf\xbd\xf0\x9f\x98\x80", 7);
 }
 END_TEST
@@ -49,10 +52,14 @@ END_TEST
 
 static const struct json_wire_field inner[] = { { "n", 1, JSON_WIRE_INTEGER, false, NULL }, { 0 } };
 static const struct json_wire_field outer[] = {
-        { "int", 1, JSON_WIRE_INTEGER, false, NULL }, { "ints", 2, JSON_WIRE_INTEGER, true, NULL },
-        { "times", 3, JSON_WIRE_FIXED64, true, NULL }, { "real", 4, JSON_WIRE_DOUBLE, false, NULL },
-        { "truth", 5, JSON_WIRE_BOOL, false, NULL },  { "text", 6, JSON_WIRE_TEXT, false, NULL },
-        { "id", 7, JSON_WIRE_HEX, false, NULL },      { "in", 8, JSON_WIRE_MESSAGE, true, inner },
+        { "int", 1, JSON_WIRE_INTEGER, false, NULL },
+        { "ints", 2, JSON_WIRE_INTEGER, true, NULL },
+        { "times", 3, JSON_WIRE_FIXED64, true, NULL },
+        { "real", 4, JSON_WIRE_DOUBLE, false, NULL },
+        { "truth", 5, JSON_WIRE_BOOL, false, NULL },
+        { "text", 6, JSON_WIRE_TEXT, false, NULL },
+        { "id", 7, JSON_WIRE_HEX, false, NULL },
+        { "in", 8, JSON_WIRE_MESSAGE, true, inner },
         { 0 },
 };
 
@@ -62,7 +69,7 @@ static enum status convert(const char *json, struct buf *to, struct error *err)
 
         buf_init(to, 1000);
         json_scan_init(&s, json, strlen(json));
-        json_wire_message(&s, outer, to);
+        json_wire_append(&s, outer, to);
         return json_scan_end(&s, err);
 }
 
@@ -93,7 +100,8 @@ END_TEST
 
 START_TEST(the_rest_of_the_kinds)
 {
-        WIRE("{\"truth\": true, \"text\": \"a\\u0062\", \"id\": \"00FFa0\"}", "\x28\x01\x32\x02" "ab\x3a\x03\0\xff\xa0");
+        WIRE("{\"truth\": true, \"text\": \"a\\u0062\", \"id\": \"00FFa0\"}", "\x28\x01\x32\x02"
+                                                                              "ab\x3a\x03\0\xff\xa0");
         WIRE("{\"in\": [{\"n\": 1}, {}, null, {\"n\": null}]}", "\x42\x02\x08\x01\x42\0\x42\0\x42\0");
         WIRE("{\"ints\": null, \"in\": null, \"int\": null}", "");
         WIRE("null", "");
@@ -141,7 +149,7 @@ START_TEST(what_has_no_room_is_refused)
 
         buf_init(&b, 4);
         json_scan_init(&s, "{\"text\": \"longer\"}", 18);
-        json_wire_message(&s, outer, &b);
+        json_wire_append(&s, outer, &b);
         ck_assert_int_eq(buf_status(&b, NULL, "x"), ST_TOO_BIG);
 }
 END_TEST
@@ -168,7 +176,8 @@ START_TEST(values_of_every_type_become_labels)
 {
         static const char json[] =
                 "{\"resourceProfiles\":[{\"resource\":{\"attributes\":["
-                "{\"key\":\"zero\",\"value\":{\"doubleValue\":0}},{\"key\":\"inf\",\"value\":{\"doubleValue\":\"Infinity\"}},"
+                "{\"key\":\"zero\",\"value\":{\"doubleValue\":0}},{\"key\":\"inf\",\"value\":{\"doubleValue\":"
+                "\"Infinity\"}},"
                 "{\"key\":\"int\",\"value\":{\"intValue\":-5}},{\"key\":\"no\",\"value\":{\"boolValue\":false}},"
                 "{\"key\":\"\\u00e9\",\"value\":{\"stringValue\":\"\\ud83d\\ude00\"}},"
                 "{\"key\":\"list\",\"value\":{\"arrayValue\":{\"values\":[{\"intValue\":1}]}}}]},"
@@ -180,7 +189,8 @@ START_TEST(values_of_every_type_become_labels)
 
         ck_assert_msg(otlp_json_decode(json, sizeof json - 1, &p, &err) == ST_OK, "%s", err.text);
         text = profile_to_text(&p);
-        ck_assert_msg(strstr(text, " t=7 d=0 v=4 ") && strstr(text, "{inf=inf} {int=-5} {no=false} {zero=0} {é=\xf0\x9f\x98\x80}"),
+        ck_assert_msg(strstr(text, " t=7 d=0 v=4 ") &&
+                              strstr(text, "{inf=inf} {int=-5} {no=false} {zero=0} {é=\xf0\x9f\x98\x80}"),
                       "%s", text);
 }
 END_TEST

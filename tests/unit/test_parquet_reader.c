@@ -6,16 +6,15 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "parquet/decode.h"
-#include "parquet/encode.h"
+#include "parquet/encoding.h"
 #include "parquet/reader.h"
 #include "parquet/writer.h"
 #include "tests/support/suite.h"
 
-#define OK(call)                                                                               \
-        do {                                                                                   \
-                struct error err = { 0 };                                                      \
-                ck_assert_msg(!(call), "%s", err.text);                                        \
+#define OK(call)                                                                                                       \
+        do {                                                                                                           \
+                struct error err = { 0 };                                                                              \
+                ck_assert_msg(!(call), "%s", err.text);                                                                \
         } while (0)
 
 /* Open a file and read every column: the first failure. */
@@ -56,8 +55,8 @@ static unsigned read_directory(const char *dir, bool good)
                         continue;
                 ck_assert(!file_map_open(path, MiB(1), &map, &err));
                 st = read_all(map.data, map.size, &err);
-                ck_assert_msg(good ? !st : st == ST_BAD_DATA || st == ST_UNSUPPORTED || st == ST_TOO_BIG, "%s: %s", path,
-                              st ? err.text : "read");
+                ck_assert_msg(good ? !st : st == ST_BAD_DATA || st == ST_UNSUPPORTED || st == ST_TOO_BIG, "%s: %s",
+                              path, st ? err.text : "read");
                 ck_assert_msg(good || err.text[0], "%s has no message", path);
                 seen++;
         }
@@ -123,8 +122,11 @@ START_TEST(delta_round_trips_with_wrap_around)
                 for (int64_t i = 0; i < 2000; i++) {
                         uint64_t v = next(&dice);
 
-                        values[i] = kind == 0 ? (int64_t)v : kind == 1 ? 1000 + i * 50 : kind == 2 ? (int64_t)(v % 100)
-                                    : v % 2 ? INT64_MIN : INT64_MAX;
+                        values[i] = kind == 0   ? (int64_t)v
+                                    : kind == 1 ? 1000 + i * 50
+                                    : kind == 2 ? (int64_t)(v % 100)
+                                    : v % 2     ? INT64_MIN
+                                                : INT64_MAX;
                 }
                 for (size_t n = 0; n <= 2000; n += n < 300 ? 1 : 211) {
                         buf_clear(&b);

@@ -142,8 +142,8 @@ static void binary(struct sample *s, const char *key, uint32_t node, const uint8
 }
 
 #define LONG_Z "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
-static const char *const words[] = { "", "main", "std::vector<int>::push_back", "größe", "日本語", "🙂🙃",
-                                     "a\"quoted\\path\n", (LONG_Z LONG_Z "🙂") };
+static const char *const words[] = { "",       "main",     "std::vector<int>::push_back", "größe",
+                                     "日本語", "🙂🙃", "a\"quoted\\path\n",           (LONG_Z LONG_Z "🙂") };
 #define WORDS (sizeof words / sizeof *words)
 
 START_TEST(flat_columns_of_every_type_in_several_row_groups)
@@ -191,7 +191,9 @@ START_TEST(flat_columns_of_every_type_in_several_row_groups)
                 number(&s, "time", node[0], false, 1763650000000000 + i * 52631 + (int64_t)(r % 1000));
                 number(&s, "value", node[1], false, (int64_t)(r % 7) - 3);
                 number(&s, "wild", node[2], r % 3 == 0,
-                       r % 100 == 1 ? INT64_MIN : r % 100 == 2 ? INT64_MAX : (int64_t)next(&dice));
+                       r % 100 == 1   ? INT64_MIN
+                       : r % 100 == 2 ? INT64_MAX
+                                      : (int64_t)next(&dice));
                 number(&s, "small", node[3], r % 11 == 0, (int32_t)(r >> 32));
                 boolean(&s, "flag", node[4], false, r % 2);
                 boolean(&s, "maybe", node[5], r % 5 == 0, r % 2);
@@ -218,7 +220,11 @@ START_TEST(nested_columns_with_nulls_and_empty_lists)
                 { .name = "inlined", .kind = PARQUET_BOOL, .optional = true },
         };
         static const struct parquet_field frame[] = {
-                { .name = "element", .kind = PARQUET_STRUCT, .optional = true, .children = frame_fields, .child_count = 5 },
+                { .name = "element",
+                  .kind = PARQUET_STRUCT,
+                  .optional = true,
+                  .children = frame_fields,
+                  .child_count = 5 },
         };
         static const struct parquet_field key_value[] = {
                 { .name = "key", .kind = PARQUET_STRING },

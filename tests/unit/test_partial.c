@@ -5,7 +5,7 @@
 
 #include "common/file.h"
 #include "symbolizer/extract_find.h"
-#include "symbolizer/extract_notes.h"
+#include "symbolizer/extract_files.h"
 #include "tests/support/made_file.h"
 #include "tests/support/suite.h"
 
@@ -21,20 +21,30 @@ static struct symbol_table extract(int fd)
 
 static void assert_partial(const struct symbol_table *t, const char *text)
 {
-        ck_assert_msg(strstr(symbol_table_partial(t), text), "'%s'", symbol_table_partial(t));
+        ck_assert_msg(strstr(symbol_table_partial_text(t), text), "'%s'", symbol_table_partial_text(t));
 }
 
 static const char names[] = "\0from_symtab\0other";
 static const Elf64_Sym symbols[] = {
         { 0 },
-        { .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = MADE_CODE + 0x100,
+        { .st_name = 1,
+          .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+          .st_shndx = 1,
+          .st_value = MADE_CODE + 0x100,
           .st_size = 0x10 },
 };
 
 /* A symbol table as section 2 and its names as section 3. */
-#define SYMTAB(kind, entry)                                                                                        \
-        { .name = ".symtab", .type = kind, .content = symbols, .size = sizeof symbols, .link = 3, .entry_size = entry }, \
-        { .name = ".strtab", .type = SHT_STRTAB, .content = names, .size = sizeof names }
+#define SYMTAB(kind, entry)                                                                                            \
+        { .name = ".symtab",                                                                                           \
+          .type = kind,                                                                                                \
+          .content = symbols,                                                                                          \
+          .size = sizeof symbols,                                                                                      \
+          .link = 3,                                                                                                   \
+          .entry_size = entry },                                                                                       \
+        {                                                                                                              \
+                .name = ".strtab", .type = SHT_STRTAB, .content = names, .size = sizeof names                          \
+        }
 static const struct elf_maker_section good_symbols[] = { SYMTAB(SHT_SYMTAB, sizeof(Elf64_Sym)) };
 
 /* ---- DWARF ---- */
@@ -49,7 +59,7 @@ START_TEST(a_whole_file_is_not_partial)
         end_unit(&m);
         put_uint(&m, DWARF_INFO, 0, 4); /* padding: units of no bytes */
         t = extract(made_file(good_symbols, 2, &m));
-        ck_assert_str_eq(symbol_table_partial(&t), "");
+        ck_assert_str_eq(symbol_table_partial_text(&t), "");
         ck_assert_uint_eq(t.partial, 0);
         ck_assert_str_eq(made_frames(&t, MADE_CODE), "f");
         symbol_table_deinit(&t);
@@ -71,7 +81,7 @@ START_TEST(a_damaged_unit_costs_itself_and_is_counted)
         made_unit(&m, "last", MADE_CODE + 0x20, 0x10);
         end_unit(&m);
         t = extract(made_file(NULL, 0, &m));
-        assert_partial(&t, "1 of 3 DWARF units could not be read whole; the first at 0x");
+        assert_partial(&t, "1 of 3 DWARF units could not be read completely; the first at 0x");
         ck_assert_str_eq(made_frames(&t, MADE_CODE), "first");
         ck_assert_str_eq(made_frames(&t, MADE_CODE + 0x10), "damaged");
         ck_assert_str_eq(made_frames(&t, MADE_CODE + 0x20), "last");
@@ -120,7 +130,8 @@ START_TEST(units_with_a_bad_header_or_an_unknown_version_are_stepped_over)
         made_unit(&m, "known", MADE_CODE, 0x10);
         end_unit(&m);
         t = extract(made_file(NULL, 0, &m));
-        assert_partial(&t, "2 of 3 DWARF units could not be read whole; the unit at 0x0 of .debug_info is of an unknown version");
+        assert_partial(&t, "2 of 3 DWARF units could not be read completely; the unit at 0x0 of .debug_info is of an "
+                           "unknown version");
         ck_assert_str_eq(made_frames(&t, MADE_CODE), "known");
         symbol_table_deinit(&t);
         dwarf_maker_deinit(&m);
@@ -172,7 +183,11 @@ END_TEST
 START_TEST(a_broken_minidebuginfo_leaves_the_symbols)
 {
         const struct elf_maker_section sections[] = {
-                { .name = ".dynsym", .type = SHT_DYNSYM, .content = symbols, .size = sizeof symbols, .link = 3,
+                { .name = ".dynsym",
+                  .type = SHT_DYNSYM,
+                  .content = symbols,
+                  .size = sizeof symbols,
+                  .link = 3,
                   .entry_size = sizeof *symbols },
                 { .name = ".dynstr", .type = SHT_STRTAB, .content = names, .size = sizeof names },
                 { .name = ".gnu_debugdata", .type = SHT_PROGBITS, .content = "no xz", .size = 5 },
@@ -196,7 +211,11 @@ static struct symbol_table extract_go(size_t keep)
         const struct elf_maker_section sections[] = {
                 good_symbols[0],
                 good_symbols[1],
-                { .name = ".gopclntab", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = 0x500000, .content = data.data,
+                { .name = ".gopclntab",
+                  .type = SHT_PROGBITS,
+                  .flags = SHF_ALLOC,
+                  .address = 0x500000,
+                  .content = data.data,
                   .size = keep < data.size ? keep : data.size },
         };
         t = extract(made_file(sections, 3, NULL));
@@ -213,7 +232,9 @@ START_TEST(a_pclntab_that_is_cut_off_leaves_the_symbols)
 }
 END_TEST
 
-static const struct extract_inputs no_inputs = { .debuginfo_fd = -1, .executable_fd = -1, .altlink_fd = -1, .name = "made" };
+static const struct extract_inputs no_inputs = {
+        .debuginfo_fd = -1, .executable_fd = -1, .altlink_fd = -1, .name = "made"
+};
 
 START_TEST(one_good_file_of_several_is_enough)
 {
@@ -253,13 +274,13 @@ START_TEST(reasons_stay_one_short_line)
         struct extract_notes n = { 0 };
         char word[32];
 
-        extract_note(&n, "a\nb\x1b[31m\xff%s", "\xc3\xa4");
+        extract_notes_add(&n, "a\nb\x1b[31m\xff%s", "\xc3\xa4");
         ck_assert_str_eq(n.text, "a?b?[31m?\xc3\xa4");
-        extract_note(&n, "a\nb\x1b[31m\xff%s", "\xc3\xa4");
+        extract_notes_add(&n, "a\nb\x1b[31m\xff%s", "\xc3\xa4");
         ck_assert_str_eq(n.text, "a?b?[31m?\xc3\xa4"); /* once is enough */
         for (int i = 0; i < 100; i++) {
                 snprintf(word, sizeof word, "\xe2\x82\xac reason %d", i);
-                extract_note(&n, "%s", word);
+                extract_notes_add(&n, "%s", word);
                 ck_assert_uint_lt(strlen(n.text), sizeof n.text);
         }
         ck_assert_str_eq(n.text + strlen(n.text) - 3, "...");

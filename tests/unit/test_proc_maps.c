@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cgroup.h"
-#include "agent/proc_maps.h"
-#include "agent/process_read.h"
+#include "agent/processes/cgroup.h"
+#include "agent/processes/proc_maps.h"
+#include "agent/processes/process_read.h"
 #include "tests/support/suite.h"
 
 static const char TEXT[] =
@@ -85,7 +85,8 @@ START_TEST(lines_that_are_no_mapping_are_refused_with_their_place)
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
                 ck_assert_msg(proc_maps_parse(bad[i], strlen(bad[i]), &m, &err) == ST_BAD_DATA, "%s", bad[i]);
         ck_assert_uint_eq(m.count, 77);
-        ck_assert_int_eq(proc_maps_parse("1000-2000 r-xp 0 0:0 0\n1fff-3000 r-xp 0 0:0 0\n", 46, &m, &err), ST_BAD_DATA);
+        ck_assert_int_eq(proc_maps_parse("1000-2000 r-xp 0 0:0 0\n1fff-3000 r-xp 0 0:0 0\n", 46, &m, &err),
+                         ST_BAD_DATA);
         ck_assert_uint_eq(err.offset, 23);
 }
 END_TEST

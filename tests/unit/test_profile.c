@@ -55,7 +55,7 @@ static uint32_t next_collision(uint32_t from, size_t (*make_key)(uint32_t number
 {
         do
                 *size = make_key(from++, key);
-        while (hash64(key, *size) & COLLIDING_BITS);
+        while (hash_bytes64(key, *size) & COLLIDING_BITS);
         return from;
 }
 
@@ -167,12 +167,12 @@ END_TEST
 
 START_TEST(only_raw_chains_take_callers_back_by_one)
 {
-        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0x1000, 0, false), 0x1000);
-        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0x1000, 1, false), 0xfff);
-        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0x1000, 1, true), 0x1000);
-        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0, 3, false), 0);
-        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_OTLP, 0x1000, 1, false), 0x1000);
-        ck_assert_uint_eq(profile_caller_address(ADDRESS_SOURCE_PPROF, 0x1000, 1, false), 0x1000);
+        ck_assert_uint_eq(adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0x1000, 0, false), 0x1000);
+        ck_assert_uint_eq(adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0x1000, 1, false), 0xfff);
+        ck_assert_uint_eq(adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0x1000, 1, true), 0x1000);
+        ck_assert_uint_eq(adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0, 3, false), 0);
+        ck_assert_uint_eq(adjust_caller_address(ADDRESS_SOURCE_OTLP, 0x1000, 1, false), 0x1000);
+        ck_assert_uint_eq(adjust_caller_address(ADDRESS_SOURCE_PPROF, 0x1000, 1, false), 0x1000);
 }
 END_TEST
 
@@ -187,25 +187,24 @@ START_TEST(load_addresses_come_off_by_the_sender)
         bool is_kernel;
         uint64_t a;
 
-        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_PPROF, &pie, 0x55b87a6bc15a, &a, &is_kernel),
+        ck_assert_int_eq(normalize_sender_address(ADDRESS_SOURCE_PPROF, &pie, 0x55b87a6bc15a, &a, &is_kernel),
                          ADDRESS_FILE_OFFSET);
         ck_assert_uint_eq(a, 0x115a);
         ck_assert(!is_kernel);
-        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_PPROF, &exec, 0x40115a, &a, &is_kernel),
+        ck_assert_int_eq(normalize_sender_address(ADDRESS_SOURCE_PPROF, &exec, 0x40115a, &a, &is_kernel),
                          ADDRESS_FILE_OFFSET);
         ck_assert_uint_eq(a, 0x115a);
-        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_OTLP, &linked, 0x2010, &a, &is_kernel),
+        ck_assert_int_eq(normalize_sender_address(ADDRESS_SOURCE_OTLP, &linked, 0x2010, &a, &is_kernel),
                          ADDRESS_OBJECT);
         ck_assert_uint_eq(a, 0x2010);
-        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_OTLP, &pie, 0x55b87a6bc15a, &a, &is_kernel),
+        ck_assert_int_eq(normalize_sender_address(ADDRESS_SOURCE_OTLP, &pie, 0x55b87a6bc15a, &a, &is_kernel),
                          ADDRESS_FILE_OFFSET); /* pprof in OTLP's clothes */
         ck_assert_uint_eq(a, 0x115a);
-        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_PPROF, &kernel, 0xffffffff81000123, &a, &is_kernel),
+        ck_assert_int_eq(normalize_sender_address(ADDRESS_SOURCE_PPROF, &kernel, 0xffffffff81000123, &a, &is_kernel),
                          ADDRESS_OBJECT);
         ck_assert_uint_eq(a, 0xffffffff81000123);
         ck_assert(is_kernel);
-        ck_assert_int_eq(profile_object_address(ADDRESS_SOURCE_PPROF, &none, 0x1234, &a, &is_kernel),
-                         ADDRESS_OBJECT);
+        ck_assert_int_eq(normalize_sender_address(ADDRESS_SOURCE_PPROF, &none, 0x1234, &a, &is_kernel), ADDRESS_OBJECT);
         ck_assert_uint_eq(a, 0x1234);
 }
 END_TEST
@@ -217,8 +216,7 @@ START_TEST(type_ids_are_made_of_five_parts)
         size_t n;
 
         ck_assert_int_eq(profile_init(&p, MiB(1), NULL), ST_OK);
-        ck_assert_int_eq(profile_type_add(&p, NULL, "inuse_space", "bytes", "space", "bytes", 512, &t, NULL),
-                         ST_OK);
+        ck_assert_int_eq(profile_type_add(&p, NULL, "inuse_space", "bytes", "space", "bytes", 512, &t, NULL), ST_OK);
         ck_assert_str_eq(profile_text(&p, p.types.items[t].id), "memory:inuse_space:bytes:space:bytes");
         ck_assert_str_eq(profile_text(&p, p.types.items[t].unit), "bytes");
         ck_assert_int_eq(profile_type_add(&p, NULL, "a:b", "u", "", "", 0, &t, NULL), ST_OK);
@@ -239,6 +237,7 @@ START_TEST(labels_for_all_leave_a_samples_own)
 
         ck_assert_int_eq(profile_init(&p, MiB(1), NULL), ST_OK);
         ck_assert_int_eq(profile_add_stack(&p, NULL, 0, &stack, NULL), ST_OK);
+        ck_assert_int_eq(profile_type_add_id(&p, "samples:samples:count::", 0, &s.type, NULL), ST_OK);
         ck_assert_int_eq(profile_add_string(&p, "service_name", 12, &own[0].key, NULL), ST_OK);
         ck_assert_int_eq(profile_add_string(&p, "mine", 4, &own[0].value, NULL), ST_OK);
         for (int i = 0; i < 4; i++) {
@@ -246,7 +245,7 @@ START_TEST(labels_for_all_leave_a_samples_own)
                 ck_assert_int_eq(profile_add_label_set(&p, own, s.label_count, &s.first_label, NULL), ST_OK);
                 ck_assert_int_eq(profile_add_sample(&p, &s, &n, NULL), ST_OK);
         }
-        ck_assert_int_eq(profile_label_all(&p, "service_name", "theirs", NULL), ST_OK);
+        ck_assert_int_eq(profile_add_label_to_all(&p, "service_name", "theirs", NULL), ST_OK);
         for (uint32_t i = 0; i < 4; i++) {
                 ck_assert_uint_eq(p.samples.items[i].label_count, 1);
                 ck_assert_str_eq(profile_text(&p, p.labels.items[p.samples.items[i].first_label].value),
@@ -282,8 +281,8 @@ START_TEST(nested_messages_get_lengths_of_any_size)
 }
 END_TEST
 
-TEST_SUITE("profile", equal_strings_stacks_and_label_sets_get_one_number, chosen_keys_do_not_make_lookups_long, a_string_that_is_no_text_is_repaired,
-           a_stack_over_the_limit_is_cut_at_its_root, memory_ends_at_the_maximum_and_the_profile_stays_valid,
-           only_raw_chains_take_callers_back_by_one, load_addresses_come_off_by_the_sender,
-           type_ids_are_made_of_five_parts, labels_for_all_leave_a_samples_own,
+TEST_SUITE("profile", equal_strings_stacks_and_label_sets_get_one_number, chosen_keys_do_not_make_lookups_long,
+           a_string_that_is_no_text_is_repaired, a_stack_over_the_limit_is_cut_at_its_root,
+           memory_ends_at_the_maximum_and_the_profile_stays_valid, only_raw_chains_take_callers_back_by_one,
+           load_addresses_come_off_by_the_sender, type_ids_are_made_of_five_parts, labels_for_all_leave_a_samples_own,
            nested_messages_get_lengths_of_any_size)

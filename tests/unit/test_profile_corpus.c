@@ -89,10 +89,10 @@ static char *text_of(const char *path, decode_fn *decode)
 #define NO_LINK "000000000000000000000000000000000000000000000000"
 #define LINK "000102030405060708090a0b0c0d0e0f0001020304050607"
 #define RESOURCE "{flag=true} {host.name=h1} {load=0.1} {process.pid=77} {service.name=from scope}"
-#define STACK                                                                                                      \
-        " [0k 0x1234 vmlinux@4a5a9b0affb66c437abcd455d2738af879985fa9 do_syscall_64||:0]"                          \
-        " [0 0x2345 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78]"                                          \
-        " [0 0x3456 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78 do_syscall_64||:3 "                        \
+#define STACK                                                                                                          \
+        " [0k 0x1234 vmlinux@4a5a9b0affb66c437abcd455d2738af879985fa9 do_syscall_64||:0]"                              \
+        " [0 0x2345 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78]"                                              \
+        " [0 0x3456 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78 do_syscall_64||:3 "                            \
         "run(int)|_Z3runi|run.cc:44]"
 
 /* Made with the opentelemetry-proto Python package 1.45.2, so that our reading is held against somebody else's
@@ -114,11 +114,9 @@ START_TEST(an_official_message_means_what_it_says)
                  "v=7 " NO_LINK " " RESOURCE
                  " {thread.name=worker é} [0 0x2345 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78]\n"
                  "process_cpu:samples:count:cpu:nanoseconds count 50000000 t=1700000000000000001 d=5000000000 "
-                 "v=1 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK
-                 " [0 0x401000 goapp@%s]\n"
+                 "v=1 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK " [0 0x401000 goapp@%s]\n"
                  "process_cpu:samples:count:cpu:nanoseconds count 50000000 t=1700000000000000002 d=5000000000 "
-                 "v=1 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK
-                 " [0 0x401000 goapp@%s]\n",
+                 "v=1 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK " [0 0x401000 goapp@%s]\n",
                  hex, hex);
         ck_assert_str_eq(text, want);
         ck_assert_str_eq(text, other);

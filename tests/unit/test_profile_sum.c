@@ -13,7 +13,7 @@ static struct profile decoded(const char *text, int64_t time_ns, const char *lab
         struct profile p;
 
         ck_assert_int_eq(folded_decode_addresses(text, strlen(text), NULL, &p, NULL), ST_OK);
-        ck_assert_int_eq(profile_label_all(&p, "name", label, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_label_to_all(&p, "name", label, NULL), ST_OK);
         for (uint32_t i = 0; i < p.samples.count; i++) {
                 p.samples.items[i].time_unix_ns = time_ns;
                 p.samples.items[i].duration_ns = 10;

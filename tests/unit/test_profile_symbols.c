@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "profile-formats/folded.h"
-#include "profile-formats/folded_address.h"
 #include "symbolizer/object_facts.h"
 #include "tests/support/suite.h"
 
@@ -12,7 +11,7 @@ static void assert_address(const char *text, uint64_t address, const char *objec
 {
         struct folded_address a;
 
-        ck_assert_msg(folded_address_parse(text, strlen(text), &a), "%s", text);
+        ck_assert_msg(folded_parse_address(text, strlen(text), &a), "%s", text);
         ck_assert_uint_eq(a.address, address);
         ck_assert_uint_eq(a.object_size, strlen(object));
         ck_assert_int_eq(memcmp(a.object, object, a.object_size), 0);
@@ -29,21 +28,22 @@ START_TEST(each_form_of_an_address_is_read)
         assert_address("[libstdc++.so.6+0x1]", 1, "libstdc++.so.6");
         assert_address("/lib/libfoo.so+0x1f2c", 0x1f2c, "/lib/libfoo.so");
         assert_address("0x1f2c [libfoo.so]", 0x1f2c, "libfoo.so");
-        ck_assert(folded_address_parse(by_id, strlen(by_id), &a));
+        ck_assert(folded_parse_address(by_id, strlen(by_id), &a));
         ck_assert_uint_eq(a.build_id.size, 16);
 }
 END_TEST
 
 START_TEST(names_are_no_addresses)
 {
-        static const char *const names[] = { "",         "main",    "0x",          "0xg1",  "malloc+0x20",  "[unknown]",
-                                             "[a+0x]",   "[+0x10]", "0x12 [",      "0x12 ", "0x12 []",      "[0x12]",
-                                             "0x1 2 [a]", "[a+12]", "0x11223344556677889", "/lib/a+0x", "operator+/0x1" };
+        static const char *const names[] = { "",          "main",         "0x",        "0xg1",   "malloc+0x20",
+                                             "[unknown]", "[a+0x]",       "[+0x10]",   "0x12 [", "0x12 ",
+                                             "0x12 []",   "[0x12]",       "0x1 2 [a]", "[a+12]", "0x11223344556677889",
+                                             "/lib/a+0x", "operator+/0x1" };
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
                 struct folded_address a;
 
-                ck_assert_msg(!folded_address_parse(names[i], strlen(names[i]), &a), "%s", names[i]);
+                ck_assert_msg(!folded_parse_address(names[i], strlen(names[i]), &a), "%s", names[i]);
         }
 }
 END_TEST
@@ -63,11 +63,14 @@ START_TEST(equal_stacks_are_one_line)
 END_TEST
 
 static const struct object_facts program = {
-        .is_elf = true, .has_code = true, .segment_count = 2,
+        .is_elf = true,
+        .has_code = true,
+        .segment_count = 2,
         .segments = { { 0, 0x1000, 0x400000, 0x1000, false }, { 0x1000, 0x2000, 0x402000, 0x2100, true } },
 };
 static const struct object_facts debug_file = {
-        .is_elf = true, .segment_count = 2,
+        .is_elf = true,
+        .segment_count = 2,
         .segments = { { 0, 0x400, 0, 0x1000, false }, { 0x400, 0, 0x2040, 0x1fd0, true } },
 };
 
@@ -76,9 +79,9 @@ START_TEST(offsets_are_translated_by_the_segment_that_holds_them)
         const struct object_mapping any = { 0 };
         uint64_t address = 7;
 
-        ck_assert(object_facts_address(&program, &any, 0x1234, &address));
+        ck_assert(object_facts_translate_offset(&program, &any, 0x1234, &address));
         ck_assert_uint_eq(address, 0x402234);
-        ck_assert(!object_facts_address(&program, &any, 0x3000, &address));
+        ck_assert(!object_facts_translate_offset(&program, &any, 0x3000, &address));
         ck_assert_uint_eq(address, 0x402234); /* untouched */
 }
 END_TEST
@@ -88,9 +91,9 @@ START_TEST(an_offset_behind_the_file_may_be_an_address_of_code)
         const struct object_mapping any = { 0 };
         uint64_t address;
 
-        ck_assert(object_facts_address(&program, &any, 0x402010, &address));
+        ck_assert(object_facts_translate_offset(&program, &any, 0x402010, &address));
         ck_assert_uint_eq(address, 0x402010);
-        ck_assert(!object_facts_address(&program, &any, 0x400010, &address)); /* no code */
+        ck_assert(!object_facts_translate_offset(&program, &any, 0x400010, &address)); /* no code */
 }
 END_TEST
 
@@ -99,12 +102,12 @@ START_TEST(a_debug_file_needs_the_mapping_of_all_its_code)
         const struct object_mapping whole = { 0x1000, 0x3000 }, part = { 0x1000, 0x1000 }, unknown = { 0x1000, 0 };
         uint64_t address;
 
-        ck_assert(object_facts_address(&debug_file, &whole, 0x1044, &address));
+        ck_assert(object_facts_translate_offset(&debug_file, &whole, 0x1044, &address));
         ck_assert_uint_eq(address, 0x2044);
-        ck_assert(!object_facts_address(&debug_file, &part, 0x1044, &address));
-        ck_assert(!object_facts_address(&debug_file, &unknown, 0x1044, &address));
-        ck_assert(!object_facts_address(&debug_file, &whole, 0x4000, &address));
-        ck_assert(!object_facts_address(&debug_file, &whole, 0xfff, &address));
+        ck_assert(!object_facts_translate_offset(&debug_file, &part, 0x1044, &address));
+        ck_assert(!object_facts_translate_offset(&debug_file, &unknown, 0x1044, &address));
+        ck_assert(!object_facts_translate_offset(&debug_file, &whole, 0x4000, &address));
+        ck_assert(!object_facts_translate_offset(&debug_file, &whole, 0xfff, &address));
 }
 END_TEST
 

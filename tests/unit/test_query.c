@@ -12,8 +12,7 @@
 #include "query/query.h"
 #include "query/regex_match.h"
 #include "query/selector.h"
-#include "query/time_text.h"
-#include "query/value_text.h"
+#include "query/unit_text.h"
 #include "tests/support/suite.h"
 
 #define S INT64_C(1000000000)
@@ -295,12 +294,12 @@ START_TEST(values_read_well)
 {
         char out[40];
 
-        ck_assert_str_eq(value_text(1234567890, "nanoseconds", out, sizeof out), "1.23 s");
-        ck_assert_str_eq(value_text(0, "nanoseconds", out, sizeof out), "0");
-        ck_assert_str_eq(value_text(-90 * S, "nanoseconds", out, sizeof out), "-1.50 min");
-        ck_assert_str_eq(value_text(5 << 20, "bytes", out, sizeof out), "5.00 MiB");
-        ck_assert_str_eq(value_text(1234567, "count", out, sizeof out), "1,234,567");
-        ck_assert_str_eq(value_text(-123, "count", out, sizeof out), "-123");
+        ck_assert_str_eq(format_value(1234567890, "nanoseconds", out, sizeof out), "1.23 s");
+        ck_assert_str_eq(format_value(0, "nanoseconds", out, sizeof out), "0");
+        ck_assert_str_eq(format_value(-90 * S, "nanoseconds", out, sizeof out), "-1.50 min");
+        ck_assert_str_eq(format_value(5 << 20, "bytes", out, sizeof out), "5.00 MiB");
+        ck_assert_str_eq(format_value(1234567, "count", out, sizeof out), "1,234,567");
+        ck_assert_str_eq(format_value(-123, "count", out, sizeof out), "-123");
 }
 END_TEST
 
@@ -317,8 +316,8 @@ static void append_folded(const char *text, const char *type, const char *servic
         bool duplicate;
 
         ck_assert_msg(folded_decode(text, strlen(text), type, &p, &err) == ST_OK, "%s", err.text);
-        ck_assert_int_eq(profile_label_all(&p, "service.name", service, &err), ST_OK);
-        profile_default_time(&p, time_unix_ns);
+        ck_assert_int_eq(profile_add_label_to_all(&p, "service.name", service, &err), ST_OK);
+        profile_set_missing_times(&p, time_unix_ns);
         ck_assert_msg(profile_store_append(store, &p, batch, &duplicate, &err) == ST_OK, "%s", err.text);
         profile_deinit(&p);
 }
@@ -382,8 +381,7 @@ static char *ask(const char *operation, struct pairs p, enum status want)
         return (char *)b.data;
 }
 
-#define ASK(name, operation, ...)                                                                                  \
-        _cleanup_free_ char *name = ask(operation, (struct pairs){ { __VA_ARGS__ } }, ST_OK)
+#define ASK(name, operation, ...) _cleanup_free_ char *name = ask(operation, (struct pairs){ { __VA_ARGS__ } }, ST_OK)
 
 START_TEST(top_counts_leaves_flat_and_recursion_once)
 {
@@ -450,7 +448,8 @@ static int64_t of_node(struct json_object *nodes, size_t node, size_t member)
 /* The nodes that stand for themselves; every total is its self and its children's totals. */
 static size_t check_widths(struct json_object *flame)
 {
-        struct json_object *nodes = json_object_object_get(flame, "nodes"), *frames = json_object_object_get(flame, "frames");
+        struct json_object *nodes = json_object_object_get(flame, "nodes"),
+                           *frames = json_object_object_get(flame, "frames");
         size_t count = json_object_array_length(nodes), others = 0;
         _cleanup_free_ int64_t *sums = calloc(count, sizeof *sums);
 
@@ -522,8 +521,7 @@ START_TEST(the_heaviest_nodes_are_kept)
                 snprintf(parameter, sizeof parameter, "max_nodes=%u", max);
                 {
                         ASK(json, "flame", "selector={service.name=\"many\"}", parameter);
-                        struct json_object *j = json_tokener_parse(json),
-                                           *nodes = json_object_object_get(j, "nodes");
+                        struct json_object *j = json_tokener_parse(json), *nodes = json_object_object_get(j, "nodes");
                         size_t count = check_widths(j), left_out = json_object_array_length(nodes) - count;
 
                         ck_assert_uint_eq(left_out > 0, max < 318);
@@ -690,7 +688,7 @@ START_TEST(wrong_parameters_are_named)
                 _cleanup_free_ char *operation = ask("drop", (struct pairs){ { NULL } }, ST_NOT_FOUND);
                 _cleanup_free_ char *name = ask("values", (struct pairs){ { NULL } }, ST_USAGE);
 
-                ck_assert_ptr_nonnull(strstr(from, "'yesterdayish' is no time"));
+                ck_assert_ptr_nonnull(strstr(from, "'yesterdayish' is not a time"));
                 ck_assert_ptr_nonnull(strstr(order, "from is not before to"));
                 ck_assert_ptr_nonnull(strstr(format, "format 'xml'"));
                 ck_assert_ptr_nonnull(strstr(limit, "limit '-1'"));
@@ -832,8 +830,8 @@ END_TEST
 
 START_TEST(no_text_output_holds_a_control_character)
 {
-        static const char *const operations[] = { "top", "flame", "diff", "values", "missing", "uploads", "folded",
-                                                  "series", "labels", "types" };
+        static const char *const operations[] = { "top",     "flame",  "diff",   "values", "missing",
+                                                  "uploads", "folded", "series", "labels", "types" };
 
         open_store();
         append_folded("ma\033]0;owned\007in;le\302\233af\177\xff\342\200\256x 90000000000\n", CPU,
@@ -872,9 +870,8 @@ TEST_SUITE("query", regex_steps_of_all_texts_share_one_budget, wide_classes_coun
            patterns_that_count_out_too_long_are_refused, every_query_stops_when_its_meter_ends_it,
            sorting_can_be_ended_and_loses_nothing, no_text_output_holds_a_control_character,
            selectors_parse_as_in_prometheus, regular_expressions_match_whole_values,
-           no_pattern_takes_more_than_linear_time, bad_selectors_say_what_was_expected_where,
-           times_parse_in_every_form, values_read_well, top_counts_leaves_flat_and_recursion_once,
-           folded_merges_equal_stacks_and_marks_the_kernel, flame_json_holds_the_tree_in_drawing_order,
-           the_heaviest_nodes_are_kept, a_name_cannot_end_the_pages_script, diff_shows_both_sides,
-           pprof_output_holds_the_same_sums, types_are_chosen_by_name_or_part,
+           no_pattern_takes_more_than_linear_time, bad_selectors_say_what_was_expected_where, times_parse_in_every_form,
+           values_read_well, top_counts_leaves_flat_and_recursion_once, folded_merges_equal_stacks_and_marks_the_kernel,
+           flame_json_holds_the_tree_in_drawing_order, the_heaviest_nodes_are_kept, a_name_cannot_end_the_pages_script,
+           diff_shows_both_sides, pprof_output_holds_the_same_sums, types_are_chosen_by_name_or_part,
            series_sum_per_step_from_multiples_of_it, labels_and_values_are_listed, wrong_parameters_are_named)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/file.h"
-#include "symbolizer/index_internal.h"
-#include "symbolizer/index_load.h"
-#include "symbolizer/range_walk.h"
+#include "symbol-index/index_internal.h"
+#include "symbol-index/index_load.h"
+#include "symbol-index/range_walk.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
@@ -19,8 +19,12 @@ static struct symbol_table table;
 
 static struct symbol_table table_of(uint32_t version)
 {
-        return random_table(&(struct random_table_spec){ .seed = 5, .range_count = RANGES, .function_count = 300,
-                                                         .file_count = 20, .base = 0x401000, .version = version,
+        return random_table(&(struct random_table_spec){ .seed = 5,
+                                                         .range_count = RANGES,
+                                                         .function_count = 300,
+                                                         .file_count = 20,
+                                                         .base = 0x401000,
+                                                         .version = version,
                                                          .quality = QUALITY_DWARF });
 }
 
@@ -56,7 +60,8 @@ struct visited {
         enum status answer;
 };
 
-static bool is_same_frame(struct symbol_view *view, const struct symbol_table_frame *want, const struct symbol_frame *got)
+static bool is_same_frame(struct symbol_view *view, const struct symbol_table_frame *want,
+                          const struct symbol_frame *got)
 {
         const char *name, *linkage, *path, *wanted = "";
 
@@ -65,8 +70,8 @@ static bool is_same_frame(struct symbol_view *view, const struct symbol_table_fr
 
                 wanted = table.strings + (f->linkage_name ? f->linkage_name : f->name);
         }
-        return got->line == want->line && !symbol_view_function(view, got->function, &name, &linkage, NULL) &&
-               strcmp(linkage, wanted) == 0 && !symbol_view_file(view, got->file, &path, NULL) &&
+        return got->line == want->line && !symbol_view_get_function(view, got->function, &name, &linkage, NULL) &&
+               strcmp(linkage, wanted) == 0 && !symbol_view_get_file(view, got->file, &path, NULL) &&
                strcmp(path, table.strings + want->file) == 0;
 }
 
@@ -94,7 +99,7 @@ static enum status walk_on(struct range_walk *w, struct visited *v)
         enum status st;
 
         ck_assert_int_eq(symbol_view_begin(index_of_test, &v->view, NULL), ST_OK);
-        st = range_walk_on(w, v->view, visit, v, NULL);
+        st = range_walk_continue(w, v->view, visit, v, NULL);
         symbol_view_end(v->view);
         return st;
 }
@@ -213,9 +218,11 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { a_walk_gives_the_ranges_of_the_table, it_goes_on_where_it_paused,
-                                       symbols_that_are_replaced_end_it, an_unknown_object_is_not_found,
-                                       the_visitors_failure_ends_it, a_damaged_block_ends_it_behind_the_others };
+        const TTest *const tests[] = {
+                a_walk_gives_the_ranges_of_the_table, it_goes_on_where_it_paused,
+                symbols_that_are_replaced_end_it,     an_unknown_object_is_not_found,
+                the_visitors_failure_ends_it,         a_damaged_block_ends_it_behind_the_others
+        };
 
         return suite_run_with("range_walk", setup, teardown, tests, sizeof tests / sizeof *tests);
 }

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "common/file.h"
-#include "profile-store/batch_ids.h"
-#include "profile-store/raw_queue.h"
+#include "profile-store/queue/batch_ids.h"
+#include "profile-store/queue/raw_queue.h"
 #include "tests/support/suite.h"
 
 struct replayed {
@@ -185,7 +185,7 @@ START_TEST(released_segments_are_gone_and_positions_go_on)
         ck_assert_int_ne(access(first, F_OK), 0);
         ck_assert_int_eq(raw_queue_seal(q, &sealed, NULL), ST_OK);
         ck_assert_int_eq(raw_queue_release(q, sealed, NULL), ST_OK);
-        ck_assert_uint_eq(raw_queue_bytes(q), 0);
+        ck_assert_uint_eq(raw_queue_count_bytes(q), 0);
         raw_queue_close(q);
         q = open_queue(2, &r, NULL);
         ck_assert_uint_eq(r.count, 0);
@@ -225,26 +225,26 @@ END_TEST
 START_TEST(batch_ids_are_known_after_reopening_and_until_they_are_old)
 {
         struct batch_ids *ids;
-        struct hash128 a = hash128("a", 1), b = hash128("b", 1), c = hash128("c", 1);
+        struct hash128 a = hash_bytes128("a", 1), b = hash_bytes128("b", 1), c = hash_bytes128("c", 1);
 
         new_dir();
         ck_assert_int_eq(batch_ids_open(dir, &ids, NULL), ST_OK);
-        ck_assert(!batch_ids_has(ids, &a));
+        ck_assert(!batch_ids_contain(ids, &a));
         ck_assert_int_eq(batch_ids_add(ids, &a, 1, 1000, NULL), ST_OK);
         ck_assert_int_eq(batch_ids_add(ids, &a, 1, 1000, NULL), ST_OK);
         ck_assert_int_eq(batch_ids_add(ids, &b, 1, 1000 + 86400, NULL), ST_OK);
         batch_ids_close(ids);
         ck_assert_int_eq(batch_ids_open(dir, &ids, NULL), ST_OK);
-        ck_assert(batch_ids_has(ids, &a));
-        ck_assert(batch_ids_has(ids, &b));
+        ck_assert(batch_ids_contain(ids, &a));
+        ck_assert(batch_ids_contain(ids, &b));
         ck_assert_int_eq(batch_ids_add(ids, &c, 1, 1000 + 86400 * 5 / 2, NULL), ST_OK);
-        ck_assert(!batch_ids_has(ids, &a));
-        ck_assert(batch_ids_has(ids, &b));
+        ck_assert(!batch_ids_contain(ids, &a));
+        ck_assert(batch_ids_contain(ids, &b));
         batch_ids_close(ids);
         ck_assert_int_eq(batch_ids_open(dir, &ids, NULL), ST_OK);
-        ck_assert(!batch_ids_has(ids, &a));
-        ck_assert(batch_ids_has(ids, &b));
-        ck_assert(batch_ids_has(ids, &c));
+        ck_assert(!batch_ids_contain(ids, &a));
+        ck_assert(batch_ids_contain(ids, &b));
+        ck_assert(batch_ids_contain(ids, &c));
         batch_ids_close(ids);
         remove_dir();
 }

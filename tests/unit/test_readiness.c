@@ -57,7 +57,7 @@ START_TEST(a_healthy_store_is_ready_without_conditions)
         struct profile_store_stat stat = { .sample_rows = 7 };
 
         open_all();
-        readiness_stat(readiness, &stat);
+        readiness_get_store_stat(readiness, &stat);
         ck_assert_uint_eq(stat.sample_rows, 0);
         expect(true, "");
         close_all();

@@ -5,7 +5,7 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "symbolizer/symbol_reason.h"
+#include "symbol-index/symbol_state.h"
 #include "tests/support/suite.h"
 
 static const char *page(struct buf *text)

@@ -7,7 +7,6 @@
 #include "debuginfo-store/gc.h"
 #include "debuginfo-store/record.h"
 #include "debuginfo-store/store_internal.h"
-#include "debuginfo-store/superseded.h"
 #include "tests/support/suite.h"
 
 #define DAY 86400
@@ -33,7 +32,8 @@ static void teardown(void)
 /* An object and its file, without the verification that this is not about. */
 static struct stored_object put_object(struct stored_object o, const struct object_links *links)
 {
-        _cleanup_free_ char *path = object_path(store, &o), *parent = strndup(path, (size_t)(path_base(path) - path));
+        _cleanup_free_ char *path = object_format_path(store, &o),
+                            *parent = strndup(path, (size_t)(path_base(path) - path));
         struct error err;
 
         ck_assert_int_eq(file_make_dirs(parent, &err), ST_OK);
@@ -42,9 +42,12 @@ static struct stored_object put_object(struct stored_object o, const struct obje
         return o;
 }
 
-static struct stored_object put(uint8_t number, unsigned days_old, unsigned days_unused, uint64_t bytes, const char *label)
+static struct stored_object put(uint8_t number, unsigned days_old, unsigned days_unused, uint64_t bytes,
+                                const char *label)
 {
-        struct stored_object o = { .kind = OBJECT_DEBUGINFO, .quality = QUALITY_DWARF, .stored_bytes = bytes,
+        struct stored_object o = { .kind = OBJECT_DEBUGINFO,
+                                   .quality = QUALITY_DWARF,
+                                   .stored_bytes = bytes,
                                    .stored_unix_s = NOW - (int64_t)days_old * DAY,
                                    .used_unix_s = NOW - (int64_t)days_unused * DAY };
 
@@ -57,7 +60,7 @@ static struct stored_object put(uint8_t number, unsigned days_old, unsigned days
 static bool is_there(const struct stored_object *o)
 {
         struct stored_object found;
-        _cleanup_free_ char *path = object_path(store, o);
+        _cleanup_free_ char *path = object_format_path(store, o);
         bool record = debuginfo_store_stat(store, &o->build_id, o->kind, &found, NULL) == ST_OK;
 
         ck_assert_int_eq(access(path, F_OK) == 0, record); /* the two go together */
@@ -74,15 +77,17 @@ static struct gc_result collect_with(struct gc_options o, const char *const *tex
         o.rules = rules;
         o.rule_count = count;
         o.now_unix_s = NOW;
-        ck_assert_msg(debuginfo_store_gc(store, &o, &r, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(debuginfo_store_collect_garbage(store, &o, &r, &err) == ST_OK, "%s", err.text);
         return r;
 }
-#define collect(...) collect_with((struct gc_options){ 0 }, (const char *const[]){ __VA_ARGS__ }, \
-                                  sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(const char *))
+#define collect(...)                                                                                                   \
+        collect_with((struct gc_options){ 0 }, (const char *const[]){ __VA_ARGS__ },                                   \
+                     sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(const char *))
 
 START_TEST(age_and_last_use_end_an_object_and_no_sooner)
 {
-        struct stored_object old = put(1, 91, 0, 10, ""), fresh = put(2, 90, 29, 10, ""), unused = put(3, 89, 31, 10, "");
+        struct stored_object old = put(1, 91, 0, 10, ""), fresh = put(2, 90, 29, 10, ""),
+                             unused = put(3, 89, 31, 10, "");
         struct gc_result r = collect("age=90d,unused=30d");
 
         ck_assert(!is_there(&old));
@@ -136,19 +141,20 @@ static bool needs_the_first(void *context, const struct stored_object *object)
 
 START_TEST(pinned_and_needed_objects_stay_and_count)
 {
-        struct stored_object needed = put(1, 50, 50, 400, ""), pinned = put(2, 50, 50, 400, ""), rest = put(3, 1, 1, 100, "");
+        struct stored_object needed = put(1, 50, 50, 400, ""), pinned = put(2, 50, 50, 400, ""),
+                             rest = put(3, 1, 1, 100, "");
         const char *const rules[] = { "age=30d,size=700" };
         struct gc_result r;
         struct error err;
 
-        ck_assert_int_eq(debuginfo_store_pin(store, &pinned.build_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_set_pin(store, &pinned.build_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
         r = collect_with((struct gc_options){ .needed = needs_the_first, .context = &needed.build_id }, rules, 1);
         ck_assert(is_there(&needed));
         ck_assert(is_there(&pinned));
         ck_assert(!is_there(&rest));
         ck_assert_uint_eq(r.pinned, 1);
         ck_assert_uint_eq(r.needed, 1);
-        ck_assert_int_eq(debuginfo_store_pin(store, &pinned.build_id, OBJECT_DEBUGINFO, false, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_set_pin(store, &pinned.build_id, OBJECT_DEBUGINFO, false, &err), ST_OK);
         collect("age=30d");
         ck_assert(!is_there(&pinned));
 }
@@ -178,7 +184,7 @@ END_TEST
 static bool pin_it(void *context, const struct stored_object *object)
 {
         (void)context;
-        ck_assert_int_eq(debuginfo_store_pin(store, &object->build_id, object->kind, true, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_set_pin(store, &object->build_id, object->kind, true, NULL), ST_OK);
         return false;
 }
 
@@ -216,9 +222,11 @@ static bool remove_another(void *context, const struct stored_object *object)
 
 START_TEST(what_stays_in_the_last_moment_takes_its_room_still)
 {
-        struct stored_object first = put(1, 50, 9, 400, ""), next = put(2, 50, 8, 300, ""), last = put(3, 50, 7, 300, "");
+        struct stored_object first = put(1, 50, 9, 400, ""), next = put(2, 50, 8, 300, ""),
+                             last = put(3, 50, 7, 300, "");
         const char *const rules[] = { "size=700" };
-        struct gc_result r = collect_with((struct gc_options){ .needed = pin_the_first, .context = &first.build_id }, rules, 1);
+        struct gc_result r =
+                collect_with((struct gc_options){ .needed = pin_the_first, .context = &first.build_id }, rules, 1);
 
         ck_assert(is_there(&first));
         ck_assert(!is_there(&next));
@@ -231,9 +239,11 @@ END_TEST
 
 START_TEST(what_somebody_else_removes_takes_no_room)
 {
-        struct stored_object read = put(1, 50, 9, 100, ""), gone = put(2, 50, 8, 400, ""), last = put(3, 50, 7, 300, "");
+        struct stored_object read = put(1, 50, 9, 100, ""), gone = put(2, 50, 8, 400, ""),
+                             last = put(3, 50, 7, 300, "");
         const char *const rules[] = { "size=500" };
-        struct gc_result r = collect_with((struct gc_options){ .needed = remove_another, .context = &gone.build_id }, rules, 1);
+        struct gc_result r =
+                collect_with((struct gc_options){ .needed = remove_another, .context = &gone.build_id }, rules, 1);
 
         ck_assert(is_there(&read));
         ck_assert(is_there(&last));
@@ -247,7 +257,7 @@ static void *remove_it(void *object)
 {
         static enum status st;
 
-        st = debuginfo_store_remove_exactly(store, object, NULL);
+        st = debuginfo_store_remove_if_unchanged(store, object, NULL);
         return &st;
 }
 
@@ -290,14 +300,16 @@ END_TEST
 START_TEST(files_without_a_record_go_and_strangers_stay)
 {
         struct stored_object kept = put(1, 0, 0, 10, ""), lost = put(2, 0, 0, 10, "");
-        _cleanup_free_ char *lost_path = object_path(store, &lost), *kept_path = object_path(store, &kept), *stranger = NULL;
+        _cleanup_free_ char *lost_path = object_format_path(store, &lost),
+                            *kept_path = object_format_path(store, &kept), *stranger = NULL;
         struct stat st;
         struct gc_result r;
         struct error err;
 
         ck_assert_int_gt(asprintf(&stranger, "%.*s/README", (int)(path_base(kept_path) - kept_path - 1), kept_path), 0);
         ck_assert_int_eq(file_write_durable(stranger, "hello", 5, &err), ST_OK);
-        ck_assert_int_eq(meta_remove(store->meta, &lost.build_id, OBJECT_DEBUGINFO, &err), ST_OK); /* and then the crash */
+        ck_assert_int_eq(meta_remove(store->meta, &lost.build_id, OBJECT_DEBUGINFO, &err),
+                         ST_OK); /* and then the crash */
         r = collect_with((struct gc_options){ .dry_run = true, .sweep = true }, NULL, 0);
         ck_assert_uint_eq(r.strays, 1);
         ck_assert_int_eq(access(lost_path, F_OK), 0);
@@ -319,14 +331,14 @@ START_TEST(use_is_noted_once_an_hour_for_what_is_stored)
         struct error err;
         int64_t first;
 
-        ck_assert_int_eq(debuginfo_store_used(store, names, 2, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_note_use(store, names, 2, &err), ST_OK);
         ck_assert_int_eq(debuginfo_store_stat(store, &o.build_id, o.kind, &found, &err), ST_OK);
         first = found.used_unix_s;
         ck_assert_int_gt(first, NOW);
         ck_assert_int_eq(found.stored_unix_s, o.stored_unix_s);
         found.used_unix_s -= OBJECT_USE_STEP_S - 60;
         ck_assert_int_eq(meta_put(store->meta, &found, NULL, NULL, &err), ST_OK);
-        ck_assert_int_eq(debuginfo_store_used(store, names, 2, &err), ST_OK);
+        ck_assert_int_eq(debuginfo_store_note_use(store, names, 2, &err), ST_OK);
         ck_assert_int_eq(debuginfo_store_stat(store, &o.build_id, o.kind, &found, &err), ST_OK);
         ck_assert_int_eq(found.used_unix_s, first - OBJECT_USE_STEP_S + 60);
 }
@@ -354,13 +366,13 @@ static enum status remove_superseded(const struct stored_object *symbols, const 
 START_TEST(what_is_as_good_as_a_file_is_used_when_somebody_asks_whether_to_send_it)
 {
         struct stored_object o = put_kind(1, OBJECT_DEBUGINFO, QUALITY_DWARF, 7), found;
-        struct object_question q[] = { { o.build_id, OBJECT_SYMBOLS, .quality = QUALITY_LINES },
-                                       { .kind = OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB } };
+        struct object_offer q[] = { { o.build_id, OBJECT_SYMBOLS, .quality = QUALITY_LINES },
+                                    { .kind = OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB } };
 
         build_id_from_bytes(&q[1].build_id, (const uint8_t[20]){ 7, 9 }, 20);
         for (int i = 0; i < 2; i++) {
                 ck_assert_int_eq(meta_put(store->meta, &o, NULL, NULL, NULL), ST_OK); /* used long ago */
-                ck_assert_int_eq(debuginfo_store_want(store, &q[i], 1, NULL), ST_OK);
+                ck_assert_int_eq(debuginfo_store_assess_offers(store, &q[i], 1, NULL), ST_OK);
                 ck_assert(!q[i].is_wanted);
                 ck_assert_int_eq(debuginfo_store_stat(store, &o.build_id, o.kind, &found, NULL), ST_OK);
                 ck_assert_int_gt(found.used_unix_s, NOW);
@@ -368,12 +380,12 @@ START_TEST(what_is_as_good_as_a_file_is_used_when_somebody_asks_whether_to_send_
 }
 END_TEST
 
-static struct object_question asked;
+static struct object_offer asked;
 
 static void *ask_for_it(void *context)
 {
         (void)context;
-        ck_assert_int_eq(debuginfo_store_want(store, &asked, 1, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_assess_offers(store, &asked, 1, NULL), ST_OK);
         return NULL;
 }
 
@@ -382,7 +394,7 @@ static bool ask_meanwhile(void *context, struct stored_object *object)
 {
         struct stored_object found;
 
-        asked = (struct object_question){ object->build_id, object->kind, .quality = object->quality };
+        asked = (struct object_offer){ object->build_id, object->kind, .quality = object->quality };
         ck_assert_int_eq(pthread_create(context, NULL, ask_for_it, NULL), 0);
         for (int i = 0; i < 1000; i++)
                 ck_assert_int_eq(debuginfo_store_stat(store, &object->build_id, object->kind, &found, NULL), ST_OK);
@@ -398,7 +410,7 @@ START_TEST(what_goes_while_somebody_asks_whether_to_send_it_is_wanted)
                 enum status st;
 
                 ck_assert_int_eq(meta_edit(store->meta, &name, 1, ask_meanwhile, &thread, NULL), ST_OK);
-                st = debuginfo_store_remove_exactly(store, &o, NULL);
+                st = debuginfo_store_remove_if_unchanged(store, &o, NULL);
                 pthread_join(thread, NULL);
                 ck_assert_int_eq(asked.is_wanted, st == ST_OK);
                 ck_assert_int_eq(asked.is_wanted, !is_there(&o));
@@ -426,11 +438,12 @@ END_TEST
 
 START_TEST(symbols_that_are_pinned_or_alone_have_a_name_stay)
 {
-        struct stored_object pinned = put_kind(1, OBJECT_SYMBOLS, QUALITY_DWARF, 0), named = put_kind(2, OBJECT_SYMBOLS, QUALITY_DWARF, 7);
+        struct stored_object pinned = put_kind(1, OBJECT_SYMBOLS, QUALITY_DWARF, 0),
+                             named = put_kind(2, OBJECT_SYMBOLS, QUALITY_DWARF, 7);
 
         put_kind(1, OBJECT_DEBUGINFO, QUALITY_DWARF, 0);
         put_kind(2, OBJECT_DEBUGINFO, QUALITY_DWARF, 8);
-        ck_assert_int_eq(debuginfo_store_pin(store, &pinned.build_id, OBJECT_SYMBOLS, true, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_set_pin(store, &pinned.build_id, OBJECT_SYMBOLS, true, NULL), ST_OK);
         ck_assert_int_eq(remove_superseded(&pinned, NULL), ST_NOT_FOUND);
         ck_assert_int_eq(remove_superseded(&named, NULL), ST_NOT_FOUND);
         ck_assert(is_there(&pinned) && is_there(&named));
@@ -442,10 +455,26 @@ END_TEST
 
 START_TEST(rules_that_say_nothing_or_nonsense_are_refused)
 {
-        static const char *const bad[] = { "", "age=90", "age=d", "age=0d", "age=-1d", "size=", "size=5X", "label=", "label=x",
-                                           "keep,age=1d", "age=1d,keep", "kind=sources,keep", "source=nobody,keep", "keep=1",
-                                           "age=99999999999999999999d", "size=99999999999999999T", "color=red,keep",
-                                           "label=0123456789012345678901234567890123456789012345678901234567890123456789,keep" };
+        static const char *const bad[] = {
+                "",
+                "age=90",
+                "age=d",
+                "age=0d",
+                "age=-1d",
+                "size=",
+                "size=5X",
+                "label=",
+                "label=x",
+                "keep,age=1d",
+                "age=1d,keep",
+                "kind=sources,keep",
+                "source=nobody,keep",
+                "keep=1",
+                "age=99999999999999999999d",
+                "size=99999999999999999T",
+                "color=red,keep",
+                "label=0123456789012345678901234567890123456789012345678901234567890123456789,keep"
+        };
         struct retention_rule r;
         struct error err;
 
@@ -459,9 +488,9 @@ END_TEST
 
 START_TEST(records_of_version_1_are_read)
 {
-        static const uint8_t record[] = { 1, 0, 6, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9,
-                                          9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 0, 0, 0x40, 0x67, 0,
-                                          0, 0, 0, 'a', 0 };
+        static const uint8_t record[] = { 1, 0, 6, 0, 0x10, 0, 0, 0, 0, 0, 0, 0,    4,    0, 0, 0, 0, 0,   0, 9, 9,
+                                          9, 9, 9, 9, 9,    9, 9, 9, 9, 9, 9, 9,    9,    9, 9, 9, 9, 9,   9, 9, 9,
+                                          9, 9, 9, 9, 9,    9, 9, 9, 9, 0, 0, 0x40, 0x67, 0, 0, 0, 0, 'a', 0 };
         const uint8_t key[] = { 2, 0xab, 0xcd, 0 };
         struct stored_object o;
         struct error err = { 0 };
@@ -479,16 +508,23 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = {
-                age_and_last_use_end_an_object_and_no_sooner, first_rule_that_fits_counts,
-                size_takes_what_upstreams_have_first_then_what_was_used_longest_ago, pinned_and_needed_objects_stay_and_count,
-                dry_run_tells_and_removes_nothing, what_is_pinned_in_the_last_moment_stays,
-                what_is_used_in_the_last_moment_stays, what_stays_in_the_last_moment_takes_its_room_still,
+                age_and_last_use_end_an_object_and_no_sooner,
+                first_rule_that_fits_counts,
+                size_takes_what_upstreams_have_first_then_what_was_used_longest_ago,
+                pinned_and_needed_objects_stay_and_count,
+                dry_run_tells_and_removes_nothing,
+                what_is_pinned_in_the_last_moment_stays,
+                what_is_used_in_the_last_moment_stays,
+                what_stays_in_the_last_moment_takes_its_room_still,
                 what_somebody_else_removes_takes_no_room,
-                files_without_a_record_go_and_strangers_stay, use_is_noted_once_an_hour_for_what_is_stored,
+                files_without_a_record_go_and_strangers_stay,
+                use_is_noted_once_an_hour_for_what_is_stored,
                 what_is_as_good_as_a_file_is_used_when_somebody_asks_whether_to_send_it,
                 what_goes_while_somebody_asks_whether_to_send_it_is_wanted,
-                symbols_go_when_something_as_good_is_stored, symbols_that_are_pinned_or_alone_have_a_name_stay,
-                rules_that_say_nothing_or_nonsense_are_refused, records_of_version_1_are_read,
+                symbols_go_when_something_as_good_is_stored,
+                symbols_that_are_pinned_or_alone_have_a_name_stay,
+                rules_that_say_nothing_or_nonsense_are_refused,
+                records_of_version_1_are_read,
         };
 
         return suite_run_with("retention", setup, teardown, tests, sizeof tests / sizeof *tests);

@@ -6,7 +6,7 @@
 #include "common/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "debuginfo-store/frames.h"
+#include "debuginfo-store/frame_cache.h"
 #include "debuginfo-store/seekable.h"
 #include "tests/support/suite.h"
 
@@ -29,9 +29,16 @@ static int packed_file(uint64_t *stored)
 
 START_TEST(ranges_across_frames_equal_the_original)
 {
-        static const struct { uint64_t at; size_t n; } ranges[] = {
-                { 0, 1 }, { 0, SIZE }, { SEEKABLE_FRAME_BYTES - 1, 2 }, { 2 * SEEKABLE_FRAME_BYTES, 100 },
-                { SIZE - 1, 10 }, { 5, 2 * SEEKABLE_FRAME_BYTES },
+        static const struct {
+                uint64_t at;
+                size_t n;
+        } ranges[] = {
+                { 0, 1 },
+                { 0, SIZE },
+                { SEEKABLE_FRAME_BYTES - 1, 2 },
+                { 2 * SEEKABLE_FRAME_BYTES, 100 },
+                { SIZE - 1, 10 },
+                { 5, 2 * SEEKABLE_FRAME_BYTES },
         };
         struct seekable_reader *r;
         struct error err;
@@ -40,7 +47,7 @@ START_TEST(ranges_across_frames_equal_the_original)
         uint8_t *got = malloc(SIZE + 10);
 
         ck_assert_int_eq(seekable_open(fd, "out", &r, &err), ST_OK);
-        ck_assert_uint_eq(seekable_size(r), SIZE);
+        ck_assert_uint_eq(seekable_get_size(r), SIZE);
         for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
                 size_t left = SIZE - ranges[i].at, want = ranges[i].n < left ? ranges[i].n : left;
 
@@ -117,28 +124,29 @@ static int old_file(void)
 START_TEST(frames_of_an_older_version_and_kept_ones_give_the_same_bytes)
 {
         static const uint8_t sha256[32] = { 7 };
-        struct frames *frames;
+        struct frame_cache *frames;
         struct seekable_reader *r;
         uint8_t got[3000];
         struct error err;
         uint64_t stored;
 
         close(packed_file(&stored)); /* fills content */
-        ck_assert_int_eq(frames_create(MiB(4), &frames, &err), ST_OK);
+        ck_assert_int_eq(frame_cache_create(MiB(4), &frames, &err), ST_OK);
         ck_assert_int_eq(seekable_open(old_file(), "old", &r, &err), ST_OK);
-        seekable_share(r, frames, sha256);
+        seekable_use_cache(r, frames, sha256);
         for (uint64_t at = 0; at + sizeof got <= SIZE; at += 100001) {
                 for (unsigned again = 0; again < 2; again++) {
                         memset(got, 0, sizeof got);
                         ck_assert_int_eq(seekable_pread(r, got, sizeof got, at, &err), (ssize_t)sizeof got);
                         ck_assert(memcmp(got, content + at, sizeof got) == 0);
                 }
-                ck_assert_uint_eq(frames_copy(frames, sha256, got, sizeof got, at), sizeof got);
+                ck_assert_uint_eq(frame_cache_read(frames, sha256, got, sizeof got, at), sizeof got);
         }
         seekable_close(r);
-        frames_destroy(frames);
+        frame_cache_destroy(frames);
 }
 END_TEST
 
-TEST_SUITE("seekable", ranges_across_frames_equal_the_original, frames_of_an_older_version_and_kept_ones_give_the_same_bytes,
+TEST_SUITE("seekable", ranges_across_frames_equal_the_original,
+           frames_of_an_older_version_and_kept_ones_give_the_same_bytes,
            every_cut_and_every_flipped_table_byte_is_an_error_or_the_same_bytes)

@@ -6,7 +6,7 @@
 #include "common/limits.h"
 #include "http/listen.h"
 #include "server/server_internal.h"
-#include "server/tokens.h"
+#include "server/access/tokens.h"
 #include "tests/support/suite.h"
 
 static enum status load(const char *text, struct tokens **ret, struct error *err)
@@ -27,8 +27,10 @@ START_TEST(tokens_carry_the_scopes_of_their_line)
         struct tokens *t = NULL;
         struct error err;
 
-        ck_assert_int_eq(load("# who may\n\nagent-token-1 ingest,upload  # hosts\r\nreader-token read\nroot-token admin",
-                              &t, &err), ST_OK);
+        ck_assert_int_eq(
+                load("# who may\n\nagent-token-1 ingest,upload  # hosts\r\nreader-token read\nroot-token admin", &t,
+                     &err),
+                ST_OK);
         ck_assert_int_eq(tokens_check(t, "agent-token-1", SCOPE_INGEST, name), ACCESS_GRANTED);
         ck_assert_int_eq(tokens_check(t, "agent-token-1", SCOPE_UPLOAD, name), ACCESS_GRANTED);
         ck_assert_int_eq(tokens_check(t, "agent-token-1", SCOPE_READ, name), ACCESS_DENIED);
@@ -50,14 +52,18 @@ START_TEST(tokens_have_names_and_may_be_written_as_digests)
         struct error err;
 
         /* the digest of "secret-of-ci" */
-        ck_assert_int_eq(load("sha256:8070ed5cbb72fe832fe5a6afc19a5a810ae1ed0cbf4403892fdb5e35e29ff0c5 upload name=ci/main\n"
-                              "plain-token read", &t, &err), ST_OK);
+        ck_assert_int_eq(
+                load("sha256:8070ed5cbb72fe832fe5a6afc19a5a810ae1ed0cbf4403892fdb5e35e29ff0c5 upload name=ci/main\n"
+                     "plain-token read",
+                     &t, &err),
+                ST_OK);
         ck_assert_int_eq(tokens_check(t, "secret-of-ci", SCOPE_UPLOAD, name), ACCESS_GRANTED);
         ck_assert_str_eq(name, "ci/main");
         ck_assert_int_eq(tokens_check(t, "plain-token", SCOPE_READ, name), ACCESS_GRANTED);
         ck_assert_str_eq(name, "");
-        ck_assert_int_eq(tokens_check(t, "sha256:8070ed5cbb72fe832fe5a6afc19a5a810ae1ed0cbf4403892fdb5e35e29ff0c5", SCOPE_UPLOAD,
-                                      name), ACCESS_UNKNOWN);
+        ck_assert_int_eq(tokens_check(t, "sha256:8070ed5cbb72fe832fe5a6afc19a5a810ae1ed0cbf4403892fdb5e35e29ff0c5",
+                                      SCOPE_UPLOAD, name),
+                         ACCESS_UNKNOWN);
         tokens_destroy(t);
 }
 END_TEST
@@ -69,15 +75,15 @@ START_TEST(tokens_have_limits)
         struct error err;
 
         ck_assert_int_eq(load("first-token read bytes=20G rate=50 name=ci\nsecond-token read", &t, &err), ST_OK);
-        ck_assert(tokens_limits(t, "first-token", &l));
+        ck_assert(tokens_get_limits(t, "first-token", &l));
         ck_assert_uint_eq(l.limits.requests_per_s, 50);
         ck_assert_uint_eq(l.limits.bytes_per_day, GiB(20));
         ck_assert_str_eq(l.name, "ci");
-        ck_assert(tokens_limits(t, "second-token", &l));
+        ck_assert(tokens_get_limits(t, "second-token", &l));
         ck_assert_uint_eq(l.limits.requests_per_s, 0);
         ck_assert_uint_eq(l.limits.bytes_per_day, 0);
-        ck_assert(!tokens_limits(t, "third-token", &l));
-        ck_assert(!tokens_limits(t, NULL, &l));
+        ck_assert(!tokens_get_limits(t, "third-token", &l));
+        ck_assert(!tokens_get_limits(t, NULL, &l));
         tokens_destroy(t);
 }
 END_TEST
@@ -108,10 +114,14 @@ END_TEST
 
 START_TEST(a_wrong_token_file_names_its_line)
 {
-        static const char *const bad[] = { "good-token read\nshort read", "good-token read\nother-token",
-                                           "good-token read\nother-token write", "good-token read\nother-token read upload",
+        static const char *const bad[] = { "good-token read\nshort read",
+                                           "good-token read\nother-token",
+                                           "good-token read\nother-token write",
+                                           "good-token read\nother-token read upload",
                                            "good-token read\nother-token read name=a b",
-                                           "good-token read\nother-token read rate=0", "good-token read\nother-token read bytes=9X", "good-token read\nsha256:12 read" };
+                                           "good-token read\nother-token read rate=0",
+                                           "good-token read\nother-token read bytes=9X",
+                                           "good-token read\nsha256:12 read" };
         struct tokens *t = NULL;
         struct error err;
 
@@ -128,8 +138,9 @@ END_TEST
 /* Profiles are counted and not logged; the others ask, of Connect's upload what begins and what ends it. */
 static bool is_logged_elsewhere(const struct http_route *r)
 {
-        return r->scope == SCOPE_INGEST || strcmp(r->method, "GET") == 0 || strcmp(r->path, "/api/v1/debuginfo/want") == 0 ||
-               strstr(r->path, "ShouldInitiateUpload") || strstr(r->path, "UploadFinished");
+        return r->scope == SCOPE_INGEST || strcmp(r->method, "GET") == 0 ||
+               strcmp(r->path, "/api/v1/debuginfo/want") == 0 || strstr(r->path, "ShouldInitiateUpload") ||
+               strstr(r->path, "UploadFinished");
 }
 
 START_TEST(every_route_that_changes_something_needs_a_scope_and_is_audited)
@@ -143,7 +154,8 @@ START_TEST(every_route_that_changes_something_needs_a_scope_and_is_audited)
                 bool changes = r->scope == SCOPE_INGEST || r->scope == SCOPE_UPLOAD || r->scope == SCOPE_ADMIN;
 
                 ck_assert_msg(!r->writes || changes, "%s %s writes with the scope of a reader", r->method, r->path);
-                ck_assert_msg(!changes || r->writes || is_logged_elsewhere(r), "%s %s is not audited", r->method, r->path);
+                ck_assert_msg(!changes || r->writes || is_logged_elsewhere(r), "%s %s is not audited", r->method,
+                              r->path);
                 ck_assert_msg((strcmp(r->method, "PUT") != 0 && strcmp(r->method, "DELETE") != 0) || r->writes,
                               "%s %s changes nothing", r->method, r->path);
         }
@@ -156,29 +168,29 @@ START_TEST(addresses_are_parsed_and_loopback_is_known)
         struct listen_address l;
         struct error err;
 
-        ck_assert_int_eq(listen_parse("127.0.0.1:8080", 7700, &l, &err), ST_OK);
+        ck_assert_int_eq(parse_listen_address("127.0.0.1:8080", 7700, &l, &err), ST_OK);
         ck_assert_str_eq(l.host, "127.0.0.1");
         ck_assert_uint_eq(l.port, 8080);
         ck_assert(l.is_loopback);
-        ck_assert_int_eq(listen_parse("127.9.9.9", 7700, &l, &err), ST_OK);
+        ck_assert_int_eq(parse_listen_address("127.9.9.9", 7700, &l, &err), ST_OK);
         ck_assert_uint_eq(l.port, 7700);
         ck_assert(l.is_loopback);
-        ck_assert_int_eq(listen_parse("[::1]:0", 7700, &l, &err), ST_OK);
+        ck_assert_int_eq(parse_listen_address("[::1]:0", 7700, &l, &err), ST_OK);
         ck_assert_str_eq(l.host, "::1");
         ck_assert(l.is_loopback);
-        ck_assert_int_eq(listen_parse("0.0.0.0:1", 7700, &l, &err), ST_OK);
+        ck_assert_int_eq(parse_listen_address("0.0.0.0:1", 7700, &l, &err), ST_OK);
         ck_assert(!l.is_loopback);
-        ck_assert_int_eq(listen_parse(":7000", 7700, &l, &err), ST_OK);
+        ck_assert_int_eq(parse_listen_address(":7000", 7700, &l, &err), ST_OK);
         ck_assert(!l.is_loopback);
-        ck_assert_int_eq(listen_parse("[::]:1", 7700, &l, &err), ST_OK);
+        ck_assert_int_eq(parse_listen_address("[::]:1", 7700, &l, &err), ST_OK);
         ck_assert(!l.is_loopback);
-        ck_assert_int_eq(listen_parse("::1:80", 7700, &l, &err), ST_USAGE);
-        ck_assert_int_eq(listen_parse("127.0.0.1:65536", 7700, &l, &err), ST_USAGE);
-        ck_assert_int_eq(listen_parse("127.0.0.1:", 7700, &l, &err), ST_USAGE);
-        ck_assert_int_eq(listen_parse("[::1", 7700, &l, &err), ST_USAGE);
+        ck_assert_int_eq(parse_listen_address("::1:80", 7700, &l, &err), ST_USAGE);
+        ck_assert_int_eq(parse_listen_address("127.0.0.1:65536", 7700, &l, &err), ST_USAGE);
+        ck_assert_int_eq(parse_listen_address("127.0.0.1:", 7700, &l, &err), ST_USAGE);
+        ck_assert_int_eq(parse_listen_address("[::1", 7700, &l, &err), ST_USAGE);
 }
 END_TEST
 
-TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, tokens_have_names_and_may_be_written_as_digests, tokens_have_limits,
-           tokens_are_read_again_and_stay_when_the_file_is_wrong, a_wrong_token_file_names_its_line,
+TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, tokens_have_names_and_may_be_written_as_digests,
+           tokens_have_limits, tokens_are_read_again_and_stay_when_the_file_is_wrong, a_wrong_token_file_names_its_line,
            every_route_that_changes_something_needs_a_scope_and_is_audited, addresses_are_parsed_and_loopback_is_known)

@@ -6,26 +6,28 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "server/app_name.h"
-#include "server/healer.h"
-#include "server/id_set.h"
-#include "server/later.h"
-#include "server/multipart.h"
-#include "server/needs.h"
+#include "server/routes/app_name.h"
+#include "pipeline/resymbolizer.h"
+#include "pipeline/id_set.h"
+#include "pipeline/debounce.h"
+#include "server/routes/multipart.h"
+#include "pipeline/missing_companions.h"
 #include "server/upstream_list.h"
-#include "server/section_table.h"
+#include "server/routes/section_table.h"
 #include "tests/support/suite.h"
 
-static enum status find(const char *type, const char *body, const char *name, const uint8_t **ret, size_t *n, struct error *err)
+static enum status find(const char *type, const char *body, const char *name, const uint8_t **ret, size_t *n,
+                        struct error *err)
 {
         return multipart_find(type, (const uint8_t *)body, strlen(body), name, ret, n, err);
 }
 
 START_TEST(a_part_is_found_by_its_name)
 {
-        static const char body[] = "--xyz\r\nContent-Disposition: form-data; name=\"config\"; filename=\"profile\"\r\n\r\nno\r\n"
-                                   "--xyz\r\nContent-Type: a/b\r\nContent-Disposition: form-data; filename=\"p\"; name=\"profile\"\r\n\r\n"
-                                   "one\r\n--xy\r\ntwo\r\n--xyz--\r\n";
+        static const char body[] =
+                "--xyz\r\nContent-Disposition: form-data; name=\"config\"; filename=\"profile\"\r\n\r\nno\r\n"
+                "--xyz\r\nContent-Type: a/b\r\nContent-Disposition: form-data; filename=\"p\"; name=\"profile\"\r\n\r\n"
+                "one\r\n--xy\r\ntwo\r\n--xyz--\r\n";
         const uint8_t *part = NULL;
         size_t n = 0;
         struct error err;
@@ -52,8 +54,11 @@ START_TEST(a_cut_off_multipart_body_is_bad_data)
         struct error err;
 
         for (size_t cut = 0; cut < whole; cut++)
-                ck_assert_int_eq(multipart_find("x; boundary=b", (const uint8_t *)body, cut, "profile", &part, &n, &err), ST_BAD_DATA);
-        ck_assert_int_eq(multipart_find("x; boundary=b", (const uint8_t *)body, whole, "profile", &part, &n, &err), ST_OK);
+                ck_assert_int_eq(
+                        multipart_find("x; boundary=b", (const uint8_t *)body, cut, "profile", &part, &n, &err),
+                        ST_BAD_DATA);
+        ck_assert_int_eq(multipart_find("x; boundary=b", (const uint8_t *)body, whole, "profile", &part, &n, &err),
+                         ST_OK);
 }
 END_TEST
 
@@ -78,14 +83,14 @@ START_TEST(an_application_name_becomes_labels)
         ck_assert_int_eq(profile_add_stack(&p, NULL, 0, &sample.stack, &err), ST_OK);
         ck_assert_int_eq(profile_add_type(&p, &(struct profile_type){ 0 }, &sample.type, &err), ST_OK);
         ck_assert_int_eq(profile_add_sample(&p, &sample, &i, &err), ST_OK);
-        ck_assert_int_eq(app_name_label("shop.cpu{region=eu, host = \"a b\",__session_id__=9,}", &p, &err), ST_OK);
+        ck_assert_int_eq(parse_app_name("shop.cpu{region=eu, host = \"a b\",__session_id__=9,}", &p, &err), ST_OK);
         ck_assert_str_eq(label(&p, "service_name"), "shop.cpu");
         ck_assert_str_eq(label(&p, "region"), "eu");
         ck_assert_str_eq(label(&p, "host"), "a b");
         ck_assert_ptr_null(label(&p, "__session_id__"));
-        ck_assert_int_eq(app_name_label("shop{region=eu", &p, &err), ST_BAD_DATA);
-        ck_assert_int_eq(app_name_label("shop{region}", &p, &err), ST_BAD_DATA);
-        ck_assert_int_eq(app_name_label("{a=b}", &p, &err), ST_BAD_DATA);
+        ck_assert_int_eq(parse_app_name("shop{region=eu", &p, &err), ST_BAD_DATA);
+        ck_assert_int_eq(parse_app_name("shop{region}", &p, &err), ST_BAD_DATA);
+        ck_assert_int_eq(parse_app_name("{a=b}", &p, &err), ST_BAD_DATA);
 }
 END_TEST
 
@@ -121,29 +126,29 @@ START_TEST(what_comes_in_parts_is_due_when_no_more_come)
 {
         struct build_id a = id_of(1), b = id_of(2), out;
         const int64_t start = 1000;
-        struct later l = { 0 };
+        struct debounce l = { 0 };
 
-        ck_assert_int_eq(later_due_ns(&l), 0);
-        ck_assert_int_eq(later_add(&l, &a, start), ST_OK);
-        ck_assert_int_eq(later_add(&l, &b, start + 1), ST_OK);
-        ck_assert_int_eq(later_due_ns(&l), start + LATER_QUIET_NS);
-        ck_assert_int_eq(later_add(&l, &a, start + 2), ST_OK); /* one more part of a: b is the first now */
+        ck_assert_int_eq(debounce_next_due_ns(&l), 0);
+        ck_assert_int_eq(debounce_add(&l, &a, start), ST_OK);
+        ck_assert_int_eq(debounce_add(&l, &b, start + 1), ST_OK);
+        ck_assert_int_eq(debounce_next_due_ns(&l), start + DEBOUNCE_QUIET_NS);
+        ck_assert_int_eq(debounce_add(&l, &a, start + 2), ST_OK); /* one more part of a: b is the first now */
         ck_assert_uint_eq(l.count, 2);
-        ck_assert_int_eq(later_due_ns(&l), start + 1 + LATER_QUIET_NS);
-        ck_assert(!later_take(&l, start + LATER_QUIET_NS, &out));
-        ck_assert(later_take(&l, start + 1 + LATER_QUIET_NS, &out));
+        ck_assert_int_eq(debounce_next_due_ns(&l), start + 1 + DEBOUNCE_QUIET_NS);
+        ck_assert(!debounce_take_due(&l, start + DEBOUNCE_QUIET_NS, &out));
+        ck_assert(debounce_take_due(&l, start + 1 + DEBOUNCE_QUIET_NS, &out));
         ck_assert(build_id_equal(&out, &b));
-        ck_assert(later_has(&l, &a) && !later_has(&l, &b));
-        for (int64_t t = start; t < start + LATER_MOST_NS; t += LATER_QUIET_NS / 2) {
-                ck_assert(!later_take(&l, t, &out));
-                ck_assert_int_eq(later_add(&l, &a, t), ST_OK);
+        ck_assert(debounce_contains(&l, &a) && !debounce_contains(&l, &b));
+        for (int64_t t = start; t < start + DEBOUNCE_MAX_NS; t += DEBOUNCE_QUIET_NS / 2) {
+                ck_assert(!debounce_take_due(&l, t, &out));
+                ck_assert_int_eq(debounce_add(&l, &a, t), ST_OK);
         }
-        ck_assert(later_take(&l, start + LATER_MOST_NS, &out)); /* though parts never ceased to come */
+        ck_assert(debounce_take_due(&l, start + DEBOUNCE_MAX_NS, &out)); /* though parts never ceased to come */
         ck_assert_uint_eq(l.count, 0);
-        ck_assert_int_eq(later_add(&l, &a, start), ST_OK);
-        later_remove(&l, &a);
-        ck_assert(!later_take(&l, INT64_MAX, &out));
-        later_deinit(&l);
+        ck_assert_int_eq(debounce_add(&l, &a, start), ST_OK);
+        debounce_remove(&l, &a);
+        ck_assert(!debounce_take_due(&l, INT64_MAX, &out));
+        debounce_deinit(&l);
 }
 END_TEST
 
@@ -152,24 +157,24 @@ START_TEST(the_last_companion_is_known_when_it_comes)
         struct build_id x = id_of(1), y = id_of(2), out;
         const struct build_id of_x[] = { id_of(10), id_of(11) }, of_y[] = { id_of(11) };
         char path[] = "/tmp/cairn-needs-XXXXXX";
-        struct needs n;
+        struct missing_companions n;
         struct error err;
         size_t at = 0;
         bool all;
 
         close(mkstemp(path));
-        ck_assert_int_eq(needs_load(&n, path, &err), ST_OK);
-        ck_assert_int_eq(needs_set(&n, &x, of_x, 2, &err), ST_OK);
-        ck_assert_int_eq(needs_set(&n, &y, of_y, 1, &err), ST_OK);
-        ck_assert(needs_came(&n, &of_x[1], &at, &out, &all));
+        ck_assert_int_eq(missing_companions_load(&n, path, &err), ST_OK);
+        ck_assert_int_eq(missing_companions_set(&n, &x, of_x, 2, &err), ST_OK);
+        ck_assert_int_eq(missing_companions_set(&n, &y, of_y, 1, &err), ST_OK);
+        ck_assert(missing_companions_mark_arrived(&n, &of_x[1], &at, &out, &all));
         ck_assert(build_id_equal(&out, &x) && !all);
-        ck_assert(needs_came(&n, &of_x[1], &at, &out, &all));
+        ck_assert(missing_companions_mark_arrived(&n, &of_x[1], &at, &out, &all));
         ck_assert(build_id_equal(&out, &y) && all);
-        ck_assert(!needs_came(&n, &of_x[1], &at, &out, &all));
+        ck_assert(!missing_companions_mark_arrived(&n, &of_x[1], &at, &out, &all));
         at = 0;
-        ck_assert(needs_came(&n, &of_x[0], &at, &out, &all));
+        ck_assert(missing_companions_mark_arrived(&n, &of_x[0], &at, &out, &all));
         ck_assert(build_id_equal(&out, &x) && all);
-        needs_deinit(&n);
+        missing_companions_deinit(&n);
         unlink(path);
 }
 END_TEST
@@ -182,7 +187,7 @@ static void remember(unsigned n, size_t bytes)
         ck_assert_ptr_nonnull(table);
         memcpy(table, first, sizeof first - 1);
         snprintf(identity, sizeof identity, "file-%u", n);
-        section_table_put(identity, table, bytes);
+        section_table_insert(identity, table, bytes);
 }
 
 static unsigned remembered(unsigned count)
@@ -193,7 +198,8 @@ static unsigned remembered(unsigned count)
 
         for (unsigned n = 0; n < count; n++) {
                 snprintf(identity, sizeof identity, "file-%u", n);
-                ret += section_table_find(identity, ".text", &offset, &size) == SECTION_FOUND && offset == 0x10 && size == 0x20;
+                ret += section_table_find(identity, ".text", &offset, &size) == SECTION_FOUND && offset == 0x10 &&
+                       size == 0x20;
         }
         return ret;
 }
@@ -234,9 +240,12 @@ START_TEST(a_file_of_upstreams_says_what_opens_them)
         struct upstream_list l;
         struct error err;
 
-        ck_assert_int_eq(read_upstreams("# ours\nhttps://a.example  token=se#cret # a comment\n\n  http://plain.example\t\r\n"
-                                        "https://b.example header=X-Key: two words", &l, &err), ST_OK);
-        ck_assert_int_eq(upstream_list_add_words(&l, words, &err), ST_OK);
+        ck_assert_int_eq(
+                read_upstreams("# ours\nhttps://a.example  token=se#cret # a comment\n\n  http://plain.example\t\r\n"
+                               "https://b.example header=X-Key: two words",
+                               &l, &err),
+                ST_OK);
+        ck_assert_int_eq(upstream_list_add_urls(&l, words, &err), ST_OK);
         ck_assert_uint_eq(l.count, 4);
         ck_assert_str_eq(l.urls[0], "https://a.example");
         ck_assert_str_eq(l.headers[0], "Authorization: Bearer se#cret");
@@ -250,9 +259,14 @@ END_TEST
 
 START_TEST(a_malformed_file_of_upstreams_is_told_without_its_secrets)
 {
-        static const char *const bad[] = { "ftp://u:hunter2@a.example", "https://a.example hunter2", "https://a.example tokn=hunter2",
-                                           "https://a.example token=", "https://a.example header=hunter2", "hunter2",
-                                           "https://a.example token=hunter2 header=X:y", "https://a.example token=hunter2\x01" };
+        static const char *const bad[] = { "ftp://u:hunter2@a.example",
+                                           "https://a.example hunter2",
+                                           "https://a.example tokn=hunter2",
+                                           "https://a.example token=",
+                                           "https://a.example header=hunter2",
+                                           "hunter2",
+                                           "https://a.example token=hunter2 header=X:y",
+                                           "https://a.example token=hunter2\x01" };
         struct upstream_list l;
         struct error err;
 
@@ -271,30 +285,30 @@ START_TEST(what_two_jobs_change_is_remembered_until_both_have_ended)
 {
         const struct build_id id = { .size = 2, .bytes = { 0xab, 0xcd } };
         char path[] = "/tmp/cairn-heal-queue-XXXXXX";
-        struct healer *h = NULL;
+        struct resymbolizer *h = NULL;
         struct buf text;
         struct error err;
         int fd = mkstemp(path);
 
         ck_assert_int_ge(fd, 0);
         close(fd);
-        ck_assert_msg(healer_start(NULL, path, &h, &err) == ST_OK, "%s", err.text);
-        ck_assert_int_eq(healer_expect(h, &id, &err), ST_OK);
-        ck_assert_int_eq(healer_expect(h, &id, &err), ST_OK);
+        ck_assert_msg(resymbolizer_start(NULL, path, &h, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(resymbolizer_expect_change(h, &id, &err), ST_OK);
+        ck_assert_int_eq(resymbolizer_expect_change(h, &id, &err), ST_OK);
         for (size_t left = 2; left-- > 0;) {
-                healer_changed(h, &id, false);
+                resymbolizer_end_change(h, &id, false);
                 buf_init(&text, KiB(1));
                 ck_assert_int_eq(file_read(path, &text, &err), ST_OK);
                 ck_assert_uint_eq(text.size, left * strlen("abcd\n"));
                 buf_deinit(&text);
         }
-        healer_stop(h);
+        resymbolizer_stop(h);
         unlink(path);
 }
 END_TEST
 
-TEST_SUITE("server_parts", a_part_is_found_by_its_name, a_cut_off_multipart_body_is_bad_data, an_application_name_becomes_labels,
-           a_set_keeps_the_order_of_arrival,
+TEST_SUITE("server_parts", a_part_is_found_by_its_name, a_cut_off_multipart_body_is_bad_data,
+           an_application_name_becomes_labels, a_set_keeps_the_order_of_arrival,
            what_comes_in_parts_is_due_when_no_more_come, the_last_companion_is_known_when_it_comes,
            a_file_of_upstreams_says_what_opens_them, a_malformed_file_of_upstreams_is_told_without_its_secrets,
            sections_of_many_files_are_remembered_and_no_more_than_the_limit,

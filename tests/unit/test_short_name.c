@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "symbolizer/demangle.h"
+#include "symbol-index/demangle.h"
 #include "symbolizer/short_name.h"
 #include "tests/support/suite.h"
 
@@ -31,65 +31,38 @@ static void assert_all(const struct name_case *cases, size_t count)
 }
 
 static const struct name_case mangled[] = {
-        { "_ZN4shop6pick_tIiEEPFvcET_",
-          "shop::pick_t<...>" },
-        { "_ZN4shop5tableEi",
-          "shop::table" },
-        { "_ZN4shop1S4callIXadL_ZNKRS0_1mEiEEEEiv",
-          "shop::S::call<...>" },
-        { "_ZN4shop3ArrILi3EE2atIiEEiRA3_T_",
-          "shop::Arr<...>::at<...>" },
-        { "_ZN4shop3bigIlvEEiT_",
-          "shop::big<...>" },
-        { "_ZN4shop3midIlEENSt9enable_ifIXaagtstT_Li2EltstS2_Li100EEiE4typeES2_",
-          "shop::mid<...>" },
-        { "_ZN4shop4plusIiEEDTplfp_fp0_ET_S2_",
-          "shop::plus<...>" },
-        { "_ZN4shopli4_eurEy",
-          "shop::operator\"\" _eur" },
-        { "_ZN4shoplsIiEEPT_RNS_5MoneyES2_",
-          "shop::operator<< <...>" },
-        { "_ZN4shopltIiEEbRKSt6vectorIT_SaIS2_EES2_",
-          "shop::operator< <...>" },
-        { "_ZNK4shop5MoneyclEi",
-          "shop::Money::operator()" },
-        { "_ZNK4shop5MoneycvSt6vectorIiSaIiEEEv",
-          "shop::Money::operator std::vector<...>" },
-        { "_ZNK4shop5MoneycvbEv",
-          "shop::Money::operator bool" },
-        { "_ZNK4shop5MoneygtERKS0_",
-          "shop::Money::operator>" },
-        { "_ZNK4shop5MoneyixEi",
-          "shop::Money::operator[]" },
-        { "_ZNK4shop5MoneyltERKS0_",
-          "shop::Money::operator<" },
-        { "_ZN4shop5MoneyptEv",
-          "shop::Money::operator->" },
-        { "_ZN4shop5MoneynwEm",
-          "shop::Money::operator new" },
-        { "_ZN4shop5MoneydaEPv",
-          "shop::Money::operator delete[]" },
-        { "_ZNVK12_GLOBAL__N_16Hidden3getEi",
-          "(anonymous namespace)::Hidden::get" },
-        { "_ZN12_GLOBAL__N_16hiddenImEET_S1_",
-          "(anonymous namespace)::hidden<...>" },
+        { "_ZN4shop6pick_tIiEEPFvcET_", "shop::pick_t<...>" },
+        { "_ZN4shop5tableEi", "shop::table" },
+        { "_ZN4shop1S4callIXadL_ZNKRS0_1mEiEEEEiv", "shop::S::call<...>" },
+        { "_ZN4shop3ArrILi3EE2atIiEEiRA3_T_", "shop::Arr<...>::at<...>" },
+        { "_ZN4shop3bigIlvEEiT_", "shop::big<...>" },
+        { "_ZN4shop3midIlEENSt9enable_ifIXaagtstT_Li2EltstS2_Li100EEiE4typeES2_", "shop::mid<...>" },
+        { "_ZN4shop4plusIiEEDTplfp_fp0_ET_S2_", "shop::plus<...>" },
+        { "_ZN4shopli4_eurEy", "shop::operator\"\" _eur" },
+        { "_ZN4shoplsIiEEPT_RNS_5MoneyES2_", "shop::operator<< <...>" },
+        { "_ZN4shopltIiEEbRKSt6vectorIT_SaIS2_EES2_", "shop::operator< <...>" },
+        { "_ZNK4shop5MoneyclEi", "shop::Money::operator()" },
+        { "_ZNK4shop5MoneycvSt6vectorIiSaIiEEEv", "shop::Money::operator std::vector<...>" },
+        { "_ZNK4shop5MoneycvbEv", "shop::Money::operator bool" },
+        { "_ZNK4shop5MoneygtERKS0_", "shop::Money::operator>" },
+        { "_ZNK4shop5MoneyixEi", "shop::Money::operator[]" },
+        { "_ZNK4shop5MoneyltERKS0_", "shop::Money::operator<" },
+        { "_ZN4shop5MoneyptEv", "shop::Money::operator->" },
+        { "_ZN4shop5MoneynwEm", "shop::Money::operator new" },
+        { "_ZN4shop5MoneydaEPv", "shop::Money::operator delete[]" },
+        { "_ZNVK12_GLOBAL__N_16Hidden3getEi", "(anonymous namespace)::Hidden::get" },
+        { "_ZN12_GLOBAL__N_16hiddenImEET_S1_", "(anonymous namespace)::hidden<...>" },
         { "_ZZZN4shop3runERSt6vectorIiSaIiEEENKUliE1_clEiEN5Local5twiceEi",
           "shop::run::{lambda#3}::operator()::Local::twice" },
-        { "_ZZN4shop3runERSt6vectorIiSaIiEEENKUlT_E0_clIiEEDaS4_",
-          "shop::run::{lambda#2}::operator()<...>" },
-        { "_ZZN4shop3runERSt6vectorIiSaIiEEENK3$_0clEi",
-          "shop::run::$_0::operator()" },
-        { "_ZNO4shop1S1mEi",
-          "shop::S::m" },
-        { "_ZNSt9_Any_data9_M_accessIPKSt9type_infoEERT_v",
-          "std::_Any_data::_M_access<...>" },
-        { "_ZNSt8functionIFiiEEC1IZN4shop3runERSt6vectorIiSaIiEEEUliE1_vEEOT_",
-          "std::function<...>::function<...>" },
+        { "_ZZN4shop3runERSt6vectorIiSaIiEEENKUlT_E0_clIiEEDaS4_", "shop::run::{lambda#2}::operator()<...>" },
+        { "_ZZN4shop3runERSt6vectorIiSaIiEEENK3$_0clEi", "shop::run::$_0::operator()" },
+        { "_ZNO4shop1S1mEi", "shop::S::m" },
+        { "_ZNSt9_Any_data9_M_accessIPKSt9type_infoEERT_v", "std::_Any_data::_M_access<...>" },
+        { "_ZNSt8functionIFiiEEC1IZN4shop3runERSt6vectorIiSaIiEEEUliE1_vEEOT_", "std::function<...>::function<...>" },
         { "_ZThn168_N4llvm3orc15SimpleRemoteEPC13handleMessageENS0_21SimpleRemoteEPCOpcodeEmNS0_12ExecutorAddrENS_1"
           "1SmallVectorIcLj128EEE",
           "non-virtual thunk to llvm::orc::SimpleRemoteEPC::handleMessage" },
-        { "_ZThn16_NSdD0Ev",
-          "non-virtual thunk to std::basic_iostream<...>::~basic_iostream" },
+        { "_ZThn16_NSdD0Ev", "non-virtual thunk to std::basic_iostream<...>::~basic_iostream" },
         { "_ZGVZN11AAAlignImpl8manifestERN4llvm10AttributorEE17NumIRLoad_AAAlign",
           "guard variable for AAAlignImpl::manifest::NumIRLoad_AAAlign" },
         { "_ZGVZN4llvm14ChangeReporterINS_7IRDataTINS_6DCDataEEEE17isInterestingPassENS_9StringRefEE14PrintPassName"
@@ -107,8 +80,7 @@ static const struct name_case mangled[] = {
         { "_ZNSt6vectorIN4llvm10AsmPrinter11HandlerInfoESaIS2_EE17_M_realloc_insertIJSt10unique_ptrINS0_10DwarfDebu"
           "gESt14default_deleteIS7_EERA5_KcRA20_SB_RA6_SB_RA15_SB_EEEvN9__gnu_cxx17__normal_iteratorIPS2_S4_EEDpOT_",
           "std::vector<...>::_M_realloc_insert<...>" },
-        { "_ZNSt10unique_ptrIiSt14default_deleteIiEED1Ev",
-          "std::unique_ptr<...>::~unique_ptr" },
+        { "_ZNSt10unique_ptrIiSt14default_deleteIiEED1Ev", "std::unique_ptr<...>::~unique_ptr" },
         { "_ZN4llvm5MachOeqINS_8DenseMapINS_13SymbolsMapKeyEPNS0_6SymbolENS_12DenseMapInfoIS3_vEENS_6detail12DenseM"
           "apPairIS3_S5_EEEES7_SA_EEbRKNS_12DenseMapBaseIT_S3_S5_T0_T1_EESI_",
           "llvm::MachO::operator==<...>" },
@@ -117,8 +89,7 @@ static const struct name_case mangled[] = {
         { "_ZNSt8_Rb_treeIN20AAMemoryLocationImpl10AccessInfoES1_St9_IdentityIS1_ES1_SaIS1_EE16_M_insert_uniqueIRKS"
           "1_EESt4pairISt17_Rb_tree_iteratorIS1_EbEOT_",
           "std::_Rb_tree<...>::_M_insert_unique<...>" },
-        { "_ZN4llvmlsINS_10BasicBlockEEERNS_11raw_ostreamES3_PKNS_15DomTreeNodeBaseIT_EE",
-          "llvm::operator<< <...>" },
+        { "_ZN4llvmlsINS_10BasicBlockEEERNS_11raw_ostreamES3_PKNS_15DomTreeNodeBaseIT_EE", "llvm::operator<< <...>" },
         { "_RINvNtCsgEmfK2I1SDS_4core3ptr13drop_in_placeINtCs4X4t9plMPHF_9addr2line7ContextINtNtNtCsduwmD7cSIQq_5gi"
           "mli4read12endian_slice11EndianSliceNtNtB1m_9endianity12LittleEndianEEECsjrHSEGnQ3l9_3std",
           "core::ptr::drop_in_place<...>" },
@@ -134,8 +105,7 @@ static const struct name_case mangled[] = {
         { "_RINvMNtCsgEmfK2I1SDS_4core5sliceSh11copy_withinINtNtNtB5_3ops5range14RangeInclusivejEECsfEOYDRpO4Ta_11m"
           "iniz_oxide",
           "<[u8]>::copy_within<...>" },
-        { "_RNvXNtCsgEmfK2I1SDS_4core3anyReNtB2_3Any7type_idCsjrHSEGnQ3l9_3std",
-          "<&str as core::any::Any>::type_id" },
+        { "_RNvXNtCsgEmfK2I1SDS_4core3anyReNtB2_3Any7type_idCsjrHSEGnQ3l9_3std", "<&str as core::any::Any>::type_id" },
         { "_RINvMs4_NtCsgY6Mt91CT9J_14rustc_demangle2v0NtB6_7Printer14print_sep_listNvB2_15print_dyn_traitEB8_",
           "rustc_demangle::v0::Printer::print_sep_list<...>" },
 };
@@ -155,7 +125,8 @@ START_TEST(readable_names_alone_tell_their_language)
 {
         static const struct name_case cases[] = {
                 { "std::vector<int, std::allocator<int> >::push_back(int const&)", "std::vector<...>::push_back" },
-                { "shop::run(std::vector<int>&)::'lambda'(int)::operator()(int) const", "shop::run::'lambda'::operator()" },
+                { "shop::run(std::vector<int>&)::'lambda'(int)::operator()(int) const",
+                  "shop::run::'lambda'::operator()" },
                 { "shop::run()::<lambda(int)>", "shop::run::<lambda(int)>" },
                 { "std::sort<(lambda at a.cc:3:4)>", "std::sort<...>" },
                 { "auto f<a::b>(a::b, bool (*)(int))::{lambda(auto:1, a::b)#2}::operator()<int>(int) const",
@@ -204,9 +175,24 @@ END_TEST
 START_TEST(names_that_are_short_stay)
 {
         static const char *const names[] = {
-                "",           "main",     "do_syscall_64", "memcpy@plt", "[unknown]", "_start",  "(anonymous)", "operator",
-                "<module>",   "GC (idle)", "a b c",        ".isra.0",    ".cold",     "/usr/lib/python3/os.py",
-                "0x1f2c [libfoo.so]", "x.part", "entry_SYSCALL_64_after_hwframe", "frob.42",
+                "",
+                "main",
+                "do_syscall_64",
+                "memcpy@plt",
+                "[unknown]",
+                "_start",
+                "(anonymous)",
+                "operator",
+                "<module>",
+                "GC (idle)",
+                "a b c",
+                ".isra.0",
+                ".cold",
+                "/usr/lib/python3/os.py",
+                "0x1f2c [libfoo.so]",
+                "x.part",
+                "entry_SYSCALL_64_after_hwframe",
+                "frob.42",
         };
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -222,9 +208,20 @@ END_TEST
 
 START_TEST(names_whose_brackets_do_not_match_stay)
 {
-        static const char *const names[] = { "a::b(", "a::b<c", "a::b>", "a::b(int", "a::{lambda(int", "a::b[x(]",
-                                             "a::operator std::vector<", "decltype a::b", "decltype(a::b",
-                                             "a::b)", "<a as b::c", "a::}", "vtable for ", "a::operator<<<int(>" };
+        static const char *const names[] = { "a::b(",
+                                             "a::b<c",
+                                             "a::b>",
+                                             "a::b(int",
+                                             "a::{lambda(int",
+                                             "a::b[x(]",
+                                             "a::operator std::vector<",
+                                             "decltype a::b",
+                                             "decltype(a::b",
+                                             "a::b)",
+                                             "<a as b::c",
+                                             "a::}",
+                                             "vtable for ",
+                                             "a::operator<<<int(>" };
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
                 assert_short(names[i], "_Z", names[i]);

@@ -126,7 +126,8 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { each_file_is_found_by_its_whole_name, no_cut_and_no_changed_byte_leads_out_of_the_file,
+        const TTest *const tests[] = { each_file_is_found_by_its_whole_name,
+                                       no_cut_and_no_changed_byte_leads_out_of_the_file,
                                        file_that_changes_while_it_is_bundled_is_refused };
 
         return suite_run_with("source bundle", setup, teardown, tests, sizeof tests / sizeof *tests);

@@ -29,10 +29,10 @@ static struct symbol_table extract_made(const struct elf_maker *m)
 
 static uint32_t chain(struct symbol_table_builder *b, const char *name, const char *file, uint32_t line)
 {
-        struct symbol_table_frame f = { name[0] ? symbol_table_builder_function(b, name, "") : SYMBOL_NO_FUNCTION,
-                                        symbol_table_builder_string(b, file), line };
+        struct symbol_table_frame f = { name[0] ? symbol_table_builder_add_function(b, name, "") : SYMBOL_NO_FUNCTION,
+                                        symbol_table_builder_add_string(b, file), line };
 
-        return symbol_table_builder_chain(b, &f, 1);
+        return symbol_table_builder_add_chain(b, &f, 1);
 }
 
 START_TEST(a_source_fills_gaps_and_names_lines_and_leaves_the_rest)
@@ -42,8 +42,8 @@ START_TEST(a_source_fills_gaps_and_names_lines_and_leaves_the_rest)
         struct symbol_table t;
 
         symbol_table_builder_init(&b);
-        symbol_table_builder_range(&b, 0x10, 0x20, chain(&b, "known", "a.c", 1));
-        symbol_table_builder_range(&b, 0x30, 0x40, chain(&b, "", "b.s", 2));
+        symbol_table_builder_add_range(&b, 0x10, 0x20, chain(&b, "known", "a.c", 1));
+        symbol_table_builder_add_range(&b, 0x30, 0x40, chain(&b, "", "b.s", 2));
         ck_assert(source_ranges_add(&names, 0x00, 0x38, chain(&b, "lesser", "", 0)));
         ck_assert(source_fill(&b, &names));
         ck_assert_int_eq(symbol_table_builder_finish(&b, &t, NULL), ST_OK);
@@ -65,7 +65,7 @@ START_TEST(a_source_that_adds_nothing_says_so)
         struct source_ranges names = { 0 };
 
         symbol_table_builder_init(&b);
-        symbol_table_builder_range(&b, 0x10, 0x20, chain(&b, "known", "a.c", 1));
+        symbol_table_builder_add_range(&b, 0x10, 0x20, chain(&b, "known", "a.c", 1));
         ck_assert(source_ranges_add(&names, 0x10, 0x20, chain(&b, "lesser", "", 0)));
         ck_assert(!source_fill(&b, &names));
         ck_assert_uint_eq(b.range_count, 1);
@@ -86,14 +86,30 @@ static void make_go(const char *path, bool is_64, bool big_endian, const char *s
         ck_assert_msg(file_read(path, &data, &err) == ST_OK, "%s", err.text);
         const struct elf_maker_section sections[] = {
                 { .name = "" },
-                { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .size = 0x1000 },
-                { .name = section, .type = SHT_PROGBITS, .flags = SHF_ALLOC | SHF_WRITE, .address = 0x20000, .content = data.data,
+                { .name = ".text",
+                  .type = SHT_NOBITS,
+                  .flags = SHF_ALLOC | SHF_EXECINSTR,
+                  .address = 0x1000,
+                  .size = 0x1000 },
+                { .name = section,
+                  .type = SHT_PROGBITS,
+                  .flags = SHF_ALLOC | SHF_WRITE,
+                  .address = 0x20000,
+                  .content = data.data,
                   .size = data.size },
-                { .name = ".go.buildinfo", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = 0x30000, .content = "",
+                { .name = ".go.buildinfo",
+                  .type = SHT_PROGBITS,
+                  .flags = SHF_ALLOC,
+                  .address = 0x30000,
+                  .content = "",
                   .size = 1 },
         };
-        const struct elf_maker maker = { .is_64 = is_64, .big_endian = big_endian, .type = ET_EXEC,
-                                         .machine = EM_X86_64, .sections = sections, .section_count = 4 };
+        const struct elf_maker maker = { .is_64 = is_64,
+                                         .big_endian = big_endian,
+                                         .type = ET_EXEC,
+                                         .machine = EM_X86_64,
+                                         .sections = sections,
+                                         .section_count = 4 };
 
         elf_make(&maker, file);
 }
@@ -105,8 +121,8 @@ static const struct {
         { "go1.12", true, false },       { "go1.14", true, false }, { "go1.15", true, false },
         { "go1.15-mips", false, true },  { "go1.16", true, false }, { "go1.18", true, false },
         { "go1.18-s390x", true, true },  { "go1.20", true, false }, { "go1.20-arm64", true, false },
-        { "go1.20-386", false, false },  { "go1.26", true, false },
-        { "go1.27", true, false },       { "go1.27-moved", true, false },
+        { "go1.20-386", false, false },  { "go1.26", true, false }, { "go1.27", true, false },
+        { "go1.27-moved", true, false },
 };
 #define GO_CORPUS_COUNT (sizeof go_corpus / sizeof *go_corpus)
 
@@ -157,7 +173,8 @@ START_TEST(every_layout_of_pclntab_gives_functions_lines_and_inlined_calls)
 }
 END_TEST
 
-/* A position-independent program of Go 1.26 or later: moduledata is a section of its own, whose pointers are relocations. */
+/* A position-independent program of Go 1.26 or later: moduledata is a section of its own, whose pointers are
+ * relocations. */
 static void make_independent_go(const char *path, uint16_t machine, uint32_t relative, struct buf *file)
 {
         enum { TABLE_SIZE = 0x400, TREES = 0x800, MODULE_WORDS = 75 };
@@ -178,19 +195,40 @@ static void make_independent_go(const char *path, uint16_t machine, uint32_t rel
         }
         const struct elf_maker_section sections[] = {
                 { .name = "" },
-                { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .size = 0x1000 },
-                { .name = ".gopclntab", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = 0x20000, .content = data.data,
+                { .name = ".text",
+                  .type = SHT_NOBITS,
+                  .flags = SHF_ALLOC | SHF_EXECINSTR,
+                  .address = 0x1000,
+                  .size = 0x1000 },
+                { .name = ".gopclntab",
+                  .type = SHT_PROGBITS,
+                  .flags = SHF_ALLOC,
+                  .address = 0x20000,
+                  .content = data.data,
                   .size = TABLE_SIZE },
-                { .name = ".go.module", .type = SHT_PROGBITS, .flags = SHF_ALLOC | SHF_WRITE, .address = 0x20000 + TABLE_SIZE,
-                  .content = zeroes, .size = sizeof zeroes },
-                { .name = data.size > TREES ? ".rodata" : ".bss", .type = data.size > TREES ? SHT_PROGBITS : SHT_NOBITS,
-                  .flags = SHF_ALLOC, .address = 0x20000 + TREES, .content = data.data + TREES,
+                { .name = ".go.module",
+                  .type = SHT_PROGBITS,
+                  .flags = SHF_ALLOC | SHF_WRITE,
+                  .address = 0x20000 + TABLE_SIZE,
+                  .content = zeroes,
+                  .size = sizeof zeroes },
+                { .name = data.size > TREES ? ".rodata" : ".bss",
+                  .type = data.size > TREES ? SHT_PROGBITS : SHT_NOBITS,
+                  .flags = SHF_ALLOC,
+                  .address = 0x20000 + TREES,
+                  .content = data.data + TREES,
                   .size = data.size > TREES ? data.size - TREES : 8 },
-                { .name = ".rela", .type = SHT_RELA, .flags = SHF_ALLOC, .address = 0x30000, .content = relocations,
-                  .size = count * sizeof *relocations, .entry_size = sizeof *relocations },
+                { .name = ".rela",
+                  .type = SHT_RELA,
+                  .flags = SHF_ALLOC,
+                  .address = 0x30000,
+                  .content = relocations,
+                  .size = count * sizeof *relocations,
+                  .entry_size = sizeof *relocations },
         };
-        const struct elf_maker maker = { .is_64 = true, .type = ET_DYN, .machine = machine, .sections = sections,
-                                         .section_count = 6 };
+        const struct elf_maker maker = {
+                .is_64 = true, .type = ET_DYN, .machine = machine, .sections = sections, .section_count = 6
+        };
 
         elf_make(&maker, file);
 }
@@ -200,8 +238,10 @@ START_TEST(moduledata_of_a_position_independent_program_is_relocated)
         static const struct {
                 uint16_t machine;
                 uint32_t relative;
-        } machines[] = { { EM_X86_64, R_X86_64_RELATIVE }, { EM_AARCH64, R_AARCH64_RELATIVE },
-                         { EM_RISCV, R_RISCV_RELATIVE }, { EM_PPC64, R_PPC64_RELATIVE } };
+        } machines[] = { { EM_X86_64, R_X86_64_RELATIVE },
+                         { EM_AARCH64, R_AARCH64_RELATIVE },
+                         { EM_RISCV, R_RISCV_RELATIVE },
+                         { EM_PPC64, R_PPC64_RELATIVE } };
         static const char *const names[] = { "go1.26", "go1.27", "go1.27-moved" };
 
         for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
@@ -216,7 +256,7 @@ START_TEST(moduledata_of_a_position_independent_program_is_relocated)
                         make_independent_go(path, machines[m].machine, machines[m].relative, &file);
                         ck_assert_msg(extract_file(&file, &t, &err) == ST_OK, "%s: %s", path, err.text);
                         ck_assert_str_eq(made_frames(&t, 0x1018), "main.mul /src/add.go:30 < main.add /src/add.go:25 < "
-                                                                "main.main /src/main.go:11");
+                                                                  "main.main /src/main.go:11");
                         symbol_table_deinit(&t);
                 }
         }
@@ -256,8 +296,16 @@ START_TEST(symbols_fill_what_pclntab_lacks)
         static const char names[] = "\0main.main\0c_function";
         const Elf64_Sym symbols[] = {
                 { 0 },
-                { .st_name = 1, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC), .st_shndx = 1, .st_value = 0x1000, .st_size = 0x40 },
-                { .st_name = 11, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC), .st_shndx = 1, .st_value = 0x1100, .st_size = 8 },
+                { .st_name = 1,
+                  .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+                  .st_shndx = 1,
+                  .st_value = 0x1000,
+                  .st_size = 0x40 },
+                { .st_name = 11,
+                  .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+                  .st_shndx = 1,
+                  .st_value = 0x1100,
+                  .st_size = 8 },
         };
         _cleanup_buf_ struct buf data;
         struct symbol_table t;
@@ -266,15 +314,28 @@ START_TEST(symbols_fill_what_pclntab_lacks)
         ck_assert_int_eq(file_read("tests/corpus/gopclntab/good/go1.20", &data, NULL), ST_OK);
         const struct elf_maker_section sections[] = {
                 { .name = "" },
-                { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .size = 0x1000 },
-                { .name = ".gopclntab", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = 0x20000,
-                  .content = data.data, .size = data.size },
-                { .name = ".symtab", .type = SHT_SYMTAB, .content = symbols, .size = sizeof symbols, .link = 4,
+                { .name = ".text",
+                  .type = SHT_NOBITS,
+                  .flags = SHF_ALLOC | SHF_EXECINSTR,
+                  .address = 0x1000,
+                  .size = 0x1000 },
+                { .name = ".gopclntab",
+                  .type = SHT_PROGBITS,
+                  .flags = SHF_ALLOC,
+                  .address = 0x20000,
+                  .content = data.data,
+                  .size = data.size },
+                { .name = ".symtab",
+                  .type = SHT_SYMTAB,
+                  .content = symbols,
+                  .size = sizeof symbols,
+                  .link = 4,
                   .entry_size = sizeof *symbols },
                 { .name = ".strtab", .type = SHT_STRTAB, .content = names, .size = sizeof names },
         };
-        const struct elf_maker maker = { .is_64 = true, .type = ET_EXEC, .machine = EM_X86_64, .sections = sections,
-                                         .section_count = 5 };
+        const struct elf_maker maker = {
+                .is_64 = true, .type = ET_EXEC, .machine = EM_X86_64, .sections = sections, .section_count = 5
+        };
 
         t = extract_made(&maker);
         ck_assert_str_eq(made_frames(&t, 0x1000), "main.main /src/main.go:10");
@@ -306,16 +367,32 @@ static struct symbol_table extract_plt(uint16_t machine, uint32_t jump_slot, con
         };
         const struct elf_maker_section sections[] = {
                 { .name = "" },
-                { .name = section, .type = SHT_PROGBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = PLT_AT,
-                  .content = code, .size = size, .entry_size = 16 },
-                { .name = ".dynsym", .type = SHT_DYNSYM, .flags = SHF_ALLOC, .content = symbols, .size = sizeof symbols,
-                  .link = 3, .entry_size = sizeof *symbols },
+                { .name = section,
+                  .type = SHT_PROGBITS,
+                  .flags = SHF_ALLOC | SHF_EXECINSTR,
+                  .address = PLT_AT,
+                  .content = code,
+                  .size = size,
+                  .entry_size = 16 },
+                { .name = ".dynsym",
+                  .type = SHT_DYNSYM,
+                  .flags = SHF_ALLOC,
+                  .content = symbols,
+                  .size = sizeof symbols,
+                  .link = 3,
+                  .entry_size = sizeof *symbols },
                 { .name = ".dynstr", .type = SHT_STRTAB, .flags = SHF_ALLOC, .content = names, .size = sizeof names },
-                { .name = ".rela.plt", .type = SHT_RELA, .flags = SHF_ALLOC, .content = relocations,
-                  .size = sizeof relocations, .link = 2, .entry_size = sizeof *relocations },
+                { .name = ".rela.plt",
+                  .type = SHT_RELA,
+                  .flags = SHF_ALLOC,
+                  .content = relocations,
+                  .size = sizeof relocations,
+                  .link = 2,
+                  .entry_size = sizeof *relocations },
         };
-        const struct elf_maker maker = { .is_64 = true, .type = ET_DYN, .machine = machine, .sections = sections,
-                                         .section_count = 5 };
+        const struct elf_maker maker = {
+                .is_64 = true, .type = ET_DYN, .machine = machine, .sections = sections, .section_count = 5
+        };
 
         return extract_made(&maker);
 }
@@ -323,11 +400,15 @@ static struct symbol_table extract_plt(uint16_t machine, uint32_t jump_slot, con
 START_TEST(x86_stubs_are_named_by_their_slot_or_their_number)
 {
         static const uint8_t code[] = {
-                0xff, 0x35, 2, 0x20, 0, 0, 0xff, 0x25, 4, 0x20, 0, 0, 0x0f, 0x1f, 0x40, 0, /* the loader's: slot 0x3010 */
-                0xff, 0x25, 2, 0x20, 0, 0, 0x68, 1, 0, 0, 0, 0xe9, 0, 0, 0, 0,             /* slot 0x3018, whatever its number */
-                0xf3, 0x0f, 0x1e, 0xfa, 0x68, 1, 0, 0, 0, 0xf2, 0xe9, 0, 0, 0, 0, 0x90,    /* number 1 */
-                0xff, 0x25, 0xf2, 0x1f, 0, 0, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, /* symbol 99 */
-                0x68, 0xff, 0xff, 0xff, 0xff, 0xe9, 0, 0, 0, 0,                            /* cut off; number 2^32 - 1 */
+                0xff, 0x35, 2,    0x20, 0,    0,    0xff, 0x25, 4,    0x20,
+                0,    0,    0x0f, 0x1f, 0x40, 0, /* the loader's: slot 0x3010 */
+                0xff, 0x25, 2,    0x20, 0,    0,    0x68, 1,    0,    0,
+                0,    0xe9, 0,    0,    0,    0, /* slot 0x3018, whatever its number */
+                0xf3, 0x0f, 0x1e, 0xfa, 0x68, 1,    0,    0,    0,    0xf2,
+                0xe9, 0,    0,    0,    0,    0x90, /* number 1 */
+                0xff, 0x25, 0xf2, 0x1f, 0,    0,    0x90, 0x90, 0x90, 0x90,
+                0x90, 0x90, 0x90, 0x90, 0x90, 0x90,                      /* symbol 99 */
+                0x68, 0xff, 0xff, 0xff, 0xff, 0xe9, 0,    0,    0,    0, /* cut off; number 2^32 - 1 */
         };
         struct symbol_table t = extract_plt(EM_X86_64, R_X86_64_JUMP_SLOT, code, sizeof code, ".plt");
 
@@ -345,9 +426,10 @@ END_TEST
 START_TEST(arm_stubs_are_named_with_and_without_a_landing_pad)
 {
         static const uint32_t code[] = {
-                0xa9bf7bf0, 0xd0000010, 0xf9400a11, 0x91004210, 0xd61f0220, 0xd503201f, 0xd503201f, 0xd503201f, /* the loader's */
-                0xd0000010, 0xf9400e11, 0x91006210, 0xd61f0220,                                     /* slot 0x3018 */
-                0xd503245f, 0xd0000010, 0xf9401211, 0x91008210, 0xd61f0220, 0xd503201f,             /* slot 0x3020 */
+                0xa9bf7bf0, 0xd0000010, 0xf9400a11, 0x91004210, 0xd61f0220, 0xd503201f,
+                0xd503201f, 0xd503201f,                                                 /* the loader's */
+                0xd0000010, 0xf9400e11, 0x91006210, 0xd61f0220,                         /* slot 0x3018 */
+                0xd503245f, 0xd0000010, 0xf9401211, 0x91008210, 0xd61f0220, 0xd503201f, /* slot 0x3020 */
         };
         struct symbol_table t = extract_plt(EM_AARCH64, R_AARCH64_JUMP_SLOT, code, sizeof code, ".plt");
 
@@ -363,16 +445,19 @@ END_TEST
 
 /* ---- relocatable files ---- */
 
-#define SYM(name, section, value, size)                                                                       \
-        { .st_name = name, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = section, .st_value = value, \
-          .st_size = size }
+#define SYM(name, section, value, size)                                                                                \
+        {                                                                                                              \
+                .st_name = name, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = section,                  \
+                .st_value = value, .st_size = size                                                                     \
+        }
 
 static const char module_names[] = "\0init\0work\0exit";
 
 static struct elf_maker module(const struct elf_maker_section *sections)
 {
-        return (struct elf_maker){ .is_64 = true, .type = ET_REL, .machine = EM_X86_64, .sections = sections,
-                                   .section_count = 7 };
+        return (struct elf_maker){
+                .is_64 = true, .type = ET_REL, .machine = EM_X86_64, .sections = sections, .section_count = 7
+        };
 }
 
 START_TEST(text_is_at_0_and_other_code_follows_in_the_order_of_the_file)
@@ -384,7 +469,11 @@ START_TEST(text_is_at_0_and_other_code_follows_in_the_order_of_the_file)
                 { .name = ".data", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_WRITE, .size = 0x1000 },
                 { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .size = 0x20 },
                 { .name = ".exit.text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .size = 0x10 },
-                { .name = ".symtab", .type = SHT_SYMTAB, .content = symbols, .size = sizeof symbols, .link = 6,
+                { .name = ".symtab",
+                  .type = SHT_SYMTAB,
+                  .content = symbols,
+                  .size = sizeof symbols,
+                  .link = 6,
                   .entry_size = sizeof *symbols },
                 { .name = ".strtab", .type = SHT_STRTAB, .content = module_names, .size = sizeof module_names },
         };
@@ -409,10 +498,18 @@ static enum status extract_with_relocation(uint32_t type, uint64_t at, struct er
                 { .name = "" },
                 { .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .size = 0x20 },
                 { .name = ".debug_str", .type = SHT_PROGBITS, .content = line, .size = sizeof line },
-                { .name = ".rela.debug_str", .type = SHT_RELA, .content = relocations, .size = sizeof relocations,
-                  .link = 5, .info = 2 },
+                { .name = ".rela.debug_str",
+                  .type = SHT_RELA,
+                  .content = relocations,
+                  .size = sizeof relocations,
+                  .link = 5,
+                  .info = 2 },
                 { .name = ".empty", .type = SHT_PROGBITS },
-                { .name = ".symtab", .type = SHT_SYMTAB, .content = symbols, .size = sizeof symbols, .link = 6,
+                { .name = ".symtab",
+                  .type = SHT_SYMTAB,
+                  .content = symbols,
+                  .size = sizeof symbols,
+                  .link = 6,
                   .entry_size = sizeof *symbols },
                 { .name = ".strtab", .type = SHT_STRTAB, .content = module_names, .size = sizeof module_names },
         };
@@ -451,7 +548,8 @@ END_TEST
 
 TEST_SUITE("sources", a_source_fills_gaps_and_names_lines_and_leaves_the_rest, a_source_that_adds_nothing_says_so,
            every_layout_of_pclntab_gives_functions_lines_and_inlined_calls,
-           moduledata_of_a_position_independent_program_is_relocated, a_pclntab_without_a_section_of_its_own_is_found_by_its_magic,
+           moduledata_of_a_position_independent_program_is_relocated,
+           a_pclntab_without_a_section_of_its_own_is_found_by_its_magic,
            a_call_inlined_into_itself_ends_with_its_function, symbols_fill_what_pclntab_lacks,
            x86_stubs_are_named_by_their_slot_or_their_number, arm_stubs_are_named_with_and_without_a_landing_pad,
            text_is_at_0_and_other_code_follows_in_the_order_of_the_file, relocations_stay_inside_their_section,

@@ -125,13 +125,13 @@ static uint64_t check_same(const struct elf_image *a, const struct elf_image *b)
 
 static void check_program(const char *name, const char *flags)
 {
-        static const char
-                lines_of_functions[] = "nm $f.whole | awk '$2 ~ /^[Tt]$/ { print \"0x\" $1 }' | eu-addr2line -fis "
-                                       "-e $f || :"; /* it exits 1 for an address without a name */
+        static const char lines_of_functions[] =
+                "nm $f.whole | awk '$2 ~ /^[Tt]$/ { print \"0x\" $1 }' | eu-addr2line -fis "
+                "-e $f || :"; /* it exits 1 for an address without a name */
         static const char llvm_lines_of_functions[] =
                 "nm $f.whole | awk '$2 ~ /^[Tt]$/ { print \"0x\" $1 }' | llvm-symbolizer --inlines --obj=$f";
-        static const char *const questions[] = { lines_of_functions, llvm_lines_of_functions,
-                                                 "nm $f | cut -c1-16,19-", "readelf -nW $f | grep Build.ID" };
+        static const char *const questions[] = { lines_of_functions, llvm_lines_of_functions, "nm $f | cut -c1-16,19-",
+                                                 "readelf -nW $f | grep Build.ID" };
         _cleanup_elf_image_ struct elf_image whole = { 0 }, split = { 0 };
         char path[128], split_path[160], other[160];
         struct stat theirs;
@@ -200,7 +200,7 @@ static enum status split_made(const struct elf_maker *m, struct elf_image *ret, 
         buf_init(&file, MiB(16));
         elf_make(m, &file);
         ck_assert_int_eq(elf_image_from_memory(file.data, file.size, "made", &img, err), ST_OK);
-        ck_assert_int_eq(split_temporary(&fd, err), ST_OK);
+        ck_assert_int_eq(split_create_temporary(&fd, err), ST_OK);
         st = split_write(&img, NULL, 0, fd, &size, err);
         if (st)
                 return st;
@@ -246,9 +246,7 @@ START_TEST(more_sections_than_the_header_can_count_are_kept)
 {
         enum { COUNT = 0xff80 };
         struct elf_maker_section *sections = calloc(COUNT, sizeof *sections);
-        const struct elf_maker m = {
-                .is_64 = true, .wide_counts = true, .sections = sections, .section_count = COUNT
-        };
+        const struct elf_maker m = { .is_64 = true, .wide_counts = true, .sections = sections, .section_count = COUNT };
         _cleanup_elf_image_ struct elf_image split = { 0 };
         struct error err = { 0 };
 
@@ -264,8 +262,7 @@ END_TEST
 START_TEST(files_that_cannot_be_split_say_why)
 {
         const struct elf_maker_segment segments[] = { { PT_LOAD, PF_R | PF_X, 0, 0x1000, 64, 64 } };
-        const struct elf_maker_section sections[] = { { 0 },
-                                                      { ".debug_info", SHT_PROGBITS, .claimed_size = 0x10000 } };
+        const struct elf_maker_section sections[] = { { 0 }, { ".debug_info", SHT_PROGBITS, .claimed_size = 0x10000 } };
         const struct elf_maker headless = { .is_64 = true, .segments = segments, .segment_count = 1 };
         const struct elf_maker cut = { .is_64 = true, .sections = sections, .section_count = 2 };
         struct elf_image split;

@@ -15,7 +15,8 @@ START_TEST(it_follows_the_wall_clock)
 
         ck_assert_int_eq(stable_clock_read(&c, START, 5 * SECOND), START);
         ck_assert_int_eq(stable_clock_read(&c, START + 10 * SECOND, 15 * SECOND), START + 10 * SECOND);
-        ck_assert_int_eq(stable_clock_read(&c, START + 20 * SECOND + SECOND / 2, 25 * SECOND), START + 20 * SECOND + SECOND / 2);
+        ck_assert_int_eq(stable_clock_read(&c, START + 20 * SECOND + SECOND / 2, 25 * SECOND),
+                         START + 20 * SECOND + SECOND / 2);
         ck_assert_uint_eq(c.steps, 0);
 }
 END_TEST
@@ -42,7 +43,8 @@ START_TEST(a_step_forward_that_is_taken_back_never_counts)
         ck_assert_int_eq(stable_clock_read(&c, START + 2 * HOUR, SECOND + 2 * HOUR), START + 2 * HOUR);
         ck_assert_int_eq(c.held_since_ns, 0);
         stable_clock_read(&c, START + DAY + 23 * HOUR, SECOND + 23 * HOUR);
-        ck_assert_int_eq(stable_clock_read(&c, START + DAY + 25 * HOUR, SECOND + 25 * HOUR), START + 25 * HOUR); /* a new day of waiting */
+        ck_assert_int_eq(stable_clock_read(&c, START + DAY + 25 * HOUR, SECOND + 25 * HOUR),
+                         START + 25 * HOUR); /* a new day of waiting */
         ck_assert_uint_eq(c.steps, 3);
 }
 END_TEST
@@ -55,7 +57,8 @@ START_TEST(a_step_back_counts_at_once)
         ck_assert_int_eq(stable_clock_read(&c, START - DAY, SECOND), START - DAY);
         ck_assert_uint_eq(c.steps, 1);
         ck_assert_int_eq(c.last_step_ns, -DAY);
-        ck_assert_int_eq(stable_clock_read(&c, START + HOUR, SECOND + HOUR), START - DAY + HOUR); /* forward again: held */
+        ck_assert_int_eq(stable_clock_read(&c, START + HOUR, SECOND + HOUR),
+                         START - DAY + HOUR); /* forward again: held */
 }
 END_TEST
 
@@ -67,7 +70,8 @@ START_TEST(steps_forward_one_after_another_wait_from_the_last)
         stable_clock_read(&c, START + DAY, SECOND);
         stable_clock_read(&c, START + 3 * DAY, SECOND + 12 * HOUR);
         ck_assert_int_eq(stable_clock_read(&c, START + 3 * DAY + 13 * HOUR, SECOND + 25 * HOUR), START + 25 * HOUR);
-        ck_assert_int_eq(stable_clock_read(&c, START + 3 * DAY + 24 * HOUR, SECOND + 36 * HOUR), START + 3 * DAY + 24 * HOUR);
+        ck_assert_int_eq(stable_clock_read(&c, START + 3 * DAY + 24 * HOUR, SECOND + 36 * HOUR),
+                         START + 3 * DAY + 24 * HOUR);
 }
 END_TEST
 

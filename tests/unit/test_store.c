@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include "common/file.h"
+#include "common/limits.h"
+#include "common/memory_budget.h"
 #include "profile-store/scan.h"
 #include "profile-store/store.h"
 #include "tests/support/profiles.h"
@@ -64,7 +66,7 @@ static bool append(struct test_profile *t, const char *batch)
         struct error err;
         bool duplicate = false;
 
-        ok(profile_store_append(store, &t->p, hash128(batch, strlen(batch)), &duplicate, &err), &err);
+        ok(profile_store_append(store, &t->p, hash_bytes128(batch, strlen(batch)), &duplicate, &err), &err);
         return duplicate;
 }
 
@@ -195,6 +197,19 @@ static struct profile_store_stat stat_of(void)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
+static void append_one(const char *batch, const char *id, uint64_t address)
+{
+        struct test_profile t;
+        struct error err;
+        uint32_t leaf;
+
+        test_profile_init(&t, id, "/bin/x");
+        leaf = test_location(&t, address);
+        test_sample(&t, T0, 1, &leaf, 1, NULL);
+        ok(profile_store_append(store, &t.p, hash_bytes128(batch, strlen(batch)), NULL, &err), &err);
+        test_profile_deinit(&t);
+}
+
 START_TEST(samples_show_the_same_from_head_part_and_after_reopening)
 {
         static const char raw[] = "/usr/bin/worker+0x1010(no_debuginfo); 40\n"
@@ -277,17 +292,17 @@ START_TEST(names_and_values_are_those_of_the_time_range)
                 struct error err;
 
                 ok(store_scan_begin(store, &scan, &err), &err);
-                ok(store_scan_label_names(scan, 0, INT64_MAX, &names, &err), &err);
+                ok(store_scan_list_label_names(scan, 0, INT64_MAX, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 2);
                 ck_assert_str_eq(names.items[0], "comm");
                 ck_assert_str_eq(names.items[1], "service_name");
-                ok(store_scan_label_names(scan, T0 + 1, INT64_MAX, &names, &err), &err);
+                ok(store_scan_list_label_names(scan, T0 + 1, INT64_MAX, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 1);
-                ok(store_scan_label_values(scan, "service.name", &everything, &names, &err), &err);
+                ok(store_scan_list_label_values(scan, "service.name", &everything, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 2);
                 ck_assert_str_eq(names.items[0], "api");
                 ck_assert_str_eq(names.items[1], "web");
-                ok(store_scan_types(scan, &everything, &names, &err), &err);
+                ok(store_scan_list_types(scan, &everything, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 1);
                 ck_assert_str_eq(names.items[0], "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
                 store_scan_end(scan);
@@ -330,6 +345,78 @@ START_TEST(late_symbols_heal_the_past_and_touch_only_locations)
         ck_assert_uint_eq(result.locations_changed, 0);
         ck_assert_uint_eq(result.files_rewritten, 0);
         reopen();
+        ck_assert_uint_eq(stat_of().unresolved_locations, 0);
+        end();
+}
+END_TEST
+
+START_TEST(a_damaged_file_of_locations_does_not_stop_the_others_from_being_resymbolized)
+{
+        static const char first[] = "profiles/tables/locations/part-00000000000000000001-00000000000000000001.parquet";
+        _cleanup_free_ char *path = NULL;
+        struct resymbolize_result result;
+        struct build_id id;
+        struct error err;
+
+        begin();
+        append_one("a", OTHER_ID, 0x3000);
+        flush();
+        append_one("b", ID, 0x1000);
+        flush();
+        path = path_join(dir, first);
+        ck_assert_int_eq(truncate(path, 100), 0);
+        test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
+        ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
+        ck_assert_uint_eq(result.files_skipped, 1);
+        ck_assert_uint_eq(result.locations_changed, 1);
+        ck_assert_uint_eq(result.files_rewritten, 1);
+        ck_assert_uint_eq(stat_of().unresolved_locations, 1);
+        ck_assert(build_id_from_hex(&id, ID, strlen(ID)));
+        ok(profile_store_resymbolize(store, &id, 1, NULL, NULL, &result, &err), &err);
+        ck_assert_uint_eq(result.locations_seen, 1);
+        ck_assert_uint_eq(result.locations_changed, 0);
+        end();
+}
+END_TEST
+
+/* All memory but the floors of flush and re-symbolization is in use by others. */
+static void take_all_memory(struct memory_reservation *held, enum memory_use use)
+{
+        *held = (struct memory_reservation){ .use = use };
+        for (size_t n = memory_use_ceiling(use); n > 1000; n /= 2)
+                while (!memory_reserve(held, n, NULL))
+                        ;
+}
+
+START_TEST(resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says_so)
+{
+        struct memory_reservation held[MEMORY_USES], own;
+        struct resymbolize_result result;
+        struct error err;
+        enum status st;
+
+        begin();
+        for (int i = 0; i < 8; i++) {
+                char name[16];
+
+                snprintf(name, sizeof name, "%d", i);
+                append_one(name, ID, 0x1000 + 16u * (unsigned)i);
+                flush();
+        }
+        test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 8, "work", "/src/work.c");
+        ok(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, &err), &err);
+        for (enum memory_use use = MEMORY_CONNECTIONS; use < MEMORY_USES; use++)
+                if (use != MEMORY_FLUSH && use != MEMORY_RESYMBOLIZE)
+                        take_all_memory(&held[use], use);
+        take_all_memory(&own, MEMORY_RESYMBOLIZE);
+        st = profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err);
+        ck_assert_int_eq(st, ST_BUSY); /* not even the floor is free */
+        memory_shrink(&own, own.bytes - KiB(64));
+        ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
+        ck_assert_uint_eq(result.files_skipped, 0);
+        ck_assert_uint_eq(result.locations_changed, 8);
+        memory_release(&own);
+        ck_assert_uint_eq(memory_use_held(MEMORY_RESYMBOLIZE), 0);
         ck_assert_uint_eq(stat_of().unresolved_locations, 0);
         end();
 }
@@ -431,10 +518,10 @@ START_TEST(labels_past_the_columns_go_to_the_map_and_are_found)
         flush();
         expect_total(&by_late, 1000, 1, 1);
         ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_label_values(scan, "late", &everything, &names, &err), &err);
+        ok(store_scan_list_label_values(scan, "late", &everything, &names, &err), &err);
         ck_assert_uint_eq(names.count, 1);
         ck_assert_str_eq(names.items[0], "here");
-        ok(store_scan_label_names(scan, 0, INT64_MAX, &names, &err), &err);
+        ok(store_scan_list_label_names(scan, 0, INT64_MAX, &names, &err), &err);
         ck_assert_uint_eq(names.count, 257);
         store_scan_end(scan);
         end();
@@ -459,7 +546,7 @@ START_TEST(a_full_queue_refuses_until_it_is_flushed)
         test_profile_init(&t, ID, "/bin/x");
         leaf = test_location(&t, 0x1000);
         test_sample(&t, T0, 7, &leaf, 1, NULL);
-        ck_assert_int_eq(profile_store_append(store, &t.p, hash128("b", 1), NULL, &err), ST_BUSY);
+        ck_assert_int_eq(profile_store_append(store, &t.p, hash_bytes128("b", 1), NULL, &err), ST_BUSY);
         flush();
         ck_assert(!append(&t, "b"));
         expect_total(&everything, 77, 4, 3);
@@ -509,7 +596,7 @@ START_TEST(missing_counts_the_samples_that_an_object_would_resolve)
         append_three("a");
         flush();
         ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_missing(scan, &everything, &missing, &count, &err), &err);
+        ok(store_scan_list_missing(scan, &everything, &missing, &count, &err), &err);
         ck_assert_uint_eq(count, 1);
         ck_assert_str_eq(build_id_hex(&missing[0].build_id, hex), ID);
         ck_assert_str_eq(missing[0].state, "no_debuginfo");
@@ -543,7 +630,7 @@ START_TEST(values_of_two_units_are_not_summed)
         for (int round = 0; round < 2; round++) {
                 ok(store_scan_begin(store, &scan, &err), &err);
                 ck_assert_int_eq(store_scan_sum(scan, &everything, &sums, &err), ST_USAGE);
-                ok(store_scan_uploads(scan, &everything, &uploads, &err), &err);
+                ok(store_scan_rank_uploads(scan, &everything, &uploads, &err), &err);
                 ck_assert_uint_eq(uploads.missing[0].samples, 2);
                 ck_assert_str_eq(uploads.unit, "");
                 store_scan_end(scan);
@@ -556,6 +643,8 @@ END_TEST
 TEST_SUITE("profile store", samples_show_the_same_from_head_part_and_after_reopening,
            a_batch_that_is_sent_again_counts_once, filters_choose_by_time_type_and_labels_in_head_and_parts,
            names_and_values_are_those_of_the_time_range, late_symbols_heal_the_past_and_touch_only_locations,
+           a_damaged_file_of_locations_does_not_stop_the_others_from_being_resymbolized,
+           resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says_so,
            what_is_in_the_head_is_resolved_at_the_scan_and_at_the_flush,
            names_of_the_sender_give_way_to_lines_but_lines_stay, stacks_and_locations_are_written_once,
            labels_past_the_columns_go_to_the_map_and_are_found, a_full_queue_refuses_until_it_is_flushed,

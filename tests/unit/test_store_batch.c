@@ -8,7 +8,7 @@
 
 #include "common/limits.h"
 #include "profile-store/batch.h"
-#include "profile-store/payload.h"
+#include "profile-store/queue/payload.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 
@@ -87,8 +87,7 @@ static void make_everything(struct test_profile *t)
         ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
         l = (struct profile_location){ .mapping = PROFILE_NONE, .address = 0x7f0000001234 };
         ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
-        test_sample(t, T0 + 1234567, 5, stack, n,
-                    (const char *const[]){ "service.name=api", "Thread.Name=w-1", NULL });
+        test_sample(t, T0 + 1234567, 5, stack, n, (const char *const[]){ "service.name=api", "Thread.Name=w-1", NULL });
         test_sample(t, T0 + 2234567, -6, stack + 1, n - 1, (const char *const[]){ "service.name=api", NULL });
         test_sample(t, T0, 7, stack, 1, NULL);
         t->p.samples.items[0].trace_id[3] = 0xab;
@@ -137,7 +136,7 @@ START_TEST(identities_are_those_of_the_format_page)
         ok(location_identity_hash(&l, &scratch, &hash, &err), &err);
         buf_append(&bytes, "\0\0\x10\x10\0\0\0\0\0\0\x14", 11);
         buf_append(&bytes, id.bytes, id.size);
-        ck_assert_uint_eq(hash, hash64(bytes.data, bytes.size));
+        ck_assert_uint_eq(hash, hash_bytes64(bytes.data, bytes.size));
         l.mapping = "/another/path";
         ok(location_identity_hash(&l, &scratch, &other, &err), &err);
         ck_assert_uint_eq(hash, other);
@@ -147,8 +146,8 @@ START_TEST(identities_are_those_of_the_format_page)
         buf_clear(&bytes);
         buf_append_u64(&bytes, hash);
         buf_append_u64(&bytes, other);
-        stack = stack_identity((const uint64_t[]){ hash, other }, 2);
-        want = hash128(bytes.data, bytes.size);
+        stack = hash_stack_identity((const uint64_t[]){ hash, other }, 2);
+        want = hash_bytes128(bytes.data, bytes.size);
         ck_assert_mem_eq(stack.bytes, want.bytes, sizeof want.bytes);
 }
 END_TEST

@@ -50,7 +50,7 @@ static void append(struct profile_store *store, uint32_t i)
         stack[1] = test_location(&t, 0x10);
         test_sample(&t, T0 + (int64_t)i * 1000000, 1, stack, 2,
                     (const char *const[]){ i % 2 ? "odd=1" : "even=1", NULL });
-        ck_assert_msg(profile_store_append(store, &t.p, hash128(&i, sizeof i), NULL, &err) == ST_OK, "%s",
+        ck_assert_msg(profile_store_append(store, &t.p, hash_bytes128(&i, sizeof i), NULL, &err) == ST_OK, "%s",
                       err.text);
         test_profile_deinit(&t);
 }
@@ -115,9 +115,8 @@ static void check(struct profile_store *store, uint32_t first_unknown)
                 ck_assert_uint_eq(stacks->first[i + 1] - stacks->first[i], 2);
                 batch = stacks->locations[stacks->indexes[stacks->first[i]]].address - 0x1000;
                 ck_assert_uint_lt(batch, BATCHES);
-                ck_assert_msg(sums.items[i].value == 1 && sums.items[i].samples == 1,
-                              "batch %llu counts %lld times", (unsigned long long)batch,
-                              (long long)sums.items[i].value);
+                ck_assert_msg(sums.items[i].value == 1 && sums.items[i].samples == 1, "batch %llu counts %lld times",
+                              (unsigned long long)batch, (long long)sums.items[i].value);
                 seen[batch] = 1;
         }
         for (uint32_t i = 0; i < BATCHES; i++) {

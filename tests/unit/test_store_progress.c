@@ -12,61 +12,17 @@
 
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/memory_budget.h"
 #include "profile-formats/profile_accept.h"
-#include "profile-store/flush_rows.h"
-#include "profile-store/quarantine.h"
+#include "profile-store/queue/quarantine.h"
 #include "profile-store/scan.h"
 #include "profile-store/store.h"
 #include "profile-store/store_internal.h"
 #include "tests/support/profiles.h"
+#include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
 
-#define ID "00112233445566778899aabbccddeeff00112233"
-#define DAY_NS INT64_C(86400000000000)
-#define T0 (INT64_C(20000) * DAY_NS)
-
-static char dir[64];
-static struct profile_store *store;
-static uint64_t part_rows, interval_ms = UINT64_MAX;
-
-static void ok(enum status st, const struct error *err)
-{
-        ck_assert_msg(st == ST_OK, "%s", err->text);
-}
-
-static void open_store(void)
-{
-        const struct profile_store_options options = { .size = sizeof options,
-                                                       .flush_interval_ms = interval_ms,
-                                                       .part_rows = part_rows };
-        struct error err;
-
-        ok(profile_store_open(dir, &options, &store, &err), &err);
-}
-
-static void begin(void)
-{
-        snprintf(dir, sizeof dir, "/tmp/cairn-progress-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
-        open_store();
-}
-
-static void reopen(void)
-{
-        profile_store_close(store);
-        open_store();
-}
-
-static void end(void)
-{
-        profile_store_close(store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
-}
-
-static struct hash128 id_of(unsigned i)
-{
-        return hash128(&i, sizeof i);
-}
+static struct store_fixture fixture;
 
 /* Batch i: count samples of value 1 on stacks of their own, on as many days from first_day on. */
 static enum status append_days(unsigned i, unsigned first_day, unsigned days, unsigned per_day, bool *duplicate,
@@ -75,15 +31,15 @@ static enum status append_days(unsigned i, unsigned first_day, unsigned days, un
         struct test_profile t;
         enum status st;
 
-        test_profile_init(&t, ID, "/bin/x");
+        test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
         for (unsigned d = 0; d < days; d++) {
                 for (unsigned k = 0; k < per_day; k++) {
                         uint32_t leaf = test_location(&t, 0x1000 + 0x10000 * i + k);
 
-                        test_sample(&t, T0 + (first_day + d) * DAY_NS, 1, &leaf, 1, NULL);
+                        test_sample(&t, STORE_FIXTURE_T0 + (first_day + d) * STORE_FIXTURE_DAY_NS, 1, &leaf, 1, NULL);
                 }
         }
-        st = profile_store_append(store, &t.p, id_of(i), duplicate, err);
+        st = profile_store_append(fixture.store, &t.p, store_fixture_batch_id(i), duplicate, err);
         test_profile_deinit(&t);
         return st;
 }
@@ -92,39 +48,15 @@ static void append(unsigned i)
 {
         struct error err;
 
-        ok(append_days(i, 0, 1, 1, NULL, &err), &err);
+        check_ok(append_days(i, 0, 1, 1, NULL, &err), &err);
 }
 
-static int64_t total(void)
-{
-        const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
-        struct store_scan *scan;
-        struct stack_sums sums;
-        struct error err;
-        int64_t sum = 0;
-
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_sum(scan, &all, &sums, &err), &err);
-        for (size_t i = 0; i < sums.count; i++)
-                sum += sums.items[i].value;
-        free(sums.items);
-        store_scan_end(scan);
-        return sum;
-}
-
-static struct profile_store_health health(void)
+static struct profile_store_health get_health(void)
 {
         struct profile_store_health h;
 
-        profile_store_health(store, &h);
+        profile_store_get_health(fixture.store, &h);
         return h;
-}
-
-static void flush(void)
-{
-        struct error err;
-
-        ok(profile_store_flush(store, &err), &err);
 }
 
 /* ---- isolation ---- */
@@ -135,12 +67,13 @@ static unsigned hook_calls;
 /* Batches 3 and 7 fail. */
 static enum status fail_two(const struct batch *b, struct error *err)
 {
-        struct hash128 third = id_of(3), seventh = id_of(7);
+        struct hash128 third = store_fixture_batch_id(3), seventh = store_fixture_batch_id(7);
 
         hook_calls++;
         if (memcmp(&b->batch_id, &third, sizeof third) != 0 && memcmp(&b->batch_id, &seventh, sizeof seventh) != 0)
                 return ST_OK;
-        return hook_status == ST_OS ? error_os(err, EIO, "a disk") : error_set(err, hook_status, "a reason of the test");
+        return hook_status == ST_OS ? error_os(err, EIO, "a disk")
+                                    : error_set(err, hook_status, "a reason of the test");
 }
 
 START_TEST(batches_that_fail_alone_are_quarantined_and_the_others_reach_the_tables)
@@ -153,44 +86,44 @@ START_TEST(batches_that_fail_alone_are_quarantined_and_the_others_reach_the_tabl
         size_t count;
 
         hook_status = ST_TOO_BIG;
-        begin();
+        store_fixture_begin(&fixture);
         for (unsigned i = 0; i < 12; i++)
                 append(i);
-        flush_test_hook = fail_two;
-        flush();
-        ok(profile_store_stat(store, &stat, &err), &err);
+        fixture.store->inject_failure = fail_two;
+        store_fixture_flush(&fixture);
+        check_ok(profile_store_stat(fixture.store, &stat, &err), &err);
         ck_assert_uint_eq(stat.sample_rows, 10);
         ck_assert_uint_eq(stat.queued_batches, 0);
         ck_assert_uint_eq(stat.queue_disk_bytes, 0);
         ck_assert_uint_eq(stat.health.quarantined_batches, 2);
         ck_assert_str_eq(stat.health.quarantine_reason, "a reason of the test");
         ck_assert_int_eq(stat.health.flush_failing_since, 0);
-        ok(append_days(3, 0, 1, 1, &duplicate, &err), &err);
+        check_ok(append_days(3, 0, 1, 1, &duplicate, &err), &err);
         ck_assert(duplicate);
-        reopen();
-        ck_assert_uint_eq(health().quarantined_batches, 2);
-        ck_assert_int_eq(total(), 10);
-        ok(append_days(7, 0, 1, 1, &duplicate, &err), &err);
+        store_fixture_reopen(&fixture);
+        ck_assert_uint_eq(get_health().quarantined_batches, 2);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 10);
+        check_ok(append_days(7, 0, 1, 1, &duplicate, &err), &err);
         ck_assert(duplicate);
-        ok(quarantine_list(dir, &items, &count, &err), &err);
+        check_ok(quarantine_list(fixture.dir, &items, &count, &err), &err);
         ck_assert_uint_eq(count, 2);
         ck_assert_uint_eq(items[0].position, 4);
         ck_assert_str_eq(items[1].reason, "a reason of the test");
         ck_assert_int_gt(items[1].quarantined_unix_ns, items[1].received_unix_ns);
-        ok(quarantine_decode(dir, &items[1], &p, &err), &err);
+        check_ok(quarantine_decode(fixture.dir, &items[1], &p, &err), &err);
         ck_assert_uint_eq(p.samples.count, 1);
         profile_deinit(&p);
-        flush_test_hook = NULL;
-        ok(profile_store_retry(store, &items[0], &err), &err);
-        ok(profile_store_discard(store, &items[1], &err), &err);
-        ck_assert_uint_eq(health().quarantined_batches, 0);
-        flush();
-        ck_assert_int_eq(total(), 11);
-        ok(append_days(3, 0, 1, 1, &duplicate, &err), &err);
+        fixture.store->inject_failure = NULL;
+        check_ok(profile_store_requeue(fixture.store, &items[0], &err), &err);
+        check_ok(profile_store_discard(fixture.store, &items[1], &err), &err);
+        ck_assert_uint_eq(get_health().quarantined_batches, 0);
+        store_fixture_flush(&fixture);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 11);
+        check_ok(append_days(3, 0, 1, 1, &duplicate, &err), &err);
         ck_assert(duplicate);
-        reopen();
-        ck_assert_int_eq(total(), 11);
-        end();
+        store_fixture_reopen(&fixture);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 11);
+        store_fixture_end(&fixture);
 }
 END_TEST
 
@@ -198,16 +131,16 @@ START_TEST(isolation_takes_a_bounded_number_of_attempts)
 {
         hook_status = ST_BAD_DATA;
         hook_calls = 0;
-        begin();
+        store_fixture_begin(&fixture);
         for (unsigned i = 0; i < 64; i++)
                 append(i);
-        flush_test_hook = fail_two;
-        flush();
-        ck_assert_int_eq(total(), 62);
-        ck_assert_uint_eq(health().quarantined_batches, 2);
+        fixture.store->inject_failure = fail_two;
+        store_fixture_flush(&fixture);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 62);
+        ck_assert_uint_eq(get_health().quarantined_batches, 2);
         ck_assert_uint_lt(hook_calls, 64 * 6);
-        flush_test_hook = NULL;
-        end();
+        fixture.store->inject_failure = NULL;
+        store_fixture_end(&fixture);
 }
 END_TEST
 
@@ -216,20 +149,20 @@ START_TEST(what_the_disk_does_quarantines_nothing)
         struct error err;
 
         hook_status = ST_OS;
-        begin();
+        store_fixture_begin(&fixture);
         for (unsigned i = 0; i < 12; i++)
                 append(i);
-        flush_test_hook = fail_two;
-        ck_assert_int_eq(profile_store_flush(store, &err), ST_OS);
-        ck_assert_int_ne(health().flush_failing_since, 0);
-        ck_assert_str_ne(health().flush_failure, "");
-        ck_assert_uint_eq(health().quarantined_batches, 0);
-        ck_assert_int_eq(total(), 12);
-        flush_test_hook = NULL;
-        flush();
-        ck_assert_int_eq(health().flush_failing_since, 0);
-        ck_assert_int_eq(total(), 12);
-        end();
+        fixture.store->inject_failure = fail_two;
+        ck_assert_int_eq(profile_store_flush(fixture.store, &err), ST_OS);
+        ck_assert_int_ne(get_health().flush_failing_since, 0);
+        ck_assert_str_ne(get_health().flush_failure, "");
+        ck_assert_uint_eq(get_health().quarantined_batches, 0);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 12);
+        fixture.store->inject_failure = NULL;
+        store_fixture_flush(&fixture);
+        ck_assert_int_eq(get_health().flush_failing_since, 0);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 12);
+        store_fixture_end(&fixture);
 }
 END_TEST
 
@@ -238,18 +171,138 @@ START_TEST(a_batch_that_runs_out_of_memory_alone_is_tried_again_first)
         struct error err;
 
         hook_status = ST_NO_MEMORY;
-        begin();
+        store_fixture_begin(&fixture);
         append(3);
         append(4);
-        flush_test_hook = fail_two;
-        ck_assert_int_eq(profile_store_flush(store, &err), ST_NO_MEMORY);
-        ck_assert_uint_eq(health().quarantined_batches, 0);
-        ck_assert_int_eq(profile_store_flush(store, &err), ST_NO_MEMORY);
-        flush();
-        ck_assert_uint_eq(health().quarantined_batches, 1);
-        ck_assert_int_eq(total(), 1);
-        flush_test_hook = NULL;
-        end();
+        fixture.store->inject_failure = fail_two;
+        ck_assert_int_eq(profile_store_flush(fixture.store, &err), ST_NO_MEMORY);
+        ck_assert_uint_eq(get_health().quarantined_batches, 0);
+        ck_assert_int_eq(profile_store_flush(fixture.store, &err), ST_NO_MEMORY);
+        store_fixture_flush(&fixture);
+        ck_assert_uint_eq(get_health().quarantined_batches, 1);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 1);
+        fixture.store->inject_failure = NULL;
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+/* A quarantine has no limit of size: a full one would keep the batch in front of all others. */
+START_TEST(a_large_quarantine_does_not_stop_the_flush)
+{
+        _cleanup_free_ char *folder = NULL, *large = NULL;
+        struct error err;
+
+        hook_status = ST_TOO_BIG;
+        store_fixture_begin(&fixture);
+        folder = store_fixture_path(&fixture, "queue/quarantine");
+        large = path_join(folder, "00000000000000000099-00000000000000000000000000000000.batch");
+        check_ok(file_make_dirs(folder, &err), &err);
+        check_ok(file_write_durable(large, "x", 1, &err), &err);
+        ck_assert_int_eq(truncate(large, INT64_C(6) << 30), 0); /* sparse */
+        store_fixture_reopen(&fixture);
+        for (unsigned i = 0; i < 5; i++)
+                append(i);
+        fixture.store->inject_failure = fail_two;
+        store_fixture_flush(&fixture);
+        ck_assert_uint_eq(get_health().quarantined_batches, 2);
+        ck_assert_uint_ge(get_health().quarantined_bytes, UINT64_C(6) << 30);
+        ck_assert_uint_eq(store_fixture_stat(&fixture).sample_rows, 4);
+        ck_assert_uint_eq(store_fixture_stat(&fixture).queued_batches, 0);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+static void take_memory(struct memory_reservation *held, enum memory_use use, size_t left)
+{
+        *held = (struct memory_reservation){ .use = use };
+        for (size_t n = memory_use_ceiling(use); n > 1000; n /= 2)
+                while (!memory_reserve(held, n, NULL))
+                        ;
+        memory_shrink(held, held->bytes > left ? held->bytes - left : 0);
+}
+
+static void take_memory_of_others(void)
+{
+        static struct memory_reservation held[MEMORY_USES]; /* until the test's process ends */
+        struct error err;
+
+        check_ok(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, &err), &err);
+        for (enum memory_use use = MEMORY_CONNECTIONS; use < MEMORY_USES; use++)
+                if (use != MEMORY_FLUSH && use != MEMORY_CACHES)
+                        take_memory(&held[use], use, 0);
+}
+
+START_TEST(a_flush_without_free_memory_is_repeated_and_loses_nothing)
+{
+        struct memory_reservation own;
+        struct error err;
+
+        store_fixture_begin(&fixture);
+        for (unsigned i = 0; i < 4; i++)
+                append(i);
+        take_memory_of_others();
+        take_memory(&own, MEMORY_FLUSH, 0);
+        ck_assert_int_eq(profile_store_flush(fixture.store, &err), ST_NO_MEMORY);
+        ck_assert_int_ne(get_health().flush_failing_since, 0);
+        ck_assert_uint_eq(get_health().quarantined_batches, 0);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 4);
+        memory_release(&own);
+        store_fixture_flush(&fixture);
+        ck_assert_uint_eq(store_fixture_stat(&fixture).sample_rows, 4);
+        ck_assert_uint_eq(memory_use_held(MEMORY_FLUSH), 0);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+#define MANY 20000
+
+START_TEST(a_flush_with_little_memory_writes_locations_in_slices)
+{
+        struct memory_reservation own;
+        struct profile_store_stat stat;
+        struct error err;
+
+        store_fixture_begin(&fixture);
+        check_ok(append_days(0, 0, 1, MANY, NULL, &err), &err);
+        take_memory_of_others();
+        take_memory(&own, MEMORY_FLUSH, MiB(3));
+        store_fixture_flush(&fixture);
+        stat = store_fixture_stat(&fixture);
+        ck_assert_uint_eq(stat.location_rows, MANY);
+        ck_assert_uint_gt(stat.location_files, 1);
+        ck_assert_uint_eq(stat.sample_rows, MANY);
+        ck_assert_uint_eq(stat.health.quarantined_batches, 0);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+START_TEST(rows_are_written_once_also_without_memory_for_the_cache_of_known_ids)
+{
+        struct memory_reservation caches;
+        struct profile_store_stat stat;
+        struct error err;
+
+        store_fixture_begin(&fixture);
+        check_ok(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, &err), &err);
+        append(1);
+        store_fixture_flush(&fixture);
+        append(1001);
+        store_fixture_flush(&fixture);
+        ck_assert_uint_gt(memory_use_held(MEMORY_CACHES), 0);
+        store_fixture_reopen(&fixture);
+        ck_assert_uint_eq(memory_use_held(MEMORY_CACHES), 0);
+        take_memory(&caches, MEMORY_CACHES, 0);
+        for (unsigned i = 0; i < 3; i++) {
+                store_fixture_append(&fixture, 50 + i, 0x1000 + 0x10000 * 1);
+                store_fixture_flush(&fixture);
+        }
+        stat = store_fixture_stat(&fixture);
+        ck_assert_uint_eq(stat.location_rows, 2);
+        ck_assert_uint_eq(stat.stack_rows, 2);
+        ck_assert_uint_eq(stat.sample_rows, 5);
+        store_fixture_end(&fixture);
 }
 END_TEST
 
@@ -259,14 +312,14 @@ START_TEST(a_flush_of_many_days_is_split_into_commits)
 {
         struct error err;
 
-        begin();
+        store_fixture_begin(&fixture);
         for (unsigned i = 0; i < 8; i++)
-                ok(append_days(i, i * 40, 40, 1, NULL, &err), &err);
-        flush();
-        ck_assert_int_eq(total(), 8 * 40);
-        reopen();
-        ck_assert_int_eq(total(), 8 * 40);
-        end();
+                check_ok(append_days(i, i * 40, 40, 1, NULL, &err), &err);
+        store_fixture_flush(&fixture);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 8 * 40);
+        store_fixture_reopen(&fixture);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 8 * 40);
+        store_fixture_end(&fixture);
 }
 END_TEST
 
@@ -275,19 +328,19 @@ START_TEST(rows_that_do_not_fit_into_a_file_go_to_a_next_one)
         struct profile_store_stat stat;
         struct error err;
 
-        part_rows = 3;
-        begin();
-        ok(append_days(0, 0, 2, 10, NULL, &err), &err);
-        flush();
-        ok(profile_store_stat(store, &stat, &err), &err);
+        fixture.options.part_rows = 3;
+        store_fixture_begin(&fixture);
+        check_ok(append_days(0, 0, 2, 10, NULL, &err), &err);
+        store_fixture_flush(&fixture);
+        check_ok(profile_store_stat(fixture.store, &stat, &err), &err);
         ck_assert_uint_eq(stat.sample_rows, 20);
         ck_assert_uint_eq(stat.sample_files, 8);
         ck_assert_uint_eq(stat.stack_files, 8);
         ck_assert_uint_eq(stat.location_files, 4);
-        reopen();
-        ck_assert_int_eq(total(), 20);
-        end();
-        part_rows = 0;
+        store_fixture_reopen(&fixture);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 20);
+        store_fixture_end(&fixture);
+        fixture.options.part_rows = 0;
 }
 END_TEST
 
@@ -300,14 +353,14 @@ static enum status append_keys(unsigned i, unsigned count, unsigned key_bytes, s
         uint32_t leaf;
         enum status st;
 
-        test_profile_init(&t, ID, "/bin/x");
+        test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
         leaf = test_location(&t, 0x1000 + i);
         for (unsigned k = 0; k < count; k++) {
                 memset(label, 'k', key_bytes);
                 snprintf(label + key_bytes - 6, 16, "%06u=v", k);
-                test_sample(&t, T0, 1, &leaf, 1, (const char *const[]){ label, NULL });
+                test_sample(&t, STORE_FIXTURE_T0, 1, &leaf, 1, (const char *const[]){ label, NULL });
         }
-        st = profile_store_append(store, &t.p, id_of(i), NULL, err);
+        st = profile_store_append(fixture.store, &t.p, store_fixture_batch_id(i), NULL, err);
         test_profile_deinit(&t);
         return st;
 }
@@ -316,7 +369,7 @@ START_TEST(label_keys_are_limited_one_by_one_and_together)
 {
         struct error err;
 
-        begin();
+        store_fixture_begin(&fixture);
         ck_assert_int_eq(append_keys(0, 1, LIMIT_LABEL_KEY_BYTES + 1, &err), ST_TOO_BIG);
         ck_assert_ptr_nonnull(strstr(err.text, "'kkkk"));
         ck_assert_ptr_nonnull(strstr(err.text, "256"));
@@ -324,11 +377,11 @@ START_TEST(label_keys_are_limited_one_by_one_and_together)
         ck_assert_ptr_nonnull(strstr(err.text, "label keys"));
         ck_assert_int_eq(append_keys(0, LIMIT_BATCH_LABEL_KEY_BYTES / 256 + 1, 256, &err), ST_TOO_BIG);
         ck_assert_ptr_nonnull(strstr(err.text, "bytes together"));
-        ok(append_keys(0, LIMIT_BATCH_LABEL_KEY_BYTES / 256, 256, &err), &err);
-        ok(append_keys(1, LIMIT_BATCH_LABEL_KEYS, 10, &err), &err);
-        flush();
-        ck_assert_int_eq(total(), LIMIT_BATCH_LABEL_KEY_BYTES / 256 + LIMIT_BATCH_LABEL_KEYS);
-        end();
+        check_ok(append_keys(0, LIMIT_BATCH_LABEL_KEY_BYTES / 256, 256, &err), &err);
+        check_ok(append_keys(1, LIMIT_BATCH_LABEL_KEYS, 10, &err), &err);
+        store_fixture_flush(&fixture);
+        ck_assert_int_eq(store_fixture_sum(&fixture), LIMIT_BATCH_LABEL_KEY_BYTES / 256 + LIMIT_BATCH_LABEL_KEYS);
+        store_fixture_end(&fixture);
 }
 END_TEST
 
@@ -337,24 +390,24 @@ START_TEST(columns_have_a_bounded_number_and_length)
         size_t bytes = 0;
         struct error err;
 
-        begin();
-        ok(append_keys(0, 200, 256, &err), &err);
-        flush();
-        ok(append_keys(1, 1000, 10, &err), &err);
-        flush();
-        for (size_t i = 0; i < store->tables->columns.count; i++)
-                bytes += strlen(store->tables->columns.names[i]);
+        store_fixture_begin(&fixture);
+        check_ok(append_keys(0, 200, 256, &err), &err);
+        store_fixture_flush(&fixture);
+        check_ok(append_keys(1, 1000, 10, &err), &err);
+        store_fixture_flush(&fixture);
+        for (size_t i = 0; i < fixture.store->tables->columns.count; i++)
+                bytes += strlen(fixture.store->tables->columns.names[i]);
         ck_assert_uint_le(bytes, LIMIT_LABEL_COLUMN_BYTES);
-        ck_assert_uint_le(store->tables->columns.count, LIMIT_LABEL_COLUMNS);
-        ck_assert_uint_ge(store->tables->columns.count, 64);
-        ck_assert_int_eq(total(), 1200);
-        end();
+        ck_assert_uint_le(fixture.store->tables->columns.count, LIMIT_LABEL_COLUMNS);
+        ck_assert_uint_ge(fixture.store->tables->columns.count, 64);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 1200);
+        store_fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(samples_outside_the_window_or_with_a_long_key_are_rejected_one_by_one)
 {
-        const struct profile_window window = { T0, T0 + DAY_NS };
+        const struct profile_window window = { STORE_FIXTURE_T0, STORE_FIXTURE_T0 + STORE_FIXTURE_DAY_NS };
         char label[400];
         struct test_profile t;
         struct error err;
@@ -362,14 +415,14 @@ START_TEST(samples_outside_the_window_or_with_a_long_key_are_rejected_one_by_one
 
         memset(label, 'k', sizeof label);
         memcpy(label + sizeof label - 3, "=v", 3);
-        test_profile_init(&t, ID, "/bin/x");
+        test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
         leaf = test_location(&t, 0x1000);
-        test_sample(&t, T0 - 1, 1, &leaf, 1, NULL);
-        test_sample(&t, T0, 2, &leaf, 1, NULL);
-        test_sample(&t, T0 + DAY_NS, 4, &leaf, 1, NULL);
-        test_sample(&t, T0 + DAY_NS + 1, 8, &leaf, 1, NULL);
-        test_sample(&t, T0 + 5, 16, &leaf, 1, (const char *const[]){ label, NULL });
-        ok(profile_reject_unacceptable(&t.p, &window, &err), &err);
+        test_sample(&t, STORE_FIXTURE_T0 - 1, 1, &leaf, 1, NULL);
+        test_sample(&t, STORE_FIXTURE_T0, 2, &leaf, 1, NULL);
+        test_sample(&t, STORE_FIXTURE_T0 + STORE_FIXTURE_DAY_NS, 4, &leaf, 1, NULL);
+        test_sample(&t, STORE_FIXTURE_T0 + STORE_FIXTURE_DAY_NS + 1, 8, &leaf, 1, NULL);
+        test_sample(&t, STORE_FIXTURE_T0 + 5, 16, &leaf, 1, (const char *const[]){ label, NULL });
+        check_ok(profile_reject_unacceptable(&t.p, &window, &err), &err);
         ck_assert_uint_eq(t.p.samples.count, 2);
         ck_assert_int_eq(t.p.samples.items[0].value, 2);
         ck_assert_int_eq(t.p.samples.items[1].value, 4);
@@ -388,19 +441,19 @@ START_TEST(a_name_of_bad_bytes_survives_the_queue)
         uint32_t leaf, mapping;
 
         memset(name, 0xff, sizeof name);
-        begin();
-        test_profile_init(&t, ID, "/bin/x");
+        store_fixture_begin(&fixture);
+        test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
         leaf = test_location(&t, 0x1000);
-        ok(profile_add_string(&t.p, name, sizeof name, &mapping, &err), &err);
+        check_ok(profile_add_string(&t.p, name, sizeof name, &mapping, &err), &err);
         ck_assert_uint_le(t.p.strings.items[mapping].size, LIMIT_NAME_BYTES);
         t.p.mappings.items[0].file = mapping;
-        test_sample(&t, T0, 1, &leaf, 1, NULL);
-        ok(profile_store_append(store, &t.p, id_of(0), NULL, &err), &err);
+        test_sample(&t, STORE_FIXTURE_T0, 1, &leaf, 1, NULL);
+        check_ok(profile_store_append(fixture.store, &t.p, store_fixture_batch_id(0), NULL, &err), &err);
         test_profile_deinit(&t);
-        reopen();
-        ck_assert_uint_eq(health().quarantined_batches, 0);
-        ck_assert_int_eq(total(), 1);
-        end();
+        store_fixture_reopen(&fixture);
+        ck_assert_uint_eq(get_health().quarantined_batches, 0);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 1);
+        store_fixture_end(&fixture);
 }
 END_TEST
 
@@ -427,12 +480,12 @@ static void fail_and_go_on(void)
 {
         struct error err;
 
-        open_store();
+        store_fixture_open(&fixture);
         append(0);
         atomic_store(&failing_syncs, 1);
         if (append_days(1, 0, 1, 1, NULL, &err) != ST_OS)
                 _exit(2);
-        while (health().sync_failing_since)
+        while (get_health().sync_failing_since)
                 sched_yield();
         append(1);
         append(2);
@@ -444,21 +497,21 @@ START_TEST(after_a_failed_sync_ingest_recovers_and_acknowledged_batches_survive_
         int status;
         pid_t child;
 
-        begin();
-        profile_store_close(store);
-        interval_ms = 3600 * 1000; /* recovery does not wait for it */
+        store_fixture_begin(&fixture);
+        profile_store_close(fixture.store);
+        fixture.options.flush_interval_ms = 3600 * 1000; /* recovery does not wait for it */
         child = fork();
         ck_assert_int_ge(child, 0);
         if (!child)
                 fail_and_go_on();
         ck_assert_int_eq(waitpid(child, &status, 0), child);
         ck_assert_int_eq(status, 0);
-        interval_ms = UINT64_MAX;
-        open_store();
-        ck_assert_int_eq(total(), 3);
-        flush();
-        ck_assert_int_eq(total(), 3);
-        end();
+        fixture.options.flush_interval_ms = UINT64_MAX;
+        store_fixture_open(&fixture);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 3);
+        store_fixture_flush(&fixture);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 3);
+        store_fixture_end(&fixture);
 }
 END_TEST
 
@@ -467,31 +520,34 @@ START_TEST(a_batch_whose_sync_failed_is_not_there_and_not_a_duplicate)
         struct error err;
         bool duplicate = true;
 
-        begin();
+        store_fixture_begin(&fixture);
         append(0);
         atomic_store(&failing_syncs, 1);
         ck_assert_int_eq(append_days(1, 0, 1, 1, NULL, &err), ST_OS);
         ck_assert_int_eq(append_days(2, 0, 1, 1, NULL, &err), ST_OS);
-        ck_assert_int_ne(health().sync_failing_since, 0);
-        ck_assert_str_ne(health().sync_failure, "");
-        ck_assert_int_eq(total(), 1);
-        flush();
-        ck_assert_int_eq(health().sync_failing_since, 0);
-        ck_assert_int_eq(total(), 1);
-        ok(append_days(1, 0, 1, 1, &duplicate, &err), &err);
+        ck_assert_int_ne(get_health().sync_failing_since, 0);
+        ck_assert_str_ne(get_health().sync_failure, "");
+        ck_assert_int_eq(store_fixture_sum(&fixture), 1);
+        store_fixture_flush(&fixture);
+        ck_assert_int_eq(get_health().sync_failing_since, 0);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 1);
+        check_ok(append_days(1, 0, 1, 1, &duplicate, &err), &err);
         ck_assert(!duplicate);
-        ck_assert_int_eq(total(), 2);
-        reopen();
-        ck_assert_int_eq(total(), 2);
-        end();
+        ck_assert_int_eq(store_fixture_sum(&fixture), 2);
+        store_fixture_reopen(&fixture);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 2);
+        store_fixture_end(&fixture);
 }
 END_TEST
 
 TEST_SUITE("store progress", batches_that_fail_alone_are_quarantined_and_the_others_reach_the_tables,
            isolation_takes_a_bounded_number_of_attempts, what_the_disk_does_quarantines_nothing,
-           a_batch_that_runs_out_of_memory_alone_is_tried_again_first, a_flush_of_many_days_is_split_into_commits,
-           rows_that_do_not_fit_into_a_file_go_to_a_next_one, label_keys_are_limited_one_by_one_and_together,
-           columns_have_a_bounded_number_and_length,
+           a_batch_that_runs_out_of_memory_alone_is_tried_again_first, a_large_quarantine_does_not_stop_the_flush,
+           a_flush_without_free_memory_is_repeated_and_loses_nothing,
+           a_flush_with_little_memory_writes_locations_in_slices,
+           rows_are_written_once_also_without_memory_for_the_cache_of_known_ids,
+           a_flush_of_many_days_is_split_into_commits, rows_that_do_not_fit_into_a_file_go_to_a_next_one,
+           label_keys_are_limited_one_by_one_and_together, columns_have_a_bounded_number_and_length,
            samples_outside_the_window_or_with_a_long_key_are_rejected_one_by_one,
            a_name_of_bad_bytes_survives_the_queue,
            after_a_failed_sync_ingest_recovers_and_acknowledged_batches_survive_a_kill,

@@ -119,12 +119,14 @@ static void hostile_samples(struct test_profile *t, bool *ok_ret)
 
         ck_assert_ptr_nonnull(locations);
         for (uint32_t i = 0; i < frames; i++)
-                locations[i] = i < 8 ? random_location(t, size_around(LIMIT_LINES_PER_LOCATION), ok_ret)
-                                     : locations[below(8)];
+                locations[i] =
+                        i < 8 ? random_location(t, size_around(LIMIT_LINES_PER_LOCATION), ok_ret) : locations[below(8)];
         *ok_ret &= profile_add_stack(&t->p, locations, frames, &stack, NULL) == ST_OK;
         t->p.types.items[0].period = extreme_number();
         for (uint32_t i = 0; i < samples; i++) {
-                struct profile_sample s = { .stack = stack, .value = extreme_number(), .duration_ns = extreme_number() };
+                struct profile_sample s = { .stack = stack,
+                                            .value = extreme_number(),
+                                            .duration_ns = extreme_number() };
                 struct profile_label label = { 0 };
 
                 s.time_unix_ns = late ? extreme_number() : T0 + (i % days) * DAY_NS;
@@ -136,7 +138,7 @@ static void hostile_samples(struct test_profile *t, bool *ok_ret)
                 }
                 *ok_ret &= profile_add_sample(&t->p, &s, &unused, NULL) == ST_OK;
         }
-        profile_default_time(&t->p, T0);
+        profile_set_missing_times(&t->p, T0);
 }
 
 /* How many samples were acknowledged. */
@@ -158,7 +160,7 @@ static uint64_t send_one(uint64_t number)
                 hostile_samples(&t, &made);
         }
         samples = t.p.samples.count;
-        st = made ? profile_store_append(store, &t.p, hash128(&number, sizeof number), NULL, &err) : ST_TOO_BIG;
+        st = made ? profile_store_append(store, &t.p, hash_bytes128(&number, sizeof number), NULL, &err) : ST_TOO_BIG;
         test_profile_deinit(&t);
         if (honest)
                 ok(st, &err);

@@ -8,62 +8,13 @@
 #include <sys/stat.h>
 
 #include "common/file.h"
-#include "profile-store/raw_queue.h"
+#include "profile-store/queue/raw_queue.h"
 #include "profile-store/scan.h"
 #include "profile-store/store.h"
-#include "tests/support/profiles.h"
+#include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
 
-#define ID "00112233445566778899aabbccddeeff00112233"
-#define T0 (INT64_C(20000) * INT64_C(86400000000000)) /* 2024-10-04 */
-
-static char dir[64];
-static struct profile_store *store;
-
-static void ok(enum status st, const struct error *err)
-{
-        ck_assert_msg(st == ST_OK, "%s", err->text);
-}
-
-static void open_store(void)
-{
-        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
-        struct error err;
-
-        ok(profile_store_open(dir, &options, &store, &err), &err);
-}
-
-static void begin(void)
-{
-        snprintf(dir, sizeof dir, "/tmp/cairn-recovery-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
-        open_store();
-}
-
-static void reopen(void)
-{
-        profile_store_close(store);
-        open_store();
-}
-
-static void end(void)
-{
-        profile_store_close(store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
-}
-
-static void append(const char *batch, uint64_t address)
-{
-        struct test_profile t;
-        struct error err;
-        uint32_t leaf;
-
-        test_profile_init(&t, ID, "/bin/x");
-        leaf = test_location(&t, address);
-        test_sample(&t, T0, 1, &leaf, 1, NULL);
-        ok(profile_store_append(store, &t.p, hash128(batch, strlen(batch)), NULL, &err), &err);
-        test_profile_deinit(&t);
-}
+static struct store_fixture fixture;
 
 /* Every stack once, with the sum of its samples. */
 static void expect(size_t stacks, int64_t total)
@@ -75,9 +26,9 @@ static void expect(size_t stacks, int64_t total)
         struct error err;
         int64_t sum = 0;
 
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_sum(scan, &all, &sums, &err), &err);
-        ok(store_scan_resolve(scan, &sums, &resolved, &err), &err);
+        check_ok(store_scan_begin(fixture.store, &scan, &err), &err);
+        check_ok(store_scan_sum(scan, &all, &sums, &err), &err);
+        check_ok(store_scan_resolve(scan, &sums, &resolved, &err), &err);
         ck_assert_uint_eq(sums.count, stacks);
         for (size_t i = 0; i < sums.count; i++) {
                 sum += sums.items[i].value;
@@ -89,11 +40,6 @@ static void expect(size_t stacks, int64_t total)
         store_scan_end(scan);
 }
 
-static char *in_store(const char *name)
-{
-        return path_join(dir, name);
-}
-
 #define FIRST_PART "part-00000000000000000001-00000000000000000002.parquet"
 
 /* A folder lies where a part should go, so that its table's step fails. */
@@ -103,29 +49,29 @@ static void fail_at(const char *part, bool restart)
         struct profile_store_stat stat;
         struct error err;
 
-        begin();
-        path = in_store(part);
+        store_fixture_begin(&fixture);
+        path = store_fixture_path(&fixture, part);
         inside = path_join(path, "something");
-        append("a", 0x1000);
-        append("b", 0x2000);
-        ok(file_make_dirs(inside, &err), &err);
-        ck_assert_int_eq(profile_store_flush(store, &err), ST_OS);
+        store_fixture_append(&fixture, 0, 0x1000);
+        store_fixture_append(&fixture, 1, 0x2000);
+        check_ok(file_make_dirs(inside, &err), &err);
+        ck_assert_int_eq(profile_store_flush(fixture.store, &err), ST_OS);
         expect(2, 2);
         if (restart)
-                reopen();
-        append("c", 0x3000);
+                store_fixture_reopen(&fixture);
+        store_fixture_append(&fixture, 2, 0x3000);
         expect(3, 3);
         ck_assert_int_eq(file_remove_tree(path, NULL), ST_OK);
-        ok(profile_store_flush(store, &err), &err);
+        store_fixture_flush(&fixture);
         expect(3, 3);
-        ok(profile_store_stat(store, &stat, &err), &err);
+        check_ok(profile_store_stat(fixture.store, &stat, &err), &err);
         ck_assert_uint_eq(stat.sample_rows, 3);
         ck_assert_uint_eq(stat.stack_rows, 3);
         ck_assert_uint_eq(stat.location_rows, 3);
         ck_assert_uint_eq(stat.queued_batches, 0);
-        reopen();
+        store_fixture_reopen(&fixture);
         expect(3, 3);
-        end();
+        store_fixture_end(&fixture);
 }
 
 START_TEST(a_flush_that_fails_at_any_table_is_repeated_without_doubles)
@@ -153,23 +99,24 @@ START_TEST(a_batch_that_cannot_be_read_is_set_aside_and_the_others_live)
         struct raw_queue *q;
         struct error err;
 
-        begin();
-        append("a", 0x1000);
-        profile_store_close(store);
-        queue = in_store("queue");
-        ok(raw_queue_open(queue, false, 0, ignore, NULL, &q, NULL, &err), &err);
-        ok(raw_queue_write(q, &junk, &err), &err);
-        ok(raw_queue_sync(q, junk.position, &err), &err);
+        store_fixture_begin(&fixture);
+        store_fixture_append(&fixture, 0, 0x1000);
+        profile_store_close(fixture.store);
+        queue = store_fixture_path(&fixture, "queue");
+        check_ok(raw_queue_open(queue, false, 0, ignore, NULL, &q, NULL, &err), &err);
+        check_ok(raw_queue_write(q, &junk, &err), &err);
+        check_ok(raw_queue_sync(q, junk.position, &err), &err);
         raw_queue_close(q);
-        open_store();
-        append("b", 0x2000);
+        store_fixture_open(&fixture);
+        store_fixture_append(&fixture, 1, 0x2000);
         expect(2, 2);
-        aside = in_store("queue/quarantine/00000000000000000002-00000000000000000000000000000000.batch");
+        aside = store_fixture_path(&fixture,
+                                   "queue/quarantine/00000000000000000002-00000000000000000000000000000000.batch");
         ck_assert_int_eq(access(aside, F_OK), 0);
-        ok(profile_store_flush(store, &err), &err);
-        reopen();
+        store_fixture_flush(&fixture);
+        store_fixture_reopen(&fixture);
         expect(2, 2);
-        end();
+        store_fixture_end(&fixture);
 }
 END_TEST
 
@@ -185,27 +132,28 @@ static void make_old_file(const char *path)
 START_TEST(files_that_no_log_names_go_after_the_grace_and_live_ones_stay)
 {
         _cleanup_free_ char *live = NULL, *old = NULL, *fresh = NULL, *foreign = NULL;
-        struct error err;
 
-        begin();
-        append("a", 0x1000);
-        ok(profile_store_flush(store, &err), &err);
-        live = in_store("tables/samples/date=2024-10-04/part-00000000000000000001-00000000000000000001.parquet");
-        old = in_store("tables/samples/date=2024-10-04/part-00000000000000000001-00000000000000000007.parquet");
-        fresh = in_store("tables/locations/heal-1.parquet");
-        foreign = in_store("tables/locations/notes.txt");
+        store_fixture_begin(&fixture);
+        store_fixture_append(&fixture, 0, 0x1000);
+        store_fixture_flush(&fixture);
+        live = store_fixture_path(
+                &fixture, "tables/samples/date=2024-10-04/part-00000000000000000001-00000000000000000001.parquet");
+        old = store_fixture_path(
+                &fixture, "tables/samples/date=2024-10-04/part-00000000000000000001-00000000000000000007.parquet");
+        fresh = store_fixture_path(&fixture, "tables/locations/heal-1.parquet");
+        foreign = store_fixture_path(&fixture, "tables/locations/notes.txt");
         ck_assert_int_eq(access(live, F_OK), 0);
         make_old_file(live);
         make_old_file(old);
         make_old_file(foreign);
         ck_assert_int_eq(file_write_durable(fresh, "x", 1, NULL), ST_OK);
-        reopen();
+        store_fixture_reopen(&fixture);
         ck_assert_int_eq(access(live, F_OK), 0);
         ck_assert_int_ne(access(old, F_OK), 0);
         ck_assert_int_eq(access(fresh, F_OK), 0);
         ck_assert_int_eq(access(foreign, F_OK), 0);
         expect(1, 1);
-        end();
+        store_fixture_end(&fixture);
 }
 END_TEST
 
@@ -217,16 +165,17 @@ START_TEST(a_damaged_part_is_an_error_that_names_it)
         struct stack_sums sums;
         struct error err;
 
-        begin();
-        append("a", 0x1000);
-        ok(profile_store_flush(store, &err), &err);
-        part = in_store("tables/samples/date=2024-10-04/part-00000000000000000001-00000000000000000001.parquet");
+        store_fixture_begin(&fixture);
+        store_fixture_append(&fixture, 0, 0x1000);
+        store_fixture_flush(&fixture);
+        part = store_fixture_path(
+                &fixture, "tables/samples/date=2024-10-04/part-00000000000000000001-00000000000000000001.parquet");
         ck_assert_int_eq(truncate(part, 100), 0);
-        ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_begin(fixture.store, &scan, &err), &err);
         ck_assert_int_eq(store_scan_sum(scan, &all, &sums, &err), ST_BAD_DATA);
         ck_assert_ptr_nonnull(strstr(err.text, "part-0000"));
         store_scan_end(scan);
-        end();
+        store_fixture_end(&fixture);
 }
 END_TEST
 
@@ -235,39 +184,38 @@ END_TEST
 
 static void truncate_in_store(const char *name)
 {
-        _cleanup_free_ char *path = in_store(name);
+        _cleanup_free_ char *path = store_fixture_path(&fixture, name);
 
         ck_assert_int_eq(truncate(path, 100), 0);
 }
 
 static bool holds(const char *name)
 {
-        _cleanup_free_ char *path = in_store(name);
+        _cleanup_free_ char *path = store_fixture_path(&fixture, name);
 
         return access(path, F_OK) == 0;
 }
 
 START_TEST(a_flush_passes_over_damaged_parts_and_writes_their_rows_again)
 {
-        struct error err;
 
-        begin();
-        append("a", 0x1000);
-        ok(profile_store_flush(store, &err), &err);
+        store_fixture_begin(&fixture);
+        store_fixture_append(&fixture, 0, 0x1000);
+        store_fixture_flush(&fixture);
         truncate_in_store("tables/locations/" PART_OF("1"));
         truncate_in_store("tables/stacks/" DAY PART_OF("1"));
-        reopen();
-        append("b", 0x1000);
-        ok(profile_store_flush(store, &err), &err);
+        store_fixture_reopen(&fixture);
+        store_fixture_append(&fixture, 1, 0x1000);
+        store_fixture_flush(&fixture);
         ck_assert(holds("tables/locations/" PART_OF("2")));
         ck_assert(holds("tables/stacks/" DAY PART_OF("2")));
         ck_assert(holds("tables/samples/" DAY PART_OF("2")));
-        reopen();
-        append("c", 0x1000);
-        ok(profile_store_flush(store, &err), &err);
+        store_fixture_reopen(&fixture);
+        store_fixture_append(&fixture, 2, 0x1000);
+        store_fixture_flush(&fixture);
         ck_assert(!holds("tables/locations/" PART_OF("3")));
         ck_assert(!holds("tables/stacks/" DAY PART_OF("3")));
-        end();
+        store_fixture_end(&fixture);
 }
 END_TEST
 

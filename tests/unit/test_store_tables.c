@@ -66,7 +66,7 @@ static void append_batch(uint32_t batch)
                 test_sample(&t, T0 + draw(3) * DAY_NS + draw(1000) * INT64_C(1000000), 1 + draw(100), stack, n,
                             (const char *const[]){ "service.name=api", label, NULL });
         }
-        ok(profile_store_append(store, &t.p, hash128(&batch, sizeof batch), NULL, &err), &err);
+        ok(profile_store_append(store, &t.p, hash_bytes128(&batch, sizeof batch), NULL, &err), &err);
         test_profile_deinit(&t);
 }
 
@@ -110,8 +110,8 @@ static void write_top(const char *dir)
                         buf_printf(&out, "%s\t%s\t%" PRId64 "\n", leaf->frames[0].function, leaf->frames[0].file,
                                    sums.items[i].value);
                 else
-                        buf_printf(&out, "0x%" PRIx64 " [%s]\t\t%" PRId64 "\n", leaf->address,
-                                   path_base(leaf->mapping), sums.items[i].value);
+                        buf_printf(&out, "0x%" PRIx64 " [%s]\t\t%" PRId64 "\n", leaf->address, path_base(leaf->mapping),
+                                   sums.items[i].value);
         }
         ok(file_write_durable(path, out.data, out.size, &err), &err);
         free(sums.items);

@@ -38,8 +38,9 @@ static void make_program(void)
         ck_assert_ptr_nonnull(mkdtemp(dir));
         snprintf(path, sizeof path, "%s/program", dir);
         snprintf(other, sizeof other, "%s/other", dir);
-        snprintf(command, sizeof command, "echo 'int main(void) { return 0; }' | cc -g -Wl,--build-id -x c -o %s - && cp %s %s",
-                 path, path, other);
+        snprintf(command, sizeof command,
+                 "echo 'int main(void) { return 0; }' | cc -g -Wl,--build-id -x c -o %s - && cp %s %s", path, path,
+                 other);
         ck_assert_int_eq(system(command), 0);
 }
 

@@ -8,14 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/symbol_cache.h"
-#include "cli/symbol_cache_evict.h"
+#include "cli/symbols/symbol_cache.h"
 #include "common/cleanup.h"
-#include "tests/support/book_walk.h"
+#include "tests/support/symcache_walk.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
-#define BOOK_BYTES KiB(64) /* of those that are only evicted */
+#define SYMCACHE_BYTES KiB(64) /* of those that are only evicted */
 
 static char directory[] = "/tmp/cairn-cache-XXXXXX";
 static int directory_fd;
@@ -61,15 +60,15 @@ static void put_file(const char *name, size_t size, time_t used)
 
 START_TEST(what_was_not_used_for_the_longest_time_goes_first)
 {
-        put_file("b.book", BOOK_BYTES, 200);
-        put_file("d.book", BOOK_BYTES, 400);
-        put_file("a.book", BOOK_BYTES, 100);
-        put_file("c.book", BOOK_BYTES, 300);
-        symbol_cache_evict(directory_fd, 4 * BOOK_BYTES);
+        put_file("b.book", SYMCACHE_BYTES, 200);
+        put_file("d.book", SYMCACHE_BYTES, 400);
+        put_file("a.book", SYMCACHE_BYTES, 100);
+        put_file("c.book", SYMCACHE_BYTES, 300);
+        symbol_cache_evict(directory_fd, 4 * SYMCACHE_BYTES);
         ck_assert(exists("a.book"));
-        symbol_cache_evict(directory_fd, 4 * BOOK_BYTES - 1);
+        symbol_cache_evict(directory_fd, 4 * SYMCACHE_BYTES - 1);
         ck_assert(!exists("a.book") && exists("b.book"));
-        symbol_cache_evict(directory_fd, BOOK_BYTES);
+        symbol_cache_evict(directory_fd, SYMCACHE_BYTES);
         ck_assert(!exists("b.book") && !exists("c.book") && exists("d.book"));
         symbol_cache_evict(directory_fd, 0);
         ck_assert(!exists("d.book"));
@@ -78,10 +77,10 @@ END_TEST
 
 START_TEST(only_books_and_forgotten_temporaries_are_removed)
 {
-        put_file("mine.txt", BOOK_BYTES, 1);
-        put_file("mine.book.txt", BOOK_BYTES, 1);
-        put_file(".tmp-1", BOOK_BYTES, time(NULL) - 7200);
-        put_file(".tmp-2", BOOK_BYTES, time(NULL));
+        put_file("mine.txt", SYMCACHE_BYTES, 1);
+        put_file("mine.book.txt", SYMCACHE_BYTES, 1);
+        put_file(".tmp-1", SYMCACHE_BYTES, time(NULL) - 7200);
+        put_file(".tmp-2", SYMCACHE_BYTES, time(NULL));
         ck_assert_int_eq(mkdirat(directory_fd, "folder.book", 0700), 0);
         ck_assert_int_eq(symlinkat("mine.txt", directory_fd, "link.book"), 0);
         symbol_cache_evict(directory_fd, 0);
@@ -90,18 +89,22 @@ START_TEST(only_books_and_forgotten_temporaries_are_removed)
 }
 END_TEST
 
-/* ---- whole books ---- */
+/* ---- whole symcaches ---- */
 
-static struct symbol_book made_book(void)
+static struct symcache made_book(void)
 {
-        const struct random_table_spec spec = { .seed = 3, .range_count = 2000, .function_count = 100, .file_count = 4,
-                                                .base = 0x1000, .quality = QUALITY_DWARF };
+        const struct random_table_spec spec = { .seed = 3,
+                                                .range_count = 2000,
+                                                .function_count = 100,
+                                                .file_count = 4,
+                                                .base = 0x1000,
+                                                .quality = QUALITY_DWARF };
         struct symbol_table t = random_table(&spec);
         _cleanup_close_ int fd = book_file(NULL, 0);
-        struct symbol_book b;
+        struct symcache b;
 
-        ck_assert_int_eq(symbol_book_write(&t, fd, NULL), ST_OK);
-        ck_assert_int_eq(symbol_book_open(fd, "b", &b, NULL), ST_OK);
+        ck_assert_int_eq(symcache_write(&t, fd, NULL), ST_OK);
+        ck_assert_int_eq(symcache_open(fd, "b", &b, NULL), ST_OK);
         symbol_table_deinit(&t);
         return b;
 }
@@ -116,7 +119,7 @@ static struct symbol_cache cache_of(unsigned n)
         return c;
 }
 
-static void put(unsigned n, const struct symbol_book *b, uint64_t max_bytes)
+static void put(unsigned n, const struct symcache *b, uint64_t max_bytes)
 {
         struct symbol_cache c = cache_of(n);
 
@@ -127,12 +130,12 @@ static void put(unsigned n, const struct symbol_book *b, uint64_t max_bytes)
 static bool get(unsigned n)
 {
         struct symbol_cache c = cache_of(n);
-        struct symbol_book b;
+        struct symcache b;
         bool got = symbol_cache_get(&c, &b);
 
         if (got) {
                 ck_assert_int_eq(book_walk(&b), ST_OK);
-                symbol_book_close(&b);
+                symcache_close(&b);
         }
         symbol_cache_close(&c);
         return got;
@@ -140,7 +143,7 @@ static bool get(unsigned n)
 
 START_TEST(a_cache_stays_under_its_bound_and_keeps_what_is_used)
 {
-        struct symbol_book b = made_book();
+        struct symcache b = made_book();
         uint64_t bytes = (b.map.size + 4095) & ~UINT64_C(4095);
 
         put(1, &b, 3 * bytes);
@@ -157,13 +160,13 @@ START_TEST(a_cache_stays_under_its_bound_and_keeps_what_is_used)
         ck_assert(!exists("3.book") && exists("1.book") && exists("4.book") && exists("5.book"));
         put(6, &b, bytes - 4096);
         ck_assert(!exists("6.book") && exists("5.book"));
-        symbol_book_close(&b);
+        symcache_close(&b);
 }
 END_TEST
 
 START_TEST(a_forgotten_temporary_of_the_same_process_number_is_in_nobodys_way)
 {
-        struct symbol_book b = made_book();
+        struct symcache b = made_book();
         char name[32];
 
         snprintf(name, sizeof name, SYMBOL_CACHE_TEMPORARY "%d", (int)getpid());
@@ -171,13 +174,13 @@ START_TEST(a_forgotten_temporary_of_the_same_process_number_is_in_nobodys_way)
         put(1, &b, GiB(1));
         ck_assert(get(1));
         ck_assert(!exists(name));
-        symbol_book_close(&b);
+        symcache_close(&b);
 }
 END_TEST
 
 START_TEST(a_damaged_book_is_removed)
 {
-        struct symbol_book b = made_book();
+        struct symcache b = made_book();
 
         put(1, &b, GiB(1));
         _cleanup_close_ int fd = openat(directory_fd, "1.book", O_RDWR | O_CLOEXEC);
@@ -185,13 +188,13 @@ START_TEST(a_damaged_book_is_removed)
         ck_assert_int_eq(ftruncate(fd, (off_t)b.map.size - 1), 0);
         ck_assert(!get(1));
         ck_assert(!exists("1.book"));
-        symbol_book_close(&b);
+        symcache_close(&b);
 }
 END_TEST
 
 START_TEST(a_book_that_others_may_write_is_not_used)
 {
-        struct symbol_book b = made_book();
+        struct symcache b = made_book();
 
         put(1, &b, GiB(1));
         ck_assert_int_eq(fchmodat(directory_fd, "1.book", 0622, 0), 0);
@@ -200,16 +203,18 @@ START_TEST(a_book_that_others_may_write_is_not_used)
         ck_assert_int_eq(renameat(directory_fd, "1.book", directory_fd, "2.book"), 0);
         ck_assert_int_eq(symlinkat("2.book", directory_fd, "1.book"), 0);
         ck_assert(get(2) && !get(1));
-        symbol_book_close(&b);
+        symcache_close(&b);
 }
 END_TEST
 
 int main(void)
 {
         const TTest *const tests[] = {
-                what_was_not_used_for_the_longest_time_goes_first, only_books_and_forgotten_temporaries_are_removed,
+                what_was_not_used_for_the_longest_time_goes_first,
+                only_books_and_forgotten_temporaries_are_removed,
                 a_cache_stays_under_its_bound_and_keeps_what_is_used,
-                a_forgotten_temporary_of_the_same_process_number_is_in_nobodys_way, a_damaged_book_is_removed,
+                a_forgotten_temporary_of_the_same_process_number_is_in_nobodys_way,
+                a_damaged_book_is_removed,
                 a_book_that_others_may_write_is_not_used,
         };
 

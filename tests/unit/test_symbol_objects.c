@@ -10,7 +10,7 @@
 #include "debuginfo-store/store.h"
 #include "elf-image/elf_image.h"
 #include "sandbox/worker.h"
-#include "symbolizer/symbol_file.h"
+#include "symbolizer/portable_symbols.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
@@ -63,15 +63,16 @@ static enum refusal send_debuginfo(void)
 /* @param change of the claim, may be NULL */
 static enum refusal send_symbols(enum symbol_quality quality, uint32_t ranges, void (*change)(struct object_claim *c))
 {
-        const struct random_table_spec spec = { .seed = 5, .range_count = ranges, .function_count = 5, .file_count = 2,
-                                                .quality = quality };
+        const struct random_table_spec spec = {
+                .seed = 5, .range_count = ranges, .function_count = 5, .file_count = 2, .quality = quality
+        };
         struct object_claim claim = { .build_id = id, .kind = OBJECT_SYMBOLS };
         _cleanup_file_map_ struct file_map map = { 0 };
         _cleanup_close_ int fd = open(dir, O_TMPFILE | O_RDWR, 0600);
         struct symbol_table t = random_table(&spec);
 
         t.build_id = id;
-        ck_assert_int_eq(symbol_file_write(&t, &go_id, fd, NULL), ST_OK);
+        ck_assert_int_eq(portable_symbols_write(&t, &go_id, fd, NULL), ST_OK);
         symbol_table_deinit(&t);
         ck_assert_int_eq(file_map_fd(fd, MiB(1), "symbols", &map, NULL), ST_OK);
         if (change)
@@ -88,9 +89,9 @@ static enum symbol_quality stored_quality(enum object_kind kind)
 
 static bool wanted(enum symbol_quality quality)
 {
-        struct object_question q = { id, OBJECT_SYMBOLS, .quality = quality };
+        struct object_offer q = { id, OBJECT_SYMBOLS, .quality = quality };
 
-        ck_assert_int_eq(debuginfo_store_want(store, &q, 1, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_assess_offers(store, &q, 1, NULL), ST_OK);
         return q.is_wanted;
 }
 
@@ -162,9 +163,9 @@ START_TEST(the_other_names_of_the_object_lead_to_its_symbols)
         struct build_id owner;
 
         ck_assert_int_eq(send_symbols(QUALITY_DWARF, 20, claim_hash), REFUSED_NOT);
-        ck_assert_int_eq(debuginfo_store_resolve(store, &go_id, &owner, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_resolve_alias(store, &go_id, &owner, NULL), ST_OK);
         ck_assert(build_id_equal(&owner, &id));
-        ck_assert_int_eq(debuginfo_store_resolve(store, &hash, &owner, NULL), ST_OK);
+        ck_assert_int_eq(debuginfo_store_resolve_alias(store, &hash, &owner, NULL), ST_OK);
         ck_assert(build_id_equal(&owner, &id));
 }
 END_TEST
@@ -172,7 +173,8 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = { better_symbols_replace_worse_ones_and_never_the_reverse,
-                                       symbols_give_way_to_debuginfo_and_debuginfo_not_to_them, what_is_not_as_claimed_is_refused,
+                                       symbols_give_way_to_debuginfo_and_debuginfo_not_to_them,
+                                       what_is_not_as_claimed_is_refused,
                                        the_other_names_of_the_object_lead_to_its_symbols };
 
         return suite_run_with("symbol_objects", setup, teardown, tests, sizeof tests / sizeof *tests);

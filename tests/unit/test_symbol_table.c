@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "symbolizer/symbol_table.h"
+#include "symbol-index/symbol_table.h"
 #include "tests/support/suite.h"
 
 static struct symbol_segment segments[] = { { .file_offset = 0x1000, .file_size = 0x2000, .address = 0x401000 } };
-static struct symbol_range ranges[] = { { 0x401000, 0x401010, 0 }, { 0x401010, 0x401020, 1 }, { 0x402000, 0x402001, 0 } };
+static struct symbol_range ranges[] = { { 0x401000, 0x401010, 0 },
+                                        { 0x401010, 0x401020, 1 },
+                                        { 0x402000, 0x402001, 0 } };
 static struct symbol_chain chains[] = { { 0, 1 }, { 1, 2 } };
 static struct symbol_table_frame frames[] = { { 0, 6, 10 }, { SYMBOL_NO_FUNCTION, 6, 11 }, { 0, 0, 0 } };
 static struct symbol_function functions[] = { { 0, 1 } };
@@ -61,7 +63,7 @@ START_TEST(a_written_table_reads_back_the_same)
         ck_assert_uint_eq(back.frames[1].function, SYMBOL_NO_FUNCTION);
         ck_assert_str_eq(back.strings + back.functions[0].name, "main");
         ck_assert_str_eq(back.strings + back.frames[0].file, "a.c");
-        ck_assert_str_eq(symbol_table_partial(&back), "half of it");
+        ck_assert_str_eq(symbol_table_partial_text(&back), "half of it");
         symbol_table_deinit(&back);
 }
 END_TEST
@@ -192,7 +194,7 @@ START_TEST(what_is_missing_is_said_inside_the_strings_and_in_one_line)
         t.partial = t.string_bytes;
         ck_assert_int_eq(symbol_table_check(&t, NULL), ST_BAD_DATA);
         t.partial = 0;
-        ck_assert_str_eq(symbol_table_partial(&t), "");
+        ck_assert_str_eq(symbol_table_partial_text(&t), "");
         t.range_count = t.chain_count = t.frame_count = t.function_count = 0;
         t.strings = two_lines;
         t.string_bytes = sizeof two_lines;
@@ -228,8 +230,7 @@ END_TEST
 
 TEST_SUITE("symbol_table", a_written_table_reads_back_the_same, every_flipped_byte_is_noticed,
            every_shorter_file_is_refused, overlapping_ranges_are_refused, an_empty_range_is_refused,
-           a_chain_past_the_frames_is_refused, a_chain_without_frames_is_refused,
-           a_range_without_its_chain_is_refused, a_frame_without_its_function_is_refused,
-           a_string_past_the_end_is_refused, what_is_missing_is_said_inside_the_strings_and_in_one_line,
-           an_unterminated_last_string_is_refused,
+           a_chain_past_the_frames_is_refused, a_chain_without_frames_is_refused, a_range_without_its_chain_is_refused,
+           a_frame_without_its_function_is_refused, a_string_past_the_end_is_refused,
+           what_is_missing_is_said_inside_the_strings_and_in_one_line, an_unterminated_last_string_is_refused,
            find_gives_the_range_that_covers_or_none)

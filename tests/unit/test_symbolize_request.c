@@ -5,8 +5,8 @@
 #include "common/json_scan.h"
 #include "common/limits.h"
 #include "profile-formats/wire.h"
-#include "server/symbolicate_request.h"
-#include "server/symbolize_request.h"
+#include "server/symbolize/symbolicate_request.h"
+#include "server/symbolize/symbolize_request.h"
 #include "tests/support/suite.h"
 
 static enum status read_json(const char *text, struct symbolize_request *ret, struct error *err)
@@ -30,10 +30,13 @@ START_TEST(members_come_in_any_order_and_unknown_ones_are_skipped)
 {
         struct symbolize_request r;
 
-        ck_assert_int_eq(read_json(" { \"x\": [1, -2.5e3, {\"y\": [null, true, \"\\u00e9\\\"\"]}, []], \"objects\" : [\n"
-                                   "{\"addresses\":[\"0x10\", \"Ff\",\"0\"],\"build_id\":\"aBcd\",\"z\":{}},"
-                                   "{\"file_offsets\":true,\"build_id\":\"00\",\"addresses\":[]},"
-                                   "{\"build_id\":\"abcd\",\"addresses\":[\"0xffffffffffffffff\"]}] } ", &r, NULL), ST_OK);
+        ck_assert_int_eq(
+                read_json(" { \"x\": [1, -2.5e3, {\"y\": [null, true, \"\\u00e9\\\"\"]}, []], \"objects\" : [\n"
+                          "{\"addresses\":[\"0x10\", \"Ff\",\"0\"],\"build_id\":\"aBcd\",\"z\":{}},"
+                          "{\"file_offsets\":true,\"build_id\":\"00\",\"addresses\":[]},"
+                          "{\"build_id\":\"abcd\",\"addresses\":[\"0xffffffffffffffff\"]}] } ",
+                          &r, NULL),
+                ST_OK);
         ck_assert_uint_eq(r.object_count, 3);
         ck_assert_uint_eq(r.address_count, 4);
         ck_assert_uint_eq(r.objects[0].end, 3);
@@ -60,10 +63,12 @@ START_TEST(what_is_malformed_is_refused_with_its_byte)
         refused("{\"objects\":[{\"addresses\":[\"1\"]}]}", "expected an object with build_id");
         refused("{\"objects\":[{\"build_id\":\"abc\",\"addresses\":[]}]}", "byte 25: expected a build-id");
         refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[1]}]}", "byte 42: expected text in quotes");
-        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"g\"]}]}", "byte 43: expected a hexadecimal address");
+        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"g\"]}]}",
+                "byte 43: expected a hexadecimal address");
         refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"\"]}]}", "expected a hexadecimal address");
         refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"0x\"]}]}", "expected a hexadecimal address");
-        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"10000000000000000\"]}]}", "expected a hexadecimal address");
+        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"10000000000000000\"]}]}",
+                "expected a hexadecimal address");
         refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"1\" \"2\"]}]}", "expected ',' or ']'");
         refused("{\"objects\":[{\"file_offsets\":1,", "byte 28: expected true or false");
         refused("{\"objects\":[{\"file_offsets\":tru", "byte 28: expected true or false");
@@ -75,7 +80,8 @@ END_TEST
 
 START_TEST(every_cut_of_a_request_is_refused)
 {
-        static const char whole[] = "{\"a\":[{\"b\":-1.5e-3}],\"objects\":[{\"build_id\":\"abcd\",\"addresses\":[\"0x1\",\"2\"]}]}";
+        static const char whole[] =
+                "{\"a\":[{\"b\":-1.5e-3}],\"objects\":[{\"build_id\":\"abcd\",\"addresses\":[\"0x1\",\"2\"]}]}";
 
         for (size_t n = 0; n < sizeof whole - 1; n++) {
                 _cleanup_free_ char *copy = malloc(n + 1);
@@ -104,7 +110,8 @@ START_TEST(deep_values_are_refused)
 }
 END_TEST
 
-static void put_object(struct buf *b, const char *id, size_t id_size, const uint64_t *addresses, size_t count, bool packed)
+static void put_object(struct buf *b, const char *id, size_t id_size, const uint64_t *addresses, size_t count,
+                       bool packed)
 {
         size_t object = wire_begin(b, 1), column;
 
@@ -186,9 +193,17 @@ START_TEST(numbers_are_read_exactly)
                 bool fits;
                 int64_t value;
         } cases[] = {
-                { "0", true, 0 }, { "-1", true, -1 }, { "9223372036854775807", true, INT64_MAX },
-                { "9223372036854775808", false, 0 }, { "99999999999999999999", false, 0 }, { "1.0", false, 0 },
-                { "1e3", false, 0 }, { "01", false, 0 }, { "-", false, 0 }, { "", false, 0 }, { "\"1\"", false, 0 },
+                { "0", true, 0 },
+                { "-1", true, -1 },
+                { "9223372036854775807", true, INT64_MAX },
+                { "9223372036854775808", false, 0 },
+                { "99999999999999999999", false, 0 },
+                { "1.0", false, 0 },
+                { "1e3", false, 0 },
+                { "01", false, 0 },
+                { "-", false, 0 },
+                { "", false, 0 },
+                { "\"1\"", false, 0 },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -220,8 +235,9 @@ END_TEST
 
 START_TEST(frames_of_later_jobs_count_from_their_own_modules)
 {
-        static const char text[] = "{\"jobs\":[{\"memoryMap\":[[\"a\",\"x\"]],\"stacks\":[[[0,5]]]},"
-                                   "{\"stacks\":[[],[[1,6],[-1,-1]]],\"version\":5,\"memoryMap\":[[\"b\",\"y\"],[\"c\",\"z\"]]}]}";
+        static const char text[] =
+                "{\"jobs\":[{\"memoryMap\":[[\"a\",\"x\"]],\"stacks\":[[[0,5]]]},"
+                "{\"stacks\":[[],[[1,6],[-1,-1]]],\"version\":5,\"memoryMap\":[[\"b\",\"y\"],[\"c\",\"z\"]]}]}";
         struct symbolicate_request r;
 
         ck_assert_int_eq(symbolicate_request_read(text, sizeof text - 1, &r, NULL), ST_OK);

@@ -7,12 +7,11 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "symbolizer/index_internal.h"
-#include "symbolizer/index_verify.h"
-#include "symbolizer/strings.h"
-#include "symbolizer/text_page_cache.h"
-#include "symbolizer/text_ids.h"
-#include "symbolizer/text_page.h"
+#include "symbol-index/index_internal.h"
+#include "symbol-index/index_verify.h"
+#include "symbol-index/string_dict.h"
+#include "symbol-index/text_page.h"
+#include "symbol-index/text_ids.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
@@ -37,11 +36,13 @@ static void finish(struct symbol_index *index)
 /* Names of a few kinds; each i another one. Now and then a very long one. */
 static char *make_text(uint64_t i)
 {
-        static const char *const kinds[][2] = { { "_ZN5cairn", "4findEv" }, { "sys_", "" }, { "/usr/src/a", "/main.c" },
-                                                { "", "" } };
+        static const char *const kinds[][2] = {
+                { "_ZN5cairn", "4findEv" }, { "sys_", "" }, { "/usr/src/a", "/main.c" }, { "", "" }
+        };
         char *text = NULL;
 
-        ck_assert_int_gt(asprintf(&text, "%s%llu%s", kinds[i % 4][0], (unsigned long long)(i * 7919), kinds[i % 4][1]), 0);
+        ck_assert_int_gt(asprintf(&text, "%s%llu%s", kinds[i % 4][0], (unsigned long long)(i * 7919), kinds[i % 4][1]),
+                         0);
         if (i % 1000 == 17) {
                 size_t size = strlen(text);
 
@@ -53,13 +54,13 @@ static char *make_text(uint64_t i)
         return text;
 }
 
-static void intern(struct symbol_index *index, struct strings_item *items, size_t count)
+static void intern(struct symbol_index *index, struct string_dict_item *items, size_t count)
 {
         struct index_write w;
         struct error err = { 0 };
 
         ck_assert_int_eq(index_write_begin(&w, index, &err), ST_OK);
-        ck_assert_msg(strings_intern(&index->texts, &w, items, count, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(string_dict_intern(&index->texts, &w, items, count, &err) == ST_OK, "%s", err.text);
         ck_assert_int_eq(index_write_commit(&w, &err), ST_OK);
 }
 
@@ -85,7 +86,7 @@ START_TEST(texts_come_back_by_number_and_are_found_again)
 {
         enum { TEXTS = 12000, ROUNDS = 6 };
         struct symbol_index *index = new_index();
-        struct strings_item *items = calloc(TEXTS, sizeof *items);
+        struct string_dict_item *items = calloc(TEXTS, sizeof *items);
         uint32_t *numbers = calloc(TEXTS, sizeof *numbers);
         struct text_unpacker *unpacker;
         struct buf text;
@@ -114,7 +115,7 @@ START_TEST(texts_come_back_by_number_and_are_found_again)
         ck_assert_int_eq(text_unpacker_create(&unpacker, NULL), ST_OK);
         for (unsigned again = 0; again < 2; again++)
                 for (size_t i = 0; i < TEXTS; i++)
-                        if (strings_get(&index->texts, txn, unpacker, numbers[i], &text, NULL) ||
+                        if (string_dict_get(&index->texts, txn, unpacker, numbers[i], &text, NULL) ||
                             text.size != items[i].size || memcmp(text.data, items[i].text, text.size))
                                 ck_abort_msg("text %zu differs", i);
         mdb_txn_abort(txn);
@@ -133,7 +134,7 @@ END_TEST
 START_TEST(numbers_of_an_aborted_load_are_given_to_other_texts)
 {
         struct symbol_index *index = new_index();
-        struct strings_item one = { "one", 3, 0 }, two = { "two", 3, 0 }, again = { "one", 3, 0 };
+        struct string_dict_item one = { "one", 3, 0 }, two = { "two", 3, 0 }, again = { "one", 3, 0 };
         struct text_unpacker *unpacker;
         struct index_write w;
         struct buf text;
@@ -141,18 +142,18 @@ START_TEST(numbers_of_an_aborted_load_are_given_to_other_texts)
 
         buf_init(&text, 100);
         ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
-        ck_assert_int_eq(strings_intern(&index->texts, &w, &one, 1, NULL), ST_OK);
-        ck_assert_int_eq(strings_intern(&index->texts, &w, &again, 1, NULL), ST_OK);
+        ck_assert_int_eq(string_dict_intern(&index->texts, &w, &one, 1, NULL), ST_OK);
+        ck_assert_int_eq(string_dict_intern(&index->texts, &w, &again, 1, NULL), ST_OK);
         ck_assert_uint_eq(again.number, one.number);
         index_write_abort(&w);
         intern(index, &two, 1);
         ck_assert_uint_eq(two.number, one.number);
         ck_assert_int_eq(mdb_txn_begin(index->env, NULL, MDB_RDONLY, &txn), 0);
         ck_assert_int_eq(text_unpacker_create(&unpacker, NULL), ST_OK);
-        ck_assert_int_eq(strings_get(&index->texts, txn, unpacker, two.number, &text, NULL), ST_OK);
+        ck_assert_int_eq(string_dict_get(&index->texts, txn, unpacker, two.number, &text, NULL), ST_OK);
         ck_assert_str_eq(buf_cstr(&text), "two");
-        ck_assert_int_eq(strings_get(&index->texts, txn, unpacker, two.number + 1, &text, NULL), ST_BAD_DATA);
-        ck_assert_int_eq(strings_get(&index->texts, txn, unpacker, 0, &text, NULL), ST_BAD_DATA);
+        ck_assert_int_eq(string_dict_get(&index->texts, txn, unpacker, two.number + 1, &text, NULL), ST_BAD_DATA);
+        ck_assert_int_eq(string_dict_get(&index->texts, txn, unpacker, 0, &text, NULL), ST_BAD_DATA);
         mdb_txn_abort(txn);
         text_unpacker_destroy(unpacker);
         buf_deinit(&text);
@@ -175,15 +176,15 @@ START_TEST(ids_of_one_hash_are_bounded_and_stay_in_one_chunk)
         ids[0] = (struct text_id){ 4999, 7 };
         ids[1] = (struct text_id){ 5001, 8 };
         ck_assert_int_eq(text_ids_add(&w, index->texts.ids, ids, 2, NULL), ST_OK);
-        ck_assert_int_eq(text_ids_chunk(w.txn, index->texts.ids, 5000, chunk, NULL), ST_OK);
+        ck_assert_int_eq(text_ids_find_chunk(w.txn, index->texts.ids, 5000, chunk, NULL), ST_OK);
         ck_assert_uint_ge(chunk->count, TEXT_SAME_HASH_MAX);
         for (uint32_t i = 0, same = 0; i < chunk->count; i++) {
                 same += chunk->ids[i].hash == 5000;
                 ck_assert(i + 1 < chunk->count || same == TEXT_SAME_HASH_MAX);
         }
-        ck_assert_int_eq(text_ids_chunk(w.txn, index->texts.ids, 5001, chunk, NULL), ST_OK);
+        ck_assert_int_eq(text_ids_find_chunk(w.txn, index->texts.ids, 5001, chunk, NULL), ST_OK);
         ck_assert_uint_eq(chunk->ids[chunk->count - 1].group, 8);
-        ck_assert_int_eq(text_ids_chunk(w.txn, index->texts.ids, 0xffffff, chunk, NULL), ST_OK);
+        ck_assert_int_eq(text_ids_find_chunk(w.txn, index->texts.ids, 0xffffff, chunk, NULL), ST_OK);
         ck_assert_uint_eq(chunk->last, 0xffffff);
         index_write_abort(&w);
         free(chunk);
@@ -214,8 +215,9 @@ static unsigned refused(const char *path, unsigned *count_ret)
                         ck_assert_int_eq(file_read(name, &b, NULL), ST_OK);
                         memcpy(&key, b.data, sizeof key);
                         key = be32toh(key);
-                        st = strstr(path, "text_ids") ? text_chunk_open(chunk, key, b.data + 4, b.size - 4, NULL)
-                                                      : text_page_unpack(unpacker, key, b.data + 4, b.size - 4, &page, NULL);
+                        st = strstr(path, "text_ids")
+                                     ? text_chunk_open(chunk, key, b.data + 4, b.size - 4, NULL)
+                                     : text_page_unpack(unpacker, key, b.data + 4, b.size - 4, &page, NULL);
                         ck_assert_msg(st == ST_OK || st == ST_BAD_DATA, "%s", name);
                         n += st == ST_BAD_DATA;
                         ++*count_ret;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/batch_split.h"
-#include "agent/sender.h"
+#include "agent/sending/batch_split.h"
+#include "agent/sending/sender.h"
 #include "common/clock.h"
 #include "common/compress.h"
 #include "common/limits.h"
@@ -15,7 +15,10 @@
 
 static struct batch_service service; /* large */
 
-#define ANSWER(c) { .code = (c) }
+#define ANSWER(c)                                                                                                      \
+        {                                                                                                              \
+                .code = (c)                                                                                            \
+        }
 #define END ANSWER(-1)
 
 static struct sender *sender_to(unsigned short port)
@@ -37,7 +40,7 @@ static void put(struct sender *s, const char *text)
         struct buf packed;
 
         buf_init(&packed, KiB(1));
-        ck_assert_int_eq(gzip_pack(text, strlen(text), 1, &packed, NULL), ST_OK);
+        ck_assert_int_eq(gzip_compress(text, strlen(text), 1, &packed, NULL), ST_OK);
         ck_assert_msg(sender_put(s, &packed, &err) == ST_OK, "%s", err.text);
 }
 
@@ -53,7 +56,7 @@ START_TEST(a_batch_is_sent_with_one_id_until_it_is_taken)
         put(s, "first");
         put(s, "second");
         ck_assert_msg(sender_flush(s, 30000, &err) == ST_OK, "%s", err.text);
-        sender_stats(s, &stats);
+        sender_get_stats(s, &stats);
         ck_assert_uint_eq(stats.sent, 2);
         ck_assert_uint_eq(stats.retried, 2);
         ck_assert_uint_eq(stats.outbox.queued, 0);
@@ -82,7 +85,7 @@ static struct sender_stats send_to(const struct batch_answer *answers, int batch
         if (batches > 1)
                 put(s, "two");
         ck_assert_msg(sender_flush(s, 30000, &err) == ST_OK, "%s", err.text);
-        sender_stats(s, &stats);
+        sender_get_stats(s, &stats);
         sender_destroy(s);
         batch_service_stop(&service);
         batch_service_deinit(&service);
@@ -112,13 +115,12 @@ END_TEST
 
 START_TEST(an_answer_of_somebody_else_is_no_acknowledgement)
 {
-        static const struct batch_answer answers[] = {
-                { 200, "Content-Type: text/html\r\n", "<html>please log in</html>" },
-                { 200, "Content-Type: application/x-protobuf\r\n", "garbage" },
-                ANSWER(0), /* the connection breaks */
-                { 200, "Content-Type: application/x-protobuf\r\n", "" },
-                END
-        };
+        static const struct batch_answer answers[] = { { 200, "Content-Type: text/html\r\n",
+                                                         "<html>please log in</html>" },
+                                                       { 200, "Content-Type: application/x-protobuf\r\n", "garbage" },
+                                                       ANSWER(0), /* the connection breaks */
+                                                       { 200, "Content-Type: application/x-protobuf\r\n", "" },
+                                                       END };
         struct sender_stats stats = send_to(answers, 1);
 
         ck_assert_uint_eq(stats.sent, 1);
@@ -153,7 +155,8 @@ END_TEST
 
 START_TEST(a_flush_ends_the_pause_of_a_sender_that_waits)
 {
-        static const struct batch_answer answers[] = { ANSWER(503), ANSWER(503), ANSWER(503), ANSWER(503), ANSWER(200), END };
+        static const struct batch_answer answers[] = { ANSWER(503), ANSWER(503), ANSWER(503),
+                                                       ANSWER(503), ANSWER(200), END };
         struct sender_stats stats;
         struct sender *s;
         struct error err;
@@ -164,7 +167,7 @@ START_TEST(a_flush_ends_the_pause_of_a_sender_that_waits)
         (void)!sender_flush(s, 1, &err);
         /* Pauses doubled without end would take 0.5 + 1 + 2 + 4 seconds. */
         ck_assert_msg(sender_flush(s, 6000, &err) == ST_OK, "%s", err.text);
-        sender_stats(s, &stats);
+        sender_get_stats(s, &stats);
         ck_assert_uint_eq(stats.retried, 4);
         sender_destroy(s);
         batch_service_stop(&service);
@@ -182,7 +185,7 @@ START_TEST(without_a_service_batches_wait_and_flush_says_so)
         put(s, "two");
         ck_assert_int_eq(sender_flush(s, 300, &err), ST_BUSY);
         ck_assert_msg(strncmp(err.text, "2 batches could not be sent", 27) == 0, "%s", err.text);
-        sender_stats(s, &stats);
+        sender_get_stats(s, &stats);
         ck_assert_uint_eq(stats.outbox.queued, 2);
         ck_assert_uint_eq(stats.sent, 0);
         sender_destroy(s); /* at once, although it waits to send again */
@@ -204,7 +207,7 @@ START_TEST(a_full_queue_drops_the_oldest_and_counts_them)
                 buf_commit(&noise, size);
                 ck_assert_msg(sender_put(s, &noise, &err) == ST_OK, "%s", err.text);
         }
-        sender_stats(s, &stats);
+        sender_get_stats(s, &stats);
         ck_assert_uint_le(stats.outbox.queued_bytes, LIMIT_AGENT_QUEUE_BYTES);
         ck_assert_uint_eq(stats.outbox.queued + stats.outbox.dropped[DROP_MEMORY_FULL], 5);
         ck_assert_uint_ge(stats.outbox.dropped[DROP_MEMORY_FULL], 2);
@@ -219,7 +222,7 @@ static int64_t sum_of_values(const struct batch_post *post)
         int64_t sum = 0;
 
         buf_init(&body, MiB(1));
-        ck_assert_int_eq(gzip_unpack(post->body, post->size, &body, NULL), ST_OK);
+        ck_assert_int_eq(gzip_decompress(post->body, post->size, &body, NULL), ST_OK);
         ck_assert_int_eq(otlp_decode(body.data, body.size, &p, NULL), ST_OK);
         for (uint32_t i = 0; i < p.samples.count; i++)
                 sum += p.samples.items[i].value;
@@ -247,7 +250,7 @@ START_TEST(a_batch_that_is_too_big_is_cut_until_its_parts_fit)
         s = sender_to(service.port);
         ck_assert_int_eq(sender_put_profile(s, &t.p, &err), ST_OK);
         ck_assert_msg(sender_flush(s, 30000, &err) == ST_OK, "%s", err.text);
-        sender_stats(s, &stats);
+        sender_get_stats(s, &stats);
         sender_destroy(s);
         batch_service_stop(&service);
         ck_assert_uint_eq(stats.split, 3);

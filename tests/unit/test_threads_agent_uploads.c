@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/uploads.h"
+#include "agent/uploads/uploads.h"
 #include "common/clock.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
@@ -19,10 +19,10 @@ static char agent[PATH_MAX], own[PATH_MAX];
 struct service {
         struct http_server *server;
         char url[64];
-        unsigned refusal;        /* code of every answer, 0: none */
-        const char *want;        /* what it says to a question */
+        unsigned refusal; /* code of every answer, 0: none */
+        const char *want; /* what it says to a question */
         atomic_uint questions, puts;
-        struct build_id got;     /* of what was sent */
+        struct build_id got; /* of what was sent */
         bool got_code;
 };
 
@@ -39,8 +39,10 @@ static void on_want(struct http_request *req, void *context)
                 return;
         }
         ck_assert_int_eq(elf_image_open(own, &img, NULL), ST_OK);
-        n = snprintf(text, sizeof text, "{\"files\":[{\"build_id\":\"%s\",\"kind\":\"debuginfo\",\"want\":%s,\"reason\":\"%s\"}]}",
-                     build_id_hex(&img.build_id, hex), s->want, strcmp(s->want, "true") == 0 ? "unknown" : "same_or_better");
+        n = snprintf(text, sizeof text,
+                     "{\"files\":[{\"build_id\":\"%s\",\"kind\":\"debuginfo\",\"want\":%s,\"reason\":\"%s\"}]}",
+                     build_id_hex(&img.build_id, hex), s->want,
+                     strcmp(s->want, "true") == 0 ? "unknown" : "same_or_better");
         elf_image_close(&img);
         http_respond(req, 200, "application/json", text, (size_t)n);
 }
@@ -108,7 +110,7 @@ static void meet(struct uploads *u, const char *path)
         ck_assert_int_eq(profile_add_string(&p, path, strlen(path), &m.file, NULL), ST_OK);
         ck_assert_int_eq(profile_add_mapping(&p, &m, &ignored, NULL), ST_OK);
         process_table_init(&processes);
-        uploads_meet(u, &p, &processes);
+        uploads_add_profile(u, &p, &processes);
         process_table_deinit(&processes);
         profile_deinit(&p);
 }
@@ -121,7 +123,7 @@ static struct uploads_stats settle(struct uploads *u)
 
         do {
                 usleep(2000);
-                uploads_stats(u, &stats);
+                uploads_get_stats(u, &stats);
                 ck_assert_int_lt(monotonic_ns(), until);
         } while (stats.waiting);
         return stats;
@@ -232,7 +234,8 @@ END_TEST
 int main(int argc, char **argv)
 {
         const TTest *const tests[] = { what_is_wanted_is_sent_without_its_code_and_once, what_is_not_wanted_is_not_sent,
-                                       what_is_too_large_or_another_file_is_no_question, a_service_that_refuses_is_left_alone,
+                                       what_is_too_large_or_another_file_is_no_question,
+                                       a_service_that_refuses_is_left_alone,
                                        it_ends_at_once_in_the_middle_of_its_work };
 
         (void)argc;

@@ -57,7 +57,8 @@ START_TEST(threads_do_not_change_what_comes_out)
                 ck_assert_uint_eq(again.chain_count, first.chain_count);
                 ck_assert_int_eq(memcmp(again.chains, first.chains, first.chain_count * sizeof *first.chains), 0);
                 ck_assert_uint_eq(again.function_count, first.function_count);
-                ck_assert_int_eq(memcmp(again.functions, first.functions, first.function_count * sizeof *first.functions), 0);
+                ck_assert_int_eq(
+                        memcmp(again.functions, first.functions, first.function_count * sizeof *first.functions), 0);
                 ck_assert_uint_eq(again.frame_count, first.frame_count);
                 ck_assert_int_eq(memcmp(again.frames, first.frames, first.frame_count * sizeof *first.frames), 0);
                 ck_assert_uint_eq(again.string_bytes, first.string_bytes);

@@ -27,9 +27,9 @@ struct upstream {
         struct buf file;
         atomic_uint asked;
         atomic_bool holds;
-        atomic_uint says;            /* a status in place of the answer, 1 a reset; 0 the answer */
-        pthread_mutex_t lock;        /* of has, file and way */
-        char way[FORWARDED_SIZE];    /* X-Forwarded-For of the last question */
+        atomic_uint says;         /* a status in place of the answer, 1 a reset; 0 the answer */
+        pthread_mutex_t lock;     /* of has, file and way */
+        char way[FORWARDED_SIZE]; /* X-Forwarded-For of the last question */
 };
 
 static char dir[64];
@@ -59,7 +59,7 @@ static void answer(struct http_request *req, void *context)
         while (atomic_load(&u->holds) && !atomic_load(http_server_stopping(req)))
                 sched_yield();
         if (atomic_load(&u->says) == 1)
-                http_reset(req);
+                http_reset_connection(req);
         else if (atomic_load(&u->says))
                 http_fail_code(req, atomic_load(&u->says), "not_today", "not today");
         else if (strcmp(http_path_part(req, "id"), build_id_hex(&has, hex)) != 0)
@@ -90,8 +90,9 @@ static void make_object(const struct build_id *id, const char *go_id, struct buf
         m.section_count = 4;
         if (go_id) {
                 elf_make_note(&m, &go_note, "Go\0", 4, 4, go_id, (uint32_t)strlen(go_id));
-                sections[m.section_count++] = (struct elf_maker_section){ ".note.go.buildid", SHT_NOTE, SHF_ALLOC,
-                                                                          .content = go_note.data, .size = go_note.size };
+                sections[m.section_count++] =
+                        (struct elf_maker_section){ ".note.go.buildid", SHT_NOTE, SHF_ALLOC, .content = go_note.data,
+                                                    .size = go_note.size };
         }
         elf_make(&m, to);
 }
@@ -159,11 +160,17 @@ static unsigned breaker_failures = 100, breaker_pause_s = 1;
 static struct federation *start(size_t upstream_count, uint64_t miss_s, uint64_t error_s)
 {
         const char *urls[] = { upstreams[0].url, upstreams[1].url };
-        const struct federation_options o = { .size = sizeof o, .urls = urls, .url_count = upstream_count,
-                                              .miss_s = miss_s, .error_s = error_s, .threads = THREADS,
-                                              .breaker_failures = breaker_failures, .breaker_pause_s = breaker_pause_s,
+        const struct federation_options o = { .size = sizeof o,
+                                              .urls = urls,
+                                              .url_count = upstream_count,
+                                              .miss_s = miss_s,
+                                              .error_s = error_s,
+                                              .threads = THREADS,
+                                              .breaker_failures = breaker_failures,
+                                              .breaker_pause_s = breaker_pause_s,
                                               .upstream_changed = upstream_changed,
-                                              .arrived = arrived, .failed = failed };
+                                              .arrived = arrived,
+                                              .failed = failed };
         struct federation *f;
 
         ck_assert_int_eq(federation_start(store, &o, &f, NULL), ST_OK);
@@ -192,7 +199,8 @@ static void *run_question(void *arg)
         struct question *q = arg;
         struct build_id id = id_of(q->id);
 
-        q->st = federation_fetch(q->federation, &id, OBJECT_DEBUGINFO, &(struct federation_client){ q->way, &q->cancel }, NULL, NULL);
+        q->st = federation_fetch(q->federation, &id, OBJECT_DEBUGINFO,
+                                 &(struct federation_client){ q->way, &q->cancel }, NULL, NULL);
         atomic_store(&q->done, true);
         return NULL;
 }
@@ -249,12 +257,12 @@ START_TEST(wishes_are_fetched_in_the_background_each_once)
         const struct build_id ids[] = { id_of(1), id_of(2), id_of(1), id_of(2) };
         int64_t end = monotonic_ns() + PATIENCE_NS;
 
-        federation_want(f, ids, 4, OBJECT_DEBUGINFO);
+        federation_request(f, ids, 4, OBJECT_DEBUGINFO);
         while (atomic_load(&arrivals) < 2) {
                 ck_assert_msg(monotonic_ns() < end, "%u arrived", arrivals);
                 sched_yield();
         }
-        federation_want(f, ids, 4, OBJECT_DEBUGINFO);
+        federation_request(f, ids, 4, OBJECT_DEBUGINFO);
         federation_stop(f);
         ck_assert_uint_eq(upstreams[0].asked, 2); /* it is asked first, also for what the second has */
         ck_assert_uint_eq(upstreams[1].asked, 1);
@@ -281,7 +289,7 @@ static void *wish(void *federation)
         struct build_id id = id_of(1);
 
         atomic_store(&wishes, true);
-        federation_want(federation, &id, 1, OBJECT_DEBUGINFO);
+        federation_request(federation, &id, 1, OBJECT_DEBUGINFO);
         return NULL;
 }
 
@@ -300,7 +308,7 @@ START_TEST(what_comes_while_it_is_wished_for_is_not_asked_for_again)
         store_object(&upstreams[0]); /* by a worker process, which takes its time */
         pthread_mutex_unlock(&f->lock);
         pthread_join(thread, NULL);
-        federation_get(f, &s);
+        federation_get_status(f, &s);
         ck_assert_uint_eq(s.queued + s.in_flight, 0);
         federation_stop(f);
 }
@@ -323,8 +331,9 @@ START_TEST(what_an_upstream_has_under_another_name_is_fetched_once)
         make_object(&id, go_id, &upstreams[0].file);
         pthread_mutex_unlock(&upstreams[0].lock);
         for (int i = 0; i < 2; i++)
-                ck_assert_int_eq(federation_fetch(f, &other, OBJECT_DEBUGINFO, &(struct federation_client){ 0 }, NULL, NULL),
-                                 ST_NOT_FOUND);
+                ck_assert_int_eq(
+                        federation_fetch(f, &other, OBJECT_DEBUGINFO, &(struct federation_client){ 0 }, NULL, NULL),
+                        ST_NOT_FOUND);
         ck_assert_uint_eq(upstreams[0].asked, 1);
         ck_assert_int_eq(debuginfo_store_stat(store, &id, OBJECT_DEBUGINFO, &object, NULL), ST_OK);
         federation_stop(f);
@@ -351,7 +360,7 @@ END_TEST
 
 struct readers {
         struct federation *federation;
-        uint64_t found;              /* when they were let go */
+        uint64_t found; /* when they were let go */
         unsigned in_flight;
         bool were_let_go;
 };
@@ -373,10 +382,11 @@ START_TEST(who_reads_along_is_let_go_when_the_upstream_is_accounted_for)
 {
         struct federation *f = start(1, 0, 0);
         struct readers r = { .federation = f, .in_flight = 1 };
-        struct wanted w = { .id = id_of(1), .part = "debuginfo", .forwarded_for = "" };
+        struct fetch_entry w = { .id = id_of(1), .resource = "debuginfo", .forwarded_for = "" };
         struct stored_object object;
 
-        ck_assert_int_eq(federation_ask(&f->asker, &w, &f->stop, look_when_let_go, &r, &object, NULL), ASKED_STORED);
+        ck_assert_int_eq(federation_query_upstreams(&f->upstreams, &w, &f->stop, look_when_let_go, &r, &object, NULL),
+                         FEDERATION_STORED);
         ck_assert(r.were_let_go);
         ck_assert_uint_eq(r.found, 1);
         ck_assert_uint_eq(r.in_flight, 0);
@@ -419,9 +429,9 @@ START_TEST(an_upstream_that_is_gone_is_no_miss)
         f = start(2, 600, 600);
         ck_assert_int_eq(fetch(f, 9, NULL), ST_BUSY); /* the second has none, but the first might */
         ck_assert_int_eq(fetch(f, 9, NULL), ST_BUSY);
-        ck_assert_uint_eq(upstreams[1].asked, 1);     /* not asked again at once */
+        ck_assert_uint_eq(upstreams[1].asked, 1); /* not asked again at once */
         ck_assert_uint_eq(failures, 1);
-        ck_assert_int_eq(fetch(f, 2, NULL), ST_OK);   /* what the second has is had */
+        ck_assert_int_eq(fetch(f, 2, NULL), ST_OK); /* what the second has is had */
         federation_stop(f);
 }
 END_TEST
@@ -490,7 +500,7 @@ START_TEST(stop_does_not_wait_for_an_upstream)
         int64_t begin;
 
         atomic_store(&upstreams[0].holds, true);
-        federation_want(f, ids, 6, OBJECT_DEBUGINFO);
+        federation_request(f, ids, 6, OBJECT_DEBUGINFO);
         wait_until_asked(&upstreams[0], 1);
         begin = monotonic_ns();
         federation_stop(f);
@@ -557,9 +567,9 @@ START_TEST(an_upstream_is_shown_without_its_password)
 {
         char text[FETCH_URL_TEXT];
 
-        ck_assert_str_eq(fetch_url_text("https://me:se@cret@host:8002/a@b", text), "https://host:8002/a@b");
-        ck_assert_str_eq(fetch_url_text("http://host/?x@y", text), "http://host/?x@y");
-        ck_assert_str_eq(fetch_url_text("host", text), "host");
+        ck_assert_str_eq(fetch_url_redact("https://me:se@cret@host:8002/a@b", text), "https://host:8002/a@b");
+        ck_assert_str_eq(fetch_url_redact("http://host/?x@y", text), "http://host/?x@y");
+        ck_assert_str_eq(fetch_url_redact("host", text), "host");
 }
 END_TEST
 
@@ -570,7 +580,7 @@ START_TEST(wishes_do_not_keep_clients_waiting)
         struct question q;
 
         atomic_store(&upstreams[0].holds, true);
-        federation_want(f, ids, 6, OBJECT_DEBUGINFO);
+        federation_request(f, ids, 6, OBJECT_DEBUGINFO);
         wait_until_asked(&upstreams[0], THREADS); /* all threads wait; the last two wishes are queued */
         ask(&q, f, 1, NULL);                      /* the last of them */
         wait_until_asked(&upstreams[0], THREADS + 1);
@@ -707,7 +717,7 @@ START_TEST(forwarded_questions_need_no_thread_of_the_service)
 }
 END_TEST
 
-#define ROOM (FEDERATION_ERRANDS_MAX + THREADS)
+#define ROOM (FEDERATION_CLIENT_FETCHES_MAX + THREADS)
 
 static void wait_until_known(struct federation *f, size_t in_flight, size_t queued)
 {
@@ -715,9 +725,10 @@ static void wait_until_known(struct federation *f, size_t in_flight, size_t queu
         struct federation_status s = { 0 };
 
         do {
-                ck_assert_msg(monotonic_ns() < end, "%zu questions are in flight and %zu queued", (size_t)s.in_flight, (size_t)s.queued);
+                ck_assert_msg(monotonic_ns() < end, "%zu questions are in flight and %zu queued", (size_t)s.in_flight,
+                              (size_t)s.queued);
                 sched_yield();
-                federation_get(f, &s);
+                federation_get_status(f, &s);
         } while (s.in_flight != in_flight || s.queued != queued);
 }
 

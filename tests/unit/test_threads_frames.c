@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "debuginfo-store/frames.h"
+#include "debuginfo-store/frame_cache.h"
 #include "debuginfo-store/seekable.h"
 #include "tests/support/suite.h"
 
@@ -19,21 +19,21 @@ static uint8_t byte_at(uint64_t offset)
         return (uint8_t)(offset * 31 + offset / FRAME);
 }
 
-static void put(struct frames *f, const uint8_t *sha256, uint64_t at, size_t n)
+static void put(struct frame_cache *f, const uint8_t *sha256, uint64_t at, size_t n)
 {
         uint8_t *bytes = malloc(n);
 
         ck_assert_ptr_nonnull(bytes);
         for (size_t i = 0; i < n; i++)
                 bytes[i] = byte_at(at + i);
-        frames_put(f, sha256, at, bytes, n);
+        frame_cache_insert(f, sha256, at, bytes, n);
 }
 
 /* How many of n bytes from offset on are kept; those that are must be right. */
-static size_t copied(struct frames *f, const uint8_t *sha256, uint64_t offset, size_t n)
+static size_t copied(struct frame_cache *f, const uint8_t *sha256, uint64_t offset, size_t n)
 {
         uint8_t *to = malloc(n);
-        size_t done = frames_copy(f, sha256, to, n, offset);
+        size_t done = frame_cache_read(f, sha256, to, n, offset);
 
         ck_assert_uint_le(done, n);
         for (size_t i = 0; i < done; i++)
@@ -42,17 +42,17 @@ static size_t copied(struct frames *f, const uint8_t *sha256, uint64_t offset, s
         return done;
 }
 
-static struct frames *make(size_t max_bytes)
+static struct frame_cache *make(size_t max_bytes)
 {
-        struct frames *f;
+        struct frame_cache *f;
 
-        ck_assert_int_eq(frames_create(max_bytes, &f, NULL), ST_OK);
+        ck_assert_int_eq(frame_cache_create(max_bytes, &f, NULL), ST_OK);
         return f;
 }
 
 START_TEST(bytes_are_copied_until_the_first_that_is_not_kept)
 {
-        struct frames *f = make(MiB(8));
+        struct frame_cache *f = make(MiB(8));
 
         put(f, content, 0, FRAME);
         put(f, content, FRAME, FRAME);
@@ -65,25 +65,26 @@ START_TEST(bytes_are_copied_until_the_first_that_is_not_kept)
         ck_assert_uint_eq(copied(f, content, 3 * FRAME + 100, 20), 0);
         ck_assert_uint_eq(copied(f, other, 0, 20), 0);
         ck_assert_uint_eq(copied(f, content, UINT64_MAX - 5, 20), 0);
-        frames_destroy(f);
+        frame_cache_destroy(f);
 }
 END_TEST
 
 START_TEST(a_frame_of_an_older_version_is_found_from_all_its_bytes)
 {
-        struct frames *f = make(MiB(8));
+        struct frame_cache *f = make(MiB(8));
 
         put(f, content, SEEKABLE_FRAME_MAX_BYTES, SEEKABLE_FRAME_MAX_BYTES);
         ck_assert_uint_eq(copied(f, content, SEEKABLE_FRAME_MAX_BYTES + 3 * FRAME + 7, 1000), 1000);
-        ck_assert_uint_eq(copied(f, content, SEEKABLE_FRAME_MAX_BYTES, SEEKABLE_FRAME_MAX_BYTES), SEEKABLE_FRAME_MAX_BYTES);
+        ck_assert_uint_eq(copied(f, content, SEEKABLE_FRAME_MAX_BYTES, SEEKABLE_FRAME_MAX_BYTES),
+                          SEEKABLE_FRAME_MAX_BYTES);
         ck_assert_uint_eq(copied(f, content, SEEKABLE_FRAME_MAX_BYTES - 1, 1), 0);
-        frames_destroy(f);
+        frame_cache_destroy(f);
 }
 END_TEST
 
 START_TEST(what_was_used_longest_ago_goes_first_and_no_more_stay_than_fit)
 {
-        struct frames *f = make(8 * FRAME);
+        struct frame_cache *f = make(8 * FRAME);
 
         for (unsigned i = 0; i < 7; i++)
                 put(f, content, (uint64_t)i * FRAME, FRAME);
@@ -98,7 +99,7 @@ START_TEST(what_was_used_longest_ago_goes_first_and_no_more_stay_than_fit)
         ck_assert_uint_le(copied(f, other, 993 * FRAME, 7 * FRAME), 7 * FRAME);
         put(f, content, 0, 9 * FRAME); /* larger than all */
         ck_assert_uint_eq(copied(f, content, 0, 1), 0);
-        frames_destroy(f);
+        frame_cache_destroy(f);
 }
 END_TEST
 
@@ -109,7 +110,7 @@ END_TEST
 
 static void *use(void *context)
 {
-        struct frames *f = context;
+        struct frame_cache *f = context;
         unsigned seed = (unsigned)(uintptr_t)pthread_self();
 
         for (unsigned i = 0; i < ROUNDS; i++) {
@@ -123,14 +124,14 @@ static void *use(void *context)
 
 START_TEST(bytes_stay_right_while_others_push_them_out)
 {
-        struct frames *f = make(6 * 300);
+        struct frame_cache *f = make(6 * 300);
         pthread_t threads[4];
 
         for (size_t i = 0; i < 4; i++)
                 ck_assert_int_eq(pthread_create(&threads[i], NULL, use, f), 0);
         for (size_t i = 0; i < 4; i++)
                 pthread_join(threads[i], NULL);
-        frames_destroy(f);
+        frame_cache_destroy(f);
 }
 END_TEST
 

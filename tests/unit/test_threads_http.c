@@ -35,7 +35,7 @@ static void wait_for_end(struct http_request *req, void *context)
         atomic_fetch_add(&waiting, 1);
         while (!atomic_load(http_server_stopping(req)))
                 usleep(1000);
-        http_reset(req);
+        http_reset_connection(req);
 }
 
 /* Waits for the next number of the query, as a service does that asks one which asks it. */
@@ -46,10 +46,10 @@ static void wait_for_turn(struct http_request *req, void *context)
 
         (void)context;
         atomic_fetch_add(&waiting, 1);
-        ck_assert_int_eq(http_wait_begin(&err), ST_OK);
+        ck_assert_int_eq(http_begin_wait(&err), ST_OK);
         while (atomic_load(&turns) > turn)
                 usleep(1000);
-        http_wait_end();
+        http_end_wait();
         atomic_store(&turns, turn - 1);
         http_respond(req, 200, "text/plain", "done", 4);
 }
@@ -60,14 +60,14 @@ static void wait_with_many(struct http_request *req, void *context)
         struct error err;
 
         (void)context;
-        if (http_wait_begin(&err)) {
+        if (http_begin_wait(&err)) {
                 http_fail(req, ST_BUSY, &err);
                 return;
         }
         atomic_fetch_add(&waiting, 1);
         while (!atomic_load(&go_on))
                 usleep(1000);
-        http_wait_end();
+        http_end_wait();
         http_respond(req, 200, "text/plain", "done", 4);
 }
 
@@ -81,13 +81,17 @@ static const struct http_route routes[] = {
 static struct http_server *start(void)
 {
         static const struct http_pool_options pools[] = { { .name = "http" }, { .name = "slow", .threads = 4 } };
-        struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .pools = pools, .pool_count = 2,
+        struct http_options o = { .size = sizeof o,
+                                  .host = "127.0.0.1",
+                                  .pools = pools,
+                                  .pool_count = 2,
                                   .max_per_address = 2 * LIMIT_HTTP_WAITING }; /* all clients are one address */
         struct http_server *s = NULL;
         struct error err = { 0 };
 
         signal(SIGPIPE, SIG_IGN);
-        ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, NULL, &s, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, NULL, &s, &err) == ST_OK, "%s",
+                      err.text);
         return s;
 }
 
@@ -231,5 +235,4 @@ START_TEST(how_many_wait_is_bounded)
 END_TEST
 
 TEST_SUITE("threads_http", who_waits_leaves_room_for_what_he_waits_for, how_many_wait_is_bounded,
-           many_clients_get_their_own_answers,
-           slow_requests_do_not_stand_in_the_way_and_end_with_the_server)
+           many_clients_get_their_own_answers, slow_requests_do_not_stand_in_the_way_and_end_with_the_server)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/file.h"
-#include "symbolizer/index_load.h"
+#include "symbol-index/index_load.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
@@ -24,9 +24,13 @@ struct shared {
 
 static struct symbol_table table_of(uint32_t version)
 {
-        return random_table(&(struct random_table_spec){
-                .seed = 1, .range_count = 3000, .function_count = 300, .file_count = 30, .base = 0x1000,
-                .version = version, .quality = QUALITY_DWARF });
+        return random_table(&(struct random_table_spec){ .seed = 1,
+                                                         .range_count = 3000,
+                                                         .function_count = 300,
+                                                         .file_count = 30,
+                                                         .base = 0x1000,
+                                                         .version = version,
+                                                         .quality = QUALITY_DWARF });
 }
 
 /* Odd generations hold version 1, even ones version 2: a batch is of one alone. */
@@ -51,8 +55,8 @@ static void check_batch(struct shared *s, struct symbol_view *view, const struct
                 f = &batch->frames[r->first_frame];
                 s->wrong += f->line && f->line / 100000 != (generation % 2 ? 1 : 2);
                 if (i % 16 == 0)
-                        s->wrong += symbol_view_function(view, f->function, &name, &linkage, NULL) ||
-                                    symbol_view_file(view, f->file, &path, NULL) || strlen(path) < 5;
+                        s->wrong += symbol_view_get_function(view, f->function, &name, &linkage, NULL) ||
+                                    symbol_view_get_file(view, f->file, &path, NULL) || strlen(path) < 5;
         }
         s->batches++;
 }
@@ -69,9 +73,10 @@ static void *read_batches(void *arg)
                 struct symbol_view *view;
 
                 for (size_t i = 0; i < KEYS; i++)
-                        keys[i] = (struct symbol_key){
-                                .build_id = &s->versions[0].build_id,
-                                .address = s->versions[0].ranges[random_next(&state) % 3000].start };
+                        keys[i] =
+                                (struct symbol_key){ .build_id = &s->versions[0].build_id,
+                                                     .address =
+                                                             s->versions[0].ranges[random_next(&state) % 3000].start };
                 if (symbol_view_begin(s->index, &view, NULL)) {
                         s->wrong++;
                         break;
@@ -101,8 +106,7 @@ START_TEST(batches_see_one_generation_while_a_writer_reloads)
         for (unsigned i = 0; i < READERS; i++)
                 ck_assert_int_eq(pthread_create(&threads[i], NULL, read_batches, s), 0);
         for (unsigned i = 1; i < LOADS; i++) {
-                ck_assert_int_eq(symbol_index_load(s->index, &s->versions[i % 2], &replaced, &generation, NULL),
-                                 ST_OK);
+                ck_assert_int_eq(symbol_index_load(s->index, &s->versions[i % 2], &replaced, &generation, NULL), ST_OK);
                 ck_assert_uint_eq(generation, i + 1);
         }
         s->done = true;

@@ -48,12 +48,17 @@ static struct build_id id_of(uint8_t last)
 static void put(struct scan_index *ix, const char *path, int64_t mtime_ns, uint8_t last)
 {
         static const char sections[] = ".text\0\x10\x80\x01.comment\0\x00\x02"; /* 0x80 bytes at 0x10; 2 at 0 */
-        struct found_object o = { .build_id = id_of(last), .kinds = FOUND_DEBUGINFO, .quality = QUALITY_DWARF, .size_bytes = 5,
-                                  .ordinal = 7, .path = "/usr/lib/debug/x", .sections = sections,
-                                  .sections_bytes = last == 1 ? sizeof sections - 1 : 0 };
-        struct found_source s = { found_path_hash("/usr/src/x.c"), 9 };
-        struct scan_result r = { .file = { mtime_ns, 10, 20, FOUND_ARCHIVE, true, path },
-                                 .found = { .objects = &o, .object_count = 1, .sources = &s, .source_count = 1 } };
+        struct scan_object o = { .build_id = id_of(last),
+                                 .kinds = SCAN_DEBUGINFO,
+                                 .quality = QUALITY_DWARF,
+                                 .size_bytes = 5,
+                                 .ordinal = 7,
+                                 .path = "/usr/lib/debug/x",
+                                 .sections = sections,
+                                 .sections_bytes = last == 1 ? sizeof sections - 1 : 0 };
+        struct scan_source s = { scan_path_hash("/usr/src/x.c"), 9 };
+        struct scan_result r = { .file = { mtime_ns, 10, 20, SCAN_FILE_ARCHIVE, true, path },
+                                 .contents = { .objects = &o, .object_count = 1, .sources = &s, .source_count = 1 } };
 
         ck_assert_int_eq(scan_index_put(ix, &r, 1, NULL), ST_OK);
 }
@@ -81,7 +86,7 @@ START_TEST(what_changed_takes_the_place_of_what_was_there)
         ck_assert_uint_ne(places[0].number, number);
         number = places[0].number;
         scan_places_free(places, count);
-        ck_assert_int_eq(scan_index_find_source(ix, found_path_hash("/usr/src/x.c"), &places, &count, NULL), ST_OK);
+        ck_assert_int_eq(scan_index_find_source(ix, scan_path_hash("/usr/src/x.c"), &places, &count, NULL), ST_OK);
         ck_assert_uint_eq(count, 1);
         ck_assert_uint_eq(places[0].object.ordinal, 9);
         scan_places_free(places, count);
@@ -105,17 +110,17 @@ START_TEST(sections_are_those_of_one_member_of_the_file_as_it_was)
         ck_assert_int_eq(scan_index_find(ix, &one, &places, &count, NULL), ST_OK);
         number = places[0].number;
         scan_places_free(places, count);
-        ck_assert_int_eq(scan_index_section(ix, number, 7, ".tex", &offset, &size, NULL), ST_NOT_FOUND);
-        ck_assert_int_eq(scan_index_section(ix, number, 6, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
+        ck_assert_int_eq(scan_index_find_section(ix, number, 7, ".tex", &offset, &size, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(scan_index_find_section(ix, number, 6, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
         ck_assert_uint_eq(offset + size, 154);
-        ck_assert_int_eq(scan_index_section(ix, number, 7, ".text", &offset, &size, NULL), ST_OK);
+        ck_assert_int_eq(scan_index_find_section(ix, number, 7, ".text", &offset, &size, NULL), ST_OK);
         ck_assert_uint_eq(offset, 0x10);
         ck_assert_uint_eq(size, 0x80);
-        ck_assert_int_eq(scan_index_section(ix, number, 7, ".comment", &offset, &size, NULL), ST_OK);
+        ck_assert_int_eq(scan_index_find_section(ix, number, 7, ".comment", &offset, &size, NULL), ST_OK);
         ck_assert_uint_eq(size, 2);
         put(ix, "/p/s.deb", 200, 2);
-        ck_assert_int_eq(scan_index_section(ix, number, 7, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
-        ck_assert_int_eq(scan_index_section(ix, number + 1, 7, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
+        ck_assert_int_eq(scan_index_find_section(ix, number, 7, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
+        ck_assert_int_eq(scan_index_find_section(ix, number + 1, 7, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
         scan_index_close(ix);
 }
 END_TEST
@@ -140,11 +145,11 @@ START_TEST(an_id_that_begins_like_another_is_another)
 
         put(ix, "/p/a.deb", 100, 1);
         ck_assert(build_id_from_bytes(&shorter, one.bytes, 3));
-        ck_assert_uint_eq(scan_index_kinds(ix, &shorter), 0);
-        ck_assert_uint_eq(scan_index_kinds(ix, &one), FOUND_DEBUGINFO);
+        ck_assert_uint_eq(scan_index_find_kinds(ix, &shorter), 0);
+        ck_assert_uint_eq(scan_index_find_kinds(ix, &one), SCAN_DEBUGINFO);
         scan_index_close(ix);
         ix = open_index(); /* it outlives a restart */
-        ck_assert_uint_eq(scan_index_kinds(ix, &one), FOUND_DEBUGINFO);
+        ck_assert_uint_eq(scan_index_find_kinds(ix, &one), SCAN_DEBUGINFO);
         scan_index_close(ix);
 }
 END_TEST
@@ -157,7 +162,7 @@ START_TEST(a_path_is_normalised)
                 char path[32];
 
                 snprintf(path, sizeof path, "%s", pairs[i][0]);
-                found_path_normalise(path);
+                scan_path_normalise(path);
                 ck_assert_str_eq(path, pairs[i][1]);
         }
 }
@@ -196,7 +201,8 @@ static enum status open_once_all_ask(void *context, int *fd_ret, struct error *e
         while (openers.count < QUESTIONS && in_time)
                 in_time = condition_wait_until(&openers.changed, &openers.lock, openers.end_ns);
         pthread_mutex_unlock(&openers.lock);
-        return in_time ? error_set(err, ST_UNSUPPORTED, "it has none") : error_set(err, ST_BUSY, "the others do not come");
+        return in_time ? error_set(err, ST_UNSUPPORTED, "it has none")
+                       : error_set(err, ST_BUSY, "the others do not come");
 }
 
 struct question {
@@ -242,8 +248,10 @@ END_TEST
 
 START_TEST(nothing_outside_of_a_tree_is_opened)
 {
-        _cleanup_free_ char *root = path_join(dir, "tree"), *inside = path_join(root, "inside"), *outside = path_join(dir, "outside");
-        _cleanup_free_ char *link = path_join(root, "link"), *climb = path_join(root, "../outside"), *good = path_join(root, "good");
+        _cleanup_free_ char *root = path_join(dir, "tree"), *inside = path_join(root, "inside"),
+                            *outside = path_join(dir, "outside");
+        _cleanup_free_ char *link = path_join(root, "link"), *climb = path_join(root, "../outside"),
+                            *good = path_join(root, "good");
         struct scan_trees t;
         struct stat info;
         int fd;

@@ -115,7 +115,7 @@ START_TEST(who_waits_for_a_file_that_cannot_be_made_gets_the_reason)
         int fd;
 
         ask_from_many_threads(c, &m, ST_BAD_DATA);
-        ck_assert_int_eq(scan_cache_look(c, "one", &fd), ST_NOT_FOUND);
+        ck_assert_int_eq(scan_cache_open_ready(c, "one", &fd), ST_NOT_FOUND);
         m.st = ST_OK;
         m.bytes = 10;
         get(c, "one", &m, ST_OK); /* a failure is not remembered */
@@ -131,12 +131,12 @@ START_TEST(what_was_used_last_stays)
 
         get(c, "a", &m, ST_OK);
         get(c, "b", &m, ST_OK);
-        ck_assert_int_eq(scan_cache_look(c, "a", &fd), ST_OK);
+        ck_assert_int_eq(scan_cache_open_ready(c, "a", &fd), ST_OK);
         get(c, "c", &m, ST_OK);
-        ck_assert_int_eq(scan_cache_look(c, "b", &(int){ -1 }), ST_NOT_FOUND);
+        ck_assert_int_eq(scan_cache_open_ready(c, "b", &(int){ -1 }), ST_NOT_FOUND);
         ck_assert_int_eq(pread(fd, (char[1]){ 0 }, 1, 0), 1);
         close(fd);
-        ck_assert_int_eq(scan_cache_look(c, "a", &fd), ST_OK);
+        ck_assert_int_eq(scan_cache_open_ready(c, "a", &fd), ST_OK);
         close(fd);
         ck_assert_uint_eq(atomic_load(&m.calls), 3);
         scan_cache_close(c);
@@ -151,8 +151,8 @@ START_TEST(a_file_larger_than_the_cache_is_handed_out_and_costs_the_others_nothi
 
         get(c, "small", &small, ST_OK);
         get(c, "large", &large, ST_OK);
-        ck_assert_int_eq(scan_cache_look(c, "large", &fd), ST_NOT_FOUND);
-        ck_assert_int_eq(scan_cache_look(c, "small", &fd), ST_OK);
+        ck_assert_int_eq(scan_cache_open_ready(c, "large", &fd), ST_NOT_FOUND);
+        ck_assert_int_eq(scan_cache_open_ready(c, "small", &fd), ST_OK);
         close(fd);
         get(c, "large", &large, ST_OK);
         ck_assert_uint_eq(atomic_load(&large.calls), 2);
@@ -170,7 +170,7 @@ static void look_without_descriptors(struct scan_cache *c, const char *key)
         close(fd);
         none = (struct rlimit){ (rlim_t)fd, before.rlim_max };
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-        ck_assert_int_eq(scan_cache_look(c, key, &fd), ST_OS);
+        ck_assert_int_eq(scan_cache_open_ready(c, key, &fd), ST_OS);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 

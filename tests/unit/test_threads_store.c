@@ -42,7 +42,7 @@ static void *append_all(void *context)
                 leaf = test_location(&t, 0x1000 + i);
                 test_sample(&t, T0, 1, &leaf, 1, NULL);
                 atomic_fetch_add(&begun, 1);
-                ok(profile_store_append(store, &t.p, hash128(identity, sizeof identity), NULL, &err), &err);
+                ok(profile_store_append(store, &t.p, hash_bytes128(identity, sizeof identity), NULL, &err), &err);
                 atomic_fetch_add(&acknowledged, 1);
                 test_profile_deinit(&t);
         }

@@ -13,7 +13,7 @@
 #include "tests/support/suite.h"
 #include "uploader/find_files.h"
 #include "uploader/send_all.h"
-#include "uploader/want_internal.h"
+#include "uploader/offer.h"
 
 #define FILES 12
 
@@ -99,10 +99,11 @@ static char *make_file(const char *name, uint8_t id, bool code, bool dwarf, cons
         }
         sections[1] = (struct elf_maker_section){ ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, .content = note.data,
                                                   .size = id ? note.size : 0 };
-        sections[2] = (struct elf_maker_section){ ".text", SHT_PROGBITS, strstr(name, ".dwz") ? 0 : SHF_ALLOC | SHF_EXECINSTR, .content = bulk,
-                                                  .size = code ? sizeof bulk : 0 };
-        sections[3] = (struct elf_maker_section){ ".debug_info", SHT_PROGBITS, .content = "dwarf",
-                                                  .size = dwarf ? 5 : 0 };
+        sections[2] =
+                (struct elf_maker_section){ ".text", SHT_PROGBITS, strstr(name, ".dwz") ? 0 : SHF_ALLOC | SHF_EXECINSTR,
+                                            .content = bulk, .size = code ? sizeof bulk : 0 };
+        sections[3] =
+                (struct elf_maker_section){ ".debug_info", SHT_PROGBITS, .content = "dwarf", .size = dwarf ? 5 : 0 };
         sections[4] = (struct elf_maker_section){ ".gnu_debugaltlink", SHT_PROGBITS, .content = link.data,
                                                   .size = link.size };
         m.sections = sections;
@@ -152,7 +153,7 @@ static void send_everything(void)
 
         for (size_t i = 0; i < list.count; i++)
                 list.items[i].state = UPLOAD_WANTED;
-        ck_assert_msg(send_all(&o, &list, 4, &(struct send_options){ 0 }, &report, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(send_items(&o, &list, 4, &(struct send_options){ 0 }, &report, &err) == ST_OK, "%s", err.text);
 }
 
 static size_t count_of(enum upload_state state)
@@ -300,7 +301,9 @@ static void count_problem(void *context, const char *path, const struct error *w
 
 START_TEST(walking_ends_in_a_directory_with_a_loop)
 {
-        static const struct find_files_callbacks callbacks = { .file = count_file, .archive = count_file, .problem = count_problem };
+        static const struct find_files_callbacks callbacks = { .file = count_file,
+                                                               .archive = count_file,
+                                                               .problem = count_problem };
         _cleanup_free_ char *loop = path_join(dir, "loop"), *link = path_join(dir, "link"),
                             *text = path_join(dir, "text");
         _cleanup_free_ char *file = make_file("file", 1, true, true, NULL);
@@ -329,7 +332,7 @@ static enum status take(const char *json)
 
         buf_init(&b, 4096);
         buf_append_str(&b, json);
-        return want_read_answers(&b, list.items, list.count, NULL);
+        return offer_read_answers(&b, list.items, list.count, NULL);
 }
 
 START_TEST(answers_are_taken_by_place_and_must_fit_the_question)

@@ -77,9 +77,9 @@ static void add_fde(uint64_t start, uint32_t size, const void *program, size_t p
         memcpy(frames.data + begin, &length, 4);
 }
 
-#define CIE(augmentation, ...) \
+#define CIE(augmentation, ...)                                                                                         \
         add_cie(augmentation, (const uint8_t[]){ __VA_ARGS__ }, sizeof(const uint8_t[]){ __VA_ARGS__ })
-#define FDE(start, size, ...) \
+#define FDE(start, size, ...)                                                                                          \
         add_fde(start, size, (const uint8_t[]){ __VA_ARGS__ }, sizeof(const uint8_t[]){ __VA_ARGS__ })
 /* What every function begins with: the CFA is sp + 8, the return address at CFA - 8. */
 #define USUAL_CIE() CIE("zR", DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1)
@@ -88,14 +88,23 @@ static enum status build_as(uint16_t machine, struct error *err)
 {
         const struct elf_maker_section sections[] = {
                 { 0 },
-                { .name = ".eh_frame", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = FRAMES,
-                  .content = frames.data, .size = frames.size },
+                { .name = ".eh_frame",
+                  .type = SHT_PROGBITS,
+                  .flags = SHF_ALLOC,
+                  .address = FRAMES,
+                  .content = frames.data,
+                  .size = frames.size },
         };
         const struct elf_maker_segment segments[] = {
                 { .type = PT_LOAD, .flags = PF_R | PF_X, .address = CODE, .memory_size = CODE_SIZE },
         };
-        const struct elf_maker maker = { .is_64 = true, .type = ET_DYN, .machine = machine, .sections = sections,
-                                         .section_count = 2, .segments = segments, .segment_count = 1 };
+        const struct elf_maker maker = { .is_64 = true,
+                                         .type = ET_DYN,
+                                         .machine = machine,
+                                         .sections = sections,
+                                         .section_count = 2,
+                                         .segments = segments,
+                                         .segment_count = 1 };
         _cleanup_elf_image_ struct elf_image img = { 0 };
 
         elf_make(&maker, &file);
@@ -118,14 +127,14 @@ static const struct unwind_rule *rule_of(uint64_t pc)
         return unwind_table_find(&table, pc, &row) == ST_OK ? &rules.items[row->rule] : NULL;
 }
 
-static void unknown_at(uint64_t pc, enum unwind_why why)
+static void unknown_at(uint64_t pc, enum unwind_unknown_reason reason)
 {
         const struct unwind_rule *r = rule_of(pc);
 
         ck_assert_ptr_nonnull(r);
         ck_assert_uint_eq(r->cfa, UNWIND_CFA_UNKNOWN);
-        ck_assert_uint_eq(r->why, why);
-        ck_assert_uint_gt(table.stats.unknown_rows[why], 0);
+        ck_assert_uint_eq(r->reason, reason);
+        ck_assert_uint_gt(table.stats.unknown_rows[reason], 0);
 }
 
 static void cfa_at(uint64_t pc, uint8_t base, int32_t offset)
@@ -208,8 +217,8 @@ END_TEST
 START_TEST(restore_state_restores_the_cfa_too)
 {
         USUAL_CIE();
-        FDE(CODE, 0x10, DW_CFA_def_cfa_offset, 32, DW_CFA_remember_state, DW_CFA_advance_loc | 4, DW_CFA_def_cfa_offset, 8,
-            DW_CFA_advance_loc | 1, DW_CFA_restore_state);
+        FDE(CODE, 0x10, DW_CFA_def_cfa_offset, 32, DW_CFA_remember_state, DW_CFA_advance_loc | 4, DW_CFA_def_cfa_offset,
+            8, DW_CFA_advance_loc | 1, DW_CFA_restore_state);
         build();
         cfa_at(CODE + 4, UNWIND_BASE_SP, 8);
         cfa_at(CODE + 5, UNWIND_BASE_SP, 32);
@@ -226,8 +235,8 @@ START_TEST(nesting_past_the_limit_is_malformed_from_there)
         add_fde(CODE, 0x10, program, sizeof program);
         build();
         cfa_at(CODE + 1, UNWIND_BASE_SP, 8);
-        unknown_at(CODE + 2, UNWIND_WHY_MALFORMED);
-        unknown_at(CODE + 15, UNWIND_WHY_MALFORMED);
+        unknown_at(CODE + 2, UNWIND_REASON_MALFORMED);
+        unknown_at(CODE + 15, UNWIND_REASON_MALFORMED);
         ck_assert_ptr_null(rule_of(CODE + 16));
 }
 END_TEST
@@ -248,8 +257,8 @@ END_TEST
 START_TEST(plt_expression_is_known)
 {
         USUAL_CIE();
-        FDE(CODE, 0x40, DW_CFA_def_cfa_expression, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, DW_OP_lit10,
-            DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus);
+        FDE(CODE, 0x40, DW_CFA_def_cfa_expression, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and,
+            DW_OP_lit10, DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus);
         build();
         ck_assert_uint_eq(rule_of(CODE)->cfa, UNWIND_CFA_PLT);
         ck_assert_int_eq(rule_of(CODE)->cfa_offset, 8);
@@ -260,8 +269,10 @@ END_TEST
 START_TEST(realigned_frame_is_known)
 {
         USUAL_CIE();
-        FDE(CODE, 0x40, DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x78, DW_OP_deref, DW_CFA_expression, 6, 2, DW_OP_breg6, 0);
-        FDE(CODE + 0x40, 0x40, DW_CFA_def_cfa_expression, 6, DW_OP_breg7, 0x98, 0x01, DW_OP_deref, DW_OP_plus_uconst, 8);
+        FDE(CODE, 0x40, DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x78, DW_OP_deref, DW_CFA_expression, 6, 2,
+            DW_OP_breg6, 0);
+        FDE(CODE + 0x40, 0x40, DW_CFA_def_cfa_expression, 6, DW_OP_breg7, 0x98, 0x01, DW_OP_deref, DW_OP_plus_uconst,
+            8);
         build();
         ck_assert_uint_eq(rule_of(CODE)->cfa, UNWIND_CFA_DEREF);
         ck_assert_uint_eq(rule_of(CODE)->base, UNWIND_BASE_FP);
@@ -283,14 +294,14 @@ START_TEST(what_rules_cannot_say_is_counted_by_reason)
         FDE(CODE + 0x50, 0x10, DW_CFA_def_cfa_offset, 0x80, 0x80, 0x80, 0x80, 0x10);
         FDE(CODE + 0x60, 0x10, 0x3f);
         build();
-        unknown_at(CODE + 0x00, UNWIND_WHY_CFA_EXPRESSION);
-        unknown_at(CODE + 0x10, UNWIND_WHY_CFA_REGISTER);
-        unknown_at(CODE + 0x20, UNWIND_WHY_FP);
-        unknown_at(CODE + 0x30, UNWIND_WHY_RA);
-        unknown_at(CODE + 0x40, UNWIND_WHY_SP);
-        unknown_at(CODE + 0x50, UNWIND_WHY_OFFSET);
-        unknown_at(CODE + 0x60, UNWIND_WHY_MALFORMED);
-        ck_assert_uint_eq(unwind_stats_unknown(&table.stats), 7);
+        unknown_at(CODE + 0x00, UNWIND_REASON_CFA_EXPRESSION);
+        unknown_at(CODE + 0x10, UNWIND_REASON_CFA_REGISTER);
+        unknown_at(CODE + 0x20, UNWIND_REASON_FP);
+        unknown_at(CODE + 0x30, UNWIND_REASON_RA);
+        unknown_at(CODE + 0x40, UNWIND_REASON_SP);
+        unknown_at(CODE + 0x50, UNWIND_REASON_OFFSET);
+        unknown_at(CODE + 0x60, UNWIND_REASON_MALFORMED);
+        ck_assert_uint_eq(unwind_stats_count_unknown(&table.stats), 7);
 }
 END_TEST
 
@@ -363,7 +374,7 @@ START_TEST(full_rules_are_said_so)
         USUAL_CIE();
         FDE(CODE, 0x10, DW_CFA_nop);
         build();
-        unknown_at(CODE, UNWIND_WHY_RULES_FULL);
+        unknown_at(CODE, UNWIND_REASON_RULES_FULL);
 }
 END_TEST
 
@@ -376,11 +387,15 @@ static int read_word(void *ctx, __u64 addr, __u64 *ret)
 
 START_TEST(step_needs_progress)
 {
-        struct unwind_regs regs = { .pc = CODE, .sp = 0x8000, .fp = 0x7000, .code_mask = UINT64_MAX, .pc_is_return = 1 };
+        struct unwind_regs regs = {
+                .pc = CODE, .sp = 0x8000, .fp = 0x7000, .code_mask = UINT64_MAX, .pc_is_return = 1
+        };
 
         ck_assert_int_eq(unwind_step(&regs, &rules.items[UNWIND_RULE_FRAME_POINTER], read_word, NULL),
                          UNWIND_NO_PROGRESS);
-        regs = (struct unwind_regs){ .pc = CODE, .sp = 0x8000, .fp = 0x9000, .code_mask = UINT64_MAX, .pc_is_return = 1 };
+        regs = (struct unwind_regs){
+                .pc = CODE, .sp = 0x8000, .fp = 0x9000, .code_mask = UINT64_MAX, .pc_is_return = 1
+        };
         ck_assert_int_eq(unwind_step(&regs, &rules.items[UNWIND_RULE_FRAME_POINTER], read_word, NULL), UNWIND_STEPPED);
         ck_assert_uint_eq(regs.sp, 0x9010);
         ck_assert_uint_eq(regs.pc, 0x109008);
@@ -394,8 +409,11 @@ END_TEST
 
 START_TEST(scratch_registers_are_not_known_above_frames_that_pushed)
 {
-        const struct unwind_rule r = { .cfa = UNWIND_CFA_REGISTER, .base = UNWIND_BASE_SCRATCH + 10, .cfa_offset = 8,
-                                       .ra = UNWIND_AT_CFA, .ra_offset = -8 };
+        const struct unwind_rule r = { .cfa = UNWIND_CFA_REGISTER,
+                                       .base = UNWIND_BASE_SCRATCH + 10,
+                                       .cfa_offset = 8,
+                                       .ra = UNWIND_AT_CFA,
+                                       .ra_offset = -8 };
         struct unwind_regs regs = { .pc = CODE, .sp = 0x8000, .code_mask = UINT64_MAX, .scratch_known = 1 };
 
         regs.scratch[10] = 0x9000;
@@ -407,10 +425,16 @@ END_TEST
 
 START_TEST(scratch_registers_are_known_above_a_leaf_that_pushed_nothing)
 {
-        const struct unwind_rule helper = { .cfa = UNWIND_CFA_REGISTER, .base = UNWIND_BASE_SP, .cfa_offset = 8,
-                                            .ra = UNWIND_AT_CFA, .ra_offset = -8 };
-        const struct unwind_rule caller = { .cfa = UNWIND_CFA_REGISTER, .base = UNWIND_BASE_SCRATCH, .cfa_offset = 8,
-                                            .ra = UNWIND_AT_CFA, .ra_offset = -8 };
+        const struct unwind_rule helper = { .cfa = UNWIND_CFA_REGISTER,
+                                            .base = UNWIND_BASE_SP,
+                                            .cfa_offset = 8,
+                                            .ra = UNWIND_AT_CFA,
+                                            .ra_offset = -8 };
+        const struct unwind_rule caller = { .cfa = UNWIND_CFA_REGISTER,
+                                            .base = UNWIND_BASE_SCRATCH,
+                                            .cfa_offset = 8,
+                                            .ra = UNWIND_AT_CFA,
+                                            .ra_offset = -8 };
         struct unwind_rule pushed = helper;
         struct unwind_regs regs = { .pc = CODE, .sp = 0x8000, .code_mask = UINT64_MAX, .scratch_known = 1 }, start;
 
@@ -428,8 +452,9 @@ END_TEST
 
 START_TEST(aarch64_leaf_returns_through_its_link_register)
 {
-        struct unwind_regs regs = { .pc = CODE, .sp = 0x8000, .lr = UINT64_C(0xffba000000020004),
-                                    .code_mask = (UINT64_C(1) << 48) - 1 };
+        struct unwind_regs regs = {
+                .pc = CODE, .sp = 0x8000, .lr = UINT64_C(0xffba000000020004), .code_mask = (UINT64_C(1) << 48) - 1
+        };
         struct error err = { 0 };
 
         CIE("zR", DW_CFA_def_cfa, 31, 0);

@@ -30,7 +30,7 @@ struct answer {
 };
 
 struct sums {
-        uint64_t files, rows, functions, addresses, differ, ours_only, by_layout, unknown[UNWIND_WHY_COUNT];
+        uint64_t files, rows, functions, addresses, differ, ours_only, by_layout, unknown[UNWIND_REASON_COUNT];
 };
 
 struct pair {
@@ -38,7 +38,8 @@ struct pair {
         struct elf_image img;
         struct cfi_source source;
         struct unwind_table t;
-        Dwarf_CFI *eh, *debug; /* through libdwfl, which knows what the ABI says of registers that the CFI does not name */
+        Dwarf_CFI *eh,
+                *debug; /* through libdwfl, which knows what the ABI says of registers that the CFI does not name */
         Dwarf_Addr eh_bias, debug_bias, bias;
         struct sums *sums;
 };
@@ -60,8 +61,12 @@ static int read_memory(void *ctx, __u64 addr, __u64 *ret)
 
 static struct unwind_regs registers(uint64_t pc)
 {
-        struct unwind_regs regs = { .pc = pc, .sp = 0x7ffe00001000, .fp = 0x7ffe00012340, .lr = 0x55550000aaaa,
-                                    .code_mask = UINT64_MAX, .scratch_known = 1 };
+        struct unwind_regs regs = { .pc = pc,
+                                    .sp = 0x7ffe00001000,
+                                    .fp = 0x7ffe00012340,
+                                    .lr = 0x55550000aaaa,
+                                    .code_mask = UINT64_MAX,
+                                    .scratch_known = 1 };
 
         for (size_t i = 0; i < UNWIND_SCRATCH_MAX; i++)
                 regs.scratch[i] = mix(i + 1000);
@@ -266,8 +271,7 @@ static uint64_t compare(struct pair *p, uint64_t pc)
                 p->sums->ours_only++;
                 return end;
         }
-        if (theirs.status == UNWIND_NO_RULE &&
-            (ours.status == UNWIND_DONE || (rule->flags & UNWIND_FLAG_SIGNAL))) {
+        if (theirs.status == UNWIND_NO_RULE && (ours.status == UNWIND_DONE || (rule->flags & UNWIND_FLAG_SIGNAL))) {
                 p->sums->ours_only++;
                 return end;
         }
@@ -281,9 +285,10 @@ static uint64_t compare(struct pair *p, uint64_t pc)
              (ours.cfa == theirs.cfa && ours.fp == theirs.fp && ours.ra == theirs.ra && !sp_differs)))
                 return end;
         if (p->sums->differ++ < SHOWN)
-                printf("# %s 0x%" PRIx64 ": ours %d cfa %" PRIx64 " fp %" PRIx64 " ra %" PRIx64 ", libdw %d cfa %" PRIx64
-                       " fp %" PRIx64 " ra %" PRIx64 "%s\n", p->path, pc, ours.status, ours.cfa, ours.fp, ours.ra,
-                       theirs.status, theirs.cfa, theirs.fp, theirs.ra, sp_differs ? " sp differs" : "");
+                printf("# %s 0x%" PRIx64 ": ours %d cfa %" PRIx64 " fp %" PRIx64 " ra %" PRIx64
+                       ", libdw %d cfa %" PRIx64 " fp %" PRIx64 " ra %" PRIx64 "%s\n",
+                       p->path, pc, ours.status, ours.cfa, ours.fp, ours.ra, theirs.status, theirs.cfa, theirs.fp,
+                       theirs.ra, sp_differs ? " sp differs" : "");
         return end;
 }
 
@@ -334,7 +339,8 @@ static int no_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwar
         return -1;
 }
 
-static const Dwfl_Callbacks CALLBACKS = { .find_elf = dwfl_build_id_find_elf, .find_debuginfo = no_debuginfo,
+static const Dwfl_Callbacks CALLBACKS = { .find_elf = dwfl_build_id_find_elf,
+                                          .find_debuginfo = no_debuginfo,
                                           .section_address = dwfl_offline_section_address };
 
 static bool run(const char *path, struct sums *sums)
@@ -349,7 +355,7 @@ static bool run(const char *path, struct sums *sums)
         if (!st)
                 st = cfi_source_open(&p.img, &p.source, &err);
         if (!st)
-                st = unwind_table_build_from(&p.source, &p.img, &rules, &p.t, &err);
+                st = unwind_table_build_from_cfi(&p.source, &p.img, &rules, &p.t, &err);
         if (!st && p.source.fde_count) {
                 dwfl = dwfl_begin(&CALLBACKS);
                 module = dwfl_report_offline(dwfl, path, path, -1);
@@ -363,10 +369,11 @@ static bool run(const char *path, struct sums *sums)
                 sums->files++;
                 sums->rows += p.t.row_count;
                 sums->functions += p.t.stats.functions;
-                for (size_t i = 0; i < UNWIND_WHY_COUNT; i++)
+                for (size_t i = 0; i < UNWIND_REASON_COUNT; i++)
                         sums->unknown[i] += p.t.stats.unknown_rows[i];
                 printf("# %s: %zu functions, %zu rows, %" PRIu64 " unknown, %" PRIu64 " differ\n", path,
-                       p.source.fde_count, p.t.row_count, unwind_stats_unknown(&p.t.stats), sums->differ - differ);
+                       p.source.fde_count, p.t.row_count, unwind_stats_count_unknown(&p.t.stats),
+                       sums->differ - differ);
         } else if (st != ST_UNSUPPORTED && st != ST_OK) {
                 printf("# %s\n", err.text);
         }
@@ -396,15 +403,18 @@ int main(int argc, char **argv)
                 return 1;
         for (size_t i = 0; i < count; i++)
                 opened &= run(files[i], &sums);
-        for (size_t i = 1; i < UNWIND_WHY_COUNT; i++) {
+        for (size_t i = 1; i < UNWIND_REASON_COUNT; i++) {
                 unknown += sums.unknown[i];
                 if (sums.unknown[i])
-                        printf("# unknown because of %s: %" PRIu64 " rows\n", unwind_why_name(i), sums.unknown[i]);
+                        printf("# unknown because of %s: %" PRIu64 " rows\n", unwind_reason_to_text(i),
+                               sums.unknown[i]);
         }
         printf("# %" PRIu64 " files, %" PRIu64 " functions, %" PRIu64 " rows, %zu rules in all, %" PRIu64
-               " addresses compared\n", sums.files, sums.functions, sums.rows, rules.count, sums.addresses);
+               " addresses compared\n",
+               sums.files, sums.functions, sums.rows, rules.count, sums.addresses);
         printf("# %" PRIu64 " differ, %" PRIu64 " known to us only, %" PRIu64 " signal frames by their layout, %" PRIu64
-               " unknown rows\n", sums.differ, sums.ours_only, sums.by_layout, unknown);
+               " unknown rows\n",
+               sums.differ, sums.ours_only, sums.by_layout, unknown);
         printf("%s 1 - every file can be read\n", opened ? "ok" : "not ok");
         printf("%s 2 - there is something to compare\n", sums.addresses ? "ok" : "not ok");
         printf("%s 3 - the tables say what libdw says\n", sums.differ ? "not ok" : "ok");

@@ -27,7 +27,7 @@ static uint64_t begin(void)
 {
         uint64_t epoch;
 
-        ck_assert_int_eq(upstream_begin(upstream, &epoch, NULL), ST_OK);
+        ck_assert_int_eq(upstream_begin_request(upstream, &epoch, NULL), ST_OK);
         return epoch;
 }
 
@@ -35,22 +35,22 @@ static bool is_refused(void)
 {
         uint64_t epoch;
 
-        return upstream_begin(upstream, &epoch, NULL) == ST_BUSY;
+        return upstream_begin_request(upstream, &epoch, NULL) == ST_BUSY;
 }
 
 static enum upstream_change end(uint64_t epoch, enum upstream_outcome outcome)
 {
-        const struct fetch_answer answer = { 0 };
+        const struct fetch_response answer = { 0 };
         const struct error why = { .text = "it failed" };
 
-        return upstream_end(upstream, epoch, outcome, &answer, 1, &why);
+        return upstream_end_request(upstream, epoch, outcome, &answer, 1, &why);
 }
 
 static struct upstream_status status(void)
 {
         struct upstream_status s;
 
-        upstream_get(upstream, &s);
+        upstream_get_status(upstream, &s);
         return s;
 }
 
@@ -67,7 +67,7 @@ static uint64_t begin_probe(void)
         int64_t until = monotonic_ns() + PATIENCE_NS;
         uint64_t epoch;
 
-        while (upstream_begin(upstream, &epoch, NULL)) {
+        while (upstream_begin_request(upstream, &epoch, NULL)) {
                 ck_assert_int_lt(monotonic_ns(), until);
                 sched_yield();
         }
@@ -83,7 +83,7 @@ START_TEST(failures_in_a_row_open_it_and_others_do_not)
         end(begin(), UPSTREAM_FAILED);
         ck_assert_int_eq(end(begin(), UPSTREAM_UNSURE), UPSTREAM_UNCHANGED);
         ck_assert_int_eq(end(begin(), UPSTREAM_FAILED), UPSTREAM_UNCHANGED);
-        ck_assert_int_eq(end(begin(), UPSTREAM_FAILED), UPSTREAM_WENT);
+        ck_assert_int_eq(end(begin(), UPSTREAM_FAILED), UPSTREAM_LOST);
         ck_assert_int_eq(status().state, UPSTREAM_OPEN);
 }
 END_TEST
@@ -100,7 +100,7 @@ START_TEST(questions_from_before_it_opened_leave_the_probe_alone)
         ck_assert(is_refused());
         ck_assert_int_eq(status().state, UPSTREAM_HALF_OPEN);
         ck_assert_int_eq(end(probe, UPSTREAM_UNSURE), UPSTREAM_UNCHANGED);
-        ck_assert_int_eq(end(begin(), UPSTREAM_FOUND), UPSTREAM_CAME_BACK); /* the next one is let through */
+        ck_assert_int_eq(end(begin(), UPSTREAM_FOUND), UPSTREAM_RETURNED); /* the next one is let through */
         ck_assert_uint_eq(status().in_flight, 0);
 }
 END_TEST
@@ -110,7 +110,7 @@ START_TEST(a_question_from_before_it_opened_that_is_answered_closes_it)
         uint64_t answered = begin(), failed = begin();
 
         open_breaker();
-        ck_assert_int_eq(end(answered, UPSTREAM_FOUND), UPSTREAM_CAME_BACK);
+        ck_assert_int_eq(end(answered, UPSTREAM_FOUND), UPSTREAM_RETURNED);
         ck_assert_int_eq(end(failed, UPSTREAM_FAILED), UPSTREAM_UNCHANGED);
         ck_assert_uint_eq(status().failures, 0);
         open_breaker();

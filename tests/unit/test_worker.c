@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 #include "common/limits.h"
+#include "common/memory_budget.h"
 #include "common/options.h"
-#include "sandbox/nursery.h"
+#include "sandbox/fork_server.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"
@@ -116,8 +117,9 @@ static enum status run_with_data(const char *job, int fd, struct error *err)
 {
         const char *const args[] = { job, NULL };
 
-        return worker_run(&(struct worker_job){ .args = args, .fds = &fd, .fd_count = 1, .cpu_s = 20, .data_bytes = MiB(64) },
-                          err);
+        return worker_run(
+                &(struct worker_job){ .args = args, .fds = &fd, .fd_count = 1, .cpu_s = 20, .data_bytes = MiB(64) },
+                err);
 }
 
 START_TEST(data_over_its_limit_is_too_big)
@@ -128,6 +130,16 @@ START_TEST(data_over_its_limit_is_too_big)
                 return;
         ck_assert_int_eq(run_with_data("hoard", -1, &err), ST_TOO_BIG);
         ck_assert_msg(strstr(err.text, "more than 64 MiB"), "%s", err.text);
+}
+END_TEST
+
+START_TEST(a_worker_of_the_service_has_a_share_of_its_memory_budget)
+{
+        if (BUILT_WITH_SANITIZER)
+                return;
+        ck_assert_int_eq(memory_budget_set_limit(MiB(256), NULL), ST_OK);
+        assert_fails("hoard", ST_TOO_BIG, "more than 64 MiB");
+        ck_assert_int_eq(run("good", NULL), ST_OK);
 }
 END_TEST
 
@@ -230,21 +242,21 @@ START_TEST(a_program_with_threads_starts_its_workers)
 }
 END_TEST
 
-static enum status run_in(struct nursery *n, const char *job, struct error *err)
+static enum status run_in(struct fork_server *n, const char *job, struct error *err)
 {
         const char *const args[] = { job, NULL };
 
-        return nursery_run(n, &(struct worker_job){ .args = args, .cpu_s = 20, .memory_bytes = MiB(256) }, err);
+        return fork_server_run(n, &(struct worker_job){ .args = args, .cpu_s = 20, .memory_bytes = MiB(256) }, err);
 }
 
 /* The nursery outlives its parent's threads, and what brings one worker down. */
 START_TEST(a_nursery_forks_workers_for_a_program_with_threads)
 {
-        struct nursery *n;
+        struct fork_server *n;
         struct error err;
         pthread_t thread;
 
-        ck_assert_int_eq(nursery_create(NULL, entry, &n, NULL), ST_OK);
+        ck_assert_int_eq(fork_server_create(NULL, entry, &n, NULL), ST_OK);
         worker_set_program("/nonexistent");
         ck_assert_int_eq(pthread_create(&thread, NULL, nothing, NULL), 0);
         ck_assert_int_eq(pthread_join(thread, NULL), 0);
@@ -256,7 +268,7 @@ START_TEST(a_nursery_forks_workers_for_a_program_with_threads)
         ck_assert_int_eq(run_in(n, "refuses", &err), ST_UNSUPPORTED);
         ck_assert_ptr_nonnull(strstr(err.text, "this cannot be read"));
         ck_assert_int_eq(run_in(n, "good", NULL), ST_OK);
-        nursery_destroy(n);
+        fork_server_destroy(n);
         ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
 }
 END_TEST
@@ -265,21 +277,23 @@ START_TEST(descriptors_come_to_a_nursery_s_worker_and_to_nobody_after_it)
 {
         const char *const args[] = { "copy", NULL };
         char text[16] = "";
-        struct nursery *n;
+        struct fork_server *n;
 
-        ck_assert_int_eq(nursery_create(NULL, entry, &n, NULL), ST_OK);
+        ck_assert_int_eq(fork_server_create(NULL, entry, &n, NULL), ST_OK);
         for (int i = 0; i < 3; i++) { /* it looks for open ones past its own */
                 int in = memfd_create("in", 0), out = memfd_create("out", 0);
                 int fds[] = { in, -1, out };
 
                 ck_assert_int_eq(write(in, "hello", 5), 5);
-                ck_assert_int_eq(nursery_run(n, &(struct worker_job){ .args = args, .fds = fds, .fd_count = 3 }, NULL), ST_OK);
+                ck_assert_int_eq(
+                        fork_server_run(n, &(struct worker_job){ .args = args, .fds = fds, .fd_count = 3 }, NULL),
+                        ST_OK);
                 ck_assert_int_eq(pread(out, text, sizeof text, 0), 5);
                 ck_assert_str_eq(text, "hello");
                 close(in);
                 close(out);
         }
-        nursery_destroy(n);
+        fork_server_destroy(n);
 }
 END_TEST
 
@@ -290,11 +304,11 @@ static enum status refuse(struct error *err)
 
 START_TEST(without_its_nursery_a_program_starts_its_workers)
 {
-        struct nursery *n;
+        struct fork_server *n;
 
-        ck_assert_int_eq(nursery_create(refuse, entry, &n, NULL), ST_OK);
+        ck_assert_int_eq(fork_server_create(refuse, entry, &n, NULL), ST_OK);
         ck_assert_int_eq(run_in(n, "good", NULL), ST_OK);
-        nursery_destroy(n);
+        fork_server_destroy(n);
         ck_assert_int_eq(run_in(NULL, "good", NULL), ST_OK);
 }
 END_TEST
@@ -302,21 +316,24 @@ END_TEST
 START_TEST(a_job_whose_nursery_is_killed_is_for_the_caller_to_start_again)
 {
         const char *const half[] = { "half", NULL }, *const copy[] = { "copy", NULL };
-        int in = memfd_create("in", 0), out = memfd_create("out", 0), first = memfd_create("first", 0), fds[] = { in, -1, out };
-        struct nursery *n;
+        int in = memfd_create("in", 0), out = memfd_create("out", 0), first = memfd_create("first", 0),
+            fds[] = { in, -1, out };
+        struct fork_server *n;
         struct stat info;
         struct error err;
 
-        ck_assert_int_eq(nursery_create(NULL, entry, &n, NULL), ST_OK);
-        ck_assert_int_eq(nursery_run(n, &(struct worker_job){ .args = half, .fds = &first, .fd_count = 1 }, &err), ST_BUSY);
+        ck_assert_int_eq(fork_server_create(NULL, entry, &n, NULL), ST_OK);
+        ck_assert_int_eq(fork_server_run(n, &(struct worker_job){ .args = half, .fds = &first, .fd_count = 1 }, &err),
+                         ST_BUSY);
         ck_assert_ptr_nonnull(strstr(err.text, "start it again"));
         ck_assert_int_eq(fstat(first, &info), 0);
         ck_assert_int_eq(info.st_size, 4); /* no second worker wrote there */
         ck_assert_int_eq(write(in, "hello", 5), 5);
-        ck_assert_int_eq(nursery_run(n, &(struct worker_job){ .args = copy, .fds = fds, .fd_count = 3 }, &err), ST_OK);
+        ck_assert_int_eq(fork_server_run(n, &(struct worker_job){ .args = copy, .fds = fds, .fd_count = 3 }, &err),
+                         ST_OK);
         ck_assert_int_eq(fstat(out, &info), 0);
         ck_assert_int_eq(info.st_size, 5);
-        nursery_destroy(n);
+        fork_server_destroy(n);
         close(in);
         close(out);
         close(first);
@@ -327,12 +344,12 @@ START_TEST(a_cancelled_worker_of_a_nursery_is_killed)
 {
         const char *const args[] = { "hang", NULL };
         atomic_bool cancel = true;
-        struct nursery *n;
+        struct fork_server *n;
         struct error err;
 
-        ck_assert_int_eq(nursery_create(NULL, entry, &n, NULL), ST_OK);
-        ck_assert_int_eq(nursery_run(n, &(struct worker_job){ .args = args, .cancel = &cancel }, &err), ST_BUSY);
-        nursery_destroy(n);
+        ck_assert_int_eq(fork_server_create(NULL, entry, &n, NULL), ST_OK);
+        ck_assert_int_eq(fork_server_run(n, &(struct worker_job){ .args = args, .cancel = &cancel }, &err), ST_BUSY);
+        fork_server_destroy(n);
         ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 }
 END_TEST
@@ -389,9 +406,9 @@ static int confined(const char *job)
         if (strcmp(job, "threads") == 0) {
                 pthread_t thread;
 
-                return pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL) ?
-                               give_up(ST_OS, "no thread") :
-                               0;
+                return pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL)
+                               ? give_up(ST_OS, "no thread")
+                               : 0;
         }
         execl("/bin/true", "true", NULL);
         return give_up(ST_OS, "exec failed");
@@ -419,7 +436,8 @@ static int work(const char *job)
         if (strcmp(job, "hoard") == 0)
                 return hoard();
         if (strcmp(job, "map") == 0)
-                return mmap(NULL, MAPPED_BYTES, PROT_READ, MAP_PRIVATE, 3, 0) == MAP_FAILED ? give_up(ST_OS, "no map") : 0;
+                return mmap(NULL, MAPPED_BYTES, PROT_READ, MAP_PRIVATE, 3, 0) == MAP_FAILED ? give_up(ST_OS, "no map")
+                                                                                            : 0;
         return confined(job);
 }
 
@@ -435,6 +453,7 @@ int main(int argc, char **argv)
                 a_cancelled_worker_is_busy,
                 memory_over_the_limit_is_too_big,
                 data_over_its_limit_is_too_big,
+                a_worker_of_the_service_has_a_share_of_its_memory_budget,
                 a_worker_has_no_more_data_than_who_started_it,
                 files_that_are_mapped_are_no_data,
                 a_confined_worker_opens_no_file,

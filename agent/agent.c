@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/agent.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "agent/processes/mount_probe.h"
+#include "agent/privileges.h"
+#include "agent/recorder.h"
+#include "agent/agent_metrics.h"
+#include "agent/sending/sender.h"
+#include "agent/uploads/uploads.h"
+#include "common/clock.h"
+#include "common/shutdown_signals.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "profile-formats/otlp.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define FLUSH_DEADLINE_MS 15000
+#define FLUSH_SLICE_MS 200
+#define FIRST_UPLOAD_INTERVALS 3
+
+struct agent {
+        const struct agent_options *o;
+        struct recorder recorder;
+        struct sender *sender;
+        struct uploads *uploads; /* NULL: nothing is uploaded */
+        struct uploads_stats upload_stats;
+        struct metrics_server *metrics;
+        int signals, output;
+};
+
+static enum status open_destination(struct agent *r, struct error *err)
+{
+        const struct sender_options o = { .server = r->o->server,
+                                          .token = r->o->token,
+                                          .ca_file = r->o->ca_file,
+                                          .spool = r->o->spool,
+                                          .spool_bytes = r->o->spool_bytes };
+
+        if (!r->o->output)
+                return sender_create(&o, &r->sender, err);
+        r->output = open(r->o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        return r->output < 0 ? error_os(err, errno, "cannot write '%s'", r->o->output) : ST_OK;
+}
+
+static enum status open_uploads(struct agent *r, struct error *err)
+{
+        const struct uploads_options o = { .server = r->o->server,
+                                           .token = r->o->token,
+                                           .ca_file = r->o->ca_file,
+                                           .bytes_per_s = r->o->upload_rate,
+                                           .max_bytes = r->o->upload_max_bytes,
+                                           .temporary = r->o->spool,
+                                           .fork_server = r->o->upload_fork_server,
+                                           .first_wait_ms = FIRST_UPLOAD_INTERVALS * 1000 * r->o->interval_s };
+
+        return r->o->output || !r->o->upload ? ST_OK : uploads_create(&o, &r->uploads, err);
+}
+
+static void log_sampler(const struct agent *r, const char *kept)
+{
+        const char *why = sampler_fallback_reason(r->recorder.sampler),
+                   *gaps = sampler_coverage_gaps(r->recorder.sampler);
+
+        log_info("agent", "sampling %u CPUs at %" PRIu64 " Hz by %s; keeps %s", sampler_cpu_count(r->recorder.sampler),
+                 r->o->frequency_hz, sampler_name(r->recorder.sampler), kept[0] ? kept : "no capability");
+        if (why[0])
+                log_warn("agent", "using perf events instead of BPF: %s", why);
+        if (gaps[0])
+                log_warn("agent", "not covered: %s", gaps);
+}
+
+static enum status start_agent(struct agent *r, struct error *err)
+{
+        const struct recorder_options o = {
+                .sampler = r->o->sampler,
+                .frequency_hz = r->o->frequency_hz,
+                .interval_s = r->o->interval_s,
+                .pids = r->o->pids,
+                .pid_count = r->o->pid_count,
+                .labels = r->o->labels,
+                .filter = r->o->filter,
+                .fork_server = r->o->fork_server,
+        };
+        char kept[256];
+        enum status st = shutdown_signals_open(&r->signals, err);
+
+        if (!st)
+                st = recorder_start(&r->recorder, &o, err);
+        if (!st && r->recorder.kernel_gap[0])
+                log_warn("agent", "%s, ignoring", r->recorder.kernel_gap);
+        if (!st && r->o->output)
+                st = open_destination(r, err);
+        if (!st)
+                st = privileges_drop(sampler_get_kind(r->recorder.sampler) == SAMPLER_BPF, kept, sizeof kept, err);
+        mount_probe_end();        /* a probe child forked earlier has all privileges */
+        if (!st && !r->o->output) /* its thread starts unprivileged too */
+                st = open_destination(r, err);
+        if (!st)
+                st = open_uploads(r, err);
+        if (!st && r->o->metrics_listen)
+                st = metrics_server_start(r->o->metrics_listen, r->o->interval_s, &r->metrics, err);
+        if (!st)
+                log_sampler(r, kept);
+        return st;
+}
+
+static enum status deliver_profile(struct agent *r, const struct profile *p, struct error *err)
+{
+        _cleanup_buf_ struct buf body = { 0 };
+        enum status st;
+
+        if (!r->o->output)
+                return sender_put_profile(r->sender, p, err);
+        buf_init(&body, LIMIT_HTTP_BODY_BYTES);
+        st = otlp_encode(p, &body, err);
+        return st ? st : file_write_all(r->output, body.data, body.size, r->o->output, err);
+}
+
+static enum status drain_recorder(struct agent *r, struct error *err)
+{
+        struct profile p;
+        enum status st = recorder_take_profile(&r->recorder, &p, err);
+
+        if (st)
+                return st;
+        if (p.samples.count || r->o->output)
+                st = deliver_profile(r, &p, err);
+        if (r->uploads)
+                uploads_add_profile(r->uploads, &p, &r->recorder.processes);
+        profile_deinit(&p);
+        return st;
+}
+
+static void update_metrics(struct agent *r)
+{
+        struct recorder *recorder = &r->recorder;
+        struct agent_counters counters = { .build = recorder->build_stats,
+                                           .unreadable_processes = recorder->processes.unreadable,
+                                           .jit_dropped = recorder->processes.jit_dropped,
+                                           .jit_bytes = recorder->processes.jit_budget.used,
+                                           .excluded_processes = recorder->processes.excluded,
+                                           .unwinder = recorder->unwinder.stats,
+                                           .kernel_shift_known = recorder->kernel.has_shift,
+                                           .sampler_kind = sampler_get_kind(recorder->sampler) };
+        struct error err;
+
+        if (recorder_get_stats(recorder, counters.sampler, &err))
+                log_warn("agent", "%s, ignoring", err.text);
+        if (r->sender)
+                sender_get_stats(r->sender, &counters.sender);
+        if (r->uploads)
+                uploads_get_stats(r->uploads, &r->upload_stats);
+        counters.uploads = r->upload_stats;
+        agent_metrics_update(&counters);
+        if (r->o->metrics_file && agent_metrics_write(r->o->metrics_file, &err))
+                log_warn("agent", "%s, ignoring", err.text);
+}
+
+/* Until a signal or the end of the duration: handle new processes at once, drain every interval. */
+static enum status run_drain_loop(struct agent *r, struct error *err)
+{
+        int64_t start = r->recorder.from_ns, interval = (int64_t)r->o->interval_s * SECOND_NS;
+        int64_t end = r->o->duration_s ? start + (int64_t)r->o->duration_s * SECOND_NS : INT64_MAX;
+        int64_t next = start + interval;
+
+        for (;;) {
+                int64_t now = monotonic_ns(), until = next < end ? next : end;
+                struct pollfd fds[1 + RECORDER_FDS] = { { .fd = r->signals, .events = POLLIN } };
+                int64_t left_ms = (until - now + 999999) / 1000000;
+
+                recorder_get_fds(&r->recorder, fds + 1);
+                /* Poll even when the next drain is due already: a signal may be pending. */
+                if (poll(fds, 1 + RECORDER_FDS,
+                         left_ms < 0       ? 0
+                         : left_ms < 60000 ? (int)left_ms
+                                           : 60000) < 0 &&
+                    errno != EINTR)
+                        return error_os(err, errno, "cannot wait");
+                if (fds[0].revents) {
+                        struct signalfd_siginfo signal;
+
+                        if (read(r->signals, &signal, sizeof signal) > 0)
+                                return ST_OK;
+                }
+                recorder_poll(&r->recorder, fds + 1);
+                now = monotonic_ns();
+                if (now >= end)
+                        return ST_OK;
+                if (now >= next) {
+                        struct error drain_error;
+
+                        if (drain_recorder(r, &drain_error))
+                                log_error("agent", "%s: this interval is lost", drain_error.text);
+                        else
+                                metrics_server_note_drain(r->metrics);
+                        update_metrics(r);
+                        while (next <= now)
+                                next += interval;
+                }
+        }
+}
+
+/* Waiting for the service ends on a second signal, or on failure when the spool keeps everything. */
+static enum status flush_sender(struct agent *r, struct error *err)
+{
+        int64_t until = monotonic_ns() + FLUSH_DEADLINE_MS * INT64_C(1000000);
+        struct signalfd_siginfo signal;
+        struct sender_stats stats;
+        bool all_spooled;
+        enum status st;
+
+        do {
+                st = sender_flush(r->sender, FLUSH_SLICE_MS, err);
+                sender_get_stats(r->sender, &stats);
+                all_spooled = stats.outbox.spooled == stats.outbox.queued;
+        } while (st == ST_BUSY && !(all_spooled && stats.failing) && monotonic_ns() < until &&
+                 read(r->signals, &signal, sizeof signal) < 0);
+        if (st != ST_BUSY || !all_spooled)
+                return st;
+        log_info("agent", "%" PRIu64 " batches stay in the spool '%s' for the next run", stats.outbox.spooled,
+                 r->o->spool);
+        return ST_OK;
+}
+
+static enum status stop_agent(struct agent *r, struct error *err)
+{
+        enum status st;
+
+        recorder_stop(&r->recorder);
+        if (r->uploads)
+                uploads_get_stats(r->uploads, &r->upload_stats);
+        uploads_destroy(r->uploads); /* unsent files are found again by the next run */
+        r->uploads = NULL;
+        st = drain_recorder(r, err);
+        if (!st && r->sender)
+                st = flush_sender(r, err);
+        update_metrics(r);
+        agent_metrics_log(r->sender != NULL);
+        return st;
+}
+
+enum status agent_run(const struct agent_options *o, struct error *err)
+{
+        struct agent r = { .o = o, .signals = -1, .output = -1 };
+        enum status st = start_agent(&r, err);
+
+        if (!st)
+                st = run_drain_loop(&r, err);
+        if (!st)
+                st = stop_agent(&r, err);
+        uploads_destroy(r.uploads);
+        recorder_deinit(&r.recorder);
+        mount_probe_end();
+        sender_destroy(r.sender);
+        metrics_server_stop(r.metrics);
+        if (r.signals >= 0)
+                close(r.signals);
+        if (r.output >= 0 && close(r.output) < 0 && !st)
+                st = error_os(err, errno, "cannot write '%s'", o->output);
+        return st;
+}

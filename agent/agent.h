@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_AGENT_H
+#define CAIRN_AGENT_AGENT_H
+
+/**
+ * @file
+ * Life cycle of the agent: start, drop privileges, then drain, build and
+ * send until the duration is over or a signal arrives; then a last drain, and
+ * stop.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/processes/labels.h"
+#include "agent/sampling/sampler.h"
+#include "agent/processes/process_filter.h"
+#include "common/error.h"
+#include "sandbox/fork_server.h"
+
+struct agent_options {
+        const char *server;         /* unless output is set */
+        const char *token;          /* NULL: none */
+        const char *ca_file;        /* NULL: the system's certificates */
+        const char *spool;          /* directory for batches the server has not acknowledged; NULL: memory */
+        uint64_t spool_bytes;       /* its size limit */
+        bool upload;                /* upload symbols that the server lacks */
+        uint64_t upload_rate;       /* bytes a second; 0: no limit */
+        uint64_t upload_max_bytes;  /* of one file */
+        const char *output;         /* file for one OTLP request of the whole run; NULL: send to the server */
+        const char *metrics_file;   /* Prometheus text, replaced after each drain; NULL: none */
+        const char *metrics_listen; /* "HOST:PORT" of the metrics server; NULL: none */
+        enum sampler_kind sampler;
+        uint64_t frequency_hz;
+        uint64_t interval_s; /* between drains */
+        uint64_t duration_s; /* 0: until a signal */
+        const uint32_t *pids;
+        size_t pid_count;
+        struct label_options labels; /* checked */
+        struct process_filter filter;
+        struct fork_server *fork_server;        /* borrowed; NULL none */
+        struct fork_server *upload_fork_server; /* of upload_workers; borrowed; NULL none */
+};
+
+/** ST_OK after a clean stop; ST_BUSY when batches are lost because they could not be delivered. */
+enum status agent_run(const struct agent_options *o, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/agent_metrics.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "agent/processes/mount_probe.h"
+#include "agent/sampling/sample_end.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "common/metrics.h"
+#include "http/listen.h"
+#include "http/server.h"
+
+#define USER_STACK_END(number, name)                                                                                   \
+        [STAT_ENDS + number] = METRIC_COUNTER("cairn_agent_user_stacks_ended_total",                                   \
+                                              "Samples by where their user stack ends.", "end=\"" name "\""),
+
+static struct metric sampler[SAMPLER_STAT_COUNT] = {
+        [STAT_SAMPLES] = METRIC_COUNTER("cairn_agent_samples_total", "Samples counted.", ""),
+        [STAT_LOST_COUNTS_FULL] =
+                METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"counts_full\""),
+        [STAT_LOST_STACKS_FULL] =
+                METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"stacks_full\""),
+        [STAT_LOST_RING_FULL] =
+                METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"ring_full\""),
+        [STAT_NO_USER_STACK] = METRIC_COUNTER("cairn_agent_user_stacks_missing_total",
+                                              "Samples of user threads without a user stack.", ""),
+        [STAT_TRUNCATED] = METRIC_COUNTER("cairn_agent_stacks_truncated_total", "Stacks cut at their depth limit.", ""),
+        [STAT_EXCLUDED] = METRIC_COUNTER("cairn_agent_samples_excluded_total", "Ticks of excluded processes.", ""),
+        [STAT_DEFERRED] = METRIC_COUNTER("cairn_agent_samples_late_total", "Samples whose stack the agent walked.", ""),
+        [STAT_DEFERRED_FULL] = METRIC_COUNTER("cairn_agent_samples_late_full_total",
+                                              "Samples of unknown processes without space for a stack copy.", ""),
+        [STAT_NOTICES_LOST] = METRIC_COUNTER("cairn_agent_process_notices_lost_total", "Process notices lost.", ""),
+        SAMPLE_ENDS(USER_STACK_END)[SAMPLER_STAT_REFUSED] = METRIC_COUNTER(
+                "cairn_agent_processes_refused_total", "Processes that the kernel refused to sample.", ""),
+};
+static struct metric kinds[] = {
+        METRIC_GAUGE("cairn_agent_sampler", "1 for the sampler that runs.", "kind=\"bpf\""),
+        METRIC_GAUGE("cairn_agent_sampler", "1 for the sampler that runs.", "kind=\"perf\""),
+};
+static struct metric stacks = METRIC_COUNTER("cairn_agent_user_stacks_total", "User stacks, once an interval.", "");
+static struct metric ends[] = {
+        METRIC_COUNTER("cairn_agent_user_stacks_cut_total", "User stacks that ended early.", "reason=\"not_code\""),
+        METRIC_COUNTER("cairn_agent_user_stacks_cut_total", "User stacks that ended early.", "reason=\"exited\""),
+};
+static struct metric frames[] = {
+        METRIC_COUNTER("cairn_agent_frames_unidentified_total", "Frames without an object and address.",
+                       "reason=\"jit\""),
+        METRIC_COUNTER("cairn_agent_frames_unidentified_total", "Frames without an object and address.",
+                       "reason=\"no_build_id\""),
+        METRIC_COUNTER("cairn_agent_frames_unidentified_total", "Frames without an object and address.",
+                       "reason=\"kernel_name_only\""),
+};
+#define DROPPED(reason) METRIC_COUNTER("cairn_agent_batches_dropped_total", "Batches dropped.", "reason=\"" reason "\"")
+
+static struct metric dropped[DROP_COUNT] = {
+        [DROP_MEMORY_FULL] = DROPPED("memory_full"), [DROP_SPOOL_FULL] = DROPPED("spool_full"),
+        [DROP_TOO_OLD] = DROPPED("too_old"),         [DROP_DAMAGED] = DROPPED("damaged"),
+        [DROP_REFUSED] = DROPPED("refused"),         [DROP_TOO_BIG] = DROPPED("too_big"),
+};
+static struct metric sent = METRIC_COUNTER("cairn_agent_batches_sent_total", "Batches accepted by the service.", "");
+static struct metric split =
+        METRIC_COUNTER("cairn_agent_batches_split_total", "Batches split because of the service's size limit.", "");
+static struct metric rejected =
+        METRIC_COUNTER("cairn_agent_samples_rejected_total", "Samples rejected in accepted batches.", "");
+static struct metric retries =
+        METRIC_COUNTER("cairn_agent_retries_total", "Failed attempts to send, to be retried.", "");
+static struct metric queued = METRIC_GAUGE("cairn_agent_queued_bytes", "Compressed batches in memory.", "");
+static struct metric waiting[] = {
+        METRIC_GAUGE("cairn_agent_batches_waiting", "Batches not acknowledged yet.", "where=\"memory\""),
+        METRIC_GAUGE("cairn_agent_batches_waiting", "Batches not acknowledged yet.", "where=\"spool\""),
+};
+static struct metric spool_bytes = METRIC_GAUGE("cairn_agent_spool_bytes", "Disk space of the spool.", "");
+static struct metric spool_failures[] = {
+        METRIC_COUNTER("cairn_agent_spool_failures_total", "Writes to the spool that failed.", "reason=\"disk_full\""),
+        METRIC_COUNTER("cairn_agent_spool_failures_total", "Writes to the spool that failed.", "reason=\"other\""),
+};
+#define UPLOADS(result)                                                                                                \
+        METRIC_COUNTER("cairn_agent_uploads_total", "Build-ids by outcome of the upload.", "result=\"" result "\"")
+
+static struct metric uploads[] = {
+        UPLOADS("sent"),   UPLOADS("there"),   UPLOADS("refused"),
+        UPLOADS("failed"), UPLOADS("too_big"), UPLOADS("no_symbols"),
+};
+static struct metric upload_asked =
+        METRIC_COUNTER("cairn_agent_upload_questions_total", "Build-ids offered to the service.", "");
+static struct metric upload_bytes = METRIC_COUNTER("cairn_agent_upload_bytes_total", "Symbols sent, compressed.", "");
+static struct metric upload_waiting =
+        METRIC_GAUGE("cairn_agent_uploads_waiting", "Build-ids whose files are being inspected or sent.", "");
+static struct metric unreadable =
+        METRIC_COUNTER("cairn_agent_processes_unreadable_total", "Processes that exited before they were read.", "");
+static struct metric excluded = METRIC_COUNTER("cairn_agent_processes_excluded_total", "Excluded processes.", "");
+static struct metric jit_dropped = METRIC_COUNTER("cairn_agent_jit_names_left_out_total",
+                                                  "Names of generated code that were malformed or past a limit.", "");
+static struct metric jit_bytes = METRIC_GAUGE("cairn_agent_jit_bytes", "Memory of names of generated code.", "");
+static struct metric tables = METRIC_GAUGE("cairn_agent_unwind_tables", "Unwind tables in the kernel.", "");
+static struct metric no_tables[] = {
+        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",
+                       "reason=\"no_cfi\""),
+        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",
+                       "reason=\"no_room\""),
+        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",
+                       "reason=\"owner_full\""),
+};
+static struct metric rules =
+        METRIC_GAUGE("cairn_agent_unwind_rules", "Rules of unwind tables in the kernel; 65536 fit.", "");
+static struct metric no_rules[] = {
+        METRIC_COUNTER("cairn_agent_unwind_rules_refused_total", "Rules of unwind tables without space.",
+                       "reason=\"no_room\""),
+        METRIC_COUNTER("cairn_agent_unwind_rules_refused_total", "Rules of unwind tables without space.",
+                       "reason=\"owner_full\""),
+};
+static struct metric evicted = METRIC_COUNTER("cairn_agent_unwind_tables_evicted_total", "Unused tables evicted.", "");
+static struct metric unmapped[] = {
+        METRIC_COUNTER("cairn_agent_processes_unmapped_total",
+                       "Processes without space for their mappings in the kernel.", "reason=\"no_room\""),
+        METRIC_COUNTER("cairn_agent_processes_unmapped_total",
+                       "Processes without space for their mappings in the kernel.", "reason=\"owner_full\""),
+};
+static struct metric shift = METRIC_GAUGE("cairn_agent_kernel_shift_known",
+                                          "1 when kernel frames carry link-time addresses, 0 when only names.", "");
+
+static struct metric probe_timeouts =
+        METRIC_COUNTER("cairn_agent_mount_timeouts_total", "Mounts that did not respond.", "");
+static struct metric probe_skipped =
+        METRIC_COUNTER("cairn_agent_mount_files_skipped_total", "File accesses skipped on unresponsive mounts.", "");
+static struct metric probe_stuck =
+        METRIC_GAUGE("cairn_agent_mount_probes_stuck", "Probe processes stuck on unresponsive mounts, at most 8.", "");
+
+static void set_metric(struct metric *m, uint64_t v)
+{
+        metric_set(m, (int64_t)v);
+}
+
+static void update_sender(const struct sender_stats *s)
+{
+        const struct outbox_stats *o = &s->outbox;
+
+        for (size_t i = 0; i < DROP_COUNT; i++)
+                set_metric(&dropped[i], o->dropped[i]);
+        set_metric(&sent, s->sent);
+        set_metric(&split, s->split);
+        set_metric(&rejected, s->rejected_samples);
+        set_metric(&retries, s->retried);
+        set_metric(&queued, o->queued_bytes);
+        set_metric(&waiting[0], o->queued - o->spooled);
+        set_metric(&waiting[1], o->spooled);
+        set_metric(&spool_bytes, o->spool_bytes);
+        set_metric(&spool_failures[0], o->spool_disk_full);
+        set_metric(&spool_failures[1], o->spool_failed);
+}
+
+static void update_uploads(const struct uploads_stats *u)
+{
+        const uint64_t results[] = { u->sent, u->there, u->refused, u->failed, u->too_big, u->no_symbols };
+
+        for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+                set_metric(&uploads[i], results[i]);
+        set_metric(&upload_asked, u->asked);
+        set_metric(&upload_bytes, u->sent_bytes);
+        set_metric(&upload_waiting, u->waiting);
+}
+
+static void update_mounts(void)
+{
+        struct mount_probe_stats stats;
+
+        mount_probe_get_stats(&stats);
+        set_metric(&probe_timeouts, stats.timeouts);
+        set_metric(&probe_skipped, stats.skipped);
+        set_metric(&probe_stuck, stats.stuck);
+}
+
+void agent_metrics_update(const struct agent_counters *r)
+{
+        update_mounts();
+        for (size_t i = 0; i < SAMPLER_STAT_COUNT; i++)
+                set_metric(&sampler[i], r->sampler[i]);
+        set_metric(&sampler[STAT_EXCLUDED], r->sampler[STAT_EXCLUDED] + r->build.excluded_samples);
+        set_metric(&excluded, r->excluded_processes);
+        set_metric(&jit_dropped, r->jit_dropped);
+        set_metric(&jit_bytes, r->jit_bytes);
+        set_metric(&kinds[0], r->sampler_kind == SAMPLER_BPF);
+        set_metric(&kinds[1], r->sampler_kind == SAMPLER_PERF);
+        set_metric(&stacks, r->build.stacks);
+        set_metric(&ends[0], r->build.no_code_frames);
+        set_metric(&ends[1], r->build.exited);
+        set_metric(&frames[0], r->build.jit_frames);
+        set_metric(&frames[1], r->build.no_build_id);
+        set_metric(&frames[2], r->build.kernel_name_only);
+        update_sender(&r->sender);
+        update_uploads(&r->uploads);
+        set_metric(&unreadable, r->unreadable_processes);
+        set_metric(&tables, r->unwinder.tables_ready);
+        set_metric(&no_tables[0], r->unwinder.tables_none);
+        set_metric(&no_tables[1], r->unwinder.tables_refused);
+        set_metric(&no_tables[2], r->unwinder.tables_over_quota);
+        set_metric(&evicted, r->unwinder.tables_evicted);
+        set_metric(&rules, r->unwinder.rules);
+        set_metric(&no_rules[0], r->unwinder.rules_refused);
+        set_metric(&no_rules[1], r->unwinder.rules_over_quota);
+        set_metric(&unmapped[0], r->unwinder.processes_refused);
+        set_metric(&unmapped[1], r->unwinder.processes_over_quota);
+        set_metric(&shift, r->kernel_shift_known);
+}
+
+enum status agent_metrics_write(const char *path, struct error *err)
+{
+        _cleanup_buf_ struct buf text = { 0 };
+        enum status st;
+
+        buf_init(&text, MiB(1));
+        metrics_write(&text);
+        st = buf_status(&text, err, "metrics");
+        return st ? st : file_write_durable(path, text.data, text.size, err);
+}
+
+void agent_metrics_log(bool with_sender)
+{
+        int64_t lost = metric_get(&sampler[STAT_LOST_COUNTS_FULL]) + metric_get(&sampler[STAT_LOST_STACKS_FULL]) +
+                       metric_get(&sampler[STAT_LOST_RING_FULL]);
+        int64_t lost_batches = 0;
+
+        log_info("agent", "%" PRId64 " samples, %" PRId64 " lost; %" PRId64 " user stacks, %" PRId64 " cut early",
+                 metric_get(&sampler[STAT_SAMPLES]), lost, metric_get(&stacks), metric_get(&ends[0]));
+        if (!with_sender)
+                return;
+        for (size_t i = 0; i < DROP_COUNT; i++)
+                lost_batches += metric_get(&dropped[i]);
+        log_info("agent", "batches: %" PRId64 " sent, %" PRId64 " dropped, %" PRId64 " in the spool", metric_get(&sent),
+                 lost_batches, metric_get(&waiting[1]));
+}
+
+#define DEFAULT_PORT 7701
+#define MISSED_INTERVALS 3
+
+struct metrics_server {
+        struct http_server *http;
+        uint64_t interval_s;
+        _Atomic int64_t well_until_ns; /* monotonic */
+};
+
+static void on_health(struct http_request *req, void *context)
+{
+        struct metrics_server *s = context;
+
+        if (monotonic_ns() < atomic_load(&s->well_until_ns))
+                http_respond(req, 200, "text/plain; charset=utf-8", "ok\n", 3);
+        else
+                http_fail_code(req, 503, "stuck", "no samples were drained for %d intervals; see the agent's log",
+                               MISSED_INTERVALS);
+}
+
+static void on_metrics(struct http_request *req, void *context)
+{
+        struct buf text;
+
+        (void)context;
+        buf_init(&text, MiB(1));
+        metrics_write(&text);
+        http_respond_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/metrics", .handle = on_metrics },
+        { .method = "GET", .path = "/healthz", .handle = on_health },
+};
+
+enum status metrics_server_start(const char *address, uint64_t interval_s, struct metrics_server **ret,
+                                 struct error *err)
+{
+        struct metrics_server *s = calloc(1, sizeof *s);
+        struct http_options options = { .size = sizeof options, .threads = 1, .max_connections = 64 };
+        struct listen_address listen;
+        enum status st;
+
+        if (!s)
+                return error_no_memory(err);
+        s->interval_s = interval_s;
+        metrics_server_note_drain(s);
+        st = parse_listen_address(address, DEFAULT_PORT, &listen, err);
+        if (!st) {
+                options.host = listen.host;
+                options.port = listen.port;
+                st = http_server_start(&options, routes, sizeof routes / sizeof *routes, s, &s->http, err);
+        }
+        if (st) {
+                free(s);
+                return st;
+        }
+        log_info("agent", "metrics at http://%s:%u/metrics", listen.host, http_server_port(s->http));
+        *ret = s;
+        return ST_OK;
+}
+
+void metrics_server_stop(struct metrics_server *s)
+{
+        if (!s)
+                return;
+        http_server_stop(s->http);
+        free(s);
+}
+
+void metrics_server_note_drain(struct metrics_server *s)
+{
+        if (s)
+                atomic_store(&s->well_until_ns,
+                             monotonic_ns() + (int64_t)(MISSED_INTERVALS * s->interval_s) * INT64_C(1000000000));
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_PROCESSES_CODE_NAMES_H
+#define CAIRN_AGENT_PROCESSES_CODE_NAMES_H
+
+/**
+ * @file
+ * Interval map from addresses to names of code generated at run time.
+ *
+ * Ranges are added in the order in which code was generated. A later range
+ * overrides earlier ones where they overlap; a range without a name removes
+ * code. Only ranges that still hold are kept, so memory follows live code, not
+ * all code ever generated.
+ *
+ * Names come from untrusted processes: one map holds at most
+ * LIMIT_AGENT_JIT_PROCESS_BYTES, and all maps that share a budget hold its
+ * bytes together.
+ *
+ * Threads: one thread at a time, for all maps of a budget.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+
+struct code_budget {
+        size_t used, max; /* bytes, estimated per range */
+};
+
+#define CODE_NAME_NONE UINT32_MAX
+
+struct code_range {
+        uint64_t start, end;
+        uint32_t name; /* offset into names, or CODE_NAME_NONE */
+        uint32_t tag;  /* for the owner */
+};
+
+struct code_names {
+        struct code_budget *budget; /* borrowed; NULL: none */
+        struct code_range *ranges;  /* in effect: ascending, no overlap */
+        size_t range_count;
+        struct code_range *pending; /* added since, in order */
+        size_t pending_count, pending_capacity;
+        struct buf names;
+        bool keeps_names; /* names are not compacted: the owner stores offsets into them */
+        size_t charged;   /* to the budget */
+};
+
+void code_names_init(struct code_names *c, struct code_budget *budget);
+void code_names_deinit(struct code_names *c);
+
+/** Append a name: n bytes and a NUL. ST_TOO_BIG, ST_NO_MEMORY. */
+enum status code_names_add_text(struct code_names *c, const char *name, size_t n, uint32_t *ret,
+                                struct error *err) MUST_CHECK;
+
+/**
+ * From now on [start, end) is code of that name.
+ * @return ST_OK; ST_TOO_BIG past a limit; ST_NO_MEMORY.
+ */
+enum status code_names_add(struct code_names *c, uint64_t start, uint64_t end, uint32_t name, uint32_t tag,
+                           struct error *err) MUST_CHECK;
+
+/** Charge bytes that the owner stores along with the names; refunded by code_names_deinit(). */
+enum status code_names_charge(struct code_names *c, size_t bytes, struct error *err) MUST_CHECK;
+
+/** The range that holds addr, borrowed until the next call; NULL when there is no code. */
+const struct code_range *code_names_find(struct code_names *c, uint64_t addr);
+
+/** The name of a range returned by code_names_find(); borrowed likewise. */
+static inline const char *code_names_get_text(const struct code_names *c, const struct code_range *s)
+{
+        return (const char *)c->names.data + s->name;
+}
+
+#endif

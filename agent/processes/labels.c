@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/processes/labels.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "common/file.h"
+
+static const char *const KEYS[LABEL_KEY_COUNT] = {
+        [LABEL_HOST_NAME] = "host.name",
+        [LABEL_HOST_ID] = "host.id",
+        [LABEL_HOST_ARCH] = "host.arch",
+        [LABEL_OS_VERSION] = "os.version",
+        [LABEL_PROCESS_NAME] = "process.executable.name",
+        [LABEL_PROCESS_PATH] = "process.executable.path",
+        [LABEL_SERVICE_NAME] = "service.name",
+        [LABEL_THREAD_NAME] = "thread.name",
+        [LABEL_CONTAINER_ID] = "container.id",
+        [LABEL_POD_UID] = "k8s.pod.uid",
+        [LABEL_UNIT] = "systemd.unit",
+        [LABEL_SLICE] = "systemd.slice",
+        [LABEL_CGROUP] = "process.linux.cgroup",
+        [LABEL_PID] = "process.pid",
+        [LABEL_STACK_END] = "cairn.stack.end",
+};
+
+/* ---- selection of keys ---- */
+
+static bool any_pattern_matches_key(const struct option_list *patterns, const char *key)
+{
+        for (size_t i = 0; i < patterns->count; i++)
+                if (fnmatch(patterns->items[i], key, 0) == 0)
+                        return true;
+        return false;
+}
+
+static enum status check_label_patterns(const char *option, const struct option_list *patterns, struct error *err)
+{
+        for (size_t i = 0; i < patterns->count; i++) {
+                bool found = false;
+
+                for (size_t key = 0; key < LABEL_KEY_COUNT && !found; key++)
+                        found = fnmatch(patterns->items[i], KEYS[key], 0) == 0;
+                if (!found)
+                        return error_set(err, ST_USAGE, "option '--%s %.100s' matches no label of the agent's", option,
+                                         patterns->items[i]);
+        }
+        return ST_OK;
+}
+
+enum status label_options_check(const struct label_options *o, struct error *err)
+{
+        enum status st = check_label_patterns("keep-label", &o->keep, err);
+
+        return st ? st : check_label_patterns("drop-label", &o->drop, err);
+}
+
+static void choose_label_keys(struct labels *l, const struct label_options *o)
+{
+        for (size_t key = 0; key < LABEL_KEY_COUNT; key++) {
+                bool asked = (key == LABEL_PID && o->with_pid) || (key == LABEL_STACK_END && o->with_stack_end);
+                bool kept = o->keep.count ? any_pattern_matches_key(&o->keep, KEYS[key])
+                                          : key != LABEL_PID && key != LABEL_STACK_END;
+
+                l->enabled[key] = (kept || asked) && !any_pattern_matches_key(&o->drop, KEYS[key]);
+        }
+}
+
+/* ---- host ---- */
+
+/* Read the file of the host, even in a container that shares the host's pid namespace. */
+static void read_host_id(char *ret, size_t size)
+{
+        static const char *const paths[] = { "/proc/1/root/etc/machine-id", "/etc/machine-id",
+                                             "/var/lib/dbus/machine-id" };
+
+        for (size_t i = 0; i < sizeof paths / sizeof *paths && !ret[0]; i++) {
+                _cleanup_buf_ struct buf text = { 0 };
+
+                buf_init(&text, KiB(4));
+                if (!file_read(paths[i], &text, NULL))
+                        snprintf(ret, size, "%.*s", (int)strcspn(buf_cstr(&text), "\n"), (const char *)text.data);
+        }
+}
+
+/* host.arch defines its own names for these. */
+static const char *get_host_arch(void)
+{
+#if defined(__x86_64__)
+        return "amd64";
+#elif defined(__aarch64__)
+        return "arm64";
+#else
+#error "host.arch of this machine"
+#endif
+}
+
+enum status labels_init(struct labels *ret, const struct label_options *o, struct error *err)
+{
+        struct labels l = { .host_arch = get_host_arch(), .service_name = o->service_name, .own = &o->own };
+        struct utsname u;
+        enum status st = label_options_check(o, err);
+
+        if (st)
+                return st;
+        if (gethostname(l.host_name, sizeof l.host_name - 1) < 0)
+                return error_os(err, errno, "cannot read the host's name");
+        if (uname(&u) < 0)
+                return error_os(err, errno, "cannot read the kernel's release");
+        snprintf(l.os_version, sizeof l.os_version, "%s", u.release);
+        read_host_id(l.host_id, sizeof l.host_id);
+        choose_label_keys(&l, o);
+        *ret = l;
+        return ST_OK;
+}
+
+/* ---- samples ---- */
+
+/* Kernel thread names end in a number or CPU: "kworker/3:1-events" is of service "kworker". */
+static void get_process_name(const struct process *process, const struct sample_key *key,
+                             char ret[static SAMPLE_COMM_SIZE])
+{
+        memcpy(ret, process->name, SAMPLE_COMM_SIZE);
+        ret[SAMPLE_COMM_SIZE - 1] = 0;
+        if (key->flags & SAMPLE_KERNEL_THREAD)
+                ret[strcspn(ret, "/:")] = 0;
+}
+
+static void put_label(struct sample_label_set *list, const char *key, size_t key_size, const char *value)
+{
+        for (size_t i = 0; i < list->count; i++) {
+                if (list->items[i].key_size == key_size && memcmp(list->items[i].key, key, key_size) == 0) {
+                        list->items[i].value = value;
+                        return;
+                }
+        }
+        if (list->count < LIMIT_LABELS_PER_SAMPLE)
+                list->items[list->count++] = (struct label_pair){ key, key_size, value };
+}
+
+void labels_collect(const struct labels *l, const struct process *process, const struct sample_key *key,
+                    const char *stack_end, struct sample_label_set *ret)
+{
+        const char *const values[LABEL_KEY_COUNT] = {
+                [LABEL_HOST_NAME] = l->host_name,
+                [LABEL_HOST_ID] = l->host_id,
+                [LABEL_HOST_ARCH] = l->host_arch,
+                [LABEL_OS_VERSION] = l->os_version,
+                [LABEL_PROCESS_NAME] = ret->process_name,
+                [LABEL_PROCESS_PATH] = process->executable ? process->executable : "",
+                [LABEL_SERVICE_NAME] = l->service_name ? l->service_name : ret->process_name,
+                [LABEL_THREAD_NAME] = ret->thread_name,
+                [LABEL_CONTAINER_ID] = process->cgroup.container,
+                [LABEL_POD_UID] = process->cgroup.pod,
+                [LABEL_UNIT] = process->cgroup.unit,
+                [LABEL_SLICE] = process->cgroup.slice,
+                [LABEL_CGROUP] = process->cgroup.path,
+                [LABEL_PID] = ret->pid,
+                [LABEL_STACK_END] = stack_end,
+        };
+
+        ret->count = 0;
+        get_process_name(process, key, ret->process_name);
+        memcpy(ret->thread_name, key->comm, SAMPLE_COMM_SIZE);
+        ret->thread_name[SAMPLE_COMM_SIZE] = 0;
+        snprintf(ret->pid, sizeof ret->pid, "%" PRIu32, key->process.tgid);
+        for (size_t i = 0; i < LABEL_KEY_COUNT; i++)
+                if (l->enabled[i] && values[i][0])
+                        put_label(ret, KEYS[i], strlen(KEYS[i]), values[i]);
+        for (size_t i = 0; i < l->own->count; i++) {
+                const char *text = l->own->items[i], *equals = strchr(text, '=');
+
+                put_label(ret, text, (size_t)(equals - text), equals + 1);
+        }
+}

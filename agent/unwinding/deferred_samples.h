@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_UNWINDING_DEFERRED_SAMPLES_H
+#define CAIRN_AGENT_UNWINDING_DEFERRED_SAMPLES_H
+
+/**
+ * @file
+ * Samples whose user stack the agent walks instead of the BPF program,
+ * because the program did not know the process yet. They carry a copy of the
+ * registers and of the top of the stack, which is walked with the same tables
+ * and the same code (unwind-tables/unwind_step.h).
+ *
+ * Threads: one thread at a time.
+ */
+#include "agent/processes/process.h"
+#include "agent/sampling/sampler.h"
+
+/** A sample that is walked, or still has its copy. */
+struct deferred_sample {
+        struct sample_key key;
+        uint32_t frame_count, end;
+        uint64_t *frames;        /* owned; NULL: not walked yet */
+        struct stack_copy *copy; /* owned; NULL: walked */
+};
+
+struct deferred_samples {
+        struct deferred_sample *items; /* owned */
+        size_t count, capacity;
+        size_t copied_bytes;             /* stack bytes in copies */
+        struct sample_frames walk;       /* scratch */
+        uint64_t ends[SAMPLE_END_COUNT]; /* of the samples taken */
+        uint64_t lost;                   /* no memory, or past LIMIT_AGENT_LATE */
+};
+
+void deferred_samples_deinit(struct deferred_samples *l);
+
+/**
+ * Walk the sample if its process and the mappings and tables of its frames are known, else store
+ * a copy. Past LIMIT_AGENT_LATE_BYTES, walk it with the tables available.
+ */
+void deferred_samples_add(struct deferred_samples *l, struct process_table *processes, const struct sample_key *key,
+                          const struct stack_copy *from);
+
+/** Walk the samples whose tables have become available. */
+void deferred_samples_retry(struct deferred_samples *l, struct process_table *processes);
+
+/**
+ * Move the first samples to the counts and stacks of a batch, walking them with the tables
+ * available.
+ * @param samples  how many belong to the batch; the rest arrived after its drain.
+ * @return ST_NO_MEMORY: they are lost.
+ */
+enum status deferred_samples_take(struct deferred_samples *l, size_t samples, struct process_table *processes,
+                                  struct sample_batch *b, struct error *err) MUST_CHECK;
+
+/**
+ * Walk one copy.
+ * @param p  its process.
+ * @return false when a frame lies in a mapping whose table is still being built.
+ */
+bool deferred_sample_walk(const struct unwinder *u, const struct process *p, const struct stack_copy *from,
+                          struct sample_frames *ret);
+
+#endif

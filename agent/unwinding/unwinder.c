@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwinding/unwinder.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/id_table.h"
+#include "agent/processes/object_cache.h"
+#include "agent/unwinding/unwind_result.h"
+#include "agent/processes/vdso.h"
+#include "common/sha256.h"
+
+/* ---- tables, by number ---- */
+
+enum table_state { TABLE_UNKNOWN, TABLE_WAITING, TABLE_READY, TABLE_SAME, TABLE_NONE, TABLE_FREE };
+
+struct unwinder_table {
+        enum table_state state;
+        uint32_t owner;   /* for the quota */
+        uint32_t users;   /* processes */
+        uint64_t used_at; /* logical time */
+        struct unwind_loaded_table placed;
+        uint32_t same_as;              /* number of the table with this content, TABLE_SAME */
+        uint8_t content[SHA256_BYTES]; /* set when it is built */
+};
+
+static inline struct unwinder_table *get_table(struct unwinder *u, uint32_t number)
+{
+        assert(number && number <= u->table_count);
+        return &u->tables[number - 1];
+}
+
+/* The number of the object's table, created if necessary; 0 without memory. */
+static uint32_t add_table(struct unwinder *u, const struct object *o)
+{
+        uint32_t number;
+
+        if (id_table_find(u->by_object, &o->serial, sizeof o->serial, &number))
+                return number;
+        for (; u->free_from < u->table_count; u->free_from++) {
+                if (u->tables[u->free_from].state != TABLE_FREE)
+                        continue;
+                if (!id_table_put(u->by_object, &o->serial, sizeof o->serial, (uint32_t)u->free_from + 1))
+                        return 0;
+                u->tables[u->free_from] = (struct unwinder_table){ 0 };
+                return (uint32_t)u->free_from + 1;
+        }
+        if (u->table_count == u->table_capacity) {
+                size_t wanted = u->table_capacity ? 2 * u->table_capacity : 64;
+                struct unwinder_table *grown = reallocarray(u->tables, wanted, sizeof *grown);
+
+                if (!grown || wanted > UINT32_MAX)
+                        return 0;
+                u->tables = grown;
+                u->table_capacity = wanted;
+        }
+        u->tables[u->table_count] = (struct unwinder_table){ 0 };
+        number = (uint32_t)u->table_count + 1;
+        if (!id_table_put(u->by_object, &o->serial, sizeof o->serial, number))
+                return 0;
+        u->free_from = ++u->table_count;
+        return number;
+}
+
+/* The number of the table that holds the content of this one. */
+static uint32_t resolve_table(const struct unwinder *u, uint32_t number)
+{
+        const struct unwinder_table *t = &u->tables[number - 1];
+
+        return t->state == TABLE_SAME ? t->same_as : number;
+}
+
+/* Rule numbers are permanent, so equal tables have equal bytes. False without memory. */
+static bool hash_table_content(const struct unwind_table *t, uint8_t ret[static SHA256_BYTES])
+{
+        _cleanup_sha256_ struct sha256 s = { 0 };
+
+        if (sha256_init(&s, NULL))
+                return false;
+        sha256_update(&s, t->pages, t->page_count * sizeof *t->pages);
+        sha256_update(&s, t->rows, t->row_count * sizeof *t->rows);
+        sha256_final(&s, ret);
+        return true;
+}
+
+static uint64_t count_loaded_rows(const struct unwind_loaded_table *p)
+{
+        uint64_t rows = 0;
+
+        for (size_t i = 0; i < p->extent_count; i++)
+                rows += p->extents[i].count;
+        return rows;
+}
+
+#define OF_ANYBODY UINT32_MAX
+
+/* Evict the least recently used table of the owner. Returns its row count; 0 when all are in use. */
+static uint64_t evict_unused_table(struct unwinder *u, uint32_t owner)
+{
+        struct unwinder_table *oldest = NULL;
+        uint64_t rows;
+
+        for (size_t i = 0; i < u->table_count; i++) {
+                struct unwinder_table *t = &u->tables[i];
+
+                if (t->state == TABLE_READY && !t->users && (owner == OF_ANYBODY || t->owner == owner) &&
+                    (!oldest || t->used_at < oldest->used_at))
+                        oldest = t;
+        }
+        if (!oldest)
+                return 0;
+        rows = count_loaded_rows(&oldest->placed);
+        unwind_quota_refund(&u->quota, oldest->owner, UNWIND_ROWS, rows);
+        unwind_quota_refund(&u->quota, oldest->owner, UNWIND_PAGES, oldest->placed.page_count);
+        unwind_maps_remove_table(&u->maps, &oldest->placed);
+        oldest->state = TABLE_UNKNOWN;
+        for (size_t i = 0; i < u->table_count; i++)
+                if (u->tables[i].state == TABLE_SAME && &u->tables[u->tables[i].same_as - 1] == oldest)
+                        u->tables[i].state = TABLE_UNKNOWN;
+        u->stats.tables_ready--;
+        u->stats.tables_evicted++;
+        return rows;
+}
+
+/* Whether the table fits its owner's quota, after evicting unused tables of the owner. */
+static bool fits_rows_quota(struct unwinder *u, uint32_t owner, const struct unwind_table *built)
+{
+        for (;;) {
+                if (built->row_count <= unwind_quota_get_remaining(&u->quota, owner, UNWIND_ROWS) &&
+                    built->page_count <= unwind_quota_get_remaining(&u->quota, owner, UNWIND_PAGES))
+                        return true;
+                if (!evict_unused_table(u, owner))
+                        return false;
+        }
+}
+
+/* The number of the loaded table with this content; 0 none. */
+static uint32_t find_table_by_content(struct unwinder *u, const uint8_t content[static SHA256_BYTES])
+{
+        const struct unwinder_table *t;
+        uint32_t number;
+
+        if (!id_table_find(u->by_content, content, SHA256_BYTES, &number))
+                return 0;
+        t = get_table(u, number);
+        return t->state == TABLE_READY && memcmp(t->content, content, SHA256_BYTES) == 0 ? number : 0;
+}
+
+static void load_table(struct unwinder *u, uint32_t number, const struct unwind_table *built)
+{
+        struct unwinder_table *t = get_table(u, number);
+        bool digested = hash_table_content(built, t->content);
+        uint32_t same = digested ? find_table_by_content(u, t->content) : 0;
+        struct error err;
+
+        if (same && same != number) {
+                t->state = TABLE_SAME;
+                t->same_as = same;
+                return;
+        }
+        unwind_maps_write_rules(&u->maps, &u->rules);
+        u->stats.rules = u->rules.count;
+        if (!fits_rows_quota(u, t->owner, built)) {
+                t->state = TABLE_NONE;
+                u->stats.tables_over_quota++;
+                return;
+        }
+        if (unwind_maps_add_table(&u->maps, built, &t->placed, &err)) {
+                /* Evicted space is free at the next drain; the table of this object is requested again then. */
+                for (uint64_t freed = 0, rows = 1; rows && freed < built->row_count; freed += rows)
+                        rows = evict_unused_table(u, OF_ANYBODY);
+                t->state = TABLE_UNKNOWN;
+                u->stats.tables_refused++;
+                return;
+        }
+        unwind_quota_charge(&u->quota, t->owner, UNWIND_ROWS, count_loaded_rows(&t->placed));
+        unwind_quota_charge(&u->quota, t->owner, UNWIND_PAGES, t->placed.page_count);
+        t->state = TABLE_READY;
+        u->stats.tables_ready++;
+        if (digested)
+                (void)id_table_put(u->by_content, t->content, sizeof t->content,
+                                   number); /* on failure the table is not shared */
+}
+
+/* Read the table that the worker built, within the rule quota of its owner. */
+static bool read_built_table(struct unwinder *u, const struct unwind_built *built, struct unwind_table *ret)
+{
+        uint32_t owner = get_table(u, built->ticket)->owner;
+        struct unwind_rules_part part = { .left = unwind_quota_get_remaining(&u->quota, owner, UNWIND_RULES) };
+        bool read = built->fd >= 0 && !unwind_result_read(built->fd, &u->rules, &part, ret, NULL);
+
+        unwind_quota_charge(&u->quota, owner, UNWIND_RULES, part.taken);
+        if (part.left)
+                u->stats.rules_refused += part.refused;
+        else
+                u->stats.rules_over_quota += part.refused;
+        return read && ret->row_count;
+}
+
+static void take_built_table(struct unwinder *u, const struct unwind_built *built)
+{
+        _cleanup_unwind_table_ struct unwind_table t = { 0 };
+
+        u->tables_waiting--;
+        if (!read_built_table(u, built, &t)) {
+                get_table(u, built->ticket)->state = TABLE_NONE;
+                u->stats.tables_none++;
+        } else {
+                load_table(u, built->ticket, &t);
+        }
+        if (built->fd >= 0)
+                close(built->fd);
+}
+
+/* The vDSO image is from the kernel and needs no worker. */
+static void build_vdso_table(struct unwinder *u, uint32_t number)
+{
+        const void *image;
+        size_t size;
+        _cleanup_unwind_table_ struct unwind_table t = { 0 };
+        struct elf_image elf;
+
+        get_table(u, number)->state = TABLE_NONE;
+        if (!vdso_get_image(&image, &size) || elf_image_from_memory(image, size, "[vdso]", &elf, NULL))
+                return;
+        if (!unwind_table_build(&elf, &u->rules, &t, NULL) && t.row_count)
+                load_table(u, number, &t);
+        elf_image_close(&elf);
+}
+
+/* Request the table of a mapped file unless that was done. Parameters as of unwinder_set_process(). */
+static void request_table(struct unwinder *u, int proc_fd, const char *container, const struct proc_mapping *m,
+                          uint32_t number)
+{
+        struct unwinder_table *t = get_table(u, number);
+        struct stat st;
+        int fd;
+
+        if (t->state != TABLE_UNKNOWN)
+                return;
+        if (strcmp(m->path, "[vdso]") == 0) {
+                build_vdso_table(u, number);
+                return;
+        }
+        fd = proc_fd < 0 ? -1 : object_cache_open(proc_fd, m);
+        if (fd < 0)
+                return;
+        if (fstat(fd, &st) == 0)
+                t->owner = unwind_quota_get_owner(&u->quota, st.st_uid, container);
+        if (unwind_builder_request(u->builder, number, fd)) {
+                t->state = TABLE_WAITING;
+                u->tables_waiting++;
+        }
+}
+
+bool unwinder_poll(struct unwinder *u)
+{
+        struct unwind_built built;
+        bool any = false;
+
+        while (unwind_builder_take(u->builder, &built)) {
+                take_built_table(u, &built);
+                any = true;
+        }
+        return any;
+}
+
+void unwinder_forget_objects(struct unwinder *u)
+{
+        id_table_deinit(u->by_object);
+        for (size_t i = 0; i < u->table_count; i++) {
+                struct unwinder_table *t = &u->tables[i];
+
+                if (!t->users && t->state != TABLE_READY && t->state != TABLE_WAITING)
+                        t->state = TABLE_FREE;
+        }
+        u->free_from = 0;
+}
+
+enum status unwinder_init(struct unwinder *u, const struct unwind_map_fds *fds, struct fork_server *fork_server,
+                          uint64_t row_bytes, struct error *err)
+{
+        const uint64_t sizes[UNWIND_RESOURCE_COUNT] = {
+                [UNWIND_RULES] = UNWIND_RULES_MAX,
+                [UNWIND_ROWS] = row_bytes / sizeof(struct unwind_row),
+                [UNWIND_PAGES] = UNWIND_PAGES_MAX,
+                [UNWIND_MAPPINGS] = UNWIND_MAPPINGS_MAX,
+        };
+        enum status st;
+
+        *u = (struct unwinder){ .by_object = calloc(1, sizeof *u->by_object),
+                                .by_content = calloc(1, sizeof *u->by_content) };
+        if (!u->by_object || !u->by_content) {
+                unwinder_deinit(u);
+                return error_no_memory(err);
+        }
+        unwind_quota_init(&u->quota, sizes, geteuid());
+        st = unwind_maps_init(&u->maps, fds, row_bytes, err);
+        if (!st)
+                st = unwind_rules_init(&u->rules, err);
+        if (!st)
+                st = unwind_builder_create(fork_server, &u->builder, err);
+        if (st)
+                unwinder_deinit(u);
+        else
+                unwind_maps_write_rules(&u->maps, &u->rules);
+        return st;
+}
+
+void unwinder_deinit(struct unwinder *u)
+{
+        unwind_builder_destroy(u->builder);
+        for (size_t i = 0; i < u->table_count; i++) {
+                free(u->tables[i].placed.extents);
+                free(u->tables[i].placed.pages);
+        }
+        free(u->tables);
+        if (u->by_object)
+                id_table_deinit(u->by_object);
+        if (u->by_content)
+                id_table_deinit(u->by_content);
+        free(u->by_object);
+        free(u->by_content);
+        unwind_quota_deinit(&u->quota);
+        unwind_rules_deinit(&u->rules);
+        unwind_maps_deinit(&u->maps);
+        *u = (struct unwinder){ 0 };
+}
+
+/* ---- processes ------------------------------------------------------------------ */
+
+static void release_tables(struct unwinder *u, struct unwinder_process *p)
+{
+        for (size_t i = 0; i < p->table_count; i++) {
+                get_table(u, p->tables[i])->users--;
+                get_table(u, p->tables[i])->used_at = ++u->clock;
+        }
+        free(p->tables);
+        free(p->mappings);
+        free(p->numbers);
+}
+
+static void fill_mapping(struct unwinder *u, int proc_fd, const char *container, const struct proc_mapping *m,
+                         const struct object *o, struct unwind_mapping *ret, uint32_t *number_ret,
+                         struct unwinder_process *p)
+{
+        uint32_t number = o ? add_table(u, o) : 0;
+        uint64_t address;
+
+        *ret = (struct unwind_mapping){ .start = m->start, .end = m->end, .table = UNWIND_TABLE_NONE };
+        if (!number || !object_find_code_address(o, m->file_offset, m->end - m->start, &address))
+                return;
+        request_table(u, proc_fd, container, m, number);
+        if (get_table(u, number)->state == TABLE_WAITING)
+                p->waits = true;
+        number = resolve_table(u, number);
+        if (get_table(u, number)->state != TABLE_READY)
+                return;
+        *number_ret = number;
+        ret->table = get_table(u, number)->placed.table;
+        ret->bias = m->start - address;
+        for (size_t i = 0; i < p->table_count; i++)
+                if (p->tables[i] == number)
+                        return;
+        p->tables[p->table_count++] = number;
+        get_table(u, number)->users++;
+}
+
+/* Write the mappings to the kernel, within the quota of their owner. */
+static void write_process(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p)
+{
+        uint64_t before = p->run.count, left = unwind_quota_get_remaining(&u->quota, p->owner, UNWIND_MAPPINGS),
+                 most = left > UINT64_MAX - before ? left : left + before;
+        enum status st = unwind_maps_set_process(&u->maps, id, p->executable_pages, ++u->last_generation, p->mappings,
+                                                 p->mapping_count, most, &p->run, NULL);
+
+        unwind_quota_refund(&u->quota, p->owner, UNWIND_MAPPINGS, before);
+        unwind_quota_charge(&u->quota, p->owner, UNWIND_MAPPINGS, p->run.count);
+        if (st && p->mapping_count > most)
+                u->stats.processes_over_quota++;
+        else if (st)
+                u->stats.processes_refused++;
+}
+
+void unwinder_set_process(struct unwinder *u, const struct sample_process *id, int proc_fd, const char *container,
+                          const struct proc_maps *maps, const struct object *const *objects, struct unwinder_process *p)
+{
+        struct unwinder_process now = { .run = p->run,
+                                        .executable_pages = p->executable_pages,
+                                        .has_owner = p->has_owner,
+                                        .owner = p->owner,
+                                        .mappings = calloc(maps->count + 1, sizeof *now.mappings),
+                                        .numbers = calloc(maps->count + 1, sizeof *now.numbers),
+                                        .tables = calloc(maps->count + 1, sizeof *now.tables) };
+        struct stat st;
+
+        if (!now.mappings || !now.numbers || !now.tables) {
+                free(now.mappings);
+                free(now.numbers);
+                free(now.tables);
+                return;
+        }
+        now.mapping_count = (uint32_t)maps->count;
+        if (!now.has_owner && proc_fd >= 0 && fstat(proc_fd, &st) == 0) {
+                now.owner = unwind_quota_get_owner(&u->quota, st.st_uid, container);
+                now.has_owner = true;
+        }
+        for (size_t i = 0; i < maps->count; i++)
+                fill_mapping(u, proc_fd, container, &maps->items[i], objects[i], &now.mappings[i], &now.numbers[i],
+                             &now);
+        if (!now.executable_pages)
+                unwind_maps_request_notice(&u->maps, id->tgid);
+        else if (!now.waits)
+                write_process(u, id, &now);
+        release_tables(u, p);
+        *p = now;
+}
+
+void unwinder_remove_process(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p)
+{
+        unwind_quota_refund(&u->quota, p->owner, UNWIND_MAPPINGS, p->run.count);
+        unwind_maps_remove_process(&u->maps, id, &p->run);
+        release_tables(u, p);
+        *p = (struct unwinder_process){ 0 };
+}
+
+static const struct unwind_mapping *find_mapping(const struct unwinder_process *p, uint64_t pc)
+{
+        size_t low = 0, high = p->mapping_count;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (pc < p->mappings[middle].start)
+                        high = middle;
+                else if (pc >= p->mappings[middle].end)
+                        low = middle + 1;
+                else
+                        return &p->mappings[middle];
+        }
+        return NULL;
+}
+
+bool unwinder_has_mapping(const struct unwinder_process *p, uint64_t pc)
+{
+        return find_mapping(p, pc) != NULL;
+}
+
+static enum sample_end find_rule_number(const struct unwinder *u, const struct unwinder_process *p, uint64_t pc,
+                                        uint32_t *ret)
+{
+        const struct unwind_mapping *m = find_mapping(p, pc);
+        uint32_t number;
+
+        *ret = UNWIND_RULE_GAP;
+        if (!p->mappings)
+                return SAMPLE_END_NEW_PROCESS;
+        if (!m)
+                return SAMPLE_END_NO_MAPPING;
+        number = p->numbers[m - p->mappings];
+        *ret = number ? unwind_maps_find_rule(&u->maps, &u->tables[number - 1].placed, pc - m->bias)
+                      : UNWIND_RULE_FRAME_POINTER;
+        return number ? SAMPLE_END_NO_RULE : SAMPLE_END_NO_TABLE;
+}
+
+enum sample_end unwinder_find_rule(const struct unwinder *u, const struct unwinder_process *p,
+                                   const struct unwind_regs *regs, struct unwind_rule *ret)
+{
+        uint32_t number, at_pc;
+        enum sample_end end = find_rule_number(u, p, unwind_lookup_pc(regs), &number);
+
+        if (number == UNWIND_RULE_GAP && end == SAMPLE_END_NO_RULE && regs->pc_is_return) {
+                find_rule_number(u, p, regs->pc, &at_pc);
+                number = unwind_rule_at_function_start(&u->rules.items[at_pc], at_pc);
+        }
+        if (end == SAMPLE_END_NO_RULE)
+                number = unwind_rule_in_gap(number);
+        number = unwind_select_rule(regs, &u->rules.items[number], number);
+        *ret = u->rules.items[number];
+        return end;
+}
+
+int unwinder_fd(const struct unwinder *u)
+{
+        return unwind_builder_fd(u->builder);
+}
+
+void unwinder_reclaim(struct unwinder *u)
+{
+        unwind_maps_reclaim(&u->maps);
+}

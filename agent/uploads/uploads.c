@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/uploads/uploads.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/processes/object_cache.h"
+#include "agent/processes/open_in_root.h"
+#include "agent/processes/process_read.h"
+#include "agent/sending/service_thread.h"
+#include "agent/uploads/upload_files.h"
+#include "agent/uploads/upload_history.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/condition.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "http/client.h"
+#include "uploader/send.h"
+#include "uploader/split.h"
+#include "uploader/upload_list.h"
+#include "uploader/offer.h"
+
+struct uploads {
+        struct uploads_options options; /* strings are borrowed */
+        struct upload_workers workers;  /* used by the thread only */
+        struct service_thread service;  /* its lock guards what follows */
+        struct upload_history history;
+        struct upload_offer offers[LIMIT_AGENT_UPLOAD_OFFERS];
+        size_t offer_count;
+        int64_t not_before_ns; /* no requests before this time */
+        uint64_t pause_ms;     /* the last pause */
+        struct uploads_stats stats;
+};
+
+/** Files offered in one request: items[i] is open as fds[i]. */
+struct upload_batch {
+        struct upload_list list;
+        int fds[UPLOAD_FILES_MAX * LIMIT_AGENT_UPLOAD_OFFERS];
+};
+
+static void upload_wanted_files(struct uploads *u, struct upload_batch *batch);
+
+#define VERIFY_TIMEOUT_S 900 /* the service responds after verifying the whole object */
+
+/* counter: incremented too; NULL none. */
+static void record_outcome(struct uploads *u, const struct build_id *id, enum upload_history_outcome end,
+                           uint64_t *counter)
+{
+        pthread_mutex_lock(&u->service.lock);
+        upload_history_end(&u->history, id, end, monotonic_ns());
+        if (counter)
+                ++*counter;
+        pthread_mutex_unlock(&u->service.lock);
+}
+
+/* Without the lock. False when the agent stops. */
+static bool wait_unless_stopped(struct uploads *u, uint64_t ms)
+{
+        int64_t until = monotonic_ns() + (int64_t)ms * 1000000;
+
+        pthread_mutex_lock(&u->service.lock);
+        while (!atomic_load(&u->service.stop) && condition_wait_until(&u->service.changed, &u->service.lock, until))
+                ;
+        pthread_mutex_unlock(&u->service.lock);
+        return !atomic_load(&u->service.stop);
+}
+
+/* A supplementary file is found through the file that links to it, not through a sample. */
+static bool begin_supplementary_file(struct uploads *u, const struct upload_offer *o, const struct upload_file *f)
+{
+        bool ret;
+
+        if (build_id_equal(&o->id, &f->id))
+                return true;
+        pthread_mutex_lock(&u->service.lock);
+        ret = upload_history_begin(&u->history, &f->id, monotonic_ns());
+        pthread_mutex_unlock(&u->service.lock);
+        return ret;
+}
+
+static void append_upload_file(struct uploads *u, struct upload_batch *r, const struct upload_offer *o,
+                               struct upload_file *f)
+{
+        if (!begin_supplementary_file(u, o, f)) {
+                upload_file_deinit(f);
+                return;
+        }
+        if (f->sent_bytes > u->options.max_bytes) {
+                log_info("agent", "the symbols of '%s' are %" PRIu64 " bytes, more than --upload-max-size", f->path,
+                         f->sent_bytes);
+                record_outcome(u, &f->id, UPLOAD_OUTCOME_SETTLED, &u->stats.too_big);
+                upload_file_deinit(f);
+                return;
+        }
+        r->fds[r->list.count] = f->fd;
+        r->list.items[r->list.count++] = (struct upload_item){ .path = f->path,
+                                                               .build_id = f->id,
+                                                               .kind = UPLOAD_DEBUGINFO,
+                                                               .quality = f->quality,
+                                                               .split = f->has_code,
+                                                               .size_bytes = f->sent_bytes };
+}
+
+/* Inspect the files queued by a drain. */
+static void inspect_offers(struct uploads *u, struct upload_offer *offers, size_t count, struct upload_batch *r)
+{
+        for (size_t from = 0; from < count && !atomic_load(&u->service.stop); from += WORKER_INSPECT_FILES) {
+                size_t n = count - from < WORKER_INSPECT_FILES ? count - from : WORKER_INSPECT_FILES;
+                struct inspected_file inspected[WORKER_INSPECT_FILES];
+                int fds[WORKER_INSPECT_FILES];
+
+                for (size_t i = 0; i < n; i++)
+                        fds[i] = offers[from + i].fd;
+                upload_inspect_files(&u->workers, fds, n, inspected);
+                for (size_t i = 0; i < n; i++) {
+                        struct upload_file files[UPLOAD_FILES_MAX];
+                        bool was_skipped;
+                        size_t found =
+                                upload_files_find(&offers[from + i], &inspected[i], &u->workers, files, &was_skipped);
+
+                        if (!found)
+                                record_outcome(u, &offers[from + i].id,
+                                               was_skipped ? UPLOAD_OUTCOME_FAILED : UPLOAD_OUTCOME_SETTLED,
+                                               was_skipped ? &u->stats.failed : &u->stats.no_symbols);
+                        for (size_t k = 0; k < found; k++)
+                                append_upload_file(u, r, &offers[from + i], &files[k]);
+                }
+        }
+}
+
+static void process_offers(struct uploads *u, struct upload_offer *offers, size_t count)
+{
+        struct upload_batch r = { .list.items = calloc(UPLOAD_FILES_MAX * count, sizeof *r.list.items) };
+
+        for (size_t i = 0; i < count && !r.list.items; i++)
+                record_outcome(u, &offers[i].id, UPLOAD_OUTCOME_LATER, NULL);
+        if (r.list.items)
+                inspect_offers(u, offers, count, &r);
+        if (r.list.count && !atomic_load(&u->service.stop))
+                upload_wanted_files(u, &r);
+        for (size_t i = 0; i < r.list.count; i++)
+                close(r.fds[i]);
+        upload_list_deinit(&r.list);
+}
+
+static void *run_uploads(void *arg)
+{
+        struct uploads *u = arg;
+        struct upload_offer offers[LIMIT_AGENT_UPLOAD_OFFERS];
+        uint64_t random = 0;
+
+        upload_lower_priority();
+        if (u->options.first_wait_ms && getrandom(&random, sizeof random, 0) == sizeof random)
+                (void)wait_unless_stopped(u, random % u->options.first_wait_ms);
+        pthread_mutex_lock(&u->service.lock);
+        while (!atomic_load(&u->service.stop)) {
+                size_t count = u->offer_count;
+
+                if (!count) {
+                        pthread_cond_wait(&u->service.changed, &u->service.lock);
+                        continue;
+                }
+                memcpy(offers, u->offers, count * sizeof *offers);
+                u->offer_count = 0;
+                pthread_mutex_unlock(&u->service.lock);
+                process_offers(u, offers, count);
+                for (size_t i = 0; i < count; i++)
+                        upload_offer_deinit(&offers[i]);
+                pthread_mutex_lock(&u->service.lock);
+                assert(u->stats.waiting >= count);
+                u->stats.waiting -= count;
+        }
+        pthread_mutex_unlock(&u->service.lock);
+        return NULL;
+}
+
+enum status uploads_create(const struct uploads_options *o, struct uploads **ret, struct error *err)
+{
+        struct uploads *u = calloc(1, sizeof *u);
+        struct http_client_options http = {
+                .size = sizeof http,
+                .base_url = o->server,
+                .ca_file = o->ca_file,
+                .token = o->token,
+                .user_agent = "cairn-agent/" CAIRN_VERSION,
+                .idle_timeout_s = VERIFY_TIMEOUT_S,
+                .send_bytes_per_s = o->bytes_per_s,
+        };
+        enum status st;
+
+        if (!u)
+                return error_no_memory(err);
+        u->options = *o;
+        u->workers = (struct upload_workers){ .fork_server = o->fork_server, .stop = &u->service.stop };
+        st = service_thread_init(&u->service, &http, err);
+        if (st) {
+                free(u);
+                return st;
+        }
+        if (debuginfo_fetcher_is_configured())
+                st = debuginfo_fetcher_create(&(struct debuginfo_fetcher_options){ .cancel = &u->service.stop },
+                                              &u->workers.fetcher, err);
+        if (!st)
+                st = service_thread_start(&u->service, "uploads", run_uploads, u, err);
+        if (st) {
+                uploads_destroy(u);
+                return st;
+        }
+        *ret = u;
+        return ST_OK;
+}
+
+void uploads_destroy(struct uploads *u)
+{
+        if (!u)
+                return;
+        service_thread_stop(&u->service);
+        for (size_t i = 0; i < u->offer_count; i++)
+                upload_offer_deinit(&u->offers[i]);
+        upload_history_deinit(&u->history);
+        service_thread_deinit(&u->service);
+        debuginfo_fetcher_destroy(u->workers.fetcher);
+        free(u);
+}
+
+void uploads_get_stats(struct uploads *u, struct uploads_stats *ret)
+{
+        pthread_mutex_lock(&u->service.lock);
+        *ret = u->stats;
+        pthread_mutex_unlock(&u->service.lock);
+}
+
+#define ANSWER_AGE_NS (60 * INT64_C(1000000000)) /* then another host may have sent it */
+#define FIRST_PAUSE_MS 30000
+#define LONGEST_PAUSE_MS 600000
+#define REFUSED_PAUSE_MS 3600000
+
+/* Back off. The files are queued again later. */
+static void pause_requests(struct uploads *u, enum status st, const struct error *err)
+{
+        bool is_away = st == ST_BUSY || st == ST_OS || st == ST_NO_MEMORY;
+        uint64_t ms;
+
+        if (atomic_load(&u->service.stop))
+                return;
+        pthread_mutex_lock(&u->service.lock);
+        ms = u->pause_ms ? 2 * u->pause_ms : FIRST_PAUSE_MS;
+        u->pause_ms = !is_away ? REFUSED_PAUSE_MS : ms < LONGEST_PAUSE_MS ? ms : LONGEST_PAUSE_MS;
+        u->not_before_ns = monotonic_ns() + (int64_t)u->pause_ms * 1000000;
+        pthread_mutex_unlock(&u->service.lock);
+        log_warn("agent", "pausing symbol uploads for %" PRIu64 " s: %s%s", u->pause_ms / 1000, err->text,
+                 st == ST_USAGE ? "; it needs a token with the scope upload, or --no-upload" : "");
+}
+
+static bool request_item_states(struct uploads *u, struct upload_item *items, size_t count)
+{
+        struct upload_list rest = { .items = items, .count = count };
+        struct error err;
+        enum status st = offer_files(u->service.client, &rest, &err);
+
+        if (st) {
+                pause_requests(u, st, &err);
+                return false;
+        }
+        pthread_mutex_lock(&u->service.lock);
+        u->stats.asked += count;
+        u->pause_ms = 0;
+        pthread_mutex_unlock(&u->service.lock);
+        return true;
+}
+
+static int open_split_file(const struct uploads *u, struct error *err)
+{
+        int fd = u->options.temporary ? open(u->options.temporary, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+
+        return fd >= 0 || split_create_temporary(&fd, err) == ST_OK ? fd : -1;
+}
+
+/* The bytes to send: split into a temporary file, unless the file is sent as it is. */
+static enum status prepare_content(struct uploads *u, const struct upload_item *item, int fd, int *temporary_ret,
+                                   struct error *err)
+{
+        enum status st = ST_BUSY;
+
+        if (!item->split)
+                return ST_OK;
+        for (int tries = 0; tries < 2 && st == ST_BUSY && !atomic_load(&u->service.stop);
+             tries++) { /* ST_BUSY: see sandbox/fork_server.h */
+                if (*temporary_ret >= 0)
+                        close(*temporary_ret);
+                *temporary_ret = open_split_file(u, err);
+                if (*temporary_ret < 0)
+                        return err->code;
+                st = upload_split_file(&u->workers, fd, *temporary_ret, u->options.max_bytes, err);
+        }
+        return st;
+}
+
+static enum status send_file(struct uploads *u, struct upload_item *item, int fd, struct error *err)
+{
+        static const struct send_options options = { 0 };
+        _cleanup_close_ int temporary = -1;
+        int64_t from_ns = monotonic_ns();
+        struct stat info;
+        enum status st = prepare_content(u, item, fd, &temporary, err);
+        int content = temporary >= 0 ? temporary : fd;
+
+        if (st)
+                return st;
+        if (fstat(content, &info) < 0)
+                return error_os(err, errno, "cannot look at '%s'", item->path);
+        st = send_content(u->service.client, item, content, (uint64_t)info.st_size, &options, NULL, &u->service.stop,
+                          err);
+        if (u->options.bytes_per_s) { /* the client limits the rate per file only */
+                uint64_t took_ms = (uint64_t)(monotonic_ns() - from_ns) / 1000000;
+                uint64_t should_ms = item->sent_bytes * 1000 / u->options.bytes_per_s;
+
+                if (should_ms > took_ms)
+                        (void)wait_unless_stopped(u, should_ms - took_ms);
+        }
+        return st;
+}
+
+/* False when further uploads are pointless. */
+static bool upload_item_file(struct uploads *u, struct upload_item *item, int fd)
+{
+        char hex[BUILD_ID_HEX_MAX];
+        struct error err;
+        enum status st = send_file(u, item, fd, &err);
+
+        if (atomic_load(&u->service.stop))
+                return false;
+        pthread_mutex_lock(&u->service.lock);
+        u->stats.sent_bytes += item->sent_bytes;
+        pthread_mutex_unlock(&u->service.lock);
+        if (!st) {
+                if (item->state == UPLOAD_SENT)
+                        log_info("agent", "uploaded the symbols of '%s' (%s): %" PRIu64 " bytes", item->path,
+                                 build_id_hex(&item->build_id, hex), item->sent_bytes);
+                record_outcome(u, &item->build_id, UPLOAD_OUTCOME_SETTLED,
+                               item->state == UPLOAD_SENT ? &u->stats.sent : &u->stats.there);
+                return true;
+        }
+        log_warn("agent", "cannot upload the symbols of '%s': %s, ignoring", item->path, err.text);
+        record_outcome(u, &item->build_id, st == ST_TOO_BIG ? UPLOAD_OUTCOME_SETTLED : UPLOAD_OUTCOME_FAILED,
+                       &u->stats.failed);
+        if (st == ST_USAGE)
+                pause_requests(u, st, &err);
+        return st != ST_USAGE;
+}
+
+static void upload_wanted_files(struct uploads *u, struct upload_batch *round)
+{
+        struct upload_item *items = round->list.items;
+        size_t i = 0, count = round->list.count;
+        int64_t asked_ns = 0;
+        bool go_on = true;
+
+        for (; i < count && go_on; i++) {
+                if (!asked_ns || monotonic_ns() - asked_ns > ANSWER_AGE_NS) {
+                        if (!request_item_states(u, &items[i], count - i))
+                                break;
+                        asked_ns = monotonic_ns();
+                }
+                if (items[i].state == UPLOAD_WANTED)
+                        go_on = upload_item_file(u, &items[i], round->fds[i]);
+                else
+                        record_outcome(u, &items[i].build_id, UPLOAD_OUTCOME_SETTLED,
+                                       items[i].state == UPLOAD_THERE ? &u->stats.there : &u->stats.refused);
+        }
+        for (; i < count; i++)
+                record_outcome(u, &items[i].build_id, UPLOAD_OUTCOME_LATER, NULL);
+}
+
+/* ---- opening files of new build-ids while their processes live ---- */
+
+struct pending_offer {
+        const struct build_id *id; /* in the profile */
+        const char *path;
+        struct upload_offer offer;
+        bool found;
+};
+
+/* Called with the lock held. Build-ids past the limit are found again. */
+static size_t choose_offers(struct uploads *u, const struct profile *p, struct pending_offer *ret)
+{
+        int64_t now = monotonic_ns();
+        size_t n = 0;
+
+        assert(u->offer_count <= LIMIT_AGENT_UPLOAD_OFFERS);
+        if (u->not_before_ns > now)
+                return 0;
+        for (uint32_t i = 0; i < p->mappings.count && u->offer_count + n < LIMIT_AGENT_UPLOAD_OFFERS; i++) {
+                const struct profile_mapping *m = &p->mappings.items[i];
+
+                if (!m->build_id.size || !upload_history_begin(&u->history, &m->build_id, now))
+                        continue;
+                ret[n++] = (struct pending_offer){ .id = &m->build_id,
+                                                   .path = profile_text(p, m->file),
+                                                   .offer = { .id = m->build_id, .fd = -1, .root_fd = -1 } };
+        }
+        u->stats.found += n;
+        return n;
+}
+
+static void open_offer_in_process(struct pending_offer *w, const struct process *process, const struct proc_mapping *m)
+{
+        _cleanup_close_ int proc_fd = process_open(&process->id);
+
+        if (proc_fd < 0)
+                return;
+        w->offer.fd = object_cache_open(proc_fd, m);
+        w->offer.root_fd = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        w->found = w->offer.fd >= 0;
+        if (!w->found && w->offer.root_fd >= 0) {
+                close(w->offer.root_fd);
+                w->offer.root_fd = -1;
+        }
+}
+
+static void match_process_objects(const struct process *process, struct pending_offer *pending, size_t count)
+{
+        for (size_t i = 0; i < process->maps.count; i++) {
+                const struct object *o = process->objects[i];
+
+                for (size_t k = 0; o && k < count; k++)
+                        if (!pending[k].found && build_id_equal(&o->build_id, pending[k].id))
+                                open_offer_in_process(&pending[k], process, &process->maps.items[i]);
+        }
+}
+
+/* For the kernel, and when the process has exited: open the path on the host, if it is still the same file. */
+static void open_offer_on_host(struct pending_offer *w)
+{
+        w->offer.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (w->offer.root_fd >= 0 && w->path[0] == '/')
+                w->offer.fd = open_regular_in_root(w->offer.root_fd, w->path, 0);
+}
+
+void uploads_add_profile(struct uploads *u, const struct profile *p, const struct process_table *processes)
+{
+        struct pending_offer pending[LIMIT_AGENT_UPLOAD_OFFERS];
+        size_t count;
+
+        pthread_mutex_lock(&u->service.lock);
+        count = choose_offers(u, p, pending);
+        pthread_mutex_unlock(&u->service.lock);
+        if (!count)
+                return;
+        for (size_t i = 0; i < processes->count; i++)
+                if (processes->items[i]->has_maps && processes->items[i]->objects)
+                        match_process_objects(processes->items[i], pending, count);
+        for (size_t i = 0; i < count; i++) {
+                if (!pending[i].found)
+                        open_offer_on_host(&pending[i]);
+                pending[i].offer.path = strdup(pending[i].path);
+        }
+        pthread_mutex_lock(&u->service.lock);
+        for (size_t i = 0; i < count; i++) {
+                if (pending[i].offer.path) {
+                        u->offers[u->offer_count++] = pending[i].offer;
+                        u->stats.waiting++;
+                } else {
+                        upload_history_end(&u->history, pending[i].id, UPLOAD_OUTCOME_LATER, monotonic_ns());
+                        upload_offer_deinit(&pending[i].offer);
+                }
+        }
+        pthread_cond_broadcast(&u->service.changed);
+        pthread_mutex_unlock(&u->service.lock);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/uploads/worker_upload.h"
+
+#include <fcntl.h>
+#include <linux/ioprio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/privileges.h"
+#include "common/utf8.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "elf-image/elf_image.h"
+#include "sandbox/worker.h"
+#include "uploader/split.h"
+
+#define FIRST_FD 3
+#define SPLIT_HEADERS_MAX MiB(8) /* segments, sections and alignment */
+
+/* ---- in the worker ---- */
+
+static void copy_link_text(char to[static INSPECTED_LINK_MAX], const char *text)
+{
+        if (strlen(text) < INSPECTED_LINK_MAX)
+                memcpy(to, text, strlen(text) + 1);
+}
+
+static enum status inspect_elf(int in, struct inspected_file *ret)
+{
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        enum status st = elf_image_from_fd(in, "mapped file", &img, NULL);
+        const char *link;
+        uint32_t crc;
+
+        if (!st)
+                st = elf_image_check_complete(&img, NULL);
+        if (st)
+                return st;
+        ret->id = img.build_id;
+        ret->quality = elf_image_quality(&img);
+        ret->has_code = split_is_needed(&img);
+        ret->sent_bytes = ret->has_code ? 0 : img.size;
+        for (size_t i = 1; ret->has_code && i < img.section_count; i++)
+                if (split_keeps_section(&img, &img.sections[i]))
+                        ret->sent_bytes += img.sections[i].size;
+        if (!elf_image_altlink(&img, &link, &ret->alt_id, NULL))
+                copy_link_text(ret->alt_path, link);
+        if (!elf_image_debuglink(&img, &link, &crc, NULL))
+                copy_link_text(ret->debuglink, link);
+        return ST_OK;
+}
+
+int worker_inspect(void)
+{
+        struct error err;
+        enum status st = worker_confine(WORKER_NEEDS_NOTHING, &err);
+
+        for (int i = 0; !st && i < WORKER_INSPECT_FILES; i++) {
+                struct inspected_file found = { 0 };
+                int in = FIRST_FD + 2 * i;
+
+                if (fcntl(in, F_GETFD) < 0)
+                        continue;
+                st = inspect_elf(in, &found);
+                if (st == ST_NO_MEMORY)
+                        break;
+                st = st ? ST_OK : file_write_all(in + 1, &found, sizeof found, "answer", &err);
+        }
+        return worker_exit_code(st);
+}
+
+int worker_split(void)
+{
+        struct split_range ranges[SPLIT_GO_RANGES_MAX];
+        struct elf_image img;
+        struct error err = { 0 };
+        uint64_t size;
+        enum status st;
+
+        st = worker_confine(WORKER_NEEDS_NOTHING, &err);
+        if (!st)
+                st = elf_image_from_fd(FIRST_FD, "mapped file", &img, &err);
+        if (!st) {
+                st = split_write(&img, ranges, split_find_go_ranges(&img, ranges), FIRST_FD + 1, &size, &err);
+                elf_image_close(&img);
+        }
+        if (st)
+                fprintf(stderr, "%s\n", PRINTABLE(err.text));
+        return worker_exit_code(st);
+}
+
+/* ---- in the agent ---- */
+
+void upload_lower_priority(void)
+{
+        setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
+        (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+}
+
+enum status upload_workers_prepare(struct error *err)
+{
+        upload_lower_priority();
+        return privileges_drop_all(err);
+}
+
+static bool is_valid_link_text(const char text[static INSPECTED_LINK_MAX])
+{
+        return memchr(text, 0, INSPECTED_LINK_MAX) != NULL;
+}
+
+/* The worker parsed an untrusted file, so its result is untrusted too. */
+static bool read_inspection(int fd, struct inspected_file *ret)
+{
+        struct inspected_file a;
+
+        if (pread(fd, &a, sizeof a, 0) != sizeof a)
+                return false;
+        if (a.id.size > BUILD_ID_MAX || a.alt_id.size > BUILD_ID_MAX || (int)a.quality < QUALITY_NONE ||
+            a.quality > QUALITY_DWARF || !is_valid_link_text(a.alt_path) || !is_valid_link_text(a.debuglink) ||
+            strchr(a.debuglink, '/'))
+                return false;
+        a.was_skipped = false;
+        *ret = a;
+        return true;
+}
+
+static enum status run_upload_worker(const struct upload_workers *w, const char *name, const int *fds, size_t count,
+                                     uint64_t file_bytes, struct error *err)
+{
+        const char *const args[] = { name, NULL };
+        const struct worker_job job = { .args = args,
+                                        .fds = fds,
+                                        .fd_count = count,
+                                        .file_bytes = file_bytes,
+                                        .memory_bytes = LIMIT_AGENT_UNWIND_WORKER_BYTES,
+                                        .cpu_s = LIMIT_AGENT_UPLOAD_WORKER_CPU_S,
+                                        .wall_s = 10 * LIMIT_AGENT_UPLOAD_WORKER_CPU_S, /* it has the lowest priority */
+                                        .cancel = w->stop };
+
+        return fork_server_run(w->fork_server, &job, err);
+}
+
+static enum status inspect_file_group(const struct upload_workers *w, const int *files, size_t count,
+                                      struct inspected_file *ret)
+{
+        int fds[2 * WORKER_INSPECT_FILES];
+        enum status st;
+        bool had_worker;
+
+        for (size_t i = 0; i < count; i++) {
+                fds[2 * i + 1] = files[i] < 0 ? -1 : memfd_create("inspected", MFD_CLOEXEC);
+                fds[2 * i] = fds[2 * i + 1] < 0 ? -1 : files[i];
+        }
+        st = run_upload_worker(w, "inspect", fds, 2 * count, sizeof *ret, NULL);
+        had_worker = st != ST_OS && st != ST_NO_MEMORY && st != ST_BUSY;
+        for (size_t i = 0; i < count; i++) {
+                int answer = fds[2 * i + 1];
+
+                if (answer < 0 || !read_inspection(answer, &ret[i]))
+                        ret[i] = (struct inspected_file){ .was_skipped = files[i] >= 0 && (answer < 0 || !had_worker) };
+                if (answer >= 0)
+                        close(answer);
+        }
+        return st;
+}
+
+void upload_inspect_files(const struct upload_workers *w, const int *fds, size_t count, struct inspected_file *ret)
+{
+        enum status st = inspect_file_group(w, fds, count, ret);
+
+        /* Retry the files one by one, so that a crash affects one of them only; also, the fork_server may be gone. */
+        if (st == ST_BUSY || (st && count > 1))
+                for (size_t i = 0; i < count && !atomic_load(w->stop); i++)
+                        (void)!inspect_file_group(w, &fds[i], 1, &ret[i]);
+}
+
+enum status upload_split_file(const struct upload_workers *w, int in, int out, uint64_t max_bytes, struct error *err)
+{
+        const int fds[] = { in, out };
+
+        return run_upload_worker(w, "split", fds, 2, max_bytes + SPLIT_HEADERS_MAX, err);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_UPLOADS_WORKER_UPLOAD_H
+#define CAIRN_AGENT_UPLOADS_WORKER_UPLOAD_H
+
+/**
+ * @file
+ * Parsing of files before upload, in confined workers: `cairn-agent
+ * worker inspect` reports the symbols of a file, `cairn-agent worker split`
+ * removes its code. The agent itself only moves bytes.
+ *
+ * Threads: any, one for each fork_server; the calls wait for the worker.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "common/build_id.h"
+#include "common/error.h"
+#include "debuginfod-client/debuginfo_fetcher.h"
+#include "elf-image/quality.h"
+#include "sandbox/fork_server.h"
+
+#define WORKER_INSPECT_FILES 6 /* per run */
+#define INSPECTED_LINK_MAX 256
+
+struct inspected_file {
+        struct build_id id; /* size 0: useless, or skipped */
+        bool was_skipped;   /* no process, memory or descriptor was available to inspect it */
+        enum symbol_quality quality;
+        bool has_code;          /* which is removed before sending */
+        uint64_t sent_bytes;    /* file size without code and headers; without code to remove, the file size */
+        struct build_id alt_id; /* of the dwz supplementary file; size 0: none */
+        char alt_path[INSPECTED_LINK_MAX];  /* absolute or relative to the file's directory */
+        char debuglink[INSPECTED_LINK_MAX]; /* name of the file with its DWARF, without slashes; "" none */
+};
+
+/** How workers run, and when they are stopped. Borrowed. */
+struct upload_workers {
+        struct fork_server
+                *fork_server; /* prepared by upload_workers_prepare(); NULL: each worker is a program that is started */
+        const atomic_bool *stop;
+        struct debuginfo_fetcher *fetcher; /* for debug files that this host does not have; NULL: none are fetched */
+};
+
+/** For fork_server_create(): drop privileges and lower the priorities. */
+enum status upload_workers_prepare(struct error *err) MUST_CHECK;
+
+/** Set the lowest CPU and I/O priority for this thread and everything it starts. */
+void upload_lower_priority(void);
+
+/** Inspect up to WORKER_INSPECT_FILES files; id.size is 0 for negative descriptors and unreadable files. */
+void upload_inspect_files(const struct upload_workers *w, const int *fds, size_t count, struct inspected_file *ret);
+
+/** Write the file without its code to out, an empty file. Fails past max_bytes. ST_BUSY as fork_server_run(). */
+enum status upload_split_file(const struct upload_workers *w, int in, int out, uint64_t max_bytes,
+                              struct error *err) MUST_CHECK;
+
+/* In the worker. */
+int worker_inspect(void);
+int worker_split(void);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands/ask.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/commands/profile_input.h"
+#include "cli/commands/record_report.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "http/client.h"
+#include "query/query.h"
+
+void ask_param_add(struct ask_params *p, const char *name, const char *value)
+{
+        if (!value || !*value)
+                return;
+        assert(p->count < ASK_PARAMS);
+        p->names[p->count] = name;
+        p->values[p->count++] = value;
+}
+
+enum status ask_parse_selector(int argc, char **argv, const char **ret, struct error *err)
+{
+        if (argc > 1)
+                return error_set(err, ST_USAGE, "at most one selector: unexpected '%s' (quote it for the shell)",
+                                 argv[1]);
+        *ret = argc ? argv[0] : "";
+        return ST_OK;
+}
+
+const char *ask_param_value(void *context, const char *name)
+{
+        const struct ask_params *p = context;
+
+        for (size_t i = 0; i < p->count; i++)
+                if (strcmp(p->names[i], name) == 0)
+                        return p->values[i];
+        return NULL;
+}
+
+static enum status ask_data_directory(const char *data, const char *operation, struct ask_params *params,
+                                      struct buf *ret, struct error *err)
+{
+        _cleanup_free_ char *profiles = path_join(data, "profiles"), *index = path_join(data, "index");
+        struct profile_store_options options = { .size = sizeof options, .read_only = true };
+        struct profile_store *store = NULL;
+        const char *content_type;
+        struct timespec now;
+        enum status st;
+
+        if (!profiles || !index)
+                return error_no_memory(err);
+        clock_gettime(CLOCK_REALTIME, &now);
+        /* Queued samples are resolved with the index; without one they appear as addresses. */
+        st = symbol_index_open(index, true, &options.symbols, err);
+        if (st == ST_NOT_FOUND)
+                options.symbols = NULL;
+        else if (st)
+                return st;
+        st = profile_store_open(profiles, &options, &store, err);
+        if (!st)
+                st = query_run(store, operation, ask_param_value, params,
+                               now.tv_sec * INT64_C(1000000000) + now.tv_nsec, NULL, ret, &content_type, err);
+        if (store)
+                profile_store_close(store);
+        if (options.symbols)
+                symbol_index_close(options.symbols);
+        return st;
+}
+
+static enum status make_query_path(const char *operation, const struct ask_params *params, struct buf *path,
+                                   struct error *err)
+{
+        const char *name = ask_param_value((void *)params, "name");
+        char separator = '?';
+
+        buf_append_str(path, "/api/v1/query/");
+        if (strcmp(operation, "values") == 0 && name) {
+                buf_append_str(path, "label/");
+                http_client_escape(path, name);
+                buf_append_str(path, "/values");
+        } else {
+                buf_append_str(path, operation);
+        }
+        for (size_t i = 0; i < params->count; i++) {
+                if (params->values[i] == name)
+                        continue;
+                buf_printf(path, "%c%s=", separator, params->names[i]);
+                http_client_escape(path, params->values[i]);
+                separator = '&';
+        }
+        if (!buf_cstr(path))
+                return buf_status(path, err, "query");
+        return ST_OK;
+}
+
+static enum status ask_query_server(const struct ask_options *o, const char *operation, const struct ask_params *params,
+                                    struct buf *ret, struct error *err)
+{
+        const struct http_client_options how = { .size = sizeof how, .attempts = 2 };
+        struct http_client_request request = { .method = "GET", .max_response = LIMIT_RESPONSE_BYTES };
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        _cleanup_http_client_ struct http_client *client = NULL;
+        _cleanup_buf_ struct buf path;
+        char reason[32], text[200];
+        enum status st;
+
+        buf_init(&path, LIMIT_HTTP_HEADER_BYTES);
+        st = make_query_path(operation, params, &path, err);
+        if (!st)
+                st = service_connect(&o->service, &how, &client, err);
+        if (st)
+                return st;
+        request.path = (const char *)path.data;
+        st = http_client_send(client, &request, &response, err);
+        if (st == ST_BAD_DATA &&
+            strcmp(http_client_get_error_member(&response, "reason", reason, sizeof reason), "usage") == 0)
+                return error_set(err, ST_USAGE, "%s",
+                                 http_client_get_error_member(&response, "error", text, sizeof text));
+        if (st)
+                return st;
+        buf_append(ret, response.body.data, response.body.size);
+        return buf_status(ret, err, "answer");
+}
+
+enum status ask_query(const struct ask_options *o, const char *operation, struct ask_params *params, struct buf *ret,
+                      struct error *err)
+{
+        ask_param_add(params, "from", o->from);
+        ask_param_add(params, "to", o->to);
+        ask_param_add(params, "type", o->type);
+        if (!!o->service.server + !!o->data + !!o->profile > 1)
+                return error_set(err, ST_USAGE, "--server, --data and --profile exclude each other");
+        if (o->profile)
+                return ask_file(o->profile, operation, params, ret, err);
+        if (o->data)
+                return ask_data_directory(o->data, operation, params, ret, err);
+        return ask_query_server(o, operation, params, ret, err);
+}
+
+enum status ask_write_answer(const struct buf *answer, const char *output, struct error *err)
+{
+        enum status st;
+
+        if (output && strcmp(output, "-") != 0)
+                return file_write_durable(output, answer->data, answer->size, err);
+        st = file_write_all(STDOUT_FILENO, answer->data, answer->size, "standard output", err);
+        if (!st && answer->size && answer->data[answer->size - 1] != '\n' && isatty(STDOUT_FILENO))
+                putchar('\n');
+        return st;
+}
+
+enum status ask_and_write(const struct ask_options *o, const char *operation, struct ask_params *params,
+                          const char *output, struct error *err)
+{
+        _cleanup_buf_ struct buf answer;
+        enum status st;
+
+        buf_init(&answer, LIMIT_RESPONSE_BYTES);
+        st = ask_query(o, operation, params, &answer, err);
+        return st ? st : ask_write_answer(&answer, output, err);
+}
+
+/* ---- profiles in files ---- */
+
+#define SIDE "cairn.side" /* the label that tells two files apart */
+
+/* Half-open; contains the end of each sample. */
+static void find_time_range(const struct profile *const *profiles, size_t count, int64_t *from_ret, int64_t *to_ret)
+{
+        int64_t from = INT64_MAX, to = INT64_MIN;
+
+        for (size_t i = 0; i < count; i++) {
+                for (uint32_t k = 0; k < profiles[i]->samples.count; k++) {
+                        const struct profile_sample *s = &profiles[i]->samples.items[k];
+
+                        from = s->time_unix_ns < from ? s->time_unix_ns : from;
+                        to = s->time_unix_ns + s->duration_ns > to ? s->time_unix_ns + s->duration_ns : to;
+                }
+        }
+        *from_ret = from > to ? 0 : from - from % 1000; /* the store's resolution is a microsecond */
+        *to_ret = (from > to ? 0 : to) + 1;
+}
+
+enum status ask_profiles(const struct profile *const *profiles, size_t count, const char *operation,
+                         struct ask_params *params, struct buf *ret, struct error *err)
+{
+        struct store_scan *scan;
+        struct ask_params given;
+        const char *content_type;
+        char from_text[24], to_text[24];
+        int64_t from, to;
+        enum status st = store_scan_begin_profiles(profiles, count, &scan, err);
+
+        if (st)
+                return st;
+        find_time_range(profiles, count, &from, &to);
+        snprintf(from_text, sizeof from_text, "%" PRId64, from);
+        snprintf(to_text, sizeof to_text, "%" PRId64, to);
+        given = *params;
+        if (!ask_param_value(params, "from"))
+                ask_param_add(params, "from", from_text);
+        if (!ask_param_value(params, "to"))
+                ask_param_add(params, "to", to_text);
+        st = query_run_scan(scan, operation, ask_param_value, params, to, NULL, ret, &content_type, err);
+        *params = given;
+        store_scan_end(scan);
+        return st;
+}
+
+static enum status read_resolved_profile(const char *path, struct profile *ret, struct error *err)
+{
+        const struct profile_input input = { 0 };
+        struct debug_files debug_files = { .directory = DEBUG_DIRECTORY };
+        struct local_symbols l = { .debug_files = &debug_files };
+        enum status st = profile_input_read(path, &input, ret, NULL, err);
+
+        if (st)
+                return error_prefix(err, st, "%s", path);
+        st = debug_files_open(&debug_files, err);
+        if (!st)
+                st = local_symbols_fill(&l, ret, err);
+        if (!st)
+                record_report_frames(ret, &l.symbols, debug_files.fetcher);
+        local_symbols_deinit(&l);
+        debug_files_close(&debug_files);
+        if (st)
+                profile_deinit(ret);
+        return st;
+}
+
+enum status ask_file(const char *path, const char *operation, struct ask_params *params, struct buf *ret,
+                     struct error *err)
+{
+        const struct profile *profiles[1];
+        struct profile p;
+        enum status st = read_resolved_profile(path, &p, err);
+
+        if (st)
+                return st;
+        profiles[0] = &p;
+        st = ask_profiles(profiles, 1, operation, params, ret, err);
+        profile_deinit(&p);
+        return st;
+}
+
+enum status ask_difference(const char *before, const char *after, struct ask_params *params, struct buf *ret,
+                           struct error *err)
+{
+        _cleanup_profile_ struct profile a = { 0 }, b = { 0 };
+        const struct profile *const profiles[] = { &a, &b };
+        enum status st = read_resolved_profile(before, &a, err);
+
+        if (!st)
+                st = read_resolved_profile(after, &b, err);
+        if (!st)
+                st = profile_add_label_to_all(&a, SIDE, "before", err);
+        if (!st)
+                st = profile_add_label_to_all(&b, SIDE, "after", err);
+        ask_param_add(params, "base_selector", "{" SIDE "=\"before\"}");
+        ask_param_add(params, "selector", "{" SIDE "=\"after\"}");
+        return st ? st : ask_profiles(profiles, 2, "diff", params, ret, err);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_CLI_COMMANDS_ASK_H
+#define CAIRN_CLI_COMMANDS_ASK_H
+
+/**
+ * @file
+ * The queries of query, top, flame and diff: against a server's query API, a data directory opened read-only, or
+ * recorded files. All three use the same query code, so equal data gives equal bytes.
+ */
+#include "cli/service.h"
+#include "common/buf.h"
+
+struct ask_options {
+        struct service_options service;
+        const char *data, *profile;
+        const char *from, *to, *type;
+};
+
+#define ASK_OPTIONS(o)                                                                                                 \
+        OPTION_STRING("server", 0, "URL", &(o)->service.server, "query this server (default " DEFAULT_SERVER ")"),     \
+                OPTION_STRING("data", 0, "DIR", &(o)->data, "query this data directory instead"),                      \
+                OPTION_STRING("profile", 0, "FILE", &(o)->profile,                                                     \
+                              "query this file of cairn record instead; resolved here"),                               \
+                SERVICE_OPTIONS(&(o)->service),                                                                        \
+                OPTION_STRING("from", 0, "T", &(o)->from, "start: now-1h (default), 2026-01-31T12:00:00Z, seconds"),   \
+                OPTION_STRING("to", 0, "T", &(o)->to, "end (default now)"),                                            \
+                OPTION_STRING("type", 0, "T", &(o)->type, "profile type, or a part of it: cpu, memory, ...")
+
+#define ASK_PARAMS 16
+
+/** The parameters of one query, by name; pairs with value NULL count as absent. */
+struct ask_params {
+        const char *names[ASK_PARAMS];
+        const char *values[ASK_PARAMS];
+        size_t count;
+};
+void ask_param_add(struct ask_params *p, const char *name, const char *value);
+
+/** The value of a parameter, NULL without one; a query_param (query/query.h). */
+const char *ask_param_value(void *params, const char *name);
+
+/** The selector among the remaining arguments, "" for none; ST_USAGE when there are more. */
+enum status ask_parse_selector(int argc, char **argv, const char **ret, struct error *err) MUST_CHECK;
+
+/** Run a query; from, to and type are added from the options. The result is appended to ret. */
+enum status ask_query(const struct ask_options *o, const char *operation, struct ask_params *params, struct buf *ret,
+                      struct error *err) MUST_CHECK;
+
+struct profile;
+
+/** Query profiles in memory over their whole time range, with the frames that they have. */
+enum status ask_profiles(const struct profile *const *profiles, size_t count, const char *operation,
+                         struct ask_params *params, struct buf *ret, struct error *err) MUST_CHECK;
+
+/** Query one file, after resolving its addresses. */
+enum status ask_file(const char *path, const char *operation, struct ask_params *params, struct buf *ret,
+                     struct error *err) MUST_CHECK;
+
+/** Compare two files, after resolving their addresses. */
+enum status ask_difference(const char *before, const char *after, struct ask_params *params, struct buf *ret,
+                           struct error *err) MUST_CHECK;
+
+/** Write a result to output (a path, or NULL or "-" for stdout). */
+enum status ask_write_answer(const struct buf *answer, const char *output, struct error *err) MUST_CHECK;
+
+/** Run a query and write the result to output (a path, or NULL or "-" for stdout). */
+enum status ask_and_write(const struct ask_options *o, const char *operation, struct ask_params *params,
+                          const char *output, struct error *err) MUST_CHECK;
+
+#endif

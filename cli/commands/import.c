@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cairn import: send profiles of other tools to the service. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/commands/ask.h"
+#include "cli/commands/command.h"
+#include "cli/commands/profile_input.h"
+#include "common/utf8.h"
+#include "common/compress.h"
+#include "common/limits.h"
+#include "http/client.h"
+#include "profile-formats/otlp.h"
+#include "query/unit_text.h"
+
+static const struct usage usage = {
+        .synopsis = "cairn import [--server URL] [--format F] [--label K=V]... [--type ID] [--time T] [--dry-run] "
+                    "FILE...",
+        .about = "Send profiles in pprof, OTLP, perf script or folded format to the service; the format is detected "
+                 "unless --format is given. The same file sent twice counts once. With --dry-run files are only read "
+                 "and "
+                 "checked.",
+        .examples = "  cairn import --label service.name=api cpu.pb.gz\n"
+                    "  perf record -g --buildid-mmap ./app; perf script --show-mmap-events > app.txt; cairn import "
+                    "app.txt\n  perf script --show-mmap-events | cairn import -\n  cairn import --format folded --type "
+                    "process_cpu:samples:count:cpu:nanoseconds out.folded\n",
+};
+
+struct import_options {
+        struct service_options service;
+        const char *time;
+        struct profile_input input;
+        struct option_list labels;
+        bool dry_run;
+};
+
+static enum status add_labels(struct profile *p, const struct option_list *labels, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < labels->count; i++) {
+                const char *equals = strchr(labels->items[i], '=');
+                _cleanup_free_ char *key = NULL;
+
+                if (!equals || equals == labels->items[i])
+                        return error_set(err, ST_USAGE, "label '%.60s' is not KEY=VALUE", labels->items[i]);
+                key = strndup(labels->items[i], (size_t)(equals - labels->items[i]));
+                st = key ? profile_add_label_to_all(p, key, equals + 1, err) : error_no_memory(err);
+        }
+        return st;
+}
+
+#define REJECTED_HINT                                                                                                  \
+        "older or later than it accepts (--accept-past, --accept-future of cairn serve), or a label key too long"
+
+static enum status send_profile(const struct import_options *o, const struct profile *p, uint64_t *rejected_ret,
+                                struct error *err)
+{
+        static const char *const headers[] = { "Content-Type: application/x-protobuf", "Content-Encoding: gzip", NULL };
+        const struct http_client_options how = { .size = sizeof how };
+        struct http_client_request request = {
+                .method = "POST", .path = "/v1development/profiles", .headers = headers, .repeatable = true
+        }; /* the service counts equal bodies once */
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        _cleanup_http_client_ struct http_client *client = NULL;
+        _cleanup_buf_ struct buf plain, packed;
+        enum status st;
+
+        buf_init(&plain, GiB(1));
+        buf_init(&packed, GiB(1));
+        st = otlp_encode(p, &plain, err);
+        if (!st)
+                st = gzip_compress(plain.data, plain.size, 6, &packed, err);
+        if (!st)
+                st = service_connect(&o->service, &how, &client, err);
+        if (st)
+                return st;
+        request.body = packed.data;
+        request.body_size = packed.size;
+        st = http_client_send(client, &request, &response, err);
+        if (!st)
+                st = otlp_read_response(response.body.data, response.body.size, rejected_ret, err);
+        if (!st && *rejected_ret && *rejected_ret >= p->samples.count)
+                st = error_set(err, ST_BAD_DATA, "the service rejected all %u samples: %s", p->samples.count,
+                               REJECTED_HINT);
+        return st;
+}
+
+static enum status import_file(const struct import_options *common, const char *path, struct error *err)
+{
+        const struct import_options o = *common;
+        const char *format;
+        uint64_t rejected = 0;
+        struct profile p;
+        enum status st = profile_input_read(path, &o.input, &p, &format, err);
+
+        if (st)
+                return st;
+        st = add_labels(&p, &o.labels, err);
+        if (!st && !o.dry_run)
+                st = send_profile(&o, &p, &rejected, err);
+        if (!st) {
+                printf("%s: %s, %u samples, %u stacks, %u locations", path, format, p.samples.count, p.stacks.count,
+                       p.locations.count);
+                if (p.rejected_samples)
+                        printf(", %" PRIu64 " samples left out: %s", p.rejected_samples, PRINTABLE(p.rejected_reason));
+                if (rejected)
+                        printf(", %" PRIu64 " samples rejected by the service: %s", rejected, REJECTED_HINT);
+                printf("%s\n", o.dry_run ? "; not sent" : "; sent");
+        }
+        profile_deinit(&p);
+        return st;
+}
+
+static enum status import_all(struct import_options *o, int argc, char **argv, struct error *err)
+{
+        struct timespec now;
+        enum status st = ST_OK;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        if (argc == 0)
+                return error_set(err, ST_USAGE, "no file is given");
+        if (o->time)
+                st = time_text_parse(o->time, now.tv_sec * INT64_C(1000000000) + now.tv_nsec, &o->input.time_unix_ns,
+                                     err);
+        for (int i = 0; !st && i < argc; i++) {
+                st = import_file(o, argv[i], err);
+                if (st)
+                        error_prefix(err, st, "%s", argv[i]);
+        }
+        return st;
+}
+
+int command_import(int argc, char **argv)
+{
+        struct import_options o = { 0 };
+        const struct option_spec specs[] = {
+                OPTION_STRING("server", 0, "URL", &o.service.server,
+                              "send to this server (default " DEFAULT_SERVER ")"),
+                SERVICE_OPTIONS(&o.service),
+                OPTION_STRING("format", 0, "F", &o.input.format,
+                              "pprof, otlp, perf (the text of perf script) or folded"),
+                OPTION_LIST("label", 0, "K=V", &o.labels, "add this label to every sample that lacks it"),
+                OPTION_STRING("type", 0, "ID", &o.input.type,
+                              "profile type of folded stacks, five parts joined by ':'"),
+                OPTION_STRING("time", 0, "T", &o.time,
+                              "time of samples without one (default: the file's time, now for standard input)"),
+                OPTION_FLAG("dry-run", 0, &o.dry_run, "read and check, send nothing"),
+                OPTION_END,
+        };
+        struct error err;
+        enum status st = options_parse(&usage, specs, &argc, &argv, &err);
+
+        if (!st)
+                st = import_all(&o, argc, argv, &err);
+        options_list_deinit(&o.labels);
+        return st ? command_fail("import", st, &err) : EXIT_DONE;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cairn query, top, flame and diff: the commands on the query API. */
+#include <string.h>
+
+#include "cli/commands/ask.h"
+#include "cli/commands/command.h"
+#include "common/limits.h"
+#include "common/text.h"
+
+/* ---- cairn query ---- */
+
+static const struct usage query_usage = {
+        .synopsis = "cairn query [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] "
+                    "[--types | --labels | --values LABEL | --series | --missing] [--json] [SELECTOR]",
+        .about = "Print the merged call tree of the samples that a selector matches, or their cost over time, or "
+                 "the profile types, labels and values, or the objects that lack debuginfo.",
+        .examples = "  cairn query '{comm=~\"post.*\"}'\n"
+                    "  cairn query --series --step 1m '{service.name=\"api\"}'\n"
+                    "  cairn query --values comm\n"
+                    "  cairn query --missing\n",
+};
+
+int command_query(int argc, char **argv)
+{
+        struct ask_options o = { 0 };
+        struct ask_params params = { 0 };
+        bool types = false, labels = false, series = false, missing = false, json = false;
+        const char *values = NULL, *step = NULL, *limit = NULL, *selector, *output = NULL, *operation;
+        const struct option_spec specs[] = {
+                ASK_OPTIONS(&o),
+                OPTION_FLAG("types", 0, &types, "list the profile types"),
+                OPTION_FLAG("labels", 0, &labels, "list the label names"),
+                OPTION_STRING("values", 0, "LABEL", &values, "list the values of a label"),
+                OPTION_FLAG("series", 0, &series, "print the cost over time"),
+                OPTION_STRING("step", 0, "DURATION", &step, "of --series: 15s, 1m, ..."),
+                OPTION_FLAG("missing", 0, &missing, "list objects without debuginfo, the most sampled first"),
+                OPTION_STRING("limit", 'n', "N", &limit, "maximum number of rows"),
+                OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                OPTION_FLAG("json", 0, &json, "print JSON"),
+                OPTION_END,
+        };
+        struct error err;
+        enum status st = options_parse(&query_usage, specs, &argc, &argv, &err);
+
+        if (!st && types + labels + series + missing + (values != NULL) > 1)
+                st = error_set(&err, ST_USAGE,
+                               "--types, --labels, --values, --series and --missing exclude each other");
+        if (!st)
+                st = ask_parse_selector(argc, argv, &selector, &err);
+        if (!st) {
+                operation = types     ? "types"
+                            : labels  ? "labels"
+                            : values  ? "values"
+                            : series  ? "series"
+                            : missing ? "missing"
+                                      : "flame";
+                ask_param_add(&params, "selector", selector);
+                ask_param_add(&params, "name", values);
+                ask_param_add(&params, "step", step);
+                ask_param_add(&params, "limit", limit);
+                ask_param_add(&params, "format", json ? "json" : "text");
+                st = ask_and_write(&o, operation, &params, output, &err);
+        }
+        return st ? command_fail("query", st, &err) : EXIT_DONE;
+}
+
+/* ---- cairn top ---- */
+
+static const struct usage top_usage = {
+        .synopsis = "cairn top [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] [--limit N] "
+                    "[--json] "
+                    "[SELECTOR]",
+        .about = "Print the most expensive functions: flat is the cost of the function itself, cumulative "
+                 "includes its callees. Inlined functions count as functions.",
+        .examples = "  cairn top\n"
+                    "  cairn top --from now-5m '{comm=\"python3\"}'\n"
+                    "  cairn top --json --limit 10 --type memory --data ./cairn-data\n",
+};
+
+int command_top(int argc, char **argv)
+{
+        struct ask_options o = { 0 };
+        struct ask_params params = { 0 };
+        const char *limit = NULL, *selector, *output = NULL, *names = NULL, *function = NULL;
+        bool json = false;
+        const struct option_spec specs[] = {
+                ASK_OPTIONS(&o),
+                OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json"),
+                OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                OPTION_STRING("function", 0, "REGEX", &function,
+                              "only functions whose whole full, short or linkage name matches"),
+                OPTION_STRING("names", 0, "N", &names, "full (default) or short, without parameters and arguments"),
+                OPTION_FLAG("json", 0, &json, "print a JSON array of {function, file, line, flat, cumulative, ...}"),
+                OPTION_END,
+        };
+        struct error err;
+        enum status st = options_parse(&top_usage, specs, &argc, &argv, &err);
+
+        if (!st)
+                st = ask_parse_selector(argc, argv, &selector, &err);
+        if (!st) {
+                ask_param_add(&params, "selector", selector);
+                ask_param_add(&params, "limit", limit);
+                ask_param_add(&params, "function", function);
+                ask_param_add(&params, "names", names);
+                ask_param_add(&params, "format", json ? "rows" : "text");
+                st = ask_and_write(&o, "top", &params, output, &err);
+        }
+        return st ? command_fail("top", st, &err) : EXIT_DONE;
+}
+
+/* ---- cairn flame ---- */
+
+static const struct usage flame_usage = {
+        .synopsis =
+                "cairn flame [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] [--format F] "
+                "[--output FILE] [SELECTOR]",
+        .about = "Write a flame graph. The format follows from the file's name (.html, .json, .pb.gz, .txt, "
+                 "otherwise folded) unless --format is given; on standard output it is folded stacks.",
+        .examples = "  cairn flame --output cpu.html '{service.name=\"api\"}'\n"
+                    "  cairn flame | flamegraph.pl > cpu.svg\n"
+                    "  cairn flame --format text --callees-of PyEval_EvalCode\n",
+};
+
+static const char *flame_format_of(const char *output)
+{
+        static const char *const endings[][2] = { { ".html", "html" },   { ".htm", "html" },    { ".json", "json" },
+                                                  { ".pb.gz", "pprof" }, { ".pprof", "pprof" }, { ".txt", "text" } };
+
+        for (size_t i = 0; output && i < sizeof endings / sizeof *endings; i++)
+                if (ends_with(output, endings[i][0]))
+                        return endings[i][1];
+        return "folded";
+}
+
+static enum status write_flame(const struct ask_options *o, const char *format, struct ask_params *params,
+                               const char *output, struct error *err)
+{
+        static const char *const formats[][2] = { { "folded", "folded" },
+                                                  { "pprof", "pprof" },
+                                                  { "html", "flame" },
+                                                  { "json", "flame" },
+                                                  { "text", "flame" } };
+
+        for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+                if (strcmp(formats[i][0], format) != 0)
+                        continue;
+                if (strcmp(formats[i][1], "flame") == 0)
+                        ask_param_add(params, "format", format);
+                if (strcmp(format, "pprof") == 0 && (!output || strcmp(output, "-") == 0) && isatty(STDOUT_FILENO))
+                        return error_set(err, ST_USAGE, "pprof is binary: give --output FILE");
+                return ask_and_write(o, formats[i][1], params, output, err);
+        }
+        return error_set(err, ST_USAGE, "format '%.40s' is none of html, folded, json, pprof, text", format);
+}
+
+int command_flame(int argc, char **argv)
+{
+        struct ask_options o = { 0 };
+        struct ask_params params = { 0 };
+        const char *format = NULL, *output = NULL, *callees = NULL, *callers = NULL, *max_nodes = NULL, *names = NULL,
+                   *selector;
+        const struct option_spec specs[] = {
+                ASK_OPTIONS(&o),
+                OPTION_STRING("format", 0, "F", &format, "html, folded, json, pprof or text"),
+                OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                OPTION_STRING("callees-of", 0, "FUNCTION", &callees, "only callees of this function"),
+                OPTION_STRING("callers-of", 0, "FUNCTION", &callers, "only callers of this function, inverted"),
+                OPTION_STRING("max-nodes", 0, "N", &max_nodes, "leave out the smallest nodes past N; 0: none"),
+                OPTION_STRING("names", 0, "N", &names, "short or full; by default short in html, full elsewhere"),
+                OPTION_END,
+        };
+        struct error err;
+        enum status st = options_parse(&flame_usage, specs, &argc, &argv, &err);
+
+        if (!st)
+                st = ask_parse_selector(argc, argv, &selector, &err);
+        if (!st) {
+                ask_param_add(&params, "selector", selector);
+                ask_param_add(&params, "callees_of", callees);
+                ask_param_add(&params, "callers_of", callers);
+                ask_param_add(&params, "max_nodes", max_nodes);
+                ask_param_add(&params, "names", names);
+                st = write_flame(&o, format ? format : flame_format_of(output), &params, output, &err);
+        }
+        return st ? command_fail("flame", st, &err) : EXIT_DONE;
+}
+
+/* ---- cairn diff ---- */
+
+static const struct usage diff_usage = {
+        .synopsis = "cairn diff [--server URL | --data DIR | --profile FILE] [--base-from T] [--base-to T] [--base "
+                    "SELECTOR] [--from T] "
+                    "[--to T] [--type T] [--format F] [--output FILE] [SELECTOR]\n"
+                    "       cairn diff [--format F] [--output FILE] BEFORE AFTER",
+        .about = "Compare two selections: before (the base) and after. Unset parts of the base are the same as "
+                 "after. Functions are sorted by how much their flat cost changed. Two files written by cairn record "
+                 "are compared without a service.",
+        .examples = "  cairn diff --base-from now-2h --base-to now-1h '{service.name=\"api\"}'\n"
+                    "  cairn diff --base '{version=\"1\"}' '{version=\"2\"}' --output diff.html\n"
+                    "  cairn diff before.otlp after.otlp\n",
+};
+
+static const char *diff_format_of(const char *output)
+{
+        const char *dot = output ? strrchr(output, '.') : NULL;
+
+        return dot && strcmp(dot, ".html") == 0 ? "html" : dot && strcmp(dot, ".json") == 0 ? "json" : "text";
+}
+
+static enum status compare_files(const char *before, const char *after, const struct ask_options *o,
+                                 struct ask_params *params, const char *output, struct error *err)
+{
+        _cleanup_buf_ struct buf answer;
+        enum status st;
+
+        buf_init(&answer, LIMIT_RESPONSE_BYTES);
+        ask_param_add(params, "type", o->type);
+        st = ask_difference(before, after, params, &answer, err);
+        return st ? st : ask_write_answer(&answer, output, err);
+}
+
+int command_diff(int argc, char **argv)
+{
+        struct ask_options o = { 0 };
+        struct ask_params params = { 0 };
+        const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *names = NULL,
+                   *function = NULL, *selector = NULL;
+        bool json = false;
+        const struct option_spec specs[] = {
+                ASK_OPTIONS(&o),
+                OPTION_STRING("base", 0, "SELECTOR", &base, "selector of the base"),
+                OPTION_STRING("base-from", 0, "T", &from, "start of the base"),
+                OPTION_STRING("base-to", 0, "T", &to, "end of the base"),
+                OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json"),
+                OPTION_STRING("format", 0, "F", &format, "text, rows (JSON of the table), json (flame graph) or html"),
+                OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                OPTION_STRING("function", 0, "REGEX", &function,
+                              "in tables only functions whose whole full, short or linkage name matches"),
+                OPTION_STRING("names", 0, "N", &names, "short or full; by default short in html, full elsewhere"),
+                OPTION_FLAG("json", 0, &json, "the same as --format rows"),
+                OPTION_END,
+        };
+        struct error err;
+        bool files;
+        enum status st = options_parse(&diff_usage, specs, &argc, &argv, &err);
+
+        files = argc == 2;
+        if (!st && !files)
+                st = ask_parse_selector(argc, argv, &selector, &err);
+        if (!st && !files && !base && !from && !to)
+                st = error_set(&err, ST_USAGE,
+                               "nothing to compare with: give --base, --base-from or --base-to, or two files");
+        if (!st && files && (base || from || to || o.service.server || o.data || o.profile))
+                st = error_set(&err, ST_USAGE,
+                               "two files are compared as a whole: no --base, --server, --data or --profile");
+        if (!st) {
+                ask_param_add(&params, "selector", selector);
+                ask_param_add(&params, "base_selector", base);
+                ask_param_add(&params, "base_from", from);
+                ask_param_add(&params, "base_to", to);
+                ask_param_add(&params, "limit", limit);
+                ask_param_add(&params, "function", function);
+                ask_param_add(&params, "names", names);
+                ask_param_add(&params, "format", json ? "rows" : format ? format : diff_format_of(output));
+                st = files ? compare_files(argv[0], argv[1], &o, &params, output, &err)
+                           : ask_and_write(&o, "diff", &params, output, &err);
+        }
+        return st ? command_fail("diff", st, &err) : EXIT_DONE;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands/record_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/sampling/sample_end.h"
+#include "common/utf8.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "query/unit_text.h"
+#include "symbol-index/symbol_state.h"
+
+#define OBJECTS_NAMED 3
+#define WHOLE_PERCENT 99.95 /* rounds to 100.0 */
+
+/* ---- samples ------------------------------------------------------------------------------------ */
+
+static uint64_t count_lost_samples(const struct record_counts *c)
+{
+        const uint64_t *s = c->sampler;
+
+        return s[STAT_LOST_COUNTS_FULL] + s[STAT_LOST_STACKS_FULL] + s[STAT_LOST_RING_FULL] + c->dropped;
+}
+
+static void report_lost_samples(const struct record_counts *c)
+{
+        const struct {
+                uint64_t count;
+                const char *reason;
+        } reasons[] = {
+                { c->sampler[STAT_LOST_COUNTS_FULL], "counts_full" },
+                { c->sampler[STAT_LOST_STACKS_FULL], "stacks_full" },
+                { c->sampler[STAT_LOST_RING_FULL], "ring_full" },
+                { c->dropped, "memory_full" },
+        };
+        const char *separator = " (";
+
+        if (!count_lost_samples(c))
+                return;
+        for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+                if (!reasons[i].count)
+                        continue;
+                fprintf(stderr, "%s%s %" PRIu64, separator, reasons[i].reason, reasons[i].count);
+                separator = ", ";
+        }
+        fputs(")", stderr);
+}
+
+/* ---- stacks ------------------------------------------------------------------------------------- */
+
+static void report_stacks(const struct record_counts *c)
+{
+        const uint64_t *ends = c->sampler + STAT_ENDS;
+        uint64_t all = 0;
+        const char *separator = "; cut: ";
+
+        for (size_t i = 0; i < SAMPLE_END_COUNT; i++)
+                all += i == SAMPLE_END_UNKNOWN ? 0 : ends[i];
+        if (!all) {
+                if (c->stacks)
+                        fprintf(stderr,
+                                "stacks: by frame pointers; code built without them shows its innermost functions "
+                                "alone\n");
+                return;
+        }
+        fprintf(stderr, "stacks: %.1f%% complete", 100.0 * (double)ends[SAMPLE_END_COMPLETE] / (double)all);
+        for (size_t i = 0; i < SAMPLE_END_COUNT; i++) {
+                if (i == SAMPLE_END_COMPLETE || i == SAMPLE_END_UNKNOWN || !ends[i])
+                        continue;
+                fprintf(stderr, "%s%s %" PRIu64, separator, sample_end_name(i), ends[i]);
+                separator = ", ";
+        }
+        if (c->unmapped || c->unwind_full)
+                fprintf(stderr, "; no room for unwind tables of %" PRIu64 " processes, %" PRIu64 " files", c->unmapped,
+                        c->unwind_full);
+        fputs("\n", stderr);
+}
+
+void record_report_samples(const struct record_counts *c, const struct record_target *t, const struct profile *p)
+{
+        uint64_t samples = 0;
+
+        for (uint32_t i = 0; i < p->samples.count; i++)
+                samples += ((uint64_t)p->samples.items[i].value * t->frequency_hz + 500000000) / 1000000000;
+        fprintf(stderr, "recorded %.1f s at %" PRIu64 " Hz by %s: %" PRIu64 " samples, %" PRIu64 " lost",
+                (double)c->duration_ns / 1e9, t->frequency_hz, c->name, samples, count_lost_samples(c));
+        report_lost_samples(c);
+        fputs("\n", stderr);
+        if (c->end == RECORD_FULL)
+                fprintf(stderr, "ended early: out of memory for distinct stacks; record for a shorter "
+                                "time, or fewer processes\n");
+        if (geteuid() == 0 && c->why[0])
+                fprintf(stderr, "without BPF: %s; not covered: %s\n", c->why, c->gaps);
+        else if (geteuid())
+                fprintf(stderr, "not as root, so not covered: %s\n", c->gaps);
+        else if (c->gaps[0])
+                fprintf(stderr, "not covered: %s\n", c->gaps);
+        if (c->kernel_gap[0])
+                fprintf(stderr, "kernel frames have no lines: %s\n", c->kernel_gap);
+        if (!samples)
+                fprintf(stderr, "nothing ran long enough for a tick of %.1f ms: record for longer, or raise -F\n",
+                        1000.0 / (double)t->frequency_hz);
+        report_stacks(c);
+}
+
+/* ---- frames ------------------------------------------------------------------------------------- */
+
+struct frame_counts {
+        uint64_t all, named;
+        uint64_t reasons[SYMBOL_STATE_COUNT];
+        uint64_t jit, gone; /* "[jit]", "[exited]" */
+        uint64_t *objects;  /* owned; by mapping: frames that debuginfo would name */
+};
+
+static bool is_placeholder(const struct profile *p, const struct profile_location *l, const char *name)
+{
+        return l->kind == ADDRESS_NONE && l->line_count &&
+               strcmp(profile_text(p, p->lines.items[l->first_line].function), name) == 0;
+}
+
+static void count_sample_frame(struct frame_counts *c, const struct profile *p, const struct profile_symbols *symbols,
+                               uint32_t number, uint64_t weight)
+{
+        const struct profile_location *l = &p->locations.items[number];
+
+        c->all += weight;
+        if (is_placeholder(p, l, "[jit]")) {
+                c->jit += weight;
+        } else if (is_placeholder(p, l, "[exited]") || is_placeholder(p, l, "[unmapped]")) {
+                c->gone += weight;
+        } else if (l->line_count) {
+                c->named += weight;
+        } else {
+                enum symbol_state state = symbols->reasons[number];
+
+                c->reasons[state] += weight;
+                if (symbol_state_wants_debuginfo(state) && l->mapping != PROFILE_NONE)
+                        c->objects[l->mapping] += weight;
+        }
+}
+
+static void count_sample_frames(struct frame_counts *c, const struct profile *p, const struct profile_symbols *symbols)
+{
+        for (uint32_t i = 0; i < p->samples.count; i++) {
+                const struct profile_sample *s = &p->samples.items[i];
+                const struct profile_stack *stack = &p->stacks.items[s->stack];
+
+                for (uint32_t k = 0; k < stack->location_count; k++)
+                        count_sample_frame(c, p, symbols, p->stack_locations.items[stack->first_location + k],
+                                           (uint64_t)s->value);
+        }
+}
+
+static double percent_of(uint64_t part, uint64_t all)
+{
+        return 100.0 * (double)part / (double)all;
+}
+
+static void report_share(uint64_t part, uint64_t all, const char *reason)
+{
+        if (part)
+                fprintf(stderr, ", %s %.1f%%", reason, percent_of(part, all));
+}
+
+static void report_worst_objects(const struct frame_counts *c, const struct profile *p)
+{
+        const char *separator = "; most in ";
+
+        for (int n = 0; n < OBJECTS_NAMED; n++) {
+                uint32_t best = 0;
+
+                for (uint32_t i = 1; i < p->mappings.count; i++)
+                        if (c->objects[i] > c->objects[best])
+                                best = i;
+                if (!p->mappings.count || !c->objects[best])
+                        return;
+                fprintf(stderr, "%s%s", separator, PRINTABLE(path_base(profile_text(p, p->mappings.items[best].file))));
+                c->objects[best] = 0;
+                separator = ", ";
+        }
+}
+
+/* Debuginfod servers of distributions. */
+static const char *suggest_debuginfod_server(void)
+{
+        static const char *const servers[][2] = {
+                { "ID=debian\n", "https://debuginfod.debian.net" },
+                { "ID=ubuntu\n", "https://debuginfod.ubuntu.com" },
+                { "ID=fedora\n", "https://debuginfod.fedoraproject.org" },
+                { "ID=arch\n", "https://debuginfod.archlinux.org" },
+        };
+        _cleanup_buf_ struct buf text;
+        const char *at;
+
+        buf_init(&text, 65536);
+        if (!file_read("/etc/os-release", &text, NULL) && buf_cstr(&text))
+                for (size_t i = 0; i < sizeof servers / sizeof *servers; i++)
+                        if ((at = strstr((const char *)text.data, servers[i][0])) &&
+                            (at == (const char *)text.data || at[-1] == '\n'))
+                                return servers[i][1];
+        return "https://debuginfod.elfutils.org";
+}
+
+static void report_next_step(const struct frame_counts *c, const struct profile *p,
+                             const struct debuginfo_fetcher *fetcher)
+{
+        bool wanted = false;
+
+        for (uint32_t i = 0; i < p->mappings.count; i++)
+                wanted |= c->objects[i] > 0;
+        if (fetcher && debuginfo_fetcher_stats(fetcher)->failure[0])
+                fprintf(stderr, "debuginfod: %s\n", PRINTABLE(debuginfo_fetcher_stats(fetcher)->failure));
+        if (!wanted)
+                return;
+        if (fetcher)
+                fprintf(stderr, "next: install the debug packages, or add a server that has them to DEBUGINFOD_URLS\n");
+        else
+                fprintf(stderr, "next: install the debug packages, or set DEBUGINFOD_URLS=%s\n",
+                        suggest_debuginfod_server());
+}
+
+void record_report_frames(const struct profile *p, const struct profile_symbols *symbols,
+                          const struct debuginfo_fetcher *fetcher)
+{
+        _cleanup_free_ uint64_t *objects = calloc(p->mappings.count + 1u, sizeof *objects);
+        struct frame_counts c = { .objects = objects };
+
+        if (!p->samples.count || !objects)
+                return;
+        count_sample_frames(&c, p, symbols);
+        if (!c.all)
+                return;
+        fprintf(stderr, "names: %.1f%% of frames", percent_of(c.named, c.all));
+        for (int state = 0; state < SYMBOL_STATE_COUNT; state++)
+                report_share(c.reasons[state], c.all, symbol_state_name((enum symbol_state)state));
+        report_share(c.jit, c.all, "jit");
+        report_share(c.gone, c.all, "exited");
+        if (percent_of(c.named, c.all) < WHOLE_PERCENT) {
+                _cleanup_free_ uint64_t *copy = calloc(p->mappings.count + 1u, sizeof *copy);
+
+                if (copy) {
+                        memcpy(copy, objects, p->mappings.count * sizeof *copy);
+                        report_worst_objects(&(struct frame_counts){ .objects = copy }, p);
+                }
+        }
+        fputs("\n", stderr);
+        report_next_step(&c, p, fetcher);
+}

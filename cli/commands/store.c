@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cairn store: status and quarantine of a data directory's profile store. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/commands/command.h"
+#include "common/file.h"
+#include "common/json_out.h"
+#include "common/limits.h"
+#include "profile-formats/otlp.h"
+#include "profile-store/queue/quarantine.h"
+#include "profile-store/store.h"
+
+static const struct usage usage = {
+        .synopsis = "cairn store status --data DIR [--json]\n"
+                    "       cairn store quarantine [list | retry ID | remove ID | export ID --output FILE] --data DIR "
+                    "[--json]",
+        .about = "status says how many samples, stacks and locations the tables of DIR hold and what is queued. "
+                 "queue. quarantine lists the batches that could not be flushed, puts one back into the queue, gives "
+                 "one up "
+                 "or writes one as an OTLP file; ID is a batch id or 'all'. status, list and export work while the "
+                 "service "
+                 "runs; retry and remove need it stopped.",
+        .examples = "  cairn store status --data ./cairn-data\n"
+                    "  cairn store quarantine --data ./cairn-data\n"
+                    "  cairn store quarantine retry all --data ./cairn-data",
+};
+
+static void format_store_time(int64_t unix_ns, char ret[static 40])
+{
+        time_t s = (time_t)(unix_ns / 1000000000);
+        struct tm tm;
+
+        if (!unix_ns) {
+                snprintf(ret, 40, "-");
+                return;
+        }
+        gmtime_r(&s, &tm);
+        strftime(ret, 40, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static void print_store_text(const struct profile_store_stat *s)
+{
+        char oldest[40], newest[40];
+
+        format_store_time(s->oldest_unix_ns, oldest);
+        format_store_time(s->newest_unix_ns, newest);
+        printf("%-22s %12" PRIu64 " rows %8" PRIu64 " files\n", "samples", s->sample_rows, s->sample_files);
+        printf("%-22s %12" PRIu64 " rows %8" PRIu64 " files\n", "stacks", s->stack_rows, s->stack_files);
+        printf("%-22s %12" PRIu64 " rows %8" PRIu64 " files\n", "locations", s->location_rows, s->location_files);
+        printf("%-22s %12" PRIu64 "\n", "  without symbols", s->unresolved_locations);
+        printf("%-22s %12" PRIu64 " bytes\n", "tables", s->bytes);
+        printf("%-22s %12" PRIu64 " batches, %" PRIu64 " bytes on disk\n", "queue", s->queued_batches,
+               s->queue_disk_bytes);
+        if (s->health.quarantined_batches)
+                printf("%-22s %12" PRIu64 " batches, %" PRIu64 " bytes: see cairn store quarantine\n", "quarantine",
+                       s->health.quarantined_batches, s->health.quarantined_bytes);
+        printf("%-22s %s to %s\n", "time", oldest, newest);
+}
+
+static enum status print_store_json(const struct profile_store_stat *s, struct error *err)
+{
+        _cleanup_buf_ struct buf out;
+        struct json_out j;
+        enum status st;
+
+        buf_init(&out, KiB(64));
+        json_out_init(&j, &out);
+        json_out_object(&j, NULL);
+        json_out_uint(&j, "sample_rows", s->sample_rows);
+        json_out_uint(&j, "sample_files", s->sample_files);
+        json_out_uint(&j, "stack_rows", s->stack_rows);
+        json_out_uint(&j, "stack_files", s->stack_files);
+        json_out_uint(&j, "location_rows", s->location_rows);
+        json_out_uint(&j, "location_files", s->location_files);
+        json_out_uint(&j, "unresolved_locations", s->unresolved_locations);
+        json_out_uint(&j, "table_bytes", s->bytes);
+        json_out_uint(&j, "queued_batches", s->queued_batches);
+        json_out_uint(&j, "queue_bytes", s->queue_disk_bytes);
+        json_out_uint(&j, "quarantined_batches", s->health.quarantined_batches);
+        json_out_uint(&j, "quarantined_bytes", s->health.quarantined_bytes);
+        json_out_int(&j, "oldest_unix_ns", s->oldest_unix_ns);
+        json_out_int(&j, "newest_unix_ns", s->newest_unix_ns);
+        json_out_object_end(&j);
+        st = buf_status(&out, err, "the answer");
+        if (!st)
+                printf("%.*s\n", (int)out.size, (const char *)out.data);
+        return st;
+}
+
+static enum status read_store_status(const char *data, bool json, struct error *err)
+{
+        const struct profile_store_options options = { .size = sizeof options, .read_only = true };
+        _cleanup_free_ char *dir = path_join(data, "profiles");
+        struct profile_store *store;
+        struct profile_store_stat stat;
+        enum status st = dir ? profile_store_open(dir, &options, &store, err) : error_no_memory(err);
+
+        if (st)
+                return st;
+        st = profile_store_stat(store, &stat, err);
+        profile_store_close(store);
+        if (st)
+                return st;
+        if (json)
+                return print_store_json(&stat, err);
+        print_store_text(&stat);
+        return ST_OK;
+}
+
+/* ---- quarantine ---- */
+
+struct store_command {
+        const char *dir; /* the profile store's */
+        const char *output;
+        bool json;
+};
+
+static void print_hex_bytes(const struct hash128 *id, char ret[static 33])
+{
+        for (size_t i = 0; i < sizeof id->bytes; i++)
+                snprintf(ret + 2 * i, 3, "%02x", id->bytes[i]);
+}
+
+/* Untrusted bytes must not reach the terminal unescaped. */
+static void print_masked(const char *text)
+{
+        for (; *text; text++)
+                putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+}
+
+/* Print labels that identify the sender of a batch, from its first sample. */
+static void describe_sender(const struct store_command *c, const struct quarantine_item *item, char *ret, size_t size,
+                            uint64_t *samples_ret)
+{
+        static const char *const keys[] = { "host.name", "host_name", "service.name", "service_name" };
+        struct profile p;
+        size_t n = 0;
+
+        snprintf(ret, size, "unknown");
+        *samples_ret = 0;
+        if (item->damaged || quarantine_decode(c->dir, item, &p, NULL))
+                return;
+        *samples_ret = p.samples.count;
+        for (uint32_t i = 0; p.samples.count && i < p.samples.items[0].label_count; i++) {
+                const struct profile_label *l = &p.labels.items[p.samples.items[0].first_label + i];
+
+                for (size_t k = 0; k < sizeof keys / sizeof *keys && n < size; k++)
+                        if (strcmp(profile_text(&p, l->key), keys[k]) == 0)
+                                n += (size_t)snprintf(ret + n, size - n, "%s%s=%s", n ? " " : "", keys[k],
+                                                      profile_text(&p, l->value));
+        }
+        profile_deinit(&p);
+}
+
+static void print_quarantined_item(const struct store_command *c, const struct quarantine_item *item,
+                                   struct json_out *j)
+{
+        char id[33], received[40], sender[200];
+        uint64_t samples;
+
+        print_hex_bytes(&item->batch_id, id);
+        format_store_time(item->received_unix_ns, received);
+        describe_sender(c, item, sender, sizeof sender, &samples);
+        if (c->json) {
+                json_out_object(j, NULL);
+                json_out_str(j, "batch_id", id);
+                json_out_uint(j, "position", item->position);
+                json_out_uint(j, "bytes", item->bytes);
+                json_out_uint(j, "samples", samples);
+                json_out_str(j, "sender", sender);
+                json_out_int(j, "received_unix_ns", item->received_unix_ns);
+                json_out_int(j, "quarantined_unix_ns", item->quarantined_unix_ns);
+                json_out_bool(j, "damaged", item->damaged);
+                json_out_str(j, "reason", item->reason);
+                json_out_object_end(j);
+                return;
+        }
+        printf("%s %s %" PRIu64 " bytes, %" PRIu64 " samples, sender ", id, received, item->bytes, samples);
+        print_masked(sender);
+        printf("\n  ");
+        print_masked(item->reason);
+        printf("\n");
+}
+
+static enum status list_quarantine(const struct store_command *c, const struct quarantine_item *items, size_t count,
+                                   struct error *err)
+{
+        _cleanup_buf_ struct buf out;
+        struct json_out j;
+        enum status st;
+
+        buf_init(&out, LIMIT_RESPONSE_BYTES);
+        json_out_init(&j, &out);
+        json_out_array(&j, NULL);
+        for (size_t i = 0; i < count; i++)
+                print_quarantined_item(c, &items[i], &j);
+        json_out_array_end(&j);
+        st = buf_status(&out, err, "the list");
+        if (!st && c->json)
+                printf("%.*s\n", (int)out.size, (const char *)out.data);
+        return st;
+}
+
+static enum status export_quarantined_item(const struct store_command *c, const struct quarantine_item *item,
+                                           struct error *err)
+{
+        _cleanup_buf_ struct buf plain;
+        struct profile p;
+        enum status st;
+
+        buf_init(&plain, LIMIT_PROFILE_MEMORY_BYTES);
+        if (!c->output)
+                return error_set(err, ST_USAGE, "--output names the file to export to");
+        st = quarantine_decode(c->dir, item, &p, err);
+        if (st)
+                return st;
+        st = otlp_encode(&p, &plain, err);
+        profile_deinit(&p);
+        return st ? st : file_write_durable(c->output, plain.data, plain.size, err);
+}
+
+static enum status change_quarantine(const struct store_command *c, const char *action, const char *id,
+                                     const struct quarantine_item *items, size_t count, struct error *err)
+{
+        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
+        struct profile_store *store = NULL;
+        bool all = strcmp(id, "all") == 0;
+        size_t found = 0;
+        enum status st = ST_OK;
+
+        if (strcmp(action, "export") != 0)
+                st = profile_store_open(c->dir, &options, &store, err);
+        for (size_t i = 0; !st && i < count; i++) {
+                char hex[33];
+
+                print_hex_bytes(&items[i].batch_id, hex);
+                if (!all && strcmp(hex, id) != 0)
+                        continue;
+                found++;
+                st = strcmp(action, "retry") == 0    ? profile_store_requeue(store, &items[i], err)
+                     : strcmp(action, "remove") == 0 ? profile_store_discard(store, &items[i], err)
+                                                     : export_quarantined_item(c, &items[i], err);
+        }
+        profile_store_close(store);
+        if (!st && !found && !all)
+                return error_set(err, ST_NOT_FOUND, "no batch '%.40s' is in the quarantine", id);
+        if (!st)
+                printf("%zu batches: %s done\n", found, action);
+        return st;
+}
+
+static enum status quarantine_command(const struct store_command *c, int argc, char **argv, struct error *err)
+{
+        _cleanup_free_ struct quarantine_item *items = NULL;
+        const char *action = argc > 0 ? argv[0] : "list";
+        bool list = strcmp(action, "list") == 0;
+        size_t count;
+        enum status st;
+
+        if (!list && strcmp(action, "retry") != 0 && strcmp(action, "remove") != 0 && strcmp(action, "export") != 0)
+                return error_set(err, ST_USAGE, "'%.40s' is none of list, retry, remove, export", action);
+        if (argc != (list ? argc > 0 : 2))
+                return error_set(err, ST_USAGE,
+                                 list ? "list takes no argument" : "no batch is given: give its id, or all");
+        st = quarantine_list(c->dir, &items, &count, err);
+        if (st)
+                return st;
+        return list ? list_quarantine(c, items, count, err) : change_quarantine(c, action, argv[1], items, count, err);
+}
+
+int command_store(int argc, char **argv)
+{
+        const char *data = "./cairn-data";
+        struct store_command c = { 0 };
+        _cleanup_free_ char *dir = NULL;
+        const struct option_spec specs[] = {
+                OPTION_STRING("data", 0, "DIR", &data, "the service's data directory (default ./cairn-data)"),
+                OPTION_STRING("output", 0, "FILE", &c.output, "where export writes the batch"),
+                OPTION_FLAG("json", 0, &c.json, "print JSON"),
+                OPTION_END,
+        };
+        struct error err;
+        enum status st = options_parse(&usage, specs, &argc, &argv, &err);
+
+        if (!st && !(dir = path_join(data, "profiles")))
+                st = error_no_memory(&err);
+        c.dir = dir;
+        if (st)
+                ;
+        else if (argc == 1 && strcmp(argv[0], "status") == 0)
+                st = read_store_status(data, c.json, &err);
+        else if (argc >= 1 && strcmp(argv[0], "quarantine") == 0)
+                st = quarantine_command(&c, argc - 1, argv + 1, &err);
+        else
+                st = error_set(&err, ST_USAGE, "expected status or quarantine");
+        return st ? command_fail("store", st, &err) : EXIT_DONE;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/lmdb_env.h"
+
+#include <errno.h>
+#include <lmdb.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/limits.h"
+
+size_t lmdb_map_bytes(const char *variable, size_t normal_bytes)
+{
+        const char *text = getenv(variable);
+        char *end;
+        unsigned long long mib;
+
+        if (!text || *text < '0' || *text > '9')
+                return normal_bytes;
+        errno = 0;
+        mib = strtoull(text, &end, 10);
+        return errno || *end || !mib || mib > SIZE_MAX / MiB(1) ? normal_bytes : (size_t)mib * MiB(1);
+}
+
+enum status lmdb_map_full_error(struct error *err, size_t map_bytes, const char *variable, const char *what)
+{
+        return error_no_space(
+                err, "%s: its map of %zu MiB is full; set %s to more, see that 'ulimit -v' allows it, and restart",
+                what, map_bytes >> 20, variable);
+}
+
+static enum status create_empty_env(const char *dir, struct error *err)
+{
+        MDB_env *env = NULL;
+        int rc = mdb_env_create(&env);
+
+        if (!rc)
+                rc = mdb_env_open(env, dir, 0, 0644);
+        if (!rc)
+                rc = mdb_env_sync(env, 1);
+        if (env)
+                mdb_env_close(env);
+        if (rc > 0)
+                return error_os(err, rc, "cannot make a database in '%s'", dir);
+        return rc ? error_set(err, ST_OS, "cannot make a database in '%s': %s", dir, mdb_strerror(rc)) : ST_OK;
+}
+
+enum status lmdb_create_env(const char *dir, struct error *err)
+{
+        _cleanup_free_ char *path = path_join(dir, "data.mdb"), *making = path_join(dir, "making");
+        _cleanup_free_ char *made = making ? path_join(making, "data.mdb") : NULL;
+        enum status st;
+
+        if (!path || !made)
+                return error_no_memory(err);
+        if (access(path, F_OK) == 0)
+                return ST_OK;
+        st = file_remove_tree(making, err);
+        if (!st)
+                st = file_make_dirs(making, err);
+        if (!st)
+                st = create_empty_env(making, err);
+        if (!st && rename(made, path) < 0)
+                st = error_os(err, errno, "cannot rename '%s' to '%s'", made, path);
+        if (!st)
+                st = file_sync_parent(path, err);
+        return st ? st : file_remove_tree(making, err);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_LMDB_ENV_H
+#define CAIRN_COMMON_LMDB_ENV_H
+
+/**
+ * @file
+ * LMDB environments: crash-safe creation, the size of the memory map, and the error for a full map.
+ *
+ * The memory map bounds the database. The normal sizes are far above actual use; an environment variable overrides
+ * them for a machine with little address space, and for tests of a full map.
+ *
+ * Threads: any; one process per directory.
+ */
+#include <stddef.h>
+
+#include "common/error.h"
+
+#define LMDB_MAP_INDEX "CAIRN_INDEX_MAP_MIB"
+#define LMDB_MAP_DEBUGINFO "CAIRN_DEBUGINFO_MAP_MIB"
+#define LMDB_MAP_SCAN "CAIRN_SCAN_MAP_MIB"
+
+/** Map size in bytes: the environment variable, in MiB, when it is set to a positive number, else normal_bytes. */
+size_t lmdb_map_bytes(const char *variable, size_t normal_bytes);
+
+/** The error for MDB_MAP_FULL: ST_OS with ENOSPC. The text names the map's size and the variable that raises it. */
+enum status lmdb_map_full_error(struct error *err, size_t map_bytes, const char *variable, const char *what);
+
+/**
+ * Create dir/data.mdb as an empty environment unless it exists. dir must exist. Durable on return.
+ *
+ * LMDB writes its first pages in place and syncs neither them nor the directory entry: after a crash they may be
+ * damaged, and a power cut may remove the file together with all committed data. This creates the file under a
+ * temporary name, syncs it and renames it.
+ */
+enum status lmdb_create_env(const char *dir, struct error *err) MUST_CHECK;
+
+#endif

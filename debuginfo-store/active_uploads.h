@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DEBUGINFO_STORE_ACTIVE_UPLOADS_H
+#define CAIRN_DEBUGINFO_STORE_ACTIVE_UPLOADS_H
+
+/**
+ * @file
+ * Active resumable uploads. A connection whose client vanished looks alive until its timeout; the client that
+ * reconnects meanwhile takes the upload over once it was idle for LIMIT_PARTIAL_IDLE_S.
+ *
+ * The file lock moves along, because it belongs to the open file description, which both descriptors share.
+ *
+ * Threads: any; one upload belongs to one connection.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct active_upload {
+        struct active_upload *next;
+        const char *path; /* borrowed */
+        int fd;
+        pthread_mutex_t busy; /* held while bytes are appended */
+        int64_t progress_ns;  /* when bytes were appended last */
+        bool is_taken_over;
+};
+
+/** The active uploads of one store. */
+struct active_uploads {
+        pthread_mutex_t lock;
+        struct active_upload *first;
+};
+
+void active_uploads_init(struct active_uploads *l);
+void active_uploads_deinit(struct active_uploads *l);
+
+void active_upload_register(struct active_uploads *l, struct active_upload *u, const char *path, int fd);
+/** End the registration: the upload cannot be taken over afterwards. False when it already was. */
+bool active_upload_unregister(struct active_uploads *l, struct active_upload *u);
+
+/** Lock around appending. ST_BUSY when it was taken over: do not call active_upload_unlock() then. */
+enum status active_upload_lock(struct active_upload *u, struct error *err) MUST_CHECK;
+void active_upload_unlock(struct active_upload *u);
+
+/** Take over the idle upload of the file at path. @param fd_ret owned. False when there is none or it is not idle. */
+bool active_upload_take_over(struct active_uploads *l, const char *path, int *fd_ret);
+
+#endif

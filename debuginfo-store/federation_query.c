@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/limits.h"
+#include "debuginfo-store/federation_internal.h"
+#include "debuginfo-store/part_cache.h"
+#include "debuginfo-store/store_internal.h"
+
+#define TIMEOUT_S 90 /* as libdebuginfod */
+
+enum status federation_upstreams_init(struct federation_upstreams *a, struct debuginfo_store *store,
+                                      const struct federation_options *o, struct error *err)
+{
+        *a = (struct federation_upstreams){ .store = store,
+                                            .timeout_s = o->timeout_s ? o->timeout_s : TIMEOUT_S,
+                                            .upstream_changed = o->upstream_changed,
+                                            .context = o->context };
+        a->upstreams = calloc(o->url_count + 1, sizeof *a->upstreams);
+        if (!a->upstreams)
+                return error_no_memory(err);
+        while (a->upstream_count < o->url_count) {
+                const struct upstream_options u = { .url = o->urls[a->upstream_count],
+                                                    .header = o->headers ? o->headers[a->upstream_count] : NULL,
+                                                    .failures_max = o->breaker_failures,
+                                                    .pause_s = o->breaker_pause_s };
+                enum status st = upstream_create(&u, &a->upstreams[a->upstream_count], err);
+
+                if (st)
+                        return st;
+                a->upstream_count++;
+        }
+        return ST_OK;
+}
+
+void federation_upstreams_deinit(struct federation_upstreams *a)
+{
+        for (size_t i = 0; i < a->upstream_count; i++)
+                upstream_destroy(a->upstreams[i]);
+        free(a->upstreams);
+}
+
+/* ---- arriving files ---- */
+
+struct arrival {
+        struct download *download;
+        void (*show)(void *context, struct download *d);
+        void *context;
+        bool is_shown;
+};
+
+static void note_arrival(void *context, const struct fetch_response *response)
+{
+        struct arrival *a = context;
+
+        download_note_progress(a->download, response);
+        if (!a->is_shown)
+                a->show(a->context, a->download);
+        a->is_shown = true;
+}
+
+/* Verify and store a fetched object. @param is_bad_ret verification failed. */
+static enum status store_fetched_object(struct federation_upstreams *a, const struct fetch_entry *entry,
+                                        enum object_kind kind, int fd, bool *is_bad_ret, struct stored_object *ret,
+                                        struct error *err)
+{
+        struct object_claim claim = { .build_id = entry->id, .kind = kind, .source = SOURCE_UPSTREAM };
+        struct object_upload *upload;
+        enum refusal why;
+        bool same;
+        enum status st = object_upload_begin(a->store, &claim, &upload, &why, err);
+
+        if (st)
+                return st;
+        st = object_upload_append_file(upload, fd, &why, err);
+        if (st)
+                object_upload_abort(upload);
+        else
+                st = object_upload_finish(upload, ret, &same, &why, err);
+        *is_bad_ret = st && why != REFUSED_NOT;
+        return st;
+}
+
+/* ---- one upstream ---- */
+
+static enum status fetch_from_upstream(struct federation_upstreams *a, const struct upstream *u,
+                                       const struct fetch_entry *entry, const atomic_bool *cancel,
+                                       struct arrival *arrival, struct fetch_response *response, struct error *err)
+{
+        const struct fetch_request request = { .url = upstream_get_url(u),
+                                               .header = upstream_get_header(u),
+                                               .id = &entry->id,
+                                               .resource = entry->resource,
+                                               .forwarded_for = entry->forwarded_for,
+                                               .timeout_s = a->timeout_s,
+                                               .max_bytes =
+                                                       fetch_resource_is_part(entry->resource) ? LIMIT_PIECE_BYTES : 0,
+                                               .progress = note_arrival,
+                                               .context = arrival };
+        enum status st = fetch_object(&request, download_get_fd(arrival->download), cancel, response, err);
+
+        if (!st)
+                download_note_progress(arrival->download, response);
+        return st;
+}
+
+static enum status store_fetched_file(struct federation_upstreams *a, const struct fetch_entry *entry, int fd,
+                                      bool *is_bad_ret, struct stored_object *ret, struct error *err)
+{
+        enum object_kind kind;
+
+        if (fetch_resource_is_part(entry->resource))
+                return part_cache_insert(a->store, &entry->id, entry->resource, fd, err);
+        if (!object_kind_parse(entry->resource, &kind))
+                return error_set(err, ST_USAGE, "'%.40s' is not an object kind", entry->resource);
+        return store_fetched_object(a, entry, kind, fd, is_bad_ret, ret, err);
+}
+
+/* Older servers answer requests for sections with a status of 400 or above: not a failure. */
+static bool lacks_section_support(const struct fetch_entry *entry, const struct fetch_response *response)
+{
+        return strncmp(entry->resource, "section/", 8) == 0 && response->http_status >= 400;
+}
+
+static enum upstream_outcome classify_fetch(enum status st, const atomic_bool *cancel)
+{
+        if (!st)
+                return UPSTREAM_FOUND;
+        if (st == ST_NOT_FOUND)
+                return UPSTREAM_MISSING;
+        if (st == ST_TOO_BIG)
+                return UPSTREAM_REFUSED;
+        return *cancel ? UPSTREAM_UNSURE : UPSTREAM_FAILED;
+}
+
+static enum federation_outcome federation_outcome_from(enum upstream_outcome outcome)
+{
+        switch (outcome) {
+        case UPSTREAM_FOUND:
+                return FEDERATION_STORED;
+        case UPSTREAM_MISSING:
+                return FEDERATION_MISSING;
+        case UPSTREAM_REFUSED:
+                return FEDERATION_REFUSED;
+        default:
+                return FEDERATION_FAILED;
+        }
+}
+
+/* Fetch and store. A failure to store a good file is the service's and does not count against the upstream. */
+static enum upstream_outcome fetch_and_store(struct federation_upstreams *a, const struct upstream *u,
+                                             const struct fetch_entry *entry, const atomic_bool *cancel,
+                                             struct arrival *arrival, struct fetch_response *response,
+                                             uint64_t *took_ms_ret, struct stored_object *ret, struct error *err)
+{
+        int64_t began_ns = monotonic_ns();
+        enum upstream_outcome outcome;
+        bool is_bad = false;
+        int fd = object_create_temporary(a->store, err);
+
+        if (fd < 0 || download_create(fd, &arrival->download, err))
+                return UPSTREAM_UNSURE;
+        outcome = classify_fetch(fetch_from_upstream(a, u, entry, cancel, arrival, response, err), cancel);
+        *took_ms_ret = (uint64_t)(monotonic_ns() - began_ns) / 1000000;
+        if (outcome == UPSTREAM_FAILED && lacks_section_support(entry, response))
+                outcome = UPSTREAM_UNSURE;
+        if (outcome == UPSTREAM_FOUND &&
+            store_fetched_file(a, entry, download_get_fd(arrival->download), &is_bad, ret, err))
+                outcome = is_bad ? UPSTREAM_REFUSED : UPSTREAM_UNSURE;
+        return outcome;
+}
+
+static enum federation_outcome query_upstream(struct federation_upstreams *a, struct upstream *u,
+                                              const struct fetch_entry *entry, const atomic_bool *cancel,
+                                              struct arrival *arrival, struct stored_object *ret, struct error *err)
+{
+        struct fetch_response response = { 0 };
+        enum upstream_outcome outcome;
+        struct upstream_status status;
+        uint64_t took_ms = 0, epoch;
+
+        if (upstream_begin_request(u, &epoch, err))
+                return FEDERATION_FAILED;
+        outcome = fetch_and_store(a, u, entry, cancel, arrival, &response, &took_ms, ret, err);
+        if (upstream_end_request(u, epoch, outcome, &response, took_ms, err) != UPSTREAM_UNCHANGED &&
+            a->upstream_changed) {
+                upstream_get_status(u, &status);
+                a->upstream_changed(a->context, &status);
+        }
+        if (arrival->is_shown) /* this ends the clients' reads, so the statistics are updated before */
+                arrival->show(arrival->context, NULL);
+        if (arrival->download)
+                download_finish(arrival->download, outcome == UPSTREAM_FOUND);
+        download_unref(arrival->download);
+        return federation_outcome_from(outcome);
+}
+
+/* Of several upstreams' outcomes the least certain counts: FAILED before REFUSED before MISSING. */
+enum federation_outcome federation_query_upstreams(struct federation_upstreams *a, const struct fetch_entry *entry,
+                                                   const atomic_bool *cancel,
+                                                   void (*show)(void *context, struct download *d), void *context,
+                                                   struct stored_object *ret, struct error *err)
+{
+        enum federation_outcome worst = FEDERATION_MISSING;
+
+        for (size_t i = 0; i < a->upstream_count && !*cancel; i++) {
+                struct arrival arrival = { .show = show, .context = context };
+                struct error one = { 0 };
+                enum federation_outcome outcome =
+                        query_upstream(a, a->upstreams[i], entry, cancel, &arrival, ret, &one);
+
+                if (outcome == FEDERATION_STORED)
+                        return outcome;
+                if (outcome > worst) {
+                        worst = outcome;
+                        *err = one;
+                }
+        }
+        return *cancel ? FEDERATION_FAILED : worst;
+}
+
+/* ---- queries to all upstreams ---- */
+
+/*
+ * Any client can send arbitrary requests of this kind, so their outcome says little about an upstream: a timeout or an
+ * HTTP error, which servers without this route return, leaves the circuit breaker unchanged, so that a client cannot
+ * open it with slow requests. An unreachable upstream counts as failed.
+ */
+
+#define AT_ONCE 8
+
+/* One upstream's share of the request. */
+struct upstream_poll {
+        struct federation *f;
+        const struct federation_query *question;
+        const struct forwarded *route;
+        const atomic_bool *cancel; /* of the client, which is set when the service is stopping too, or f->stop */
+        struct upstream *upstream;
+        uint64_t epoch;
+        pthread_t thread;
+        bool is_asked, has_thread;
+        int fd; /* -1 none */
+        struct fetch_response response;
+        uint64_t took_ms;
+        enum status st;
+        struct error err;
+};
+
+static void *run_poll(void *context)
+{
+        struct upstream_poll *p = context;
+        const struct fetch_request request = { .url = upstream_get_url(p->upstream),
+                                               .header = upstream_get_header(p->upstream),
+                                               .resource = p->question->path,
+                                               .forwarded_for = p->route->header,
+                                               .timeout_s = p->question->total_s,
+                                               .total_s = p->question->total_s,
+                                               .max_bytes = p->question->max_bytes };
+        int64_t began_ns = monotonic_ns();
+
+        p->fd = object_create_temporary(p->f->upstreams.store, &p->err);
+        p->st = p->fd < 0 ? ST_OS : fetch_object(&request, p->fd, p->cancel, &p->response, &p->err);
+        p->took_ms = (uint64_t)(monotonic_ns() - began_ns) / 1000000;
+        return NULL;
+}
+
+static enum upstream_outcome classify_poll(const struct upstream_poll *p)
+{
+        switch (p->st) {
+        case ST_OK:
+                return UPSTREAM_FOUND;
+        case ST_NOT_FOUND:
+                return UPSTREAM_MISSING;
+        case ST_TOO_BIG:
+        case ST_BAD_DATA:
+                return UPSTREAM_REFUSED;
+        case ST_BUSY:
+                return p->response.http_status >= 400 || p->took_ms >= 1000 * p->question->total_s || *p->cancel
+                               ? UPSTREAM_UNSURE
+                               : UPSTREAM_FAILED;
+        default:
+                return UPSTREAM_UNSURE; /* a failure of the service */
+        }
+}
+
+static void begin_poll(struct upstream_poll *p)
+{
+        p->fd = -1;
+        p->is_asked = !upstream_begin_request(p->upstream, &p->epoch, &p->err);
+        p->st = p->is_asked ? ST_OK : ST_BUSY;
+        if (!p->is_asked)
+                return;
+        p->has_thread = pthread_create(&p->thread, NULL, run_poll, p) == 0;
+        if (!p->has_thread)
+                run_poll(p);
+}
+
+static void end_poll(struct upstream_poll *p)
+{
+        struct federation_upstreams *a = &p->f->upstreams;
+        struct upstream_status status;
+
+        if (p->has_thread)
+                pthread_join(p->thread, NULL);
+        if (!p->is_asked)
+                return;
+        if (!p->st)
+                p->st = p->question->answered(p->question->context, p->fd, &p->err);
+        if (p->fd >= 0)
+                close(p->fd);
+        if (upstream_end_request(p->upstream, p->epoch, classify_poll(p), &p->response, p->took_ms, &p->err) !=
+                    UPSTREAM_UNCHANGED &&
+            a->upstream_changed) {
+                upstream_get_status(p->upstream, &status);
+                a->upstream_changed(a->context, &status);
+        }
+        if (p->st) {
+                upstream_get_status(p->upstream, &status);
+                p->question->failed(p->question->context, status.url, &p->err);
+        }
+}
+
+enum status federation_query_all(struct federation *f, const struct federation_query *question,
+                                 const struct federation_client *client, struct error *err)
+{
+        struct upstream_poll *polls;
+        struct forwarded route;
+        enum status st = ST_OK;
+
+        if (forwarded_parse(client->forwarded_for, f->name, &route, NULL))
+                return ST_OK;
+        polls = calloc(AT_ONCE, sizeof *polls);
+        if (!polls)
+                return error_no_memory(err);
+        for (size_t first = 0, n; first < f->upstreams.upstream_count && !(client->cancel && *client->cancel);
+             first += n) {
+                n = f->upstreams.upstream_count - first < AT_ONCE ? f->upstreams.upstream_count - first : AT_ONCE;
+                for (size_t i = 0; i < n; i++) {
+                        polls[i] = (struct upstream_poll){ .f = f,
+                                                           .question = question,
+                                                           .route = &route,
+                                                           .cancel = client->cancel ? client->cancel : &f->stop,
+                                                           .upstream = f->upstreams.upstreams[first + i] };
+                        begin_poll(&polls[i]);
+                }
+                for (size_t i = 0; i < n; i++) {
+                        end_poll(&polls[i]);
+                        if (polls[i].st)
+                                st = error_set(err, ST_BUSY, "not all upstreams answered");
+                }
+        }
+        free(polls);
+        return client->cancel && *client->cancel ? error_set(err, ST_BUSY, "the request was cancelled") : st;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DEBUGINFO_STORE_FETCH_QUEUE_H
+#define CAIRN_DEBUGINFO_STORE_FETCH_QUEUE_H
+
+/**
+ * @file
+ * Requests of the federation: an entry for each resource that is queued, in flight, or cached as missing or failed
+ * until its expiry. Expired entries are removed during a lookup in their bucket; answered ones are evicted when there
+ * are FETCH_QUEUE_MAX entries.
+ *
+ * Threads: the caller's lock.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/build_id.h"
+#include "debuginfo-store/download.h"
+#include "debuginfo-store/forwarded.h"
+
+#define FETCH_QUEUE_MAX 100000
+#define FETCH_QUEUE_BUCKETS 4096
+
+enum fetch_entry_state { FETCH_ENTRY_QUEUED, FETCH_ENTRY_IN_FLIGHT, FETCH_ENTRY_MISSING, FETCH_ENTRY_FAILED };
+
+struct fetch_entry {
+        struct fetch_entry *next; /* in its bucket */
+        struct fetch_entry *next_queued;
+        struct build_id id;
+        char *resource; /* as in struct fetch_request */
+        enum fetch_entry_state state;
+        int64_t forget_ns;         /* monotonic; FETCH_ENTRY_MISSING and FETCH_ENTRY_FAILED */
+        struct download *download; /* in progress; NULL: none */
+        char *forwarded_for;       /* to send */
+        char *via;                 /* as in struct forwarded */
+};
+
+/** Whether the resource is a part of an object: a section or a source file. */
+bool fetch_resource_is_part(const char *resource);
+
+struct fetch_queue {
+        struct fetch_entry *buckets[FETCH_QUEUE_BUCKETS];
+        size_t count;
+        size_t hand; /* clock hand: the next bucket to evict from */
+};
+
+void fetch_queue_deinit(struct fetch_queue *t);
+
+/** Find the pending or cached entry for this request: one with the same forwarding route, or a direct request that
+ * found nothing. NULL: none. */
+struct fetch_entry *fetch_queue_find(struct fetch_queue *t, const struct build_id *id, const char *resource,
+                                     const struct forwarded *route);
+/** Add an entry in state FETCH_ENTRY_QUEUED. NULL when the table is full of pending entries, or memory is out. */
+struct fetch_entry *fetch_queue_add(struct fetch_queue *t, const struct build_id *id, const char *resource,
+                                    const struct forwarded *route);
+void fetch_queue_remove(struct fetch_queue *t, struct fetch_entry *entry);
+
+#endif

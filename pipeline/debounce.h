@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PIPELINE_DEBOUNCE_H
+#define CAIRN_PIPELINE_DEBOUNCE_H
+
+/**
+ * @file
+ * Debounce of build-ids: an id is due when no event occurred for DEBOUNCE_QUIET_NS, or DEBOUNCE_MAX_NS after the first
+ * event.
+ *
+ * Threads: the owner's lock. Times are monotonic.
+ */
+#include "common/build_id.h"
+#include "common/error.h"
+
+#define DEBOUNCE_QUIET_NS 5000000000ll
+#define DEBOUNCE_MAX_NS 60000000000ll
+
+struct debounce_item {
+        struct build_id id;
+        int64_t first_ns, last_ns;
+};
+
+struct debounce {
+        struct debounce_item *items;
+        size_t count, capacity;
+};
+
+void debounce_deinit(struct debounce *l);
+/** A part came. */
+enum status debounce_add(struct debounce *l, const struct build_id *id, int64_t now_ns) MUST_CHECK;
+void debounce_remove(struct debounce *l, const struct build_id *id);
+bool debounce_contains(const struct debounce *l, const struct build_id *id);
+/** When the first one is due; 0: there is none. */
+int64_t debounce_next_due_ns(const struct debounce *l);
+/** Remove an id that is due; false when none is. */
+bool debounce_take_due(struct debounce *l, int64_t now_ns, struct build_id *ret);
+
+#endif

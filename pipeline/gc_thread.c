@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/gc_thread.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/stable_clock.h"
+#include "common/condition.h"
+#include "common/log.h"
+#include "common/metrics.h"
+#include "debuginfo-store/gc.h"
+#include "pipeline/index_state.h"
+
+#define INTERVAL_S 3600
+#define PAUSE_S 1 /* minimum between two collections: each reads every record */
+
+static struct metric objects = METRIC_GAUGE("cairn_debuginfo_objects", "Stored objects, as last counted.", "");
+static struct metric bytes = METRIC_GAUGE("cairn_debuginfo_stored_bytes", "Bytes of stored objects on disk.", "");
+static struct metric removed[GC_REASON_COUNT] = {
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects removed by garbage collection, by reason.",
+                       "reason=\"age\""),
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects removed by garbage collection, by reason.",
+                       "reason=\"unused\""),
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects removed by garbage collection, by reason.",
+                       "reason=\"size\""),
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects removed by garbage collection, by reason.",
+                       "reason=\"superseded\""),
+};
+static struct metric removed_bytes =
+        METRIC_COUNTER("cairn_debuginfo_removed_bytes_total", "Bytes freed on disk by garbage collection.", "");
+static struct metric failures =
+        METRIC_COUNTER("cairn_debuginfo_collections_failed_total", "Collections that failed.", "");
+
+struct gc_thread {
+        struct gc_thread_options options;
+        uint64_t enough_bytes; /* that arrived, to look again */
+        pthread_mutex_t lock;
+        pthread_cond_t wake;
+        uint64_t arrived_bytes;
+        bool waits_for_index; /* the last collection kept objects that were not indexed yet */
+        bool was_indexed;     /* something since */
+        bool stop;
+        pthread_t thread;
+};
+
+/* An object may have better symbols in the index and still be queued. */
+static bool is_object_needed(void *context, const struct stored_object *object)
+{
+        struct gc_thread *c = context;
+
+        return index_state_is_pending(c->options.symbols, object) ||
+               indexer_is_busy_with(c->options.indexer, &object->build_id);
+}
+
+struct gc_options gc_thread_collection_options(struct gc_thread *c, const struct retention_rule *rules,
+                                               size_t rule_count)
+{
+        return (struct gc_options){ .rules = rules ? rules : c->options.rules,
+                                    .rule_count = rules ? rule_count : c->options.rule_count,
+                                    .sweep = true,
+                                    .now_unix_s = stable_unix_s(),
+                                    .needed = is_object_needed,
+                                    .context = c };
+}
+
+void gc_thread_publish_metrics(const struct gc_result *r)
+{
+        metric_set(&objects, (int64_t)r->objects);
+        metric_set(&bytes, (int64_t)r->bytes);
+        for (unsigned i = 0; i < GC_REASON_COUNT; i++)
+                metric_add(&removed[i], (int64_t)r->removed[i]);
+        metric_add(&removed_bytes, (int64_t)r->removed_bytes);
+}
+
+/* Returns whether objects were kept because they are not indexed yet. */
+static bool run_collection(struct gc_thread *c, bool sweep)
+{
+        struct gc_options o = gc_thread_collection_options(c, NULL, 0);
+        struct gc_result r;
+        struct error err;
+        uint64_t count = 0;
+
+        o.sweep = sweep;
+        if (debuginfo_store_collect_garbage(c->options.objects, &o, &r, &err)) {
+                metric_add(&failures, 1);
+                log_error("debuginfo", "cannot apply the retention rules: %s; retrying within the hour", err.text);
+                return false;
+        }
+        gc_thread_publish_metrics(&r);
+        for (unsigned i = 0; i < GC_REASON_COUNT; i++)
+                count += r.removed[i];
+        if (count || r.strays)
+                log_info("debuginfo",
+                         "removed %" PRIu64 " objects of %" PRIu64 " bytes by the retention rules and %" PRIu64
+                         " files that no record names; %" PRIu64 " objects of %" PRIu64 " bytes stay",
+                         count, r.removed_bytes, r.strays, r.objects, r.bytes);
+        return r.needed;
+}
+
+/* Called with the lock held. False when the service stops. @param idle_ret whether the time ran out. */
+static bool wait_for_gc_work(struct gc_thread *c, unsigned seconds, bool for_work, bool *idle_ret)
+{
+        int64_t until = monotonic_ns() + seconds * INT64_C(1000000000);
+        bool in_time = true;
+
+        while (!c->stop &&
+               !(for_work && (c->arrived_bytes >= c->enough_bytes || (c->waits_for_index && c->was_indexed))) &&
+               (in_time = condition_wait_until(&c->wake, &c->lock, until)))
+                ;
+        *idle_ret = !in_time;
+        return !c->stop;
+}
+
+static void *run_gc_thread(void *arg)
+{
+        struct gc_thread *c = arg;
+        bool waits, sweep = true;
+
+        pthread_mutex_lock(&c->lock);
+        do {
+                c->arrived_bytes = 0;
+                c->was_indexed = false;
+                pthread_mutex_unlock(&c->lock);
+                waits = run_collection(c, sweep);
+                pthread_mutex_lock(&c->lock);
+                c->waits_for_index = waits;
+        } while (wait_for_gc_work(c, PAUSE_S, false, &sweep) &&
+                 wait_for_gc_work(c, INTERVAL_S, true, &sweep)); /* strays: each hour */
+        pthread_mutex_unlock(&c->lock);
+        return NULL;
+}
+
+enum status gc_thread_start(const struct gc_thread_options *options, struct gc_thread **ret, struct error *err)
+{
+        struct gc_thread *c = calloc(1, sizeof *c);
+        int failed;
+
+        if (!c)
+                return error_no_memory(err);
+        c->options = *options;
+        c->enough_bytes = UINT64_MAX;
+        for (size_t i = 0; i < options->rule_count; i++)
+                if (options->rules[i].size_bytes && options->rules[i].size_bytes / 100 < c->enough_bytes)
+                        c->enough_bytes = options->rules[i].size_bytes / 100;
+        pthread_mutex_init(&c->lock, NULL);
+        pthread_cond_init(&c->wake, NULL);
+        for (unsigned i = 0; i < GC_REASON_COUNT; i++)
+                metric_register(&removed[i]);
+        failed = pthread_create(&c->thread, NULL, run_gc_thread, c);
+        if (failed) {
+                pthread_cond_destroy(&c->wake);
+                pthread_mutex_destroy(&c->lock);
+                free(c);
+                return error_os(err, failed, "cannot start a thread");
+        }
+        pthread_setname_np(c->thread, "gc");
+        *ret = c;
+        return ST_OK;
+}
+
+void gc_thread_stop(struct gc_thread *c)
+{
+        if (!c)
+                return;
+        pthread_mutex_lock(&c->lock);
+        c->stop = true;
+        pthread_cond_broadcast(&c->wake);
+        pthread_mutex_unlock(&c->lock);
+        pthread_join(c->thread, NULL);
+}
+
+void gc_thread_destroy(struct gc_thread *c)
+{
+        if (!c)
+                return;
+        pthread_cond_destroy(&c->wake);
+        pthread_mutex_destroy(&c->lock);
+        free(c);
+}
+
+void gc_thread_count_arrival(struct gc_thread *c, uint64_t stored_bytes)
+{
+        pthread_mutex_lock(&c->lock);
+        c->arrived_bytes += stored_bytes;
+        if (c->arrived_bytes >= c->enough_bytes)
+                pthread_cond_signal(&c->wake);
+        pthread_mutex_unlock(&c->lock);
+}
+
+void gc_thread_remove_superseded(struct gc_thread *c, const struct stored_object *symbols)
+{
+        char hex[BUILD_ID_HEX_MAX];
+        struct error err;
+        enum status st = debuginfo_store_remove_superseded(c->options.objects, symbols, c->options.rules,
+                                                           c->options.rule_count, &err);
+
+        if (st == ST_NOT_FOUND)
+                return;
+        if (st) {
+                log_warn("debuginfo", "%s: its symbol file is not needed any more and cannot be removed: %s, ignoring",
+                         build_id_hex(&symbols->build_id, hex), err.text);
+                return;
+        }
+        metric_add(&removed[GC_SUPERSEDED], 1);
+        metric_add(&removed_bytes, (int64_t)symbols->stored_bytes);
+        log_info("debuginfo", "%s: its debuginfo is indexed, so its symbol file was removed",
+                 build_id_hex(&symbols->build_id, hex));
+}
+
+void gc_thread_notify_indexed(struct gc_thread *c)
+{
+        pthread_mutex_lock(&c->lock);
+        c->was_indexed = true;
+        if (c->waits_for_index)
+                pthread_cond_signal(&c->wake);
+        pthread_mutex_unlock(&c->lock);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PIPELINE_GC_THREAD_H
+#define CAIRN_PIPELINE_GC_THREAD_H
+
+/**
+ * @file
+ * Garbage collection thread: applies the retention rules to the debuginfo store at the start, every hour, after uploads
+ * that could exceed a size rule by one percent, and when an object that was kept until it was indexed has been.
+ *
+ * Threads: any, except start and stop.
+ */
+#include "debuginfo-store/gc.h"
+#include "pipeline/indexer.h"
+
+struct gc_thread;
+
+struct gc_thread_options {
+        struct debuginfo_store *objects; /* these are borrowed */
+        struct symbol_index *symbols;
+        struct indexer *indexer;
+        const struct retention_rule *rules; /* borrowed */
+        size_t rule_count;                  /* 0: only requested collections, and objects are counted */
+};
+
+enum status gc_thread_start(const struct gc_thread_options *options, struct gc_thread **ret,
+                            struct error *err) MUST_CHECK;
+/** Stops collections; the indexer may still notify until gc_thread_destroy(). NULL is allowed, as below. */
+void gc_thread_stop(struct gc_thread *c);
+void gc_thread_destroy(struct gc_thread *c);
+
+/** So many bytes were stored. */
+void gc_thread_count_arrival(struct gc_thread *c, uint64_t stored_bytes);
+
+/** An object was indexed. */
+void gc_thread_notify_indexed(struct gc_thread *c);
+
+/**
+ * The index has symbols from debuginfo that are as good as this symbol file's: remove it, unless it is still needed.
+ */
+void gc_thread_remove_superseded(struct gc_thread *c, const struct stored_object *symbols);
+
+/** Update the metrics after a successful collection. */
+void gc_thread_publish_metrics(const struct gc_result *r);
+
+/**
+ * Options of a collection by these rules (NULL: the configured ones) at the current time; the caller may set removed,
+ * but not needed.
+ */
+struct gc_options gc_thread_collection_options(struct gc_thread *c, const struct retention_rule *rules,
+                                               size_t rule_count);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/index_state.h"
+
+/* Records of older versions and of 'cairn index' list no inputs, only the time. */
+static bool was_object_read(const struct symbol_object *object, const struct stored_object *stored)
+{
+        if (object->inputs.count)
+                return symbol_inputs_contain(&object->inputs, stored->sha256);
+        return object->state == OBJECT_FAILED || object->indexed_unix_s >= stored->stored_unix_s;
+}
+
+bool index_state_is_pending(void *symbols, const struct stored_object *stored)
+{
+        struct symbol_object object;
+        struct symbol_view *view;
+        enum status st;
+
+        if (stored->kind == OBJECT_SOURCE || stored->kind == OBJECT_DWO)
+                return false;
+        st = symbol_view_begin(symbols, &view, NULL);
+        if (st)
+                return true;
+        st = symbol_view_get_object_unaliased(view, &stored->build_id, &object, NULL);
+        symbol_view_end(view);
+        if (st || object.state == OBJECT_ABSENT || object.state == OBJECT_PENDING)
+                return stored->kind != OBJECT_DWP; /* a DWP file is indexed with its executable, which is queued */
+        return !was_object_read(&object, stored);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PIPELINE_INDEX_STATE_H
+#define CAIRN_PIPELINE_INDEX_STATE_H
+
+/**
+ * @file
+ * Whether a stored object is not indexed yet: then the indexer queues it at its start, and garbage collection keeps it
+ * (debuginfo-store/gc.h).
+ */
+#include "debuginfo-store/store.h"
+#include "symbol-index/lookup.h"
+
+/** @param symbols a struct symbol_index.  @return true also when the state cannot be read. */
+bool index_state_is_pending(void *symbols, const struct stored_object *stored);
+
+#endif

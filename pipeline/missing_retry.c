@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/missing_retry.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/cleanup.h"
+#include "common/condition.h"
+#include "common/log.h"
+#include "profile-store/scan.h"
+
+#define INTERVAL_S 600
+#define WINDOW_NS (24 * 3600 * 1000000000ll)
+
+struct missing_retry {
+        struct profile_store *profiles;
+        void (*want)(void *context, const struct build_id *ids, size_t count);
+        void *context;
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        bool stop, is_woken;
+        pthread_t thread;
+};
+
+/* No debuginfo is known, or only a stripped file. */
+static bool is_worth_requesting(const char *state)
+{
+        return strcmp(state, symbol_state_name(SYMBOL_NO_DEBUGINFO)) == 0 ||
+               strcmp(state, symbol_state_name(SYMBOL_STRIPPED)) == 0;
+}
+
+static enum status list_missing_objects(struct missing_retry *w, bool of_any_age, struct build_id **ret,
+                                        size_t *count_ret, struct error *err)
+{
+        const struct scan_filter filter = { .from_unix_ns = of_any_age ? 0 : wall_clock_ns() - WINDOW_NS,
+                                            .to_unix_ns = INT64_MAX };
+        struct scan_missing *missing = NULL; /* the scan's */
+        struct store_scan *scan;
+        struct build_id *ids;
+        size_t count = 0, n = 0;
+        enum status st = store_scan_begin(w->profiles, &scan, err);
+
+        if (st)
+                return st;
+        st = store_scan_list_missing(scan, &filter, &missing, &count, err);
+        ids = st ? NULL : calloc(count + 1, sizeof *ids);
+        for (size_t i = 0; ids && i < count; i++)
+                if (missing[i].build_id.size && is_worth_requesting(missing[i].state))
+                        ids[n++] = missing[i].build_id;
+        store_scan_end(scan);
+        if (st)
+                return st;
+        if (!ids)
+                return error_no_memory(err);
+        *ret = ids;
+        *count_ret = n;
+        return ST_OK;
+}
+
+static void request_missing(struct missing_retry *w, bool of_any_age)
+{
+        _cleanup_free_ struct build_id *ids = NULL;
+        struct error err;
+        size_t count = 0;
+
+        if (list_missing_objects(w, of_any_age, &ids, &count, &err))
+                log_warn("federation", "cannot list missing objects: %s", err.text);
+        else if (count)
+                w->want(w->context, ids, count);
+}
+
+static void *run_missing_retry(void *arg)
+{
+        struct missing_retry *w = arg;
+        bool of_any_age;
+        int64_t until;
+
+        pthread_mutex_lock(&w->lock);
+        while (!w->stop) {
+                of_any_age = w->is_woken;
+                w->is_woken = false;
+                pthread_mutex_unlock(&w->lock);
+                request_missing(w, of_any_age);
+                until = monotonic_ns() + INTERVAL_S * INT64_C(1000000000);
+                pthread_mutex_lock(&w->lock);
+                while (!w->stop && !w->is_woken && condition_wait_until(&w->changed, &w->lock, until))
+                        ;
+        }
+        pthread_mutex_unlock(&w->lock);
+        return NULL;
+}
+
+enum status missing_retry_start(struct profile_store *profiles,
+                                void (*want)(void *context, const struct build_id *ids, size_t count), void *context,
+                                struct missing_retry **ret, struct error *err)
+{
+        struct missing_retry *w = calloc(1, sizeof *w);
+        int failed;
+
+        if (!w)
+                return error_no_memory(err);
+        w->profiles = profiles;
+        w->want = want;
+        w->context = context;
+        pthread_mutex_init(&w->lock, NULL);
+        pthread_cond_init(&w->changed, NULL);
+        failed = pthread_create(&w->thread, NULL, run_missing_retry, w);
+        if (failed) {
+                pthread_cond_destroy(&w->changed);
+                pthread_mutex_destroy(&w->lock);
+                free(w);
+                return error_os(err, failed, "cannot start a thread");
+        }
+        pthread_setname_np(w->thread, "missing-retry");
+        *ret = w;
+        return ST_OK;
+}
+
+void missing_retry_run_now(struct missing_retry *w)
+{
+        pthread_mutex_lock(&w->lock);
+        w->is_woken = true;
+        pthread_cond_broadcast(&w->changed);
+        pthread_mutex_unlock(&w->lock);
+}
+
+void missing_retry_stop(struct missing_retry *w)
+{
+        if (!w)
+                return;
+        pthread_mutex_lock(&w->lock);
+        w->stop = true;
+        pthread_cond_broadcast(&w->changed);
+        pthread_mutex_unlock(&w->lock);
+        pthread_join(w->thread, NULL);
+        pthread_cond_destroy(&w->changed);
+        pthread_mutex_destroy(&w->lock);
+        free(w);
+}

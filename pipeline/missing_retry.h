@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PIPELINE_MISSING_RETRY_H
+#define CAIRN_PIPELINE_MISSING_RETRY_H
+
+/**
+ * @file
+ * Periodic retry for missing objects. A flush requests an object only when it first occurs; an upstream may get it
+ * later, and a restart drops the fetch queue. So the objects missing in samples of the last day are requested at the
+ * start and every ten minutes. The federation skips those in its negative cache.
+ */
+#include "profile-store/store.h"
+
+struct missing_retry;
+
+/** @param want called on a separate thread. */
+enum status missing_retry_start(struct profile_store *profiles,
+                                void (*want)(void *context, const struct build_id *ids, size_t count), void *context,
+                                struct missing_retry **ret, struct error *err) MUST_CHECK;
+/** Request now all objects missing in stored samples of any age. */
+void missing_retry_run_now(struct missing_retry *w);
+/** NULL is allowed. */
+void missing_retry_stop(struct missing_retry *w);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PIPELINE_PLAIN_FILES_H
+#define CAIRN_PIPELINE_PLAIN_FILES_H
+
+/**
+ * @file
+ * Descriptors of uploaded files that wait to be indexed, so that the indexer
+ * need not decompress the stored objects again. A cache only: the stored
+ * object is read when there is no entry, as after a restart.
+ *
+ * The files are unlinked, so an entry holds disk space until it is removed;
+ * PLAIN_FILES_MAX entries and PLAIN_FILES_MAX_BYTES bound it.
+ *
+ * Threads: the caller's lock.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "debuginfo-store/store.h"
+
+#define PLAIN_FILES_MAX 16
+#define PLAIN_FILES_MAX_BYTES GiB(2)
+
+struct plain_file {
+        struct build_id build_id;
+        uint8_t sha256[32];
+        uint64_t size_bytes;
+        int fd; /* owned */
+};
+
+struct plain_files {
+        struct plain_file items[PLAIN_FILES_MAX];
+        size_t count;
+        uint64_t bytes;
+};
+
+/** Keep the file of a stored object, or close it when there is no room. @param fd taken. */
+void plain_files_add(struct plain_files *p, const struct stored_object *object, int fd);
+/** A new descriptor of the file with the object's content; -1: none. */
+int plain_files_open(const struct plain_files *p, const struct stored_object *object);
+/** Close all files of a build-id. */
+void plain_files_remove(struct plain_files *p, const struct build_id *id);
+void plain_files_deinit(struct plain_files *p);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PIPELINE_RESYMBOLIZER_H
+#define CAIRN_PIPELINE_RESYMBOLIZER_H
+
+/**
+ * @file
+ * Resymbolizer: rewrites the locations of objects whose symbols changed. Objects that change during a round, or shortly
+ * before it, share the next round.
+ *
+ * A failed round is bisected, down to the objects that fail alone. These are retried separately with exponential
+ * backoff, so that one object never delays the others.
+ *
+ * A build-id is written to the heal-queue file before its symbols change and removed after its round, so after a crash
+ * in between it is re-symbolized at the next start.
+ *
+ * Threads: any, except start and stop.
+ */
+#include "common/build_id.h"
+#include "profile-store/store.h"
+
+struct resymbolizer;
+
+/** Starts with the queue in the file at queue_path. */
+enum status resymbolizer_start(struct profile_store *profiles, const char *queue_path, struct resymbolizer **ret,
+                               struct error *err) MUST_CHECK;
+/** Unfinished objects stay in the file. NULL is allowed. */
+void resymbolizer_stop(struct resymbolizer *h);
+
+/** The symbols of this object are about to change. Durable when it returns. */
+enum status resymbolizer_expect_change(struct resymbolizer *h, const struct build_id *id, struct error *err) MUST_CHECK;
+/**
+ * The change ended. If changed: re-symbolize soon; otherwise forget it, unless others expect it. Call once per
+ * resymbolizer_expect_change().
+ */
+void resymbolizer_end_change(struct resymbolizer *h, const struct build_id *id, bool changed);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/delta/delta_actions.h"
+
+#include <json-c/json.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/limits.h"
+#include "common/text.h"
+
+#define JSON_DEPTH 32
+#define PARTITIONS_MAX 32
+
+void delta_live_file_ref(struct delta_live_file *f)
+{
+        atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+}
+
+void delta_live_file_unref(struct delta_live_file *f)
+{
+        if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+                return;
+        for (size_t i = 0; i < f->file.partition_count * 2 + 3; i++)
+                free(f->memory[i]);
+        free(f);
+}
+
+void delta_actions_deinit(struct delta_actions *a)
+{
+        for (size_t i = 0; i < a->add_count; i++)
+                delta_live_file_unref(a->adds[i]);
+        for (size_t i = 0; i < a->remove_count; i++)
+                free(a->removes[i]);
+        for (size_t i = 0; i < a->txn_count; i++)
+                free(a->txns[i].app_id);
+        free(a->adds);
+        free(a->removes);
+        free(a->txns);
+        json_object_put(a->metadata);
+        *a = (struct delta_actions){ 0 };
+}
+
+/* Reserve one more element; the array doubles at each power of two. */
+static bool grow_action_list(void **array, size_t count, size_t size)
+{
+        void *larger;
+
+        if (count & (count - 1))
+                return true;
+        larger = realloc(*array, (count ? count * 2 : 1) * size);
+        if (!larger)
+                return false;
+        *array = larger;
+        return true;
+}
+
+/* Percent-decode a path in place. False when it leads out of the table. */
+static bool decode_file_path(char *path)
+{
+        char *to = path;
+
+        for (const char *from = path; *from; from++) {
+                int high, low;
+
+                if (*from != '%') {
+                        *to++ = *from;
+                        continue;
+                }
+                high = hex_digit_value(from[1]);
+                low = high < 0 ? -1 : hex_digit_value(from[2]);
+                if (low < 0 || (high | low) == 0)
+                        return false;
+                *to++ = (char)(high << 4 | low);
+                from += 2;
+        }
+        *to = 0;
+        if (!*path || *path == '/' || strlen(path) >= LIMIT_PATH_BYTES || strstr(path, "://"))
+                return false;
+        for (const char *part = path; part; part = strchr(part, '/')) {
+                part += *part == '/';
+                if (!strncmp(part, "..", 2) && (part[2] == '/' || !part[2]))
+                        return false;
+        }
+        return true;
+}
+
+/* strdup() that passes NULL on. False without memory. */
+static bool duplicate_string(const char *s, char **ret)
+{
+        *ret = s ? strdup(s) : NULL;
+        return !s || *ret;
+}
+
+enum status delta_actions_add_file(struct delta_actions *a, const char *path, uint64_t size, int64_t modified_ms,
+                                   const char *stats, const struct delta_partition *partitions, size_t partition_count,
+                                   struct error *err)
+{
+        struct delta_partition *copies;
+        struct delta_live_file *f;
+        bool ok;
+
+        if (a->add_count >= LIMIT_DELTA_FILES)
+                return error_set(err, ST_TOO_BIG, "a table of more than %d files", LIMIT_DELTA_FILES);
+        if (partition_count > PARTITIONS_MAX)
+                return error_set(err, ST_TOO_BIG, "a file with %zu partition values", partition_count);
+        f = calloc(1, sizeof *f + (partition_count * 2 + 3) * sizeof *f->memory);
+        if (!f || !grow_action_list((void **)&a->adds, a->add_count, sizeof *a->adds)) {
+                free(f);
+                return error_no_memory(err);
+        }
+        f->refs = 1;
+        f->file.partition_count = partition_count;
+        copies = calloc(partition_count + 1, sizeof *copies);
+        f->memory[0] = (char *)copies;
+        ok = copies && duplicate_string(path, &f->memory[1]) && duplicate_string(stats, &f->memory[2]);
+        for (size_t i = 0; ok && i < partition_count; i++) {
+                ok = duplicate_string(partitions[i].key, &f->memory[3 + 2 * i]) &&
+                     duplicate_string(partitions[i].value, &f->memory[4 + 2 * i]);
+                copies[i] = (struct delta_partition){ f->memory[3 + 2 * i], f->memory[4 + 2 * i] };
+        }
+        a->adds[a->add_count++] = f;
+        if (!ok)
+                return error_no_memory(err);
+        if (!decode_file_path(f->memory[1]))
+                return error_set(err, ST_BAD_DATA, "a file '%s' outside the table", path);
+        f->file.path = f->memory[1];
+        f->file.size = size;
+        f->file.modified_ms = modified_ms;
+        f->file.stats = f->memory[2];
+        f->file.partitions = copies;
+        return ST_OK;
+}
+
+static enum status add_remove_action(struct delta_actions *a, const char *path, struct error *err)
+{
+        char *copy;
+
+        if (!grow_action_list((void **)&a->removes, a->remove_count, sizeof *a->removes) || !(copy = strdup(path)))
+                return error_no_memory(err);
+        a->removes[a->remove_count++] = copy;
+        return decode_file_path(copy) ? ST_OK : error_set(err, ST_BAD_DATA, "a file '%s' outside the table", path);
+}
+
+enum status delta_actions_add_txn(struct delta_actions *a, const char *app_id, int64_t version, int64_t last_updated_ms,
+                                  struct error *err)
+{
+        char *copy;
+
+        if (!grow_action_list((void **)&a->txns, a->txn_count, sizeof *a->txns) || !(copy = strdup(app_id)))
+                return error_no_memory(err);
+        a->txns[a->txn_count++] = (struct delta_txn){ copy, version, last_updated_ms };
+        return ST_OK;
+}
+
+enum status delta_actions_set_protocol(struct delta_actions *a, int64_t reader, int64_t writer, struct error *err)
+{
+        if (reader > DELTA_READER_VERSION || writer > DELTA_WRITER_VERSION)
+                return error_set(err, ST_UNSUPPORTED,
+                                 "the table needs Delta reader %jd and writer %jd, known are %d and %d",
+                                 (intmax_t)reader, (intmax_t)writer, DELTA_READER_VERSION, DELTA_WRITER_VERSION);
+        a->has_protocol = true;
+        return ST_OK;
+}
+
+enum status delta_actions_set_metadata(struct delta_actions *a, struct json_object *metadata, struct error *err)
+{
+        struct json_object *columns = json_object_object_get(metadata, "partitionColumns");
+        const char *schema = delta_json_get_string(metadata, "schemaString");
+        struct json_object *parsed = schema ? delta_json_parse(schema, strlen(schema)) : NULL;
+        struct json_object *fields = json_object_object_get(parsed, "fields");
+        bool ok = json_object_is_type(fields, json_type_array) && json_object_is_type(columns, json_type_array) &&
+                  json_object_array_length(columns) <= PARTITIONS_MAX && delta_json_get_string(metadata, "id");
+
+        for (size_t i = 0; ok && i < json_object_array_length(columns); i++)
+                ok = json_object_is_type(json_object_array_get_idx(columns, i), json_type_string);
+        for (size_t i = 0; ok && i < json_object_array_length(fields); i++)
+                ok = delta_json_get_string(json_object_array_get_idx(fields, i), "name") != NULL;
+        json_object_put(parsed);
+        json_object_put(a->metadata);
+        a->metadata = metadata;
+        return ok ? ST_OK : error_set(err, ST_BAD_DATA, "a metaData action is malformed");
+}
+
+const char *delta_json_get_string(struct json_object *o, const char *key)
+{
+        struct json_object *v = json_object_is_type(o, json_type_object) ? json_object_object_get(o, key) : NULL;
+        const char *s;
+
+        if (!json_object_is_type(v, json_type_string))
+                return NULL;
+        s = json_object_get_string(v);
+        return strlen(s) == (size_t)json_object_get_string_len(v) ? s : NULL;
+}
+
+struct json_object *delta_json_parse(const char *text, size_t n)
+{
+        struct json_tokener *t;
+        struct json_object *o;
+
+        if (n > LIMIT_DELTA_LINE_BYTES || !(t = json_tokener_new_ex(JSON_DEPTH)))
+                return NULL;
+        o = json_tokener_parse_ex(t, text, (int)n);
+        if (!o && json_tokener_get_error(t) == json_tokener_continue)
+                o = json_tokener_parse_ex(t, "", 1); /* a number needs a delimiter */
+        else if (json_tokener_get_parse_end(t) != n) {
+                json_object_put(o);
+                o = NULL;
+        }
+        json_tokener_free(t);
+        return o;
+}
+
+static bool get_json_int(struct json_object *o, const char *key, int64_t *ret)
+{
+        struct json_object *v = json_object_object_get(o, key);
+
+        if (!json_object_is_type(v, json_type_int))
+                return false;
+        *ret = json_object_get_int64(v);
+        return true;
+}
+
+static enum status parse_add_action(struct delta_actions *a, struct json_object *o, struct error *err)
+{
+        struct delta_partition partitions[PARTITIONS_MAX];
+        struct json_object *values = json_object_object_get(o, "partitionValues");
+        const char *path = delta_json_get_string(o, "path");
+        int64_t size, modified_ms;
+        size_t count = 0;
+
+        if (!path || !get_json_int(o, "size", &size) || size < 0 ||
+            !get_json_int(o, "modificationTime", &modified_ms) || !json_object_is_type(values, json_type_object) ||
+            json_object_object_length(values) > PARTITIONS_MAX)
+                return error_set(err, ST_BAD_DATA, "an add action is malformed");
+        json_object_object_foreach(values, key, value)
+        {
+                (void)value;
+                partitions[count++] = (struct delta_partition){ key, delta_json_get_string(values, key) };
+        }
+        return delta_actions_add_file(a, path, (uint64_t)size, modified_ms, delta_json_get_string(o, "stats"),
+                                      partitions, count, err);
+}
+
+static enum status parse_delta_action(struct delta_actions *a, const char *kind, struct json_object *o,
+                                      struct error *err)
+{
+        const char *text;
+        int64_t x = 0, y = 0;
+
+        if (!json_object_is_type(o, json_type_object))
+                return error_set(err, ST_BAD_DATA, "action '%.40s' is not an object", kind);
+        if (!strcmp(kind, "add"))
+                return parse_add_action(a, o, err);
+        if (!strcmp(kind, "remove")) {
+                text = delta_json_get_string(o, "path");
+                return text ? add_remove_action(a, text, err)
+                            : error_set(err, ST_BAD_DATA, "a remove action has no path");
+        }
+        if (!strcmp(kind, "metaData"))
+                return delta_actions_set_metadata(a, json_object_get(o), err);
+        if (!strcmp(kind, "protocol")) {
+                if (!get_json_int(o, "minReaderVersion", &x) || !get_json_int(o, "minWriterVersion", &y))
+                        return error_set(err, ST_BAD_DATA, "a protocol action has no versions");
+                return delta_actions_set_protocol(a, x, y, err);
+        }
+        if (!strcmp(kind, "txn")) {
+                text = delta_json_get_string(o, "appId");
+                if (!text || !get_json_int(o, "version", &x))
+                        return error_set(err, ST_BAD_DATA, "a txn action is malformed");
+                (void)get_json_int(o, "lastUpdated", &y);
+                return delta_actions_add_txn(a, text, x, y, err);
+        }
+        return ST_OK; /* commitInfo and other actions that a reader may ignore */
+}
+
+static enum status parse_delta_line(struct delta_actions *a, const char *line, size_t n, struct error *err)
+{
+        struct json_object *o = delta_json_parse(line, n);
+        enum status st = ST_OK;
+
+        if (!json_object_is_type(o, json_type_object)) {
+                json_object_put(o);
+                return error_set(err, ST_BAD_DATA, "a line is not a JSON object");
+        }
+        json_object_object_foreach(o, kind, action)
+        {
+                st = parse_delta_action(a, kind, action, err);
+                if (st)
+                        break;
+        }
+        json_object_put(o);
+        return st;
+}
+
+enum status delta_actions_parse(const char *text, size_t n, struct delta_actions *ret, struct error *err)
+{
+        struct delta_actions a = { 0 };
+
+        for (size_t pos = 0; pos < n;) {
+                const char *end = memchr(text + pos, '\n', n - pos);
+                size_t len = end ? (size_t)(end - text) - pos : n - pos;
+                enum status st = len ? parse_delta_line(&a, text + pos, len, err) : ST_OK;
+
+                if (st) {
+                        delta_actions_deinit(&a);
+                        if (err)
+                                err->offset = pos;
+                        return st;
+                }
+                pos += len + 1;
+        }
+        *ret = a;
+        return ST_OK;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_DELTA_DELTA_ACTIONS_H
+#define CAIRN_PROFILE_STORE_DELTA_DELTA_ACTIONS_H
+
+/**
+ * @file
+ * The actions of a commit or checkpoint: parsed and checked, not yet applied.
+ * Source: delta-io PROTOCOL.md, "Actions".
+ */
+#include <stdatomic.h>
+
+#include "profile-store/delta/delta_log.h"
+
+struct json_object; /* of json-c */
+
+#define DELTA_READER_VERSION 1
+#define DELTA_WRITER_VERSION 2
+
+/* A delta_file with the count of the states and snapshots that hold it. */
+struct delta_live_file {
+        struct delta_file file; /* first: the two are cast to each other */
+        atomic_uint refs;
+        char *memory[]; /* owned texts that file borrows */
+};
+
+struct delta_txn {
+        char *app_id; /* owned */
+        int64_t version;
+        int64_t last_updated_ms;
+};
+
+struct delta_actions {
+        struct delta_live_file **adds; /* owned references */
+        size_t add_count;
+        char **removes; /* owned */
+        size_t remove_count;
+        struct delta_txn *txns;
+        size_t txn_count;
+        struct json_object *metadata; /* owned: the metaData object, NULL for none */
+        bool has_protocol;
+};
+
+void delta_actions_deinit(struct delta_actions *a);
+
+/**
+ * Parse the JSON lines of a commit.
+ *
+ * @return ST_OK; ST_BAD_DATA; ST_UNSUPPORTED for a newer protocol; ST_TOO_BIG; ST_NO_MEMORY.
+ */
+enum status delta_actions_parse(const char *text, size_t n, struct delta_actions *ret, struct error *err) MUST_CHECK;
+
+/** Add to a. The path is percent-decoded and must stay inside the table. */
+enum status delta_actions_add_file(struct delta_actions *a, const char *path, uint64_t size, int64_t modified_ms,
+                                   const char *stats, const struct delta_partition *partitions, size_t partition_count,
+                                   struct error *err) MUST_CHECK;
+enum status delta_actions_add_txn(struct delta_actions *a, const char *app_id, int64_t version, int64_t last_updated_ms,
+                                  struct error *err) MUST_CHECK;
+enum status delta_actions_set_protocol(struct delta_actions *a, int64_t reader, int64_t writer,
+                                       struct error *err) MUST_CHECK;
+
+/** Check and take (also on failure) a metaData object. */
+enum status delta_actions_set_metadata(struct delta_actions *a, struct json_object *metadata,
+                                       struct error *err) MUST_CHECK;
+
+void delta_live_file_ref(struct delta_live_file *f);
+void delta_live_file_unref(struct delta_live_file *f);
+
+/** A text value of an object, NULL when it is absent, another type, or has a NUL inside. Borrowed. */
+const char *delta_json_get_string(struct json_object *o, const char *key);
+
+/** Parse n bytes as exactly one JSON value, of at most LIMIT_DELTA_LINE_BYTES; NULL otherwise. Owned. */
+struct json_object *delta_json_parse(const char *text, size_t n);
+
+#endif

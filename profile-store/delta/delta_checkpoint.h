@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_DELTA_DELTA_CHECKPOINT_H
+#define CAIRN_PROFILE_STORE_DELTA_DELTA_CHECKPOINT_H
+
+/**
+ * @file
+ * A table's whole state as one Parquet file, _delta_log/VERSION.checkpoint.parquet.
+ * Source: delta-io PROTOCOL.md, "Checkpoints" and "Checkpoint Schema" (classic, one part).
+ */
+#include "profile-store/delta/delta_state.h"
+
+/** Write and publish the checkpoint of s and name it in _last_checkpoint. */
+enum status delta_checkpoint_write(const char *log_dir, const struct delta_state *s, struct error *err) MUST_CHECK;
+
+/** Read a checkpoint's actions. ST_BAD_DATA, ST_UNSUPPORTED, ... when it cannot be used. */
+enum status delta_checkpoint_read(const char *path, struct delta_actions *ret, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_DELTA_DELTA_ENCODE_H
+#define CAIRN_PROFILE_STORE_DELTA_DELTA_ENCODE_H
+
+/**
+ * @file
+ * The JSON lines of a commit.
+ * Source: delta-io PROTOCOL.md, "Actions".
+ */
+#include "profile-store/delta/delta_state.h"
+
+/** Version 0 of a new table: protocol and metaData. */
+enum status delta_encode_create(struct buf *out, const struct parquet_field *fields, size_t field_count,
+                                const char *const *partition_columns, size_t partition_count,
+                                struct error *err) MUST_CHECK;
+
+/** The commit c on top of s. ST_USAGE for a path or schema that cannot be. */
+enum status delta_encode_commit(struct buf *out, const struct delta_state *s, const struct delta_commit *c,
+                                struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/delta/delta_log.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "profile-store/delta/delta_checkpoint.h"
+#include "profile-store/delta/delta_encode.h"
+#include "profile-store/delta/delta_state.h"
+
+struct delta_table {
+        pthread_mutex_t lock; /* of state */
+        char *log_dir;
+        struct delta_state state;
+};
+
+#define VERSION_DIGITS 20
+
+/* The version that a log file's name begins with, -1 for a name that is not "DIGITS" + suffix. */
+static int64_t parse_log_version(const char *name, const char *suffix)
+{
+        uint64_t v = 0;
+
+        for (size_t i = 0; i < VERSION_DIGITS; i++) {
+                if (name[i] < '0' || name[i] > '9' || v > (uint64_t)INT64_MAX / 10 - 1)
+                        return -1;
+                v = v * 10 + (uint64_t)(name[i] - '0');
+        }
+        return strcmp(name + VERSION_DIGITS, suffix) == 0 ? (int64_t)v : -1;
+}
+
+static char *make_log_path(const char *log_dir, int64_t version, const char *suffix)
+{
+        char *path;
+
+        return asprintf(&path, "%s/%0*jd%s", log_dir, VERSION_DIGITS, (intmax_t)version, suffix) < 0 ? NULL : path;
+}
+
+struct listing {
+        int64_t last_commit;
+        int64_t checkpoint; /* the newest below bound */
+        int64_t bound;
+};
+
+static enum status list_log_files(const char *log_dir, struct listing *l, struct error *err)
+{
+        _cleanup_closedir_ DIR *dir = opendir(log_dir);
+        struct dirent *entry;
+
+        l->last_commit = l->checkpoint = -1;
+        if (!dir)
+                return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "no table: '%s' does not exist", log_dir)
+                                       : error_os(err, errno, "cannot list '%s'", log_dir);
+        while ((entry = readdir(dir))) {
+                int64_t commit = parse_log_version(entry->d_name, ".json");
+                int64_t checkpoint = parse_log_version(entry->d_name, ".checkpoint.parquet");
+
+                if (commit > l->last_commit)
+                        l->last_commit = commit;
+                if (checkpoint > l->checkpoint && checkpoint < l->bound)
+                        l->checkpoint = checkpoint;
+        }
+        return ST_OK;
+}
+
+/* Apply one commit file; ST_NOT_FOUND when it does not exist. */
+static enum status apply_commit_file(struct delta_table *t, int64_t version, struct error *err)
+{
+        _cleanup_free_ char *path = make_log_path(t->log_dir, version, ".json");
+        _cleanup_buf_ struct buf text;
+        struct delta_actions a;
+        enum status st;
+
+        buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
+        if (!path)
+                return error_no_memory(err);
+        st = file_read(path, &text, err);
+        if (st)
+                return st;
+        st = delta_actions_parse((const char *)text.data, text.size, &a, err);
+        if (st)
+                return error_prefix(err, st, "cannot read '%s'", path);
+        st = delta_state_prepare(&t->state, &a, false, err);
+        if (st)
+                delta_actions_deinit(&a);
+        else
+                delta_state_apply(&t->state, &a, version);
+        return st;
+}
+
+static enum status apply_checkpoint_file(struct delta_table *t, int64_t version, struct error *err)
+{
+        _cleanup_free_ char *path = make_log_path(t->log_dir, version, ".checkpoint.parquet");
+        struct delta_actions a;
+        enum status st;
+
+        if (!path)
+                return error_no_memory(err);
+        st = delta_checkpoint_read(path, &a, err);
+        if (st)
+                return st;
+        st = delta_state_prepare(&t->state, &a, false, err);
+        if (st)
+                delta_actions_deinit(&a);
+        else
+                delta_state_apply(&t->state, &a, version);
+        return st;
+}
+
+/*
+ * Replay from the newest readable checkpoint, else from the first commit. A
+ * checkpoint is redundant to the commits, so a damaged one is ignored.
+ */
+static enum status load_table_state(struct delta_table *t, struct error *err)
+{
+        struct listing l = { .bound = INT64_MAX };
+        enum status st;
+
+        do {
+                st = list_log_files(t->log_dir, &l, err);
+                if (st)
+                        return st;
+                l.bound = l.checkpoint;
+                st = l.checkpoint < 0 ? ST_OK : apply_checkpoint_file(t, l.checkpoint, err);
+                if (st == ST_NO_MEMORY)
+                        return st;
+        } while (st);
+        if (l.last_commit < 0 && l.checkpoint < 0)
+                return error_set(err, ST_NOT_FOUND, "no table: '%s' has no commit", t->log_dir);
+        while (t->state.version < l.last_commit) {
+                int64_t next = t->state.version + 1;
+
+                st = apply_commit_file(t, next, err);
+                if (st == ST_NOT_FOUND)
+                        return error_set(err, ST_BAD_DATA, "'%s' lacks commit %jd of %jd", t->log_dir, (intmax_t)next,
+                                         (intmax_t)l.last_commit);
+                if (st)
+                        return st;
+        }
+        if (!t->state.metadata || !t->state.has_protocol)
+                return error_set(err, ST_BAD_DATA, "'%s' has no metaData or no protocol", t->log_dir);
+        return ST_OK;
+}
+
+enum status delta_table_open(const char *dir, struct delta_table **ret, struct error *err)
+{
+        struct delta_table *t = calloc(1, sizeof *t);
+        enum status st;
+
+        if (!t)
+                return error_no_memory(err);
+        pthread_mutex_init(&t->lock, NULL);
+        delta_state_init(&t->state);
+        t->log_dir = path_join(dir, "_delta_log");
+        st = t->log_dir ? load_table_state(t, err) : error_no_memory(err);
+        if (st)
+                delta_table_close(t);
+        else
+                *ret = t;
+        return st;
+}
+
+void delta_table_close(struct delta_table *t)
+{
+        if (!t)
+                return;
+        delta_state_deinit(&t->state);
+        pthread_mutex_destroy(&t->lock);
+        free(t->log_dir);
+        free(t);
+}
+
+enum status delta_table_refresh(struct delta_table *t, struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&t->lock);
+        do
+                st = apply_commit_file(t, t->state.version + 1, err);
+        while (!st);
+        pthread_mutex_unlock(&t->lock);
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+enum status delta_snapshot_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&t->lock);
+        st = delta_state_get_snapshot(&t->state, ret, err);
+        pthread_mutex_unlock(&t->lock);
+        return st;
+}
+
+int64_t delta_table_get_txn_version(struct delta_table *t, const char *app_id)
+{
+        int64_t version = -1;
+
+        pthread_mutex_lock(&t->lock);
+        for (size_t i = 0; i < t->state.txn_count; i++) {
+                if (!strcmp(t->state.txns[i].app_id, app_id))
+                        version = t->state.txns[i].version;
+        }
+        pthread_mutex_unlock(&t->lock);
+        return version;
+}
+
+/* Publish a commit file under a name that must not exist. */
+static enum status publish_commit(const char *log_dir, int64_t version, const struct buf *text, struct error *err)
+{
+        _cleanup_free_ char *path = make_log_path(log_dir, version, ".json");
+        _cleanup_free_ char *tmp = NULL;
+        enum status st;
+        int fd;
+
+        if (!path)
+                return error_no_memory(err);
+        st = file_create_temporary(path, &tmp, &fd, err);
+        if (st)
+                return st;
+        st = file_write_all(fd, text->data, text->size, tmp, err);
+        if (st) {
+                close(fd);
+                unlink(tmp);
+                return st;
+        }
+        return file_publish_new(fd, tmp, path, err);
+}
+
+enum status delta_table_create(const char *dir, const struct parquet_field *fields, size_t field_count,
+                               const char *const *partition_columns, size_t partition_count, struct error *err)
+{
+        _cleanup_free_ char *log_dir = path_join(dir, "_delta_log");
+        _cleanup_buf_ struct buf text;
+        struct delta_actions check;
+        enum status st;
+
+        buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
+        if (!log_dir)
+                return error_no_memory(err);
+        st = delta_encode_create(&text, fields, field_count, partition_columns, partition_count, err);
+        if (!st)
+                st = delta_actions_parse((const char *)text.data, text.size, &check, err);
+        if (st)
+                return st;
+        delta_actions_deinit(&check);
+        st = file_make_dirs(log_dir, err);
+        return st ? st : publish_commit(log_dir, 0, &text, err);
+}
+
+/*
+ * The commit is parsed back from its text before it is published: the new state
+ * is the one that readers will see, a text that readers would reject is never
+ * published, and after publishing nothing can fail.
+ */
+static enum status commit_under_lock(struct delta_table *t, const struct delta_commit *c, struct error *err)
+{
+        _cleanup_buf_ struct buf text;
+        struct delta_actions a = { 0 };
+        enum status st;
+
+        buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
+        st = delta_encode_commit(&text, &t->state, c, err);
+        if (!st)
+                st = delta_actions_parse((const char *)text.data, text.size, &a, err);
+        if (!st)
+                st = delta_state_prepare(&t->state, &a, true, err);
+        if (!st)
+                st = publish_commit(t->log_dir, t->state.version + 1, &text, err);
+        if (st) {
+                delta_actions_deinit(&a);
+                return st;
+        }
+        delta_state_apply(&t->state, &a, t->state.version + 1);
+        if (t->state.version % DELTA_CHECKPOINT_INTERVAL == 0)
+                (void)!delta_checkpoint_write(t->log_dir, &t->state, NULL); /* redundant to the commits */
+        return ST_OK;
+}
+
+enum status delta_commit(struct delta_table *t, const struct delta_commit *c, struct error *err)
+{
+        struct delta_commit full = { 0 };
+        enum status st;
+
+        memcpy(&full, c, c->size < sizeof full ? c->size : sizeof full);
+        pthread_mutex_lock(&t->lock);
+        st = commit_under_lock(t, &full, err);
+        pthread_mutex_unlock(&t->lock);
+        return st;
+}
+
+enum status delta_checkpoint(struct delta_table *t, struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&t->lock);
+        st = delta_checkpoint_write(t->log_dir, &t->state, err);
+        pthread_mutex_unlock(&t->lock);
+        return st;
+}

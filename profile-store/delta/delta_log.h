@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_DELTA_DELTA_LOG_H
+#define CAIRN_PROFILE_STORE_DELTA_DELTA_LOG_H
+
+/**
+ * @file
+ * The Delta Lake transaction log of one table directory.
+ *
+ * A table is the set of Parquet files that its log names: readers see files from
+ * the commit that adds them to the commit that removes them; unlinking comes
+ * later. A commit is one file, _delta_log/00000000000000000007.json, published
+ * under a name that must not exist yet (optimistic concurrency): the second of
+ * two writers gets ST_BUSY. After delta_commit() has returned ST_OK the commit is
+ * durable; the files that it adds must be durable before.
+ *
+ * Every DELTA_CHECKPOINT_INTERVAL commits the state is also written as a
+ * Parquet checkpoint, so that opening a table reads few files. A checkpoint
+ * that fails to be written costs time, not data.
+ *
+ * Threads: every call may come from any thread; a lock in the table orders
+ * them. A snapshot is immutable and may be shared.
+ * Source: delta-io PROTOCOL.md, reader version 1 and writer version 2.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+#include "parquet/schema.h"
+#include "parquet/writer.h"
+
+#define DELTA_CHECKPOINT_INTERVAL 100
+
+struct delta_table;
+
+struct delta_partition {
+        const char *key;
+        const char *value; /* NULL: null */
+};
+
+/** A live file of a table. */
+struct delta_file {
+        const char *path; /* relative to the table, "date=2026-11-20/NAME.parquet" */
+        uint64_t size;
+        int64_t modified_ms;
+        const char *stats; /* JSON as in the log, NULL without */
+        const struct delta_partition *partitions;
+        size_t partition_count;
+};
+
+/** A consistent state of a table, ordered by path. */
+struct delta_snapshot {
+        uint64_t version;
+        const struct delta_file *const *files;
+        size_t file_count;
+        const char *schema_json; /* the table's schemaString */
+};
+
+/**
+ * Make a table: directory, _delta_log and version 0.
+ *
+ * @param fields  all columns, those of partitions included (STRING or DATE).
+ * @param partition_columns  names among fields, in order.
+ * @return ST_OK; ST_BUSY when the table exists; ST_USAGE for a type without a Delta equivalent; ST_OS.
+ */
+enum status delta_table_create(const char *dir, const struct parquet_field *fields, size_t field_count,
+                               const char *const *partition_columns, size_t partition_count,
+                               struct error *err) MUST_CHECK;
+
+/**
+ * Load a table's latest state.
+ *
+ * @return ST_OK; ST_NOT_FOUND without a log; ST_BAD_DATA for a log with a gap
+ *         or a broken commit; ST_UNSUPPORTED for a table that needs newer
+ *         readers or writers; ST_TOO_BIG; ST_OS; ST_NO_MEMORY.
+ */
+enum status delta_table_open(const char *dir, struct delta_table **ret, struct error *err) MUST_CHECK;
+void delta_table_close(struct delta_table *t);
+
+/** Read what others committed since. */
+enum status delta_table_refresh(struct delta_table *t, struct error *err) MUST_CHECK;
+
+/** The current state; release it with delta_snapshot_release(), also after delta_table_close(). */
+enum status delta_snapshot_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err) MUST_CHECK;
+void delta_snapshot_release(struct delta_snapshot *s);
+
+/** The version that the last commit with this application name carried; -1 for none. */
+int64_t delta_table_get_txn_version(struct delta_table *t, const char *app_id);
+
+struct delta_add {
+        const char *path; /* characters [A-Za-z0-9._=/-] only */
+        uint64_t size;
+        const char *stats;                        /* from delta_stats_append(); NULL for none */
+        const struct delta_partition *partitions; /* every partition column of the table */
+        size_t partition_count;
+};
+
+struct delta_commit {
+        size_t size;           /* sizeof(struct delta_commit) */
+        const char *operation; /* "WRITE", "OPTIMIZE", "DELETE": informational */
+        bool rearranges;       /* the same rows in other files (compaction): dataChange is false */
+        const struct delta_add *adds;
+        size_t add_count;
+        const char *const *removes; /* paths of live files */
+        size_t remove_count;
+        const struct parquet_field *fields; /* NULL, or the new schema: all old columns, and new optional ones */
+        size_t field_count;
+        const char *app_id; /* NULL, or the application that txn_version belongs to, for idempotent commits */
+        int64_t txn_version;
+};
+
+/**
+ * Make adds, removes and a new schema visible at once.
+ *
+ * @return ST_OK; ST_BUSY when another writer took the version: refresh, look
+ *         again, retry; ST_NOT_FOUND when a path to remove is not live; ST_USAGE for a
+ *         schema that drops or changes columns or a path that is live
+ *         already; ST_OS; ST_NO_MEMORY. The table's state is unchanged on failure;
+ *         after ST_OS the commit may be in the log all the same: refresh.
+ */
+enum status delta_commit(struct delta_table *t, const struct delta_commit *c, struct error *err) MUST_CHECK;
+
+/** Write a checkpoint of the current state; delta_commit() does so every DELTA_CHECKPOINT_INTERVAL versions. */
+enum status delta_checkpoint(struct delta_table *t, struct error *err) MUST_CHECK;
+
+/**
+ * Append the statistics of a finished file, as an add's JSON: row count, and
+ * for its flat columns the count of nulls and, but for binary and boolean
+ * ones, bounds.
+ */
+enum status delta_stats_append(const struct parquet_writer *w, struct buf *out) MUST_CHECK;
+
+/**
+ * A file's bounds of an INT64, INT32 or TIMESTAMP column (microseconds UTC; the log keeps
+ * milliseconds, so they are rounded outwards).
+ *
+ * @return false without statistics: the file must be read.
+ */
+bool delta_file_get_int_range(const struct delta_file *f, const char *column, int64_t *min_ret, int64_t *max_ret);
+
+/** Rows of a file; false without statistics. */
+bool delta_file_get_row_count(const struct delta_file *f, uint64_t *ret);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_DELTA_DELTA_STATE_H
+#define CAIRN_PROFILE_STORE_DELTA_DELTA_STATE_H
+
+/**
+ * @file
+ * The state of a table after some commits: live files by path, metaData, and the
+ * transaction version of each application.
+ *
+ * Threads: a state belongs to one thread at a time; a snapshot is immutable.
+ */
+#include "common/hash_table.h"
+#include "profile-store/delta/delta_actions.h"
+
+struct delta_state {
+        int64_t version;                /* -1: nothing applied yet */
+        struct delta_live_file **files; /* owned references, in no order */
+        size_t file_count, file_capacity;
+        struct hash_table by_path;    /* entries number files */
+        struct json_object *metadata; /* owned */
+        bool has_protocol;
+        struct delta_txn *txns;
+        size_t txn_count;
+        struct delta_snapshot *snapshot; /* of this version when taken before, one reference held */
+};
+
+void delta_state_init(struct delta_state *s);
+void delta_state_deinit(struct delta_state *s);
+
+struct delta_live_file *delta_state_find(const struct delta_state *s, const char *path);
+
+/**
+ * Reserve memory for a, so that delta_state_apply() cannot fail. With strict, also
+ * check that its removes are live (else ST_NOT_FOUND) and its adds are not (else
+ * ST_USAGE).
+ */
+enum status delta_state_prepare(struct delta_state *s, struct delta_actions *a, bool strict,
+                                struct error *err) MUST_CHECK;
+
+/** The state at version; takes what is in a and empties it. Only after delta_state_prepare(). */
+void delta_state_apply(struct delta_state *s, struct delta_actions *a, int64_t version);
+
+/** Assert that by_path finds every file under its number. Debug builds only. */
+void delta_state_check(const struct delta_state *s);
+
+/** A counted snapshot of the state. */
+enum status delta_state_get_snapshot(struct delta_state *s, struct delta_snapshot **ret, struct error *err) MUST_CHECK;
+
+#endif

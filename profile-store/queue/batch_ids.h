@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_QUEUE_BATCH_IDS_H
+#define CAIRN_PROFILE_STORE_QUEUE_BATCH_IDS_H
+
+/**
+ * @file
+ * Persistent set of the ids of flushed batches, kept for longer than any spool, so
+ * that a batch that is sent again after a lost response counts once.
+ *
+ * Kept as generations, DIR/NNNN.ids: appended to, never changed, dropped whole
+ * when the newest id is older than LIMIT_BATCH_ID_AGE_S or when all of them
+ * together pass LIMIT_BATCH_IDS (docs/formats/raw-queue.md).
+ *
+ * Threads: batch_ids_contain() from any; one adds at a time.
+ */
+#include <stdbool.h>
+
+#include "common/error.h"
+#include "common/hash.h"
+
+struct batch_ids;
+
+/** Read all generations, each up to its first damaged entry. */
+enum status batch_ids_open(const char *dir, struct batch_ids **ret, struct error *err) MUST_CHECK;
+void batch_ids_close(struct batch_ids *ids);
+
+bool batch_ids_contain(struct batch_ids *ids, const struct hash128 *id);
+
+/** Add ids durably; known ones are ignored. */
+enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
+                          struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/queue/payload.h"
+
+#include <zstd.h>
+
+#include "common/limits.h"
+#include "profile-formats/otlp.h"
+
+#define LEVEL 1 /* read at most once, after a crash */
+
+enum status payload_encode(const struct profile *p, struct buf *ret, struct error *err)
+{
+        _cleanup_buf_ struct buf plain;
+        size_t bound, packed;
+        void *to;
+        enum status st;
+
+        buf_init(&plain, LIMIT_PROFILE_MEMORY_BYTES);
+        st = otlp_encode(p, &plain, err);
+        if (st)
+                return st;
+        bound = ZSTD_compressBound(plain.size);
+        to = buf_reserve(ret, bound);
+        if (!to)
+                return buf_status(ret, err, "a packed batch");
+        packed = ZSTD_compress(to, bound, plain.data, plain.size, LEVEL);
+        if (ZSTD_isError(packed))
+                return error_set(err, ST_NO_MEMORY, "cannot pack a batch: %s", ZSTD_getErrorName(packed));
+        buf_commit(ret, packed);
+        return ST_OK;
+}
+
+enum status payload_decode(const void *data, size_t n, struct profile *ret, struct error *err)
+{
+        unsigned long long size = ZSTD_getFrameContentSize(data, n);
+        _cleanup_buf_ struct buf plain;
+        size_t unpacked;
+        void *to;
+
+        buf_init(&plain, LIMIT_PROFILE_MEMORY_BYTES);
+        if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
+                return error_set(err, ST_BAD_DATA, "not a zstd frame with its size");
+        if (size > LIMIT_PROFILE_MEMORY_BYTES)
+                return error_set(err, ST_TOO_BIG, "unpacks to %llu bytes", size);
+        to = buf_reserve(&plain, (size_t)size + 1);
+        if (!to)
+                return buf_status(&plain, err, "an unpacked batch");
+        unpacked = ZSTD_decompress(to, (size_t)size, data, n);
+        if (ZSTD_isError(unpacked))
+                return error_set(err, ST_BAD_DATA, "cannot unpack: %s", ZSTD_getErrorName(unpacked));
+        return otlp_decode(to, unpacked, ret, err);
+}

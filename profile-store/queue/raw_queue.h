@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_QUEUE_RAW_QUEUE_H
+#define CAIRN_PROFILE_STORE_QUEUE_RAW_QUEUE_H
+
+/**
+ * @file
+ * The raw queue: write-ahead log of acknowledged batches that are not in the tables
+ * yet, with group commit.
+ *
+ * Records have consecutive positions and are appended to segments, which are named
+ * by their first position. Durability:
+ *  1. A new segment is written with its header under a temporary name,
+ *     synced, renamed, and its directory synced, before a record goes in.
+ *  2. raw_queue_write() only writes. raw_queue_sync(position) returns when one
+ *     fdatasync() that began after that write has ended; callers that wait at
+ *     the same time share it.
+ *  3. Before a new segment is begun the old one is synced: only the last
+ *     segment can have a torn tail.
+ *  4. raw_queue_release(position) unlinks whole segments. Nothing is synced:
+ *     a segment that reappears after a power cut is recognized as flushed by its
+ *     positions, and dropped again.
+ * Positions up to raw_queue_get_synced() are durable; those above it were never
+ * acknowledged.
+ *
+ * After a failed sync the kernel may have dropped the pages and report success the
+ * next time. The queue then refuses writes, and the file is neither trusted nor
+ * synced again. Recovery (docs/internals/durability.md): raw_queue_seal() ends the
+ * segment at the last position that a successful sync covered; the caller commits
+ * the batches up to it to the tables from memory, releases the segments, and calls
+ * raw_queue_recover(). Later positions were never acknowledged: syncing one of
+ * them keeps failing, and they are not used again.
+ *
+ * Threads: any, except open and close.
+ */
+#include "profile-store/queue/raw_segment.h"
+
+struct raw_queue;
+
+/** Called at open for every record, oldest first. */
+typedef enum status raw_queue_replay(void *context, const struct raw_record *record, struct error *err);
+
+struct raw_queue_report {
+        uint64_t torn_bytes;       /* truncated from the last segment */
+        uint64_t damaged_segments; /* with missing synced bytes; the rest is kept as NAME.damaged */
+};
+
+/**
+ * Open, replay and (unless read_only) truncate a torn tail.
+ * @param flushed  positions up to here are in the tables: new ones start after it.
+ */
+enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, raw_queue_replay *replay, void *context,
+                           struct raw_queue **ret, struct raw_queue_report *report_ret, struct error *err) MUST_CHECK;
+void raw_queue_close(struct raw_queue *q);
+
+/**
+ * Append; record->position is chosen here. Not durable yet. ST_OS when the disk is full: the queue is as before; also
+ * when no segment can be created for another reason: the queue has failed, and needs recovery.
+ */
+enum status raw_queue_write(struct raw_queue *q, struct raw_record *record, struct error *err) MUST_CHECK;
+
+/** Wait until position is durable. */
+enum status raw_queue_sync(struct raw_queue *q, uint64_t position, struct error *err) MUST_CHECK;
+
+/** The last durable position. */
+uint64_t raw_queue_get_synced(struct raw_queue *q);
+
+/**
+ * Sync and end the current segment, so that it can be released; the last position in it or before. After a failure
+ * nothing is synced: position_ret is the last durable one.
+ */
+enum status raw_queue_seal(struct raw_queue *q, uint64_t *position_ret, struct error *err) MUST_CHECK;
+
+/** Unlink the sealed segments whose records are all at or before position. */
+enum status raw_queue_release(struct raw_queue *q, uint64_t position, struct error *err) MUST_CHECK;
+
+/** Whether the queue refuses writes after a failed write, sync or creation of a segment. */
+bool raw_queue_has_failed(struct raw_queue *q);
+
+/**
+ * Accept writes again, in a new segment, once every segment is released. ST_OS when the folder cannot be synced or the
+ * segment not be created: the queue stays failed, try again later.
+ */
+enum status raw_queue_recover(struct raw_queue *q, struct error *err) MUST_CHECK;
+
+/** Read one record back. @param file  receives the whole segment, from which the payload is borrowed. */
+enum status raw_queue_read(struct raw_queue *q, uint64_t position, struct buf *file, struct raw_record *ret,
+                           struct error *err) MUST_CHECK;
+
+/** Bytes of all segments. */
+uint64_t raw_queue_count_bytes(struct raw_queue *q);
+
+#endif

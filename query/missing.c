@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/json_out.h"
+#include "common/limits.h"
+#include "common/utf8.h"
+#include "query/query_call.h"
+#include "symbol-index/symbol_state.h"
+
+/*
+ * The operations "missing" and "uploads": objects whose locations have no frames, and the uploads of debuginfo
+ * that would help most, with the command for each (docs/formats/query-api.md).
+ */
+
+struct uploads_form {
+        struct work_meter *meter; /* NULL: unlimited; borrowed */
+        const char *server;       /* named in commands; NULL: they name none */
+        uint64_t limit;           /* objects in each list; 0: all */
+        int64_t from_unix_ns, to_unix_ns;
+};
+
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+,:@%=-"
+
+/* Whether a shell needs no quotes for the text, and it is not an option. */
+static bool is_shell_plain(const char *text)
+{
+        return *text && *text != '-' && text[strspn(text, PLAIN)] == 0;
+}
+
+/* Whether uploading the file of a host helps; in all other states that file is known to be stripped. */
+static bool is_on_host(const struct scan_upload *u)
+{
+        return (u->state == SYMBOL_NO_DEBUGINFO || u->state == SYMBOL_OUTSIDE) && *u->mapping != '[';
+}
+
+static void put_upload_command(const struct scan_upload *u, const struct uploads_form *form, struct buf *ret)
+{
+        char id[BUILD_ID_HEX_MAX];
+
+        buf_append_str(ret, "cairn-upload");
+        if (form->server)
+                buf_printf(ret, " --server %s", is_shell_plain(form->server) ? form->server : "URL");
+        if (u->state == SYMBOL_OUTSIDE)
+                buf_append_str(ret, " --executables");
+        if (is_on_host(u))
+                buf_printf(ret, " %s", is_shell_plain(u->mapping) ? u->mapping : "FILE");
+        else
+                buf_printf(ret, " \"$(debuginfod-find debuginfo %s)\"", build_id_hex(&u->build_id, id));
+}
+
+static const char *get_upload_next_step(const struct scan_upload *u)
+{
+        if (u->state == SYMBOL_RESOLVED || u->state == SYMBOL_SENDER)
+                return "upload its debuginfo: its names have neither lines nor inlined frames";
+        return symbol_state_next_step(u->state);
+}
+
+static double compute_sample_percent(uint64_t samples, const struct scan_uploads *all)
+{
+        return all->samples ? (double)((samples * 10000 + all->samples / 2) / all->samples) / 100 : 0;
+}
+
+static size_t count_shown_objects(size_t count, const struct uploads_form *form)
+{
+        return form->limit && form->limit < count ? (size_t)form->limit : count;
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static void put_upload_object(struct json_out *j, const struct scan_upload *u, const struct scan_uploads *all,
+                              const struct uploads_form *form)
+{
+        _cleanup_buf_ struct buf command;
+        char id[BUILD_ID_HEX_MAX];
+
+        buf_init(&command, LIMIT_RESPONSE_BYTES);
+        put_upload_command(u, form, &command);
+        json_out_object(j, NULL);
+        json_out_str(j, "build_id", build_id_hex(&u->build_id, id));
+        json_out_str(j, "mapping", u->mapping);
+        json_out_str(j, "state", symbol_state_name(u->state));
+        json_out_str(j, "quality", symbol_quality_name(u->quality));
+        json_out_uint(j, "locations", u->locations);
+        json_out_uint(j, "samples", u->samples);
+        json_out_double(j, "percent", compute_sample_percent(u->samples, all));
+        if (*all->unit)
+                json_out_int(j, "value", u->value);
+        json_out_str(j, "next_step", get_upload_next_step(u));
+        json_out_str(j, "command", buf_cstr(&command));
+        json_out_object_end(j);
+}
+
+static void put_upload_list(struct json_out *j, const char *key, const struct scan_upload *items, size_t count,
+                            const struct scan_uploads *all, const struct uploads_form *form)
+{
+        json_out_array(j, key);
+        for (size_t i = 0; i < count_shown_objects(count, form) && !work_meter_add(form->meter, 256, NULL); i++)
+                put_upload_object(j, &items[i], all, form);
+        json_out_array_end(j);
+}
+
+static void put_uploads_json(const struct scan_uploads *u, const struct uploads_form *form, struct buf *ret)
+{
+        struct json_out j;
+
+        json_out_init(&j, ret);
+        json_out_object(&j, NULL);
+        json_out_int(&j, "from_ms", form->from_unix_ns / 1000000);
+        json_out_int(&j, "to_ms", form->to_unix_ns / 1000000);
+        json_out_uint(&j, "samples", u->samples);
+        if (*u->unit)
+                json_out_str(&j, "unit", u->unit);
+        put_upload_list(&j, "missing", u->missing, u->missing_count, u, form);
+        put_upload_list(&j, "poor", u->poor, u->poor_count, u, form);
+        json_out_object_end(&j);
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static void put_upload_rows(const struct scan_upload *items, size_t count, bool poor, const struct scan_uploads *all,
+                            const struct uploads_form *form, struct buf *ret)
+{
+        char id[BUILD_ID_HEX_MAX];
+
+        buf_printf(ret, "%12s  %6s  %-13s  %-40s  %s\n", "samples", "share", poor ? "names by" : "reason", "build-id",
+                   "file");
+        for (size_t i = 0; i < count_shown_objects(count, form) && !work_meter_add(form->meter, 256, NULL); i++) {
+                const struct scan_upload *u = &items[i];
+
+                buf_printf(ret, "%12" PRIu64 "  %5.1f%%  %-13s  %-40s  ", u->samples,
+                           compute_sample_percent(u->samples, all),
+                           !poor || u->state == SYMBOL_SENDER ? symbol_state_name(u->state)
+                                                              : symbol_quality_name(u->quality),
+                           build_id_hex(&u->build_id, id));
+                utf8_append_escaped(ret, u->mapping);
+                buf_printf(ret, "\n%37s", "");
+                put_upload_command(u, form, ret);
+                buf_append_u8(ret, '\n');
+        }
+        if (count_shown_objects(count, form) < count)
+                buf_printf(ret, "... %zu more\n", count - count_shown_objects(count, form));
+}
+
+static void put_uploads_text(const struct scan_uploads *u, const struct uploads_form *form, struct buf *ret)
+{
+        if (u->missing_count)
+                put_upload_rows(u->missing, u->missing_count, false, u, form, ret);
+        else
+                buf_append_str(ret, "no object of these samples lacks debuginfo\n");
+        if (!u->poor_count)
+                return;
+        buf_append_str(ret, "\nobjects with names only, which would gain lines and inlined frames:\n");
+        put_upload_rows(u->poor, u->poor_count, true, u, form, ret);
+}
+
+/* ---- answers ---- */
+
+enum status query_answer_missing(struct query_call *q)
+{
+        struct scan_missing *items = NULL;
+        const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
+        char hex[BUILD_ID_HEX_MAX];
+        struct json_out j;
+        size_t count;
+        enum status st = store_scan_list_missing(q->scan, &filter, &items, &count, q->err);
+
+        if (st)
+                return st;
+        if (q->r.limit && q->r.limit < count)
+                count = (size_t)q->r.limit;
+        q->content_type = q->r.format == FORMAT_TEXT ? content_type_text : content_type_json;
+        json_out_init(&j, q->ret);
+        if (q->r.format != FORMAT_TEXT)
+                json_out_array(&j, NULL);
+        for (size_t i = 0; i < count && !work_meter_add(q->meter, 64, NULL); i++) {
+                const struct scan_missing *m = &items[i];
+
+                if (q->r.format == FORMAT_TEXT) {
+                        buf_printf(q->ret, "%-40s  %-14s %8lld samples %6llu locations  ",
+                                   build_id_hex(&m->build_id, hex), m->state, (long long)m->samples,
+                                   (unsigned long long)m->locations);
+                        utf8_append_escaped(q->ret, m->mapping);
+                        buf_append_u8(q->ret, '\n');
+                        continue;
+                }
+                json_out_object(&j, NULL);
+                json_out_str(&j, "build_id", build_id_hex(&m->build_id, hex));
+                json_out_str(&j, "object", m->mapping);
+                json_out_str(&j, "state", m->state);
+                json_out_uint(&j, "locations", m->locations);
+                json_out_int(&j, "samples", m->samples);
+                json_out_object_end(&j);
+        }
+        if (q->r.format != FORMAT_TEXT)
+                json_out_array_end(&j);
+        return ST_OK;
+}
+
+enum status query_answer_uploads(struct query_call *q)
+{
+        const char *type = NULL;
+        struct scan_filter filter;
+        struct scan_uploads uploads;
+        struct uploads_form form = { .meter = q->meter,
+                                     .server = query_param_get(&q->params, "", "server"),
+                                     .limit = q->r.limit,
+                                     .from_unix_ns = q->r.selection.from_unix_ns,
+                                     .to_unix_ns = q->r.selection.to_unix_ns };
+        enum status st = ST_OK;
+
+        if (q->r.type)
+                st = choose_profile_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+        filter = query_selection_make_filter(&q->r.selection, type);
+        if (!st)
+                st = store_scan_rank_uploads(q->scan, &filter, &uploads, q->err);
+        if (st)
+                return st;
+        if (q->r.format == FORMAT_TEXT) {
+                form.limit = query_call_text_limit(q);
+                put_uploads_text(&uploads, &form, q->ret);
+                q->content_type = content_type_text;
+        } else {
+                put_uploads_json(&uploads, &form, q->ret);
+        }
+        return ST_OK;
+}

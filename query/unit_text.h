@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_QUERY_UNIT_TEXT_H
+#define CAIRN_QUERY_UNIT_TEXT_H
+
+/** @file Times, durations and values as text: parsed from parameters, formatted for text answers. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+/**
+ * A point in time from text, as nanoseconds of the Unix epoch:
+ * "now", "now-1h30m", "-15m" (the same as now-15m), "2026-01-31",
+ * "2026-01-31T12:00:00Z", "...T12:00:00.25+01:00", or a number of seconds,
+ * milliseconds, microseconds or nanoseconds, distinguished by its size.
+ * @return ST_USAGE names the text and the forms.
+ * Source: RFC 3339.
+ */
+enum status time_text_parse(const char *text, int64_t now_unix_ns, int64_t *ret, struct error *err) MUST_CHECK;
+
+/** A duration from text: "90s", "1h30m", "7d", "250ms"; a bare number is seconds. Positive. */
+enum status duration_text_parse(const char *text, int64_t *ret_ns, struct error *err) MUST_CHECK;
+
+/** A value with unit: "1.23 s" for nanoseconds, "4.5 MiB" for bytes, "12,345" for everything else. Returns out. */
+const char *format_value(int64_t value, const char *unit, char *out, size_t size);
+
+/** "2026-01-31 12:00:00" in UTC. Returns out. */
+const char *format_time_utc(int64_t unix_ns, char *out, size_t size);
+
+#endif

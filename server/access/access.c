@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/access/access.h"
+
+#include <time.h>
+
+#include "common/log.h"
+#include "common/metrics.h"
+#include "http/tls.h"
+
+static struct metric expires = METRIC_GAUGE("cairn_tls_certificate_expires_timestamp_seconds",
+                                            "Expiry of the certificate, in seconds since 1970.", "");
+static struct metric failed_reloads[] = {
+        METRIC_COUNTER("cairn_reload_failures_total", "Failed reloads at SIGHUP; the previous file stays in use.",
+                       "file=\"tokens\""),
+        METRIC_COUNTER("cairn_reload_failures_total", "Failed reloads at SIGHUP; the previous file stays in use.",
+                       "file=\"tls\""),
+};
+
+enum status access_check_options(const struct server_options *o, const struct listen_address *listen, struct error *err)
+{
+        if (!o->tls_cert != !o->tls_key)
+                return error_set(err, ST_USAGE, "--tls-cert FILE and --tls-key FILE go together");
+        if (listen->is_loopback || o->token_file)
+                return ST_OK;
+        return error_set(err, ST_USAGE,
+                         "refusing to listen on %s without tokens: everybody who reaches it could read and write; "
+                         "give --token-file FILE, or listen on 127.0.0.1",
+                         listen->host);
+}
+
+static void log_certificate(struct access_control *d)
+{
+        time_t end = (time_t)tls_get_expiry(d->tls);
+        struct tm tm;
+        char text[24];
+
+        gmtime_r(&end, &tm);
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M", &tm);
+        metric_set(&expires, end);
+        if (end < time(NULL))
+                log_warn("serve",
+                         "the certificate in '%s' expired at %s UTC: clients reject it; renew it and send SIGHUP",
+                         d->options->tls_cert, text);
+        else
+                log_info("serve", "certificate from '%s', valid until %s UTC", d->options->tls_cert, text);
+}
+
+enum status access_open(struct access_control *d, const struct server_options *o, const struct listen_address *listen,
+                        struct error *err)
+{
+        enum status st = ST_OK;
+
+        d->options = o;
+        if (o->token_file)
+                st = tokens_load(o->token_file, &d->tokens, err);
+        if (!st && o->tls_cert)
+                st = tls_load(o->tls_cert, o->tls_key, &d->tls, err);
+        if (!st)
+                st = admission_create(d->tokens, o->address_rate, &d->admission, err);
+        if (st)
+                return st;
+        for (size_t i = 0; i < sizeof failed_reloads / sizeof *failed_reloads; i++)
+                metric_register(&failed_reloads[i]);
+        if (d->tls)
+                log_certificate(d);
+        else if (d->tokens && !listen->is_loopback)
+                log_warn("serve",
+                         "tokens and data cross the network unencrypted; give --tls-cert and --tls-key, or listen on "
+                         "127.0.0.1 behind a proxy that speaks https");
+        return ST_OK;
+}
+
+static void reload_tokens(struct access_control *d)
+{
+        struct error err;
+        size_t count;
+
+        if (tokens_reload(d->tokens, &count, &err)) {
+                metric_add(&failed_reloads[0], 1);
+                log_error("serve", "%s; the previous tokens stay in use", err.text);
+        } else {
+                log_info("serve", "%zu tokens from '%s'", count, d->options->token_file);
+        }
+}
+
+void access_reload(struct access_control *d)
+{
+        struct error err;
+
+        if (!d->tokens && !d->tls)
+                log_info("serve", "no token file and no certificate to reload");
+        if (d->tokens)
+                reload_tokens(d);
+        if (!d->tls)
+                return;
+        if (tls_reload(d->tls, &err)) {
+                metric_add(&failed_reloads[1], 1);
+                log_error("serve", "%s; the previous certificate stays in use", err.text);
+        } else {
+                log_certificate(d);
+        }
+}
+
+void access_close(struct access_control *d)
+{
+        admission_destroy(d->admission);
+        tokens_destroy(d->tokens);
+        tls_destroy(d->tls);
+}
+
+enum http_access access_authorize(const struct access_control *d, const char *token, enum http_scope scope,
+                                  char name_ret[static HTTP_TOKEN_NAME_SIZE])
+{
+        return tokens_check(d->tokens, token, scope, name_ret);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_ACCESS_ACCESS_H
+#define CAIRN_SERVER_ACCESS_ACCESS_H
+
+/**
+ * @file
+ * Access control: bearer tokens, TLS certificate, per-client limits. Token file and certificate are read at the start
+ * and again at SIGHUP.
+ *
+ * Threads: access_authorize() any; the others only the one that runs the server.
+ */
+#include "http/listen.h"
+#include "http/server.h"
+#include "server/access/admission.h"
+#include "server/server.h"
+#include "server/access/tokens.h"
+
+struct tls;
+
+struct access_control {
+        const struct server_options *options;
+        struct tokens *tokens; /* NULL: everything is allowed */
+        struct tls *tls;       /* NULL: http */
+        struct admission *admission;
+};
+
+/** ST_USAGE when anyone on the network could write, or when only one of certificate and key is given. */
+enum status access_check_options(const struct server_options *o, const struct listen_address *listen,
+                                 struct error *err) MUST_CHECK;
+/** Read the files. Warns if tokens would cross the network unencrypted. */
+enum status access_open(struct access_control *d, const struct server_options *o, const struct listen_address *listen,
+                        struct error *err) MUST_CHECK;
+/** Reload the files. An invalid file is logged, and the previous content stays in use. */
+void access_reload(struct access_control *d);
+void access_close(struct access_control *d);
+
+/** For http_options.authorize; only when there are tokens. */
+enum http_access access_authorize(const struct access_control *d, const char *token, enum http_scope scope,
+                                  char name_ret[static HTTP_TOKEN_NAME_SIZE]);
+
+#endif

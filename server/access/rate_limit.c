@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/access/rate_limit.h"
+
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#define BUCKETS 4096
+#define DAY_S 86400.0
+
+/* Debt of each bucket: tokens missing from a full one, so that a new client starts at zero. */
+struct rate_bucket {
+        LIST_ENTRY(rate_bucket) in_bucket;
+        TAILQ_ENTRY(rate_bucket) by_use; /* longest ago first */
+        uint64_t key;
+        double requests, bytes;
+        int64_t then_ns;
+};
+
+struct rate_limit {
+        pthread_mutex_t lock;
+        size_t count;
+        TAILQ_HEAD(, rate_bucket) used;
+        LIST_HEAD(, rate_bucket) buckets[BUCKETS];
+};
+
+enum status rate_limit_create(struct rate_limit **ret, struct error *err)
+{
+        struct rate_limit *r = calloc(1, sizeof *r);
+
+        if (!r)
+                return error_no_memory(err);
+        pthread_mutex_init(&r->lock, NULL);
+        TAILQ_INIT(&r->used);
+        *ret = r;
+        return ST_OK;
+}
+
+static void remove_bucket(struct rate_limit *r, struct rate_bucket *s)
+{
+        TAILQ_REMOVE(&r->used, s, by_use);
+        LIST_REMOVE(s, in_bucket);
+        assert(r->count > 0);
+        r->count--;
+        free(s);
+}
+
+void rate_limit_destroy(struct rate_limit *r)
+{
+        if (!r)
+                return;
+        while (!TAILQ_EMPTY(&r->used))
+                remove_bucket(r, TAILQ_FIRST(&r->used));
+        pthread_mutex_destroy(&r->lock);
+        free(r);
+}
+
+static double compute_refilled_debt(double missing, double per_s, double passed_s)
+{
+        return missing > per_s * passed_s ? missing - per_s * passed_s : 0;
+}
+
+/* NULL without memory: then nobody is limited. */
+static struct rate_bucket *get_bucket(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits,
+                                      int64_t now_ns)
+{
+        struct rate_bucket *s;
+
+        LIST_FOREACH(s, &r->buckets[key % BUCKETS], in_bucket)
+        if (s->key == key)
+                break;
+        if (s) {
+                double passed_s = (double)(now_ns - s->then_ns) / 1e9;
+
+                s->requests = compute_refilled_debt(s->requests, (double)limits->requests_per_s, passed_s);
+                s->bytes = compute_refilled_debt(s->bytes, (double)limits->bytes_per_day / DAY_S, passed_s);
+                TAILQ_REMOVE(&r->used, s, by_use);
+        } else {
+                if (r->count == RATE_LIMIT_BUCKETS_MAX)
+                        remove_bucket(r, TAILQ_FIRST(&r->used));
+                s = calloc(1, sizeof *s);
+                if (!s)
+                        return NULL;
+                s->key = key;
+                LIST_INSERT_HEAD(&r->buckets[key % BUCKETS], s, in_bucket);
+                r->count++;
+        }
+        s->then_ns = now_ns;
+        TAILQ_INSERT_TAIL(&r->used, s, by_use);
+        return s;
+}
+
+static bool check_bucket(double missing, double n, double capacity, double per_s, uint64_t *wait_s_ret)
+{
+        double too_much = missing + (n < capacity ? n : capacity) - capacity;
+
+        if (too_much <= 0)
+                return true;
+        *wait_s_ret = (uint64_t)ceil(too_much / per_s);
+        return false;
+}
+
+/* A request that announces more than a day's bytes is charged one day. */
+static double clamp_to_daily_bytes(const struct rate_limit_config *limits, uint64_t bytes)
+{
+        return (double)(bytes < limits->bytes_per_day ? bytes : limits->bytes_per_day);
+}
+
+static void charge_bucket(struct rate_bucket *s, const struct rate_limit_config *limits, uint64_t bytes)
+{
+        s->requests++;
+        s->bytes += clamp_to_daily_bytes(limits, bytes);
+}
+
+enum rate_verdict rate_limit_take(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits,
+                                  uint64_t bytes, int64_t now_ns, uint64_t *wait_s_ret)
+{
+        enum rate_verdict verdict = RATE_FINE;
+        struct rate_bucket *s;
+
+        pthread_mutex_lock(&r->lock);
+        s = get_bucket(r, key, limits, now_ns);
+        if (s && limits->requests_per_s &&
+            !check_bucket(s->requests, 1, (double)limits->requests_per_s * RATE_LIMIT_BURST_S,
+                          (double)limits->requests_per_s, wait_s_ret))
+                verdict = RATE_REQUESTS;
+        else if (s && limits->bytes_per_day &&
+                 !check_bucket(s->bytes, (double)(bytes ? bytes : 1), (double)limits->bytes_per_day,
+                               (double)limits->bytes_per_day / DAY_S, wait_s_ret))
+                verdict = RATE_BYTES;
+        else if (s)
+                charge_bucket(s, limits, bytes);
+        pthread_mutex_unlock(&r->lock);
+        return verdict;
+}
+
+void rate_limit_correct(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits, uint64_t taken,
+                        uint64_t received, int64_t now_ns)
+{
+        struct rate_bucket *s;
+
+        pthread_mutex_lock(&r->lock);
+        s = get_bucket(r, key, limits, now_ns);
+        if (s)
+                s->bytes = fmax(0, s->bytes + (double)received - clamp_to_daily_bytes(limits, taken));
+        pthread_mutex_unlock(&r->lock);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_ACCESS_TOKENS_H
+#define CAIRN_SERVER_ACCESS_TOKENS_H
+
+/**
+ * @file
+ * Token file: lines "TOKEN scope[,scope...] [name=NAME] [rate=N] [bytes=N]", where scope is read, ingest, upload or
+ * admin (which includes the others); '#' starts a comment. Instead of TOKEN, "sha256:" and 64 hexadecimal digits give
+ * its digest, so that the file contains no secret. name identifies the token in logs and stored objects. rate limits
+ * its requests per second, bytes its uploaded data per day (K, M, G, T).
+ *
+ * Tokens are kept as SHA-256 digests and compared in constant time.
+ *
+ * Threads: any, except load and destroy.
+ */
+#include "common/error.h"
+#include "http/server.h"
+#include "server/access/rate_limit.h"
+
+struct tokens;
+
+/** ST_BAD_DATA names the line. A file without a token is ST_BAD_DATA too. */
+enum status tokens_load(const char *path, struct tokens **ret, struct error *err) MUST_CHECK;
+/** Reload the file; on failure the previous tokens stay in use. */
+enum status tokens_reload(struct tokens *t, size_t *count_ret, struct error *err) MUST_CHECK;
+void tokens_destroy(struct tokens *t);
+
+/** @param name_ret the token's name, "" if it has none or is not known. */
+enum http_access tokens_check(struct tokens *t, const char *token, enum http_scope scope,
+                              char name_ret[static HTTP_TOKEN_NAME_SIZE]);
+
+struct token_limits {
+        uint64_t who; /* for rate_limit_take() */
+        struct rate_limit_config limits;
+        char name[HTTP_TOKEN_NAME_SIZE];
+};
+
+/** False, and ret untouched, for an unknown token (NULL: none). */
+bool tokens_get_limits(struct tokens *t, const char *token, struct token_limits *ret);
+
+#endif

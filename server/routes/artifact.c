@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/routes/artifact.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/sha256.h"
+#include "debuginfo-store/forwarded.h"
+#include "elf-image/section_list.h"
+#include "pipeline/elf_job.h"
+#include "server/routes/section_table.h"
+
+/*
+ * ---- sections and source files from upstreams ----
+ *
+ * gdb requests one small section of each library, .gdb_index, so the upstream is asked for the section, not for the
+ * file, which may be a hundred times larger. The file is fetched only if the upstream does not support sections.
+ */
+
+/* @param also characters of text that stay as they are. */
+static enum status fetch_artifact_piece(struct server *s, struct http_request *req, const struct build_id *id,
+                                        const char *what, const char *text, const char *also, struct artifact *ret,
+                                        struct error *err)
+{
+        const struct federation_client client = { http_header(req, "X-Forwarded-For"), http_request_cancelled(req) };
+        struct artifact a = { .fd = -1, .id = *id };
+        _cleanup_buf_ struct buf part;
+        struct stat info;
+        enum status st;
+
+        buf_init(&part, LIMIT_PATH_BYTES);
+        buf_append_str(&part, what);
+        append_url_encoded(&part, text, also);
+        buf_append(&part, "", 1);
+        if (!s->federation || buf_status(&part, err, "name"))
+                return ST_NOT_FOUND;
+        st = artifact_begin_wait(req, err);
+        if (st)
+                return st;
+        st = federation_fetch_part(s->federation, id, (const char *)part.data, &client, &a.fd, err);
+        http_end_wait();
+        if (st)
+                return st;
+        if (fstat(a.fd, &info) < 0) {
+                artifact_close(&a);
+                return error_os(err, errno, "cannot look at a fetched file");
+        }
+        a.size_bytes = (uint64_t)info.st_size;
+        *ret = a;
+        return ST_OK;
+}
+
+enum status artifact_fetch_section(struct server *s, struct http_request *req, const struct build_id *id,
+                                   const char *name, struct artifact *ret, struct error *err)
+{
+        return fetch_artifact_piece(s, req, id, "section/", name, "", ret, err);
+}
+
+/* A path that leads above its root names nothing here, but a server or a proxy on the way might resolve it. */
+enum status artifact_fetch_source(struct server *s, struct http_request *req, const struct build_id *id,
+                                  const char *path, struct artifact *ret, struct error *err)
+{
+        return is_path_outside_root(path) ? ST_NOT_FOUND
+                                          : fetch_artifact_piece(s, req, id, "source/", path, "/", ret, err);
+}
+
+static enum status open_stored_artifact(struct server *s, const struct build_id *id, enum object_kind kind,
+                                        struct artifact *ret, struct error *err)
+{
+        struct stored_object stored;
+        enum status st =
+                s->objects ? object_reader_open(s->objects, id, kind, &ret->reader, &stored, err) : ST_NOT_FOUND;
+
+        if (st)
+                return st;
+        ret->size_bytes = stored.size_bytes;
+        sha256_hex(stored.sha256, ret->identity);
+        snprintf(ret->name, sizeof ret->name, "%s", stored.name);
+        ret->kind = stored.kind; /* a supplementary file is debuginfo too */
+        record_object_use(s, id, stored.kind);
+        return ST_OK;
+}
+
+static void copy_scanned_artifact(struct artifact *a, const struct scan_opened *o)
+{
+        a->fd = o->fd;
+        a->size_bytes = o->size_bytes;
+        snprintf(a->identity, sizeof a->identity, "%s", o->identity);
+        snprintf(a->name, sizeof a->name, "%s", o->name);
+        snprintf(a->archive, sizeof a->archive, "%s", o->archive);
+}
+
+static enum status open_scanned_artifact(struct server *s, struct http_request *req, const struct build_id *id,
+                                         enum object_kind kind, struct artifact *ret, struct error *err)
+{
+        const struct scan_wait wait = { .cancel = http_request_cancelled(req) };
+        struct scan_opened o;
+        enum status st = s->scan_demand.scan ? scan_open(s->scan_demand.scan, id, kind, &wait, &o, err) : ST_NOT_FOUND;
+
+        if (!st)
+                copy_scanned_artifact(ret, &o);
+        return st;
+}
+
+enum status artifact_begin_wait(struct http_request *req, struct error *err)
+{
+        enum status st = http_begin_wait(err);
+
+        if (st && forwarded_is_from_service(http_header(req, "X-Forwarded-For")) && !http_is_answered(req))
+                http_fail_code(req, 503, "busy", "%s; retry in a moment", err->text);
+        return st;
+}
+
+static enum status fetch_artifact(struct server *s, struct http_request *req, const struct build_id *id,
+                                  enum object_kind kind, struct download **coming_ret, struct error *err)
+{
+        const struct federation_client client = { http_header(req, "X-Forwarded-For"), http_request_cancelled(req) };
+        enum status st = artifact_begin_wait(req, err);
+
+        if (st)
+                return st;
+        st = federation_fetch(s->federation, id, kind, &client, coming_ret, err);
+        http_end_wait();
+        return st;
+}
+
+enum status artifact_open(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
+                          enum artifact_upstream upstream, struct artifact *ret, struct error *err)
+{
+        struct artifact a = { .fd = -1, .id = *id, .kind = kind };
+        enum status st = deadline_check(http_request_deadline(req), err);
+
+        if (!st)
+                st = open_stored_artifact(s, id, kind, &a, err);
+
+        if (st == ST_NOT_FOUND)
+                st = open_scanned_artifact(s, req, id, kind, &a, err);
+        if (st == ST_NOT_FOUND && upstream != ARTIFACT_LOCAL && s->federation &&
+            (kind == OBJECT_DEBUGINFO || kind == OBJECT_EXECUTABLE)) {
+                st = fetch_artifact(s, req, id, kind, upstream == ARTIFACT_PARTIAL ? &a.coming : NULL, err);
+                if (!st && !a.coming)
+                        st = open_stored_artifact(s, id, kind, &a, err);
+        }
+        if (!st)
+                *ret = a;
+        return st;
+}
+
+enum status artifact_open_at_once(struct server *s, const struct build_id *id, enum object_kind kind,
+                                  struct artifact *ret, struct error *err)
+{
+        static const struct scan_wait never = { .never = true };
+        struct artifact a = { .fd = -1, .id = *id, .kind = kind };
+        struct stored_object stored;
+        struct scan_opened o;
+        enum status st = s->objects ? debuginfo_store_find(s->objects, id, kind, &stored, err) : ST_NOT_FOUND;
+
+        if (!st)
+                return error_set(err, ST_BUSY, "a stored object must be decompressed");
+        if (st == ST_NOT_FOUND && s->scan_demand.scan)
+                st = scan_open(s->scan_demand.scan, id, kind, &never, &o, err);
+        if (st)
+                return st;
+        copy_scanned_artifact(&a, &o);
+        *ret = a;
+        return ST_OK;
+}
+
+void artifact_close(struct artifact *a)
+{
+        if (a->reader)
+                object_reader_close(a->reader);
+        if (a->fd >= 0)
+                close(a->fd);
+        if (a->coming)
+                download_unref(a->coming);
+        free(a->bytes);
+        a->bytes = NULL;
+        a->coming = NULL;
+        a->reader = NULL;
+        a->fd = -1;
+}
+
+/* ---- sections ---- */
+
+static enum status list_artifact_sections(struct server *s, const struct artifact *a, const atomic_bool *cancel,
+                                          struct buf *ret, struct error *err)
+{
+        _cleanup_close_ int unpacked = -1;
+        enum status st = ST_OK;
+
+        if (a->reader)
+                st = debuginfo_store_unpack(s->objects, &a->id, a->kind, &unpacked, err);
+        return st ? st : elf_job_list_sections(a->reader ? unpacked : a->fd, s->scratch_dir, cancel, ret, err);
+}
+
+static enum status check_section_bounds(const struct artifact *a, const char *name, uint64_t offset, uint64_t size,
+                                        struct error *err)
+{
+        if (offset > a->size_bytes || size > a->size_bytes - offset)
+                return error_set(err, ST_BAD_DATA, "section '%.100s' ends past the file", name);
+        return ST_OK;
+}
+
+/* Objects stored by older versions have no section table: store it now. */
+static void record_section_table(const struct server *s, const struct artifact *a, const struct buf *table)
+{
+        struct error err;
+
+        if (a->reader && !s->options->read_only &&
+            object_reader_store_sections(a->reader, table->data, table->size, &err))
+                log_warn("debuginfod", "cannot store a section table: %s, ignoring", err.text);
+}
+
+enum status artifact_find_section(struct server *s, const struct artifact *a, const char *name,
+                                  const atomic_bool *cancel, uint64_t *offset_ret, uint64_t *size_ret,
+                                  struct error *err)
+{
+        enum status st =
+                a->reader ? object_reader_find_section(a->reader, name, offset_ret, size_ret, err) : ST_UNSUPPORTED;
+        enum section_found known;
+        struct buf table;
+
+        if (st != ST_UNSUPPORTED)
+                return st ? st : check_section_bounds(a, name, *offset_ret, *size_ret, err);
+        known = section_table_find(a->identity, name, offset_ret, size_ret);
+        if (known == SECTION_ABSENT)
+                return error_set(err, ST_NOT_FOUND, "the file has no section '%.100s'", name);
+        if (known == SECTION_UNKNOWN) {
+                buf_init(&table, LIMIT_SECTION_TABLES_BYTES);
+                st = list_artifact_sections(s, a, cancel, &table, err);
+                if (!st)
+                        st = section_list_find(table.data, table.size, name, offset_ret, size_ret, err);
+                if (st && st != ST_NOT_FOUND) {
+                        buf_deinit(&table);
+                        return st;
+                }
+                record_section_table(s, a, &table);
+                section_table_insert(a->identity, table.data, table.size);
+                if (st)
+                        return st;
+        }
+        return check_section_bounds(a, name, *offset_ret, *size_ret, err);
+}
+
+/* Recording a use writes to the store, which may wait for other writers. */
+static enum status open_cached_section(struct server *s, struct http_request *req, const struct stored_object *stored,
+                                       const char *name, struct artifact *a, struct error *err)
+{
+        size_t size;
+        enum status st;
+
+        if (!s->options->read_only && object_is_use_due(stored))
+                return error_set(err, ST_BUSY, "a use must be recorded");
+        st = debuginfo_store_read_cached_section(s->objects, stored, name, &a->bytes, &size, err);
+        if (!st && (st = http_reserve_memory(req, size, err)))
+                artifact_close(a);
+        if (st)
+                return st;
+        a->size_bytes = size;
+        snprintf(a->name, sizeof a->name, "%s", stored->name);
+        return ST_OK;
+}
+
+enum status artifact_open_section(struct server *s, struct http_request *req, const struct build_id *id,
+                                  enum object_kind kind, const char *name, bool at_once, struct artifact *ret,
+                                  uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
+{
+        const struct scan_wait wait = { .never = at_once, .cancel = http_request_cancelled(req) };
+        struct artifact a = { .fd = -1, .id = *id, .kind = kind };
+        struct stored_object stored;
+        struct scan_opened o;
+        enum status st = s->objects ? debuginfo_store_find(s->objects, id, kind, &stored, err) : ST_NOT_FOUND;
+
+        if (!st && !at_once)
+                return error_set(err, ST_UNSUPPORTED, "the object is stored");
+        if (!st) {
+                st = open_cached_section(s, req, &stored, name, &a, err);
+                if (st)
+                        return st;
+                *offset_ret = 0;
+                *size_ret = a.size_bytes;
+                *ret = a;
+                return ST_OK;
+        }
+        if (st == ST_NOT_FOUND && s->scan_demand.scan)
+                st = scan_open_section(s->scan_demand.scan, id, kind, name, &wait, &o, offset_ret, size_ret, err);
+        if (st)
+                return st;
+        copy_scanned_artifact(&a, &o);
+        st = check_section_bounds(&a, name, *offset_ret, *size_ret, err);
+        if (st)
+                artifact_close(&a);
+        else
+                *ret = a;
+        return st;
+}
+
+/* ---- answering ---- */
+
+struct part {
+        struct artifact artifact;
+        uint64_t offset, size;
+};
+
+static ssize_t read_artifact_part(void *state, void *to, size_t n, uint64_t offset)
+{
+        struct part *p = state;
+        uint64_t left = offset < p->size ? p->size - offset : 0;
+        struct error err;
+        ssize_t done;
+
+        n = n < left ? n : (size_t)left;
+        if (n == 0)
+                return 0;
+        done = p->artifact.reader ? object_reader_pread(p->artifact.reader, to, n, p->offset + offset, &err)
+                                  : pread(p->artifact.fd, to, n, (off_t)(p->offset + offset));
+        if (done < 0)
+                log_error("debuginfod", "%s", p->artifact.reader ? err.text : strerror(errno));
+        return done > 0 ? done : -1; /* a file that became shorter */
+}
+
+static void close_artifact_part(void *state)
+{
+        struct part *p = state;
+
+        artifact_close(&p->artifact);
+        free(p);
+}
+
+void artifact_send(struct http_request *req, struct artifact *a, uint64_t offset, uint64_t size, const char *etag)
+{
+        struct part *p;
+
+        if (a->name[0])
+                http_set_header(req, "X-DEBUGINFOD-FILE", a->name);
+        if (a->archive[0])
+                http_set_header(req, "X-DEBUGINFOD-ARCHIVE", a->archive);
+        http_set_header(req, "Cache-Control", "public");
+        if (a->bytes) {
+                http_respond_bytes(req, "application/octet-stream", a->bytes, a->size_bytes, etag);
+                return;
+        }
+        if (a->fd >= 0 && offset == 0 && size == a->size_bytes) { /* no copy through here */
+                http_respond_file(req, "application/octet-stream", a->fd, etag);
+                return;
+        }
+        if (a->fd >= 0 && !etag) {
+                http_respond_file_part(req, "application/octet-stream", a->fd, offset, size);
+                return;
+        }
+        if (a->reader && !etag && size <= LIMIT_FRAMES_BYTES / 8) /* a long section would push all others out */
+                object_reader_use_cache(a->reader);
+        p = malloc(sizeof *p);
+        if (!p) {
+                artifact_close(a);
+                http_reset_connection(req);
+                return;
+        }
+        *p = (struct part){ *a, offset, size };
+        http_respond_stream(req, "application/octet-stream", size, etag, read_artifact_part, close_artifact_part, p);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_ROUTES_INGEST_H
+#define CAIRN_SERVER_ROUTES_INGEST_H
+
+/**
+ * @file
+ * Shared by the ingest routes: identity of a batch, append, metrics of both outcomes.
+ */
+#include "http/server.h"
+#include "server/server_internal.h"
+
+/**
+ * Identity of the request's batch: the header X-Cairn-Batch (32 hexadecimal
+ * digits), else a hash of the unpacked body, the path with its query, and the
+ * token. ST_USAGE for a malformed header.
+ */
+enum status read_batch_id(const struct http_request *req, struct hash128 *ret, struct error *err) MUST_CHECK;
+
+/**
+ * Reject samples that may not be stored (profile_reject_unacceptable()), append the others and count both. The samples
+ * are durable when it returns ST_OK.
+ */
+enum status append_ingested_batch(struct server *s, struct profile *profile, struct hash128 batch_id,
+                                  struct error *err) MUST_CHECK;
+
+/** Count a refused request by its reason. */
+void count_ingest_failure(enum status st);
+
+/**
+ * Count a failure and respond. A full disk or memory is 503 with Retry-After: OTLP clients retry only after 429, 502,
+ * 503 and 504.
+ */
+void fail_ingest(struct http_request *req, enum status st, const struct error *err);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/routes/query_work.h"
+
+#include "common/deadline.h"
+#include "common/metrics.h"
+
+#define CANCELLED_HELP "Queries that were ended before their answer was complete, by reason."
+static struct metric cancelled_deadline =
+        METRIC_COUNTER("cairn_queries_cancelled_total", CANCELLED_HELP, "reason=\"deadline\"");
+static struct metric cancelled_client =
+        METRIC_COUNTER("cairn_queries_cancelled_total", CANCELLED_HELP, "reason=\"client\"");
+static struct metric cancelled_shutdown =
+        METRIC_COUNTER("cairn_queries_cancelled_total", CANCELLED_HELP, "reason=\"shutdown\"");
+static struct metric cancelled_regex =
+        METRIC_COUNTER("cairn_queries_cancelled_total", CANCELLED_HELP, "reason=\"regex_steps\"");
+
+static enum status test_interruption(void *context, struct error *err)
+{
+        struct query_work *w = context;
+        const struct deadline *d = http_request_deadline(w->req);
+
+        if (atomic_load(http_server_stopping(w->req))) {
+                w->end = QUERY_SHUTDOWN;
+                return error_set(err, ST_BUSY, "the service is shutting down; repeat the query");
+        }
+        if (d->cancelled && atomic_load(d->cancelled)) {
+                w->end = QUERY_CLIENT;
+                return deadline_check(d, err);
+        }
+        if (deadline_expired(d)) {
+                w->end = QUERY_DEADLINE;
+                return error_set(err, ST_TIMEOUT,
+                                 "the query took longer than %llu s; take a shorter time range, or choose fewer "
+                                 "samples by their labels",
+                                 (unsigned long long)d->timeout_s);
+        }
+        return ST_OK;
+}
+
+void query_work_init(struct query_work *w, struct http_request *req)
+{
+        w->req = req;
+        w->end = QUERY_RUNS;
+        work_meter_init(&w->meter, test_interruption, w);
+}
+
+void query_work_answer_failure(const struct query_work *w, enum status st, const struct error *err)
+{
+        switch (w->end) {
+        case QUERY_DEADLINE:
+                metric_add(&cancelled_deadline, 1);
+                http_fail_code(w->req, 504, "timeout", "%s", err->text);
+                return;
+        case QUERY_CLIENT:
+                metric_add(&cancelled_client, 1);
+                http_fail(w->req, st, err); /* nobody reads it, but the request must end */
+                return;
+        case QUERY_SHUTDOWN:
+                metric_add(&cancelled_shutdown, 1);
+                http_fail_code(w->req, 503, "shutdown", "%s", err->text);
+                return;
+        case QUERY_RUNS:
+                if (w->meter.failed)
+                        metric_add(&cancelled_regex, 1);
+                http_fail(w->req, st, err);
+        }
+}

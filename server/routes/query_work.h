@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_ROUTES_QUERY_WORK_H
+#define CAIRN_SERVER_ROUTES_QUERY_WORK_H
+
+/**
+ * @file
+ * Work meter of one query: stops it at the request's deadline, when its client leaves, and when the server stops.
+ *
+ * Threads: belongs to the request.
+ */
+#include "common/work_meter.h"
+#include "http/server.h"
+
+enum query_end { QUERY_RUNS, QUERY_DEADLINE, QUERY_CLIENT, QUERY_SHUTDOWN };
+
+struct query_work {
+        struct work_meter meter;
+        struct http_request *req;
+        enum query_end end;
+};
+
+/** Must not be moved afterwards: the meter points to it. */
+void query_work_init(struct query_work *w, struct http_request *req);
+
+/**
+ * Respond to a failed query and count why it was stopped: 504 past the deadline, 503 at shutdown, 413 after too many
+ * steps, otherwise http_fail().
+ */
+void query_work_answer_failure(const struct query_work *w, enum status st, const struct error *err);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page at "/", and GET /api/v1/query/OPERATION: docs/formats/query-api.md */
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/metrics.h"
+#include "query/assets.h"
+#include "query/query.h"
+#include "server/routes/query_work.h"
+#include "server/server_internal.h"
+
+static struct metric queries = METRIC_COUNTER("cairn_queries_total", "Questions answered.", "");
+
+/* The label of /label/{name}/values is an ordinary parameter. */
+static const char *get_query_param(void *context, const char *name)
+{
+        const char *part = strcmp(name, "name") == 0 ? http_path_part(context, "name") : "";
+
+        return *part ? part : http_query(context, name);
+}
+
+static void answer_query(struct server *s, struct http_request *req, const char *operation)
+{
+        const char *content_type;
+        struct query_work work;
+        struct buf body;
+        struct error err;
+        enum status st;
+
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
+        query_work_init(&work, req);
+        st = query_run(s->profiles, operation, get_query_param, req, wall_clock_ns(), &work.meter, &body, &content_type,
+                       &err);
+        if (!st) {
+                metric_add(&queries, 1);
+                http_respond_buf(req, 200, content_type, &body);
+                return;
+        }
+        buf_deinit(&body);
+        query_work_answer_failure(&work, st, &err);
+}
+
+static void handle_query(struct http_request *req, void *context)
+{
+        answer_query(context, req, http_path_part(req, "operation"));
+}
+
+static void label_values(struct http_request *req, void *context)
+{
+        answer_query(context, req, "values");
+}
+
+static void handle_page(struct http_request *req, void *context)
+{
+        struct buf body;
+
+        (void)context;
+        buf_init(&body, MiB(16));
+        page_put_index(&body);
+        http_respond_buf(req, 200, "text/html; charset=utf-8", &body);
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/", .handle = handle_page },
+        { .method = "GET", .path = "/api/v1/query/{operation}", .scope = SCOPE_READ, .handle = handle_query },
+        { .method = "GET", .path = "/api/v1/query/label/{name}/values", .scope = SCOPE_READ, .handle = label_values },
+};
+const struct route_table query_routes = ROUTE_TABLE(routes);

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source files of the debuginfod web API, from source bundles, scanned packages and trees, or upstreams. A scanned file
+ * is served only if debuginfo, scanned or stored, refers to it. The path is not a path of this machine: it is looked up
+ * among the names of the bundle, as sent, then without "." and "..".
+ * Source: elfutils, debuginfod(8); RFC 3986, 5.2.4.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/metrics.h"
+#include "common/sha256.h"
+#include "server/routes/artifact.h"
+#include "source-bundle/bundle.h"
+
+static struct metric found =
+        METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"found\"");
+static struct metric missing =
+        METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"missing\"");
+
+/* One file of a bundle, while it is sent. */
+struct handle_source {
+        struct object_reader *reader;
+        uint64_t offset, size;
+};
+
+static ssize_t read_bundle(void *context, void *to, size_t n, uint64_t offset, struct error *err)
+{
+        return object_reader_pread(context, to, n, offset, err);
+}
+
+static ssize_t read_bundled_source(void *state, void *to, size_t n, uint64_t offset)
+{
+        struct handle_source *s = state;
+        struct error err;
+        ssize_t got;
+
+        if (offset >= s->size)
+                return 0;
+        got = object_reader_pread(s->reader, to, n < s->size - offset ? n : (size_t)(s->size - offset),
+                                  s->offset + offset, &err);
+        if (got < 0)
+                log_error("source", "%s", err.text);
+        return got;
+}
+
+static void close_source(void *state)
+{
+        struct handle_source *s = state;
+
+        object_reader_close(s->reader);
+        free(s);
+}
+
+static enum status find_source_bundle(const struct object_reader *reader, uint64_t size, char *path,
+                                      struct handle_source *ret, struct error *err)
+{
+        struct source_bundle bundle;
+        enum status st = source_bundle_open(read_bundle, (void *)reader, size, &bundle, err);
+
+        if (st)
+                return st;
+        if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size)) {
+                scan_path_normalise(path);
+                if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size))
+                        st = ST_NOT_FOUND;
+        }
+        source_bundle_close(&bundle);
+        return st;
+}
+
+static enum status open_bundled_source(struct server *s, const struct build_id *id, char *path,
+                                       struct handle_source *ret, struct error *err)
+{
+        struct stored_object stored;
+        enum status st = s->objects ? object_reader_open(s->objects, id, OBJECT_SOURCE, &ret->reader, &stored, err)
+                                    : ST_NOT_FOUND;
+
+        if (st)
+                return st;
+        object_reader_use_cache(ret->reader);
+        st = find_source_bundle(ret->reader, stored.size_bytes, path, ret, err);
+        if (st)
+                object_reader_close(ret->reader);
+        else
+                record_object_use(s, id, OBJECT_SOURCE);
+        return st;
+}
+
+/* Takes it. */
+static void send_source(struct http_request *req, struct artifact *a)
+{
+        if (!check_max_size(req, a->size_bytes)) {
+                artifact_close(a);
+                return;
+        }
+        metric_add(&found, 1);
+        artifact_send(req, a, 0, a->size_bytes, NULL);
+}
+
+/* ---- of trees ---- */
+
+struct stored_debuginfo {
+        struct server *s;
+        const struct build_id *id;
+};
+
+static enum status unpack_debuginfo(void *context, int *fd_ret, struct error *err)
+{
+        const struct stored_debuginfo *d = context;
+
+        record_object_use(d->s, d->id, OBJECT_DEBUGINFO);
+        return debuginfo_store_unpack(d->s->objects, d->id, OBJECT_DEBUGINFO, fd_ret, err);
+}
+
+/* Out of a scanned package or tree. */
+static enum status respond_scanned(struct server *s, struct http_request *req, const struct build_id *id,
+                                   struct error *err)
+{
+        struct stored_debuginfo context = { s, id };
+        char identity[SHA256_HEX_MAX];
+        const struct scan_debuginfo other = { .identity = identity, .open = unpack_debuginfo, .context = &context };
+        _cleanup_free_ char *path = NULL;
+        struct artifact a = { .reader = NULL };
+        struct stored_object stored;
+        struct scan_opened o;
+        bool is_stored;
+        enum status st;
+
+        if (!s->scan_demand.scan)
+                return ST_NOT_FOUND;
+        if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0) {
+                path = NULL;
+                return error_no_memory(err);
+        }
+        is_stored = s->objects && !debuginfo_store_find(s->objects, id, OBJECT_DEBUGINFO, &stored, NULL);
+        if (is_stored)
+                sha256_hex(stored.sha256, identity);
+        st = scan_open_source(s->scan_demand.scan, id, path, is_stored ? &other : NULL, http_request_cancelled(req), &o,
+                              err);
+        if (st)
+                return st;
+        a.fd = o.fd;
+        a.size_bytes = o.size_bytes;
+        snprintf(a.name, sizeof a.name, "%s", o.name);
+        snprintf(a.archive, sizeof a.archive, "%s", o.archive);
+        send_source(req, &a);
+        return ST_OK;
+}
+
+static enum status respond_fetched(struct server *s, struct http_request *req, const struct build_id *id,
+                                   struct error *err)
+{
+        struct artifact a;
+        enum status st = artifact_fetch_source(s, req, id, http_path_part(req, "path"), &a, err);
+
+        if (st)
+                return st;
+        send_source(req, &a);
+        return ST_OK;
+}
+
+static void handle_source(struct http_request *req, void *context)
+{
+        struct handle_source *handle_source = calloc(1, sizeof *handle_source);
+        _cleanup_free_ char *path = NULL;
+        struct build_id id;
+        struct error err = { 0 };
+        enum status st;
+
+        if (!get_route_build_id(req, &id)) {
+                free(handle_source);
+                return;
+        }
+        if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0)
+                path = NULL;
+        st = handle_source && path ? open_bundled_source(context, &id, path, handle_source, &err)
+                                   : error_no_memory(&err);
+        if (!st && !check_max_size(req, handle_source->size)) {
+                close_source(handle_source);
+                return;
+        }
+        if (!st) {
+                metric_add(&found, 1);
+                http_set_header(req, "Cache-Control", "public");
+                http_respond_stream(req, "application/octet-stream", handle_source->size, NULL, read_bundled_source,
+                                    close_source, handle_source);
+                return;
+        }
+        free(handle_source);
+        if (st == ST_NOT_FOUND)
+                st = respond_scanned(context, req, &id, &err);
+        if (st == ST_NOT_FOUND)
+                st = respond_fetched(context, req, &id, &err);
+        if (!st)
+                return;
+        if (st == ST_NOT_FOUND) {
+                metric_add(&missing, 1);
+                http_fail_code(req, 404, "not_found", "no such source file found for build-id %.130s",
+                               http_path_part(req, "id"));
+                return;
+        }
+        log_warn("source", "%s: %s", http_path_part(req, "id"), err.text);
+        if (!http_is_answered(req))
+                http_reset_connection(req); /* a response would be cached by clients as "not found" */
+}
+
+static const struct http_route routes[] = {
+        { .pool = POOL_DEBUGINFOD,
+          .method = "GET",
+          .path = "/buildid/{id}/source/{path...}",
+          .scope = SCOPE_READ,
+          .handle = handle_source },
+};
+const struct route_table source_routes = ROUTE_TABLE(routes);

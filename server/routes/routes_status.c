@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /healthz, /readyz, /metrics */
+#include <inttypes.h>
+#include <pthread.h>
+
+#include "common/metrics.h"
+#include "server/server_internal.h"
+
+static void handle_health(struct http_request *req, void *context)
+{
+        (void)context;
+        http_respond(req, 200, "text/plain; charset=utf-8", "ok\n", 3);
+}
+
+static void handle_ready(struct http_request *req, void *context)
+{
+        struct server *s = context;
+        struct buf lines, body;
+        bool is_ready;
+
+        if (!atomic_load(&s->ready)) {
+                http_fail_code(req, 503, "starting", "the service is starting or stopping; retry later");
+                return;
+        }
+        buf_init(&lines, KiB(16));
+        buf_init(&body, KiB(16));
+        is_ready = readiness_write(s->readiness, &lines);
+        buf_printf(&body, "%s\n%s", is_ready ? "ready" : "not ready", buf_cstr(&lines));
+        buf_deinit(&lines);
+        http_respond_buf(req, is_ready ? 200 : 503, "text/plain; charset=utf-8", &body);
+}
+
+static struct metric queued_bytes = METRIC_GAUGE("cairn_queue_bytes", "Bytes acknowledged and not yet in a part.", "");
+static struct metric queued_batches =
+        METRIC_GAUGE("cairn_queue_batches", "Batches acknowledged and not yet in a part.", "");
+static struct metric rows[] = {
+        METRIC_GAUGE("cairn_table_rows", "Rows in parts.", "table=\"samples\""),
+        METRIC_GAUGE("cairn_table_rows", "Rows in parts.", "table=\"stacks\""),
+        METRIC_GAUGE("cairn_table_rows", "Rows in parts.", "table=\"locations\""),
+};
+static struct metric files[] = {
+        METRIC_GAUGE("cairn_table_files", "Live parts.", "table=\"samples\""),
+        METRIC_GAUGE("cairn_table_files", "Live parts.", "table=\"stacks\""),
+        METRIC_GAUGE("cairn_table_files", "Live parts.", "table=\"locations\""),
+};
+static struct metric table_bytes = METRIC_GAUGE("cairn_table_bytes", "Bytes of all live parts.", "");
+static struct metric quarantined_batches = METRIC_GAUGE("cairn_quarantined_batches", "Batches in the quarantine.", "");
+static struct metric quarantined_bytes = METRIC_GAUGE("cairn_quarantined_bytes", "Bytes of the quarantine.", "");
+static struct metric unresolved = METRIC_GAUGE("cairn_unresolved_locations", "Locations without symbols.", "");
+
+static void gather_metrics(struct server *s)
+{
+        struct profile_store_stat stat = { 0 };
+        _cleanup_buf_ struct buf conditions;
+
+        buf_init(&conditions, KiB(16));
+        readiness_write(s->readiness, &conditions); /* sets their metrics */
+        readiness_get_store_stat(s->readiness, &stat);
+        metric_set(&queued_bytes, (int64_t)stat.queued_bytes);
+        metric_set(&queued_batches, (int64_t)stat.queued_batches);
+        metric_set(&rows[0], (int64_t)stat.sample_rows);
+        metric_set(&rows[1], (int64_t)stat.stack_rows);
+        metric_set(&rows[2], (int64_t)stat.location_rows);
+        metric_set(&files[0], (int64_t)stat.sample_files);
+        metric_set(&files[1], (int64_t)stat.stack_files);
+        metric_set(&files[2], (int64_t)stat.location_files);
+        metric_set(&table_bytes, (int64_t)stat.bytes);
+        metric_set(&quarantined_batches, (int64_t)stat.health.quarantined_batches);
+        metric_set(&quarantined_bytes, (int64_t)stat.health.quarantined_bytes);
+        metric_set(&unresolved, (int64_t)stat.unresolved_locations);
+}
+
+static void handle_metrics(struct http_request *req, void *context)
+{
+        static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* of two the slower one would write what was */
+        struct buf text;
+
+        buf_init(&text, MiB(16));
+        pthread_mutex_lock(&one);
+        gather_metrics(context);
+        metrics_write(&text);
+        pthread_mutex_unlock(&one);
+        http_respond_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
+}
+
+static const struct http_route routes[] = {
+        { .pool = POOL_STATUS, .method = "GET", .path = "/healthz", .at_once = handle_health, .handle = handle_health },
+        { .pool = POOL_STATUS, .method = "GET", .path = "/readyz", .at_once = handle_ready, .handle = handle_ready },
+        { .pool = POOL_STATUS, .method = "GET", .path = "/metrics", .scope = SCOPE_READ, .handle = handle_metrics },
+};
+const struct route_table status_routes = ROUTE_TABLE(routes);

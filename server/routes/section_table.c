@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/routes/section_table.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+#include "common/limits.h"
+#include "elf-image/section_list.h"
+
+#define SETS 2048
+#define WAYS 4 /* set-associative: a file has one of these entries, in the set chosen by its identity's hash */
+#define IDENTITY_SIZE 72
+
+struct slot {
+        char identity[IDENTITY_SIZE];
+        void *table; /* owned; NULL: empty */
+        size_t size;
+        uint64_t used; /* when, in uses */
+};
+
+static struct {
+        pthread_mutex_t lock;
+        struct slot slots[SETS][WAYS];
+        size_t bytes;
+        uint64_t uses;
+        size_t hand; /* the set that is cleared next when the total size is too large */
+} known = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static struct slot *set_of(const char *identity)
+{
+        return known.slots[hash_bytes64(identity, strlen(identity)) % SETS];
+}
+
+static struct slot *find_section_table(const char *identity)
+{
+        struct slot *set = set_of(identity);
+
+        for (size_t i = 0; i < WAYS; i++)
+                if (set[i].table && strcmp(set[i].identity, identity) == 0)
+                        return &set[i];
+        return NULL;
+}
+
+static struct slot *find_oldest_table(const char *identity)
+{
+        struct slot *set = set_of(identity), *ret = set;
+
+        for (size_t i = 1; i < WAYS; i++)
+                if (set[i].used < ret->used)
+                        ret = &set[i];
+        return ret;
+}
+
+static void clear_section_table(struct slot *s)
+{
+        known.bytes -= s->size;
+        free(s->table);
+        *s = (struct slot){ .table = NULL };
+}
+
+void section_table_insert(const char *identity, void *table, size_t n)
+{
+        struct slot *s;
+
+        if (strlen(identity) >= IDENTITY_SIZE || n > LIMIT_SECTION_TABLES_BYTES / 8) {
+                free(table);
+                return;
+        }
+        pthread_mutex_lock(&known.lock);
+        while (known.bytes && known.bytes + n > LIMIT_SECTION_TABLES_BYTES) {
+                for (size_t i = 0; i < WAYS; i++)
+                        clear_section_table(&known.slots[known.hand][i]);
+                known.hand = (known.hand + 1) % SETS;
+        }
+        s = find_section_table(identity);
+        s = s ? s : find_oldest_table(identity);
+        clear_section_table(s);
+        memcpy(s->identity, identity, strlen(identity) + 1);
+        s->table = table;
+        s->size = n;
+        s->used = ++known.uses;
+        known.bytes += n;
+        pthread_mutex_unlock(&known.lock);
+}
+
+enum section_found section_table_find(const char *identity, const char *name, uint64_t *offset_ret, uint64_t *size_ret)
+{
+        enum section_found ret = SECTION_UNKNOWN;
+        struct slot *s;
+
+        pthread_mutex_lock(&known.lock);
+        s = find_section_table(identity);
+        if (s) {
+                s->used = ++known.uses;
+                ret = section_list_find(s->table, s->size, name, offset_ret, size_ret, NULL) ? SECTION_ABSENT
+                                                                                             : SECTION_FOUND;
+        }
+        pthread_mutex_unlock(&known.lock);
+        return ret;
+}

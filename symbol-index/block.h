@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOL_INDEX_BLOCK_H
+#define CAIRN_SYMBOL_INDEX_BLOCK_H
+
+/**
+ * @file
+ * One block of the index: a few hundred neighbouring address ranges with their
+ * chains of frames, in a value of the `blocks` database
+ * (docs/formats/index.md, "Block").
+ *
+ * Problem: a range takes 55 bytes as a row of a B-tree and 16 to 40 in a sorted
+ * array with its frames; its information content is about 3. One address must
+ * be found without decoding the others; a batch with many addresses in a block
+ * must not pay that search for each; and code that moved as a whole should not
+ * be stored again.
+ *
+ * Model: addresses are relative to the block's begin, so a block serves any
+ * object and address with the same code.
+ *  - rows: a start and the low bits of a line, or how the line differs from the
+ *    row's before, in 2 to 4 bits. A gap between ranges is a row too. Starts
+ *    are Elias-Fano coded: 2 + log2(mean distance) bits a row.
+ *  - runs: rows one after the other whose leaf frames differ in the low bits of
+ *    their lines only; a bit a row tells where one begins. A run has a scope.
+ *  - scopes: a site and the node that it was inlined into.
+ *  - nodes: the frames that others were inlined into, each a scope and the low
+ *    bits of a line. Equal tails of chains are one path of nodes.
+ *  - sites: function, file, line without its low bits. How many bits are low is
+ *    chosen per block for the least size.
+ * Scopes and nodes are numbered breadth-first, so that a scope's node never
+ * decreases from scope to scope, nor a node's scope: both are stored in unary,
+ * two bits a piece.
+ *
+ * Two readers: block_seek() and block_get_frames() decode one row;
+ * block_unpack() decodes the whole block in two or three microseconds.
+ *
+ * Invariants: 1. a scope's node has a smaller number than the nodes of that
+ * scope, so walks end. 2. the first row starts at the block's begin, which a
+ * range covers; so does its last address. 3. eight bytes follow every table,
+ * so one unaligned load reads any field.
+ *
+ * Rejected: byte-wise varints and entropy coding (a fifth smaller, but every
+ * single lookup would decode half a block), general compression (the same).
+ *
+ * Threads: a builder belongs to one thread; blocks are read by any number.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+#include "symbol-index/block_bits.h"
+#include "symbol-index/lookup.h"
+
+#define BLOCK_BYTES 2020       /* two such values fill a page of 4096 bytes */
+#define BLOCK_RECORDS_MAX 3000 /* rows and nodes of one block */
+#define BLOCK_FRAMES_MAX 1024  /* frames of one chain */
+
+struct block_frame {
+        uint32_t function, file, line;
+};
+
+/** Anchor of a block: a hash of the length and frames of its first row, to find blocks that may be shared. */
+uint32_t block_compute_anchor(uint64_t length, const struct block_frame *frames, uint32_t frame_count);
+
+struct block_builder;
+
+/** @param max_bytes upper bound of a block with more than one range; BLOCK_BYTES except in measurements. */
+enum status block_builder_create(size_t max_bytes, struct block_builder **ret, struct error *err) MUST_CHECK;
+void block_builder_destroy(struct block_builder *b);
+
+/**
+ * Add the next range, after all earlier ones.
+ * @return ST_OK; ST_BUSY when the block is full: nothing was added, finish it and add again;
+ *         ST_TOO_BIG when the chain is longer than BLOCK_FRAMES_MAX.
+ */
+enum status block_builder_add(struct block_builder *b, uint64_t start, uint64_t end, const struct block_frame *frames,
+                              uint32_t frame_count, struct error *err) MUST_CHECK;
+
+/** Whether no range was added since the last block_builder_finish(). */
+bool block_builder_is_empty(const struct block_builder *b);
+
+/** First and last address of the ranges added since the last block_builder_finish(); there is one. */
+uint64_t block_builder_first_address(const struct block_builder *b);
+uint64_t block_builder_last_address(const struct block_builder *b);
+
+/** block_compute_anchor() of its first range. */
+uint32_t block_builder_anchor(const struct block_builder *b);
+
+/** Write the block; the builder is empty afterwards. @param number of the block. @param out cleared first. */
+enum status block_builder_finish(struct block_builder *b, uint32_t number, struct buf *out,
+                                 struct error *err) MUST_CHECK;
+
+/** An open block; borrows the value. Public: span, row_count, node_count, anchor. */
+struct block {
+        const uint8_t *low, *high, *run_bits, *runs, *delta_bits, *deltas, *lines, *scope_bits, *scope_sites,
+                *node_bits, *node_lines, *sites;
+        uint64_t span; /* last covered address, relative to the begin */
+        uint32_t anchor;
+        uint32_t row_count, run_count, node_count, scope_count, site_count, delta_count;
+        uint32_t high_bits;
+        uint32_t function_base, file_base, line_base;
+        uint8_t low_width, line_width, site_width, scope_width;
+        uint8_t function_width, file_width, line_high_width;
+        uint8_t delta_width; /* 0: no line is a difference */
+};
+
+/** Verify the checksum and the header. ST_BAD_DATA for data that no builder wrote. */
+enum status block_open(struct block *b, uint32_t number, const void *value, size_t size, struct error *err) MUST_CHECK;
+
+/** As above, without the checksum, which was verified before. */
+enum status block_open_verified(struct block *b, uint32_t number, const void *value, size_t size,
+                                struct error *err) MUST_CHECK;
+
+/** Bytes of a block by kind of table. */
+struct block_sizes {
+        uint64_t starts, runs, lines, scopes, nodes, sites, heads;
+};
+void block_add_sizes(const struct block *b, struct block_sizes *sizes);
+
+#define BLOCK_COUNTS 112 /* words of the longest bit table, and of a step's padding */
+
+/** Rank directory of a bit table: number of ones before each 64-bit word. */
+struct block_counts {
+        uint16_t before[BLOCK_COUNTS]; /* behind the last word UINT16_MAX, up to a multiple of 16 */
+        uint32_t word_count, bit_count;
+};
+
+/** Position in a block for seeks with ascending offsets, with the rank directories of its tables. */
+struct block_cursor {
+        uint32_t row; /* rows before it start at or before the offset */
+        uint32_t bit; /* of the high bits; bit - row is the current bucket */
+        struct block_counts runs, deltas, scopes, nodes;
+};
+void block_cursor_init(struct block_cursor *c, const struct block *b);
+
+/** As block_cursor_init(), but only for block_seek() and block_get_row_scope(). */
+void block_cursor_init_rows(struct block_cursor *c, const struct block *b);
+
+/**
+ * Find the row of an offset in [0, span]; it must not be below the previous one's.
+ * @param row_ret the row. @param end_ret first offset after the row.
+ */
+enum status block_seek(const struct block *b, struct block_cursor *c, uint64_t offset, uint32_t *row_ret,
+                       uint64_t *end_ret) MUST_CHECK;
+
+/**
+ * Write a row's frames, innermost first.
+ * @param c   a cursor of the block at any position.
+ * @param out room for 1 + node_count frames. @param count_ret 0 for a gap.
+ */
+enum status block_get_frames(const struct block *b, const struct block_cursor *c, uint32_t row,
+                             struct symbol_frame *out, uint32_t *count_ret) MUST_CHECK;
+
+/** The scope of a row, 0 for a gap, and the low bits of its line, for block_scope_frames(). */
+enum status block_get_row_scope(const struct block *b, const struct block_cursor *c, uint32_t row, uint32_t *scope_ret,
+                                uint32_t *line_ret) MUST_CHECK;
+
+/** A scope, or a node with its whole line. */
+struct block_entry {
+        uint32_t function, file, line;
+        uint32_t parent; /* number of a node, 0 none */
+};
+
+#define BLOCK_CHAIN 4 /* frames kept together; few chains are longer */
+
+#define BLOCK_STARTS_AHEAD 4 /* starts that block_row_find() compares at once */
+#define BLOCK_BUCKETS 4096
+
+/** A block as arrays. */
+struct block_rows {
+        uint32_t row_count, node_count, scope_count;
+        uint64_t end;                                            /* of the last row: span + 1 */
+        uint32_t starts[BLOCK_RECORDS_MAX + BLOCK_STARTS_AHEAD]; /* those behind the last row are UINT32_MAX */
+        unsigned bucket_shift;                                   /* bucket of an offset: offset >> bucket_shift */
+        uint32_t last_bucket;                                    /* of the last start */
+        uint16_t buckets[BLOCK_BUCKETS + 1];    /* the last row that starts before the bucket, 0 for the first one */
+        uint16_t row_scopes[BLOCK_RECORDS_MAX]; /* 0 is a gap */
+        uint16_t row_lines[BLOCK_RECORDS_MAX];  /* low bits of each row's line */
+        struct block_entry scopes[BLOCK_RECORDS_MAX + 1], nodes[BLOCK_RECORDS_MAX + 1]; /* from 1 */
+        uint16_t depths[BLOCK_RECORDS_MAX + 1]; /* frames from a node outwards; 0 has none */
+        uint32_t depth_max;
+        struct symbol_frame chains[BLOCK_RECORDS_MAX + 1][BLOCK_CHAIN]; /* the first of them, the others are 0 */
+};
+
+/** Decode a block. The content is checked, so that block_row_frames() cannot fail. */
+enum status block_unpack(const struct block *b, struct block_rows *ret) MUST_CHECK;
+
+/** As block_unpack(), without the rows: only block_scope_frames() may be called. */
+enum status block_unpack_chains(const struct block *b, struct block_rows *ret) MUST_CHECK;
+
+/**
+ * The row of an offset in [0, end), which is no more than UINT32_MAX - 1.
+ * @param row start of the linear search if the bucket has many rows: any row that starts at or before the offset.
+ */
+static inline uint32_t block_row_find(const struct block_rows *b, uint32_t offset, uint32_t row)
+{
+        uint32_t bucket = offset >> b->bucket_shift;
+        uint32_t at = b->buckets[bucket < b->last_bucket ? bucket : b->last_bucket];
+        const uint32_t *next = b->starts + at + 1;
+
+        at += (next[0] <= offset) + (next[1] <= offset) + (next[2] <= offset) + (next[3] <= offset);
+        if (__builtin_expect(b->starts[at + 1] > offset, 1))
+                return at;
+        for (at = at > row ? at : row; b->starts[at + 1] <= offset; at++)
+                ;
+        return at;
+}
+
+/**
+ * The frames of a scope, the innermost at a line of which the low bits are given; returns their count.
+ * @param scope 0 is a gap, of which the count is 0.
+ * @param out room for 1 + max(depth_max, BLOCK_CHAIN) frames; those after the count are undefined.
+ */
+static inline uint32_t block_scope_frames(const struct block_rows *b, uint32_t scope_number, uint32_t line,
+                                          struct symbol_frame *out)
+{
+        const struct block_entry *scope = &b->scopes[scope_number];
+        uint32_t parent = scope->parent, depth = b->depths[parent];
+
+        out[0] = (struct symbol_frame){ scope->function, scope->file, scope->line | line, parent != 0 };
+        memcpy(out + 1, b->chains[parent], sizeof b->chains[parent]);
+        for (uint32_t i = 0; i < BLOCK_CHAIN && depth > BLOCK_CHAIN; i++)
+                parent = b->nodes[parent].parent;
+        for (uint32_t i = 1 + BLOCK_CHAIN; i <= depth; i++) {
+                const struct block_entry *node = &b->nodes[parent];
+
+                out[i] = (struct symbol_frame){ node->function, node->file, node->line, node->parent != 0 };
+                parent = node->parent;
+        }
+        return scope_number ? 1 + depth : 0;
+}
+
+/** block_get_frames() of an unpacked block; as block_scope_frames(). */
+static inline uint32_t block_row_frames(const struct block_rows *b, uint32_t row, struct symbol_frame *out)
+{
+        return block_scope_frames(b, b->row_scopes[row], b->row_lines[row], out);
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOL_INDEX_SYMBOL_TABLE_H
+#define CAIRN_SYMBOL_INDEX_SYMBOL_TABLE_H
+
+/**
+ * @file
+ * The symbol table of one object: sorted address ranges, each with its chain of
+ * frames. The confined worker writes it from an ELF file, the index loads it. In
+ * memory it is the arrays below; as a file these arrays follow a checksummed
+ * header
+ * (docs/formats/symbol-table.md).
+ *
+ * Invariants, checked by symbol_table_check() on every table that was read:
+ *  1. ranges are sorted by start, do not overlap, start < end; addresses in
+ *     gaps are not covered by anything.
+ *  2. a range's chain is a run of frames, innermost first, at least one; only
+ *     the last frame of a chain is not inlined.
+ *  3. every string offset and the string's end are inside `strings`.
+ *  4. strings[0] is NUL: offset 0 is the empty string, "unknown".
+ *  5. the list of unreadable parts is one line of UTF-8, shorter than SYMBOL_PARTIAL_BYTES.
+ *
+ * Threads: immutable once made.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/build_id.h"
+#include "common/error.h"
+#include "elf-image/quality.h"
+#include "symbol-index/symbol_state.h"
+
+struct symbol_segment { /* PT_LOAD: translates file offsets */
+        uint64_t file_offset, file_size, address;
+};
+
+struct symbol_range {
+        uint64_t start, end; /* object addresses, half-open */
+        uint32_t chain;      /* into chains */
+};
+
+/* Ranges with equal frames from one unit share their chain. */
+struct symbol_chain {
+        uint32_t first_frame; /* into frames */
+        uint32_t frame_count; /* at least 1 */
+};
+
+#define SYMBOL_NO_FUNCTION UINT32_MAX
+
+struct symbol_table_frame {
+        uint32_t function; /* into functions, SYMBOL_NO_FUNCTION unknown */
+        uint32_t file;     /* string offset of the path */
+        uint32_t line;     /* 0 unknown */
+};
+
+struct symbol_function {
+        uint32_t linkage_name; /* string offset; as in the object, mangled */
+        uint32_t name;         /* string offset; a plain name where no linkage name exists (then linkage_name is 0) */
+};
+
+struct symbol_table {
+        struct build_id build_id;
+        enum symbol_quality quality;
+        uint32_t partial;            /* string offset of the list of unreadable parts; 0: none */
+        struct symbol_inputs inputs; /* the stored files it was extracted from. Not in the file */
+        bool is_complete;            /* extracted without an address filter. Not in the file */
+        struct symbol_segment *segments;
+        uint32_t segment_count;
+        struct symbol_range *ranges;
+        uint32_t range_count;
+        struct symbol_chain *chains;
+        uint32_t chain_count;
+        struct symbol_table_frame *frames;
+        uint32_t frame_count;
+        struct symbol_function *functions;
+        uint32_t function_count;
+        char *strings;
+        uint32_t string_bytes;
+};
+
+/** Allocate the arrays with the lengths of the counts. @return ST_NO_MEMORY; t may then hold some of them. */
+enum status symbol_table_allocate(struct symbol_table *t, struct error *err) MUST_CHECK;
+/** Frees the arrays. */
+void symbol_table_deinit(struct symbol_table *t);
+
+/** Write the table at the end of fd (a pipe will do) as a symbol table file. */
+enum status symbol_table_write(const struct symbol_table *t, int fd, struct error *err) MUST_CHECK;
+
+/**
+ * Read one from an untrusted regular file or memfd, from its start. Header,
+ * checksums and invariants are verified.
+ * @param name for messages.  @param ret owned, symbol_table_deinit().
+ * @return ST_BAD_DATA; ST_UNSUPPORTED for another version; ST_TOO_BIG; ST_OS.
+ */
+enum status symbol_table_read(int fd, const char *name, struct symbol_table *ret, struct error *err) MUST_CHECK;
+
+/** The invariants above. */
+enum status symbol_table_check(const struct symbol_table *t, struct error *err) MUST_CHECK;
+
+/** The list of unreadable parts of the object; "" none. */
+const char *symbol_table_partial_text(const struct symbol_table *t);
+
+/** SYMBOL_RESOLVED if a range covers address, else the reason. */
+enum symbol_state symbol_table_gap_state(const struct symbol_table *t, uint64_t address);
+
+/** The range that covers address, or NULL. */
+const struct symbol_range *symbol_table_find(const struct symbol_table *t, uint64_t address);
+
+#endif

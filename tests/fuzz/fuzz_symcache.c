@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A symcache with right checksums and anything else wrong, looked at on the
+ * heap, where reading past its ends is noticed. The last text takes what is
+ * left of the file, so that bytes may come and go.
+ */
+#include "common/cleanup.h"
+#include "tests/support/symcache_walk.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void fit_texts(uint8_t *file, size_t size)
+{
+        struct symcache_layout l;
+        struct symcache_header h;
+
+        if (size < sizeof h)
+                return;
+        memcpy(&h, file, sizeof h);
+        h.text_bytes = 0;
+        if (!symcache_compute_layout(&h, &l) || l.body > size || l.body_size > size - l.body)
+                return;
+        h.text_bytes = size - l.body - l.body_size;
+        memcpy(file, &h, sizeof h);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        _cleanup_free_ uint8_t *file = malloc(size + 1), *copy = NULL;
+        _cleanup_close_ int fd = -1;
+        struct symcache b;
+
+        if (size)
+                memcpy(file, data, size);
+        fit_texts(file, size);
+        book_mend(file, size);
+        fd = book_file(file, size);
+        if (symcache_open(fd, "fuzz", &b, NULL))
+                return 0;
+        book_onto_heap(&b, &copy);
+        if (book_walk(&b) == ST_OK && b.at.node_count)
+                (void)!book_walk_frames(&b, (uint32_t)(b.at.node_count - 1));
+        symcache_close(&b);
+        return 0;
+}

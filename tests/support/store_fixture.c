@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/store_fixture.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/file.h"
+#include "profile-store/scan.h"
+#include "tests/support/profiles.h"
+#include "tests/support/suite.h"
+
+void check_ok(enum status st, const struct error *err)
+{
+        ck_assert_msg(st == ST_OK, "%s", err->text);
+}
+
+void store_fixture_open(struct store_fixture *f)
+{
+        struct profile_store_options options = f->options;
+        struct error err;
+
+        options.size = sizeof options;
+        if (!options.flush_interval_ms)
+                options.flush_interval_ms = UINT64_MAX;
+        check_ok(profile_store_open(f->dir, &options, &f->store, &err), &err);
+}
+
+void store_fixture_begin(struct store_fixture *f)
+{
+        snprintf(f->dir, sizeof f->dir, "/tmp/cairn-store-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(f->dir));
+        store_fixture_open(f);
+}
+
+void store_fixture_reopen(struct store_fixture *f)
+{
+        profile_store_close(f->store);
+        store_fixture_open(f);
+}
+
+void store_fixture_end(struct store_fixture *f)
+{
+        profile_store_close(f->store);
+        f->store = NULL;
+        ck_assert_int_eq(file_remove_tree(f->dir, NULL), ST_OK);
+}
+
+void store_fixture_flush(struct store_fixture *f)
+{
+        struct error err;
+
+        check_ok(profile_store_flush(f->store, &err), &err);
+}
+
+char *store_fixture_path(const struct store_fixture *f, const char *name)
+{
+        return path_join(f->dir, name);
+}
+
+struct hash128 store_fixture_batch_id(unsigned i)
+{
+        return hash_bytes128(&i, sizeof i);
+}
+
+void store_fixture_append(struct store_fixture *f, unsigned batch, uint64_t address)
+{
+        struct test_profile t;
+        struct error err;
+        uint32_t leaf;
+
+        test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
+        leaf = test_location(&t, address);
+        test_sample(&t, STORE_FIXTURE_T0, 1, &leaf, 1, NULL);
+        check_ok(profile_store_append(f->store, &t.p, store_fixture_batch_id(batch), NULL, &err), &err);
+        test_profile_deinit(&t);
+}
+
+static struct stack_sums sum_all(struct store_fixture *f, int64_t *sum_ret)
+{
+        const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
+        struct store_scan *scan;
+        struct stack_sums sums;
+        struct error err;
+
+        check_ok(store_scan_begin(f->store, &scan, &err), &err);
+        check_ok(store_scan_sum(scan, &all, &sums, &err), &err);
+        *sum_ret = 0;
+        for (size_t i = 0; i < sums.count; i++)
+                *sum_ret += sums.items[i].value;
+        store_scan_end(scan);
+        return sums;
+}
+
+int64_t store_fixture_sum(struct store_fixture *f)
+{
+        int64_t sum;
+
+        free(sum_all(f, &sum).items);
+        return sum;
+}
+
+size_t store_fixture_count_stacks(struct store_fixture *f)
+{
+        int64_t sum;
+        struct stack_sums sums = sum_all(f, &sum);
+
+        free(sums.items);
+        return sums.count;
+}
+
+struct profile_store_stat store_fixture_stat(struct store_fixture *f)
+{
+        struct profile_store_stat stat;
+        struct error err;
+
+        check_ok(profile_store_stat(f->store, &stat, &err), &err);
+        return stat;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_TESTS_SUPPORT_STORE_FIXTURE_H
+#define CAIRN_TESTS_SUPPORT_STORE_FIXTURE_H
+
+/*
+ * A profile store in a temporary directory, one per test. By default it flushes
+ * only when told to.
+ */
+#include "profile-store/store.h"
+
+#define STORE_FIXTURE_ID "00112233445566778899aabbccddeeff00112233" /* build-id of all locations */
+#define STORE_FIXTURE_DAY_NS INT64_C(86400000000000)
+#define STORE_FIXTURE_T0 (INT64_C(20000) * STORE_FIXTURE_DAY_NS) /* 2024-10-04 */
+
+struct store_fixture {
+        char dir[64];
+        struct profile_store *store;
+        struct profile_store_options options; /* size and flush_interval_ms have defaults when 0 */
+};
+
+/* Fail the test unless st is ST_OK. */
+void check_ok(enum status st, const struct error *err);
+
+void store_fixture_begin(struct store_fixture *f); /* a new directory, opened */
+void store_fixture_open(struct store_fixture *f);
+void store_fixture_reopen(struct store_fixture *f);
+void store_fixture_end(struct store_fixture *f); /* close and remove */
+void store_fixture_flush(struct store_fixture *f);
+
+/* DIR/name, owned. */
+char *store_fixture_path(const struct store_fixture *f, const char *name);
+
+/* The id of the i-th batch. */
+struct hash128 store_fixture_batch_id(unsigned i);
+
+/* One sample of value 1 at T0 on a stack of one location at this address. */
+void store_fixture_append(struct store_fixture *f, unsigned batch, uint64_t address);
+
+/* Sum of the values of all samples, and how many stacks there are. */
+int64_t store_fixture_sum(struct store_fixture *f);
+size_t store_fixture_count_stacks(struct store_fixture *f);
+
+struct profile_store_stat store_fixture_stat(struct store_fixture *f);
+
+#endif

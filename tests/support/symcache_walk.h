@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_TESTS_SUPPORT_SYMCACHE_WALK_H
+#define CAIRN_TESTS_SUPPORT_SYMCACHE_WALK_H
+
+/*
+ * Makes symcaches believed that were changed, and follows everything in
+ * them, aborting where the reader breaks the promises of
+ * symbolizer/symcache.h. All in the header, since fuzz targets link no test
+ * support.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/hash.h"
+#include "symbol-index/demangle.h"
+#include "symbolizer/symcache_internal.h"
+
+#define BOOK_CHECK(x)                                                                                                  \
+        do {                                                                                                           \
+                if (!(x))                                                                                              \
+                        abort();                                                                                       \
+        } while (0)
+
+#define BOOK_WALK_ADDRESSES 256
+#define BOOK_WALK_DEPTH 300 /* more than LIMIT_INLINE_DEPTH */
+
+/** A memfd with these bytes. */
+static inline int book_file(const void *data, size_t size)
+{
+        int fd = memfd_create("symbol-symcache", MFD_CLOEXEC);
+
+        BOOK_CHECK(fd >= 0 && (!size || write(fd, data, size) == (ssize_t)size));
+        return fd;
+}
+
+/** Right checksums for a file whose sizes add up; any other is left as it is. */
+static inline void book_mend(uint8_t *file, size_t size)
+{
+        struct symcache_layout l;
+        struct symcache_header h;
+        uint64_t chunks, checksum;
+        uint8_t *checksums;
+
+        if (size < sizeof h)
+                return;
+        memcpy(&h, file, sizeof h);
+        if (!symcache_compute_layout(&h, &l) || l.body > size || l.body_size != size - l.body)
+                return;
+        chunks = symcache_chunk_count(&l);
+        checksums = file + symcache_front_bytes(&h);
+        for (uint64_t i = 0; i < chunks; i++) {
+                uint64_t at = i * SYMCACHE_CHUNK_BYTES, left = l.body_size - at;
+
+                checksum = hash_bytes64(file + l.body + at, left < SYMCACHE_CHUNK_BYTES ? left : SYMCACHE_CHUNK_BYTES);
+                memcpy(checksums + i * sizeof checksum, &checksum, sizeof checksum);
+        }
+        h.checksum = 0;
+        h.checksum = hash_bytes64(&h, sizeof h) ^
+                     hash_bytes64(file + sizeof h, symcache_front_bytes(&h) - sizeof h + chunks * sizeof checksum);
+        memcpy(file, &h, sizeof h);
+}
+
+/** Have an open symcache look at a copy on the heap, whose ends the address sanitizer guards. @param ret free() it
+ * later */
+static inline void book_onto_heap(struct symcache *b, uint8_t **ret)
+{
+        const uint8_t *mapped = b->map.data;
+        uint8_t *copy = malloc(b->map.size);
+
+        BOOK_CHECK(copy);
+        memcpy(copy, mapped, b->map.size);
+        b->body = copy + (b->body - mapped);
+        b->checksums = copy + (b->checksums - mapped);
+        b->segments = copy + (b->segments - mapped);
+        b->partial = (const char *)copy + (b->partial - (const char *)mapped);
+        *ret = copy;
+}
+
+static inline size_t book_walk_text(const struct symcache_text *t)
+{
+        BOOK_CHECK(t->data[t->size] == 0);
+        return strnlen(t->data, t->size);
+}
+
+/** All frames of a chain. @return of the first error. */
+static inline enum status book_walk_frames(struct symcache *b, uint32_t frame)
+{
+        for (unsigned depth = 0; frame && depth < BOOK_WALK_DEPTH; depth++) {
+                struct symcache_text readable, linkage, path;
+                struct symcache_frame f;
+                enum status st = symcache_get_frame(b, frame, &f, NULL);
+
+                if (!st)
+                        st = symcache_get_names(b, f.function, &readable, &linkage, NULL);
+                if (!st)
+                        st = symcache_get_path(b, f.file, &path, NULL);
+                if (st)
+                        return st;
+                BOOK_CHECK(f.caller < frame);
+                BOOK_CHECK(book_walk_text(&readable) + book_walk_text(&linkage) + book_walk_text(&path) < SIZE_MAX);
+                frame = f.caller;
+        }
+        return ST_OK;
+}
+
+/** Ask for addresses all over the symcache and around its ends. @return ST_OK or ST_BAD_DATA, of the last error. */
+static inline enum status book_walk(struct symcache *b)
+{
+        uint64_t span = b->at.bucket_count << b->at.shift, step = span / BOOK_WALK_ADDRESSES + 1;
+        uint64_t address = b->at.base - 3 * step;
+        enum status st = ST_OK;
+
+        BOOK_CHECK(strlen(b->partial) < SYMCACHE_PARTIAL_MAX && b->build_id.size <= BUILD_ID_MAX);
+        for (uint32_t n = 0; n < BOOK_WALK_ADDRESSES + 6; n++, address += step) {
+                uint32_t frame;
+                enum status one = symcache_find(b, &address, 1, &frame, NULL);
+
+                if (!one && frame)
+                        one = book_walk_frames(b, frame);
+                else if (!one)
+                        BOOK_CHECK(symcache_gap_state(b, address) != SYMBOL_RESOLVED);
+                BOOK_CHECK(!one || one == ST_BAD_DATA);
+                st = one ? one : st;
+        }
+        return st;
+}
+
+static inline bool book_text_is(const struct symcache_text *t, const char *text)
+{
+        return t->size == strlen(text) && strcmp(t->data, text) == 0;
+}
+
+/** The symcache's frame has what the table's has. @param caller_ret number of the next one */
+static inline void book_check_frame(struct symcache *b, uint32_t number, const struct symbol_table *t,
+                                    const struct symbol_table_frame *want, struct buf *scratch, uint32_t *caller_ret)
+{
+        static const struct symbol_function nobody;
+        const struct symbol_function *function =
+                want->function == SYMBOL_NO_FUNCTION ? &nobody : &t->functions[want->function];
+        const char *linkage_name = t->strings + function->linkage_name, *name = t->strings + function->name;
+        struct symcache_text readable, linkage, path;
+        struct symcache_frame f;
+
+        BOOK_CHECK(number);
+        BOOK_CHECK(symcache_get_frame(b, number, &f, NULL) == ST_OK);
+        BOOK_CHECK(symcache_get_names(b, f.function, &readable, &linkage, NULL) == ST_OK);
+        BOOK_CHECK(symcache_get_path(b, f.file, &path, NULL) == ST_OK);
+        BOOK_CHECK(f.line == want->line && book_text_is(&path, t->strings + want->file));
+        BOOK_CHECK(book_text_is(&linkage, linkage_name));
+        BOOK_CHECK(book_text_is(&readable, linkage_name[0] ? symbol_demangle(linkage_name, scratch) : name));
+        *caller_ret = f.caller;
+}
+
+/** A frame that the symcache found for an address has the frames of the table around it; 0: neither has any. */
+static inline void book_check_answer(struct symcache *b, uint32_t frame, const struct symbol_table *t, uint64_t address)
+{
+        const struct symbol_range *r = symbol_table_find(t, address);
+        struct buf scratch;
+
+        buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
+        for (uint32_t i = 0; r && i < t->chains[r->chain].frame_count; i++)
+                book_check_frame(b, frame, t, &t->frames[t->chains[r->chain].first_frame + i], &scratch, &frame);
+        BOOK_CHECK(frame == 0);
+        if (!r && b->is_complete)
+                BOOK_CHECK(symcache_gap_state(b, address) == symbol_table_gap_state(t, address));
+        buf_deinit(&scratch);
+}
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is read for a few addresses says the same of them as the whole file:
+ * this program; the debug files of libc and python3.11 when they are installed;
+ * and the files of $CAIRN_ORACLE_FILES, separated by colons (FILE or
+ * FILE,DWZ-FILE). $CAIRN_WANTED_ADDRESSES says how many addresses of each.
+ */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "symbolizer/dwarf_extract.h"
+#include "symbolizer/extract.h"
+#include "symbolizer/code_symbols.h"
+#include "tests/support/compare_tables.h"
+#include "tests/support/made_file.h"
+#include "tests/support/random_table.h"
+#include "tests/support/suite.h"
+
+#define ADDRESSES 120
+#define GROUP_MAX 20
+
+static void extract(const struct extract_inputs *in, struct symbol_table *ret)
+{
+        struct error err = { 0 };
+
+        ck_assert_msg(symbol_table_extract(in, ret, &err) == ST_OK, "%s: %s", in->name, err.text);
+}
+
+/* Starts and ends of ranges, what is just before them, and what lies inside; so gaps come too. */
+static uint64_t some_address(const struct symbol_table *t, uint64_t *state)
+{
+        const struct symbol_range *r = &t->ranges[random_next(state) % t->range_count];
+
+        switch (random_next(state) % 4) {
+        case 0:
+                return r->start;
+        case 1:
+                return r->start - 1;
+        case 2:
+                return r->end;
+        default:
+                return r->start + random_next(state) % (r->end - r->start);
+        }
+}
+
+static int by_value(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+        return x < y ? -1 : x > y;
+}
+
+static size_t some_addresses(const struct symbol_table *t, uint64_t *state, size_t count, uint64_t *addresses)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < count; i++)
+                addresses[i] = some_address(t, state);
+        qsort(addresses, count, sizeof *addresses, by_value);
+        for (size_t i = 0; i < count; i++)
+                if (!kept || addresses[kept - 1] != addresses[i])
+                        addresses[kept++] = addresses[i];
+        return kept;
+}
+
+static void compare_group(struct extract_inputs *in, const struct symbol_table *whole,
+                          const struct address_filter *filter, unsigned *complete)
+{
+        struct symbol_table part;
+
+        in->filter = filter;
+        extract(in, &part);
+        in->filter = NULL;
+        *complete += part.is_complete;
+        ck_assert_int_eq(part.quality, whole->quality);
+        ck_assert(build_id_equal(&part.build_id, &whole->build_id));
+        for (size_t i = 0; i < filter->count; i++) {
+                const struct symbol_range *a = symbol_table_find(&part, filter->addresses[i]);
+                const struct symbol_range *b = symbol_table_find(whole, filter->addresses[i]);
+                char x[2000], y[2000];
+
+                describe_range(&part, a, x, sizeof x);
+                describe_range(whole, b, y, sizeof y);
+                ck_assert_msg(strcmp(x, y) == 0, "%s: 0x%llx\n  alone: %s\n  whole: %s", in->name,
+                              (unsigned long long)filter->addresses[i], x, y);
+        }
+        symbol_table_deinit(&part);
+}
+
+static void compare(const char *path, const char *alt_path, size_t count)
+{
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        _cleanup_close_ int alt_fd = alt_path ? open(alt_path, O_RDONLY | O_CLOEXEC) : -1;
+        struct extract_inputs in = { .debuginfo_fd = fd, .executable_fd = -1, .altlink_fd = alt_fd, .name = path };
+        uint64_t addresses[GROUP_MAX], state = 1;
+        struct symbol_table whole;
+        unsigned complete = 0, groups = 0;
+
+        ck_assert_msg(fd >= 0 && (!alt_path || alt_fd >= 0), "cannot open %s", path);
+        extract(&in, &whole);
+        ck_assert(whole.is_complete);
+        for (size_t done = 0; done < count; groups++) {
+                size_t size = groups % 3 == 0 ? GROUP_MAX : groups % 3 == 1 ? 1 : 4;
+                struct address_filter filter = { .addresses = addresses, .max_percent = 100 };
+
+                filter.count = some_addresses(&whole, &state, size, addresses);
+                compare_group(&in, &whole, &filter, &complete);
+                done += size;
+        }
+        printf("# %s: %u groups of addresses read alone, %u of them read everything\n", path, groups, complete);
+        symbol_table_deinit(&whole);
+}
+
+START_TEST(this_program_says_the_same)
+{
+        compare("/proc/self/exe", NULL, ADDRESSES);
+}
+END_TEST
+
+static void compare_debug_file_of(const char *path)
+{
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        char hex[BUILD_ID_HEX_MAX], debug[256];
+
+        if (elf_image_open(path, &img, NULL) || !img.build_id.size)
+                return;
+        build_id_hex(&img.build_id, hex);
+        snprintf(debug, sizeof debug, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+        if (access(debug, R_OK) == 0)
+                compare(debug, NULL, ADDRESSES);
+}
+
+START_TEST(debug_files_of_debian_say_the_same)
+{
+        compare_debug_file_of("/lib/x86_64-linux-gnu/libc.so.6");
+        compare_debug_file_of("/usr/bin/python3.11");
+}
+END_TEST
+
+START_TEST(files_that_were_named_say_the_same)
+{
+        const char *named = getenv("CAIRN_ORACLE_FILES"), *count = getenv("CAIRN_WANTED_ADDRESSES");
+        _cleanup_free_ char *list = strdup(named ? named : "");
+        char *save = NULL;
+
+        for (char *file = strtok_r(list, ":", &save); file; file = strtok_r(NULL, ":", &save)) {
+                char *alt = strchr(file, ',');
+
+                if (alt)
+                        *alt++ = 0;
+                compare(file, alt, count ? strtoul(count, NULL, 10) : ADDRESSES);
+        }
+}
+END_TEST
+
+START_TEST(few_units_are_read_for_one_address)
+{
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        struct symbol_table_builder all, some;
+        struct dwarf_summary summary;
+        struct code_map code;
+        struct error err;
+        uint64_t address = (uint64_t)(uintptr_t)0;
+        const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
+
+        ck_assert_int_eq(elf_image_open("/proc/self/exe", &img, &err), ST_OK);
+        ck_assert_int_eq(code_map_from_image(&img, &code, &err), ST_OK);
+        symbol_table_builder_init(&all);
+        ck_assert_int_eq(dwarf_extract(&img, NULL, &code, &all, &summary, &err), ST_OK);
+        ck_assert(summary.is_complete);
+        address = all.ranges[all.range_count / 2].start;
+        symbol_table_builder_init(&some);
+        ck_assert_int_eq(dwarf_extract_filtered(&img, NULL, NULL, &code, &filter, &some, &summary, &err), ST_OK);
+        ck_assert(!summary.is_complete);
+        ck_assert_uint_gt(some.range_count, 0);
+        ck_assert_uint_lt(some.range_count, all.range_count / 4);
+        symbol_table_builder_deinit(&all);
+        symbol_table_builder_deinit(&some);
+        code_map_deinit(&code);
+}
+END_TEST
+
+START_TEST(of_units_that_overlap_the_first_is_taken_for_a_few_addresses_too)
+{
+        const uint64_t address = MADE_CODE + 8;
+        const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
+        const struct {
+                const char *function;
+                uint64_t start;
+        } units[] = { { "dropped", 0 },
+                      { "first", MADE_CODE },
+                      { "elsewhere", MADE_CODE + 0x20 },
+                      { "dropped_too", UINT64_MAX },
+                      { "second", MADE_CODE },
+                      { "third", MADE_CODE } };
+        struct extract_inputs in = { .executable_fd = -1, .altlink_fd = -1, .name = "made" };
+        struct dwarf_maker m;
+        struct symbol_table table;
+
+        made_dwarf_begin(&m);
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+                made_unit(&m, units[i].function, units[i].start, 0x10);
+                put_uint(&m, DWARF_INFO, 0, 1);
+                end_unit(&m);
+        }
+        in.debuginfo_fd = made_file(NULL, 0, &m);
+        dwarf_maker_deinit(&m);
+        for (int few = 0; few < 2; few++) {
+                in.filter = few ? &filter : NULL;
+                extract(&in, &table);
+                ck_assert_str_eq(made_frames(&table, address), "first");
+                symbol_table_deinit(&table);
+        }
+        close(in.debuginfo_fd);
+}
+END_TEST
+
+START_TEST(more_units_than_agreed_means_all)
+{
+        _cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        struct extract_inputs in = { .debuginfo_fd = fd, .executable_fd = -1, .altlink_fd = -1, .name = "self" };
+        struct symbol_table table;
+        uint64_t address;
+        const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 0 };
+
+        extract(&in, &table);
+        address = table.ranges[table.range_count / 2].start;
+        symbol_table_deinit(&table);
+        in.filter = &filter;
+        extract(&in, &table);
+        ck_assert(table.is_complete);
+        symbol_table_deinit(&table);
+}
+END_TEST
+
+/* ---- symbols ---- */
+
+static void add_symbol(struct code_symbols *s, const char *name, uint64_t start, uint64_t end, bool is_sized)
+{
+        ck_assert(array_reserve(&s->items, &s->capacity, s->count));
+        s->items[s->count++] = (struct code_symbol){ .name = name,
+                                                     .start = start,
+                                                     .end = end,
+                                                     .is_sized = is_sized,
+                                                     .is_function = true,
+                                                     .source = QUALITY_SYMTAB };
+}
+
+START_TEST(symbols_that_cannot_cover_an_address_are_left_out)
+{
+        const uint64_t address = 0x150;
+        const struct address_filter filter = { .addresses = &address, .count = 1 };
+        struct code_symbols s = { 0 };
+        struct error err;
+
+        add_symbol(&s, "around", 0x100, 0x200, true);
+        add_symbol(&s, "twin", 0x100, 0x1000, false);
+        add_symbol(&s, "cut", 0x120, 0x1000, false);
+        add_symbol(&s, "last", 0x140, 0x1000, false);
+        add_symbol(&s, "over", 0x130, 0x138, true);
+        add_symbol(&s, "behind", 0x160, 0x170, true);
+        ck_assert_int_eq(code_symbols_filter(&s, &filter, &err), ST_OK);
+        ck_assert_uint_eq(s.count, 3);
+        ck_assert_str_eq(s.items[0].name, "around");
+        ck_assert_str_eq(s.items[1].name, "twin");
+        ck_assert_str_eq(s.items[2].name, "last");
+        code_symbols_deinit(&s);
+}
+END_TEST
+
+TEST_SUITE("address_filter", this_program_says_the_same, debug_files_of_debian_say_the_same,
+           files_that_were_named_say_the_same, few_units_are_read_for_one_address,
+           of_units_that_overlap_the_first_is_taken_for_a_few_addresses_too, more_units_than_agreed_means_all,
+           symbols_that_cannot_cover_an_address_are_left_out)

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Late samples of a process that is made up here: code by frame pointers, a stack of two frames. */
+#include <string.h>
+
+#include "agent/unwinding/deferred_samples.h"
+#include "common/clock.h"
+#include "common/limits.h"
+#include "tests/support/suite.h"
+
+#define CODE 0x10000u    /* where the leaf runs */
+#define LIBRARY 0x20000u /* where its callers do */
+#define STACK 0x70000000u
+
+static const struct sample_process id = { .tgid = 4711, .start_boot_ns = 1, .exec_id = 1 };
+static struct process_table processes;
+static struct unwinder unwinder;
+static struct process *process;
+static struct deferred_samples deferred_samples;
+static struct stack_copy late; /* large */
+
+static void set_up(void)
+{
+        struct error err;
+
+        process_table_init(&processes);
+        ck_assert_msg(unwinder_init(&unwinder, NULL, NULL, LIMIT_AGENT_UNWIND_BYTES, &err) == ST_OK, "%s", err.text);
+        processes.unwinder = &unwinder;
+        process = calloc(1, sizeof *process);
+        processes.items = calloc(1, sizeof(struct process *));
+        ck_assert(process && processes.items && id_table_put(&processes.by_id, &id, sizeof id, 0));
+        processes.items[processes.count++] = process;
+        perf_map_init(&process->jit.map, &processes.jit_budget);
+        jitdump_init(&process->jit.dump, &processes.jit_budget);
+        process->id = id;
+        process->name[0] = 'p';
+        process->read_at_ns = monotonic_ns();
+        process->unwind.mappings = calloc(2, sizeof *process->unwind.mappings);
+        process->unwind.numbers = calloc(2, sizeof *process->unwind.numbers);
+        ck_assert(process->unwind.mappings && process->unwind.numbers);
+        process->unwind.mappings[0] = (struct unwind_mapping){ .start = CODE, .end = CODE + 0x1000 };
+        process->unwind.mappings[1] = (struct unwind_mapping){ .start = LIBRARY, .end = LIBRARY + 0x1000 };
+        process->unwind.mapping_count = 1; /* the library was loaded just now */
+}
+
+static void tear_down(void)
+{
+        deferred_samples_deinit(&deferred_samples);
+        process_table_deinit(&processes);
+        unwinder_deinit(&unwinder);
+}
+
+/* A leaf in the code, called from the library, where the last frame pointer is. */
+static void add(uint32_t stack_bytes)
+{
+        const uint64_t frames[] = { 0, 0, STACK + 32, LIBRARY + 0x10, 0, 0 };
+        const struct sample_key key = { .process = id, .comm = "thread" };
+
+        memset(&late, 0, sizeof late);
+        late.stack_start = STACK;
+        late.stack_bytes = stack_bytes;
+        memcpy(late.stack, frames, sizeof frames);
+#if defined(__x86_64__)
+        late.regs.rip = CODE + 0x20;
+        late.regs.rsp = STACK;
+        late.regs.rbp = STACK + 16;
+#elif defined(__aarch64__)
+        late.regs.pc = CODE + 0x20;
+        late.regs.sp = STACK;
+        late.regs.x[29] = STACK + 16;
+#endif
+        deferred_samples_add(&deferred_samples, &processes, &key, &late);
+}
+
+static struct sample_stack take(void)
+{
+        _cleanup_sample_batch_ struct sample_batch batch = { 0 };
+        struct sample_stack ret;
+        struct error err;
+
+        ck_assert_int_eq(deferred_samples_take(&deferred_samples, deferred_samples.count, &processes, &batch, &err),
+                         ST_OK);
+        ck_assert_uint_ge(batch.stack_count, 1);
+        ret = batch.stacks[0];
+        ck_assert_uint_eq(batch.frames[ret.first_frame], CODE + 0x20);
+        return ret;
+}
+
+START_TEST(a_stack_whose_mappings_are_known_is_walked_at_once)
+{
+        struct sample_stack s;
+
+        process->unwind.mapping_count = 2;
+        add(KiB(8));
+        ck_assert_ptr_null(deferred_samples.items[0].copy);
+        s = take();
+        ck_assert_uint_eq(s.frame_count, 2);
+        ck_assert_uint_eq(s.end, SAMPLE_END_COMPLETE);
+}
+END_TEST
+
+START_TEST(a_stack_waits_for_the_notice_of_its_callers_mapping)
+{
+        struct sample_stack s;
+
+        add(KiB(8));
+        process->unwind.mapping_count = 2;
+        s = take();
+        ck_assert_uint_eq(s.frame_count, 2);
+        ck_assert_uint_eq(s.end, SAMPLE_END_COMPLETE);
+}
+END_TEST
+
+START_TEST(it_is_cut_when_none_came_until_the_drain)
+{
+        struct sample_stack s;
+
+        add(KiB(8));
+        s = take();
+        ck_assert_uint_eq(s.frame_count, 1);
+        ck_assert_uint_eq(s.end, SAMPLE_END_NO_MAPPING);
+        ck_assert_uint_eq(deferred_samples.copied_bytes, 0);
+}
+END_TEST
+
+START_TEST(without_room_for_copies_stacks_are_walked_by_what_is_known)
+{
+        const size_t fit = LIMIT_AGENT_LATE_BYTES / KiB(64);
+
+        for (size_t i = 0; i <= fit; i++)
+                add(KiB(64));
+        ck_assert_uint_eq(deferred_samples.copied_bytes, LIMIT_AGENT_LATE_BYTES);
+        ck_assert_ptr_null(deferred_samples.items[fit].copy);
+        ck_assert_uint_eq(deferred_samples.items[fit].end, SAMPLE_END_NO_MAPPING);
+        ck_assert_uint_eq(deferred_samples.items[fit].frame_count, 1);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { a_stack_whose_mappings_are_known_is_walked_at_once,
+                                       a_stack_waits_for_the_notice_of_its_callers_mapping,
+                                       it_is_cut_when_none_came_until_the_drain,
+                                       without_room_for_copies_stacks_are_walked_by_what_is_known };
+
+        return suite_run_with("agent-late", set_up, tear_down, tests, sizeof tests / sizeof *tests);
+}

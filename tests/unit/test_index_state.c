@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which stored objects have still to be read: what no time could tell. */
+#include <check.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/file.h"
+#include "pipeline/index_state.h"
+#include "symbol-index/index_load.h"
+#include "tests/support/random_table.h"
+#include "tests/support/suite.h"
+
+static char dir[64];
+static struct symbol_index *symbols;
+
+static void begin(void)
+{
+        struct error err;
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-needs-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_msg(symbol_index_open(dir, false, &symbols, &err) == ST_OK, "%s", err.text);
+}
+
+static void end(void)
+{
+        symbol_index_close(symbols);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+/* Stored long ago, so that by their times all of them have been read. */
+static struct stored_object stored(enum object_kind kind, uint8_t content)
+{
+        struct stored_object o = { .build_id = random_build_id(1), .kind = kind, .stored_unix_s = 1 };
+
+        memset(o.sha256, content, sizeof o.sha256);
+        return o;
+}
+
+static struct symbol_inputs inputs_of(const struct stored_object *o)
+{
+        struct symbol_inputs inputs = { 0 };
+
+        symbol_inputs_add(&inputs, o->sha256);
+        return inputs;
+}
+
+static void load(const struct symbol_inputs *inputs, enum symbol_quality quality)
+{
+        struct symbol_table t = {
+                .build_id = random_build_id(1), .quality = quality, .strings = (char[1]){ 0 }, .string_bytes = 1
+        };
+        uint64_t generation;
+        struct error err;
+        bool replaced;
+
+        if (inputs)
+                t.inputs = *inputs;
+        ck_assert_msg(symbol_index_load(symbols, &t, &replaced, &generation, &err) == ST_OK, "%s", err.text);
+}
+
+static void mark(enum symbol_object_state state, const struct symbol_inputs *inputs)
+{
+        const struct build_id id = random_build_id(1);
+
+        ck_assert_int_eq(symbol_index_set_state(symbols, &id, state, "it is broken", inputs, NULL), ST_OK);
+}
+
+START_TEST(what_was_stored_while_another_was_read_is_needed)
+{
+        struct stored_object old = stored(OBJECT_DEBUGINFO, 1), better = stored(OBJECT_DEBUGINFO, 2);
+        struct stored_object package = stored(OBJECT_DWP, 3);
+        struct symbol_inputs inputs = inputs_of(&old);
+
+        begin();
+        ck_assert(index_state_is_pending(symbols, &old));
+        ck_assert(!index_state_is_pending(symbols, &package)); /* nothing without its file */
+        load(&inputs, QUALITY_SYMTAB);
+        ck_assert(!index_state_is_pending(symbols, &old));
+        ck_assert(index_state_is_pending(symbols, &better));
+        ck_assert(index_state_is_pending(symbols, &package));
+        end();
+}
+END_TEST
+
+START_TEST(what_was_stored_while_another_failed_is_needed)
+{
+        struct stored_object old = stored(OBJECT_DEBUGINFO, 1), better = stored(OBJECT_DEBUGINFO, 2);
+        struct symbol_inputs inputs = inputs_of(&old);
+
+        begin();
+        mark(OBJECT_PENDING, NULL);
+        ck_assert(index_state_is_pending(symbols, &better));
+        mark(OBJECT_FAILED, &inputs);
+        ck_assert(!index_state_is_pending(symbols, &old));
+        ck_assert(index_state_is_pending(symbols, &better));
+        end();
+}
+END_TEST
+
+START_TEST(what_was_read_for_nothing_is_not_needed)
+{
+        struct stored_object good = stored(OBJECT_DEBUGINFO, 1), poor = stored(OBJECT_EXECUTABLE, 2);
+        struct symbol_inputs inputs = inputs_of(&good);
+
+        begin();
+        load(&inputs, QUALITY_DWARF);
+        symbol_inputs_add(&inputs, poor.sha256);
+        load(&inputs, QUALITY_SYMTAB);
+        ck_assert(!index_state_is_pending(symbols, &good));
+        ck_assert(!index_state_is_pending(symbols, &poor));
+        end();
+}
+END_TEST
+
+START_TEST(an_alias_of_another_is_needed_for_itself)
+{
+        struct build_id alias = random_build_id(2), of = random_build_id(1);
+        struct stored_object first = stored(OBJECT_DEBUGINFO, 1), other = stored(OBJECT_DEBUGINFO, 1);
+        struct symbol_inputs inputs = inputs_of(&first);
+
+        begin();
+        other.build_id = alias;
+        load(&inputs, QUALITY_DWARF);
+        ck_assert_int_eq(symbol_index_add_aliases(symbols, &of, &alias, 1, NULL, NULL), ST_OK);
+        ck_assert(index_state_is_pending(symbols, &other));
+        end();
+}
+END_TEST
+
+START_TEST(where_it_is_not_known_what_was_read_the_time_tells)
+{
+        struct stored_object o = stored(OBJECT_DEBUGINFO, 1);
+        int64_t now = wall_clock_ns() / 1000000000;
+
+        begin();
+        load(NULL, QUALITY_DWARF);
+        ck_assert(!index_state_is_pending(symbols, &o));
+        o.stored_unix_s = now + 3600;
+        ck_assert(index_state_is_pending(symbols, &o));
+        end();
+}
+END_TEST
+
+TEST_SUITE("index needs", what_was_stored_while_another_was_read_is_needed,
+           what_was_stored_while_another_failed_is_needed, what_was_read_for_nothing_is_not_needed,
+           an_alias_of_another_is_needed_for_itself, where_it_is_not_known_what_was_read_the_time_tells)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The re-symbolization thread, with a re-symbolization of the test's own that
+ * fails for one object: the others are done in the same round, and the one
+ * waits and is repeated by itself.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "pipeline/resymbolizer.h"
+#include "tests/support/suite.h"
+
+#define OBJECTS 9
+#define BAD 6
+
+static char dir[64];
+static char *queue;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool is_healed[OBJECTS];
+static unsigned bad_alone; /* calls with the bad object only */
+static bool bad_works;
+
+static struct build_id object_id(unsigned number)
+{
+        struct build_id id = { .size = 20 };
+
+        id.bytes[0] = 0xab;
+        id.bytes[19] = (uint8_t)number;
+        return id;
+}
+
+/* In place of the store's. */
+enum status profile_store_resymbolize(struct profile_store *s, const struct build_id *ids, size_t count,
+                                      profile_store_progress *progress, void *context, struct resymbolize_result *ret,
+                                      struct error *err)
+{
+        bool has_bad = false;
+
+        (void)s, (void)progress, (void)context, (void)ret;
+        pthread_mutex_lock(&lock);
+        for (size_t i = 0; i < count; i++)
+                has_bad |= ids[i].bytes[19] == BAD;
+        bad_alone += has_bad && count == 1;
+        for (size_t i = 0; i < count && !(has_bad && !bad_works); i++)
+                is_healed[ids[i].bytes[19]] = true;
+        pthread_cond_broadcast(&changed);
+        pthread_mutex_unlock(&lock);
+        return has_bad && !bad_works ? error_no_memory(err) : ST_OK;
+}
+
+static bool others_are_healed(void)
+{
+        for (unsigned i = 0; i < OBJECTS; i++)
+                if (i != BAD && !is_healed[i])
+                        return false;
+        return true;
+}
+
+static void change_object(struct resymbolizer *h, unsigned number)
+{
+        const struct build_id id = object_id(number);
+        struct error err;
+
+        ck_assert_int_eq(resymbolizer_expect_change(h, &id, &err), ST_OK);
+        resymbolizer_end_change(h, &id, true);
+}
+
+static bool file_names(unsigned number)
+{
+        const struct build_id id = object_id(number);
+        char hex[BUILD_ID_HEX_MAX];
+        _cleanup_buf_ struct buf text;
+
+        buf_init(&text, MiB(1));
+        ck_assert_int_eq(file_read(queue, &text, NULL), ST_OK);
+        buf_append_u8(&text, 0);
+        return strstr((const char *)text.data, build_id_hex(&id, hex));
+}
+
+START_TEST(an_object_that_fails_does_not_stop_the_others)
+{
+        struct resymbolizer *h;
+        struct error err;
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-healer-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        queue = path_join(dir, "queue");
+        ck_assert_int_eq(resymbolizer_start(NULL, queue, &h, &err), ST_OK);
+        for (unsigned i = 0; i < OBJECTS; i++)
+                change_object(h, i);
+        pthread_mutex_lock(&lock);
+        while (!others_are_healed() || !bad_alone)
+                pthread_cond_wait(&changed, &lock);
+        ck_assert(!is_healed[BAD]);
+        pthread_mutex_unlock(&lock);
+
+        resymbolizer_stop(h); /* the one that failed is remembered, the others are not */
+        ck_assert(file_names(BAD));
+        ck_assert(!file_names(BAD - 1));
+        ck_assert(!file_names(0));
+
+        bad_alone = 0;
+        ck_assert_int_eq(resymbolizer_start(NULL, queue, &h, &err), ST_OK);
+        pthread_mutex_lock(&lock);
+        while (bad_alone < 2) /* once at the start, and again by itself after a while */
+                pthread_cond_wait(&changed, &lock);
+        bad_works = true;
+        pthread_mutex_unlock(&lock);
+        change_object(h, BAD); /* new symbols end the wait */
+        pthread_mutex_lock(&lock);
+        while (!is_healed[BAD])
+                pthread_cond_wait(&changed, &lock);
+        pthread_mutex_unlock(&lock);
+        resymbolizer_stop(h);
+        ck_assert(!file_names(BAD));
+        free(queue);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+END_TEST
+
+TEST_SUITE("resymbolizer", an_object_that_fails_does_not_stop_the_others)

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "symbolizer/symcache.h"
+#include "tests/support/symcache_walk.h"
+#include "tests/support/random_table.h"
+#include "tests/support/suite.h"
+
+#define BASE 0x401000
+
+static struct symbol_table made(uint32_t range_count, uint32_t function_count)
+{
+        const struct random_table_spec spec = { .seed = 7,
+                                                .range_count = range_count,
+                                                .function_count = function_count,
+                                                .file_count = 40,
+                                                .base = BASE,
+                                                .quality = QUALITY_DWARF };
+        struct symbol_table t = random_table(&spec);
+
+        t.is_complete = true;
+        return t;
+}
+
+static int written(const struct symbol_table *t)
+{
+        int fd = book_file(NULL, 0);
+        struct error err;
+
+        ck_assert_msg(symcache_write(t, fd, &err) == ST_OK, "%s", err.text);
+        return fd;
+}
+
+static struct symcache opened(int fd)
+{
+        struct symcache b;
+        struct error err;
+
+        ck_assert_msg(symcache_open(fd, "b", &b, &err) == ST_OK, "%s", err.text);
+        return b;
+}
+
+/* The bytes of a table's symcache. */
+static uint8_t *bytes_of(const struct symbol_table *t, size_t *size_ret)
+{
+        _cleanup_close_ int fd = written(t);
+        off_t size = lseek(fd, 0, SEEK_END);
+        uint8_t *bytes = malloc((size_t)size);
+
+        ck_assert_ptr_nonnull(bytes);
+        ck_assert_int_eq(pread(fd, bytes, (size_t)size, 0), size);
+        *size_ret = (size_t)size;
+        return bytes;
+}
+
+/* Open what may be damaged, and walk it. @return of opening, else of walking. */
+static enum status read_all(const uint8_t *bytes, size_t size)
+{
+        _cleanup_close_ int fd = book_file(bytes, size);
+        _cleanup_free_ uint8_t *copy = NULL;
+        struct symcache b;
+        enum status st = symcache_open(fd, "b", &b, NULL);
+
+        if (st)
+                return st;
+        book_onto_heap(&b, &copy);
+        st = book_walk(&b);
+        symcache_close(&b);
+        return st;
+}
+
+/* libcheck writes to a file at each of its assertions: in long loops they are BOOK_CHECKs. */
+static void compare(const struct symbol_table *t, size_t batch)
+{
+        _cleanup_close_ int fd = written(t);
+        struct symcache b = opened(fd);
+        uint64_t start = t->ranges[0].start - 3, end = t->ranges[t->range_count - 1].end + 3;
+        _cleanup_free_ uint64_t *addresses = calloc(batch, sizeof *addresses);
+        _cleanup_free_ uint32_t *found = calloc(batch, sizeof *found);
+
+        for (; start < end; start += batch) {
+                for (size_t i = 0; i < batch; i++)
+                        addresses[i] = start + i;
+                BOOK_CHECK(symcache_find(&b, addresses, batch, found, NULL) == ST_OK);
+                for (size_t i = 0; i < batch; i++)
+                        book_check_answer(&b, found[i], t, addresses[i]);
+        }
+        symcache_close(&b);
+}
+
+START_TEST(every_address_has_the_answer_of_the_table)
+{
+        struct symbol_table t = made(700, 100);
+
+        compare(&t, 1);
+        compare(&t, SYMCACHE_LOOKUP_BATCH);
+        compare(&t, 2 * SYMCACHE_LOOKUP_BATCH + 1);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+START_TEST(a_book_of_many_chunks_has_the_answers_of_the_table)
+{
+        struct symbol_table t = made(5000, 3000);
+
+        compare(&t, 100);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+static struct symbol_range far_apart[] = { { 0, 1, 0 }, { 0x1000, 0x1001, 1 }, { UINT64_MAX - 1, UINT64_MAX, 0 } };
+static struct symbol_chain chains[] = { { 0, 1 }, { 1, 2 } };
+static struct symbol_table_frame frames[] = { { SYMBOL_NO_FUNCTION, 0, 0 }, { 0, 0, 11 }, { 1, 5, 7 } };
+static struct symbol_function functions[] = { { 1, 0 }, { 0, 9 } };
+static char strings[] = "\0_Z1fv\0g\0.c\0half of it";
+static struct symbol_segment segments[] = { { .file_size = 0x2000, .address = 0 } };
+
+static struct symbol_table sample(void)
+{
+        return (struct symbol_table){
+                .build_id = random_build_id(1),
+                .quality = QUALITY_SYMTAB,
+                .is_complete = true,
+                .partial = 12,
+                .segments = segments,
+                .segment_count = 1,
+                .ranges = far_apart,
+                .range_count = 3,
+                .chains = chains,
+                .chain_count = 2,
+                .frames = frames,
+                .frame_count = 3,
+                .functions = functions,
+                .function_count = 2,
+                .strings = strings,
+                .string_bytes = sizeof strings,
+        };
+}
+
+START_TEST(ranges_may_begin_and_end_where_addresses_do)
+{
+        const uint64_t addresses[] = { 0, 1, 0xfff, 0x1000, 0x1001, UINT64_MAX - 2, UINT64_MAX - 1, UINT64_MAX };
+        struct symbol_table t = sample();
+        _cleanup_close_ int fd = written(&t);
+        struct symcache b = opened(fd);
+        uint32_t found[8];
+
+        ck_assert_int_eq(symcache_find(&b, addresses, 8, found, NULL), ST_OK);
+        for (size_t i = 0; i < 8; i++)
+                book_check_answer(&b, found[i], &t, addresses[i]);
+        ck_assert_uint_ne(found[0], 0);
+        ck_assert_uint_eq(found[7], 0);
+        symcache_close(&b);
+}
+END_TEST
+
+START_TEST(names_are_readable_already)
+{
+        const uint64_t address = 0x1000;
+        struct symbol_table t = sample();
+        _cleanup_close_ int fd = written(&t);
+        struct symcache b = opened(fd);
+        struct symcache_text readable, linkage;
+        struct symcache_frame f;
+        uint32_t found;
+
+        ck_assert_int_eq(symcache_find(&b, &address, 1, &found, NULL), ST_OK);
+        ck_assert_int_eq(symcache_get_frame(&b, found, &f, NULL), ST_OK);
+        ck_assert_int_eq(symcache_get_names(&b, f.function, &readable, &linkage, NULL), ST_OK);
+        ck_assert_str_eq(readable.data, "f()");
+        ck_assert_str_eq(linkage.data, "_Z1fv");
+        symcache_close(&b);
+}
+END_TEST
+
+START_TEST(what_is_known_of_the_object_reads_back)
+{
+        struct symbol_table t = sample();
+        _cleanup_close_ int fd = written(&t);
+        struct symcache b = opened(fd);
+
+        ck_assert(build_id_equal(&b.build_id, &t.build_id));
+        ck_assert_int_eq(b.quality, QUALITY_SYMTAB);
+        ck_assert(b.is_complete);
+        ck_assert_str_eq(b.partial, symbol_table_partial_text(&t));
+        ck_assert_int_eq(symcache_gap_state(&b, 0x1500), SYMBOL_UNCOVERED);
+        ck_assert_int_eq(symcache_gap_state(&b, 0x2000), SYMBOL_NOT_IN_OBJECT);
+        symcache_close(&b);
+}
+END_TEST
+
+START_TEST(a_table_without_ranges_has_a_book_without_answers)
+{
+        const uint64_t addresses[] = { 0, BASE, UINT64_MAX };
+        struct symbol_table t = { .strings = strings, .string_bytes = 1, .is_complete = true };
+        _cleanup_close_ int fd = written(&t);
+        struct symcache b = opened(fd);
+        uint32_t found[3] = { 1, 1, 1 };
+
+        ck_assert_int_eq(symcache_find(&b, addresses, 3, found, NULL), ST_OK);
+        ck_assert_uint_eq(found[0] | found[1] | found[2], 0);
+        ck_assert_int_eq(symcache_gap_state(&b, BASE), SYMBOL_STRIPPED);
+        ck_assert_int_eq(book_walk(&b), ST_OK);
+        symcache_close(&b);
+}
+END_TEST
+
+START_TEST(frames_and_texts_that_are_not_there_are_refused)
+{
+        struct symbol_table t = sample();
+        _cleanup_close_ int fd = written(&t);
+        struct symcache b = opened(fd);
+        struct symcache_frame f;
+        struct symcache_text x, y;
+
+        for (uint64_t i = b.at.node_count; i <= UINT32_MAX; i = i * 2 + 1)
+                ck_assert_int_eq(symcache_get_frame(&b, (uint32_t)i, &f, NULL), ST_BAD_DATA);
+        for (uint64_t i = b.at.text_bytes / SYMCACHE_TEXT_ALIGNMENT; i <= UINT32_MAX; i = i * 2 + 1) {
+                ck_assert_int_eq(symcache_get_names(&b, (uint32_t)i, &x, &y, NULL), ST_BAD_DATA);
+                ck_assert_int_eq(symcache_get_path(&b, (uint32_t)i, &x, NULL), ST_BAD_DATA);
+        }
+        symcache_close(&b);
+}
+END_TEST
+
+START_TEST(every_shorter_and_longer_file_is_refused)
+{
+        struct symbol_table t = made(50, 20);
+        size_t size;
+        _cleanup_free_ uint8_t *bytes = bytes_of(&t, &size);
+        _cleanup_close_ int fd = book_file(bytes, size);
+        struct symcache b;
+
+        ck_assert_uint_gt(size, SYMCACHE_ALIGNMENT);
+        for (size_t n = size + 100; n-- > 0;) {
+                if (n == size)
+                        continue;
+                BOOK_CHECK(ftruncate(fd, (off_t)n) == 0 && symcache_open(fd, "b", &b, NULL) == ST_BAD_DATA);
+        }
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+/* The walk looks into each chunk, so nothing but the zeros behind the checksums may be changed unnoticed. */
+START_TEST(every_flipped_byte_is_noticed)
+{
+        struct symbol_table t = made(50, 20);
+        size_t size;
+        _cleanup_free_ uint8_t *bytes = bytes_of(&t, &size);
+        struct symcache_header h;
+        struct symcache_layout l;
+
+        memcpy(&h, bytes, sizeof h);
+        ck_assert(symcache_compute_layout(&h, &l) && symcache_chunk_count(&l) == 1);
+        ck_assert_int_eq(read_all(bytes, size), ST_OK);
+        for (size_t i = 0; i < size; i++) {
+                if (i >= symcache_front_bytes(&h) + sizeof(uint64_t) && i < l.body)
+                        continue;
+                bytes[i] ^= 0x20;
+                if (read_all(bytes, size) == ST_OK)
+                        ck_abort_msg("byte %zu", i);
+                bytes[i] ^= 0x20;
+        }
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+/* With checksums that are right: only the bounds are left to notice. */
+START_TEST(a_forged_byte_is_never_followed_out_of_the_book)
+{
+        const uint8_t flips[] = { 0x01, 0xff };
+        struct symbol_table t = made(20, 10);
+        size_t size, refused = 0;
+        _cleanup_free_ uint8_t *bytes = bytes_of(&t, &size), *forged = malloc(size);
+
+        for (size_t i = 0; i < size; i++) {
+                for (size_t k = 0; k < sizeof flips; k++) {
+                        if (!bytes[i] && i > 1000 && i < SYMCACHE_ALIGNMENT)
+                                continue;
+                        memcpy(forged, bytes, size);
+                        forged[i] ^= flips[k];
+                        book_mend(forged, size);
+                        refused += read_all(forged, size) != ST_OK;
+                }
+        }
+        ck_assert_uint_gt(refused, 1000);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+START_TEST(a_damaged_chunk_spoils_only_what_lies_in_it)
+{
+        struct symbol_table t = made(5000, 3000);
+        size_t size;
+        _cleanup_free_ uint8_t *bytes = bytes_of(&t, &size);
+        uint64_t address = t.ranges[0].start;
+        uint32_t found = 0;
+
+        bytes[size - 1] ^= 1;
+        _cleanup_close_ int fd = book_file(bytes, size);
+        struct symcache b = opened(fd);
+
+        ck_assert_uint_gt(symcache_chunk_count(&b.at), 4);
+        ck_assert_int_eq(symcache_find(&b, &address, 1, &found, NULL), ST_OK);
+        book_check_answer(&b, found, &t, address);
+        ck_assert_int_eq(book_walk(&b), ST_BAD_DATA);
+        symcache_close(&b);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+/* What the fuzz target starts from is not refused at its door. */
+START_TEST(the_good_books_of_the_corpus_are_read)
+{
+        static const char *const names[] = { "inlined", "partial-and-a-gap", "no-ranges" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                _cleanup_buf_ struct buf b;
+                char path[128];
+
+                buf_init(&b, MiB(1));
+                snprintf(path, sizeof path, "tests/corpus/symcache/good/%s", names[i]);
+                ck_assert_int_eq(file_read(path, &b, NULL), ST_OK);
+                book_mend(b.data, b.size);
+                ck_assert_msg(read_all(b.data, b.size) == ST_OK, "%s", names[i]);
+        }
+}
+END_TEST
+
+TEST_SUITE("symcache", every_address_has_the_answer_of_the_table, a_book_of_many_chunks_has_the_answers_of_the_table,
+           ranges_may_begin_and_end_where_addresses_do, names_are_readable_already,
+           what_is_known_of_the_object_reads_back, a_table_without_ranges_has_a_book_without_answers,
+           frames_and_texts_that_are_not_there_are_refused, every_shorter_and_longer_file_is_refused,
+           every_flipped_byte_is_noticed, a_forged_byte_is_never_followed_out_of_the_book,
+           a_damaged_chunk_spoils_only_what_lies_in_it, the_good_books_of_the_corpus_are_read)

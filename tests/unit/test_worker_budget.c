@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The data limits of all running workers fit the memory budget, and neither small nor large ones starve. */
+#include <check.h>
+#include <poll.h>
+#include <pthread.h>
+
+#include "common/limits.h"
+#include "common/memory_budget.h"
+#include "sandbox/worker_budget.h"
+#include "tests/support/suite.h"
+
+#define BUDGET MiB(1024)
+
+struct waiter {
+        uint64_t wanted, granted;
+        atomic_bool cancel, is_done;
+        enum status st;
+        pthread_t thread;
+};
+
+static void *acquire_in_thread(void *arg)
+{
+        struct waiter *w = arg;
+
+        w->st = worker_budget_acquire(w->wanted, false, &w->cancel, &w->granted, NULL);
+        atomic_store(&w->is_done, true);
+        return NULL;
+}
+
+static void start_waiter(struct waiter *w, uint64_t wanted)
+{
+        *w = (struct waiter){ .wanted = wanted };
+        ck_assert_int_eq(pthread_create(&w->thread, NULL, acquire_in_thread, w), 0);
+        poll(NULL, 0, 200);
+}
+
+static uint64_t acquire(uint64_t wanted, bool is_short)
+{
+        uint64_t ret;
+
+        ck_assert_int_eq(worker_budget_acquire(wanted, is_short, NULL, &ret, NULL), ST_OK);
+        return ret;
+}
+
+START_TEST(without_a_limit_nothing_is_counted)
+{
+        ck_assert_uint_eq(acquire(GiB(100), false), 0);
+        ck_assert_uint_eq(acquire(GiB(100), true), 0);
+}
+END_TEST
+
+START_TEST(a_worker_gets_a_share_at_most)
+{
+        uint64_t bytes;
+
+        ck_assert_int_eq(memory_budget_set_limit(BUDGET, NULL), ST_OK);
+        bytes = acquire(0, false);
+        ck_assert_uint_eq(bytes, BUDGET / 4);
+        worker_budget_release(bytes);
+        bytes = acquire(GiB(100), false);
+        ck_assert_uint_eq(bytes, BUDGET / 2);
+        worker_budget_release(bytes);
+        bytes = acquire(GiB(100), true); /* a client waits for it */
+        ck_assert_uint_eq(bytes, BUDGET / 4);
+        worker_budget_release(bytes);
+        bytes = acquire(MiB(10), false);
+        ck_assert_uint_eq(bytes, MiB(10));
+        worker_budget_release(bytes);
+}
+END_TEST
+
+START_TEST(one_more_than_fits_waits)
+{
+        struct waiter w;
+
+        ck_assert_int_eq(memory_budget_set_limit(BUDGET, NULL), ST_OK);
+        for (unsigned i = 0; i < 4; i++)
+                acquire(0, false);
+        start_waiter(&w, 0);
+        ck_assert(!atomic_load(&w.is_done));
+        worker_budget_release(BUDGET / 4);
+        pthread_join(w.thread, NULL);
+        ck_assert_int_eq(w.st, ST_OK);
+        ck_assert_uint_eq(w.granted, BUDGET / 4);
+}
+END_TEST
+
+START_TEST(a_wait_ends_when_it_is_cancelled)
+{
+        struct waiter w;
+
+        ck_assert_int_eq(memory_budget_set_limit(BUDGET, NULL), ST_OK);
+        for (unsigned i = 0; i < 4; i++)
+                acquire(0, false);
+        start_waiter(&w, 0);
+        atomic_store(&w.cancel, true);
+        pthread_join(w.thread, NULL);
+        ck_assert_int_eq(w.st, ST_BUSY);
+        ck_assert_uint_eq(w.granted, 0);
+}
+END_TEST
+
+START_TEST(small_workers_do_not_wait_for_large_ones)
+{
+        struct waiter large;
+        uint64_t small;
+
+        ck_assert_int_eq(memory_budget_set_limit(BUDGET, NULL), ST_OK);
+        acquire(GiB(1), false);
+        start_waiter(&large, GiB(1)); /* a second large one waits for the first */
+        ck_assert(!atomic_load(&large.is_done));
+        small = acquire(0, false);
+        ck_assert_uint_eq(small, BUDGET / 4);
+        ck_assert_uint_eq(acquire(0, false), BUDGET / 4);
+        worker_budget_release(BUDGET / 2);
+        pthread_join(large.thread, NULL);
+        ck_assert_uint_eq(large.granted, BUDGET / 2);
+}
+END_TEST
+
+START_TEST(a_large_worker_is_not_starved_by_small_ones)
+{
+        struct waiter large, small;
+
+        ck_assert_int_eq(memory_budget_set_limit(BUDGET, NULL), ST_OK);
+        for (unsigned i = 0; i < 4; i++)
+                acquire(0, false);
+        start_waiter(&large, GiB(1));
+        start_waiter(&small, 0);
+        worker_budget_release(BUDGET / 4); /* the small one came later: it leaves the room to the large one */
+        poll(NULL, 0, 200);
+        ck_assert(!atomic_load(&small.is_done));
+        ck_assert(!atomic_load(&large.is_done));
+        worker_budget_release(BUDGET / 4);
+        pthread_join(large.thread, NULL);
+        ck_assert_uint_eq(large.granted, BUDGET / 2);
+        ck_assert(!atomic_load(&small.is_done));
+        worker_budget_release(BUDGET / 4);
+        pthread_join(small.thread, NULL);
+        ck_assert_uint_eq(small.granted, BUDGET / 4);
+}
+END_TEST
+
+TEST_SUITE("worker-budget", without_a_limit_nothing_is_counted, a_worker_gets_a_share_at_most, one_more_than_fits_waits,
+           a_wait_ends_when_it_is_cancelled, small_workers_do_not_wait_for_large_ones,
+           a_large_worker_is_not_starved_by_small_ones)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_UPLOADER_OFFER_H
+#define CAIRN_UPLOADER_OFFER_H
+
+/**
+ * @file
+ * Offer files to the service, which answers which of them it wants. Source: docs/formats/upload.md, 2.
+ */
+#include "http/client.h"
+#include "uploader/upload_list.h"
+
+/** Offer all items, in batches, and set their state and reason. */
+enum status offer_files(struct http_client *client, struct upload_list *list, struct error *err) MUST_CHECK;
+
+/** The server's answer about count items, in their order: fills their state and reason. ST_BAD_DATA when it is invalid.
+ */
+enum status offer_read_answers(const struct buf *body, struct upload_item *items, size_t count,
+                               struct error *err) MUST_CHECK;
+
+#endif
