@@ -9,7 +9,8 @@ HEADERS   connections that send a header's byte each second
 BODIES    connections that send a body's byte each second
 READERS   connections that ask for the longest answer there is and read nothing
 
-Prints "ready" once all were opened and asked.
+Connections of one kind are opened after those of the kind before, so idle ones can be ended to make room for the rest.
+Prints "ready" once all are open and have sent their request.
 """
 import os
 import select
@@ -58,17 +59,19 @@ def hold(port, kind, count, ready):
 def main():
     port, *counts = map(int, sys.argv[1:])
     holders = []
-    ready, ready_end = os.pipe()
     for kind, count in enumerate(counts):
-        for start in range(0, count, PER_PROCESS):
+        ready, ready_end = os.pipe()
+        sizes = [min(PER_PROCESS, count - start) for start in range(0, count, PER_PROCESS)]
+        for size in sizes:
             pid = os.fork()
             if not pid:
-                hold(port, kind, min(PER_PROCESS, count - start), ready_end)
+                hold(port, kind, size, ready_end)
                 os._exit(0)
             holders.append(pid)
-    os.close(ready_end)
-    if sum(len(piece) for piece in iter(lambda: os.read(ready, len(holders)), b"")) < len(holders):
-        sys.exit("slow-clients.py: not all connections could be opened")
+        os.close(ready_end)
+        if sum(len(piece) for piece in iter(lambda: os.read(ready, PER_PROCESS), b"")) < len(sizes):
+            sys.exit("slow-clients.py: not all connections could be opened")
+        os.close(ready)
     print("ready", flush=True)
     for pid in holders:
         os.waitpid(pid, 0)
