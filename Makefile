@@ -53,7 +53,7 @@ BANNED := -include common/banned.h
 
 MODULES := common sandbox http archive elf-image dwarf debuginfod-client profile-formats unwind-tables agent source-bundle uploader \
 	debuginfo-store scan symbol-index symbolizer parquet profile-store pipeline query server cli
-MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c),$(m)))
+MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c $(m)/*/*.c),$(m)))
 
 # A folder's main.c is a program's entry, not a part of the library.
 lib_sources = $(filter-out $(1)/main.c,$(wildcard $(1)/*.c $(1)/*/*.c))

@@ -35,7 +35,7 @@ enum object_kind {
         OBJECT_SUPPLEMENTARY, /* a dwz supplementary file, under its own id */
         OBJECT_DWP,           /* a package of split DWARF, under the build-id of its executable */
         OBJECT_DWO,           /* split DWARF of one unit, under object_make_dwo_id() */
-        OBJECT_SYMBOLS,       /* a symbol file (symbolizer/portable_symbols.h), for the index only */
+        OBJECT_SYMBOLS,       /* a symbol file (symbolizer/formats/portable_symbols.h), for the index only */
         OBJECT_KIND_COUNT
 };
 /** "debuginfo, executable, source, ...", for messages. */

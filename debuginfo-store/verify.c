@@ -16,7 +16,7 @@
 #include "elf-image/section_list.h"
 #include "sandbox/worker.h"
 #include "source-bundle/bundle.h"
-#include "symbolizer/portable_symbols.h"
+#include "symbolizer/formats/portable_symbols.h"
 
 /* ---- in the worker ---- */
 

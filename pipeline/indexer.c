@@ -22,8 +22,8 @@
 #include "pipeline/missing_companions.h"
 #include "pipeline/plain_files.h"
 #include "pipeline/stored_dwo.h"
-#include "symbolizer/extract.h"
-#include "symbolizer/extract_worker.h"
+#include "symbolizer/extraction/extract.h"
+#include "symbolizer/workers/extract_worker.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/symbol_table.h"
 

@@ -10,7 +10,7 @@
 #include "common/hash.h"
 #include "common/hash_table.h"
 #include "common/limits.h"
-#include "symbolizer/short_name.h"
+#include "symbol-index/short_name.h"
 
 const char *frame_kind_name(enum frame_kind k)
 {

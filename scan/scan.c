@@ -38,7 +38,7 @@ static void *run_scan_thread(void *arg)
         while (!atomic_load(&s->stop)) {
                 s->is_asked_for = false;
                 pthread_mutex_unlock(&s->lock);
-                scan_pass_run(s, &news);
+                scan_run_walk(s, &news);
                 if (news && s->options.found && !atomic_load(&s->stop))
                         s->options.found(s->options.context);
                 pthread_mutex_lock(&s->lock);
@@ -85,7 +85,7 @@ enum status scan_create(const struct scan_options *options, struct scan **ret, s
                 st = scan_cache_open(unpacked, options->cache_bytes, &s->cache, err);
         if (!st && !(s->own_dir = realpath(options->dir, NULL)))
                 st = error_os(err, errno, "cannot find '%s'", options->dir);
-        scan_pass_register_metrics();
+        scan_run_register_metrics();
         if (st) {
                 scan_destroy(s);
                 return st;
@@ -163,7 +163,7 @@ void scan_destroy(struct scan *s)
         free(s);
 }
 
-void scan_request_pass(struct scan *s)
+void scan_request_run(struct scan *s)
 {
         pthread_mutex_lock(&s->lock);
         s->is_asked_for = true;

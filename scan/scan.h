@@ -54,7 +54,7 @@ void scan_destroy(struct scan *s);
 void scan_check_progress(struct scan *s);
 
 /** Request another walk, which starts now or after the current one. */
-void scan_request_pass(struct scan *s);
+void scan_request_run(struct scan *s);
 
 /** The kinds of objects of a build-id: SCAN_DEBUGINFO, SCAN_EXECUTABLE, both or 0. */
 uint8_t scan_find_kinds(struct scan *s, const struct build_id *id);

@@ -28,9 +28,9 @@ struct scan {
 };
 
 /** One walk of all trees. @param news_ret whether objects came. */
-void scan_pass_run(struct scan *s, bool *news_ret);
+void scan_run_walk(struct scan *s, bool *news_ret);
 
 /** Make the metrics of walks appear. */
-void scan_pass_register_metrics(void);
+void scan_run_register_metrics(void);
 
 #endif

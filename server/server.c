@@ -549,7 +549,7 @@ static int wait_for_end_signal(struct server *s, const sigset_t *signals)
                 if (got == SIGHUP)
                         access_reload(&s->access_control);
                 else if (got == SIGUSR1 && s->scan_demand.scan)
-                        scan_request_pass(s->scan_demand.scan);
+                        scan_request_run(s->scan_demand.scan);
                 else if (got > 0 && got != SIGUSR1)
                         return got;
                 log_store_failures(s, &told);

@@ -9,7 +9,7 @@
 #include "common/bytes.h"
 #include "common/limits.h"
 #include "symbol-index/index_internal.h"
-#include "symbol-index/text_ids.h"
+#include "symbol-index/text_hash_index.h"
 #include "symbol-index/text_page.h"
 
 int string_dict_open(struct string_dict *s, MDB_txn *txn, bool create)
@@ -101,7 +101,7 @@ enum status string_dict_verify_page(const struct string_dict *s, MDB_txn *txn, s
                                     const MDB_val *key, const MDB_val *value, struct error *err)
 {
         uint32_t last = key->mv_size == 4 ? load_be32(key->mv_data) : 0;
-        _cleanup_free_ struct text_chunk *chunk = malloc(sizeof *chunk);
+        _cleanup_free_ struct text_hash_chunk *chunk = malloc(sizeof *chunk);
         _cleanup_free_ struct text_page *page = NULL;
         enum status st = text_page_unpack(unpacker, last, value->mv_data, value->mv_size, &page, err);
 
@@ -112,8 +112,8 @@ enum status string_dict_verify_page(const struct string_dict *s, MDB_txn *txn, s
                 const char *text = text_page_get(page, i, &size);
                 bool found = false;
 
-                hash = text_ids_hash(text, size);
-                st = text_ids_find_chunk(txn, s->ids, hash, chunk, err);
+                hash = hash_dict_text(text, size);
+                st = text_hash_index_find_chunk(txn, s->ids, hash, chunk, err);
                 for (uint32_t k = 0; !st && k < chunk->count; k++) {
                         same += chunk->ids[k].hash == hash;
                         found |= chunk->ids[k].hash == hash && chunk->ids[k].group == number >> TEXT_GROUP_BITS;
@@ -145,11 +145,11 @@ struct interner {
         struct index_write *w;
         struct string_dict_item **order; /* by text */
         struct text *texts;              /* distinct ones by hash */
-        struct text_id *ids;             /* of new ones */
+        struct text_hash_entry *ids;     /* of new ones */
         struct text_item *fresh;         /* new ones by text */
         size_t count, text_count, fresh_count;
         uint32_t last; /* number of a text */
-        struct text_chunk *chunk;
+        struct text_hash_chunk *chunk;
         bool have_chunk;
         struct text_page **pages; /* by a part of their last numbers */
         struct text_packer *packer;
@@ -174,7 +174,7 @@ static int compare_texts(const void *a, const void *b)
 
 static int compare_ids(const void *a, const void *b)
 {
-        const struct text_id *x = a, *y = b;
+        const struct text_hash_entry *x = a, *y = b;
 
         return (x->hash > y->hash) - (x->hash < y->hash);
 }
@@ -234,7 +234,7 @@ static enum status find_text(struct interner *n, const struct text *t, struct er
         uint32_t low = 0, high;
 
         if (!n->have_chunk || t->hash > n->chunk->last) {
-                st = text_ids_find_chunk(n->w->txn, n->strings->ids, t->hash, n->chunk, err);
+                st = text_hash_index_find_chunk(n->w->txn, n->strings->ids, t->hash, n->chunk, err);
                 n->have_chunk = true;
         }
         high = n->chunk->count;
@@ -266,7 +266,7 @@ static void collect_distinct_texts(struct interner *n, struct string_dict_item *
 
                 assert(item->size <= LIMIT_NAME_BYTES);
                 if (item->size && (i == 0 || compare_items(&n->order[i - 1], &n->order[i])))
-                        n->texts[n->text_count++] = (struct text){ item, text_ids_hash(item->text, item->size) };
+                        n->texts[n->text_count++] = (struct text){ item, hash_dict_text(item->text, item->size) };
         }
         qsort(n->texts, n->text_count, sizeof *n->texts, compare_texts);
 }
@@ -286,8 +286,8 @@ static enum status number_fresh(struct interner *n, uint32_t last, struct error 
                 if (last == UINT32_MAX)
                         return error_set(err, ST_TOO_BIG, "the index has no number left for another string");
                 item->number = ++last;
-                n->ids[n->fresh_count] =
-                        (struct text_id){ text_ids_hash(item->text, item->size), item->number >> TEXT_GROUP_BITS };
+                n->ids[n->fresh_count] = (struct text_hash_entry){ hash_dict_text(item->text, item->size),
+                                                                   item->number >> TEXT_GROUP_BITS };
                 n->fresh[n->fresh_count++] = (struct text_item){ item->text, item->size };
         }
         assert(n->fresh_count <= n->text_count);
@@ -329,7 +329,7 @@ static enum status intern_items(struct interner *n, struct string_dict_item *ite
         if (st)
                 return st;
         qsort(n->ids, n->fresh_count, sizeof *n->ids, compare_ids);
-        return text_ids_add(n->w, n->strings->ids, n->ids, n->fresh_count, err);
+        return text_hash_index_add(n->w, n->strings->ids, n->ids, n->fresh_count, err);
 }
 
 static enum status allocate_interner(struct interner *n, struct error *err)

@@ -10,7 +10,7 @@
  * Problem: successive builds of a program share almost all names, and names
  * are most of a small index. Model: the new texts of one call are sorted,
  * numbered in that order and packed in pages (text_page.h), keyed by the last
- * number of the page; text_ids.h gives the pages that may hold a text.
+ * number of the page; text_hash_index.h gives the pages that may hold a text.
  * Texts are always compared, since hash collisions can be crafted.
  *
  * Numbers begin at 1, only grow, and are never given to another text; 0 is the

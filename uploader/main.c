@@ -11,7 +11,7 @@
 #include "common/options.h"
 #include "http/client.h"
 #include "sandbox/worker.h"
-#include "symbolizer/extract_job.h"
+#include "symbolizer/workers/extract_job.h"
 #include "uploader/find_files.h"
 #include "uploader/report.h"
 #include "uploader/send_all.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "uploader/split_go.h"
 
-#include "symbolizer/go_tables.h"
+#include "symbolizer/sources/go_tables.h"
 
 /* The range from the first to the end of the last call of all trees. */
 static bool find_inline_trees(const struct go_pclntab *t, struct split_range *ret)

@@ -7,9 +7,9 @@
 
 #include "common/cleanup.h"
 #include "elf-image/elf_identity.h"
-#include "symbolizer/extract_find.h"
-#include "symbolizer/extract_worker.h"
-#include "symbolizer/portable_symbols.h"
+#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/workers/extract_worker.h"
+#include "symbolizer/formats/portable_symbols.h"
 
 static pthread_mutex_t extracting = PTHREAD_MUTEX_INITIALIZER;
 

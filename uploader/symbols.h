@@ -5,7 +5,7 @@
 /**
  * @file
  * Symbol files, which `--symbols-only` sends instead of debuginfo. Symbols are extracted in a confined worker, as by
- * `cairn symbolize`, using all debug files that this machine has for the file (symbolizer/extract_find.h).
+ * `cairn symbolize`, using all debug files that this machine has for the file (symbolizer/extraction/extract_find.h).
  */
 #include <stdatomic.h>
 

@@ -16,8 +16,8 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "symbol-index/index_load.h"
-#include "symbolizer/extract_find.h"
-#include "symbolizer/extract_worker.h"
+#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/workers/extract_worker.h"
 
 struct index_inputs {
         char **paths; /* owned */

@@ -19,11 +19,11 @@
 #include "pipeline/elf_job.h"
 #include "sandbox/worker.h"
 #include "scan/inspect.h"
-#include "symbolizer/dwo_request.h"
-#include "symbolizer/explain.h"
-#include "symbolizer/explain_libdw.h"
-#include "symbolizer/extract_job.h"
-#include "symbolizer/object_facts.h"
+#include "symbolizer/workers/dwo_request.h"
+#include "symbolizer/explain/explain.h"
+#include "symbolizer/explain/explain_libdw.h"
+#include "symbolizer/workers/extract_job.h"
+#include "symbolizer/workers/object_facts.h"
 
 enum { FIRST_FD = 3, SECOND_FD, THIRD_FD };
 

@@ -12,8 +12,8 @@
 #include "cli/symbols/symbol_cache.h"
 #include "cli/symbols/answer_source.h"
 #include "common/limits.h"
-#include "symbolizer/extract_find.h"
-#include "symbolizer/extract_worker.h"
+#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/workers/extract_worker.h"
 
 #define FEW_ADDRESSES 4096
 #define FEW_TIMES 3

@@ -6,7 +6,7 @@
  * @file ELF files below a directory, by build-id. A confined worker reads the build-ids.
  */
 #include "common/error.h"
-#include "symbolizer/object_facts.h"
+#include "symbolizer/workers/object_facts.h"
 
 #define OBJECT_DIRECTORY_DEPTH 8
 #define OBJECT_DIRECTORY_FILES 100000

@@ -14,7 +14,7 @@
  */
 #include "cli/service.h"
 #include "cli/symbols/answer_source.h"
-#include "symbolizer/object_facts.h"
+#include "symbolizer/workers/object_facts.h"
 
 struct object_finder_options {
         const char *file;                /* -e; NULL none */

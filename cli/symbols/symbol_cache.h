@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #include "common/sha256.h"
-#include "symbolizer/extract.h"
-#include "symbolizer/symcache.h"
+#include "symbolizer/extraction/extract.h"
+#include "symbolizer/formats/symcache.h"
 
 #define SYMBOL_CACHE_SUFFIX ".book"
 #define SYMBOL_CACHE_TEMPORARY ".tmp-"

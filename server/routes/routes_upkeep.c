@@ -139,7 +139,7 @@ static void handle_rescan(struct http_request *req, void *context)
                 http_fail_code(req, 404, "not_found", "this service scans no trees: start it with --scan DIR");
                 return;
         }
-        scan_request_pass(s->scan_demand.scan);
+        scan_request_run(s->scan_demand.scan);
         http_respond(req, 202, "application/json", "{\"state\":\"asked\"}\n", strlen("{\"state\":\"asked\"}\n"));
 }
 

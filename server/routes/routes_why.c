@@ -6,7 +6,7 @@
 #include "common/options.h"
 #include "server/server_internal.h"
 #include "server/routes/why.h"
-#include "symbolizer/explain.h"
+#include "symbolizer/explain/explain.h"
 
 #define JOBS_MAX 2
 

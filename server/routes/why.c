@@ -11,7 +11,7 @@
 #include "pipeline/stored_dwo.h"
 #include "symbol-index/index_explain.h"
 #include "symbol-index/symbol_state.h"
-#include "symbolizer/explain.h"
+#include "symbolizer/explain/explain.h"
 
 /* ---- joining the parts of a report ---- */
 

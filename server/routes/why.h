@@ -12,7 +12,7 @@
 
 #include "common/buf.h"
 #include "debuginfo-store/store.h"
-#include "symbolizer/extract.h"
+#include "symbolizer/extraction/extract.h"
 #include "symbol-index/lookup.h"
 
 struct why_request {

@@ -16,7 +16,7 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
-#include "symbolizer/dwarf_extract.h"
+#include "symbolizer/sources/dwarf_extract.h"
 #include "tests/support/compare_tables.h"
 #include "tests/support/libdw_extract.h"
 

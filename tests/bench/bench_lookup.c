@@ -18,7 +18,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/file.h"
-#include "symbolizer/extract.h"
+#include "symbolizer/extraction/extract.h"
 #include "symbol-index/index_internal.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/index_verify.h"

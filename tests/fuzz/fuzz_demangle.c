@@ -7,7 +7,7 @@
 
 #include "common/limits.h"
 #include "symbol-index/demangle.h"
-#include "symbolizer/short_name.h"
+#include "symbol-index/short_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

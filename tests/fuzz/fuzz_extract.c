@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "symbolizer/extract.h"
+#include "symbolizer/extraction/extract.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "symbolizer/source_go.h"
+#include "symbolizer/sources/source_go.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,7 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (code_map_from_image(&img, &code, NULL))
                 abort();
         symbol_table_builder_init(&b);
-        if (source_go_fill(&img, &code, &b, &go, &err) == ST_OK && symbol_table_builder_finish(&b, &t, &err) == ST_OK) {
+        if (fill_from_go_table(&img, &code, &b, &go, &err) == ST_OK &&
+            symbol_table_builder_finish(&b, &t, &err) == ST_OK) {
                 if (symbol_table_check(&t, &err)) {
                         fprintf(stderr, "%s\n", err.text);
                         abort();

@@ -12,8 +12,8 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
-#include "symbolizer/extract.h"
-#include "symbolizer/minidebuginfo.h"
+#include "symbolizer/extraction/extract.h"
+#include "symbolizer/extraction/minidebuginfo.h"
 #include "tests/support/elf_maker.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
 #include <assert.h>
 
 #include "common/cleanup.h"
-#include "symbolizer/portable_symbols.h"
+#include "symbolizer/formats/portable_symbols.h"
 #include "tests/support/portable_symbols_fix.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

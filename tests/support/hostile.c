@@ -9,8 +9,8 @@
 #include "common/limits.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker.h"
-#include "symbolizer/extract_find.h"
-#include "symbolizer/extract_worker.h"
+#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/workers/extract_worker.h"
 #include "tests/support/suite.h"
 
 #define SLOWNESS (BUILT_WITH_SANITIZER ? 8 : 1)

@@ -7,8 +7,8 @@
  * All ranges that the DWARF of one ELF file gives.
  * Source: DWARF 2 to 5, through libdw.
  */
-#include "symbolizer/code_map.h"
-#include "symbolizer/symbol_table_builder.h"
+#include "symbolizer/table/code_map.h"
+#include "symbolizer/table/symbol_table_builder.h"
 
 /**
  * @param img     the file with the DWARF.

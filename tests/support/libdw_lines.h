@@ -13,8 +13,8 @@
  * those of live ones.
  * Source: DWARF 5, 6.2; DWARF 4, 6.2 for versions 2 to 4.
  */
-#include "symbolizer/code_map.h"
-#include "symbolizer/symbol_table_builder.h"
+#include "symbolizer/table/code_map.h"
+#include "symbolizer/table/symbol_table_builder.h"
 
 struct libdw_row { /* covers [start, end) */
         uint64_t start, end;

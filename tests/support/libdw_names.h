@@ -12,7 +12,7 @@
  */
 #include <elfutils/libdw.h>
 
-#include "symbolizer/symbol_table_builder.h"
+#include "symbolizer/table/symbol_table_builder.h"
 
 struct libdw_name_entry {
         const void *die; /* address of a DIE in its section; NULL is free */

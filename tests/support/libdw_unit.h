@@ -19,8 +19,8 @@
 #include "tests/support/libdw_file.h"
 #include "tests/support/libdw_lines.h"
 #include "tests/support/libdw_names.h"
-#include "symbolizer/code_map.h"
-#include "symbolizer/interval_overlay.h"
+#include "symbolizer/table/code_map.h"
+#include "symbolizer/table/interval_overlay.h"
 
 #define NO_SCOPE UINT32_MAX
 

@@ -6,7 +6,7 @@
  * ELF files with DWARF and other sources of symbols, right and wrong ones, and
  * questions to the symbol table that comes of them.
  */
-#include "symbolizer/extract.h"
+#include "symbolizer/extraction/extract.h"
 #include "tests/support/dwarf_maker.h"
 #include "tests/support/elf_maker.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/hash.h"
-#include "symbolizer/portable_symbols_internal.h"
+#include "symbolizer/formats/portable_symbols_internal.h"
 
 /** A memfd with these bytes. */
 static inline int portable_symbols_make_file(const void *data, size_t size)

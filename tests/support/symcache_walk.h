@@ -5,7 +5,7 @@
 /*
  * Makes symcaches believed that were changed, and follows everything in
  * them, aborting where the reader breaks the promises of
- * symbolizer/symcache.h. All in the header, since fuzz targets link no test
+ * symbolizer/formats/symcache.h. All in the header, since fuzz targets link no test
  * support.
  */
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "common/buf.h"
 #include "common/hash.h"
 #include "symbol-index/demangle.h"
-#include "symbolizer/symcache_internal.h"
+#include "symbolizer/formats/symcache_internal.h"
 
 #define BOOK_CHECK(x)                                                                                                  \
         do {                                                                                                           \

@@ -14,9 +14,9 @@
 
 #include "common/array.h"
 #include "common/cleanup.h"
-#include "symbolizer/dwarf_extract.h"
-#include "symbolizer/extract.h"
-#include "symbolizer/code_symbols.h"
+#include "symbolizer/sources/dwarf_extract.h"
+#include "symbolizer/extraction/extract.h"
+#include "symbolizer/sources/code_symbols.h"
 #include "tests/support/compare_tables.h"
 #include "tests/support/made_file.h"
 #include "tests/support/random_table.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbolizer/dwarf_extract.h"
+#include "symbolizer/sources/dwarf_extract.h"
 #include "tests/support/compare_tables.h"
 #include "tests/support/libdw_extract.h"
 #include "tests/support/suite.h"

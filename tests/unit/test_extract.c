@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "common/limits.h"
-#include "symbolizer/extract.h"
-#include "symbolizer/extract_find.h"
-#include "symbolizer/interval_overlay.h"
-#include "symbolizer/symbol_table_builder.h"
+#include "symbolizer/extraction/extract.h"
+#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/table/interval_overlay.h"
+#include "symbolizer/table/symbol_table_builder.h"
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"
 

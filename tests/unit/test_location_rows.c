@@ -8,7 +8,7 @@
 #include "profile-store/frame_chains.h"
 #include "profile-store/location_rows.h"
 #include "symbol-index/index_load.h"
-#include "symbolizer/symbol_table_builder.h"
+#include "symbolizer/table/symbol_table_builder.h"
 #include "tests/support/suite.h"
 
 #define START 0x1000u

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "common/file.h"
-#include "symbolizer/extract_find.h"
-#include "symbolizer/extract_files.h"
+#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/extract_files.h"
 #include "tests/support/made_file.h"
 #include "tests/support/suite.h"
 

@@ -5,7 +5,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "symbolizer/portable_symbols.h"
+#include "symbolizer/formats/portable_symbols.h"
 #include "tests/support/compare_tables.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "profile-formats/folded.h"
-#include "symbolizer/object_facts.h"
+#include "symbolizer/workers/object_facts.h"
 #include "tests/support/suite.h"
 
 static void assert_address(const char *text, uint64_t address, const char *object)

@@ -5,7 +5,7 @@
 
 #include "common/limits.h"
 #include "symbol-index/demangle.h"
-#include "symbolizer/short_name.h"
+#include "symbol-index/short_name.h"
 #include "tests/support/suite.h"
 
 struct name_case {

@@ -4,7 +4,7 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "symbolizer/source_fill.h"
+#include "symbolizer/table/gap_fill.h"
 #include "tests/support/made_file.h"
 #include "tests/support/suite.h"
 
@@ -45,7 +45,7 @@ START_TEST(a_source_fills_gaps_and_names_lines_and_leaves_the_rest)
         symbol_table_builder_add_range(&b, 0x10, 0x20, chain(&b, "known", "a.c", 1));
         symbol_table_builder_add_range(&b, 0x30, 0x40, chain(&b, "", "b.s", 2));
         ck_assert(source_ranges_add(&names, 0x00, 0x38, chain(&b, "lesser", "", 0)));
-        ck_assert(source_fill(&b, &names));
+        ck_assert(fill_table_gaps(&b, &names));
         ck_assert_int_eq(symbol_table_builder_finish(&b, &t, NULL), ST_OK);
         ck_assert_str_eq(made_frames(&t, 0x00), "lesser");
         ck_assert_str_eq(made_frames(&t, 0x10), "known a.c:1");
@@ -67,7 +67,7 @@ START_TEST(a_source_that_adds_nothing_says_so)
         symbol_table_builder_init(&b);
         symbol_table_builder_add_range(&b, 0x10, 0x20, chain(&b, "known", "a.c", 1));
         ck_assert(source_ranges_add(&names, 0x10, 0x20, chain(&b, "lesser", "", 0)));
-        ck_assert(!source_fill(&b, &names));
+        ck_assert(!fill_table_gaps(&b, &names));
         ck_assert_uint_eq(b.range_count, 1);
         source_ranges_deinit(&names);
         symbol_table_builder_deinit(&b);

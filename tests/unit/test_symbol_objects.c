@@ -10,7 +10,7 @@
 #include "debuginfo-store/store.h"
 #include "elf-image/elf_image.h"
 #include "sandbox/worker.h"
-#include "symbolizer/portable_symbols.h"
+#include "symbolizer/formats/portable_symbols.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "symbolizer/symcache.h"
+#include "symbolizer/formats/symcache.h"
 #include "tests/support/symcache_walk.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"

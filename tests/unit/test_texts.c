@@ -11,7 +11,7 @@
 #include "symbol-index/index_verify.h"
 #include "symbol-index/string_dict.h"
 #include "symbol-index/text_page.h"
-#include "symbol-index/text_ids.h"
+#include "symbol-index/text_hash_index.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
@@ -165,26 +165,26 @@ START_TEST(ids_of_one_hash_are_bounded_and_stay_in_one_chunk)
 {
         enum { IDS = 3 * TEXT_SAME_HASH_MAX };
         struct symbol_index *index = new_index();
-        struct text_chunk *chunk = malloc(sizeof *chunk);
-        struct text_id ids[IDS];
+        struct text_hash_chunk *chunk = malloc(sizeof *chunk);
+        struct text_hash_entry ids[IDS];
         struct index_write w;
 
         for (uint32_t i = 0; i < IDS; i++)
-                ids[i] = (struct text_id){ 5000, i << 20 };
+                ids[i] = (struct text_hash_entry){ 5000, i << 20 };
         ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
-        ck_assert_int_eq(text_ids_add(&w, index->texts.ids, ids, IDS, NULL), ST_OK);
-        ids[0] = (struct text_id){ 4999, 7 };
-        ids[1] = (struct text_id){ 5001, 8 };
-        ck_assert_int_eq(text_ids_add(&w, index->texts.ids, ids, 2, NULL), ST_OK);
-        ck_assert_int_eq(text_ids_find_chunk(w.txn, index->texts.ids, 5000, chunk, NULL), ST_OK);
+        ck_assert_int_eq(text_hash_index_add(&w, index->texts.ids, ids, IDS, NULL), ST_OK);
+        ids[0] = (struct text_hash_entry){ 4999, 7 };
+        ids[1] = (struct text_hash_entry){ 5001, 8 };
+        ck_assert_int_eq(text_hash_index_add(&w, index->texts.ids, ids, 2, NULL), ST_OK);
+        ck_assert_int_eq(text_hash_index_find_chunk(w.txn, index->texts.ids, 5000, chunk, NULL), ST_OK);
         ck_assert_uint_ge(chunk->count, TEXT_SAME_HASH_MAX);
         for (uint32_t i = 0, same = 0; i < chunk->count; i++) {
                 same += chunk->ids[i].hash == 5000;
                 ck_assert(i + 1 < chunk->count || same == TEXT_SAME_HASH_MAX);
         }
-        ck_assert_int_eq(text_ids_find_chunk(w.txn, index->texts.ids, 5001, chunk, NULL), ST_OK);
+        ck_assert_int_eq(text_hash_index_find_chunk(w.txn, index->texts.ids, 5001, chunk, NULL), ST_OK);
         ck_assert_uint_eq(chunk->ids[chunk->count - 1].group, 8);
-        ck_assert_int_eq(text_ids_find_chunk(w.txn, index->texts.ids, 0xffffff, chunk, NULL), ST_OK);
+        ck_assert_int_eq(text_hash_index_find_chunk(w.txn, index->texts.ids, 0xffffff, chunk, NULL), ST_OK);
         ck_assert_uint_eq(chunk->last, 0xffffff);
         index_write_abort(&w);
         free(chunk);
@@ -195,7 +195,7 @@ END_TEST
 /* Reads each file of a directory of the corpus; returns how many were refused. */
 static unsigned refused(const char *path, unsigned *count_ret)
 {
-        struct text_chunk *chunk = malloc(sizeof *chunk);
+        struct text_hash_chunk *chunk = malloc(sizeof *chunk);
         struct text_unpacker *unpacker;
         DIR *files = opendir(path);
         struct dirent *entry;
@@ -215,8 +215,8 @@ static unsigned refused(const char *path, unsigned *count_ret)
                         ck_assert_int_eq(file_read(name, &b, NULL), ST_OK);
                         memcpy(&key, b.data, sizeof key);
                         key = be32toh(key);
-                        st = strstr(path, "text_ids")
-                                     ? text_chunk_open(chunk, key, b.data + 4, b.size - 4, NULL)
+                        st = strstr(path, "text_hash_index")
+                                     ? text_hash_chunk_open(chunk, key, b.data + 4, b.size - 4, NULL)
                                      : text_page_unpack(unpacker, key, b.data + 4, b.size - 4, &page, NULL);
                         ck_assert_msg(st == ST_OK || st == ST_BAD_DATA, "%s", name);
                         n += st == ST_BAD_DATA;
@@ -240,9 +240,9 @@ START_TEST(good_files_are_read_and_bad_ones_refused)
         ck_assert_uint_ge(count, 1);
         ck_assert_uint_eq(refused("tests/corpus/text_page/bad", &count), count);
         ck_assert_uint_ge(count, 12);
-        ck_assert_uint_eq(refused("tests/corpus/text_ids/good", &count), 0);
+        ck_assert_uint_eq(refused("tests/corpus/text_hash_index/good", &count), 0);
         ck_assert_uint_ge(count, 2);
-        ck_assert_uint_eq(refused("tests/corpus/text_ids/bad", &count), count);
+        ck_assert_uint_eq(refused("tests/corpus/text_hash_index/bad", &count), count);
         ck_assert_uint_ge(count, 8);
 }
 END_TEST

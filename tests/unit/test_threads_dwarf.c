@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "symbolizer/dwarf_extract.h"
+#include "symbolizer/sources/dwarf_extract.h"
 #include "tests/support/suite.h"
 
 static struct symbol_table extract_self(void)

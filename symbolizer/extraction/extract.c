@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/extraction/extract.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/limits.h"
+#include "symbolizer/sources/dwarf_extract.h"
+#include "symbolizer/extraction/prelink_bias.h"
+#include "symbolizer/extraction/extract_files.h"
+#include "symbolizer/extraction/minidebuginfo.h"
+#include "symbolizer/extraction/extract_observer.h"
+#include "symbolizer/sources/code_symbols.h"
+#include "symbolizer/sources/source_go.h"
+#include "symbolizer/sources/source_plt.h"
+
+/* Symbols of an unreadable table are left out. */
+static enum status add_table_symbols(struct extract_files *f, const struct elf_image *img, uint32_t type,
+                                     enum symbol_quality quality, const struct code_map *code,
+                                     struct code_symbols *symbols, struct error *err)
+{
+        const struct elf_section *s = extract_file_is_open(img) ? elf_image_section_of_type(img, type) : NULL;
+        const struct symbol_source source = { img, quality, extract_files_prelink_bias(f, img) };
+        struct error reason;
+
+        if (!s || !elf_section_has_content(s))
+                return ST_OK;
+        return extract_notes_add_failure(&f->notes, code_symbols_add(symbols, &source, s, code, &reason), &reason, err);
+}
+
+/* All symbol tables of both files combined; duplicates count once. */
+static enum status collect_symbols(struct extract_files *f, const struct code_map *code, struct code_symbols *symbols,
+                                   struct error *err)
+{
+        const struct {
+                const struct elf_image *img;
+                uint32_t type;
+                enum symbol_quality quality;
+        } tables[] = {
+                { &f->debuginfo, SHT_SYMTAB, QUALITY_SYMTAB },   { &f->executable, SHT_SYMTAB, QUALITY_SYMTAB },
+                { &f->mini, SHT_SYMTAB, QUALITY_MINIDEBUGINFO }, { &f->debuginfo, SHT_DYNSYM, QUALITY_DYNSYM },
+                { &f->executable, SHT_DYNSYM, QUALITY_DYNSYM },
+        };
+        struct error reason;
+        enum status st = minidebuginfo_open(extract_files_running(f), &f->mini_bytes, &f->mini, &reason);
+
+        st = extract_notes_add_failure(&f->notes, st, &reason, err);
+        for (size_t i = 0; !st && i < sizeof tables / sizeof *tables; i++)
+                st = add_table_symbols(f, tables[i].img, tables[i].type, tables[i].quality, code, symbols, err);
+        return st;
+}
+
+static enum status add_elf_symbols(struct extract_files *f, const struct code_map *code,
+                                   const struct address_filter *filter, struct symbol_table_builder *b,
+                                   enum symbol_quality *quality, struct error *err)
+{
+        struct code_symbols symbols = { 0 };
+        enum status st = collect_symbols(f, code, &symbols, err);
+
+        if (!st && filter)
+                st = code_symbols_filter(&symbols, filter, err);
+        if (!st) {
+                enum symbol_quality found = code_symbols_fill(&symbols, b);
+
+                if (*quality < found)
+                        *quality = found;
+        }
+        code_symbols_deinit(&symbols);
+        return st;
+}
+
+/* The executable has the content of .plt; a debug file may have it. */
+static enum status add_plt(const struct extract_files *f, struct symbol_table_builder *b, enum symbol_quality *quality,
+                           struct error *err)
+{
+        const struct elf_image *images[] = { &f->executable, &f->debuginfo };
+        bool used = false;
+
+        for (size_t i = 0; i < 2 && !used; i++) {
+                enum status st = extract_file_is_open(images[i]) ? fill_from_plt(images[i], b, &used, err) : ST_OK;
+
+                if (st)
+                        return st;
+        }
+        if (used && *quality < QUALITY_DYNSYM)
+                *quality = QUALITY_DYNSYM;
+        return ST_OK;
+}
+
+/* The pclntab is program data; in a debug file it usually has no content. */
+static enum status add_go(struct extract_files *f, const struct code_map *code, struct symbol_table_builder *b,
+                          enum symbol_quality *quality, struct error *err)
+{
+        const struct elf_image *images[] = { &f->executable, &f->debuginfo };
+        struct go_summary go = { 0 };
+
+        for (size_t i = 0; i < 2 && !go.used; i++) {
+                struct error reason;
+                enum status st = ST_OK;
+
+                if (extract_file_is_open(images[i]))
+                        st = fill_from_go_table(images[i], code, b, &go, &reason);
+                st = extract_notes_add_failure(&f->notes, st, &reason, err);
+                if (st)
+                        return st;
+                if (go.broken)
+                        extract_notes_add(&f->notes,
+                                          "%" PRIu64 " of %" PRIu64 " functions of the pclntab could not be read",
+                                          go.broken, go.function_count);
+        }
+        if (go.used && *quality < QUALITY_GO_PCLNTAB)
+                *quality = QUALITY_GO_PCLNTAB;
+        return ST_OK;
+}
+
+static void add_segment(struct symbol_table *t, uint64_t offset, uint64_t size, uint64_t address)
+{
+        t->segments[t->segment_count++] = (struct symbol_segment){ offset, size, address };
+}
+
+/*
+ * File offsets are those of the executable. The offsets of a debug file are unrelated, so only the address of its
+ * first segment is kept, with size 0. A kernel module has no segments; its code sections replace them.
+ */
+static enum status add_segments(const struct extract_files *f, struct symbol_table *t, struct error *err)
+{
+        const struct elf_image *img = extract_files_running(f);
+        bool runs = extract_file_is_open(&f->executable) || (elf_image_kind(img) & ELF_KIND_EXECUTABLE);
+
+        t->segments = calloc(img->segment_count + img->section_count + 1, sizeof *t->segments);
+        if (!t->segments)
+                return error_no_memory(err);
+        for (size_t i = 0; i < img->segment_count; i++) {
+                const struct elf_segment *s = &img->segments[i];
+
+                if (s->type == PT_LOAD && runs && s->file_size)
+                        add_segment(t, s->offset, s->file_size, s->address);
+                else if (s->type == PT_LOAD && !runs && t->segment_count == 0)
+                        add_segment(t, 0, 0, s->address);
+        }
+        for (size_t i = 0; runs && !img->segment_count && i < img->section_count; i++) {
+                const struct elf_section *s = &img->sections[i];
+
+                if ((s->flags & SHF_EXECINSTR) && (s->flags & SHF_ALLOC) && elf_section_has_content(s))
+                        add_segment(t, s->offset, s->size, s->address);
+        }
+        return ST_OK;
+}
+
+/* @param filter becomes NULL when all units were read. */
+static enum status add_dwarf_ranges(struct extract_files *f, const struct code_map *code,
+                                    const struct address_filter **filter, struct symbol_table_builder *b,
+                                    enum symbol_quality *quality, struct error *err)
+{
+        const struct dwarf_companions companions = extract_files_companions(f);
+        const struct elf_image *img = extract_files_best(f);
+        struct dwarf_summary dwarf = { .quality = QUALITY_NONE };
+        struct error reason;
+        enum status st = dwarf_extract_filtered(img, extract_files_altlink(f, img), &companions, code, *filter, b,
+                                                &dwarf, &reason);
+
+        if (st || dwarf.is_complete)
+                *filter = NULL;
+        if (st && b->failed) {
+                if (err)
+                        *err = reason;
+                return st;
+        }
+        *quality = dwarf.quality;
+        extract_notes_add_dwarf(&f->notes, &dwarf);
+        return extract_notes_add_failure(&f->notes, st, &reason, err);
+}
+
+static bool are_all_named(struct symbol_table_builder *b, const struct address_filter *w)
+{
+        size_t named = 0;
+
+        symbol_table_builder_settle(b);
+        for (size_t i = 0; i < b->range_count && !b->failed; i++) {
+                const struct symbol_range *r = &b->ranges[i];
+
+                if (!symbol_table_builder_is_nameless(b, r->chain))
+                        named += address_filter_lower_bound(w, r->end) - address_filter_lower_bound(w, r->start);
+        }
+        return named == w->count;
+}
+
+static enum status add_lesser_sources(struct extract_files *f, const struct code_map *code,
+                                      const struct address_filter *filter, struct symbol_table_builder *b,
+                                      enum symbol_quality *quality, struct error *err)
+{
+        enum status st = add_go(f, code, b, quality, err);
+
+        if (!st)
+                st = add_elf_symbols(f, code, filter, b, quality, err);
+        return st ? st : add_plt(f, b, quality, err);
+}
+
+static const struct elf_image *get_open_image(const struct elf_image *img)
+{
+        return extract_file_is_open(img) ? img : NULL;
+}
+
+static enum status show_result(const struct extract_files *f, const struct code_map *code, const struct symbol_table *t,
+                               const struct extract_observer *o, struct error *err)
+{
+        const struct dwarf_companions companions = extract_files_companions(f);
+        const struct elf_image *best = extract_files_best(f);
+        const struct extract_view v = { .debuginfo = get_open_image(&f->debuginfo),
+                                        .executable = get_open_image(&f->executable),
+                                        .best = best,
+                                        .altlink = extract_files_altlink(f, best),
+                                        .mini = get_open_image(&f->mini),
+                                        .code = code,
+                                        .prelink_bias = extract_files_prelink_bias(f, best),
+                                        .companions = &companions };
+
+        return o->done(o->context, &v, t, err);
+}
+
+static enum status extract_table(struct extract_files *f, struct code_map *code, const struct address_filter *filter,
+                                 struct symbol_table_builder *b, const struct extract_observer *o,
+                                 struct symbol_table *t, struct error *err)
+{
+        enum symbol_quality quality = QUALITY_NONE;
+        uint64_t prelink_bias = extract_files_prelink_bias(f, extract_files_best(f));
+        enum status st;
+        uint32_t partial;
+
+        if (prelink_bias)
+                filter = NULL; /* its addresses are those of the executable */
+        st = add_dwarf_ranges(f, code, &filter, b, &quality, err);
+        if (prelink_bias)
+                add_prelink_bias(b, code, prelink_bias);
+        if (!st && o) {
+                symbol_table_builder_settle(b);
+                st = o->dwarf(o->context, b, err);
+        }
+        if (!st && !(filter && are_all_named(b, filter)))
+                st = add_lesser_sources(f, code, filter, b, &quality, err);
+        if (st)
+                return st;
+        if (!filter && f->notes.text[0] && !b->failed && b->range_count == 0)
+                return error_set(err, ST_BAD_DATA, "no symbol could be read: %s", f->notes.text);
+        partial = symbol_table_builder_add_string(b, f->notes.text);
+        st = symbol_table_builder_finish(b, t, err);
+        if (!st) {
+                t->quality = quality;
+                t->partial = partial;
+                t->is_complete = !filter;
+                t->build_id = f->debuginfo.build_id.size ? f->debuginfo.build_id : f->executable.build_id;
+                st = add_segments(f, t, err);
+        }
+        if (!st && o)
+                st = show_result(f, code, t, o, err);
+        return st;
+}
+
+enum status symbol_table_extract(const struct extract_inputs *in, struct symbol_table *ret, struct error *err)
+{
+        return symbol_table_extract_observed(in, NULL, ret, err);
+}
+
+enum status symbol_table_extract_observed(const struct extract_inputs *in, const struct extract_observer *observer,
+                                          struct symbol_table *ret, struct error *err)
+{
+        struct extract_files f = { 0 };
+        struct code_map code = { 0 };
+        struct symbol_table_builder b;
+        struct symbol_table t = { 0 };
+        enum status st;
+
+        symbol_table_builder_init(&b);
+        st = extract_files_open(in, &f, err);
+        if (!st)
+                st = code_map_from_image(extract_files_best(&f), &code, err);
+        if (!st)
+                st = extract_table(&f, &code, in->filter, &b, observer, &t, err);
+        symbol_table_builder_deinit(&b);
+        code_map_deinit(&code);
+        extract_files_close(&f);
+        if (st) {
+                symbol_table_deinit(&t);
+                return st;
+        }
+        *ret = t;
+        return ST_OK;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_EXTRACTION_EXTRACT_FIND_H
+#define CAIRN_SYMBOLIZER_EXTRACTION_EXTRACT_FIND_H
+
+/**
+ * @file
+ * Finding the files that belong to an ELF file on this machine, as gdb does:
+ * its debug file by build-id under the debug directory, or by .gnu_debuglink
+ * beside it, in .debug/ and under the debug directory; the dwz
+ * supplementary file that the DWARF refers to; and split DWARF. For command-line
+ * programs only: it opens paths given in the files.
+ * Source: GDB manual, "Debugging Information in Separate Files".
+ */
+#include "symbolizer/extraction/extract.h"
+
+#define DEBUG_DIRECTORY "/usr/lib/debug"
+
+/** Where the files that belong to an ELF file are looked for. */
+struct debug_file_search {
+        const char *directory; /* the debug directory */
+        /**
+         * Called for a debug file, or a dwz supplementary file, that is not on this machine, once it is known that the
+         * file itself has no line tables. NULL: not called.
+         * @return an owned descriptor, -1 none. The build-id of its content is checked.
+         */
+        int (*fetch)(void *context, const struct build_id *id, const char *name);
+        void *context;
+};
+
+/** As extract_inputs_find(), with a search that may fetch files. */
+enum status extract_inputs_search(const char *path, const struct debug_file_search *search, struct extract_inputs *ret,
+                                  struct error *err) MUST_CHECK;
+
+/**
+ * Open path and what belongs to it.
+ * @param directory the debug directory, DEBUG_DIRECTORY on a usual system.
+ * @param ret owned, extract_inputs_close(); name borrows path.
+ * @return ST_OK also when nothing else was found; ST_OS or ST_BAD_DATA about path itself.
+ */
+enum status extract_inputs_find(const char *path, const char *directory, struct extract_inputs *ret,
+                                struct error *err) MUST_CHECK;
+void extract_inputs_close(struct extract_inputs *in);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_SOURCES_CODE_SYMBOLS_H
+#define CAIRN_SYMBOLIZER_SOURCES_CODE_SYMBOLS_H
+
+/**
+ * @file
+ * ELF symbols as a source: a name for every address that DWARF does not cover,
+ * and for every function that DWARF does not name.
+ *
+ * Of several symbols at one address the first of these criteria decides: a
+ * function before an untyped label; one with a size; global, weak, local; fewer
+ * leading underscores; the shorter name; the smaller name. So `malloc` wins over
+ * `__libc_malloc`. A symbol without a size reaches to the next symbol or to the
+ * end of its section, and never overlaps one with a size.
+ */
+#include "symbolizer/table/code_map.h"
+#include "symbolizer/table/gap_fill.h"
+#include "symbolizer/extraction/address_filter.h"
+
+struct code_symbol {
+        const char *name; /* borrowed from its image */
+        uint64_t start, end;
+        enum symbol_quality source;
+        bool is_function, is_sized;
+        uint8_t binding;
+};
+struct code_symbols {
+        struct code_symbol *items; /* owned */
+        size_t count, capacity;
+};
+void code_symbols_deinit(struct code_symbols *s);
+
+struct symbol_source {
+        const struct elf_image *img;
+        enum symbol_quality quality;
+        uint64_t prelink_bias; /* added to its addresses: find_prelink_bias() */
+};
+
+/**
+ * Add the symbols of a SHT_SYMTAB or SHT_DYNSYM section that name code. Several files and sections may be added in
+ * any order; duplicates count once.
+ */
+enum status code_symbols_add(struct code_symbols *s, const struct symbol_source *source,
+                             const struct elf_section *section, const struct code_map *code,
+                             struct error *err) MUST_CHECK;
+
+/** Drop symbols that do not affect the addresses of the filter. */
+enum status code_symbols_filter(struct code_symbols *s, const struct address_filter *filter,
+                                struct error *err) MUST_CHECK;
+
+/**
+ * Add the symbols to the builder's table.
+ * @return the best quality of a symbol that names an address; QUALITY_NONE when no symbol was used.
+ */
+enum symbol_quality code_symbols_fill(struct code_symbols *s, struct symbol_table_builder *b);
+
+#endif

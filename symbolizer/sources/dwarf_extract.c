@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/sources/dwarf_extract.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/limits.h"
+#include "dwarf/object.h"
+#include "dwarf/ranges.h"
+#include "symbolizer/sources/dwarf_part.h"
+#include "symbolizer/table/huge_array.h"
+
+/* ---- selecting units ---- */
+
+/*
+ * Selection of the units that may cover the addresses of a filter.
+ *
+ * A unit's DIE gives its addresses, as low and high pc or as ranges; for most
+ * units nothing else is read. A unit without them, or with an unreadable DIE, is
+ * read in full. .debug_aranges is not used: clang does not write it, and the
+ * DIEs contain the same ranges.
+ */
+struct dwarf_selection {
+        size_t *units; /* owned; ascending */
+        size_t count;
+        uint64_t bytes;   /* of .debug_info, in them */
+        uint64_t *tables; /* owned; by unit of the object: the offset of its line table, UINT64_MAX none */
+};
+
+static void dwarf_selection_deinit(struct dwarf_selection *s)
+{
+        free(s->units);
+        free(s->tables);
+        *s = (struct dwarf_selection){ 0 };
+}
+
+static bool has_address_ranges(const struct dwarf_die *d)
+{
+        return d->values[DWARF_ROLE_RANGES].form ||
+               (d->values[DWARF_ROLE_LOW_PC].form && d->values[DWARF_ROLE_HIGH_PC].form);
+}
+
+struct claim {
+        uint64_t start, end;
+        size_t unit;
+};
+
+struct claims {
+        struct claim *items; /* owned */
+        size_t count, capacity;
+        bool *must_read; /* owned; by unit */
+};
+
+static bool add_claims(struct claims *c, size_t unit, const struct dwarf_context *x, const struct dwarf_die *d)
+{
+        struct dwarf_ranges ranges;
+        uint64_t start, end;
+
+        dwarf_ranges_begin(&ranges, x, d);
+        while (dwarf_ranges_next(&ranges, &start, &end)) {
+                if (start >= end)
+                        continue;
+                if (!huge_array_reserve(&c->items, &c->capacity, c->count))
+                        return false;
+                c->items[c->count++] = (struct claim){ start, end, unit };
+        }
+        return true;
+}
+
+/* @return false without memory. */
+static bool inspect_unit(struct claims *c, size_t i, struct dwarf_context *x, struct dwarf_object *o,
+                         uint64_t *table_ret)
+{
+        const struct dwarf_unit *unit = &o->main.units.items[i];
+        struct dwarf_die die;
+
+        *table_ret = UINT64_MAX;
+        if (!dwarf_unit_has_code(unit))
+                return true;
+        if (dwarf_context_peek(x, o, &o->main, unit, &die)) {
+                c->must_read[i] = true;
+                return true;
+        }
+        if (x->tag == DW_TAG_partial_unit || x->tag == DW_TAG_type_unit)
+                return true;
+        if (x->has_lines)
+                *table_ret = x->line_offset;
+        c->must_read[i] = !has_address_ranges(&die);
+        return c->must_read[i] || add_claims(c, i, x, &die);
+}
+
+/*
+ * Line rows extend past the unit's ranges, into the padding before the next
+ * function: the unit whose range ends last before an address may cover it too.
+ */
+static bool select_claims(struct claims *c, const struct address_filter *w)
+{
+        _cleanup_free_ uint64_t *last_end = calloc(w->count + 1, sizeof *last_end);
+
+        if (!last_end)
+                return false;
+        for (size_t i = 0; i < c->count; i++) {
+                size_t n = address_filter_lower_bound(w, c->items[i].end);
+
+                if (n < w->count && c->items[i].end > last_end[n])
+                        last_end[n] = c->items[i].end;
+        }
+        for (size_t n = 1; n < w->count; n++)
+                if (last_end[n] < last_end[n - 1])
+                        last_end[n] = last_end[n - 1];
+        for (size_t i = 0; i < c->count; i++) {
+                const struct claim *claim = &c->items[i];
+                size_t n = address_filter_lower_bound(w, claim->end);
+
+                if (address_filter_overlaps(w, claim->start, claim->end) || (n < w->count && last_end[n] == claim->end))
+                        c->must_read[claim->unit] = true;
+        }
+        return true;
+}
+
+static bool select_units(struct dwarf_object *o, const struct address_filter *w, struct dwarf_context *x,
+                         struct claims *c, struct dwarf_selection *ret)
+{
+        const struct dwarf_units *units = &o->main.units;
+
+        for (size_t i = 0; i < units->count; i++)
+                if (!inspect_unit(c, i, x, o, &ret->tables[i]))
+                        return false;
+        if (!select_claims(c, w))
+                return false;
+        for (size_t i = 0; i < units->count; i++) {
+                if (!c->must_read[i])
+                        continue;
+                ret->units[ret->count++] = i;
+                ret->bytes += units->items[i].end - units->items[i].offset;
+        }
+        return true;
+}
+
+static enum status dwarf_select(struct dwarf_object *o, const struct address_filter *w, struct dwarf_selection *ret)
+{
+        size_t count = o->main.units.count;
+        struct claims claims = { .must_read = calloc(count + 1, sizeof *claims.must_read) };
+        struct dwarf_context *x = calloc(1, sizeof *x);
+        bool ok;
+
+        *ret = (struct dwarf_selection){ .units = calloc(count + 1, sizeof *ret->units),
+                                         .tables = calloc(count + 1, sizeof *ret->tables) };
+        ok = x && claims.must_read && ret->units && ret->tables && select_units(o, w, x, &claims, ret);
+        if (x)
+                dwarf_context_deinit(x);
+        free(x);
+        free(claims.must_read);
+        free(claims.items);
+        return ok ? ST_OK : ST_NO_MEMORY;
+}
+
+/* ---- reading and merging units ---- */
+
+struct dwarf_slot;
+
+struct dwarf_extraction {
+        struct dwarf_object object;
+        struct dwarf_regions regions;
+        struct symbol_table_builder *builder; /* of who merges */
+        struct dwarf_merge merge;             /* of who merges */
+        struct dwarf_summary summary;         /* of who merges */
+        uint64_t function_count;
+        uint64_t *tables;                    /* borrowed; by unit: the offset of its line table, UINT64_MAX none */
+        const struct address_filter *filter; /* borrowed; NULL: everything */
+        const size_t *units;                 /* borrowed; those to be read, NULL all */
+        size_t unit_count;                   /* to be read */
+        uint64_t unit_bytes;                 /* in them */
+
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        struct dwarf_slot *slots; /* owned */
+        struct dwarf_slot *
+                *turns; /* owned; of the i-th unit that is read at i % slot_count, from next_merge to next_unit */
+        struct dwarf_slot **free; /* owned; a stack */
+        size_t slot_count, free_count, thread_count;
+        size_t next_unit, next_merge;
+        uint64_t waiting_bytes; /* in the units between these two */
+        bool is_merging;
+        enum status failed;
+};
+
+/*
+ * Threads take units in order. A thread reads and flattens its unit into a free
+ * part; any thread that finds the next unit in order ready merges it, one at a
+ * time. The table is thus built in the order of the units, and a thread waits
+ * only when no part is free or too many bytes wait to be merged. Free parts are
+ * a stack: the last used part is in the cache, and often no other is needed.
+ */
+
+#define PARTS_PER_THREAD 8
+#define WAITING_BYTES_PER_THREAD MiB(2) /* of .debug_info, in units read but not merged; one unit is always allowed */
+#define BYTES_PER_THREAD KiB(256)       /* of .debug_info; below, a thread costs more than it saves */
+#define UNITS_PER_THREAD 4              /* with split units in other files */
+#define STACK_BYTES MiB(1)
+
+struct dwarf_slot {
+        struct dwarf_part part;
+        uint64_t bytes; /* of .debug_info, in the unit */
+        bool is_ready;
+};
+
+/* ---- one unit ---- */
+
+/* @param offset of the unit or line table, for the summary. */
+static void merge_unit(struct dwarf_extraction *x, struct dwarf_slot *s, uint64_t offset)
+{
+        const struct dwarf_code *code = &s->part.code;
+
+        dwarf_part_merge(&s->part, &x->merge, x->builder);
+        x->function_count += code->function_count;
+        x->summary.unit_count++;
+        x->summary.missing_companions += code->misses_companion;
+        if (code->damage && x->summary.damaged_units++ == 0) {
+                x->summary.damage = code->damage;
+                x->summary.damaged_at = offset;
+        }
+}
+
+static size_t get_unit(const struct dwarf_extraction *x, size_t i)
+{
+        return x->units ? x->units[i] : i;
+}
+
+static enum status read_unit_part(struct dwarf_extraction *x, struct dwarf_reader *r, struct interval_list *scratch,
+                                  size_t i, struct dwarf_slot *s)
+{
+        size_t unit = get_unit(x, i);
+        enum status st = dwarf_reader_unit(r, unit, &s->part.code);
+
+        x->tables[unit] = s->part.code.line_offset;
+        return st ? st : dwarf_part_flatten(&s->part, scratch);
+}
+
+static enum status create_reader(struct dwarf_extraction *x, struct dwarf_reader **ret, struct error *err)
+{
+        enum status st = dwarf_reader_create(&x->object, x->regions, ret, err);
+
+        if (!st && x->filter)
+                dwarf_reader_set_address_filter(*ret, x->filter->addresses, x->filter->count);
+        return st;
+}
+
+/* ---- threads ---- */
+
+static struct dwarf_slot **get_turn(const struct dwarf_extraction *x, size_t i)
+{
+        return &x->turns[i % x->slot_count];
+}
+
+static bool can_merge(const struct dwarf_extraction *x)
+{
+        return !x->is_merging && x->next_merge < x->next_unit && (*get_turn(x, x->next_merge))->is_ready;
+}
+
+static bool can_read(const struct dwarf_extraction *x)
+{
+        return x->next_unit < x->unit_count && x->free_count &&
+               (x->next_unit == x->next_merge || x->waiting_bytes < x->thread_count * WAITING_BYTES_PER_THREAD);
+}
+
+static struct dwarf_slot *begin_reading(struct dwarf_extraction *x)
+{
+        const struct dwarf_unit *unit = &x->object.main.units.items[get_unit(x, x->next_unit)];
+        struct dwarf_slot *s = x->free[--x->free_count];
+
+        assert(!s->is_ready);
+        s->bytes = unit->end - unit->offset;
+        x->waiting_bytes += s->bytes;
+        *get_turn(x, x->next_unit++) = s;
+        return s;
+}
+
+static void end_merging(struct dwarf_extraction *x, struct dwarf_slot *s)
+{
+        assert(x->is_merging && x->free_count < x->slot_count && x->waiting_bytes >= s->bytes);
+        x->is_merging = s->is_ready = false;
+        x->waiting_bytes -= s->bytes;
+        x->next_merge++;
+        x->free[x->free_count++] = s;
+}
+
+static void process_units(struct dwarf_extraction *x, struct dwarf_reader *r)
+{
+        struct interval_list scratch = { 0 };
+
+        pthread_mutex_lock(&x->lock);
+        while (!x->failed && x->next_merge < x->unit_count) {
+                struct dwarf_slot *s;
+                enum status st = ST_OK;
+
+                if (can_merge(x)) {
+                        s = *get_turn(x, x->next_merge);
+                        x->is_merging = true;
+                        pthread_mutex_unlock(&x->lock);
+                        merge_unit(x, s, x->object.main.units.items[get_unit(x, x->next_merge)].offset);
+                        pthread_mutex_lock(&x->lock);
+                        end_merging(x, s);
+                        st = x->builder->failed;
+                } else if (can_read(x)) {
+                        size_t unit = x->next_unit;
+
+                        s = begin_reading(x);
+                        pthread_mutex_unlock(&x->lock);
+                        st = read_unit_part(x, r, &scratch, unit, s);
+                        pthread_mutex_lock(&x->lock);
+                        s->is_ready = true;
+                } else {
+                        pthread_cond_wait(&x->changed, &x->lock);
+                        continue;
+                }
+                if (st && !x->failed)
+                        x->failed = st;
+                pthread_cond_broadcast(&x->changed);
+        }
+        pthread_mutex_unlock(&x->lock);
+        interval_list_deinit(&scratch);
+}
+
+static void *run_unit_thread(void *context)
+{
+        struct dwarf_extraction *x = context;
+        struct dwarf_reader *r;
+
+        if (create_reader(x, &r, NULL) == ST_OK) {
+                process_units(x, r);
+                dwarf_reader_destroy(r);
+        }
+        return NULL; /* without memory for a reader the other threads do the work */
+}
+
+static size_t count_threads(const struct dwarf_extraction *x)
+{
+        size_t n = x->unit_bytes / BYTES_PER_THREAD + 1;
+        cpu_set_t cpus;
+
+        if (x->object.companions.package || x->object.companions.dwo.open)
+                n += x->unit_count / UNITS_PER_THREAD;
+        if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && n > (size_t)CPU_COUNT(&cpus))
+                n = (size_t)CPU_COUNT(&cpus);
+        return n < LIMIT_EXTRACT_THREADS ? n : LIMIT_EXTRACT_THREADS;
+}
+
+/* The caller's thread works too; threads that cannot be started are skipped. */
+static void run_threads(struct dwarf_extraction *x, struct dwarf_reader *r)
+{
+        pthread_t threads[LIMIT_EXTRACT_THREADS];
+        pthread_attr_t attributes;
+        size_t started = 0;
+
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, STACK_BYTES);
+        while (started + 1 < x->thread_count &&
+               pthread_create(&threads[started], &attributes, run_unit_thread, x) == 0) {
+                pthread_setname_np(threads[started], "dwarf");
+                started++;
+        }
+        pthread_attr_destroy(&attributes);
+        process_units(x, r);
+        for (size_t i = 0; i < started; i++)
+                pthread_join(threads[i], NULL);
+}
+
+/* ---- line tables that no unit refers to ---- */
+
+static int compare_offsets(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+        return x < y ? -1 : x > y;
+}
+
+static enum status extract_lone_lines(struct dwarf_extraction *x, struct dwarf_reader *r)
+{
+        const struct dwarf_sections *sections = &x->object.main.sections;
+        size_t unit_count = x->object.main.units.count;
+        uint64_t offset = sections->data[DWARF_LINE].size ? 0 : UINT64_MAX;
+        struct dwarf_slot *s = &x->slots[0]; /* all are free by now */
+        struct interval_list none = { 0 };
+        enum status st = ST_OK;
+
+        if (unit_count)
+                qsort(x->tables, unit_count, sizeof *x->tables, compare_offsets);
+        for (; !st && offset != UINT64_MAX; offset = dwarf_lines_next(sections, offset)) {
+                if (unit_count && bsearch(&offset, x->tables, unit_count, sizeof offset, compare_offsets))
+                        continue;
+                st = dwarf_reader_lines(r, offset, &s->part.code);
+                if (!st)
+                        st = dwarf_part_flatten(&s->part, &none);
+                if (!st)
+                        merge_unit(x, s, offset);
+        }
+        interval_list_deinit(&none);
+        return st;
+}
+
+/* ---- the run ---- */
+
+static enum status dwarf_extraction_run(struct dwarf_extraction *x, struct error *err)
+{
+        struct dwarf_reader *r;
+        enum status st;
+
+        x->thread_count = count_threads(x);
+        x->slot_count = x->thread_count * PARTS_PER_THREAD;
+        x->slots = calloc(x->slot_count, sizeof *x->slots);
+        x->turns = calloc(x->slot_count, sizeof(struct dwarf_slot *));
+        x->free = calloc(x->slot_count, sizeof(struct dwarf_slot *));
+        if (!x->slots || !x->turns || !x->free)
+                return error_no_memory(err);
+        for (size_t i = 0; i < x->slot_count; i++) {
+                dwarf_part_init(&x->slots[i].part);
+                x->free[x->free_count++] = &x->slots[i];
+        }
+        st = create_reader(x, &r, err);
+        if (st)
+                return st;
+        run_threads(x, r);
+        st = x->failed ? x->failed : extract_lone_lines(x, r);
+        dwarf_reader_destroy(r);
+        if (st == ST_TOO_BIG)
+                return error_set(err, st, "the DWARF ranges exceed the size of a symbol table");
+        return st ? error_no_memory(err) : ST_OK;
+}
+
+static void dwarf_extraction_reset(struct dwarf_extraction *x)
+{
+        for (size_t i = 0; x->slots && i < x->slot_count; i++)
+                dwarf_part_deinit(&x->slots[i].part);
+        free(steal_ptr(x->slots));
+        free(steal_ptr(x->turns));
+        free(steal_ptr(x->free));
+        dwarf_merge_deinit(&x->merge);
+        x->next_unit = x->next_merge = x->free_count = x->function_count = 0;
+        x->waiting_bytes = 0;
+        x->summary = (struct dwarf_summary){ 0 };
+}
+
+/* ---- extraction ---- */
+
+static void record_missing(struct dwarf_summary *s, const struct dwarf_file *f)
+{
+        s->left_out += f->units.left_out;
+        if (!s->missing.code)
+                s->missing = f->sections.damage.code ? f->sections.damage : f->units.damage;
+}
+
+/* ---- the run ---- */
+
+static enum status extract_all_units(struct dwarf_extraction *x, struct error *err)
+{
+        _cleanup_free_ uint64_t *tables = calloc(x->object.main.units.count + 1, sizeof *tables);
+        enum status st;
+
+        if (!tables)
+                return error_no_memory(err);
+        x->tables = tables;
+        x->filter = NULL;
+        x->units = NULL;
+        x->unit_count = x->object.main.units.count;
+        x->unit_bytes = x->object.main.sections.data[DWARF_INFO].size;
+        x->summary.is_complete = true;
+        st = dwarf_extraction_run(x, err);
+        x->tables = NULL;
+        return st;
+}
+
+/* ---- extraction for a filter ---- */
+
+/* The quality depends on whether any unit has a function; usually the first unit with code has one. */
+static enum status find_any_function(struct dwarf_extraction *x, struct error *err)
+{
+        struct dwarf_reader *r;
+        struct dwarf_code code;
+        enum status st = dwarf_reader_create(&x->object, x->regions, &r, err);
+
+        if (st)
+                return st;
+        dwarf_code_init(&code);
+        for (size_t i = 0; !st && !x->function_count && i < x->object.main.units.count; i++) {
+                st = dwarf_reader_unit(r, i, &code);
+                x->function_count += code.function_count;
+        }
+        dwarf_code_deinit(&code);
+        dwarf_reader_destroy(r);
+        return st ? error_no_memory(err) : ST_OK;
+}
+
+static enum status extract_selected_units(struct dwarf_extraction *x, const struct address_filter *w,
+                                          struct dwarf_selection *selection, bool *enough_ret, struct error *err)
+{
+        enum status st = dwarf_select(&x->object, w, selection);
+        uint64_t bytes = x->object.main.sections.data[DWARF_INFO].size;
+
+        if (st)
+                return error_no_memory(err);
+        *enough_ret = selection->bytes * 100 <= bytes * w->max_percent;
+        if (!*enough_ret)
+                return ST_OK;
+        x->tables = selection->tables;
+        x->units = selection->units;
+        x->unit_count = selection->count;
+        x->unit_bytes = selection->bytes;
+        x->filter = w;
+        st = dwarf_extraction_run(x, err);
+        x->tables = NULL;
+        if (!st && !x->function_count)
+                st = find_any_function(x, err);
+        if (!st)
+                *enough_ret = x->function_count != 0;
+        return st;
+}
+
+static enum status extract_filtered(struct dwarf_extraction *x, const struct address_filter *w, struct error *err)
+{
+        struct dwarf_selection selection;
+        bool enough = false;
+        enum status st = extract_selected_units(x, w, &selection, &enough, err);
+
+        dwarf_selection_deinit(&selection);
+        if (st || enough)
+                return st;
+        dwarf_extraction_reset(x);
+        symbol_table_builder_deinit(x->builder);
+        symbol_table_builder_init(x->builder);
+        return extract_all_units(x, err);
+}
+
+static void deinit_extraction(struct dwarf_extraction *x)
+{
+        dwarf_extraction_reset(x);
+        dwarf_object_close(&x->object);
+}
+
+enum status dwarf_extract_filtered(const struct elf_image *img, const struct elf_image *altlink,
+                                   const struct dwarf_companions *companions, const struct code_map *code,
+                                   const struct address_filter *filter, struct symbol_table_builder *builder,
+                                   struct dwarf_summary *ret, struct error *err)
+{
+        struct dwarf_extraction x = { .builder = builder,
+                                      .lock = PTHREAD_MUTEX_INITIALIZER,
+                                      .changed = PTHREAD_COND_INITIALIZER };
+        _cleanup_free_ struct dwarf_region *regions = calloc(code->count + 1, sizeof *regions);
+        enum status st;
+
+        if (!regions)
+                return error_no_memory(err);
+        for (size_t i = 0; i < code->count; i++)
+                regions[i] = (struct dwarf_region){ code->regions[i].start, code->regions[i].end };
+        x.regions = (struct dwarf_regions){ regions, code->count };
+        st = dwarf_object_open(img, altlink, &x.object, err);
+        if (st == ST_NOT_FOUND) {
+                *ret = (struct dwarf_summary){ .quality = QUALITY_NONE, .is_complete = true };
+                return ST_OK;
+        }
+        if (st)
+                return st;
+        if (companions)
+                x.object.companions = *companions;
+        st = filter ? extract_filtered(&x, filter, err) : extract_all_units(&x, err);
+        if (!st) {
+                *ret = x.summary;
+                record_missing(ret, &x.object.main);
+                record_missing(ret, &x.object.alt);
+                ret->quality = x.function_count ? QUALITY_DWARF : builder->range_count ? QUALITY_LINES : QUALITY_NONE;
+        }
+        deinit_extraction(&x);
+        return st;
+}
+
+enum status dwarf_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
+                          struct symbol_table_builder *builder, struct dwarf_summary *ret, struct error *err)
+{
+        return dwarf_extract_filtered(img, altlink, NULL, code, NULL, builder, ret, err);
+}

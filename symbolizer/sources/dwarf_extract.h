@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_SOURCES_DWARF_EXTRACT_H
+#define CAIRN_SYMBOLIZER_SOURCES_DWARF_EXTRACT_H
+
+/**
+ * @file
+ * Extraction of address ranges from the DWARF of one ELF file.
+ *
+ * Units are read and flattened by several threads and merged in their order, so
+ * that the result does not depend on scheduling. Only a few units are in memory
+ * at a time, whatever the size of the file.
+ *
+ * Where ranges of units overlap, a range with a function wins over one with
+ * lines only, then the earlier unit: a linker keeps the first of several copies
+ * of a function, and may give the others the address of that one.
+ */
+#include "dwarf/companion.h"
+#include "symbolizer/table/code_map.h"
+#include "symbolizer/table/symbol_table_builder.h"
+#include "symbolizer/extraction/address_filter.h"
+
+struct dwarf_summary {
+        enum symbol_quality
+                quality;        /* QUALITY_DWARF with at least one function, QUALITY_LINES with lines only, else NONE */
+        uint64_t unit_count;    /* units read; each line table without a unit counts as one */
+        uint64_t damaged_units; /* units with unreadable parts */
+        enum status damage;     /* reason of the first damaged unit */
+        uint64_t damaged_at;    /* its offset in .debug_info, of a line table in .debug_line */
+        uint64_t left_out;      /* units whose header cannot be read */
+        struct error missing;   /* reason for the first of these or for a missing section; ST_OK: none */
+        uint64_t missing_companions; /* skeleton units without their .dwo or .dwp file: lines only */
+        bool is_complete;            /* all units were read */
+};
+
+/**
+ * @param img     the file with the DWARF.
+ * @param altlink its dwz supplementary file, or NULL.
+ * @return ST_OK also without any DWARF, and with damaged units; ST_BAD_DATA,
+ *         ST_UNSUPPORTED when none of it can be read; ST_TOO_BIG; ST_NO_MEMORY.
+ */
+enum status dwarf_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
+                          struct symbol_table_builder *builder, struct dwarf_summary *ret,
+                          struct error *err) MUST_CHECK;
+
+/**
+ * As dwarf_extract(), with split DWARF, and with a filter: only units that may cover its addresses are read. For these
+ * addresses the table, and the quality, equal those of a complete extraction.
+ * @param companions opens the split units of skeleton units; NULL none.
+ * @param builder new.  @param filter NULL for all addresses.
+ */
+enum status dwarf_extract_filtered(const struct elf_image *img, const struct elf_image *altlink,
+                                   const struct dwarf_companions *companions, const struct code_map *code,
+                                   const struct address_filter *filter, struct symbol_table_builder *builder,
+                                   struct dwarf_summary *ret, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/sources/dwarf_part.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/table/huge_array.h"
+
+/* ---- from scopes and rows to ranges ---- */
+
+void dwarf_part_init(struct dwarf_part *p)
+{
+        *p = (struct dwarf_part){ 0 };
+        dwarf_code_init(&p->code);
+        dwarf_chains_init(&p->chains);
+}
+
+void dwarf_part_deinit(struct dwarf_part *p)
+{
+        dwarf_code_deinit(&p->code);
+        dwarf_chains_deinit(&p->chains);
+        free(p->ranges);
+        p->ranges = NULL;
+        p->range_count = p->range_capacity = 0;
+}
+
+struct flattening {
+        struct dwarf_part *part;
+        uint64_t until; /* addresses below are done */
+        size_t row;     /* the first row that ends after it */
+        bool failed;
+};
+
+static void add_unit_range(struct flattening *f, uint64_t start, uint64_t end, struct dwarf_place place)
+{
+        struct dwarf_part *p = f->part;
+        struct symbol_range *last = p->range_count ? &p->ranges[p->range_count - 1] : NULL;
+        uint32_t chain = dwarf_chains_intern(&p->chains, &p->code, place);
+
+        assert(chain == UINT32_MAX || chain < p->chains.count);
+        if (chain == UINT32_MAX)
+                f->failed = true;
+        else if (last && last->end == start && last->chain == chain)
+                last->end = end;
+        else if (!huge_array_reserve(&p->ranges, &p->range_capacity, p->range_count))
+                f->failed = true;
+        else
+                p->ranges[p->range_count++] = (struct symbol_range){ start, end, chain };
+}
+
+/* Split [start, end), which is in one scope or none, at the line rows. */
+static void flatten_span(struct flattening *f, uint64_t start, uint64_t end, uint32_t scope)
+{
+        const struct dwarf_lines *l = &f->part->code.lines;
+
+        while (f->row < l->row_count && l->rows[f->row].end <= start)
+                f->row++;
+        while (start < end) {
+                const struct dwarf_row *row = f->row < l->row_count ? &l->rows[f->row] : NULL;
+                uint64_t until = row && row->start < end ? row->start : end;
+
+                if (start < until) { /* no row covers this */
+                        if (scope != DWARF_NO_SCOPE)
+                                add_unit_range(f, start, until, (struct dwarf_place){ scope, DWARF_NO_FILE, 0 });
+                        start = until;
+                        continue;
+                }
+                until = row->end < end ? row->end : end;
+                add_unit_range(f, start, until, (struct dwarf_place){ scope, row->file, row->line });
+                start = until;
+                f->row += row->end <= end;
+        }
+}
+
+/* Line rows outside every function: hand-written assembly without DIEs. */
+static void flatten_gap(struct flattening *f, uint64_t end)
+{
+        const struct dwarf_lines *l = &f->part->code.lines;
+        uint64_t start = f->until;
+
+        if (l->row_count == 0)
+                return;
+        if (start < l->rows[0].start)
+                start = l->rows[0].start;
+        if (end > l->rows[l->row_count - 1].end)
+                end = l->rows[l->row_count - 1].end;
+        if (start < end)
+                flatten_span(f, start, end, DWARF_NO_SCOPE);
+}
+
+static void flatten_interval(void *context, uint64_t start, uint64_t end, uint32_t scope)
+{
+        struct flattening *f = context;
+
+        flatten_gap(f, start);
+        flatten_span(f, start, end, scope);
+        f->until = end;
+}
+
+enum status dwarf_part_flatten(struct dwarf_part *p, struct interval_list *scratch)
+{
+        struct flattening f = { .part = p };
+
+        scratch->count = p->range_count = 0;
+        if (!dwarf_chains_begin(&p->chains, &p->code))
+                return ST_NO_MEMORY;
+        for (size_t i = 0; i < p->code.interval_count; i++) {
+                const struct dwarf_interval *v = &p->code.intervals[i];
+
+                if (!interval_list_add(scratch, (struct interval){ v->start, v->end, v->scope, v->level }))
+                        return ST_NO_MEMORY;
+        }
+        if (!interval_list_overlay(scratch, flatten_interval, &f))
+                return ST_NO_MEMORY;
+        flatten_gap(&f, UINT64_MAX);
+        return f.failed ? ST_NO_MEMORY : ST_OK;
+}
+
+/* ---- into the table ---- */
+
+#define AHEAD 8 /* texts whose slots are being fetched */
+
+void dwarf_merge_deinit(struct dwarf_merge *m)
+{
+        free(m->functions);
+        free(m->files);
+        *m = (struct dwarf_merge){ 0 };
+}
+
+static bool reserve_numbers(uint32_t **numbers, size_t *capacity, size_t count)
+{
+        uint32_t *grown;
+
+        if (count <= *capacity)
+                return true;
+        grown = reallocarray(*numbers, count, sizeof *grown);
+        if (!grown)
+                return false;
+        *numbers = grown;
+        *capacity = count;
+        return true;
+}
+
+/* The string offsets of texts. */
+static void add_texts(const struct dwarf_chains *c, const struct dwarf_text_list *l, struct symbol_table_builder *b,
+                      uint32_t *ret)
+{
+        for (size_t i = 0; i < l->count; i++) {
+                const struct dwarf_text *t = &l->items[i];
+
+                if (i + AHEAD < l->count)
+                        symbol_table_builder_prefetch_text(b, l->items[i + AHEAD].hash);
+                ret[i] = symbol_table_builder_add_text(b, dwarf_text_of(c, t), t->size, t->hash);
+        }
+}
+
+static void add_unit_functions(const struct dwarf_chains *c, struct symbol_table_builder *b, uint32_t *ret)
+{
+        add_texts(c, &c->functions, b, ret);
+        for (size_t i = 0; i < c->functions.count; i++) {
+                bool is_linkage_name = c->functions.items[i].is_linkage_name;
+
+                ret[i] = symbol_table_builder_intern_function(b, is_linkage_name ? ret[i] : 0,
+                                                              is_linkage_name ? 0 : ret[i]);
+        }
+}
+
+static void translate_frames(struct dwarf_chains *c, const struct dwarf_merge *m)
+{
+        for (size_t i = 0; i < c->frame_count; i++) {
+                struct symbol_table_frame *f = &c->frames[i];
+
+                f->function = f->function == UINT32_MAX ? SYMBOL_NO_FUNCTION : m->functions[f->function];
+                f->file = f->file == UINT32_MAX ? 0 : m->files[f->file];
+        }
+}
+
+static bool is_same_chain(const struct dwarf_chains *c, uint32_t x, uint32_t y)
+{
+        const struct symbol_chain *a = &c->items[x], *b = &c->items[y];
+
+        return a->frame_count == b->frame_count &&
+               memcmp(c->frames + a->first_frame, c->frames + b->first_frame, a->frame_count * sizeof *c->frames) == 0;
+}
+
+/* Two names or files of a unit may be the same text: their chains are equal, and adjacent ranges are joined. */
+static void add_ranges(const struct dwarf_part *p, uint32_t first_chain, struct symbol_table_builder *b)
+{
+        uint32_t last = UINT32_MAX;
+
+        for (size_t i = 0; i < p->range_count; i++) {
+                const struct symbol_range *r = &p->ranges[i];
+
+                if (i == 0 || p->ranges[i - 1].end != r->start || !is_same_chain(&p->chains, last, r->chain))
+                        last = r->chain;
+                symbol_table_builder_add_range(b, r->start, r->end, first_chain + last);
+        }
+}
+
+void dwarf_part_merge(struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b)
+{
+        struct dwarf_chains *c = &p->chains;
+        uint32_t first_chain;
+
+        if (!reserve_numbers(&m->functions, &m->function_capacity, c->functions.count) ||
+            !reserve_numbers(&m->files, &m->file_capacity, c->files.count)) {
+                b->failed = ST_NO_MEMORY;
+                return;
+        }
+        add_unit_functions(c, b, m->functions);
+        add_texts(c, &c->files, b, m->files);
+        if (b->failed)
+                return;
+        translate_frames(c, m);
+        first_chain = symbol_table_builder_add_chains(b, c->items, c->count, c->frames, c->frame_count);
+        add_ranges(p, first_chain, b);
+}
