@@ -17,12 +17,19 @@ static bool is_near(int64_t a, int64_t b)
         return a - b < STEP_NS && b - a < STEP_NS;
 }
 
-static void note_step(struct stable_clock *c, int64_t offset_ns)
+static void note_step(struct stable_clock *c, int64_t offset_ns, int64_t boot_ns)
 {
         if (!is_near(offset_ns, c->last_offset_ns)) {
                 c->steps++;
                 c->last_step_ns = offset_ns - c->last_offset_ns;
+                c->stepped_ns = boot_ns;
+        } else if (boot_ns - c->stepped_ns >= HOLD_NS) {
+                c->stepped_ns = 0;
         }
+        if (!c->stepped_ns || offset_ns < c->low_offset_ns)
+                c->low_offset_ns = offset_ns;
+        if (!c->stepped_ns || offset_ns > c->high_offset_ns)
+                c->high_offset_ns = offset_ns;
         c->last_offset_ns = offset_ns;
 }
 
@@ -32,7 +39,7 @@ int64_t stable_clock_read(struct stable_clock *c, int64_t wall_ns, int64_t boot_
 
         if (!c->is_set)
                 *c = (struct stable_clock){ .is_set = true, .offset_ns = offset_ns, .last_offset_ns = offset_ns };
-        note_step(c, offset_ns);
+        note_step(c, offset_ns, boot_ns);
         if (offset_ns < c->offset_ns + STEP_NS) {
                 c->offset_ns = offset_ns;
                 c->held_since_ns = 0;
@@ -60,6 +67,17 @@ int64_t stable_unix_s(void)
         ret = read_locked(&boot_ns) / SECOND_NS;
         pthread_mutex_unlock(&lock);
         return ret;
+}
+
+void stable_clock_get_range(int64_t *earliest_ret, int64_t *latest_ret)
+{
+        int64_t boot_ns;
+
+        pthread_mutex_lock(&lock);
+        read_locked(&boot_ns);
+        *earliest_ret = boot_ns + process_clock.low_offset_ns;
+        *latest_ret = boot_ns + process_clock.high_offset_ns;
+        pthread_mutex_unlock(&lock);
 }
 
 bool stable_clock_is_held(int64_t *held_s_ret, int64_t *left_s_ret, uint64_t *steps_ret)

@@ -14,6 +14,10 @@
  * day. A step back counts at once: it only makes things look younger.
  *
  * At the start of a process the wall clock is believed.
+ *
+ * Times that others send are compared with a range instead: for
+ * STABLE_CLOCK_HOLD_S after a step it spans the times before and after the step,
+ * because either may be the right one.
  * Threads: any.
  */
 #include <stdbool.h>
@@ -24,11 +28,13 @@
 
 struct stable_clock {
         bool is_set;
-        int64_t offset_ns;      /* wall clock minus CLOCK_BOOTTIME, as it counts */
-        int64_t last_offset_ns; /* at the last reading */
-        int64_t held_offset_ns; /* a step forward that does not count yet, */
-        int64_t held_since_ns;  /* of CLOCK_BOOTTIME; 0: no step is held */
-        uint64_t steps;         /* in both directions */
+        int64_t offset_ns;                     /* wall clock minus CLOCK_BOOTTIME, as it counts */
+        int64_t last_offset_ns;                /* at the last reading */
+        int64_t held_offset_ns;                /* a step forward that does not count yet, */
+        int64_t held_since_ns;                 /* of CLOCK_BOOTTIME; 0: no step is held */
+        int64_t low_offset_ns, high_offset_ns; /* of the clock now, and around the steps of the last day */
+        int64_t stepped_ns;                    /* of CLOCK_BOOTTIME: the last step; 0: none within a day */
+        uint64_t steps;                        /* in both directions */
         int64_t last_step_ns;
 };
 
@@ -37,6 +43,12 @@ int64_t stable_clock_read(struct stable_clock *c, int64_t wall_ns, int64_t boot_
 
 /** Seconds since 1970, of the process's one stable clock. */
 int64_t stable_unix_s(void);
+
+/**
+ * The range of times that may be the right one, nanoseconds since 1970: equal but for a day after a step in either
+ * direction.
+ */
+void stable_clock_get_range(int64_t *earliest_ret, int64_t *latest_ret);
 
 /**
  * Whether the wall clock stepped forward and the step does not count yet.

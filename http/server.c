@@ -48,26 +48,27 @@ static void check_rate(struct http_request *req, uint64_t bytes)
                 req->admitted_bytes = bytes;
 }
 
-static void check_access(struct http_request *req)
+bool http_check_scope(struct http_request *req, enum http_scope scope)
 {
-        static const char *const names[] = { "", "read", "ingest", "upload", "admin" };
+        static const char *const names[] = { "", "read", "ingest", "upload", "history", "admin" };
         struct http_server *s = req->server;
 
-        if (req->route->scope == SCOPE_NONE || !s->options.authorize)
-                return;
-        switch (s->options.authorize(s->options.context, req->token, req->route->scope, req->token_name)) {
+        if (scope == SCOPE_NONE || !s->options.authorize)
+                return true;
+        switch (s->options.authorize(s->options.context, req->token, scope, req->token_name)) {
         case ACCESS_GRANTED:
-                return;
+                return true;
         case ACCESS_UNKNOWN:
                 http_fail_code(req, 401, req->token ? "bad_token" : "no_token",
                                req->token ? "the token is not known here; send one with the scope '%s'"
                                           : "a token with the scope '%s' is needed: send Authorization: Bearer TOKEN",
-                               names[req->route->scope]);
-                return;
+                               names[scope]);
+                return false;
         case ACCESS_DENIED:
-                http_fail_code(req, 403, "scope", "the token does not carry the scope '%s'", names[req->route->scope]);
-                return;
+                http_fail_code(req, 403, "scope", "the token does not carry the scope '%s'", names[scope]);
+                return false;
         }
+        return false;
 }
 
 static void fail_body_too_big(struct http_request *req)
@@ -111,7 +112,7 @@ static void start_request(struct http_request *req, const char *version)
         if (!req->answered)
                 check_rate(req, n);
         if (!req->answered)
-                check_access(req);
+                (void)http_check_scope(req, req->route->scope);
         if (!req->answered)
                 request_check_type(req);
         if (req->answered)

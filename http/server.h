@@ -36,8 +36,8 @@ struct http_server;
 struct http_request;
 struct tls;
 
-/** Rights a token may carry; a route needs exactly one. */
-enum http_scope { SCOPE_NONE, SCOPE_READ, SCOPE_INGEST, SCOPE_UPLOAD, SCOPE_ADMIN };
+/** Rights a token may carry; a route needs exactly one, and may ask for another with http_check_scope(). */
+enum http_scope { SCOPE_NONE, SCOPE_READ, SCOPE_INGEST, SCOPE_UPLOAD, SCOPE_HISTORY, SCOPE_ADMIN };
 
 enum http_access { ACCESS_GRANTED, ACCESS_UNKNOWN /* 401: no token, or an unknown one */, ACCESS_DENIED /* 403 */ };
 
@@ -182,6 +182,8 @@ enum status http_reserve_memory(struct http_request *req, size_t n, struct error
 const char *http_token(const struct http_request *req);
 /** The name that authorize gave the token, "" for none. */
 const char *http_token_name(const struct http_request *req);
+/** Whether the request's token carries scope too; if not, the request is answered with 401 or 403. */
+bool http_check_scope(struct http_request *req, enum http_scope scope);
 /** Numeric address of the client, "" unknown. */
 const char *http_peer(const struct http_request *req);
 /** The same as a number, equal for all of an IPv6 /64. */

@@ -44,11 +44,17 @@ enum status otlp_encode(const struct profile *p, struct buf *ret, struct error *
  */
 void otlp_put_response(struct buf *ret, uint64_t rejected, const char *message);
 
+/** How many samples the receiver rejected, and its text about them: "" for none; may hold control characters. */
+struct otlp_response {
+        uint64_t rejected;
+        char message[320];
+};
+
 /**
- * Decode an ExportProfilesServiceResponse: how many samples the receiver rejected.
+ * Decode an ExportProfilesServiceResponse.
  * @return ST_BAD_DATA: not an ExportProfilesServiceResponse.
  */
-enum status otlp_read_response(const void *data, size_t n, uint64_t *rejected_ret, struct error *err) MUST_CHECK;
+enum status otlp_read_response(const void *data, size_t n, struct otlp_response *ret, struct error *err) MUST_CHECK;
 
 /** Append a google.rpc.Status, the body of every error. code is a gRPC code: 3 invalid argument, 8 exhausted, ...
  */

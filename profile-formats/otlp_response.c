@@ -19,12 +19,11 @@ void otlp_put_response(struct buf *ret, uint64_t rejected, const char *message)
         proto_message_append(ret, &response.base);
 }
 
-enum status otlp_read_response(const void *data, size_t n, uint64_t *rejected_ret, struct error *err)
+enum status otlp_read_response(const void *data, size_t n, struct otlp_response *ret, struct error *err)
 {
         _cleanup_arena_ struct arena memory;
         const Otlp__ExportProfilesServiceResponse *response;
         const void *message;
-        int64_t rejected;
         enum status st;
 
         arena_init(&memory, RESPONSE_MEMORY_BYTES);
@@ -33,8 +32,11 @@ enum status otlp_read_response(const void *data, size_t n, uint64_t *rejected_re
         if (st)
                 return st;
         response = message;
-        rejected = response->partial_success ? response->partial_success->rejected_profiles : 0;
-        *rejected_ret = rejected > 0 ? (uint64_t)rejected : 0;
+        *ret = (struct otlp_response){ 0 };
+        if (response->partial_success && response->partial_success->rejected_profiles > 0) {
+                ret->rejected = (uint64_t)response->partial_success->rejected_profiles;
+                snprintf(ret->message, sizeof ret->message, "%s", response->partial_success->error_message);
+        }
         return ST_OK;
 }
 

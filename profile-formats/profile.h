@@ -110,7 +110,7 @@ struct profile {
         PROFILE_TABLE(struct profile_sample) samples;
         struct profile_intern *intern; /* string table in use while building; private */
         uint64_t rejected_samples;     /* count of rejected samples; the first reason is below */
-        char rejected_reason[160];
+        char rejected_reason[240];
 };
 
 /** Start an empty profile whose memory stays under max_bytes (LIMIT_PROFILE_MEMORY_BYTES). */

@@ -26,19 +26,27 @@ static int shown_bytes(const struct profile *p, uint32_t string)
 struct accept {
         struct profile *p;
         const struct profile_window *window;
+        struct profile_rejections rejections;
         uint8_t *label_sets; /* by first_label: 0 unchecked, 1 acceptable, 2 has a long key */
 };
 
 static void reject_time(struct accept *a, int64_t time_unix_ns)
 {
         time_t seconds = (time_t)(time_unix_ns / 1000000000);
-        char reason[160], time_text[40];
+        bool is_old = time_unix_ns < a->window->oldest_unix_ns;
+        char reason[240], time_text[40];
         struct tm tm;
 
         gmtime_r(&seconds, &tm);
         strftime(time_text, sizeof time_text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-        snprintf(reason, sizeof reason, "the time %s is %s (--accept-past, --accept-future of cairn serve)", time_text,
-                 time_unix_ns < a->window->oldest_unix_ns ? "too long ago" : "too far in the future");
+        snprintf(reason, sizeof reason, "the time %s is %s", time_text,
+                 is_old ? "too long ago (--max-age of cairn serve): check the clock of the sending host, or send old "
+                          "profiles with cairn import --history"
+                        : "too far in the future (--max-ahead of cairn serve): check the clock of the sending host");
+        if (is_old)
+                a->rejections.too_old++;
+        else
+                a->rejections.too_far_ahead++;
         profile_reject_sample(a->p, reason);
 }
 
@@ -68,12 +76,14 @@ static void reject_long_key(struct accept *a, const struct profile_sample *s)
                 snprintf(reason, sizeof reason, "the label key '%.*s...' has %u bytes, more than %d",
                          shown_bytes(a->p, key), profile_text(a->p, key), a->p->strings.items[key].size,
                          LIMIT_LABEL_KEY_BYTES);
+                a->rejections.long_label_key++;
                 profile_reject_sample(a->p, reason);
                 return;
         }
 }
 
-enum status profile_reject_unacceptable(struct profile *p, const struct profile_window *window, struct error *err)
+enum status profile_reject_unacceptable(struct profile *p, const struct profile_window *window,
+                                        struct profile_rejections *ret, struct error *err)
 {
         struct accept a = { .p = p, .window = window, .label_sets = calloc((size_t)p->labels.count + 1, 1) };
         uint32_t kept = 0;
@@ -91,6 +101,7 @@ enum status profile_reject_unacceptable(struct profile *p, const struct profile_
                         p->samples.items[kept++] = *s;
         }
         p->samples.count = kept;
+        *ret = a.rejections;
         free(a.label_sets);
         return ST_OK;
 }

@@ -18,12 +18,17 @@ struct profile_window {
         int64_t oldest_unix_ns, newest_unix_ns;
 };
 
+/** Rejected samples by reason. */
+struct profile_rejections {
+        uint64_t too_old, too_far_ahead, long_label_key;
+};
+
 /**
  * Remove samples outside the window or with a label key longer than LIMIT_LABEL_KEY_BYTES, and count them with
- * profile_reject_sample(). Call profile_set_missing_times() before.
+ * profile_reject_sample() and in ret. Call profile_set_missing_times() before.
  */
 enum status profile_reject_unacceptable(struct profile *p, const struct profile_window *window,
-                                        struct error *err) MUST_CHECK;
+                                        struct profile_rejections *ret, struct error *err) MUST_CHECK;
 
 /**
  * Check the label keys of all samples together: each against LIMIT_LABEL_KEY_BYTES, their number against

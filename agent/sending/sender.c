@@ -14,6 +14,7 @@
 #include "common/condition.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/utf8.h"
 #include "http/client.h"
 #include "profile-formats/otlp.h"
 #include "profile-formats/profile_copy.h"
@@ -30,9 +31,9 @@ enum verdict {
 
 struct post_result {
         enum verdict verdict;
-        uint64_t retry_after_ms;   /* requested by the service; 0 none */
-        uint64_t rejected_samples; /* of an accepted batch */
-        struct error err;          /* unless accepted */
+        uint64_t retry_after_ms;       /* requested by the service; 0 none */
+        struct otlp_response response; /* of an accepted batch */
+        struct error err;              /* unless accepted */
 };
 
 #define PROFILES_PATH "/v1development/profiles"
@@ -42,7 +43,7 @@ static enum verdict classify_success(const struct http_client_response *r, struc
 {
         if (r->body.size && (strncmp(r->content_type, "text/html", 9) == 0 ||
                              (strncmp(r->content_type, "application/x-protobuf", 22) == 0 &&
-                              otlp_read_response(r->body.data, r->body.size, &result->rejected_samples, NULL)))) {
+                              otlp_read_response(r->body.data, r->body.size, &result->response, NULL)))) {
                 error_set(&result->err, ST_BAD_DATA,
                           "HTTP %u, but the response is not from an OTLP service; check --server", r->code);
                 return VERDICT_LATER;
@@ -205,10 +206,10 @@ static void finish_sent_batch(struct sender *s, struct outbox_batch *b, const st
         if (s->stats.failing)
                 log_info("agent", "the server takes batches again, %" PRIu64 " are waiting",
                          s->outbox.stats.queued - 1);
-        if (result->rejected_samples)
-                log_warn("agent", "the server rejected %" PRIu64 " samples of a batch", result->rejected_samples);
+        if (result->response.rejected)
+                log_warn("agent", "the server rejected samples of a batch: %s", PRINTABLE(result->response.message));
         s->stats.sent++;
-        s->stats.rejected_samples += result->rejected_samples;
+        s->stats.rejected_samples += result->response.rejected;
         outbox_remove(&s->outbox, b);
 }
 

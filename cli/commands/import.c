@@ -14,12 +14,11 @@
 #include "query/unit_text.h"
 
 static const struct usage usage = {
-        .synopsis = "cairn import [--server URL] [--format F] [--label K=V]... [--type ID] [--time T] [--dry-run] "
-                    "FILE...",
+        .synopsis = "cairn import [--server URL] [--format F] [--label K=V]... [--type ID] [--time T] [--history] "
+                    "[--dry-run] FILE...",
         .about = "Send profiles in pprof, OTLP, perf script or folded format to the service; the format is detected "
-                 "unless --format is given. The same file sent twice counts once. With --dry-run files are only read "
-                 "and "
-                 "checked.",
+                 "unless --format is given. The same file sent twice counts once. With --history samples of any "
+                 "age are accepted. With --dry-run files are only read and checked.",
         .examples = "  cairn import --label service.name=api cpu.pb.gz\n"
                     "  perf record -g --buildid-mmap ./app; perf script --show-mmap-events > app.txt; cairn import "
                     "app.txt\n  perf script --show-mmap-events | cairn import -\n  cairn import --format folded --type "
@@ -31,7 +30,7 @@ struct import_options {
         const char *time;
         struct profile_input input;
         struct option_list labels;
-        bool dry_run;
+        bool dry_run, history;
 };
 
 static enum status add_labels(struct profile *p, const struct option_list *labels, struct error *err)
@@ -50,13 +49,11 @@ static enum status add_labels(struct profile *p, const struct option_list *label
         return st;
 }
 
-#define REJECTED_HINT                                                                                                  \
-        "older or later than it accepts (--accept-past, --accept-future of cairn serve), or a label key too long"
-
-static enum status send_profile(const struct import_options *o, const struct profile *p, uint64_t *rejected_ret,
+static enum status send_profile(const struct import_options *o, const struct profile *p, struct otlp_response *ret,
                                 struct error *err)
 {
-        static const char *const headers[] = { "Content-Type: application/x-protobuf", "Content-Encoding: gzip", NULL };
+        const char *const headers[] = { "Content-Type: application/x-protobuf", "Content-Encoding: gzip",
+                                        o->history ? "X-Cairn-History: 1" : NULL, NULL };
         const struct http_client_options how = { .size = sizeof how };
         struct http_client_request request = {
                 .method = "POST", .path = "/v1development/profiles", .headers = headers, .repeatable = true
@@ -78,11 +75,12 @@ static enum status send_profile(const struct import_options *o, const struct pro
         request.body = packed.data;
         request.body_size = packed.size;
         st = http_client_send(client, &request, &response, err);
+        if (st && o->history && response.code == 403)
+                st = error_set(err, ST_USAGE, "HTTP 403; --history needs a token with the scopes ingest and history");
         if (!st)
-                st = otlp_read_response(response.body.data, response.body.size, rejected_ret, err);
-        if (!st && *rejected_ret && *rejected_ret >= p->samples.count)
-                st = error_set(err, ST_BAD_DATA, "the service rejected all %u samples: %s", p->samples.count,
-                               REJECTED_HINT);
+                st = otlp_read_response(response.body.data, response.body.size, ret, err);
+        if (!st && ret->rejected && ret->rejected >= p->samples.count)
+                st = error_set(err, ST_BAD_DATA, "the service stored nothing: %s", PRINTABLE(ret->message));
         return st;
 }
 
@@ -90,7 +88,7 @@ static enum status import_file(const struct import_options *common, const char *
 {
         const struct import_options o = *common;
         const char *format;
-        uint64_t rejected = 0;
+        struct otlp_response response = { 0 };
         struct profile p;
         enum status st = profile_input_read(path, &o.input, &p, &format, err);
 
@@ -98,14 +96,14 @@ static enum status import_file(const struct import_options *common, const char *
                 return st;
         st = add_labels(&p, &o.labels, err);
         if (!st && !o.dry_run)
-                st = send_profile(&o, &p, &rejected, err);
+                st = send_profile(&o, &p, &response, err);
         if (!st) {
                 printf("%s: %s, %u samples, %u stacks, %u locations", path, format, p.samples.count, p.stacks.count,
                        p.locations.count);
                 if (p.rejected_samples)
                         printf(", %" PRIu64 " samples left out: %s", p.rejected_samples, PRINTABLE(p.rejected_reason));
-                if (rejected)
-                        printf(", %" PRIu64 " samples rejected by the service: %s", rejected, REJECTED_HINT);
+                if (response.rejected)
+                        printf(", the service left out: %s", PRINTABLE(response.message));
                 printf("%s\n", o.dry_run ? "; not sent" : "; sent");
         }
         profile_deinit(&p);
@@ -145,6 +143,7 @@ int command_import(int argc, char **argv)
                               "profile type of folded stacks, five parts joined by ':'"),
                 OPTION_STRING("time", 0, "T", &o.time,
                               "time of samples without one (default: the file's time, now for standard input)"),
+                OPTION_FLAG("history", 0, &o.history, "send samples of any age; a token needs the scope history too"),
                 OPTION_FLAG("dry-run", 0, &o.dry_run, "read and check, send nothing"),
                 OPTION_END,
         };

@@ -69,7 +69,7 @@ int command_serve(int argc, char **argv)
                                     .scan_interval_s = 300,
                                     .query_timeout_s = LIMIT_QUERY_S };
         const char *level_name = "info", *upstreams_path = NULL, *memory = NULL, *worker_user = NULL;
-        const char *accept_past = "30d", *accept_future = "1d";
+        const char *max_age = "30d", *max_ahead = "10m";
         const char *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
         struct upstream_list upstreams = { 0 };
@@ -99,8 +99,9 @@ int command_serve(int argc, char **argv)
                             "host name that clients use, besides addresses and localhost; repeatable"),
                 OPTION_LIST("cors-origin", 0, "ORIGIN", &origins,
                             "let pages of this origin read symbolication answers; repeatable"),
-                OPTION_STRING("token-file", 0, "FILE", &o.token_file,
-                              "lines of TOKEN scope[,scope...] [rate=N] [bytes=N]: read, ingest, upload, admin"),
+                OPTION_STRING(
+                        "token-file", 0, "FILE", &o.token_file,
+                        "lines of TOKEN scope[,scope...] [rate=N] [bytes=N]: read, ingest, upload, history, admin"),
                 OPTION_STRING("tls-cert", 0, "FILE", &o.tls_cert, "enable https: the certificate and its chain, PEM"),
                 OPTION_STRING("tls-key", 0, "FILE", &o.tls_key, "private key of --tls-cert"),
                 OPTION_UINT("max-connections", 0, "N", &o.max_connections, "simultaneous connections (4096)"),
@@ -118,9 +119,11 @@ int command_serve(int argc, char **argv)
                 OPTION_UINT("flush-interval", 0, "SECONDS", &flush_interval_s, "write parts this often (10)"),
                 OPTION_STRING("worker-user", 0, "USER", &worker_user,
                               "name or uid that a service of root runs workers as (61111)"),
-                OPTION_STRING("accept-past", 0, "AGE", &accept_past, "reject older samples (30d); any: accept all"),
-                OPTION_STRING("accept-future", 0, "AGE", &accept_future,
-                              "reject samples further in the future (1d); any: accept all"),
+                OPTION_STRING("max-age", 0, "AGE", &max_age, "reject older samples (30d); any: accept all"),
+                OPTION_STRING("max-ahead", 0, "AGE", &max_ahead,
+                              "reject samples further in the future (10m); any: accept all"),
+                OPTION_STRING("accept-past", 0, "AGE", &max_age, "older name of --max-age"),
+                OPTION_STRING("accept-future", 0, "AGE", &max_ahead, "older name of --max-ahead"),
                 OPTION_STRING("port-file", 0, "FILE", &o.port_file, "write the port to FILE once the service is ready"),
                 OPTION_STRING("log-level", 0, "LEVEL", &level_name, "debug, info, warn or error (info)"),
                 OPTION_END,
@@ -136,9 +139,9 @@ int command_serve(int argc, char **argv)
         if (!st && memory && !parse_bytes(memory, &o.memory_bytes))
                 st = error_set(&err, ST_USAGE, "--memory '%s' is not a number of bytes with K, M, G or T", memory);
         if (!st)
-                st = parse_accepted_age("accept-past", accept_past, &o.accept_past_s, &err);
+                st = parse_accepted_age("max-age", max_age, &o.max_age_s, &err);
         if (!st)
-                st = parse_accepted_age("accept-future", accept_future, &o.accept_future_s, &err);
+                st = parse_accepted_age("max-ahead", max_ahead, &o.max_ahead_s, &err);
         if (!st && o.address_rate > 1000000)
                 st = error_set(&err, ST_USAGE, "--rate is at most a million requests a second");
         if (!st && (!o.query_timeout_s || o.query_timeout_s > 86400))

@@ -49,19 +49,20 @@ static enum status digest_of(const char *text, size_t n, uint8_t ret[static SHA2
 
 static bool parse_scopes(const char *text, unsigned *ret)
 {
-        static const char *const names[] = { "read", "ingest", "upload", "admin" };
-        static const unsigned bits[] = { 1u << SCOPE_READ, 1u << SCOPE_INGEST, 1u << SCOPE_UPLOAD,
+        static const char *const names[] = { "read", "ingest", "upload", "history", "admin" };
+        static const unsigned bits[] = { 1u << SCOPE_READ, 1u << SCOPE_INGEST, 1u << SCOPE_UPLOAD, 1u << SCOPE_HISTORY,
                                          1u << SCOPE_READ | 1u << SCOPE_INGEST | 1u << SCOPE_UPLOAD |
-                                                 1u << SCOPE_ADMIN };
+                                                 1u << SCOPE_HISTORY | 1u << SCOPE_ADMIN };
+        const size_t count = sizeof names / sizeof *names;
 
         *ret = 0;
         while (*text) {
                 size_t n = strcspn(text, ","), i;
 
-                for (i = 0; i < 4; i++)
+                for (i = 0; i < count; i++)
                         if (strlen(names[i]) == n && memcmp(text, names[i], n) == 0)
                                 break;
-                if (i == 4)
+                if (i == count)
                         return false;
                 *ret |= bits[i];
                 text += n + (text[n] == ',');
@@ -129,7 +130,7 @@ static enum status parse_token_line(struct token_list *t, char *line, const char
         if (!scopes || !parse_scopes(scopes, &item->scopes) || !parse_settings(&save, item))
                 return error_set(err, ST_BAD_DATA,
                                  "'%s' line %u: write TOKEN scope[,scope...] [name=NAME] [rate=N] [bytes=N] with "
-                                 "read, ingest, upload, admin",
+                                 "read, ingest, upload, history, admin",
                                  path, number);
         if (t->count == MAX_TOKENS)
                 return error_set(err, ST_TOO_BIG, "'%s' holds more than %d tokens", path, MAX_TOKENS);

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Token file: lines "TOKEN scope[,scope...] [name=NAME] [rate=N] [bytes=N]", where scope is read, ingest, upload or
- * admin (which includes the others); '#' starts a comment. Instead of TOKEN, "sha256:" and 64 hexadecimal digits give
- * its digest, so that the file contains no secret. name identifies the token in logs and stored objects. rate limits
- * its requests per second, bytes its uploaded data per day (K, M, G, T).
+ * Token file: lines "TOKEN scope[,scope...] [name=NAME] [rate=N] [bytes=N]", where scope is read, ingest, upload,
+ * history or admin (which includes the others); '#' starts a comment. Instead of TOKEN, "sha256:" and 64 hexadecimal
+ * digits give its digest, so that the file contains no secret. name identifies the token in logs and stored objects.
+ * rate limits its requests per second, bytes its uploaded data per day (K, M, G, T).
  *
  * Tokens are kept as SHA-256 digests and compared in constant time.
  *

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "common/clock.h"
 #include "common/metrics.h"
+#include "common/stable_clock.h"
 #include "profile-formats/profile_accept.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -15,6 +15,11 @@ static struct metric duplicates =
 static struct metric samples = METRIC_COUNTER("cairn_ingest_samples_total", "Samples acknowledged.", "");
 static struct metric rejected = METRIC_COUNTER("cairn_ingest_rejected_samples_total",
                                                "Samples refused one by one in batches that were taken.", "");
+#define REJECTIONS(reason) METRIC_COUNTER("cairn_ingest_rejections_total", "Rejected samples by reason.", reason)
+static struct metric too_old = REJECTIONS("reason=\"too_old\"");
+static struct metric too_far_ahead = REJECTIONS("reason=\"too_far_ahead\"");
+static struct metric long_label_key = REJECTIONS("reason=\"label_key\"");
+static struct metric malformed = REJECTIONS("reason=\"malformed\"");
 #define FAILURES(reason) METRIC_COUNTER("cairn_ingest_failures_total", "Batches refused.", reason)
 static struct metric bad_data = FAILURES("reason=\"bad_data\"");
 static struct metric too_big = FAILURES("reason=\"too_big\"");
@@ -56,31 +61,59 @@ enum status read_batch_id(const struct http_request *req, struct hash128 *ret, s
         return ST_OK;
 }
 
-/* now -/+ seconds; 0 seconds: no bound. */
-static struct profile_window accepted_window(const struct server_options *o)
+bool check_history(struct http_request *req, bool *ret)
+{
+        const char *header = http_header(req, HISTORY_HEADER);
+
+        *ret = header;
+        if (!header)
+                return true;
+        if (strcmp(header, "1") == 0)
+                return http_check_scope(req, SCOPE_HISTORY);
+        count_ingest_failure(ST_USAGE);
+        http_fail_code(req, 400, "usage", HISTORY_HEADER " takes 1");
+        return false;
+}
+
+/* 0 seconds: no bound. */
+static struct profile_window get_accepted_window(const struct server_options *o, bool is_history)
 {
         struct profile_window w = { INT64_MIN, INT64_MAX };
-        int64_t now = wall_clock_ns();
+        int64_t earliest, latest;
 
-        if (o->accept_past_s && o->accept_past_s < (uint64_t)now / NS_PER_S)
-                w.oldest_unix_ns = now - (int64_t)o->accept_past_s * NS_PER_S;
-        if (o->accept_future_s && o->accept_future_s < (uint64_t)(INT64_MAX - now) / NS_PER_S)
-                w.newest_unix_ns = now + (int64_t)o->accept_future_s * NS_PER_S;
+        stable_clock_get_range(&earliest, &latest);
+        if (!is_history && o->max_age_s && earliest > 0 && o->max_age_s < (uint64_t)earliest / NS_PER_S)
+                w.oldest_unix_ns = earliest - (int64_t)o->max_age_s * NS_PER_S;
+        if (o->max_ahead_s && (latest < 0 || o->max_ahead_s < (uint64_t)(INT64_MAX - latest) / NS_PER_S))
+                w.newest_unix_ns = latest + (int64_t)o->max_ahead_s * NS_PER_S;
         return w;
 }
 
-enum status append_ingested_batch(struct server *s, struct profile *profile, struct hash128 batch_id, struct error *err)
+static void count_rejections(const struct profile *profile, const struct profile_rejections *by_reason)
 {
-        const struct profile_window window = accepted_window(s->options);
+        uint64_t here = by_reason->too_old + by_reason->too_far_ahead + by_reason->long_label_key;
+
+        metric_add(&rejected, (int64_t)profile->rejected_samples);
+        metric_add(&too_old, (int64_t)by_reason->too_old);
+        metric_add(&too_far_ahead, (int64_t)by_reason->too_far_ahead);
+        metric_add(&long_label_key, (int64_t)by_reason->long_label_key);
+        metric_add(&malformed, (int64_t)(profile->rejected_samples - here));
+}
+
+enum status append_ingested_batch(struct server *s, struct profile *profile, struct hash128 batch_id, bool is_history,
+                                  struct error *err)
+{
+        const struct profile_window window = get_accepted_window(s->options, is_history);
+        struct profile_rejections by_reason;
         bool duplicate = false;
-        enum status st = profile_reject_unacceptable(profile, &window, err);
+        enum status st = profile_reject_unacceptable(profile, &window, &by_reason, err);
 
         if (!st && profile->samples.count)
                 st = profile_store_append(s->profiles, profile, batch_id, &duplicate, err);
         if (st)
                 return st;
         metric_add(&batches, 1);
-        metric_add(&rejected, (int64_t)profile->rejected_samples);
+        count_rejections(profile, &by_reason);
         if (duplicate)
                 metric_add(&duplicates, 1);
         else

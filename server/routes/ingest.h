@@ -16,11 +16,20 @@
  */
 enum status read_batch_id(const struct http_request *req, struct hash128 *ret, struct error *err) MUST_CHECK;
 
+#define HISTORY_HEADER "X-Cairn-History"
+
+/**
+ * Whether the request is of cairn import --history (header X-Cairn-History: 1), so that --max-age does not apply.
+ * @return false when it was answered: a malformed header, or a token without the scope history.
+ */
+bool check_history(struct http_request *req, bool *ret);
+
 /**
  * Reject samples that may not be stored (profile_reject_unacceptable()), append the others and count both. The samples
  * are durable when it returns ST_OK.
+ * @param is_history  accept samples of any age.
  */
-enum status append_ingested_batch(struct server *s, struct profile *profile, struct hash128 batch_id,
+enum status append_ingested_batch(struct server *s, struct profile *profile, struct hash128 batch_id, bool is_history,
                                   struct error *err) MUST_CHECK;
 
 /** Count a refused request by its reason. */

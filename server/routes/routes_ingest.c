@@ -48,7 +48,7 @@ static const char *put_status(struct buf *to, const char *type, unsigned code, c
 static void answer_otlp_success(struct http_request *req, const struct profile *p, bool json)
 {
         const char *reason = p->rejected_samples ? p->rejected_reason : NULL;
-        char message[256];
+        char message[320];
         struct buf body;
 
         buf_init(&body, KiB(4));
@@ -70,6 +70,7 @@ static void handle_otlp_ingest(struct http_request *req, void *context)
         struct hash128 id;
         struct error err;
         const uint8_t *body;
+        bool is_history;
         size_t n;
         enum status st;
 
@@ -80,6 +81,8 @@ static void handle_otlp_ingest(struct http_request *req, void *context)
                                type ? type : "(none)");
                 return;
         }
+        if (!check_history(req, &is_history))
+                return;
         body = http_body(req, &n);
         st = read_batch_id(req, &id, &err);
         if (!st)
@@ -89,7 +92,7 @@ static void handle_otlp_ingest(struct http_request *req, void *context)
                 return;
         }
         profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(s, &p, id, &err);
+        st = append_ingested_batch(s, &p, id, is_history, &err);
         if (st)
                 fail_ingest(req, st, &err);
         else

@@ -66,8 +66,11 @@ static void handle_pprof_ingest(struct http_request *req, void *context)
         struct profile p;
         struct hash128 id;
         struct error err;
+        bool is_history;
         enum status st;
 
+        if (!check_history(req, &is_history))
+                return;
         if (!name) {
                 fail_ingest(req, error_set(&err, ST_USAGE, "the query parameter 'name' is missing"), &err);
                 return;
@@ -82,7 +85,7 @@ static void handle_pprof_ingest(struct http_request *req, void *context)
         st = parse_app_name(name, &p, &err);
         if (!st) {
                 profile_set_missing_times(&p, read_time(http_query(req, "from")));
-                st = append_ingested_batch(s, &p, id, &err);
+                st = append_ingested_batch(s, &p, id, is_history, &err);
         }
         if (!st)
                 st = fail_if_all_rejected(&p, &err);
@@ -203,8 +206,11 @@ static void handle_pprof_push(struct http_request *req, void *context)
         struct profile p;
         struct hash128 id;
         struct error err;
+        bool is_history;
         enum status st;
 
+        if (!check_history(req, &is_history))
+                return;
         if (!type || (strcasecmp(type, "application/proto") != 0 && strcasecmp(type, "application/x-protobuf") != 0)) {
                 fail_ingest(req,
                             error_set(&err, ST_UNSUPPORTED,
@@ -221,7 +227,7 @@ static void handle_pprof_push(struct http_request *req, void *context)
                 return;
         }
         profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(s, &p, id, &err);
+        st = append_ingested_batch(s, &p, id, is_history, &err);
         if (!st)
                 st = fail_if_all_rejected(&p, &err);
         profile_deinit(&p);

@@ -15,7 +15,7 @@ day=86400
 start_it() {
         FAULT_CLOCK=$tmp/clock LD_PRELOAD=$tmp/fault_clock.so
         export FAULT_CLOCK LD_PRELOAD
-        start_server --flush-interval 1
+        start_server --flush-interval 1 --max-age 12h
         unset FAULT_CLOCK LD_PRELOAD
 }
 # step SECONDS: set the service's clock ahead of ours, or behind; it has noticed then.
@@ -39,6 +39,12 @@ flushed() {
         pass "  and flushed"
 }
 sum() { "$cairn" top --server "$url" --from "$1" --to "$2" --json '{service_name="clock"}' | jq 'map(.flat) | add // 0'; }
+# A host whose own clock is wrong by SECONDS.
+skewed() {
+        python3 tests/e2e/profiles.py otlp "$tmp/skewed.otlp" build_id=$id service=skewed values=7 mapping_file=program \
+                addresses=401000 at_ns=$(($(date +%s) + $1))000000000
+        request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/skewed.otlp" "$url/v1development/profiles"
+}
 put() {
         request -T "$tmp/program" -H "X-Cairn-Size: $(stat -c %s "$tmp/program")" \
                 -H "X-Cairn-SHA256: $(sha256sum "$tmp/program" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$id/debuginfo"
@@ -60,6 +66,8 @@ is "$code" 202 "half an upload waits for the rest"
 leftover=$data/profiles/tables/samples/.tmp-being-read.parquet
 : >"$leftover"
 flushed 1 "before the clock is set"
+skewed $((day * 365 * 100))
+like "$body" '1 samples rejected: the time .* is too far in the future' "a host a century ahead is told so"
 
 for days in 1 3; do
         step $((days * day))
@@ -90,6 +98,9 @@ flushed 20 "with a clock a day behind"
 sample 1
 is "$code $(metric cairn_ingest_duplicate_batches_total)" "200 3" "  a batch from before still counts once"
 is "$(collect age=12h)" '[]' "  nothing is given up"
+skewed $((day * 5))
+like "$body" '1 samples rejected: the time .* is too far in the future' "  a host five days ahead is told so"
+is "$(metric cairn_ingest_rejected_samples_total)" 2 "  no sample of a host with the right time was rejected"
 step 0
 flushed 21 "with the right time again"
 is "$(sum now-1h now)" $((5 * 7)) "each batch counts once"

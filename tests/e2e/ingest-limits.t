@@ -14,30 +14,40 @@ fold() {
         printf 'main;work 3\n' | curl -sS --max-time 60 -o "$tmp/answer" -w '%{http_code}' --data-binary @- \
                 "$url/ingest?name=honest&format=folded&$1"
 }
+no_day() { ! find "$data/profiles/tables" -name "date=$1*" | grep -q .; }
 rows_are() { [ "$(metric 'cairn_table_rows{table="samples"}')" = "$1" ]; }
 
-start_server --accept-past 30d --flush-interval 1
+start_server --max-age 30d --flush-interval 1
 
 # ---- times ----
 now=$(date +%s)
 is "$(fold "from=$((now - 86400 * 29))")" 200 "29 days ago is accepted"
 is "$(fold "from=$((now - 86400 * 31))")" 400 "31 days ago is not"
-like "$(cat "$tmp/answer")" 'too long ago \(--accept-past' "  which names the option"
-is "$(fold "from=$((now + 86400 * 2))")" 400 "in two days is not"
-like "$(cat "$tmp/answer")" 'too far in the future' "  and says why"
-is "$(metric cairn_ingest_rejected_samples_total)" 2 "  both are counted"
+like "$(cat "$tmp/answer")" 'too long ago \(--max-age' "  which names the option"
+is "$(fold "from=$((now + 1200))")" 400 "in twenty minutes is not"
+like "$(cat "$tmp/answer")" 'too far in the future .*check the clock of the sending host' "  and says why"
+is "$(fold "from=$((now + 300))")" 200 "in five minutes is accepted"
+is "$(fold "from=7258118400")" 400 "a host in the year 2200 is not"
+is "$(metric cairn_ingest_rejected_samples_total)" 3 "  all are counted"
+is "$(metric 'cairn_ingest_rejections_total{reason="too_old"}')" 1 "  by reason: too old"
+is "$(metric 'cairn_ingest_rejections_total{reason="too_far_ahead"}')" 2 "  by reason: too far ahead"
+python3 tests/e2e/profiles.py otlp "$tmp/skewed.otlp" service=skewed values=7 addresses=401000 at_ns=7258118400000000000
+request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/skewed.otlp" "$url/v1development/profiles"
+is "$code" 200 "OTLP samples of 2200 are a partial success"
+like "$body" '1 samples rejected: the time 2200-01-01T00:00:00Z' "  with count and time"
+ok "  and make no partition" no_day 2200
 
 # ---- many profiles in a push ----
 batches=$(metric cairn_ingest_batches_total)
 make_push 50 5 2 8
 is "$(push)" 200 "fifty profiles of five days are accepted"
 is "$(metric cairn_ingest_batches_total)" $((batches + 1)) "  as one batch"
-wait_for "their rows" rows_are 51
+wait_for "their rows" rows_are 52
 make_push 400 400 2 8
 is "$(push)" 200 "of four hundred days the last month is accepted"
 rejected=$(metric cairn_ingest_rejected_samples_total)
 ok "  the others are counted" test "$rejected" -ge 368
-wait_for "their rows" rows_are $((51 + 402 - rejected))
+wait_for "their rows" rows_are $((52 + 404 - rejected))
 days=$(find "$data/profiles/tables/samples" -name 'date=*' | wc -l)
 ok "  days make no more folders than the window has" test "$days" -le 32
 
@@ -87,4 +97,23 @@ ok "it can be removed" "$cairn" store quarantine remove 00112233445566778899aabb
 is "$("$cairn" store quarantine list --json --data "$data")" "[]" "  and is gone"
 "$cairn" store quarantine retry 00112233445566778899aabbccddeeff --data "$data" >"$tmp/out" 2>&1
 is $? 1 "one that is not there is said to be not there"
+
+# ---- profiles of the past ----
+data=$tmp/history
+printf '%s\n' 'token-of-import ingest,history' 'token-of-agent ingest' 'token-of-reader read' >"$tmp/tokens"
+for name in import agent reader; do printf 'token-of-%s\n' $name >"$tmp/$name"; done
+start_server --max-age 30d --token-file "$tmp/tokens"
+python3 tests/e2e/profiles.py otlp "$tmp/old.otlp" service=old values=7 addresses=401000 at_ns=1500000000000000000
+send_old() { "$cairn" import --server "$url" --token-file "$tmp/$1" "$tmp/old.otlp" ${2:+"$2"} >"$tmp/out" 2>&1; }
+send_old import
+is $? 2 "cairn import fails when all samples are too old"
+like "$(cat "$tmp/out")" 'time 2017-07-14T02:40:00Z is too long ago .*cairn import --history' "  and says how to send them"
+send_old agent --history
+is $? 64 "a token without the scope history may not send them"
+like "$(cat "$tmp/out")" "a token with the scopes ingest and history" "  which the message says"
+ok "with the scope they are accepted" send_old import --history
+request -H 'Authorization: Bearer token-of-import' -H 'X-Cairn-History: yes' -d 'main 1' "$url/ingest?name=x"
+is "$code" 400 "a malformed X-Cairn-History is refused"
+stop_server
+ok "they are in the tables" test -d "$data/profiles/tables/samples/date=2017-07-14"
 done_testing

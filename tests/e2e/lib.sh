@@ -104,7 +104,7 @@ wait_for() {
 start_server() {
         rm -f "$tmp/port"
         "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" \
-                --accept-past any "$@" 2>>"$server_log" &
+                --max-age any "$@" 2>>"$server_log" &
         server_pid=$!
         wait_for "the service to start" test -s "$tmp/port"
         port=$(cat "$tmp/port")

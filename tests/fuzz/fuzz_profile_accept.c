@@ -40,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct profile p;
         struct error err;
+        struct profile_rejections by_reason;
         uint64_t rejected;
         uint32_t count;
 
@@ -50,8 +51,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 profile_walk(&p);
                 rejected = p.rejected_samples;
                 count = p.samples.count;
-                WALK_CHECK(profile_reject_unacceptable(&p, &window, &err) == ST_OK);
+                WALK_CHECK(profile_reject_unacceptable(&p, &window, &by_reason, &err) == ST_OK);
                 WALK_CHECK(p.samples.count + (p.rejected_samples - rejected) == count);
+                WALK_CHECK(by_reason.too_old + by_reason.too_far_ahead + by_reason.long_label_key ==
+                           p.rejected_samples - rejected);
                 WALK_CHECK(p.rejected_samples == 0 || p.rejected_reason[0]);
                 WALK_CHECK(utf8_valid(p.rejected_reason, strlen(p.rejected_reason)));
                 check_accepted(&p, profile_check_labels(&p, &err) == ST_OK);

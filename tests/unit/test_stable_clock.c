@@ -75,6 +75,24 @@ START_TEST(steps_forward_one_after_another_wait_from_the_last)
 }
 END_TEST
 
-TEST_SUITE("stable_clock", it_follows_the_wall_clock, a_step_forward_counts_after_a_day,
+START_TEST(the_range_spans_a_step_for_a_day)
+{
+        struct stable_clock c = { 0 };
+
+        stable_clock_read(&c, START, SECOND);
+        ck_assert_int_eq(c.low_offset_ns, c.high_offset_ns);
+        stable_clock_read(&c, START - DAY + SECOND, 2 * SECOND);
+        ck_assert_int_eq(c.high_offset_ns - c.low_offset_ns, DAY);
+        stable_clock_read(&c, START + DAY + 12 * HOUR, SECOND + 12 * HOUR);
+        ck_assert_int_eq(c.high_offset_ns - c.low_offset_ns, 2 * DAY);
+        stable_clock_read(&c, START + DAY + 35 * HOUR, SECOND + 35 * HOUR);
+        ck_assert_int_eq(c.high_offset_ns - c.low_offset_ns, 2 * DAY);
+        stable_clock_read(&c, START + DAY + 36 * HOUR, SECOND + 36 * HOUR);
+        ck_assert_int_eq(c.high_offset_ns, c.low_offset_ns);
+        ck_assert_int_eq(c.low_offset_ns, START + DAY - SECOND);
+}
+END_TEST
+
+TEST_SUITE("stable_clock", the_range_spans_a_step_for_a_day, it_follows_the_wall_clock, a_step_forward_counts_after_a_day,
            a_step_forward_that_is_taken_back_never_counts, a_step_back_counts_at_once,
            steps_forward_one_after_another_wait_from_the_last)

@@ -408,6 +408,7 @@ END_TEST
 START_TEST(samples_outside_the_window_or_with_a_long_key_are_rejected_one_by_one)
 {
         const struct profile_window window = { STORE_FIXTURE_T0, STORE_FIXTURE_T0 + STORE_FIXTURE_DAY_NS };
+        struct profile_rejections by_reason;
         char label[400];
         struct test_profile t;
         struct error err;
@@ -422,11 +423,14 @@ START_TEST(samples_outside_the_window_or_with_a_long_key_are_rejected_one_by_one
         test_sample(&t, STORE_FIXTURE_T0 + STORE_FIXTURE_DAY_NS, 4, &leaf, 1, NULL);
         test_sample(&t, STORE_FIXTURE_T0 + STORE_FIXTURE_DAY_NS + 1, 8, &leaf, 1, NULL);
         test_sample(&t, STORE_FIXTURE_T0 + 5, 16, &leaf, 1, (const char *const[]){ label, NULL });
-        check_ok(profile_reject_unacceptable(&t.p, &window, &err), &err);
+        check_ok(profile_reject_unacceptable(&t.p, &window, &by_reason, &err), &err);
         ck_assert_uint_eq(t.p.samples.count, 2);
         ck_assert_int_eq(t.p.samples.items[0].value, 2);
         ck_assert_int_eq(t.p.samples.items[1].value, 4);
         ck_assert_uint_eq(t.p.rejected_samples, 3);
+        ck_assert_uint_eq(by_reason.too_old, 1);
+        ck_assert_uint_eq(by_reason.too_far_ahead, 1);
+        ck_assert_uint_eq(by_reason.long_label_key, 1);
         ck_assert_ptr_nonnull(strstr(t.p.rejected_reason, "2024-10-03T23:59:59Z is too long ago"));
         test_profile_deinit(&t);
 }
